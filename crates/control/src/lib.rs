@@ -1,0 +1,37 @@
+//! Congestion control for CoAP, one mechanism a file.
+//!
+//! A mechanism is a value that implements [`Controller`]: its fields are its parameters, it never changes, and one
+//! value serves every destination. What a mechanism remembers of one destination is its [`Controller::State`], a few
+//! bytes; what it remembers of one exchange is its [`Controller::Exchange`]. Time and randomness come in with every
+//! call as a [`Cue`], so a controller runs the same in firmware, in a simulator and behind a socket.
+//!
+//! [`REGISTRY`] lists the mechanisms; [`Mechanism`] is the choice among all of them made at run time.
+//!
+//! ```
+//! use coapace_control::{Controller, Cue, Draw, Duration, Instant, Mechanism};
+//!
+//! let default: Mechanism = "default:ack_timeout=3s".parse().unwrap();
+//! let mut state = default.state();
+//! let cue = |ms| Cue { now: Instant::from_millis(ms), draw: Draw::ZERO, outstanding: 1 };
+//!
+//! let (mut exchange, timeout) = default.on_start(&mut state, cue(0));
+//! assert_eq!(timeout, Duration::from_secs(3));
+//! assert_eq!(default.on_retransmit(&mut state, &mut exchange, cue(3_000)), Duration::from_secs(6));
+//! ```
+#![no_std]
+
+mod controller;
+mod default;
+mod draw;
+mod mechanism;
+mod parameters;
+mod registry;
+mod time;
+
+pub use controller::{Answer, Controller, Cue, Gauges, Limits, Marking, Outcome, Sample};
+pub use default::DefaultTimer;
+pub use draw::Draw;
+pub use mechanism::ParseMechanismError;
+pub use parameters::{Parameter, Preset, Ratio, SetError};
+pub use registry::{Entry, Exchange, Mechanism, REGISTRY, State};
+pub use time::{Duration, Instant};

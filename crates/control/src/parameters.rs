@@ -1,0 +1,235 @@
+//! Parameters of mechanisms: declared once, read and written by name everywhere.
+
+use core::fmt;
+
+use crate::Duration;
+
+/// One parameter of a mechanism.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name, as in `NAME:parameter=value`.
+    pub name: &'static str,
+    /// What it is and where it comes from.
+    pub doc: &'static str,
+    /// The values it takes, for people.
+    pub kind: &'static str,
+}
+
+/// A named set of parameter values.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Its name, as in `NAME:preset=…`.
+    pub name: &'static str,
+    /// What it stands for.
+    pub doc: &'static str,
+}
+
+/// Why a parameter could not be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetError {
+    /// There is no parameter of this name.
+    UnknownParameter,
+    /// There is no preset of this name.
+    UnknownPreset,
+    /// The value does not fit; holds the kind of value that does.
+    BadValue(&'static str),
+}
+
+/// A fraction of two small integers, for factors and weights that have to be exact: 3/2, 13/10, 1/4.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Ratio {
+    numerator: u16,
+    denominator: u16,
+}
+
+impl Ratio {
+    /// `numerator` / `denominator`; a denominator of 0 counts as 1.
+    pub const fn new(numerator: u16, denominator: u16) -> Self {
+        Self { numerator, denominator: if denominator == 0 { 1 } else { denominator } }
+    }
+
+    /// This fraction of `span`, to the nearest microsecond.
+    pub const fn of(self, span: Duration) -> Duration {
+        Duration::from_micros(self.of_u64(span.as_micros()))
+    }
+
+    /// This fraction of `value`, to the nearest integer, halves up, saturating.
+    pub const fn of_u64(self, value: u64) -> u64 {
+        let denominator = self.denominator as u64;
+        value.saturating_mul(self.numerator as u64).saturating_add(denominator / 2) / denominator
+    }
+}
+
+/// As a decimal where that is exact within four digits, else as a fraction.
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n, d) = (self.numerator as u32, self.denominator as u32);
+        if (n * 10_000) % d != 0 {
+            return write!(f, "{n}/{d}");
+        }
+        write!(f, "{}", n / d)?;
+        let mut rest = n % d * 10_000 / d;
+        let mut place = 1_000;
+        let mut point = ".";
+        while rest > 0 {
+            write!(f, "{point}{}", rest / place)?;
+            rest %= place;
+            place /= 10;
+            point = "";
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A type that a parameter can have.
+pub(crate) trait Value: Copy + fmt::Display {
+    /// The values it takes, for people.
+    const KIND: &'static str;
+    /// Reads one.
+    fn parse(text: &str) -> Option<Self>;
+}
+
+impl Value for u8 {
+    const KIND: &'static str = "a whole number up to 255";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+}
+
+impl Value for Duration {
+    const KIND: &'static str = "a time such as 2s, 1.5s, 500ms or 800us";
+    fn parse(text: &str) -> Option<Self> {
+        let (number, unit) = match text.strip_suffix("us") {
+            Some(number) => (number, 1),
+            None => match text.strip_suffix("ms") {
+                Some(number) => (number, 1_000),
+                None => (text.strip_suffix('s').unwrap_or(text), 1_000_000),
+            },
+        };
+        let (mantissa, scale) = decimal(number)?;
+        Some(Self::from_micros(mantissa.checked_mul(unit)?.checked_add(scale / 2)? / scale))
+    }
+}
+
+impl Value for Ratio {
+    const KIND: &'static str = "a number such as 1.5, or a fraction such as 3/2";
+    fn parse(text: &str) -> Option<Self> {
+        if let Some((n, d)) = text.split_once('/') {
+            let (n, d) = (n.parse().ok()?, d.parse().ok()?);
+            return (d > 0).then_some(Self::new(n, d));
+        }
+        let (mantissa, scale) = decimal(text)?;
+        Some(Self::new(u16::try_from(mantissa).ok()?, u16::try_from(scale).ok()?))
+    }
+}
+
+/// A decimal number as (digits without the point, power of ten to divide by), up to nine places.
+fn decimal(text: &str) -> Option<(u64, u64)> {
+    let (whole, places) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(places) || places.len() > 9 {
+        return None;
+    }
+    let scale = 10u64.pow(places.len() as u32);
+    let fraction: u64 = if places.is_empty() { 0 } else { places.parse().ok()? };
+    Some((whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(fraction)?, scale))
+}
+
+/// Declares an enumeration that is the type of a parameter.
+macro_rules! choice {
+    (
+        $(#[doc = $doc:literal])+
+        pub enum $name:ident { $($(#[doc = $variant_doc:literal])+ $variant:ident = $text:literal,)+ }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[doc = $variant_doc])+ $variant,)+ }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(match self { $(Self::$variant => $text,)+ })
+            }
+        }
+
+        impl $crate::parameters::Value for $name {
+            const KIND: &'static str = $crate::parameters::choice!(@kind $($text)+);
+            fn parse(text: &str) -> Option<Self> {
+                match text { $($text => Some(Self::$variant),)+ _ => None }
+            }
+        }
+    };
+    (@kind $first:literal $($rest:literal)*) => { concat!($first $(, " or ", $rest)*) };
+}
+pub(crate) use choice;
+
+choice! {
+    /// Whether a rule applies.
+    pub enum Switch {
+        /// It applies.
+        On = "on",
+        /// It does not.
+        Off = "off",
+    }
+}
+
+/// Declares a mechanism by its parameters: a struct with a constant `DEFAULT`, and reading and writing by name.
+macro_rules! parameters {
+    (
+        $(#[doc = $doc:literal])+
+        pub struct $name:ident {
+            $($(#[doc = $field_doc:literal])+ $field:ident: $kind:ty = $default:expr,)*
+        }
+        presets {
+            $($(#[doc = $preset_doc:literal])+ $preset:literal => { $($preset_field:ident: $preset_value:expr),* },)*
+        }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name { $($(#[doc = $field_doc])+ pub $field: $kind,)* }
+
+        impl $name {
+            /// The mechanism with the parameters of its source.
+            pub const DEFAULT: Self = Self { $($field: $default,)* };
+
+            /// Its parameters, in the order of declaration.
+            pub const PARAMETERS: &'static [$crate::Parameter] = &[$($crate::Parameter {
+                name: stringify!($field),
+                doc: concat!($($field_doc,)+).trim_ascii(),
+                kind: <$kind as $crate::parameters::Value>::KIND,
+            },)*];
+
+            /// Its presets.
+            pub const PRESETS: &'static [$crate::Preset] =
+                &[$($crate::Preset { name: $preset, doc: concat!($($preset_doc,)+).trim_ascii() },)*];
+
+            pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::SetError> {
+                match name {
+                    "preset" => match value {
+                        $($preset => { $(self.$preset_field = $preset_value;)* Ok(()) })*
+                        _ => Err($crate::SetError::UnknownPreset),
+                    },
+                    $(stringify!($field) => {
+                        self.$field = $crate::parameters::Value::parse(value)
+                            .ok_or($crate::SetError::BadValue(<$kind as $crate::parameters::Value>::KIND))?;
+                        Ok(())
+                    })*
+                    _ => Err($crate::SetError::UnknownParameter),
+                }
+            }
+
+            pub(crate) fn get(&self, name: &str) -> Option<&dyn core::fmt::Display> {
+                match name {
+                    $(stringify!($field) => Some(&self.$field),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use parameters;

@@ -1,0 +1,135 @@
+//! Every mechanism there is. A new one is a file of its own and a line here.
+
+use crate::{Controller, Cue, Duration, Gauges, Limits, Outcome, Parameter, Preset, SetError};
+
+/// A mechanism as people choose it.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name wherever a mechanism can be named.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// The paper, draft or RFC it comes from.
+    pub source: &'static str,
+    /// The mechanism with the parameters this name stands for.
+    pub mechanism: Mechanism,
+}
+
+macro_rules! registry {
+    ($($variant:ident = $kind:path { $($entry:path),+ $(,)? })+) => {
+        /// Every mechanism, in the order they are listed.
+        pub const REGISTRY: &[Entry] = &[$($($entry,)+)+];
+
+        /// A mechanism chosen at run time.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Mechanism { $(#[doc = concat!("See [`", stringify!($kind), "`].")] $variant($kind),)+ }
+
+        /// What a [`Mechanism`] remembers of one destination.
+        #[derive(Clone, Copy, Debug)]
+        pub enum State { $(#[doc = concat!("Of [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::State),)+ }
+
+        /// What a [`Mechanism`] remembers of one exchange.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Exchange { $(#[doc = concat!("Of [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::Exchange),)+ }
+
+        impl Mechanism {
+            /// Its parameters.
+            pub const fn parameters(&self) -> &'static [Parameter] {
+                match self { $(Self::$variant(_) => <$kind>::PARAMETERS,)+ }
+            }
+
+            /// Its presets.
+            pub const fn presets(&self) -> &'static [Preset] {
+                match self { $(Self::$variant(_) => <$kind>::PRESETS,)+ }
+            }
+
+            /// Bytes of RAM that it needs for each destination.
+            pub const fn state_bytes(&self) -> usize {
+                match self { $(Self::$variant(_) => size_of::<<$kind as Controller>::State>(),)+ }
+            }
+
+            /// Sets a parameter by name; `preset` sets several.
+            ///
+            /// # Errors
+            /// [`SetError`] says whether the name or the value is wrong.
+            pub fn set(&mut self, name: &str, value: &str) -> Result<(), SetError> {
+                match self { $(Self::$variant(mechanism) => mechanism.set(name, value),)+ }
+            }
+
+            /// The value of a parameter.
+            pub fn get(&self, name: &str) -> Option<&dyn core::fmt::Display> {
+                match self { $(Self::$variant(mechanism) => mechanism.get(name),)+ }
+            }
+        }
+
+        /// A state or exchange made by another mechanism than the one asked is a caller's mistake that must not bring
+        /// a device down: the state is made anew, the exchange counts as unknown, and RFC 7252's 3 s are armed.
+        impl Controller for Mechanism {
+            type State = State;
+            type Exchange = Exchange;
+
+            fn state(&self) -> State {
+                match self { $(Self::$variant(mechanism) => State::$variant(mechanism.state()),)+ }
+            }
+
+            fn on_start(&self, state: &mut State, cue: Cue) -> (Exchange, Duration) {
+                match self {
+                    $(Self::$variant(mechanism) => {
+                        if !matches!(state, State::$variant(_)) {
+                            *state = self.state();
+                        }
+                        let mut fresh = mechanism.state();
+                        let own = if let State::$variant(own) = state { own } else { &mut fresh };
+                        let (exchange, timeout) = mechanism.on_start(own, cue);
+                        (Exchange::$variant(exchange), timeout)
+                    })+
+                }
+            }
+
+            fn on_retransmit(&self, state: &mut State, exchange: &mut Exchange, cue: Cue) -> Duration {
+                match (self, state, exchange) {
+                    $((Self::$variant(mechanism), State::$variant(state), Exchange::$variant(exchange)) =>
+                        mechanism.on_retransmit(state, exchange, cue),)+
+                    #[allow(unreachable_patterns)]
+                    _ => FOREIGN_TIMEOUT,
+                }
+            }
+
+            fn on_end(&self, state: &mut State, exchange: Exchange, outcome: Outcome, cue: Cue) {
+                match (self, state, exchange) {
+                    $((Self::$variant(mechanism), State::$variant(state), Exchange::$variant(exchange)) =>
+                        mechanism.on_end(state, exchange, outcome, cue),)+
+                    #[allow(unreachable_patterns)]
+                    (_, state, _) => *state = self.state(),
+                }
+            }
+
+            fn limits(&self, state: &State) -> Limits {
+                match (self, state) {
+                    $((Self::$variant(mechanism), State::$variant(state)) => mechanism.limits(state),)+
+                    #[allow(unreachable_patterns)]
+                    _ => self.limits(&self.state()),
+                }
+            }
+
+            fn gauges(&self, state: &State) -> Gauges {
+                match (self, state) {
+                    $((Self::$variant(mechanism), State::$variant(state)) => mechanism.gauges(state),)+
+                    #[allow(unreachable_patterns)]
+                    _ => self.gauges(&self.state()),
+                }
+            }
+        }
+    };
+}
+
+/// The longest first timeout of RFC 7252 §4.8.
+const FOREIGN_TIMEOUT: Duration = Duration::from_secs(3);
+
+registry! {
+    Default = crate::default::DefaultTimer { crate::default::DEFAULT }
+}
+
+// The state of a destination and of an exchange are kept in tables, one for each.
+const _: () = assert!(size_of::<State>() <= 32);
+const _: () = assert!(size_of::<Exchange>() <= 24);

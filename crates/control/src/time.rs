@@ -1,0 +1,140 @@
+//! Instants and durations: integer microseconds, saturating.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// A moment, in microseconds since an origin that only the caller knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(u64);
+
+/// A span of time in microseconds. All arithmetic saturates.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(u64);
+
+impl Instant {
+    /// The origin.
+    pub const ZERO: Self = Self(0);
+    /// Later than any moment that is ever reached.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The moment `us` microseconds after the origin.
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us)
+    }
+
+    /// The moment `ms` milliseconds after the origin.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms.saturating_mul(1_000))
+    }
+
+    /// The moment `s` seconds after the origin.
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s.saturating_mul(1_000_000))
+    }
+
+    /// Microseconds since the origin.
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// How long ago `earlier` was; zero if it lies ahead.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// Longer than anything that is ever waited for.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `us` microseconds.
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us)
+    }
+
+    /// `ms` milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms.saturating_mul(1_000))
+    }
+
+    /// `s` seconds.
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s.saturating_mul(1_000_000))
+    }
+
+    /// Microseconds.
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// Twice as long.
+    #[must_use]
+    pub const fn doubled(self) -> Self {
+        Self(self.0.saturating_mul(2))
+    }
+
+    /// `times` as long.
+    #[must_use]
+    pub const fn times(self, times: u32) -> Self {
+        Self(self.0.saturating_mul(times as u64))
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+impl Add for Duration {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Duration {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+/// Never negative: what would be is zero.
+impl Sub for Duration {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+/// As the command line accepts it: `2s`, `500ms`, `1500us`.
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            us if us % 1_000_000 == 0 => write!(f, "{}s", us / 1_000_000),
+            us if us % 1_000 == 0 => write!(f, "{}ms", us / 1_000),
+            us => write!(f, "{us}us"),
+        }
+    }
+}
+
+impl fmt::Debug for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<core::time::Duration> for Duration {
+    fn from(span: core::time::Duration) -> Self {
+        Self(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Duration> for core::time::Duration {
+    fn from(span: Duration) -> Self {
+        Self::from_micros(span.0)
+    }
+}

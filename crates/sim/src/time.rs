@@ -1,0 +1,65 @@
+//! Simulated time: integer nanoseconds since the start of a run.
+
+use std::fmt;
+use std::ops::Add;
+
+use coapace_control::Instant;
+
+/// A moment of a run, in nanoseconds since its start.
+///
+/// Endpoints count microseconds ([`Instant`]); links need finer steps, for a byte on a fast link takes less than one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+impl Time {
+    /// The start of a run.
+    pub const ZERO: Self = Self(0);
+    /// Never.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `ns` nanoseconds after the start.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// `s` seconds after the start.
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s.saturating_mul(1_000_000_000))
+    }
+
+    /// Nanoseconds since the start.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The microsecond an endpoint lives in at this moment.
+    pub const fn instant(self) -> Instant {
+        Instant::from_micros(self.0 / 1_000)
+    }
+}
+
+/// The first nanosecond of an endpoint's microsecond.
+impl From<Instant> for Time {
+    fn from(instant: Instant) -> Self {
+        Self(instant.as_micros().saturating_mul(1_000))
+    }
+}
+
+/// Nanoseconds later.
+impl Add<u64> for Time {
+    type Output = Self;
+    fn add(self, ns: u64) -> Self {
+        Self(self.0.saturating_add(ns))
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
