@@ -31,6 +31,10 @@ pub trait Controller: Debug {
     /// The exchange is over.
     fn on_end(&self, state: &mut Self::State, exchange: Self::Exchange, outcome: Outcome, cue: Cue);
 
+    /// The longest time that can pass from the first transmission to the last of `retransmits` retransmissions, whatever
+    /// the state: MAX_TRANSMIT_SPAN (RFC 7252 §4.8.2) with this mechanism's timeouts.
+    fn max_span(&self, retransmits: u8) -> Duration;
+
     /// What the endpoint has to respect towards this destination.
     fn limits(&self, state: &Self::State) -> Limits;
 

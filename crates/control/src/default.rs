@@ -44,6 +44,16 @@ impl Controller for DefaultTimer {
 
     fn on_end(&self, (): &mut (), _: Duration, _: Outcome, _: Cue) {}
 
+    fn max_span(&self, retransmits: u8) -> Duration {
+        let mut timeout = self.ack_random_factor.of(self.ack_timeout);
+        let mut span = Duration::ZERO;
+        for _ in 0..retransmits {
+            span += timeout.min(self.max_rto);
+            timeout = timeout.doubled();
+        }
+        span
+    }
+
     fn limits(&self, (): &()) -> Limits {
         Limits { nstart: None, next_confirmable: Instant::ZERO, non_gap: Duration::ZERO, marking: Marking::None }
     }

@@ -104,6 +104,10 @@ macro_rules! registry {
                 }
             }
 
+            fn max_span(&self, retransmits: u8) -> Duration {
+                match self { $(Self::$variant(mechanism) => mechanism.max_span(retransmits),)+ }
+            }
+
             fn limits(&self, state: &State) -> Limits {
                 match (self, state) {
                     $((Self::$variant(mechanism), State::$variant(state)) => mechanism.limits(state),)+

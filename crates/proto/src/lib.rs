@@ -1,1 +1,46 @@
-//! placeholder
+//! A CoAP endpoint as a state machine: RFC 7252's messages and exchanges, without sockets, clock or threads.
+//!
+//! An [`Endpoint`] is told what arrives and what time it is, and says what to send and when to be called again:
+//!
+//! | call | when |
+//! |---|---|
+//! | [`Endpoint::handle_datagram`] | a datagram arrived; returns what it means to the application |
+//! | [`Endpoint::handle_timeout`] | the moment named by `poll_timeout` has come |
+//! | [`Endpoint::poll_transmit`] | after any other call, until it returns `None`: the next datagram to send |
+//! | [`Endpoint::poll_timeout`] | then: when to call `handle_timeout` |
+//! | [`Endpoint::poll_event`] | after `handle_timeout`: exchanges that failed |
+//!
+//! Congestion control is a [`Controller`](coapace_control::Controller), asked at the moment of departure.
+//! Every table is bounded by [`Config`]; what is full is reported.
+#![no_std]
+#![cfg_attr(test, allow(clippy::disallowed_types))]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod config;
+mod counters;
+mod deadlines;
+mod deduplication;
+mod endpoint;
+mod exchange;
+mod message;
+mod outbox;
+mod peer;
+mod receive;
+mod slab;
+mod transmit;
+#[cfg(any())]
+pub mod stream;
+
+pub use config::{Config, Setup};
+pub use counters::Counters;
+pub use endpoint::{Endpoint, Event, Request, Responder, SendError};
+pub use exchange::{ExchangeId, Failure};
+pub use message::{Code, Kind, Malformed, Message, REXMIT_CNT, Token};
+pub use peer::Address;
+pub use transmit::{Step, Transmit};
+
+/// No slot, at the end of a list.
+const NONE: u32 = u32::MAX;

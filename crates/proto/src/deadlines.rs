@@ -1,0 +1,119 @@
+//! A heap of deadlines that can be moved: one for each key, no stale entries.
+
+use alloc::vec::Vec;
+
+use coapace_control::Instant;
+
+use crate::slab::push;
+
+/// For each of a dense range of keys at most one deadline.
+#[derive(Debug, Default)]
+pub(crate) struct Deadlines {
+    /// A binary heap by (deadline, key).
+    heap: Vec<(Instant, u32)>,
+    /// For each key its place in the heap plus one, 0 if it has no deadline.
+    places: Vec<u32>,
+}
+
+impl Deadlines {
+    /// The earliest deadline.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.heap.first().map(|&(at, _)| at)
+    }
+
+    /// Sets or moves the deadline of `key`.
+    pub(crate) fn set(&mut self, key: u32, at: Instant) {
+        let slot = key as usize;
+        while slot >= self.places.len() {
+            push(&mut self.places, 0);
+        }
+        let place = match self.places[slot] {
+            0 => {
+                push(&mut self.heap, (at, key));
+                self.places[slot] = self.heap.len() as u32;
+                self.heap.len() - 1
+            }
+            place => {
+                self.heap[place as usize - 1].0 = at;
+                place as usize - 1
+            }
+        };
+        self.settle(place);
+    }
+
+    /// Removes the deadline of `key`, if it has one.
+    pub(crate) fn clear(&mut self, key: u32) {
+        let Some(place @ 1..) = self.places.get_mut(key as usize).map(core::mem::take) else { return };
+        let place = place as usize - 1;
+        self.heap.swap_remove(place);
+        if let Some(&(_, moved)) = self.heap.get(place) {
+            self.places[moved as usize] = place as u32 + 1;
+            self.settle(place);
+        }
+    }
+
+    /// Takes a key whose deadline has come.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<u32> {
+        let &(at, key) = self.heap.first()?;
+        (at <= now).then(|| {
+            self.clear(key);
+            key
+        })
+    }
+
+    /// Restores the order around `place`.
+    fn settle(&mut self, mut place: usize) {
+        while place > 0 && self.heap[place] < self.heap[(place - 1) / 2] {
+            self.swap(place, (place - 1) / 2);
+            place = (place - 1) / 2;
+        }
+        loop {
+            let mut least = place;
+            for child in [2 * place + 1, 2 * place + 2] {
+                if child < self.heap.len() && self.heap[child] < self.heap[least] {
+                    least = child;
+                }
+            }
+            if least == place {
+                return;
+            }
+            self.swap(place, least);
+            place = least;
+        }
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.heap.swap(a, b);
+        self.places[self.heap[a].1 as usize] = a as u32 + 1;
+        self.places[self.heap[b].1 as usize] = b as u32 + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn deadlines_leave_in_order_whatever_was_set_moved_and_cleared(
+            steps in proptest::collection::vec((0u32..20, proptest::option::of(0u64..1000)), 1..200),
+        ) {
+            let mut deadlines = Deadlines::default();
+            let mut model = std::collections::BTreeMap::new();
+            for (key, at) in steps {
+                match at {
+                    Some(at) => { deadlines.set(key, Instant::from_micros(at)); model.insert(key, at); }
+                    None => { deadlines.clear(key); model.remove(&key); }
+                }
+                prop_assert_eq!(deadlines.next().map(Instant::as_micros), model.values().min().copied());
+            }
+            let mut left: Vec<_> = model.into_iter().map(|(key, at)| (at, key)).collect();
+            left.sort_unstable();
+            for (at, key) in left {
+                prop_assert_eq!(deadlines.pop_due(Instant::from_micros(at)), Some(key));
+            }
+            prop_assert_eq!(deadlines.pop_due(Instant::MAX), None);
+        }
+    }
+}

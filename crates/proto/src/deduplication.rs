@@ -1,0 +1,129 @@
+//! Messages received lately, so that a duplicate is recognised and answered alike (RFC 7252 §4.5).
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use coapace_control::{Duration, Instant};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use crate::message::Code;
+use crate::peer::Address;
+
+/// What became of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// Nothing was sent yet.
+    Open,
+    /// An empty acknowledgement was sent.
+    Acknowledged,
+    /// A response was piggybacked on the acknowledgement.
+    Replied {
+        code: Code,
+        /// Options and payload.
+        tail: Vec<u8>,
+    },
+}
+
+#[derive(Debug)]
+struct Entry<A> {
+    from: A,
+    message_id: u16,
+    expires: Instant,
+    memory: Memory,
+}
+
+/// The messages, oldest first.
+#[derive(Debug)]
+pub(crate) struct Deduplication<A> {
+    entries: VecDeque<Entry<A>>,
+    /// From source and Message ID to the entry's number.
+    index: HashMap<(A, u16), u64, FixedState>,
+    /// The number of the entry at the front.
+    front: u64,
+    bound: usize,
+}
+
+impl<A: Address> Deduplication<A> {
+    pub(crate) fn new(bound: u32, seed: u64) -> Self {
+        Self {
+            entries: VecDeque::new(),
+            index: HashMap::with_hasher(FixedState::with_seed(seed)),
+            front: 0,
+            bound: bound as usize,
+        }
+    }
+
+    /// What is remembered of this message.
+    pub(crate) fn find(&mut self, now: Instant, from: A, message_id: u16) -> Option<&mut Memory> {
+        self.expire(now);
+        let number = *self.index.get(&(from, message_id))?;
+        Some(&mut self.entries.get_mut((number - self.front) as usize)?.memory)
+    }
+
+    /// Remembers a message for `lifetime`. Returns whether another had to be forgotten before its time.
+    pub(crate) fn insert(
+        &mut self,
+        now: Instant,
+        from: A,
+        message_id: u16,
+        lifetime: Duration,
+        memory: Memory,
+    ) -> bool {
+        self.expire(now);
+        if self.bound == 0 {
+            return false;
+        }
+        let full = self.entries.len() >= self.bound;
+        if full {
+            self.forget_oldest();
+        }
+        self.index.insert((from, message_id), self.front + self.entries.len() as u64);
+        self.entries.push_back(Entry { from, message_id, expires: now + lifetime, memory });
+        full
+    }
+
+    /// Forgets what is older than its lifetime. Lifetimes of one endpoint differ by less than a few minutes, and one
+    /// that is kept a little longer behind another does no harm.
+    fn expire(&mut self, now: Instant) {
+        while self.entries.front().is_some_and(|entry| entry.expires <= now) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(entry) = self.entries.pop_front() {
+            let key = (entry.from, entry.message_id);
+            if self.index.get(&key) == Some(&self.front) {
+                self.index.remove(&key);
+            }
+            self.front += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIFETIME: Duration = Duration::from_secs(247);
+
+    #[test]
+    fn a_message_is_remembered_for_its_lifetime_and_no_longer() {
+        let mut seen = Deduplication::new(10, 1);
+        seen.insert(Instant::ZERO, 'a', 7, LIFETIME, Memory::Open);
+        assert_eq!(seen.find(Instant::from_millis(246_999), 'a', 7), Some(&mut Memory::Open));
+        assert_eq!(seen.find(Instant::from_millis(1), 'b', 7), None);
+        assert_eq!(seen.find(Instant::from_secs(247), 'a', 7), None);
+    }
+
+    #[test]
+    fn the_oldest_leaves_when_full_and_that_is_reported() {
+        let mut seen = Deduplication::new(2, 1);
+        assert!(!seen.insert(Instant::ZERO, 'a', 1, LIFETIME, Memory::Open));
+        assert!(!seen.insert(Instant::ZERO, 'a', 2, LIFETIME, Memory::Open));
+        assert!(seen.insert(Instant::ZERO, 'a', 3, LIFETIME, Memory::Acknowledged));
+        assert_eq!(seen.find(Instant::ZERO, 'a', 1), None);
+        assert_eq!(seen.find(Instant::ZERO, 'a', 3), Some(&mut Memory::Acknowledged));
+    }
+}

@@ -1,0 +1,141 @@
+//! One exchange that this endpoint began.
+
+use alloc::vec::Vec;
+
+use coapace_control::{Answer, Controller, Instant, Sample};
+
+use crate::message::{Code, Token};
+
+/// Names an exchange until its last event; never reused while that event is outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ExchangeId {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
+/// What an exchange is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A request: a response is due.
+    Request,
+    /// A separate response: an acknowledgement is due.
+    Response,
+    /// An empty confirmable message: a reset is due.
+    Ping,
+}
+
+/// Where an exchange stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// For a place of NSTART, or for its moment.
+    Waiting,
+    /// In the line of departures.
+    Due,
+    /// Transmitted; an acknowledgement or a response is due.
+    InFlight,
+    /// Acknowledged; the separate response is due.
+    Acknowledged,
+    /// Over; the slot is free, or will be once the line of departures has passed it.
+    Ended,
+    /// Over without success, to be told to the application.
+    Failed(Failure),
+}
+
+/// Why an exchange failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The timeout after the last retransmission passed: nothing was heard.
+    GivenUp,
+    /// The peer rejected the message.
+    Reset,
+    /// The response to an acknowledged or non-confirmable request did not come in time.
+    TimedOut,
+}
+
+#[derive(Debug)]
+pub(crate) struct Exchange<C: Controller> {
+    pub(crate) first: Instant,
+    pub(crate) last: Instant,
+    /// What the mechanism remembers, from the first departure on.
+    pub(crate) control: Option<C::Exchange>,
+    /// Options and payload.
+    pub(crate) tail: Vec<u8>,
+    /// When and under which Message ID each transmission departed; kept only if the mechanism marks transmissions.
+    pub(crate) departures: Vec<Departure>,
+    pub(crate) peer: u32,
+    /// The next in the list of the peer, or of those that failed.
+    pub(crate) next: u32,
+    /// The next in the line of departures.
+    pub(crate) next_due: u32,
+    pub(crate) generation: u32,
+    /// How many exchanges the endpoint had begun before.
+    pub(crate) ordinal: u32,
+    pub(crate) message_id: u16,
+    pub(crate) token: Token,
+    pub(crate) code: Code,
+    pub(crate) confirmable: bool,
+    pub(crate) purpose: Purpose,
+    pub(crate) stage: Stage,
+    pub(crate) retransmits: u8,
+    /// Whether the first transmission has left.
+    pub(crate) departed: bool,
+    /// Whether it stands in the line of departures: due, or overtaken there by an answer.
+    pub(crate) in_line: bool,
+}
+
+/// One transmission.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    pub(crate) at: Instant,
+    pub(crate) message_id: u16,
+}
+
+impl<C: Controller> Exchange<C> {
+    pub(crate) fn blank() -> Self {
+        Self {
+            first: Instant::ZERO,
+            last: Instant::ZERO,
+            control: None,
+            tail: Vec::new(),
+            departures: Vec::new(),
+            peer: crate::NONE,
+            next: crate::NONE,
+            next_due: crate::NONE,
+            generation: 0,
+            ordinal: 0,
+            message_id: 0,
+            token: Token::EMPTY,
+            code: Code::EMPTY,
+            confirmable: false,
+            purpose: Purpose::Request,
+            stage: Stage::Ended,
+            retransmits: 0,
+            departed: false,
+            in_line: false,
+        }
+    }
+
+    /// Whether a message with this Message ID has left for this exchange.
+    pub(crate) fn departed_as(&self, message_id: u16) -> bool {
+        self.departed && self.message_id == message_id || self.ordinal_of(message_id).is_some()
+    }
+
+    /// The transmission that had this Message ID, where each has its own.
+    pub(crate) fn ordinal_of(&self, message_id: u16) -> Option<u8> {
+        Some(self.departures.iter().position(|departure| departure.message_id == message_id)? as u8)
+    }
+
+    /// The facts of an answer that arrives `now` and names the transmission `answered`.
+    pub(crate) fn sample(&self, now: Instant, answered: Option<u8>) -> Sample {
+        let answered = answered.and_then(|ordinal| {
+            let departure = self.departures.get(usize::from(ordinal))?;
+            Some(Answer { ordinal, since: now.since(departure.at) })
+        });
+        Sample {
+            since_first: now.since(self.first),
+            since_last: now.since(self.last),
+            retransmits: self.retransmits,
+            answered,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! CoAP messages as they travel in datagrams (RFC 7252 §3).
+//!
+//! The four header bytes and the token are read and written here; options are walked and written with
+//! [`coap_message_implementations`]. What follows the token, options and payload together, is called the *tail*.
+
+use alloc::vec::Vec;
+
+use coap_message_implementations::option_extension::encode_extensions;
+use coap_message_implementations::option_iteration::{OptItem, OptPayloadReader};
+
+/// The type of a message, RFC 7252 §3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// CON: wants an acknowledgement.
+    Confirmable = 0,
+    /// NON.
+    NonConfirmable = 1,
+    /// ACK, empty or with a piggybacked response.
+    Acknowledgement = 2,
+    /// RST: the message could not be processed.
+    Reset = 3,
+}
+
+/// The code of a message: class in the upper three bits, detail in the lower five.
+///
+/// The names of codes are constants in [`coap_numbers::code`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code(pub u8);
+
+impl Code {
+    /// 0.00: no request, no response.
+    pub const EMPTY: Self = Self(0);
+
+    /// Whether it is a request method (class 0, not empty).
+    pub const fn is_request(self) -> bool {
+        self.0 != 0 && self.0 < 32
+    }
+
+    /// Whether it is a response (classes 2, 4 and 5).
+    pub const fn is_response(self) -> bool {
+        matches!(self.0 >> 5, 2 | 4 | 5)
+    }
+}
+
+/// A token: 0 to 8 bytes chosen by the client (RFC 7252 §5.3.1).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Token {
+    bytes: [u8; 8],
+    len: u8,
+}
+
+impl Token {
+    /// The token of zero length.
+    pub const EMPTY: Self = Self { bytes: [0; 8], len: 0 };
+
+    /// The token of these bytes; `None` if there are more than 8.
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let mut token = Self { bytes: [0; 8], len: u8::try_from(bytes.len()).ok()? };
+        token.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(token)
+    }
+
+    /// This token and one byte more; itself if it is full.
+    #[must_use]
+    pub fn with(mut self, byte: u8) -> Self {
+        if let Some(last) = self.bytes.get_mut(usize::from(self.len)) {
+            *last = byte;
+            self.len += 1;
+        }
+        self
+    }
+
+    /// The byte that `longer` has beyond this token, if that is the only difference.
+    pub fn byte_beyond(&self, longer: &Self) -> Option<u8> {
+        let len = usize::from(self.len);
+        (longer.len == self.len + 1 && longer.bytes[..len] == self.bytes[..len]).then(|| longer.bytes[len])
+    }
+}
+
+impl core::ops::Deref for Token {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl core::fmt::Debug for Token {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("0x")?;
+        self.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A message, its bytes where they arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// CON, NON, ACK or RST.
+    pub kind: Kind,
+    /// Method or response code.
+    pub code: Code,
+    /// Message ID.
+    pub message_id: u16,
+    /// Token.
+    pub token: Token,
+    /// Options and payload, encoded.
+    pub tail: &'a [u8],
+    /// The value of the Rexmit-Cnt option, if it is among the options.
+    pub rexmit_cnt: Option<u8>,
+}
+
+/// Why bytes are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Shorter than a header, or another version than 1: to be ignored silently (RFC 7252 §3).
+    NotCoap,
+    /// A header that can be read and something wrong behind it; to be rejected (RFC 7252 §4.2, §4.3).
+    Format {
+        /// The type in the header.
+        kind: Kind,
+        /// The Message ID in the header.
+        message_id: u16,
+    },
+}
+
+/// Number of the Rexmit-Cnt option. draft-ietf-core-fasor-02 §4.4 leaves it to be assigned; this one is from the range
+/// for experiments (RFC 7252 §12.2), elective, safe to forward, no cache key.
+pub const REXMIT_CNT: u16 = 65020;
+
+/// Value of Rexmit-Cnt in the first request to an unknown endpoint: does it echo the option?
+pub(crate) const REXMIT_CNT_PROBE: u8 = 255;
+
+impl<'a> Message<'a> {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// [`Malformed`] says how RFC 7252 wants the bytes to be treated.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let &[first, code, high, low, ref rest @ ..] = bytes else { return Err(Malformed::NotCoap) };
+        if first >> 6 != 1 {
+            return Err(Malformed::NotCoap);
+        }
+        let kind = match first >> 4 & 3 {
+            0 => Kind::Confirmable,
+            1 => Kind::NonConfirmable,
+            2 => Kind::Acknowledgement,
+            _ => Kind::Reset,
+        };
+        let message_id = u16::from_be_bytes([high, low]);
+        let malformed = Malformed::Format { kind, message_id };
+
+        let (token, tail) = rest.split_at_checked(usize::from(first & 15)).ok_or(malformed)?;
+        let token = Token::new(token).ok_or(malformed)?;
+        let code = Code(code);
+        if code == Code::EMPTY && !rest.is_empty() || matches!(code.0 >> 5, 1 | 6 | 7) {
+            return Err(malformed);
+        }
+        let mut rexmit_cnt = None;
+        for item in OptPayloadReader::new(tail) {
+            match item {
+                OptItem::Option { number: REXMIT_CNT, data } => rexmit_cnt = small_uint(data),
+                OptItem::Option { .. } => {}
+                OptItem::Payload([]) | OptItem::Error(_) => return Err(malformed),
+                OptItem::Payload(_) => break,
+            }
+        }
+        Ok(Self { kind, code, message_id, token, tail, rexmit_cnt })
+    }
+
+    /// Appends the message to `buffer`.
+    pub fn write(&self, buffer: &mut Vec<u8>) {
+        self.write_head(buffer);
+        buffer.extend_from_slice(self.tail);
+    }
+
+    /// Appends the message to `buffer`, with the Rexmit-Cnt option inserted if there is a `count`.
+    pub(crate) fn write_marked(&self, count: Option<u8>, buffer: &mut Vec<u8>) {
+        self.write_head(buffer);
+        match count {
+            Some(count) => write_with_rexmit_cnt(self.tail, count, buffer),
+            None => buffer.extend_from_slice(self.tail),
+        }
+    }
+
+    fn write_head(&self, buffer: &mut Vec<u8>) {
+        let [high, low] = self.message_id.to_be_bytes();
+        buffer.extend_from_slice(&[1 << 6 | (self.kind as u8) << 4 | self.token.len, self.code.0, high, low]);
+        buffer.extend_from_slice(&self.token);
+    }
+
+    /// A message of four bytes: an empty acknowledgement, a reset, a ping.
+    pub const fn empty(kind: Kind, message_id: u16) -> Self {
+        Self { kind, code: Code::EMPTY, message_id, token: Token::EMPTY, tail: &[], rexmit_cnt: None }
+    }
+
+    /// The options, in order, as (number, value).
+    pub fn options(&self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
+        OptPayloadReader::new(self.tail).map_while(|item| match item {
+            OptItem::Option { number, data } => Some((number, data)),
+            _ => None,
+        })
+    }
+
+    /// The payload, empty if there is none.
+    pub fn payload(&self) -> &'a [u8] {
+        OptPayloadReader::new(self.tail)
+            .find_map(|item| match item {
+                OptItem::Payload(payload) => Some(payload),
+                _ => None,
+            })
+            .unwrap_or(&[])
+    }
+}
+
+/// Appends `tail` to `buffer` with the Rexmit-Cnt option inserted.
+fn write_with_rexmit_cnt(tail: &[u8], count: u8, buffer: &mut Vec<u8>) {
+    let mut last = 0;
+    let mut payload_len = 0;
+    for item in OptPayloadReader::new(tail) {
+        match item {
+            OptItem::Option { number, .. } => last = number,
+            OptItem::Payload(payload) => payload_len = payload.len() + 1,
+            OptItem::Error(_) => break,
+        }
+    }
+    // Options beyond this number are all but unheard of; before one of them the option would not fit in the order.
+    let Some(delta) = REXMIT_CNT.checked_sub(last) else { return buffer.extend_from_slice(tail) };
+    let (options, payload) = tail.split_at(tail.len() - payload_len);
+    buffer.extend_from_slice(options);
+    buffer.extend_from_slice(encode_extensions(delta, u16::from(count != 0)).as_ref());
+    if count != 0 {
+        buffer.push(count);
+    }
+    buffer.extend_from_slice(payload);
+}
+
+/// A uint option (RFC 7252 §3.2) of at most one byte.
+fn small_uint(data: &[u8]) -> Option<u8> {
+    match *data {
+        [] => Some(0),
+        [value] => Some(value),
+        _ => None,
+    }
+}

@@ -1,0 +1,46 @@
+//! Messages that wait for nothing but to be sent: acknowledgements, resets, piggybacked and non-confirmable responses.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// A bounded queue of encoded messages.
+#[derive(Debug)]
+pub(crate) struct Outbox<A> {
+    /// Address and length of each message.
+    queue: VecDeque<(A, u32)>,
+    /// Their bytes, one after the other; those before `sent` are gone.
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl<A> Default for Outbox<A> {
+    fn default() -> Self {
+        Self { queue: VecDeque::new(), bytes: Vec::new(), sent: 0 }
+    }
+}
+
+impl<A> Outbox<A> {
+    /// Queues what `write` appends, unless `bound` messages are waiting. Returns whether there was room.
+    pub(crate) fn push(&mut self, bound: u32, to: A, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+        if self.queue.len() >= bound as usize {
+            return false;
+        }
+        if self.sent > self.bytes.len() / 2 {
+            self.bytes.drain(..self.sent);
+            self.sent = 0;
+        }
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        self.queue.push_back((to, (self.bytes.len() - start) as u32));
+        true
+    }
+
+    /// Moves the oldest message to the end of `buffer`.
+    pub(crate) fn pop(&mut self, buffer: &mut Vec<u8>) -> Option<A> {
+        let (to, len) = self.queue.pop_front()?;
+        let end = self.sent + len as usize;
+        buffer.extend_from_slice(self.bytes.get(self.sent..end).unwrap_or(&[]));
+        self.sent = end;
+        Some(to)
+    }
+}

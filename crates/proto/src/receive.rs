@@ -1,0 +1,278 @@
+//! What a datagram means.
+
+use coapace_control::{Controller, Instant, Marking, Outcome};
+
+use crate::NONE;
+use crate::deduplication::Memory;
+use crate::endpoint::{Endpoint, Event, Responder};
+use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
+use crate::message::{Code, Kind, Malformed, Message, REXMIT_CNT_PROBE};
+use crate::peer::{Address, Echo};
+
+impl<C: Controller, A: Address> Endpoint<C, A> {
+    /// A datagram arrived. Returns what it means to the application, if anything.
+    ///
+    /// What is malformed is counted and ignored or rejected as RFC 7252 §4.2 and §4.3 say.
+    pub fn handle_datagram<'b>(&mut self, now: Instant, from: A, bytes: &'b [u8]) -> Option<Event<'b, A>> {
+        self.counters.received += 1;
+        let message = match Message::parse(bytes) {
+            Ok(message) => message,
+            Err(malformed) => {
+                if let Malformed::Format { kind: Kind::Confirmable, message_id } = malformed {
+                    self.reply(from, &Message::empty(Kind::Reset, message_id), None);
+                }
+                return self.malformed();
+            }
+        };
+        match message.kind {
+            Kind::Confirmable if message.code == Code::EMPTY => {
+                self.reply(from, &Message::empty(Kind::Reset, message.message_id), None);
+                None
+            }
+            Kind::Confirmable | Kind::NonConfirmable if message.code.is_request() => {
+                self.receive_request(now, from, message)
+            }
+            Kind::Confirmable | Kind::NonConfirmable if message.code.is_response() => {
+                self.receive_separate(now, from, message)
+            }
+            Kind::Acknowledgement if !message.code.is_request() => self.receive_ack(now, from, message),
+            Kind::Reset if message.code == Code::EMPTY => self.receive_reset(now, from, message.message_id),
+            _ => self.malformed(),
+        }
+    }
+
+    fn malformed<'b>(&mut self) -> Option<Event<'b, A>> {
+        self.counters.malformed += 1;
+        None
+    }
+
+    fn late<'b>(&mut self) -> Option<Event<'b, A>> {
+        self.counters.late_replies += 1;
+        None
+    }
+
+    fn receive_request<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
+        let confirmable = message.kind == Kind::Confirmable;
+        let Message { message_id, token, .. } = message;
+        // What the peer asks in a probe is only whether the option comes back.
+        let rexmit_cnt = message.rexmit_cnt;
+        let responder =
+            Responder { to: from, message_id, token, confirmable, acknowledged: false, rexmit_cnt };
+        if let Some(deduplication) = &mut self.deduplication {
+            if let Some(memory) = deduplication.find(now, from, message_id) {
+                self.counters.duplicates += 1;
+                if confirmable {
+                    if *memory == Memory::Open {
+                        *memory = Memory::Acknowledged;
+                    }
+                    let memory = memory.clone();
+                    self.reply_again(&responder, &memory);
+                }
+                return None;
+            }
+            let lifetime =
+                if confirmable { self.setup.exchange_lifetime() } else { self.setup.non_lifetime() };
+            let early = deduplication.insert(now, from, message_id, lifetime, Memory::Open);
+            self.counters.forgotten_early += u64::from(early);
+        }
+        Some(Event::Request { responder, message })
+    }
+
+    /// Answers a duplicate as the first copy was answered. The token is the duplicate's own, for a mechanism may mark
+    /// its retransmissions there.
+    fn reply_again(&mut self, responder: &Responder<A>, memory: &Memory) {
+        let empty = Message::empty(Kind::Acknowledgement, responder.message_id);
+        match memory {
+            Memory::Replied { code, tail } => {
+                let reply = Message { code: *code, token: responder.token, tail, ..empty };
+                self.reply(responder.to, &reply, responder.rexmit_cnt);
+            }
+            Memory::Open | Memory::Acknowledged => drop(self.reply(responder.to, &empty, None)),
+        }
+    }
+
+    pub(crate) fn is_acknowledged(&mut self, now: Instant, responder: &Responder<A>) -> bool {
+        responder.acknowledged
+            || self.deduplication.as_mut().is_some_and(|deduplication| {
+                deduplication.find(now, responder.to, responder.message_id) == Some(&mut Memory::Acknowledged)
+            })
+    }
+
+    pub(crate) fn remember(&mut self, now: Instant, responder: &Responder<A>, memory: Memory) {
+        if let Some(deduplication) = &mut self.deduplication
+            && let Some(known) = deduplication.find(now, responder.to, responder.message_id)
+        {
+            *known = memory;
+        }
+    }
+
+    /// An acknowledgement, empty or with the response on it.
+    fn receive_ack<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
+        let matches = |exchange: &Exchange<C>| exchange.departed_as(message.message_id);
+        let Some((slot, index)) = self.find_active(from, matches) else { return self.late() };
+        let exchange = &self.exchanges[index];
+        if !matches!(exchange.stage, Stage::Due | Stage::InFlight) || exchange.purpose == Purpose::Ping {
+            return self.late();
+        }
+        let marking = self.setup.controller.limits(&self.peers[slot].state).marking;
+        let by_message_id =
+            exchange.ordinal_of(message.message_id).filter(|_| marking == Marking::FreshMessageId);
+
+        if message.code == Code::EMPTY {
+            let acked = Outcome::Acked(exchange.sample(now, by_message_id));
+            let id = self.id(index);
+            if exchange.purpose == Purpose::Request {
+                self.await_response(now, index, acked);
+            } else {
+                self.complete(now, index, acked);
+            }
+            return Some(Event::Acknowledged { exchange: id });
+        }
+        if exchange.purpose != Purpose::Request || !may_answer(exchange, &message, marking) {
+            return self.late();
+        }
+        let by_token = token_ordinal(exchange, &message, marking);
+        let by_option = self.echoed_ordinal(slot, index, &message, marking);
+        let sample = self.exchanges[index].sample(now, by_message_id.or(by_token).or(by_option));
+        Some(self.respond_to(now, index, message, Outcome::Acked(sample)))
+    }
+
+    /// A response in a message of its own.
+    fn receive_separate<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
+        let confirmable = message.kind == Kind::Confirmable;
+        let marking = self
+            .peers
+            .find(from)
+            .map_or(Marking::None, |slot| self.setup.controller.limits(&self.peers[slot].state).marking);
+        let matches = |exchange: &Exchange<C>| {
+            let marking = if exchange.confirmable { marking } else { Marking::None };
+            exchange.purpose == Purpose::Request
+                && matches!(exchange.stage, Stage::Due | Stage::InFlight | Stage::Acknowledged)
+                && exchange.departed
+                && may_answer(exchange, &message, marking)
+        };
+        let Some((_, index)) = self.find_active(from, matches) else {
+            let seen =
+                self.deduplication.as_mut().and_then(|known| known.find(now, from, message.message_id));
+            if seen.is_some() {
+                self.counters.duplicates += 1;
+            }
+            if confirmable {
+                let kind = if seen.is_some() { Kind::Acknowledgement } else { Kind::Reset };
+                self.reply(from, &Message::empty(kind, message.message_id), None);
+            }
+            return self.late();
+        };
+        if confirmable {
+            self.reply(from, &Message::empty(Kind::Acknowledgement, message.message_id), None);
+            if let Some(deduplication) = &mut self.deduplication {
+                let lifetime = self.setup.exchange_lifetime();
+                let early =
+                    deduplication.insert(now, from, message.message_id, lifetime, Memory::Acknowledged);
+                self.counters.forgotten_early += u64::from(early);
+            }
+        }
+        // If the acknowledgement was lost, the time until this response is the server's as much as the network's: the
+        // mechanism is told that the exchange is over, and no sample.
+        Some(self.respond_to(now, index, message, Outcome::Cancelled))
+    }
+
+    fn receive_reset<'b>(&mut self, now: Instant, from: A, message_id: u16) -> Option<Event<'b, A>> {
+        let matches = |exchange: &Exchange<C>| exchange.departed_as(message_id);
+        let Some((_, index)) = self.find_active(from, matches) else { return self.late() };
+        let id = self.id(index);
+        if self.exchanges[index].purpose == Purpose::Ping {
+            self.complete(now, index, Outcome::Reset);
+            return Some(Event::Pong { exchange: id });
+        }
+        self.finish(now, index, Outcome::Reset);
+        self.release(index);
+        Some(Event::Failed { exchange: id, failure: Failure::Reset })
+    }
+
+    /// The exchange under way with this peer that `matches`, and the peer.
+    fn find_active(&self, from: A, matches: impl Fn(&Exchange<C>) -> bool) -> Option<(u32, u32)> {
+        let slot = self.peers.find(from)?;
+        let mut index = self.peers[slot].active;
+        while index != NONE {
+            let exchange = &self.exchanges[index];
+            if matches(exchange) {
+                return Some((slot, index));
+            }
+            index = exchange.next;
+        }
+        None
+    }
+
+    /// The transmission that the Rexmit-Cnt option of a response names, once the peer is known to echo it.
+    fn echoed_ordinal(
+        &mut self,
+        slot: u32,
+        index: u32,
+        message: &Message<'_>,
+        marking: Marking,
+    ) -> Option<u8> {
+        let peer = &mut self.peers[slot];
+        if marking != Marking::Option || peer.echo == Echo::No {
+            return None;
+        }
+        peer.echo = if message.rexmit_cnt.is_some() { Echo::Yes } else { Echo::No };
+        let count = if message.rexmit_cnt? == REXMIT_CNT_PROBE { 0 } else { message.rexmit_cnt? };
+        (count <= self.exchanges[index].retransmits).then_some(count)
+    }
+
+    fn id(&self, index: u32) -> ExchangeId {
+        ExchangeId { index, generation: self.exchanges[index].generation }
+    }
+
+    /// The place among the outstanding is free; the response is still to come.
+    fn await_response(&mut self, now: Instant, index: u32, outcome: Outcome) {
+        self.settle(now, index, outcome);
+        self.exchanges[index].stage = Stage::Acknowledged;
+        self.deadlines.set(2 * index, now + self.setup.config.response_timeout);
+        self.admit(now, self.exchanges[index].peer);
+    }
+
+    fn complete(&mut self, now: Instant, index: u32, outcome: Outcome) {
+        self.counters.completed += 1;
+        self.finish(now, index, outcome);
+        self.release(index);
+    }
+
+    fn respond_to<'b>(
+        &mut self,
+        now: Instant,
+        index: u32,
+        mut message: Message<'b>,
+        outcome: Outcome,
+    ) -> Event<'b, A> {
+        let exchange = self.id(index);
+        message.token = self.exchanges[index].token;
+        self.complete(now, index, outcome);
+        Event::Response { exchange, message }
+    }
+}
+
+/// Whether the token of a response is that of the exchange, the ordinal of a transmission aside.
+fn may_answer<C: Controller>(exchange: &Exchange<C>, message: &Message<'_>, marking: Marking) -> bool {
+    let plain = exchange.token == message.token;
+    let longer = exchange.token.byte_beyond(&message.token).is_some();
+    match marking {
+        Marking::Token => longer,
+        Marking::TokenOnRetransmit => plain || longer,
+        Marking::None | Marking::Option | Marking::FreshMessageId => plain,
+    }
+}
+
+/// The transmission that the token of a response names.
+fn token_ordinal<C: Controller>(
+    exchange: &Exchange<C>,
+    message: &Message<'_>,
+    marking: Marking,
+) -> Option<u8> {
+    match marking {
+        Marking::TokenOnRetransmit if exchange.token == message.token => Some(0),
+        Marking::Token | Marking::TokenOnRetransmit => exchange.token.byte_beyond(&message.token),
+        Marking::None | Marking::Option | Marking::FreshMessageId => None,
+    }
+}

@@ -1,0 +1,116 @@
+//! The one place where a message leaves.
+
+use alloc::vec::Vec;
+
+use coapace_control::{Controller, Cue, Draw, Instant, Marking};
+
+use crate::endpoint::Endpoint;
+use crate::exchange::{Departure, Stage};
+use crate::message::{Kind, Message, REXMIT_CNT_PROBE};
+use crate::peer::{Address, Echo};
+
+/// A datagram to send; its bytes are in the buffer that was passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit<A> {
+    /// Where it goes.
+    pub to: A,
+    /// Which transmission of which exchange it is; nothing for a reply.
+    pub step: Option<Step>,
+}
+
+/// One transmission of one exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The exchange, counted from 0 in the order in which they were begun.
+    pub exchange: u32,
+    /// The transmission, 0 for the first.
+    pub transmission: u8,
+}
+
+impl<C: Controller, A: Address> Endpoint<C, A> {
+    /// The next datagram to send: appended to `buffer`. To be called until there is none.
+    ///
+    /// `draw` gives the one random number of a transmission.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        mut draw: impl FnMut(Step) -> Draw,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit<A>> {
+        if let Some(to) = self.outbox.as_mut().and_then(|outbox| outbox.pop(buffer)) {
+            return Some(Transmit { to, step: None });
+        }
+        let index = self.next_in_line()?;
+        Some(self.depart(now, index, &mut draw, buffer))
+    }
+
+    fn depart(
+        &mut self,
+        now: Instant,
+        index: u32,
+        draw: &mut impl FnMut(Step) -> Draw,
+        buffer: &mut Vec<u8>,
+    ) -> Transmit<A> {
+        let controller = &self.setup.controller;
+        let exchange = &mut self.exchanges[index];
+        let slot = exchange.peer;
+        let peer = &mut self.peers[slot];
+        let again = core::mem::replace(&mut exchange.departed, true);
+        exchange.retransmits += u8::from(again);
+        let step = Step { exchange: exchange.ordinal, transmission: exchange.retransmits };
+
+        let limits = controller.limits(&peer.state);
+        let marking = if exchange.confirmable { limits.marking } else { Marking::None };
+        let timeout = if exchange.confirmable {
+            let cue = Cue { now, draw: draw(step), outstanding: peer.outstanding };
+            if let Some(control) = &mut exchange.control {
+                controller.on_retransmit(&mut peer.state, control, cue)
+            } else {
+                let (control, timeout) = controller.on_start(&mut peer.state, cue);
+                exchange.control = Some(control);
+                timeout
+            }
+        } else {
+            peer.next_non = now + limits.non_gap;
+            self.setup.config.response_timeout
+        };
+        self.deadlines.set(2 * index, now + timeout);
+        if again {
+            self.counters.retransmissions += 1;
+        } else {
+            exchange.first = now;
+            self.counters.started += 1;
+        }
+        exchange.last = now;
+        exchange.stage = Stage::InFlight;
+        if !again || marking == Marking::FreshMessageId {
+            exchange.message_id = peer.next_message_id;
+            peer.next_message_id = peer.next_message_id.wrapping_add(1);
+        }
+        if marking != Marking::None {
+            let message_id = exchange.message_id;
+            exchange.departures.push(Departure { at: now, message_id });
+        }
+
+        let kind = if exchange.confirmable { Kind::Confirmable } else { Kind::NonConfirmable };
+        let token = match marking {
+            Marking::Token => exchange.token.with(step.transmission),
+            Marking::TokenOnRetransmit if again => exchange.token.with(step.transmission),
+            _ => exchange.token,
+        };
+        let (code, tail) = (exchange.code, exchange.tail.as_slice());
+        let message = Message { code, token, tail, ..Message::empty(kind, exchange.message_id) };
+        let count = match (marking, peer.echo) {
+            (Marking::Option, Echo::Unknown) => {
+                peer.echo = Echo::Asked;
+                Some(REXMIT_CNT_PROBE)
+            }
+            (Marking::Option, Echo::Asked | Echo::Yes) => Some(step.transmission),
+            _ => None,
+        };
+        message.write_marked(count, buffer);
+        let to = peer.address;
+        self.admit(now, slot);
+        Transmit { to, step: Some(step) }
+    }
+}

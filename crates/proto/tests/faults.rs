@@ -1,0 +1,190 @@
+//! Two endpoints over a network that loses, duplicates, delays and corrupts.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use coapace_control::{Draw, Instant, Mechanism, REGISTRY};
+use coapace_proto::{Code, Config, Endpoint, Event, Request, Responder, Setup, Token};
+use proptest::prelude::*;
+
+const CLIENT: u8 = 0;
+const SERVER: u8 = 1;
+
+/// Numbers that depend on the seed alone.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// In percent of the datagrams.
+#[derive(Clone, Copy, Debug)]
+struct Faults {
+    lost: u64,
+    duplicated: u64,
+    corrupted: u64,
+    /// Answers that take so long that they come separately.
+    slow: u64,
+}
+
+struct Network {
+    random: Random,
+    faults: Faults,
+    flying: BinaryHeap<Reverse<(Instant, u64, u8, Vec<u8>)>>,
+    serial: u64,
+}
+
+impl Network {
+    fn send(&mut self, now: Instant, to: u8, bytes: &[u8]) {
+        let copies = 1 + u64::from(self.random.below(100) < self.faults.duplicated);
+        for _ in 0..copies {
+            if self.random.below(100) < self.faults.lost {
+                continue;
+            }
+            let mut bytes = bytes.to_vec();
+            if self.random.below(100) < self.faults.corrupted {
+                let at = self.random.below(bytes.len() as u64) as usize;
+                bytes[at] ^= 1 << self.random.below(8);
+            }
+            let delay = coapace_control::Duration::from_micros(1_000 + self.random.below(3_000_000));
+            self.serial += 1;
+            self.flying.push(Reverse((now + delay, self.serial, to, bytes)));
+        }
+    }
+}
+
+/// Runs `requests` to the end. Returns how often each was delivered and how it ended, and whether anything is left.
+fn run(
+    mechanism: Mechanism,
+    requests: u32,
+    faults: Faults,
+    seed: u64,
+) -> (HashMap<u32, u32>, HashMap<u32, u32>, usize) {
+    let setup = Arc::new(Setup { controller: mechanism, config: Config::default() });
+    let mut ends = [Endpoint::<Mechanism, u8>::new(setup.clone(), 1), Endpoint::new(setup, 2)];
+    let mut network = Network { random: Random(seed), faults, flying: BinaryHeap::new(), serial: 0 };
+    let (mut delivered, mut ended) = (HashMap::new(), HashMap::new());
+    let mut open = HashMap::new();
+    let mut answers: Vec<(Instant, Responder<u8>)> = Vec::new();
+    let mut now = Instant::ZERO;
+    let mut next = 0;
+    for step in 0u64.. {
+        assert!(step < 1_000_000, "the run must end");
+        while next < requests && open.len() < 20 {
+            let token = Token::new(&next.to_be_bytes()).unwrap();
+            let confirmable = next % 4 != 3;
+            let request = Request { confirmable, code: Code(1), token, tail: &[] };
+            open.insert(ends[0].request(now, SERVER, request).unwrap(), next);
+            next += 1;
+        }
+        for (end, to) in [(0, SERVER), (1, CLIENT)] {
+            let mut bytes = Vec::new();
+            while ends[end].poll_transmit(now, |_| Draw::from_bits(seed as u32), &mut bytes).is_some() {
+                network.send(now, to, &bytes);
+                bytes.clear();
+            }
+            while let Some(event) = ends[end].poll_event() {
+                let Event::Failed { exchange, .. } = event else { unreachable!() };
+                // The server's own exchanges are its separate responses.
+                if end == 0
+                    && let Some(request) = open.remove(&exchange)
+                {
+                    *ended.entry(request).or_insert(0) += 1;
+                }
+            }
+        }
+        let times = ends.iter().filter_map(Endpoint::poll_timeout);
+        let arrival = network.flying.peek().map(|Reverse((at, ..))| *at);
+        let answer = answers.iter().map(|&(at, ..)| at).min();
+        let Some(at) = times.chain(arrival).chain(answer).min() else { break };
+        now = now.max(at);
+        ends.iter_mut().for_each(|end| end.handle_timeout(now));
+        if let Some(ready) = answers.iter().position(|&(at, ..)| at <= now) {
+            let (_, responder) = answers.swap_remove(ready);
+            let _ = ends[1].respond(now, responder, Code(0x45), b"\xffanswer");
+        }
+        if arrival.is_none_or(|at| at > now) {
+            continue;
+        }
+        let Some(Reverse((_, _, to, bytes))) = network.flying.pop() else { continue };
+        match (to, ends[usize::from(to)].handle_datagram(now, 1 - to, &bytes)) {
+            (SERVER, Some(Event::Request { responder, message })) => {
+                if let Ok(token) = <[u8; 4]>::try_from(&message.token[..message.token.len().min(4)]) {
+                    *delivered.entry(u32::from_be_bytes(token)).or_insert(0) += 1;
+                }
+                let wait = if network.random.below(100) < network.faults.slow { 5 } else { 0 };
+                answers.push((now + coapace_control::Duration::from_secs(wait), responder));
+            }
+            (CLIENT, Some(Event::Response { exchange, .. } | Event::Failed { exchange, .. })) => {
+                if let Some(request) = open.remove(&exchange) {
+                    *ended.entry(request).or_insert(0) += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    (delivered, ended, ends[0].exchanges() + ends[1].exchanges())
+}
+
+#[test]
+fn under_loss_duplication_and_reordering_each_request_is_delivered_at_most_once_and_ends_exactly_once() {
+    let faults = Faults { lost: 30, duplicated: 20, corrupted: 0, slow: 30 };
+    for entry in REGISTRY {
+        let (delivered, ended, left) = run(entry.mechanism, 300, faults, 7);
+        assert!(delivered.values().all(|&times| times == 1), "{}: {delivered:?}", entry.name);
+        assert_eq!((ended.len(), left), (300, 0), "{}", entry.name);
+        assert!(ended.values().all(|&times| times == 1), "{}", entry.name);
+        assert!(delivered.len() > 200, "{}: most get through, {} did", entry.name, delivered.len());
+    }
+}
+
+#[test]
+fn without_faults_every_request_is_delivered() {
+    let faults = Faults { lost: 0, duplicated: 0, corrupted: 0, slow: 0 };
+    for entry in REGISTRY {
+        let (delivered, ended, left) = run(entry.mechanism, 100, faults, 3);
+        assert_eq!((delivered.len(), ended.len(), left), (100, 100, 0), "{}", entry.name);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn whatever_the_network_does_every_exchange_ends_and_no_slot_is_lost(
+        lost in 0u64..60, duplicated in 0u64..60, corrupted in 0u64..30, slow in 0u64..100, seed: u64,
+        mechanism in 0..REGISTRY.len(),
+    ) {
+        let faults = Faults { lost, duplicated, corrupted, slow };
+        let (_, ended, left) = run(REGISTRY[mechanism].mechanism, 60, faults, seed);
+        prop_assert_eq!((ended.len(), left), (60, 0));
+    }
+
+    #[test]
+    fn no_bytes_from_the_network_bring_an_endpoint_down(
+        datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 1..60),
+        header in any::<bool>(),
+    ) {
+        let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config: Config::default() });
+        let mut endpoint = Endpoint::<Mechanism, u8>::new(setup, 3);
+        let mut buffer = Vec::new();
+        for (at, mut datagram) in datagrams.into_iter().enumerate() {
+            let now = Instant::from_millis(at as u64 * 700);
+            if let (true, Some(first)) = (header, datagram.first_mut()) {
+                *first = 0x40 | *first & 0x33;
+            }
+            let request = Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: &[] };
+            let _ = endpoint.request(now, 0, request);
+            if let Some(Event::Request { responder, .. }) = endpoint.handle_datagram(now, 0, &datagram) {
+                let _ = endpoint.respond(now, responder, Code(0x45), &[]);
+            }
+            endpoint.handle_timeout(now);
+            while endpoint.poll_transmit(now, |_| Draw::ZERO, &mut buffer).is_some() {}
+            prop_assert!(endpoint.exchanges() <= 64 && endpoint.peers() <= 64);
+        }
+    }
+}
