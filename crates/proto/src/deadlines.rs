@@ -102,9 +102,12 @@ mod tests {
             let mut deadlines = Deadlines::default();
             let mut model = std::collections::BTreeMap::new();
             for (key, at) in steps {
-                match at {
-                    Some(at) => { deadlines.set(key, Instant::from_micros(at)); model.insert(key, at); }
-                    None => { deadlines.clear(key); model.remove(&key); }
+                if let Some(at) = at {
+                    deadlines.set(key, Instant::from_micros(at));
+                    model.insert(key, at);
+                } else {
+                    deadlines.clear(key);
+                    model.remove(&key);
                 }
                 prop_assert_eq!(deadlines.next().map(Instant::as_micros), model.values().min().copied());
             }

@@ -7,7 +7,7 @@ use coapace_control::{Answer, Controller, Instant, Sample};
 use crate::message::{Code, Token};
 
 /// Names an exchange until its last event; never reused while that event is outstanding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId {
     pub(crate) index: u32,
     pub(crate) generation: u32,

@@ -1,7 +1,7 @@
 //! Two endpoints over a network that loses, duplicates, delays and corrupts.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use coapace_control::{Draw, Instant, Mechanism, REGISTRY};
@@ -31,10 +31,13 @@ struct Faults {
     slow: u64,
 }
 
+/// When it arrives, its serial number, where, what.
+type Flight = (Instant, u64, u8, Vec<u8>);
+
 struct Network {
     random: Random,
     faults: Faults,
-    flying: BinaryHeap<Reverse<(Instant, u64, u8, Vec<u8>)>>,
+    flying: BinaryHeap<Reverse<Flight>>,
     serial: u64,
 }
 
@@ -63,12 +66,12 @@ fn run(
     requests: u32,
     faults: Faults,
     seed: u64,
-) -> (HashMap<u32, u32>, HashMap<u32, u32>, usize) {
+) -> (BTreeMap<u32, u32>, BTreeMap<u32, u32>, usize) {
     let setup = Arc::new(Setup { controller: mechanism, config: Config::default() });
     let mut ends = [Endpoint::<Mechanism, u8>::new(setup.clone(), 1), Endpoint::new(setup, 2)];
     let mut network = Network { random: Random(seed), faults, flying: BinaryHeap::new(), serial: 0 };
-    let (mut delivered, mut ended) = (HashMap::new(), HashMap::new());
-    let mut open = HashMap::new();
+    let (mut delivered, mut ended) = (BTreeMap::new(), BTreeMap::new());
+    let mut open = BTreeMap::new();
     let mut answers: Vec<(Instant, Responder<u8>)> = Vec::new();
     let mut now = Instant::ZERO;
     let mut next = 0;
