@@ -105,7 +105,9 @@ fn run(
         let answer = answers.iter().map(|&(at, ..)| at).min();
         let Some(at) = times.chain(arrival).chain(answer).min() else { break };
         now = now.max(at);
-        ends.iter_mut().for_each(|end| end.handle_timeout(now));
+        for end in &mut ends {
+            end.handle_timeout(now);
+        }
         if let Some(ready) = answers.iter().position(|&(at, ..)| at <= now) {
             let (_, responder) = answers.swap_remove(ready);
             let _ = ends[1].respond(now, responder, Code(0x45), b"\xffanswer");
