@@ -31,7 +31,6 @@ mod peer;
 mod receive;
 mod slab;
 mod transmit;
-#[cfg(any())]
 pub mod stream;
 
 pub use config::{Config, Setup};

@@ -1,0 +1,147 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Congestion control for CoAP: compare mechanisms, reproduce published experiments.
+///
+/// Without a command, compares all mechanisms on an NB-IoT-like link with 100 clients, prints a table and writes
+/// coapace-report.html.
+#[derive(Debug, Parser)]
+#[command(version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("COAPACE_COMMIT"), ")"))]
+#[command(after_help = "Examples:
+  coapace                                              compare all mechanisms, write coapace-report.html
+  coapace run nb-iot --set clients=400 --set buffer=1410000 --mechanism default --mechanism fasor
+  coapace run nb-iot --set errors=high --set clients=10 --seeds 40 --format csv > lossy.csv
+  coapace reproduce raitahila2019 --quick              a published thesis beside what is measured here
+  coapace list mechanisms                              what there is to compare
+  coapace trace cocoa:preset=libcoap-2019 < script.csv one mechanism, step by step")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    /// Print results only: no progress, no remarks
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+
+    /// Threads to run on [default: one per core]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) jobs: Option<u16>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a scenario with one or more mechanisms
+    Run(Run),
+    /// Run the experiments of a paper and print published figures beside measured ones
+    Reproduce(Reproduce),
+    /// Replay a script of events through one mechanism: CSV from standard input to standard output
+    #[command(after_help = "Input columns: at_ms,event,draw,answered
+  event     start, timeout, ack, reset or giveup
+  draw      the random number of this step, in [0,1); empty is 0
+  answered  the transmission that an ack answers, 0 for the first; empty if nothing tells
+Output columns: at_ms,event,timeout_ms,rto_ms
+
+Example:
+  printf 'at_ms,event,draw,answered\\n0,start,0.5,\\n700,ack,,\\n' | coapace trace fasor")]
+    Trace {
+        /// The mechanism, as NAME or NAME:parameter=value,…
+        mechanism: String,
+    },
+    /// List what can be named
+    List {
+        /// What to list
+        what: Listed,
+    },
+    /// Measure this machine: controller calls, simulated exchanges and events per CPU second
+    Bench,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// A built-in scenario (coapace list scenarios) or a TOML file (docs/scenarios.md)
+    pub(crate) scenario: String,
+
+    /// Change a value of the scenario: one of its knobs, or any key by its path; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) set: Vec<(String, String)>,
+
+    /// A mechanism to run, as NAME or NAME:parameter=value,…, or tcp for CoAP over TCP; repeatable [default: all]
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) mechanism: Vec<String>,
+
+    /// Repetitions, with seeds 1 to N [default: the scenario's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) seeds: Option<u32>,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// Print one row for each run instead of one for each mechanism (csv and json)
+    #[arg(long)]
+    pub(crate) each: bool,
+
+    /// Write an HTML report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Write the packets of the first run as pcapng, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// Write every event of the first run as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reproduce {
+    /// The paper (coapace list papers)
+    pub(crate) paper: String,
+
+    /// A few repetitions instead of as many as were published
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// Write an HTML report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Listed {
+    /// Congestion control mechanisms, with parameters and presets
+    Mechanisms,
+    /// Built-in scenarios, with their knobs
+    Scenarios,
+    /// Papers whose experiments can be reproduced
+    Papers,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Aligned columns, for people
+    Table,
+    /// Comma-separated values with a header
+    Csv,
+    /// One JSON object a line
+    Json,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}

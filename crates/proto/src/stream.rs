@@ -1,0 +1,477 @@
+//! CoAP over reliable transports: framing and signalling of RFC 8323.
+//!
+//! No message type, no Message ID, no retransmission, no deduplication and no congestion control: the transport has
+//! them. What is left is a length in front of each message and, in codes 7.xx, a few messages about the connection.
+
+use alloc::vec::Vec;
+
+use coap_message_implementations::option_extension::encode_extensions;
+use coap_message_implementations::option_iteration::{OptItem, OptPayloadReader};
+use coap_numbers::{code, signaling_option};
+
+use crate::message::{Code, Token};
+
+/// Max-Message-Size before a CSM says otherwise, bytes (RFC 8323 §5.3.1).
+pub const BASE_MAX_MESSAGE_SIZE: u32 = 1152;
+
+/// Bytes in front of the token at most: lengths, four bytes of extended length, code.
+const MAX_HEAD: usize = 6;
+
+/// A message of a stream, its bytes where they arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// Method, response or signalling code.
+    pub code: Code,
+    /// Token.
+    pub token: Token,
+    /// Options and payload, encoded; not looked into.
+    pub tail: &'a [u8],
+}
+
+/// Why a connection cannot go on: RFC 8323 §5.6 wants an [`Signal::Abort`] sent and the connection closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// A message larger than the receiver takes.
+    TooLong,
+    /// A token length of 9 to 15: reserved by RFC 8323, extended by RFC 8974 for those who ask for it in their CSM.
+    TokenTooLong,
+    /// A signalling message whose options cannot be read.
+    Malformed,
+    /// A critical option in a signalling message that is not understood (RFC 8323 §5.2).
+    UnknownOption {
+        /// Its number.
+        number: u16,
+        /// Whether it came in a CSM, so that Bad-CSM-Option names it.
+        in_csm: bool,
+    },
+}
+
+impl Broken {
+    /// What to send before closing.
+    pub const fn abort(self) -> Signal {
+        match self {
+            Self::UnknownOption { number, in_csm: true } => Signal::Abort { bad_csm_option: Some(number) },
+            _ => Signal::Abort { bad_csm_option: None },
+        }
+    }
+}
+
+impl Message<'_> {
+    /// Appends the message to `buffer`.
+    ///
+    /// # Errors
+    /// [`Broken::TooLong`] if the tail does not fit the 32-bit length of RFC 8323 §3.2; nothing is appended.
+    pub fn write(&self, buffer: &mut Vec<u8>) -> Result<(), Broken> {
+        let token_len = self.token.len() as u8;
+        let first = |nibble: u8| nibble << 4 | token_len;
+        match self.tail.len() {
+            len @ 0..13 => buffer.push(first(len as u8)),
+            len @ 13..269 => buffer.extend_from_slice(&[first(13), (len - 13) as u8]),
+            len @ 269..65_805 => {
+                buffer.push(first(14));
+                buffer.extend_from_slice(&((len - 269) as u16).to_be_bytes());
+            }
+            len => {
+                let extended = u32::try_from(len - 65_805).map_err(|_| Broken::TooLong)?;
+                buffer.push(first(15));
+                buffer.extend_from_slice(&extended.to_be_bytes());
+            }
+        }
+        buffer.push(self.code.0);
+        buffer.extend_from_slice(&self.token);
+        buffer.extend_from_slice(self.tail);
+        Ok(())
+    }
+}
+
+/// What the first bytes of a message say about it.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    /// Where the code is.
+    code_at: usize,
+    token_len: usize,
+    /// Bytes of the whole message.
+    total: usize,
+}
+
+impl Head {
+    /// Reads the lengths; `None` if they are not complete.
+    fn read(bytes: &[u8], max: u32) -> Result<Option<Self>, Broken> {
+        let Some(&first) = bytes.first() else { return Ok(None) };
+        let token_len = usize::from(first & 15);
+        if token_len > 8 {
+            return Err(Broken::TokenTooLong);
+        }
+        let (extended, base): (usize, u64) = match first >> 4 {
+            len @ 0..13 => (0, u64::from(len)),
+            13 => (1, 13),
+            14 => (2, 269),
+            _ => (4, 65_805),
+        };
+        let code_at = 1 + extended;
+        let Some(field) = bytes.get(1..code_at) else { return Ok(None) };
+        let tail_len = field.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)) + base;
+        let total = (code_at + 1 + token_len) as u64 + tail_len;
+        if total > u64::from(max) {
+            return Err(Broken::TooLong);
+        }
+        let total = usize::try_from(total).map_err(|_| Broken::TooLong)?;
+        Ok(Some(Self { code_at, token_len, total }))
+    }
+
+    /// The message in `bytes`, `None` if not all of it is there.
+    fn message(self, bytes: &[u8]) -> Option<Message<'_>> {
+        let bytes = bytes.get(..self.total)?;
+        let code = Code(*bytes.get(self.code_at)?);
+        let (token, tail) = bytes.get(self.code_at + 1..)?.split_at_checked(self.token_len)?;
+        Some(Message { code, token: Token::new(token)?, tail })
+    }
+}
+
+/// Cuts a stream of bytes into messages.
+///
+/// A message that arrives in one piece is handed out where it lies; only what is cut in two is gathered. The buffer
+/// never holds more than one message of the largest size.
+#[derive(Debug)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    /// The buffer holds a message that was handed out.
+    spent: bool,
+    max_message_size: u32,
+}
+
+impl Decoder {
+    /// A decoder that takes messages of up to `max_message_size` bytes, header and token included: what our own CSM
+    /// promises (RFC 8323 §5.3.1).
+    pub const fn new(max_message_size: u32) -> Self {
+        Self { buffer: Vec::new(), spent: false, max_message_size }
+    }
+
+    /// Reads from `input` up to the end of one message. Returns how many bytes it took, and the message if it is
+    /// complete; with no message all of `input` is taken.
+    ///
+    /// # Errors
+    /// [`Broken`]: the stream has lost its frame and the connection is to be aborted.
+    pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<(usize, Option<Message<'a>>), Broken> {
+        if self.spent {
+            self.buffer.clear();
+            self.spent = false;
+        }
+        if self.buffer.is_empty()
+            && let Some(head) = Head::read(input, self.max_message_size)?
+            && let Some(message) = head.message(input)
+        {
+            return Ok((head.total, Some(message)));
+        }
+        let mut taken = 0;
+        loop {
+            let head = Head::read(&self.buffer, self.max_message_size)?;
+            let wanted = match head {
+                Some(head) if self.buffer.len() >= head.total => {
+                    self.spent = true;
+                    return Ok((taken, head.message(&self.buffer)));
+                }
+                Some(head) => head.total - self.buffer.len(),
+                None => 1,
+            };
+            let rest = input.get(taken..).unwrap_or_default();
+            if rest.is_empty() {
+                return Ok((taken, None));
+            }
+            let piece = &rest[..wanted.min(rest.len())];
+            self.buffer.reserve_exact(wanted.max(MAX_HEAD));
+            self.buffer.extend_from_slice(piece);
+            taken += piece.len();
+        }
+    }
+}
+
+/// A message about the connection (RFC 8323 §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// 7.01: what the sender is able to do. The first message of each side.
+    Csm {
+        /// The largest message it takes, bytes; `None` leaves what was said before, at first
+        /// [`BASE_MAX_MESSAGE_SIZE`].
+        max_message_size: Option<u32>,
+        /// Whether it does block-wise transfers.
+        block_wise_transfer: bool,
+    },
+    /// 7.02: is anybody there? Answered by a Pong with the same token.
+    Ping {
+        /// The Pong shall wait until all before it is processed.
+        custody: bool,
+    },
+    /// 7.03.
+    Pong {
+        /// All before the Ping is processed.
+        custody: bool,
+    },
+    /// 7.04: the sender would close the connection once all is answered.
+    Release,
+    /// 7.05: the sender closes the connection at once.
+    Abort {
+        /// The option of our CSM it did not understand.
+        bad_csm_option: Option<u16>,
+    },
+}
+
+impl Signal {
+    /// The signal that `message` is; `None` if it is none, or one with a detail nobody has defined, which is ignored.
+    ///
+    /// # Errors
+    /// [`Broken::Malformed`] and [`Broken::UnknownOption`].
+    pub fn read(message: &Message<'_>) -> Result<Option<Self>, Broken> {
+        let mut signal = match message.code.0 {
+            code::CSM => Self::Csm { max_message_size: None, block_wise_transfer: false },
+            code::PING => Self::Ping { custody: false },
+            code::PONG => Self::Pong { custody: false },
+            code::RELEASE => Self::Release,
+            code::ABORT => Self::Abort { bad_csm_option: None },
+            _ => return Ok(None),
+        };
+        for item in OptPayloadReader::new(message.tail) {
+            match item {
+                OptItem::Option { number, data } => signal.take_option(number, data)?,
+                OptItem::Payload(_) => break, // a diagnostic text
+                OptItem::Error(_) => return Err(Broken::Malformed),
+            }
+        }
+        Ok(Some(signal))
+    }
+
+    fn take_option(&mut self, option: u16, data: &[u8]) -> Result<(), Broken> {
+        match (&mut *self, option) {
+            (Self::Csm { max_message_size, .. }, signaling_option::MAX_MESSAGE_SIZE) => {
+                *max_message_size = Some(uint(data)?);
+            }
+            (Self::Csm { block_wise_transfer, .. }, signaling_option::BLOCK_WISE_TRANSFER) => {
+                *block_wise_transfer = true;
+            }
+            (Self::Ping { custody } | Self::Pong { custody }, signaling_option::CUSTODY) => *custody = true,
+            (Self::Abort { bad_csm_option }, signaling_option::BAD_CSM_OPTION) => {
+                *bad_csm_option = u16::try_from(uint(data)?).ok();
+            }
+            (_, number) if number % 2 == 1 => {
+                return Err(Broken::UnknownOption { number, in_csm: matches!(self, Self::Csm { .. }) });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Appends the signal to `buffer`. `token` is empty, except in a Pong, which repeats that of the Ping.
+    pub fn write(self, token: Token, buffer: &mut Vec<u8>) {
+        let mut tail = Tail::default();
+        let code = match self {
+            Self::Csm { max_message_size, block_wise_transfer } => {
+                if let Some(size) = max_message_size {
+                    tail.option(signaling_option::MAX_MESSAGE_SIZE, significant(&size.to_be_bytes()));
+                }
+                if block_wise_transfer {
+                    tail.option(signaling_option::BLOCK_WISE_TRANSFER, &[]);
+                }
+                code::CSM
+            }
+            Self::Ping { custody } | Self::Pong { custody } => {
+                if custody {
+                    tail.option(signaling_option::CUSTODY, &[]);
+                }
+                if matches!(self, Self::Ping { .. }) { code::PING } else { code::PONG }
+            }
+            Self::Release => code::RELEASE,
+            Self::Abort { bad_csm_option } => {
+                if let Some(number) = bad_csm_option {
+                    tail.option(signaling_option::BAD_CSM_OPTION, significant(&number.to_be_bytes()));
+                }
+                code::ABORT
+            }
+        };
+        let written = Message { code: Code(code), token, tail: &tail.bytes }.write(buffer);
+        debug_assert!(written.is_ok(), "a signal is a few bytes");
+    }
+}
+
+/// Options in the making.
+#[derive(Default)]
+struct Tail {
+    bytes: Vec<u8>,
+    last: u16,
+}
+
+impl Tail {
+    fn option(&mut self, number: u16, value: &[u8]) {
+        self.bytes.extend_from_slice(encode_extensions(number - self.last, value.len() as u16).as_ref());
+        self.bytes.extend_from_slice(value);
+        self.last = number;
+    }
+}
+
+/// A uint option (RFC 7252 §3.2) of at most 32 bits.
+fn uint(data: &[u8]) -> Result<u32, Broken> {
+    let data = significant(data);
+    if data.len() > 4 {
+        return Err(Broken::Malformed);
+    }
+    Ok(data.iter().fold(0, |value, &byte| value << 8 | u32::from(byte)))
+}
+
+/// Big-endian bytes without leading zeros.
+fn significant(bytes: &[u8]) -> &[u8] {
+    &bytes[bytes.iter().take_while(|&&byte| byte == 0).count()..]
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use std::prelude::rust_2024::*;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes_of(message: Message<'_>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        message.write(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn get(tail: &[u8]) -> Message<'_> {
+        Message { code: Code(code::GET), token: Token::EMPTY, tail }
+    }
+
+    /// All messages of `bytes`, read in pieces of `piece` bytes.
+    fn read_all(bytes: &[u8], piece: usize, max: u32) -> Result<Vec<(Code, Token, Vec<u8>)>, Broken> {
+        let mut decoder = Decoder::new(max);
+        let mut messages = Vec::new();
+        for mut input in bytes.chunks(piece) {
+            while !input.is_empty() {
+                let (used, message) = decoder.read(input)?;
+                if let Some(Message { code, token, tail }) = message {
+                    messages.push((code, token, tail.to_vec()));
+                }
+                input = &input[used..];
+            }
+        }
+        Ok(messages)
+    }
+
+    #[test]
+    fn a_message_without_options_is_two_bytes() {
+        // The empty CSM and the GET with a token of RFC 8323's figures 5 and 6.
+        assert_eq!(bytes_of(Message { code: Code(code::CSM), token: Token::EMPTY, tail: &[] }), [0x00, 0xe1]);
+        let token = Token::new(&[0x7f]).unwrap();
+        assert_eq!(bytes_of(Message { code: Code(code::CONTENT), token, tail: b"\xffhi" }), *b"\x31\x45\x7f\xffhi");
+    }
+
+    #[test]
+    fn the_length_grows_at_13_269_and_65805() {
+        for (tail, head) in [
+            (12, vec![0xc0]),
+            (13, vec![0xd0, 0]),
+            (268, vec![0xd0, 255]),
+            (269, vec![0xe0, 0, 0]),
+            (65_804, vec![0xe0, 255, 255]),
+            (65_805, vec![0xf0, 0, 0, 0, 0]),
+        ] {
+            let bytes = bytes_of(get(&vec![7; tail]));
+            assert_eq!(bytes[..head.len()], head, "{tail}");
+            assert_eq!(bytes.len(), head.len() + 1 + tail);
+            assert_eq!(read_all(&bytes, 1000, u32::MAX).unwrap()[0].2.len(), tail);
+        }
+    }
+
+    #[test]
+    fn a_message_in_one_piece_is_not_copied() {
+        let bytes = bytes_of(get(b"\xffpayload"));
+        let mut decoder = Decoder::new(BASE_MAX_MESSAGE_SIZE);
+        let (used, message) = decoder.read(&bytes).unwrap();
+        assert_eq!(used, bytes.len());
+        assert_eq!(message.unwrap().tail.as_ptr(), bytes[2..].as_ptr());
+        assert_eq!(decoder.buffer.capacity(), 0);
+    }
+
+    #[test]
+    fn the_largest_message_passes_and_one_byte_more_breaks_the_connection() {
+        let largest = bytes_of(get(&[1; 96])); // three bytes of head
+        assert_eq!(read_all(&largest, 7, 99).unwrap().len(), 1);
+        assert_eq!(read_all(&bytes_of(get(&[1; 97])), 7, 99), Err(Broken::TooLong));
+    }
+
+    #[test]
+    fn a_length_of_four_gigabytes_is_refused_before_anything_is_stored() {
+        let mut decoder = Decoder::new(BASE_MAX_MESSAGE_SIZE);
+        assert_eq!(decoder.read(&[0xf0, 255, 255, 255, 255, 1]).unwrap_err(), Broken::TooLong);
+        assert_eq!(decoder.buffer.capacity(), 0);
+    }
+
+    #[test]
+    fn an_extended_token_is_refused() {
+        assert_eq!(read_all(&[0x09, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0], 11, 99), Err(Broken::TokenTooLong));
+        assert_eq!(read_all(&[0x0d, 1, 0], 1, 99), Err(Broken::TokenTooLong));
+    }
+
+    #[test]
+    fn a_csm_says_what_the_sender_is_able_to_do() {
+        let csm = Signal::Csm { max_message_size: Some(1152), block_wise_transfer: true };
+        let mut bytes = Vec::new();
+        csm.write(Token::EMPTY, &mut bytes);
+        assert_eq!(bytes, [0x40, 0xe1, 0x22, 0x04, 0x80, 0x20]);
+        let mut decoder = Decoder::new(99);
+        let message = decoder.read(&bytes).unwrap().1.unwrap();
+        assert_eq!(Signal::read(&message), Ok(Some(csm)));
+    }
+
+    #[test]
+    fn a_critical_option_nobody_knows_aborts_and_names_itself() {
+        let csm = Message { code: Code(code::CSM), token: Token::EMPTY, tail: &[0x70] };
+        let broken = Signal::read(&csm).unwrap_err();
+        assert_eq!(broken.abort(), Signal::Abort { bad_csm_option: Some(7) });
+        let elective = Message { tail: &[0x60], ..csm };
+        assert!(Signal::read(&elective).unwrap().is_some());
+        let ping = Message { code: Code(code::PING), ..csm };
+        assert_eq!(Signal::read(&ping).unwrap_err().abort(), Signal::Abort { bad_csm_option: None });
+    }
+
+    #[test]
+    fn a_pong_repeats_the_token_of_the_ping() {
+        let token = Token::new(&[4, 2]).unwrap();
+        let mut bytes = Vec::new();
+        Signal::Pong { custody: true }.write(token, &mut bytes);
+        assert_eq!(bytes, [0x12, 0xe3, 4, 2, 0x20]);
+        assert_eq!(Signal::read(&get(&[])), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn however_the_stream_is_cut_the_same_messages_come_out(
+            sent in prop::collection::vec((any::<u8>(), prop::collection::vec(any::<u8>(), 0..9), prop::collection::vec(any::<u8>(), 0..400)), 1..8),
+            piece in 1_usize..700,
+        ) {
+            let mut bytes = Vec::new();
+            let mut expected = Vec::new();
+            for (code, token, tail) in sent {
+                let token = Token::new(&token).unwrap();
+                Message { code: Code(code), token, tail: &tail }.write(&mut bytes).unwrap();
+                expected.push((Code(code), token, tail));
+            }
+            prop_assert_eq!(read_all(&bytes, piece, BASE_MAX_MESSAGE_SIZE).unwrap(), expected);
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic_and_never_fill_the_buffer(bytes in prop::collection::vec(any::<u8>(), 0..600), piece in 1_usize..50) {
+            let mut decoder = Decoder::new(100);
+            'stream: for mut input in bytes.chunks(piece) {
+                while !input.is_empty() {
+                    let Ok((used, message)) = decoder.read(input) else { break 'stream };
+                    prop_assert!(used > 0);
+                    if let Some(message) = message {
+                        let _ = Signal::read(&message);
+                    }
+                    input = &input[used..];
+                    prop_assert!(decoder.buffer.len() <= 100);
+                }
+            }
+        }
+    }
+}
