@@ -1,1 +1,28 @@
-//! To come.
+//! What a run measured, pooled over seeds, and written down: CSV, JSON lines, a table for the terminal.
+//!
+//! A [`RunResult`] is one seed of one [`Cell`]; a [`CellResult`] pools the seeds. Every row that is written names the
+//! commit, the seed (or the range of seeds), the scenario's hash and the trace's hash, so it can be made again.
+
+mod cell;
+mod cell_result;
+pub(crate) mod conditions;
+mod csv;
+mod fairness;
+mod hash;
+mod json_lines;
+pub(crate) mod number;
+mod quantiles;
+mod run;
+mod series;
+mod table;
+
+pub use cell::Cell;
+pub use cell_result::{CellResult, Published, Summary};
+pub use csv::{CELL_COLUMNS, RUN_COLUMNS, write_cells_csv, write_runs_csv};
+pub use fairness::jain_index;
+pub use hash::Hash64;
+pub use json_lines::{read_runs_json_lines, write_cells_json_lines, write_runs_json_lines};
+pub use quantiles::{Quantiles, quantile};
+pub use run::RunResult;
+pub use series::Series;
+pub use table::terminal_table;

@@ -1,0 +1,45 @@
+//! What is compared: a mechanism over UDP, or TCP.
+
+use coapace_control::Mechanism;
+
+use crate::naming::parse_mechanism;
+
+/// One of those compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contender {
+    /// As it was asked for.
+    pub label: String,
+    /// What it is.
+    pub kind: ContenderKind,
+}
+
+/// How exchanges are carried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ContenderKind {
+    /// Over UDP, with this congestion control.
+    Udp(Mechanism),
+    /// Over TCP (RFC 8323).
+    Tcp,
+}
+
+impl Contender {
+    /// Reads `tcp`, `NAME` or `NAME:parameter=value,…`.
+    ///
+    /// # Errors
+    /// One clear line.
+    pub fn parse(label: &str) -> Result<Self, String> {
+        let kind = match label {
+            "tcp" => ContenderKind::Tcp,
+            _ => ContenderKind::Udp(parse_mechanism(label)?),
+        };
+        Ok(Self { label: label.to_owned(), kind })
+    }
+
+    /// Every mechanism there is, and TCP.
+    pub fn all() -> Vec<Self> {
+        let udp = coapace_control::REGISTRY
+            .iter()
+            .map(|entry| Self { label: entry.name.to_owned(), kind: ContenderKind::Udp(entry.mechanism) });
+        udp.chain([Self { label: "tcp".to_owned(), kind: ContenderKind::Tcp }]).collect()
+    }
+}

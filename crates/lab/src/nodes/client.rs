@@ -1,0 +1,155 @@
+//! A client that exchanges requests for responses, one after the other.
+
+use std::sync::Arc;
+
+use coapace_control::{Duration, Gauges, Mechanism};
+use coapace_proto::{Code, Counters, Endpoint, Event, Request, Setup, Step, Token};
+use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time, Transport};
+
+use crate::results::Series;
+
+/// What every client of a run does.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Mechanism and transmission parameters.
+    pub(crate) setup: Arc<Setup<Mechanism>>,
+    /// Whom the requests go to.
+    pub(crate) server: NodeId,
+    /// Options and payload of a request.
+    pub(crate) request: Vec<u8>,
+    /// Exchanges each client makes.
+    pub(crate) exchanges: u32,
+    /// Exchanges between which a client remembers what it learnt, least and most; all of them if there is none.
+    pub(crate) batch: Option<(u32, u32)>,
+    /// From a response to the next request.
+    pub(crate) think_time: Duration,
+    /// Random numbers for timeouts, keyed by client, exchange and transmission.
+    pub(crate) dither: Stream,
+    /// Random numbers for the lengths of batches, keyed by client and batch.
+    pub(crate) batches: Stream,
+}
+
+/// A client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    plan: Arc<Plan>,
+    endpoint: Endpoint<Mechanism, NodeId>,
+    /// When the next request is due, if none is under way.
+    next_at: Option<Time>,
+    id: u32,
+    /// Exchanges over.
+    done: u32,
+    /// Batches begun.
+    batches: u32,
+    /// The number of exchanges over at which the batch ends.
+    batch_end: u32,
+    pub(crate) first_request: Option<Time>,
+    pub(crate) finished: Option<Time>,
+    series: Option<Box<Series>>,
+}
+
+impl Client {
+    /// The client of node `id`, which makes its first request at `start`.
+    pub(crate) fn new(plan: Arc<Plan>, id: NodeId, start: Time, observed: bool) -> Self {
+        Self {
+            endpoint: Endpoint::new(plan.setup.clone(), u64::from(id.0)),
+            plan,
+            next_at: Some(start),
+            id: id.0,
+            done: 0,
+            batches: 0,
+            batch_end: 0,
+            first_request: None,
+            finished: None,
+            series: observed.then(|| Box::new(Series::new(format!("client {}", id.0)))),
+        }
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        self.endpoint.counters()
+    }
+
+    /// The RTO after each exchange, if this client is observed.
+    pub(crate) fn series(&self) -> Option<&Series> {
+        self.series.as_deref()
+    }
+
+    /// Begins the next exchange, and a new batch if the last is over.
+    fn begin(&mut self, now: Time) {
+        let Plan { server, request, batch, exchanges, .. } = &*self.plan;
+        if self.done == self.batch_end {
+            self.batch_end = match *batch {
+                Some((least, most)) => {
+                    let span = u64::from(most - least) + 1;
+                    let draw = self.plan.batches.below(span, u64::from(self.id), u64::from(self.batches), 0);
+                    self.done + least + draw as u32
+                }
+                None => *exchanges,
+            };
+            self.batches += 1;
+            self.endpoint.forget(*server);
+        }
+        self.first_request.get_or_insert(now);
+        let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request };
+        // One exchange at a time is within any bound the endpoint has.
+        let begun = self.endpoint.request(now.instant(), *server, request);
+        debug_assert!(begun.is_ok(), "{begun:?}");
+    }
+
+    fn exchange_is_over(&mut self, now: Time) {
+        self.done += 1;
+        if let (Some(series), Some(Gauges { rto, .. })) = (&mut self.series, self.endpoint.gauges(self.plan.server)) {
+            series.push(now.as_secs_f64(), rto.as_micros() as f64 / 1e6);
+        }
+        if self.done == self.plan.exchanges {
+            self.finished = Some(now);
+        } else if self.plan.think_time == Duration::ZERO {
+            self.begin(now);
+        } else {
+            self.next_at = Some(now + self.plan.think_time.as_micros().saturating_mul(1_000));
+        }
+    }
+}
+
+/// The method of every request.
+const GET: Code = Code(coap_numbers::code::GET);
+
+impl Node for Client {
+    fn handle_datagram(&mut self, now: Time, from: NodeId, _: Mark, bytes: &[u8]) {
+        match self.endpoint.handle_datagram(now.instant(), from, bytes) {
+            Some(Event::Response { .. } | Event::Failed { .. }) => self.exchange_is_over(now),
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if self.next_at.is_some_and(|at| at <= now) {
+            self.next_at = None;
+            self.begin(now);
+        }
+        self.endpoint.handle_timeout(now.instant());
+        while self.endpoint.poll_event().is_some() {
+            self.exchange_is_over(now);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let Self { plan, id, .. } = self;
+        let draw = |Step { exchange, transmission }| {
+            plan.dither.draw(u64::from(*id), u64::from(exchange), u64::from(transmission))
+        };
+        let transmit = self.endpoint.poll_transmit(now.instant(), draw, buffer)?;
+        let mark = transmit.step.map_or_else(Mark::default, |step| Mark {
+            exchange: step.exchange,
+            transmission: step.transmission,
+        });
+        Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp })
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        match (self.endpoint.poll_timeout().map(Time::from), self.next_at) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}

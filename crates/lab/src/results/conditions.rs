@@ -1,0 +1,98 @@
+//! What a set of cells has in common, and where they differ.
+
+use super::number::grouped;
+use super::Cell;
+
+/// The conditions of a set of cells: those they share, and the names of those in which they differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Conditions {
+    /// Names and values that all cells share; conditions that say nothing are left out.
+    pub(crate) common: Vec<(String, String)>,
+    /// The names of the others.
+    pub(crate) varying: Vec<String>,
+}
+
+impl Conditions {
+    /// Of these cells, in the order in which cells list their conditions.
+    pub(crate) fn of<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Self {
+        let cells: Vec<&Cell> = cells.into_iter().collect();
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in cells.iter().flat_map(|cell| conditions(cell)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let (varying, same): (Vec<_>, Vec<_>) = (names.into_iter())
+            .partition(|name| cells.windows(2).any(|pair| value(pair[0], name) != value(pair[1], name)));
+        let common = (same.into_iter())
+            .filter_map(|name| cells.first().map(|cell| value(cell, &name)).map(|value| (name, value)))
+            .filter(|(_, value)| !value.is_empty())
+            .collect();
+        Self { common, varying }
+    }
+
+    /// The values of `cell` where the cells differ.
+    pub(crate) fn values(&self, cell: &Cell) -> Vec<String> {
+        self.varying.iter().map(|name| value(cell, name)).collect()
+    }
+
+    /// Where `cell` differs from the others, in words.
+    pub(crate) fn describe(&self, cell: &Cell) -> String {
+        let pairs = self.varying.iter().map(|name| (name.clone(), value(cell, name)));
+        phrase(pairs.filter(|(_, value)| !value.is_empty()))
+    }
+
+    /// What the cells share, in words.
+    pub(crate) fn describe_common(&self) -> String {
+        phrase(self.common.iter().cloned())
+    }
+}
+
+/// Everything but the mechanism, as names and values for people.
+fn conditions(cell: &Cell) -> Vec<(String, String)> {
+    let mut conditions = vec![
+        ("scenario".into(), cell.scenario.clone()),
+        ("workload".into(), cell.workload.clone()),
+        ("clients".into(), grouped(cell.clients.into())),
+        ("buffer".into(), cell.buffer_bytes.map_or_else(String::new, |bytes| format!("{} B", grouped(bytes)))),
+        ("link errors".into(), cell.link_errors.clone()),
+    ];
+    conditions.extend(cell.knobs.clone());
+    conditions
+}
+
+fn value(cell: &Cell, name: &str) -> String {
+    conditions(cell).into_iter().find(|(n, _)| n == name).map_or_else(String::new, |(_, value)| value)
+}
+
+fn phrase(pairs: impl Iterator<Item = (String, String)>) -> String {
+    let words: Vec<_> = pairs
+        .map(|(name, value)| match name.as_str() {
+            "scenario" => value,
+            "workload" => format!("{value} workload"),
+            "clients" if value == "1" => "1 client".into(),
+            "clients" => format!("{value} clients"),
+            "buffer" => format!("buffer {value}"),
+            "link errors" => format!("link errors {value}"),
+            _ => format!("{name} {value}"),
+        })
+        .collect();
+    words.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shared_stands_apart_from_what_differs() {
+        let one = Cell { workload: "random".into(), clients: 400, buffer_bytes: Some(2500), ..Cell::default() };
+        let mut two = Cell { buffer_bytes: Some(1_410_000), mechanism: "cocoa".into(), ..one.clone() };
+        two.knobs.insert("delay_ms".into(), "200".into());
+        let conditions = Conditions::of([&one, &two]);
+        assert_eq!(conditions.varying, ["buffer", "delay_ms"]);
+        assert_eq!(conditions.describe_common(), "random workload · 400 clients");
+        assert_eq!(conditions.describe(&one), "buffer 2500 B");
+        assert_eq!(conditions.describe(&two), "buffer 1\u{202f}410\u{202f}000 B · delay_ms 200");
+    }
+}

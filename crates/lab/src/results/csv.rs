@@ -1,0 +1,218 @@
+//! Results as CSV: one row a cell, or one row a run.
+
+use std::io;
+
+use super::number::field;
+use super::{CellResult, Quantiles};
+
+/// The columns of [`write_cells_csv`]: times in seconds, `goodput_bps` in bit/s, `relative_error` as a fraction;
+/// `drops`, `losses`, `exchanges` and `given_up` are means per run.
+pub const CELL_COLUMNS: [&str; 31] = [
+    "workload",
+    "clients",
+    "buffer_bytes",
+    "link_errors",
+    "mechanism",
+    "median_fct_s",
+    "p10",
+    "p25",
+    "p75",
+    "p90",
+    "retransmissions_per_client",
+    "unnecessary_per_client",
+    "drops",
+    "losses",
+    "mean_fct_s",
+    "clients_finished",
+    "clients_gave_up",
+    "goodput_bps",
+    "jain",
+    "exchanges",
+    "given_up",
+    "published_median_fct_s",
+    "relative_error",
+    "scenario",
+    "knobs",
+    "runs",
+    "seed_first",
+    "seed_last",
+    "commit",
+    "scenario_hash",
+    "trace_hash",
+];
+
+/// The columns of [`write_runs_csv`]: times in seconds, `goodput_bps` in bit/s, the others counts of the whole run.
+pub const RUN_COLUMNS: [&str; 26] = [
+    "workload",
+    "clients",
+    "buffer_bytes",
+    "link_errors",
+    "mechanism",
+    "seed",
+    "median_fct_s",
+    "p10",
+    "p25",
+    "p75",
+    "p90",
+    "retransmissions",
+    "unnecessary",
+    "drops",
+    "losses",
+    "exchanges",
+    "given_up",
+    "requests_sent",
+    "responses_sent",
+    "goodput_bps",
+    "jain",
+    "scenario",
+    "knobs",
+    "commit",
+    "scenario_hash",
+    "trace_hash",
+];
+
+/// Writes one row a cell, its seeds pooled. What is not known stays empty.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_cells_csv(out: impl io::Write, commit: &str, results: &[CellResult]) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(CELL_COLUMNS)?;
+    for result in results {
+        let (cell, summary) = (&result.cell, result.summary());
+        let row: [String; CELL_COLUMNS.len()] = [
+            cell.workload.clone(),
+            cell.clients.to_string(),
+            cell.buffer_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
+            cell.link_errors.clone(),
+            cell.mechanism.clone(),
+            field(summary.fct.median),
+            field(summary.fct.p10),
+            field(summary.fct.p25),
+            field(summary.fct.p75),
+            field(summary.fct.p90),
+            field(Some(summary.retransmissions_per_client)),
+            field(Some(summary.unnecessary_per_client)),
+            field(Some(summary.drops)),
+            field(Some(summary.losses)),
+            field(summary.mean_fct_s),
+            summary.clients_finished.to_string(),
+            summary.clients_gave_up.to_string(),
+            field(Some(summary.goodput_bps)),
+            field(summary.jain),
+            field(Some(summary.exchanges)),
+            field(Some(summary.given_up)),
+            field(result.published.as_ref().map(|published| published.median_fct_s)),
+            field(result.relative_error()),
+            cell.scenario.clone(),
+            cell.knobs_field(),
+            summary.runs.to_string(),
+            summary.seed_first.to_string(),
+            summary.seed_last.to_string(),
+            commit.into(),
+            cell.scenario_hash.to_string(),
+            summary.trace_hash.to_string(),
+        ];
+        csv.write_record(row)?;
+    }
+    csv.flush()
+}
+
+/// Writes one row a run.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_runs_csv(out: impl io::Write, commit: &str, results: &[CellResult]) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(RUN_COLUMNS)?;
+    for (cell, run) in results.iter().flat_map(|result| result.runs.iter().map(|run| (&result.cell, run))) {
+        let mut fct_s: Vec<f64> = run.fct_s.iter().map(|fct| fct.unwrap_or(f64::INFINITY)).collect();
+        fct_s.sort_by(f64::total_cmp);
+        let fct = Quantiles::of(&fct_s);
+        let row: [String; RUN_COLUMNS.len()] = [
+            cell.workload.clone(),
+            cell.clients.to_string(),
+            cell.buffer_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
+            cell.link_errors.clone(),
+            cell.mechanism.clone(),
+            run.seed.to_string(),
+            field(fct.median),
+            field(fct.p10),
+            field(fct.p25),
+            field(fct.p75),
+            field(fct.p90),
+            run.retransmissions.to_string(),
+            run.unnecessary.to_string(),
+            run.drops.to_string(),
+            run.losses.to_string(),
+            run.completed().to_string(),
+            run.given_up.to_string(),
+            run.requests_sent.to_string(),
+            run.responses_sent.to_string(),
+            field(Some(run.goodput_bps)),
+            field(run.fairness()),
+            cell.scenario.clone(),
+            cell.knobs_field(),
+            commit.into(),
+            cell.scenario_hash.to_string(),
+            run.trace_hash.to_string(),
+        ];
+        csv.write_record(row)?;
+    }
+    csv.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell_result::tests::sample;
+    use super::*;
+
+    #[test]
+    fn the_columns_of_cells_are_these() {
+        let mut out = Vec::new();
+        write_cells_csv(&mut out, "c0ffee", &[sample()]).unwrap();
+        let summary_hash = sample().summary().trace_hash;
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            format!(
+                "workload,clients,buffer_bytes,link_errors,mechanism,median_fct_s,p10,p25,p75,p90,\
+                 retransmissions_per_client,unnecessary_per_client,drops,losses,mean_fct_s,clients_finished,\
+                 clients_gave_up,goodput_bps,jain,exchanges,given_up,published_median_fct_s,relative_error,scenario,\
+                 knobs,runs,seed_first,seed_last,commit,scenario_hash,trace_hash\n\
+                 continuous,2,2500,none,\"cocoa:preset=draft-3,weak=1/4\",37.75,33.75,34.875,,,\
+                 4.5,1,3,1,36.166667,3,1,960,0.993237,100,0,40,-0.05625,bottleneck,\
+                 delay_ms=200,2,1,2,c0ffee,0000000000000abc,{summary_hash}\n"
+            )
+        );
+    }
+
+    #[test]
+    fn the_columns_of_runs_are_these() {
+        let mut out = Vec::new();
+        write_runs_csv(&mut out, "c0ffee", &[sample()]).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let mut lines = text.lines();
+        assert_eq!(
+            lines.next(),
+            Some(
+                "workload,clients,buffer_bytes,link_errors,mechanism,seed,median_fct_s,p10,p25,p75,p90,\
+                 retransmissions,unnecessary,drops,losses,exchanges,given_up,requests_sent,responses_sent,goodput_bps,\
+                 jain,scenario,knobs,commit,scenario_hash,trace_hash"
+            )
+        );
+        assert_eq!(lines.clone().count(), 2);
+        assert!(lines.all(|line| line.contains(",c0ffee,0000000000000abc,000000000000100")));
+    }
+
+    #[test]
+    fn a_hostile_mechanism_name_stays_one_field() {
+        let mut result = sample();
+        result.cell.mechanism = "a\",\"b\n=1+1".into();
+        let mut out = Vec::new();
+        write_cells_csv(&mut out, "", std::slice::from_ref(&result)).unwrap();
+        let mut reader = csv::Reader::from_reader(out.as_slice());
+        let row = reader.records().next().unwrap().unwrap();
+        assert_eq!(&row[4], result.cell.mechanism);
+        assert_eq!(row.len(), CELL_COLUMNS.len());
+    }
+}

@@ -1,0 +1,85 @@
+//! Numbers for people and for files.
+
+/// `x` with at least `digits` significant digits, never in scientific notation.
+pub(crate) fn significant(x: f64, digits: i32) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return if x == 0.0 { "0".into() } else { "–".into() };
+    }
+    let magnitude = x.abs().log10().floor() as i32;
+    let decimals = usize::try_from(digits - 1 - magnitude).unwrap_or(0).min(9);
+    format!("{x:.decimals$}")
+}
+
+/// [`significant`], or a dash for what is not known.
+pub(crate) fn significant_or_dash(x: Option<f64>, digits: i32) -> String {
+    x.map_or_else(|| "–".into(), |x| significant(x, digits))
+}
+
+/// A mean count for people: two decimals below ten, one below a hundred, none above.
+pub(crate) fn count(x: f64) -> String {
+    match x {
+        0.0 => "0".into(),
+        _ if x < 10.0 => format!("{x:.2}"),
+        _ if x < 100.0 => format!("{x:.1}"),
+        _ => format!("{x:.0}"),
+    }
+}
+
+/// A fraction as a signed percentage.
+pub(crate) fn percent(fraction: f64) -> String {
+    format!("{:+.1} %", fraction * 100.0)
+}
+
+/// For a CSV field: six decimals at most, no trailing zeros; empty for what is not known.
+pub(crate) fn field(x: Option<f64>) -> String {
+    let Some(x) = x.filter(|x| x.is_finite()) else { return String::new() };
+    let text = format!("{x:.6}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".into() } else { text.into() }
+}
+
+/// A whole number with narrow no-break spaces between groups of three digits, from five digits on.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn significant_digits_follow_the_magnitude() {
+        assert_eq!(significant(527.513, 4), "527.5");
+        assert_eq!(significant(2425.32, 4), "2425");
+        assert_eq!(significant(33.003, 4), "33.00");
+        assert_eq!(significant(0.012_34, 3), "0.0123");
+        assert_eq!(significant(0.0, 4), "0");
+        assert_eq!(significant_or_dash(None, 4), "–");
+    }
+
+    #[test]
+    fn fields_have_no_trailing_zeros() {
+        assert_eq!(field(Some(33.003)), "33.003");
+        assert_eq!(field(Some(62.0)), "62");
+        assert_eq!(field(Some(-1e-9)), "0");
+        assert_eq!(field(Some(f64::NAN)), "");
+        assert_eq!(field(None), "");
+    }
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        assert_eq!(grouped(2500), "2500");
+        assert_eq!(grouped(1_410_000), "1\u{202f}410\u{202f}000");
+    }
+}

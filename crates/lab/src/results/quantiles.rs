@@ -1,0 +1,90 @@
+//! Quantiles.
+
+use serde::{Deserialize, Serialize};
+
+/// The quantile `p` in 0..=1 of values in ascending order.
+///
+/// Linear interpolation between the two nearest ranks: rank `p (n - 1)`, counted from 0 (type 7 of Hyndman and Fan
+/// 1996; the default of R and NumPy). `None` without values, or where the quantile falls on an infinite one.
+pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
+    let last = ascending.len().checked_sub(1)?;
+    let rank = p.clamp(0.0, 1.0) * last as f64;
+    #[allow(clippy::cast_sign_loss)] // clamped above
+    let below = rank as usize;
+    let low = ascending[below];
+    let share = rank - below as f64;
+    let value = match ascending.get(below + 1) {
+        Some(high) if share > 0.0 => low + (high - low) * share,
+        _ => low,
+    };
+    value.is_finite().then_some(value)
+}
+
+/// The five quantiles of a box plot, in the unit of the values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// 10 %.
+    pub p10: Option<f64>,
+    /// 25 %.
+    pub p25: Option<f64>,
+    /// 50 %.
+    #[serde(rename = "median_fct_s")]
+    pub median: Option<f64>,
+    /// 75 %.
+    pub p75: Option<f64>,
+    /// 90 %.
+    pub p90: Option<f64>,
+}
+
+impl Quantiles {
+    /// Of values in ascending order. See [`quantile`].
+    pub fn of(ascending: &[f64]) -> Self {
+        let at = |p| quantile(ascending, p);
+        Self { p10: at(0.1), p25: at(0.25), median: at(0.5), p75: at(0.75), p90: at(0.9) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn assert_near(measured: Option<f64>, expected: f64) {
+        assert!((measured.unwrap() - expected).abs() < 1e-12, "{measured:?} is not {expected}");
+    }
+
+    #[test]
+    fn quantiles_are_those_of_numpy() {
+        // numpy.quantile([1, 2, 4, 8, 16, 32], [.1, .25, .5, .75, .9])
+        let values = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+        let quantiles = Quantiles::of(&values);
+        assert_near(quantiles.p10, 1.5);
+        assert_near(quantiles.p25, 2.5);
+        assert_near(quantiles.median, 6.0);
+        assert_near(quantiles.p75, 14.0);
+        assert_near(quantiles.p90, 24.0);
+        assert_near(quantile(&values, 0.0), 1.0);
+        assert_near(quantile(&values, 1.0), 32.0);
+    }
+
+    #[test]
+    fn one_value_is_every_quantile() {
+        let quantiles = Quantiles::of(&[7.0]);
+        assert_near(quantiles.p10, 7.0);
+        assert_near(quantiles.p90, 7.0);
+    }
+
+    #[test]
+    fn nothing_has_no_quantiles() {
+        assert_eq!(Quantiles::of(&[]), Quantiles::default());
+    }
+
+    #[test]
+    fn a_quantile_among_those_that_never_finish_is_unknown() {
+        let values = [1.0, 2.0, 3.0, f64::INFINITY];
+        assert_near(quantile(&values, 0.5), 2.5);
+        assert_near(quantile(&values, 2.0 / 3.0), 3.0);
+        assert_eq!(quantile(&values, 0.75), None);
+        assert_eq!(quantile(&values, 1.0), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! One seed of one cell.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Hash64, Series, jain_index};
+
+/// What one run measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// The seed; with the commit and the scenario it is the run.
+    pub seed: u64,
+    /// The hash of everything that happened.
+    pub trace_hash: Hash64,
+    /// How long the run lasted, in simulated seconds.
+    pub duration_s: f64,
+    /// Flow completion time of each client in seconds, from its first request to its last response; `None` for a
+    /// client that gave up. Empty where the workload has no end to reach.
+    pub fct_s: Vec<Option<f64>>,
+    /// Exchanges that each client completed.
+    pub exchanges: Vec<u32>,
+    /// Exchanges given up.
+    pub given_up: u64,
+    /// Requests sent again.
+    pub retransmissions: u64,
+    /// Retransmissions whose response came when the exchange had been answered already.
+    pub unnecessary: u64,
+    /// Packets that found a queue full.
+    pub drops: u64,
+    /// Packets that a link lost.
+    pub losses: u64,
+    /// Payload of completed exchanges, in bits per second over all clients.
+    pub goodput_bps: f64,
+    /// Requests sent, retransmissions included.
+    pub requests_sent: u64,
+    /// Responses sent, answers to duplicates included.
+    pub responses_sent: u64,
+    /// RTO over time in seconds: of a sampled client, or the mean of all.
+    #[serde(default)]
+    pub rto: Vec<Series>,
+    /// Length over time in bytes of each queue, named by its hop.
+    #[serde(default)]
+    pub queues: Vec<Series>,
+}
+
+impl RunResult {
+    /// Exchanges that all clients completed.
+    pub fn completed(&self) -> u64 {
+        self.exchanges.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// Jain's index over the clients' rates of completed exchanges. A client's time is its FCT, or the whole run for
+    /// one that did not finish.
+    pub fn fairness(&self) -> Option<f64> {
+        let rates = self.exchanges.iter().enumerate().map(|(client, &count)| {
+            let time_s = self.fct_s.get(client).copied().flatten().unwrap_or(self.duration_s);
+            if time_s > 0.0 { f64::from(count) / time_s } else { 0.0 }
+        });
+        jain_index(rates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_takes_twice_as_long_costs_fairness() {
+        let mut run = RunResult {
+            fct_s: vec![Some(10.0), Some(10.0)],
+            exchanges: vec![50, 50],
+            duration_s: 20.0,
+            ..RunResult::default()
+        };
+        assert_eq!(run.completed(), 100);
+        assert!((run.fairness().unwrap() - 1.0).abs() < 1e-12);
+        run.fct_s[1] = Some(20.0);
+        assert!((run.fairness().unwrap() - 0.9).abs() < 1e-12);
+    }
+
+    #[test]
+    fn without_flow_completion_times_fairness_is_over_exchange_counts() {
+        let run = RunResult { exchanges: vec![2, 4], duration_s: 60.0, ..RunResult::default() };
+        assert!((run.fairness().unwrap() - 0.9).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,98 @@
+//! A quantity over time, in bounded memory.
+
+use serde::{Deserialize, Serialize};
+
+/// A quantity over simulated time, at most [`Series::MAX_POINTS`] points of it.
+///
+/// Where more is recorded than fits, points closer together than a step are merged and the largest of them stays, for
+/// peaks are what a reader looks for; the step doubles each time the room is used up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// What it is of: `mean of the clients`, `client 3`, a hop.
+    pub name: String,
+    /// Moments in seconds since the start of the run, and the values there.
+    pub points: Vec<(f64, f64)>,
+    /// Seconds within which points are merged; 0 while all of them fit.
+    #[serde(default)]
+    pub step_s: f64,
+}
+
+impl Series {
+    /// The most points a series keeps: more than a chart on a wide screen can show apart.
+    pub const MAX_POINTS: usize = 1000;
+
+    /// An empty series.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Records `value` at `t_s`, which never runs backwards.
+    pub fn push(&mut self, t_s: f64, value: f64) {
+        if self.points.len() >= Self::MAX_POINTS {
+            self.thin();
+        }
+        merge(&mut self.points, (t_s, value), self.step_s);
+    }
+
+    /// Doubles the step until a quarter of the room is free.
+    fn thin(&mut self) {
+        let span_s = match (self.points.first(), self.points.last()) {
+            (Some(first), Some(last)) => last.0 - first.0,
+            _ => return,
+        };
+        self.step_s = self.step_s.max(span_s / Self::MAX_POINTS as f64 / 2.0).max(1e-9);
+        while self.points.len() > Self::MAX_POINTS / 4 * 3 {
+            self.step_s *= 2.0;
+            let mut kept = Vec::with_capacity(Self::MAX_POINTS);
+            for &point in &self.points {
+                merge(&mut kept, point, self.step_s);
+            }
+            self.points = kept;
+        }
+    }
+}
+
+fn merge(points: &mut Vec<(f64, f64)>, (t_s, value): (f64, f64), step_s: f64) {
+    match points.last_mut() {
+        Some(last) if t_s - last.0 < step_s => last.1 = last.1.max(value),
+        _ => points.push((t_s, value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_series_keeps_every_point() {
+        let mut series = Series::new("queue");
+        for i in 0..Series::MAX_POINTS {
+            series.push(i as f64, 1.0);
+        }
+        assert_eq!(series.points.len(), Series::MAX_POINTS);
+        assert!(series.step_s.abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_long_series_stays_bounded_and_keeps_its_peak() {
+        let mut series = Series::new("queue");
+        for i in 0..1_000_000 {
+            series.push(f64::from(i) * 1e-3, if i == 765_432 { 99.0 } else { f64::from(i % 7) });
+        }
+        assert!(series.points.len() <= Series::MAX_POINTS);
+        assert!(series.points.len() >= Series::MAX_POINTS / 4);
+        let peak = series.points.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+        assert!((peak.1 - 99.0).abs() < 1e-9);
+        assert!((peak.0 - 765.432).abs() <= series.step_s);
+        assert!(series.points.is_sorted_by(|a, b| a.0 < b.0));
+    }
+
+    #[test]
+    fn points_at_one_moment_stay_bounded() {
+        let mut series = Series::new("rto");
+        for _ in 0..5000 {
+            series.push(1.0, 2.0);
+        }
+        assert!(series.points.len() <= Series::MAX_POINTS);
+    }
+}

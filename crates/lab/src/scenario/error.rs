@@ -1,0 +1,93 @@
+//! What can be wrong with a scenario, in one clear line.
+
+use std::fmt;
+
+/// Why a scenario cannot be used: one line that names the place, the key and what is accepted.
+///
+/// `scenarios/x.toml:12: unknown key `clinets`; did you mean `clients`?`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// The file or the built-in scenario, with the line; or the setting as it was given.
+    place: String,
+    message: String,
+}
+
+impl ScenarioError {
+    pub(super) fn new(place: &str, message: &str) -> Self {
+        Self { place: shown(place), message: message.to_owned() }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// Where a value was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A line of the file, from 1.
+    Line(usize),
+    /// One of the settings, from 0.
+    Setting(usize),
+}
+
+/// What is wrong, before the file has a name.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    pub(super) at: Origin,
+    pub(super) message: String,
+}
+
+impl Fault {
+    pub(super) fn new(at: Origin, message: impl Into<String>) -> Self {
+        Self { at, message: message.into() }
+    }
+
+    /// With the name of the file, and the settings that were made.
+    pub(super) fn named(&self, file: &str, settings: &[(String, String)]) -> ScenarioError {
+        let place = match self.at {
+            Origin::Line(line) => format!("{file}:{line}"),
+            Origin::Setting(place) => match settings.get(place) {
+                Some((key, value)) => format!("--set {key}={value}"),
+                None => "--set".to_owned(),
+            },
+        };
+        ScenarioError::new(&place, &self.message)
+    }
+}
+
+/// Text from outside as an error shows it: short, on one line, without anything that a terminal obeys.
+pub(super) fn shown(text: &str) -> String {
+    const LONGEST: usize = 100;
+    let mut shown: String =
+        text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The candidate that is most likely meant by `name`, if any is near enough: a third of its letters may be wrong.
+pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // The distance costs the product of both lengths.
+    if name.len() > 64 {
+        return None;
+    }
+    let name = name.to_lowercase();
+    let farthest = (name.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&name, candidate), candidate))
+        .filter(|(distance, _)| *distance <= farthest)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// `; did you mean `x`?`, or nothing.
+pub(super) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, candidates).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+}
