@@ -5,6 +5,7 @@
 
 use core::fmt::Debug;
 
+use crate::parameters::choice;
 use crate::{Draw, Duration, Instant};
 
 /// A congestion control mechanism with its parameters. It never changes; what it learns of a destination is in
@@ -118,20 +119,32 @@ pub struct Limits {
     pub marking: Marking,
 }
 
-/// What a mechanism asks of the wire so that an answer names the transmission it answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Marking {
-    /// Nothing: all transmissions of an exchange are the same bytes.
-    #[default]
-    None,
-    /// The ordinal is the last byte of the token (draft-ietf-core-fasor-02 §4.5), in every transmission.
-    Token,
-    /// The ordinal is in the token of retransmissions; the first transmission carries the application's token alone.
-    TokenOnRetransmit,
-    /// The ordinal is in the Rexmit-Cnt option (draft-ietf-core-fasor-02 §4.4); 255 asks whether the peer echoes it.
-    Option,
-    /// Every transmission has a Message ID of its own (Meng et al. 2017). Only for idempotent requests.
-    FreshMessageId,
+impl Limits {
+    /// The limits of a mechanism that has an RTO: NSTART as configured, no pacing, one non-confirmable message per RTO
+    /// (draft-ietf-core-cocoa-03 §5), and not less than 3 s apart as long as no round-trip time was measured (RFC 7641
+    /// §4.5.1).
+    pub(crate) fn with_gauges(gauges: Gauges, marking: Marking) -> Self {
+        let unmeasured = if gauges.srtt.is_some() { Duration::ZERO } else { Duration::from_secs(3) };
+        Self { nstart: None, next_confirmable: Instant::ZERO, non_gap: gauges.rto.max(unmeasured), marking }
+    }
+}
+
+choice! {
+    /// What a mechanism asks of the wire so that an answer names the transmission it answers.
+    #[derive(Default, Hash)]
+    pub enum Marking {
+        /// Nothing: all transmissions of an exchange are the same bytes.
+        #[default]
+        None = "none",
+        /// The ordinal is the last byte of the token (draft-ietf-core-fasor-02 §4.5), in every transmission.
+        Token = "token",
+        /// The ordinal is in the token of retransmissions; the first transmission carries the application's token alone.
+        TokenOnRetransmit = "token-on-retransmit",
+        /// The ordinal is in the Rexmit-Cnt option (draft-ietf-core-fasor-02 §4.4); 255 asks whether the peer echoes it.
+        Option = "option",
+        /// Every transmission has a Message ID of its own (Meng et al. 2017). Only for idempotent requests.
+        FreshMessageId = "fresh-message-id",
+    }
 }
 
 /// What a mechanism believes of one destination.
@@ -145,4 +158,20 @@ pub struct Gauges {
     pub rttvar: Option<Duration>,
     /// The pacing rate in messages per 1000 s, where the mechanism has one.
     pub rate_per_ks: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn non_confirmable_messages_are_an_rto_apart_and_3_s_until_something_is_measured() {
+        let gap = |rto, srtt| {
+            let gauges = Gauges { rto: Duration::from_secs(rto), srtt, ..Gauges::default() };
+            Limits::with_gauges(gauges, Marking::None).non_gap
+        };
+        assert_eq!(gap(2, None), Duration::from_secs(3));
+        assert_eq!(gap(8, None), Duration::from_secs(8));
+        assert_eq!(gap(2, Some(Duration::from_secs(1))), Duration::from_secs(2));
+    }
 }

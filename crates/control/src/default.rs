@@ -7,7 +7,9 @@
 //! measured it. With the RFC's own MAX_RETRANSMIT it is out of reach (the last timeout is at most 48 s).
 
 use crate::parameters::parameters;
-use crate::{Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{
+    Controller, Cue, Draw, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Outcome, Ratio,
+};
 
 parameters! {
     /// RFC 7252's own retransmission timer.
@@ -20,29 +22,42 @@ parameters! {
         max_rto: Duration = Duration::from_secs(60),
     }
     presets {
-        /// As RFC 7252 §4.8 says.
-        "rfc7252" => {},
+        /// As RFC 7252 §4.8 says; the bound is out of reach with its MAX_RETRANSMIT of 4.
+        "rfc7252" => |_| Self::DEFAULT,
+    }
+}
+
+/// One exchange of [`DefaultTimer`]: its one draw, from which every timeout follows without rounding the one before.
+#[derive(Clone, Copy, Debug)]
+pub struct DefaultExchange {
+    draw: Draw,
+    retransmits: u8,
+}
+
+impl DefaultTimer {
+    fn timeout(&self, exchange: DefaultExchange) -> Duration {
+        let doubled = 1u32.checked_shl(exchange.retransmits.into()).unwrap_or(u32::MAX);
+        exchange.draw.dither(self.ack_timeout.times(doubled), self.ack_random_factor).min(self.max_rto)
     }
 }
 
 impl Controller for DefaultTimer {
     type State = ();
-    /// The timeout in force.
-    type Exchange = Duration;
+    type Exchange = DefaultExchange;
 
     fn state(&self) {}
 
-    fn on_start(&self, (): &mut (), cue: Cue) -> (Duration, Duration) {
-        let timeout = cue.draw.dither(self.ack_timeout, self.ack_random_factor).min(self.max_rto);
-        (timeout, timeout)
+    fn on_start(&self, (): &mut (), cue: Cue) -> (DefaultExchange, Duration) {
+        let exchange = DefaultExchange { draw: cue.draw, retransmits: 0 };
+        (exchange, self.timeout(exchange))
     }
 
-    fn on_retransmit(&self, (): &mut (), timeout: &mut Duration, _: Cue) -> Duration {
-        *timeout = timeout.doubled().min(self.max_rto);
-        *timeout
+    fn on_retransmit(&self, (): &mut (), exchange: &mut DefaultExchange, _: Cue) -> Duration {
+        exchange.retransmits = exchange.retransmits.saturating_add(1);
+        self.timeout(*exchange)
     }
 
-    fn on_end(&self, (): &mut (), _: Duration, _: Outcome, _: Cue) {}
+    fn on_end(&self, (): &mut (), _: DefaultExchange, _: Outcome, _: Cue) {}
 
     fn max_span(&self, retransmits: u8) -> Duration {
         let mut timeout = self.ack_random_factor.of(self.ack_timeout);
@@ -55,7 +70,12 @@ impl Controller for DefaultTimer {
     }
 
     fn limits(&self, (): &()) -> Limits {
-        Limits { nstart: None, next_confirmable: Instant::ZERO, non_gap: Duration::ZERO, marking: Marking::None }
+        Limits {
+            nstart: None,
+            next_confirmable: Instant::ZERO,
+            non_gap: Duration::ZERO,
+            marking: Marking::None,
+        }
     }
 
     fn gauges(&self, (): &()) -> Gauges {
@@ -73,3 +93,33 @@ pub(crate) const DEFAULT: Entry = Entry {
 
 // Nothing is kept between exchanges.
 const _: () = assert!(size_of::<<DefaultTimer as Controller>::State>() == 0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::at;
+
+    #[test]
+    fn an_exchange_waits_93_seconds_at_most() {
+        let draw = Draw::from_bits(u32::MAX);
+        let (mut exchange, mut wait) = DefaultTimer::DEFAULT.on_start(&mut (), Cue { draw, ..at(0) });
+        for _ in 0..4 {
+            wait += DefaultTimer::DEFAULT.on_retransmit(&mut (), &mut exchange, at(0));
+        }
+        assert_eq!(wait, Duration::from_secs(93)); // MAX_TRANSMIT_WAIT, RFC 7252 §4.8.2
+    }
+
+    #[test]
+    fn the_span_is_max_transmit_span() {
+        assert_eq!(DefaultTimer::DEFAULT.max_span(4), Duration::from_secs(45)); // RFC 7252 §4.8.2
+    }
+
+    #[test]
+    fn the_bound_holds_however_often_a_message_is_retransmitted() {
+        let (mut exchange, _) = DefaultTimer::DEFAULT.on_start(&mut (), at(0));
+        for _ in 0..300 {
+            DefaultTimer::DEFAULT.on_retransmit(&mut (), &mut exchange, at(0));
+        }
+        assert_eq!(DefaultTimer::DEFAULT.timeout(exchange), Duration::from_secs(60));
+    }
+}

@@ -32,10 +32,14 @@ impl Draw {
 
     /// u·`span`, to the nearest microsecond.
     fn of(self, span: Duration) -> Duration {
-        let us = span.as_micros();
+        Duration::from_micros(self.of_u64(span.as_micros()))
+    }
+
+    /// u·`value`, to the nearest integer.
+    pub(crate) const fn of_u64(self, value: u64) -> u64 {
         // Two 64-bit products instead of one of 128 bits: a Cortex-M3 multiplies 32 by 32.
-        let high = (us >> 32).saturating_mul(self.0 as u64);
-        let low = ((us & 0xffff_ffff) * self.0 as u64 + (1 << 31)) >> 32;
-        Duration::from_micros(high.saturating_add(low))
+        let high = (value >> 32).saturating_mul(self.0 as u64);
+        let low = ((value & 0xffff_ffff) * self.0 as u64 + (1 << 31)) >> 32;
+        high.saturating_add(low)
     }
 }

@@ -20,18 +20,29 @@
 //! ```
 #![no_std]
 
+mod cocoa;
 mod controller;
 mod default;
 mod draw;
+mod estimator;
+mod fasor;
+mod fine;
+mod linux;
 mod mechanism;
 mod parameters;
 mod registry;
+mod stamp;
+#[cfg(test)]
+mod testing;
 mod time;
 
+pub use cocoa::{Ageing, Cocoa, CocoaExchange, CocoaState, VbfOn};
 pub use controller::{Answer, Controller, Cue, Gauges, Limits, Marking, Outcome, Sample};
-pub use default::DefaultTimer;
+pub use default::{DefaultExchange, DefaultTimer};
 pub use draw::Draw;
+pub use fasor::{Fasor, FasorExchange, FasorState, GiveUp, Variant};
+pub use linux::{LinuxExchange, LinuxRto, LinuxState};
 pub use mechanism::ParseMechanismError;
-pub use parameters::{Parameter, Preset, Ratio, SetError};
+pub use parameters::{Parameter, Preset, Ratio, SetError, Switch};
 pub use registry::{Entry, Exchange, Mechanism, REGISTRY, State};
 pub use time::{Duration, Instant};

@@ -15,7 +15,7 @@ pub struct Parameter {
     pub kind: &'static str,
 }
 
-/// A named set of parameter values.
+/// A named set of parameter values. It sets all of them: what shall differ from it is written after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
     /// Its name, as in `NAME:preset=…`.
@@ -36,11 +36,20 @@ pub enum SetError {
 }
 
 /// A fraction of two small integers, for factors and weights that have to be exact: 3/2, 13/10, 1/4.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Ratio {
     numerator: u16,
     denominator: u16,
 }
+
+/// By value: 3/2 is 15/10.
+impl PartialEq for Ratio {
+    fn eq(&self, other: &Self) -> bool {
+        self.numerator as u32 * other.denominator as u32 == other.numerator as u32 * self.denominator as u32
+    }
+}
+
+impl Eq for Ratio {}
 
 impl Ratio {
     /// `numerator` / `denominator`; a denominator of 0 counts as 1.
@@ -57,6 +66,15 @@ impl Ratio {
     pub const fn of_u64(self, value: u64) -> u64 {
         let denominator = self.denominator as u64;
         value.saturating_mul(self.numerator as u64).saturating_add(denominator / 2) / denominator
+    }
+
+    /// This fraction of `new` and the rest of `old`, to the nearest integer, halves up, saturating. A fraction above 1
+    /// leaves nothing of `old`.
+    pub(crate) const fn blend_u64(self, new: u64, old: u64) -> u64 {
+        let denominator = self.denominator as u64;
+        let rest = denominator.saturating_sub(self.numerator as u64);
+        let sum = new.saturating_mul(self.numerator as u64).saturating_add(old.saturating_mul(rest));
+        sum.saturating_add(denominator / 2) / denominator
     }
 }
 
@@ -141,15 +159,16 @@ fn decimal(text: &str) -> Option<(u64, u64)> {
     Some((whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(fraction)?, scale))
 }
 
-/// Declares an enumeration that is the type of a parameter.
+/// Declares an enumeration that is the type of a parameter. A variant has the text it is written as, and may have others
+/// that are read alike.
 macro_rules! choice {
     (
-        $(#[doc = $doc:literal])+
-        pub enum $name:ident { $($(#[doc = $variant_doc:literal])+ $variant:ident = $text:literal,)+ }
+        $(#[$meta:meta])+
+        pub enum $name:ident { $($(#[$variant_meta:meta])+ $variant:ident = $text:literal $(| $alias:literal)*,)+ }
     ) => {
-        $(#[doc = $doc])+
+        $(#[$meta])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[doc = $variant_doc])+ $variant,)+ }
+        pub enum $name { $($(#[$variant_meta])+ $variant,)+ }
 
         impl core::fmt::Display for $name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -160,7 +179,7 @@ macro_rules! choice {
         impl $crate::parameters::Value for $name {
             const KIND: &'static str = $crate::parameters::choice!(@kind $($text)+);
             fn parse(text: &str) -> Option<Self> {
-                match text { $($text => Some(Self::$variant),)+ _ => None }
+                match text { $($text $(| $alias)* => Some(Self::$variant),)+ _ => None }
             }
         }
     };
@@ -178,7 +197,8 @@ choice! {
     }
 }
 
-/// Declares a mechanism by its parameters: a struct with a constant `DEFAULT`, and reading and writing by name.
+/// Declares a mechanism by its parameters: a struct with a constant `DEFAULT`, and reading and writing by name. A preset
+/// is a function from the parameters before to those after.
 macro_rules! parameters {
     (
         $(#[doc = $doc:literal])+
@@ -186,7 +206,7 @@ macro_rules! parameters {
             $($(#[doc = $field_doc:literal])+ $field:ident: $kind:ty = $default:expr,)*
         }
         presets {
-            $($(#[doc = $preset_doc:literal])+ $preset:literal => { $($preset_field:ident: $preset_value:expr),* },)*
+            $($(#[doc = $preset_doc:literal])+ $preset:literal => $adjust:expr,)*
         }
     ) => {
         $(#[doc = $doc])+
@@ -211,7 +231,14 @@ macro_rules! parameters {
             pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::SetError> {
                 match name {
                     "preset" => match value {
-                        $($preset => { $(self.$preset_field = $preset_value;)* Ok(()) })*
+                        $($preset => {
+                            #[allow(clippy::redundant_closure_call, reason = "a preset reads as a function")]
+                            {
+                                let adjust: fn(Self) -> Self = $adjust;
+                                *self = adjust(*self);
+                            }
+                            Ok(())
+                        })*
                         _ => Err($crate::SetError::UnknownPreset),
                     },
                     $(stringify!($field) => {

@@ -132,6 +132,9 @@ const FOREIGN_TIMEOUT: Duration = Duration::from_secs(3);
 
 registry! {
     Default = crate::default::DefaultTimer { crate::default::DEFAULT }
+    LinuxRto = crate::linux::LinuxRto { crate::linux::LINUX_RTO }
+    Cocoa = crate::cocoa::Cocoa { crate::cocoa::COCOA, crate::cocoa::COCOA_PLUS }
+    Fasor = crate::fasor::Fasor { crate::fasor::FASOR, crate::fasor::FASOR_TOKEN, crate::fasor::FASOR_OPTION }
 }
 
 // The state of a destination and of an exchange are kept in tables, one for each.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::contender::Contender;
-use crate::results::{Cell, CellResult, Hash64, Published, RunResult};
+use crate::results::{Cell, CellResult, Published, RunResult};
 use crate::run::{Observe, run};
 use crate::scenario::Scenario;
 
@@ -63,11 +63,11 @@ impl Trial {
         let scenario = &self.scenario;
         let mut cell = Cell {
             scenario: scenario.name.clone(),
-            scenario_hash: Hash64(scenario.hash()),
+            scenario_hash: scenario.hash().parse().unwrap_or_default(),
             clients: scenario.clients.count,
             buffer_bytes: scenario.network.down.iter().find_map(|hop| hop.buffer_bytes),
             mechanism: self.contender.label.clone(),
-            workload: scenario.workload.kind.to_string(),
+            workload: scenario.workload.kind.word().to_owned(),
             ..Cell::default()
         };
         for (name, value) in scenario.knob_values() {

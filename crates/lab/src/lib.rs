@@ -1,6 +1,14 @@
 //! The laboratory: scenarios, runs, metrics, published figures, reports.
 
+pub mod bench;
+pub mod contender;
+pub mod experiment;
+pub mod naming;
+mod nodes;
+pub mod observed;
+pub mod papers;
 pub mod replay;
 pub mod report;
 pub mod results;
+pub mod run;
 pub mod scenario;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::contender::Contender;
 use crate::experiment::Trial;
-use crate::results::Published;
+use crate::results::{CellResult, Published};
 use crate::scenario::Scenario;
 
 /// A paper that can be reproduced.
@@ -83,6 +83,27 @@ impl Paper {
             trial(&source, &row, quick).map_err(|error| format!("papers/{}: {error}", self.key))
         })
         .collect()
+    }
+}
+
+impl Paper {
+    /// How near the measured figures are to the published ones, in a few lines.
+    pub fn summary(&self, results: &[CellResult]) -> String {
+        let share = |bound: f64, of: &dyn Fn(&&CellResult) -> bool| {
+            let errors = results.iter().filter(of).map(|result| result.relative_error().map(f64::abs));
+            let (within, all) = errors.fold((0, 0), |(within, all), error| {
+                (within + usize::from(error.is_some_and(|error| error <= bound)), all + 1)
+            });
+            format!("{within} of {all} within {:.0} %", bound * 100.0)
+        };
+        let tcp = |result: &&CellResult| result.cell.mechanism == "tcp";
+        format!(
+            "{} published figures: {}; UDP: {}; TCP: {}",
+            self.key,
+            share(0.05, &|_| true),
+            share(0.12, &|result| !tcp(result)),
+            share(0.15, &tcp),
+        )
     }
 }
 

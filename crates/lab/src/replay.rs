@@ -1,1 +1,357 @@
-//! To come.
+//! A script of events through one mechanism, step by step: the engine of `coapace trace`.
+//!
+//! The script is CSV with the columns `at_ms` (milliseconds, to three places), `event` (`start`, `timeout`, `ack`,
+//! `reset`, `giveup`), `draw` (from 0 to below 1, empty for 0) and `answered` (the ordinal of the transmission that an
+//! `ack` answers, 0 for the first, empty where it is not known), in any order; other columns and lines that begin with
+//! `#` are passed over. One exchange is open at a time. `timeout` means that the timer fired and a retransmission departed.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, BufRead, Write};
+
+use coapace_control::{
+    Answer, Controller, Cue, Draw, Duration, Exchange, Instant, Marking, Mechanism, Outcome, Sample, State,
+};
+
+/// Why a script could not be replayed. Reads as one line.
+#[derive(Debug)]
+pub enum ReplayError {
+    /// A line of the script, counted from 1, cannot be followed; says why.
+    Script {
+        /// The line.
+        line: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The script has no such column.
+    MissingColumn(&'static str),
+    /// The script cannot be read.
+    Input(io::Error),
+    /// The result cannot be written.
+    Output(io::Error),
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Script { line, problem } => write!(f, "line {line}: {problem}"),
+            Self::MissingColumn(name) => {
+                write!(
+                    f,
+                    "the header lacks {name}; it must name at_ms and event, and may name draw and answered"
+                )
+            }
+            Self::Input(error) => write!(f, "cannot read: {error}"),
+            Self::Output(error) => write!(f, "cannot write: {error}"),
+        }
+    }
+}
+
+impl Error for ReplayError {}
+
+/// Replays `script` through `mechanism` and writes, for each event, `at_ms,event,timeout_ms,rto_ms`: the timeout that is
+/// armed (empty if none is) and the RTO that the next exchange starts from, before dither.
+///
+/// # Errors
+/// [`ReplayError`] names the line that cannot be followed; what came before it has been written.
+pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> Result<(), ReplayError> {
+    // Lines are split by hand, for the csv crate does not count comments and blank lines, and nothing here is ever quoted.
+    let passed_over = |text: &str| text.trim().is_empty() || text.starts_with('#');
+    let mut lines = io::BufReader::new(script)
+        .lines()
+        .zip(1u64..)
+        .filter(|(line, _)| !line.as_ref().is_ok_and(|text| passed_over(text)));
+    let header = lines.next().map_or(Ok(String::new()), |(header, _)| header).map_err(ReplayError::Input)?;
+    let columns = Columns::of(&header)?;
+    let mut out = io::BufWriter::new(out);
+    writeln!(out, "at_ms,event,timeout_ms,rto_ms").map_err(ReplayError::Output)?;
+    let mut player = Player::new(mechanism);
+    for (text, line) in lines {
+        let text = text.map_err(ReplayError::Input)?;
+        let (now, event, armed) = columns
+            .step(&text)
+            .and_then(|step| Ok((step.now, step.event, player.play(&step)?)))
+            .map_err(|problem| ReplayError::Script { line, problem })?;
+        let armed = armed.map(|timeout| Millis(timeout.as_micros()).to_string()).unwrap_or_default();
+        let rto = Millis(mechanism.gauges(&player.state).rto.as_micros());
+        let at = Millis(now.as_micros());
+        writeln!(out, "{at},{},{armed},{rto}", event.name()).map_err(ReplayError::Output)?;
+    }
+    out.flush().map_err(ReplayError::Output)
+}
+
+/// What a line of a script says.
+struct Step {
+    now: Instant,
+    event: Event,
+    draw: Draw,
+    answered: Option<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Event {
+    Start,
+    Timeout,
+    Ack,
+    Reset,
+    GiveUp,
+}
+
+impl Event {
+    const ALL: [Self; 5] = [Self::Start, Self::Timeout, Self::Ack, Self::Reset, Self::GiveUp];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Timeout => "timeout",
+            Self::Ack => "ack",
+            Self::Reset => "reset",
+            Self::GiveUp => "giveup",
+        }
+    }
+}
+
+/// Where in a line the columns are.
+struct Columns {
+    at: usize,
+    event: usize,
+    draw: Option<usize>,
+    answered: Option<usize>,
+}
+
+impl Columns {
+    fn of(header: &str) -> Result<Self, ReplayError> {
+        // A spreadsheet may put a byte order mark first.
+        let header = header.trim_start_matches('\u{feff}');
+        let column = |name: &str| header.split(',').position(|title| title.trim() == name);
+        Ok(Self {
+            at: column("at_ms").ok_or(ReplayError::MissingColumn("at_ms"))?,
+            event: column("event").ok_or(ReplayError::MissingColumn("event"))?,
+            draw: column("draw"),
+            answered: column("answered"),
+        })
+    }
+
+    fn step(&self, line: &str) -> Result<Step, String> {
+        let field = |column| line.split(',').nth(column).unwrap_or("").trim();
+        let optional = |column: Option<usize>| column.map(field).filter(|text| !text.is_empty());
+        let at = field(self.at);
+        let event = field(self.event);
+        let known = || Event::ALL.map(Event::name).join(", ");
+        Ok(Step {
+            now: Instant::from_micros(parse_millis(at).ok_or_else(|| {
+                format!("at_ms is {at:?}, but must be milliseconds with three decimal places at most")
+            })?),
+            event: Event::ALL
+                .into_iter()
+                .find(|known| known.name() == event)
+                .ok_or_else(|| format!("unknown event {event:?}; there are {}", known()))?,
+            draw: match optional(self.draw) {
+                None => Draw::ZERO,
+                Some(text) => parse_draw(text)
+                    .ok_or_else(|| format!("draw is {text:?}, but must be a decimal from 0 to below 1"))?,
+            },
+            answered: match optional(self.answered) {
+                None => None,
+                Some(text) => Some(text.parse().map_err(|_| {
+                    format!(
+                        "answered is {text:?}, but must be the ordinal of a transmission, 0 for the first"
+                    )
+                })?),
+            },
+        })
+    }
+}
+
+/// One mechanism, one destination, one exchange at a time.
+struct Player<'a> {
+    mechanism: &'a Mechanism,
+    state: State,
+    now: Instant,
+    open: Option<Open>,
+}
+
+/// The exchange under way.
+struct Open {
+    exchange: Exchange,
+    /// When each transmission departed. As many as an ordinal can count.
+    departures: Vec<Instant>,
+    retransmits: u8,
+    last: Instant,
+}
+
+impl<'a> Player<'a> {
+    fn new(mechanism: &'a Mechanism) -> Self {
+        Self { mechanism, state: mechanism.state(), now: Instant::ZERO, open: None }
+    }
+
+    /// Plays one step. Returns the timeout it arms, if it arms one.
+    fn play(&mut self, step: &Step) -> Result<Option<Duration>, String> {
+        let &Step { now, event, draw, answered } = step;
+        if now < self.now {
+            let (now, before) = (Millis(now.as_micros()), Millis(self.now.as_micros()));
+            return Err(format!("time goes backwards, from {before} to {now} ms"));
+        }
+        if answered.is_some() && event != Event::Ack {
+            return Err(format!("{} has no transmission that it answers; only ack has", event.name()));
+        }
+        self.now = now;
+        let cue = Cue { now, draw, outstanding: 1 };
+        match (event, self.open.take()) {
+            (Event::Start, None) => {
+                let (exchange, timeout) = self.mechanism.on_start(&mut self.state, cue);
+                self.open = Some(Open { exchange, departures: vec![now], retransmits: 0, last: now });
+                Ok(Some(timeout))
+            }
+            (Event::Start, Some(_)) => Err("start, but the exchange before is still open".to_owned()),
+            (event, None) => Err(format!("{}, but no exchange is open", event.name())),
+            (Event::Timeout, Some(mut open)) => {
+                let timeout = self.mechanism.on_retransmit(&mut self.state, &mut open.exchange, cue);
+                open.retransmitted(now);
+                self.open = Some(open);
+                Ok(Some(timeout))
+            }
+            (event, Some(open)) => {
+                let outcome = match event {
+                    Event::Reset => Outcome::Reset,
+                    Event::GiveUp => Outcome::GivenUp,
+                    _ => Outcome::Acked(self.sample(&open, answered)?),
+                };
+                self.mechanism.on_end(&mut self.state, open.exchange, outcome, cue);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The facts of an answer. What it answers is told only to a mechanism that asks for a marking: without one the wire
+    /// would not carry it. So one script serves every mechanism.
+    fn sample(&self, open: &Open, answered: Option<u8>) -> Result<Sample, String> {
+        let answered = match answered {
+            None => None,
+            Some(ordinal) => {
+                let &departure = open.departures.get(usize::from(ordinal)).ok_or_else(|| {
+                    format!(
+                        "transmission {ordinal} is answered, but the last one made was {}",
+                        open.retransmits
+                    )
+                })?;
+                Some(Answer { ordinal, since: self.now.since(departure) })
+            }
+        };
+        Ok(Sample {
+            since_first: self.now.since(open.departures[0]),
+            since_last: self.now.since(open.last),
+            retransmits: open.retransmits,
+            answered: answered.filter(|_| self.mechanism.limits(&self.state).marking != Marking::None),
+        })
+    }
+}
+
+impl Open {
+    fn retransmitted(&mut self, now: Instant) {
+        self.last = now;
+        self.retransmits = self.retransmits.saturating_add(1);
+        if self.departures.len() <= u8::MAX.into() {
+            self.departures.push(now);
+        }
+    }
+}
+
+/// Microseconds, shown as milliseconds with three places.
+struct Millis(u64);
+
+impl fmt::Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1_000, self.0 % 1_000)
+    }
+}
+
+/// Milliseconds with up to three places, as microseconds.
+fn parse_millis(text: &str) -> Option<u64> {
+    let (whole, fraction) = decimal(text)?;
+    if fraction.len() > 3 {
+        return None;
+    }
+    let micros: u64 = format!("{fraction:0<3}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000)?.checked_add(micros)
+}
+
+/// A decimal in [0, 1) as the nearest draw. Digits beyond the eighteenth are too small to matter.
+fn parse_draw(text: &str) -> Option<Draw> {
+    let (whole, fraction) = decimal(text)?;
+    if whole.bytes().any(|digit| digit != b'0') {
+        return None;
+    }
+    let fraction: u128 = format!("{:0<18}", &fraction[..fraction.len().min(18)]).parse().ok()?;
+    let scale = 10u128.pow(18);
+    Some(Draw::from_bits(u32::try_from(((fraction << 32) + scale / 2) / scale).unwrap_or(u32::MAX)))
+}
+
+/// The digits before and after the point. At least one before it.
+fn decimal(text: &str) -> Option<(&str, &str)> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    (!whole.is_empty() && digits(whole) && digits(fraction)).then_some((whole, fraction))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(mechanism: &str, script: &str) -> Result<String, String> {
+        let mut out = Vec::new();
+        replay(&mechanism.parse().unwrap(), script.as_bytes(), &mut out)
+            .map_err(|error| error.to_string())?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn an_exchange_is_replayed_step_by_step() {
+        let script = "event,at_ms,draw\nstart,0,0.5\ntimeout,2500,\nack,2600.25,\n";
+        let expected = "at_ms,event,timeout_ms,rto_ms\n0.000,start,2500.000,2000.000\n\
+                        2500.000,timeout,5000.000,2000.000\n2600.250,ack,,2000.000\n";
+        assert_eq!(run("default", script).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_ordinal_counts_only_where_a_marking_would_carry_it() {
+        let script = "at_ms,event,answered\n0,start,\n3000,timeout,\n3400,ack,1\n";
+        assert!(run("fasor-token", script).unwrap().ends_with("3400.000,ack,,600.000\n"));
+        assert!(run("fasor", script).unwrap().ends_with("3400.000,ack,,2000.000\n"));
+    }
+
+    #[test]
+    fn a_script_that_cannot_be_followed_names_the_line() {
+        let problem = |rows: &str| run("default", &format!("at_ms,event,draw,answered\n{rows}")).unwrap_err();
+        assert_eq!(problem("0,start,,\n1,start,,\n"), "line 3: start, but the exchange before is still open");
+        assert_eq!(problem("# a word\n0,timeout,,\n"), "line 3: timeout, but no exchange is open");
+        assert_eq!(problem("0,ack,,\n"), "line 2: ack, but no exchange is open");
+        assert_eq!(problem("5,start,,\n4.5,ack,,\n"), "line 3: time goes backwards, from 5.000 to 4.500 ms");
+        assert_eq!(
+            problem("0,start,,\n1,timeout,,\n2,ack,,2\n"),
+            "line 4: transmission 2 is answered, but the last one made was 1"
+        );
+        assert_eq!(
+            problem("0,stat,,\n"),
+            "line 2: unknown event \"stat\"; there are start, timeout, ack, reset, giveup"
+        );
+        assert!(problem("0.0001,start,,\n").starts_with("line 2: at_ms is \"0.0001\""));
+        assert!(problem("-1,start,,\n").starts_with("line 2: at_ms is"));
+        assert!(problem("0,start,1,\n").starts_with("line 2: draw is \"1\""));
+        assert!(problem("0,start,0.x,\n").starts_with("line 2: draw is"));
+        assert!(problem("0,start,,0\n").starts_with("line 2: start has no transmission"));
+    }
+
+    #[test]
+    fn a_header_without_the_columns_is_told() {
+        assert!(run("default", "0,start\n").unwrap_err().starts_with("the header lacks at_ms"));
+        assert!(run("default", "").unwrap_err().starts_with("the header lacks at_ms"));
+    }
+
+    #[test]
+    fn a_draw_is_the_nearest_fraction_and_never_one() {
+        assert_eq!(parse_draw("0.5"), Some(Draw::from_bits(1 << 31)));
+        assert_eq!(parse_draw("0.99999999999999999999"), Some(Draw::from_bits(u32::MAX)));
+        assert_eq!(parse_draw(".5"), None);
+    }
+}

@@ -1,1 +1,138 @@
-//! To come.
+//! One self-contained HTML page about a set of results: tables, charts, a sentence to each.
+//!
+//! The page loads nothing: script, style and data are inside it, and its content security policy forbids the network.
+//! It holds no date, so that the same results make the same page, byte for byte.
+
+mod charts;
+mod group;
+mod headline;
+mod html;
+mod page;
+mod tables;
+mod view;
+
+use std::io;
+
+pub use group::Group;
+
+/// What the page shows.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The heading.
+    pub title: String,
+    /// What the page is about, in a sentence.
+    pub subtitle: String,
+    /// The command that made the results.
+    pub command: String,
+    /// The commit of the program that made them.
+    pub commit: String,
+    /// The results. Mechanisms are compared within a group.
+    pub groups: Vec<Group>,
+}
+
+impl Report {
+    /// Writes the page, about 5 MB of UTF-8, most of which is the chart library.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_html(&self, mut out: impl io::Write) -> io::Result<()> {
+        page::write(&mut out, self)?;
+        out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Cell, CellResult, Published, RunResult, Series};
+
+    fn result(mechanism: &str, buffer_bytes: u64, fct_s: f64) -> CellResult {
+        let run = RunResult {
+            seed: 1,
+            fct_s: vec![Some(fct_s), Some(fct_s * 1.5)],
+            exchanges: vec![50, 50],
+            retransmissions: 10,
+            unnecessary: 4,
+            rto: vec![Series { name: "mean".into(), points: vec![(0.0, 2.0), (1.0, 3.0)], step_s: 0.0 }],
+            queues: vec![Series { name: "down".into(), points: vec![(0.0, 93.0)], step_s: 0.0 }],
+            ..RunResult::default()
+        };
+        let cell = Cell {
+            mechanism: mechanism.into(),
+            buffer_bytes: Some(buffer_bytes),
+            clients: 2,
+            ..Cell::default()
+        };
+        let published = Some(Published { median_fct_s: 30.0, source: "Table 1".into() });
+        CellResult { cell, runs: vec![run], published }
+    }
+
+    fn page(results: Vec<CellResult>) -> String {
+        let report = Report {
+            title: "Title".into(),
+            command: "coapace compare --seeds 1".into(),
+            commit: "c0ffee".into(),
+            groups: Group::by_conditions(results),
+            ..Report::default()
+        };
+        let mut out = Vec::new();
+        report.write_html(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    /// The page without the chart library, which speaks of addresses that it never loads from a chart of ours.
+    fn own_part(page: &str) -> String {
+        let plotly = html::plotly_js();
+        assert_eq!(page.matches(plotly.as_str()).count(), 1);
+        page.replace(&plotly, "")
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_anywhere() {
+        let page = own_part(&page(vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0)]));
+        for address in ["http:", "https:", "src=", "@import", "url(", "<link rel=\"stylesheet"] {
+            assert!(!page.contains(address), "the page has {address}");
+        }
+        assert!(page.contains("default-src 'none'"));
+        assert!(!page.contains("MathJax"));
+    }
+
+    #[test]
+    fn a_hostile_mechanism_name_is_text_everywhere() {
+        let name = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">&amp;";
+        let page = own_part(&page(vec![result(name, 2500, 30.0), result("cocoa", 2500, 20.0)]));
+        assert!(!page.contains("<script>alert") && !page.contains("<img"), "markup came through");
+        assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
+        assert!(page.contains("onerror=&quot;alert(&#39;2&#39;)&quot;&gt;&amp;amp;"));
+        // The library's, the data's and the page's own.
+        assert_eq!(page.matches("</script>").count(), 3);
+    }
+
+    #[test]
+    fn the_data_parse_back() {
+        let page = own_part(&page(vec![result("a</script>", 2500, 30.0), result("cocoa", 2500, 20.0)]));
+        let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+        let end = start + page[start..].find("</script>").unwrap();
+        let data: serde_json::Value = serde_json::from_str(&page[start..end]).unwrap();
+        assert_eq!(data["mechanisms"], serde_json::json!(["a</script>", "cocoa"]));
+        let kinds: Vec<_> =
+            data["panels"].as_array().unwrap().iter().map(|panel| panel["kind"].clone()).collect();
+        assert_eq!(kinds, ["published", "fct", "cdf", "retransmissions", "rto", "queue"]);
+        assert_eq!(data["panels"][1]["rows"][1]["q"][2], 25.0);
+        assert_eq!(page.matches("data-panel=").count(), kinds.len());
+    }
+
+    #[test]
+    fn the_same_results_make_the_same_page() {
+        let results = vec![result("default", 2500, 30.0), result("cocoa", 14_100, 20.0)];
+        assert_eq!(page(results.clone()), page(results));
+    }
+
+    #[test]
+    fn results_without_runs_make_a_page_all_the_same() {
+        let page = own_part(&page(vec![CellResult::default()]));
+        assert!(page.contains("<table") && !page.contains("data-panel="));
+        let empty = self::page(Vec::new());
+        assert!(empty.contains("There are no results") && !empty.contains("<script"));
+    }
+}

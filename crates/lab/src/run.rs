@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use coapace_control::Duration;
-use coapace_proto::{Config, Setup, Token};
+use coapace_control::{Duration, Mechanism, REGISTRY};
+use coapace_proto::{Config, Setup, Tail, Token};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
-use coapace_sim::{Luck, Node, NodeId, Stream, Time};
+use coapace_sim::{
+    Accounting, Counters, Hop as Effects, HopError, HopId, Jitter, Loss as SimLoss, Luck, Markov, Network, NodeId,
+    QueueSeries, Rate, Reordering, Site, Stream, Summary, Tap, Time, World,
+};
 
 use crate::contender::{Contender, ContenderKind};
-use crate::nodes::{Client, Host, Plan, Server};
+use crate::nodes::{CONTENT, Client, GET, Host, Plan, Server, batch_size};
 use crate::results::{Hash64, RunResult, Series};
-use crate::scenario::{Scenario, WorkloadKind};
+use crate::scenario::{Hop, Ip, Jitter as Range, Loss, Scenario, WorkloadKind};
 
 /// What is recorded of a run beside its totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,3 +26,242 @@ pub enum Observe {
 
 /// The node of the server; clients follow it.
 const SERVER: NodeId = NodeId(0);
+const SERVER_SITE: Site = Site(0);
+const CLIENTS_SITE: Site = Site(1);
+
+/// A server and its clients.
+type Hosts = (Host, Vec<Host>);
+
+/// Clients whose RTO is recorded.
+const OBSERVED_CLIENTS: u32 = 3;
+
+/// A run that does not end by itself is ended after so many simulated seconds.
+const LIMIT: Time = Time::from_secs(1_000_000);
+
+/// Over TCP, connections are made this long before the clock starts where they are made beforehand.
+const CONNECTING: Time = Time::from_secs(60);
+
+/// Points that a recorded series has at most.
+const POINTS: usize = 800;
+
+/// Runs `scenario` with `contender` and the random numbers of `seed`.
+pub fn run(scenario: &Scenario, contender: &Contender, seed: u64, observe: Observe) -> RunResult {
+    if observe == Observe::Totals {
+        return run_tapped(scenario, contender, seed, observe, ()).0;
+    }
+    let (mut result, queues) = run_tapped(scenario, contender, seed, observe, QueueSeries::new(POINTS));
+    let series = hop_names(scenario).into_iter().zip(0..).map(|(name, hop)| {
+        let points = queues.hop(HopId(hop)).iter().map(|&(time, bytes)| (time.as_secs_f64(), bytes as f64));
+        Series { name, points: points.collect(), ..Series::default() }
+    });
+    // A hop without a link has no queue.
+    result.queues = series.filter(|series| series.points.iter().any(|&(_, bytes)| bytes > 0.0)).collect();
+    result
+}
+
+/// As [`run`], watched by `tap`, which is returned.
+pub fn run_tapped<T: Tap>(
+    scenario: &Scenario,
+    contender: &Contender,
+    seed: u64,
+    observe: Observe,
+    tap: T,
+) -> (RunResult, T) {
+    let luck = Luck::new(seed);
+    let (server, clients) = match contender.kind {
+        ContenderKind::Udp(mechanism) => udp_hosts(scenario, mechanism, luck, observe),
+        ContenderKind::Tcp => tcp_hosts(scenario, luck, seed),
+    };
+    let mut world = World::new(network(scenario, luck), (Counters::new(), tap));
+    world.add(SERVER_SITE, server);
+    for client in clients {
+        world.add(CLIENTS_SITE, client);
+    }
+    world.wake_all();
+    let Summary { ended_at, events, hash } = world.run(LIMIT);
+    let (hosts, (counters, tap)) = world.into_parts();
+    let mut result = RunResult {
+        seed,
+        events,
+        trace_hash: Hash64(hash),
+        duration_s: ended_at.as_secs_f64(),
+        drops: counters.dropped,
+        losses: counters.lost,
+        ..RunResult::default()
+    };
+    for host in hosts {
+        host.report(scenario, &mut result);
+    }
+    let last = result.fct_s.iter().flatten().copied().fold(0.0, f64::max);
+    let payload_bits = result.completed() as f64 * f64::from(scenario.server.payload_bytes) * 8.0;
+    result.goodput_bps = if last > 0.0 { payload_bits / last } else { 0.0 };
+    (result, tap)
+}
+
+/// The names of the hops, in the order of their numbers.
+pub fn hop_names(scenario: &Scenario) -> Vec<String> {
+    let up = scenario.network.up.iter().map(|hop| format!("up.{}", hop.name));
+    up.chain(scenario.network.down.iter().map(|hop| format!("down.{}", hop.name))).collect()
+}
+
+/// The headers that the network adds.
+pub fn accounting(scenario: &Scenario) -> Accounting {
+    match scenario.network.ip {
+        Ip::V4 => Accounting::Ipv4,
+        Ip::V6 => Accounting::Ipv6,
+    }
+}
+
+/// The clients at one site, the server at another, the hops of the scenario between them.
+fn network(scenario: &Scenario, luck: Luck) -> Network {
+    let mut network = Network::new(luck, accounting(scenario));
+    for (way, hops, from, to) in [
+        ("up", &scenario.network.up, CLIENTS_SITE, SERVER_SITE),
+        ("down", &scenario.network.down, SERVER_SITE, CLIENTS_SITE),
+    ] {
+        let path: Result<Vec<HopId>, HopError> =
+            hops.iter().map(|hop| network.add_hop(&format!("{way}.{}", hop.name), effects(hop))).collect();
+        let path = path.expect("a scenario's values are within what a hop takes");
+        network.connect(from, to, &path).expect("a scenario has 1 to 16 hops each way");
+    }
+    network
+}
+
+fn effects(hop: &Hop) -> Effects {
+    let loss = match &hop.loss {
+        Loss::Random(0.0) => SimLoss::None,
+        Loss::Random(probability) => SimLoss::Random(*probability),
+        Loss::Burst(burst) => SimLoss::Markov(Markov {
+            p_good: burst.good,
+            p_bad: burst.bad,
+            good_to_bad: 1.0 / burst.mean_good_packets(),
+            bad_to_good: 1.0 / f64::from(burst.mean_bad_packets),
+        }),
+    };
+    let Range { min, max } = hop.jitter;
+    Effects {
+        rate: hop.rate.map(|bits_per_second| Rate {
+            bits_per_second,
+            capacity_bytes: hop.buffer_bytes.unwrap_or(u64::MAX),
+        }),
+        delay_ns: nanos(hop.delay),
+        loss,
+        jitter: (max > Duration::ZERO).then(|| Jitter { min_ns: nanos(min), max_ns: nanos(max) }),
+        reordering: hop
+            .reordering
+            .as_ref()
+            .map(|late| Reordering { probability: late.probability, extra_ns: nanos(late.delay) }),
+    }
+}
+
+fn udp_hosts(scenario: &Scenario, mechanism: Mechanism, luck: Luck, observe: Observe) -> Hosts {
+    let Scenario { clients, server, workload, .. } = scenario;
+    let config = Config {
+        max_retransmit: clients.max_retransmit,
+        nstart: clients.nstart,
+        max_exchanges: 1,
+        max_peers: 1,
+        // Responses are piggybacked: a client has no duplicates to recognise.
+        max_deduplicated: 0,
+        ..Config::default()
+    };
+    let plan = Arc::new(Plan {
+        setup: Arc::new(Setup { controller: mechanism, config }),
+        server: SERVER,
+        request: request(scenario),
+        exchanges: workload.exchanges,
+        batch: match workload.kind {
+            WorkloadKind::Continuous => None,
+            WorkloadKind::Random => Some((workload.batch_min, workload.batch_max)),
+        },
+        think_time: workload.think_time,
+        dither: luck.stream("dither"),
+        batches: luck.stream("batches"),
+    });
+    let config = Config {
+        max_peers: clients.count,
+        max_replies: clients.count.max(64),
+        max_deduplicated: if server.deduplication { clients.count.saturating_mul(64) } else { 0 },
+        ..config
+    };
+    // The server begins no exchange: its mechanism is never asked.
+    let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config });
+    let server = Server::new(setup, SERVER, response(scenario), nanos(server.processing_delay));
+    let client = |client| {
+        let observed = observe == Observe::Series && client <= OBSERVED_CLIENTS;
+        Host::Client(Client::new(plan.clone(), NodeId(client), start(scenario, luck, client), observed))
+    };
+    (Host::Server(Box::new(server)), (1..=clients.count).map(client).collect())
+}
+
+fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts {
+    let Scenario { clients, workload, tcp, network, .. } = scenario;
+    let parameters = TcpParameters {
+        mtu: network.mtu.try_into().unwrap_or(u16::MAX),
+        ack_delay_us: tcp.delayed_ack.as_micros().try_into().unwrap_or(u32::MAX),
+        nagle: tcp.nagle,
+        clock_percent: tcp.clock_scale_percent.try_into().unwrap_or(u16::MAX),
+        handshake_clock_percent: tcp.handshake_clock_scale_percent.try_into().unwrap_or(u16::MAX),
+        ..TcpParameters::default()
+    };
+    let sizes = luck.stream("batches");
+    let beforehand = workload.kind == WorkloadKind::Continuous && tcp.connect_first;
+    let response = TcpResponse { code: CONTENT, tail: response(scenario) };
+    // A client may have connections on their way down while it has a new one.
+    let connections = 16 * clients.count as usize;
+    let server = TcpServer::new(SERVER, response, connections, parameters, seed);
+    let client = |client| {
+        let start = start(scenario, luck, client);
+        // One after the other, so that the handshakes do not measure a queue of their own making.
+        let turn = CONNECTING.as_nanos() / 2 * u64::from(client) / u64::from(clients.count);
+        let plan = TcpPlan {
+            server: SERVER,
+            batches: batches(scenario, sizes, client),
+            connect_at: if beforehand { Time::from_nanos(turn) } else { start },
+            request_at: if beforehand { start + CONNECTING.as_nanos() } else { start },
+            method: GET,
+            token: Token::EMPTY,
+            tail: request(scenario),
+        };
+        Host::TcpClient(Box::new(TcpClient::new(NodeId(client), plan, parameters, seed ^ u64::from(client) << 32)))
+    };
+    (Host::TcpServer(Box::new(server)), (1..=clients.count).map(client).collect())
+}
+
+/// Options of a request: its path.
+fn request(scenario: &Scenario) -> Vec<u8> {
+    let path = scenario.clients.uri_path_segments();
+    path.fold(Tail::default(), |tail, segment| tail.option(coap_numbers::option::URI_PATH, segment.as_bytes())).into_bytes()
+}
+
+/// The payload of a response.
+fn response(scenario: &Scenario) -> Vec<u8> {
+    Tail::default().payload(&vec![b'.'; scenario.server.payload_bytes as usize]).into_bytes()
+}
+
+/// The batches of a client: sizes that add up to its exchanges, the last one cut short.
+fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
+    let workload = &scenario.workload;
+    if workload.kind == WorkloadKind::Continuous {
+        return vec![workload.exchanges];
+    }
+    let mut batches = Vec::new();
+    let mut left = workload.exchanges;
+    while left > 0 {
+        let bounds = (workload.batch_min, workload.batch_max);
+        let size = batch_size(bounds, sizes, client, batches.len() as u32).min(left);
+        batches.push(size);
+        left -= size;
+    }
+    batches
+}
+
+/// When a client makes its first request.
+fn start(scenario: &Scenario, luck: Luck, client: u32) -> Time {
+    let spread = nanos(scenario.clients.start_spread);
+    Time::from_nanos(luck.stream("start").below(spread.max(1), u64::from(client), 0, 0))
+}
+
+fn nanos(span: Duration) -> u64 {
+    span.as_micros().saturating_mul(1_000)
+}

@@ -30,6 +30,7 @@ mod outbox;
 mod peer;
 mod receive;
 mod slab;
+mod tail;
 mod transmit;
 pub mod stream;
 
@@ -39,6 +40,7 @@ pub use endpoint::{Endpoint, Event, Request, Responder, SendError};
 pub use exchange::{ExchangeId, Failure};
 pub use message::{Code, Kind, Malformed, Message, REXMIT_CNT, Token};
 pub use peer::Address;
+pub use tail::Tail;
 pub use transmit::{Step, Transmit};
 
 /// No slot, at the end of a list.

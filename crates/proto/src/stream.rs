@@ -361,7 +361,10 @@ mod tests {
         // The empty CSM and the GET with a token of RFC 8323's figures 5 and 6.
         assert_eq!(bytes_of(Message { code: Code(code::CSM), token: Token::EMPTY, tail: &[] }), [0x00, 0xe1]);
         let token = Token::new(&[0x7f]).unwrap();
-        assert_eq!(bytes_of(Message { code: Code(code::CONTENT), token, tail: b"\xffhi" }), *b"\x31\x45\x7f\xffhi");
+        assert_eq!(
+            bytes_of(Message { code: Code(code::CONTENT), token, tail: b"\xffhi" }),
+            *b"\x31\x45\x7f\xffhi"
+        );
     }
 
     #[test]

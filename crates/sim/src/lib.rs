@@ -1,7 +1,82 @@
 //! A discrete-event network simulator. It knows no experiment: nodes, links and taps are handed to it.
+//!
+//! A [`Network`] is made of [`Hop`]s, each composed of effects (rate and buffer, delay, loss, jitter, reordering), and
+//! of paths over them between [`Site`]s. A [`World`] puts [`Node`]s at the sites and lets time pass. [`Tap`]s see every
+//! event. All random numbers come from [`Luck`], so a seed is a run.
+//!
+//! ```
+//! use coapace_sim::{Accounting, Counters, Hop, Jitter, Luck, Mark, Network, Node, NodeId, Outgoing};
+//! use coapace_sim::{Rate, Site, Time, Transport, World};
+//!
+//! /// Sends one packet to node 1.
+//! struct Host(Option<NodeId>);
+//!
+//! impl Node for Host {
+//!     fn handle_datagram(&mut self, now: Time, _: NodeId, _: Mark, bytes: &[u8]) {
+//!         // 38 bytes at 60 kbit/s, 200 ms and 10 ms.
+//!         assert_eq!((now, bytes), (Time::from_nanos(215_066_667), &b"0123456789"[..]));
+//!     }
+//!     fn handle_timeout(&mut self, _: Time) {}
+//!     fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+//!         let to = self.0.take()?;
+//!         buffer.extend_from_slice(b"0123456789");
+//!         Some(Outgoing { to, mark: Mark::default(), transport: Transport::Udp })
+//!     }
+//!     fn poll_timeout(&self) -> Option<Time> {
+//!         None
+//!     }
+//! }
+//!
+//! const CLIENTS: Site = Site(0);
+//! const SERVER: Site = Site(1);
+//!
+//! let mut network = Network::new(Luck::new(1), Accounting::Ipv4);
+//! let rate = Some(Rate { bits_per_second: 60_000, capacity_bytes: 2_500 });
+//! let up = network.add_hop("up", Hop { rate, delay_ns: 200_000_000, ..Hop::default() })?;
+//! let jitter = Some(Jitter { min_ns: 10_000_000, max_ns: 10_000_000 });
+//! let in_front = network.add_hop("in front of the server", Hop { jitter, ..Hop::default() })?;
+//! network.connect(CLIENTS, SERVER, &[up, in_front])?;
+//!
+//! let mut world = World::new(network, Counters::new());
+//! world.add(CLIENTS, Host(Some(NodeId(1))));
+//! world.add(SERVER, Host(None));
+//! world.wake_all();
+//! world.run(Time::from_secs(10));
+//! assert_eq!(world.tap().delivered, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod accounting;
+mod copies;
+mod events;
+mod fifo;
+mod hop;
+mod jitter;
+mod loss;
+mod luck;
+mod network;
 mod node;
+mod packet;
+mod rate;
+mod route;
+mod scattered;
+mod tap;
+mod taps;
+pub mod tcp;
 mod time;
+mod world;
 
+pub use accounting::Accounting;
+pub use events::Events;
+pub use hop::{Hop, HopError, HopId};
+pub use jitter::{Jitter, Reordering};
+pub use loss::{Loss, Markov};
+pub use luck::{Luck, Stream};
+pub use network::Network;
 pub use node::{Mark, Node, NodeId, Outgoing, Transport};
+pub use rate::Rate;
+pub use route::{PathError, Site};
+pub use tap::{Event, Record, Tap};
+pub use taps::{Counters, HopCounters, Pcapng, QueueSeries, Trace, TraceHash};
 pub use time::Time;
+pub use world::{Summary, World};

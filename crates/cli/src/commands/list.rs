@@ -36,14 +36,19 @@ fn mechanisms(out: &mut impl Write) -> io::Result<()> {
 
 fn scenarios(out: &mut impl Write) -> io::Result<()> {
     for builtin in Scenario::builtins() {
-        writeln!(out, "{:<14} {}", builtin.name, builtin.summary)?;
+        let scenario = Scenario::load(builtin.name, &[]).map_err(io::Error::other)?;
+        writeln!(out, "{:<12} {}", builtin.name, scenario.summary)?;
+        for (knob, value) in scenario.knob_values() {
+            writeln!(out, "{:<12}   --set {knob}={value}", "")?;
+        }
     }
-    writeln!(out, "\nEvery key of a scenario is described in docs/scenarios.md.")
+    writeln!(out, "\nThe values shown are the defaults of the knobs. Every key of a scenario is described in docs/scenarios.md.")
 }
 
 fn papers(out: &mut impl Write) -> io::Result<()> {
     for paper in papers::PAPERS {
-        writeln!(out, "{:<16} {}\n{:<16} {}", paper.key, paper.title, "", paper.source)?;
+        let source = paper.source().map_err(io::Error::other)?;
+        writeln!(out, "{:<16} {}\n{:<16} {}", paper.key, source.title, "", source.source)?;
     }
     Ok(())
 }

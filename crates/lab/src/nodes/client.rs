@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use coapace_control::{Duration, Gauges, Mechanism};
-use coapace_proto::{Code, Counters, Endpoint, Event, Request, Setup, Step, Token};
+use coapace_proto::{Endpoint, Event, Request, Setup, Step, Token};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time, Transport};
 
-use crate::results::Series;
+use super::{GET, batch_size, span_s};
+use crate::results::{RunResult, Series};
 
 /// What every client of a run does.
 #[derive(Debug)]
@@ -43,8 +44,8 @@ pub(crate) struct Client {
     batches: u32,
     /// The number of exchanges over at which the batch ends.
     batch_end: u32,
-    pub(crate) first_request: Option<Time>,
-    pub(crate) finished: Option<Time>,
+    first_request: Option<Time>,
+    finished: Option<Time>,
     series: Option<Box<Series>>,
 }
 
@@ -65,13 +66,16 @@ impl Client {
         }
     }
 
-    pub(crate) fn counters(&self) -> &Counters {
-        self.endpoint.counters()
-    }
-
-    /// The RTO after each exchange, if this client is observed.
-    pub(crate) fn series(&self) -> Option<&Series> {
-        self.series.as_deref()
+    /// Adds what this client has to say to the results of its run.
+    pub(crate) fn report(&self, result: &mut RunResult) {
+        let counters = self.endpoint.counters();
+        result.fct_s.push(span_s(self.first_request, self.finished));
+        result.exchanges.push(counters.completed as u32);
+        result.given_up += counters.given_up;
+        result.retransmissions += counters.retransmissions;
+        result.unnecessary += counters.late_replies;
+        result.requests_sent += counters.started + counters.retransmissions;
+        result.rto.extend(self.series.as_deref().cloned());
     }
 
     /// Begins the next exchange, and a new batch if the last is over.
@@ -79,11 +83,7 @@ impl Client {
         let Plan { server, request, batch, exchanges, .. } = &*self.plan;
         if self.done == self.batch_end {
             self.batch_end = match *batch {
-                Some((least, most)) => {
-                    let span = u64::from(most - least) + 1;
-                    let draw = self.plan.batches.below(span, u64::from(self.id), u64::from(self.batches), 0);
-                    self.done + least + draw as u32
-                }
+                Some(sizes) => self.done + batch_size(sizes, self.plan.batches, self.id, self.batches),
                 None => *exchanges,
             };
             self.batches += 1;
@@ -110,9 +110,6 @@ impl Client {
         }
     }
 }
-
-/// The method of every request.
-const GET: Code = Code(coap_numbers::code::GET);
 
 impl Node for Client {
     fn handle_datagram(&mut self, now: Time, from: NodeId, _: Mark, bytes: &[u8]) {

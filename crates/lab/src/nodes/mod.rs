@@ -5,3 +5,88 @@ mod server;
 
 pub(crate) use client::{Client, Plan};
 pub(crate) use server::Server;
+
+use coapace_proto::Code;
+use coapace_sim::tcp::{TcpClient, TcpServer};
+use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
+
+use crate::results::RunResult;
+use crate::scenario::Scenario;
+
+/// A host. Clients over UDP are the many, so they lie in the table itself.
+pub(crate) enum Host {
+    Client(Client),
+    Server(Box<Server>),
+    TcpClient(Box<TcpClient>),
+    TcpServer(Box<TcpServer>),
+}
+
+/// Calls the same method on whichever host it is.
+macro_rules! each {
+    ($host:expr, $inner:ident => $call:expr) => {
+        match $host {
+            Host::Client($inner) => $call,
+            Host::Server($inner) => $call,
+            Host::TcpClient($inner) => $call,
+            Host::TcpServer($inner) => $call,
+        }
+    };
+}
+
+impl Node for Host {
+    fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
+        each!(self, host => host.handle_datagram(now, from, mark, bytes));
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        each!(self, host => host.handle_timeout(now));
+    }
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        each!(self, host => host.poll_transmit(now, buffer))
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        each!(self, host => host.poll_timeout())
+    }
+}
+
+/// The method of every request.
+pub(crate) const GET: Code = Code(coap_numbers::code::GET);
+
+/// The code of every response.
+pub(crate) const CONTENT: Code = Code(coap_numbers::code::CONTENT);
+
+impl Host {
+    /// Adds what this host has to say to the results of its run.
+    pub(crate) fn report(&self, scenario: &Scenario, result: &mut RunResult) {
+        match self {
+            Self::Client(client) => client.report(result),
+            Self::Server(server) => result.responses_sent += server.responses(),
+            Self::TcpClient(client) => {
+                let report = client.report();
+                result.exchanges.push(report.completions.len() as u32);
+                result.fct_s.push(span_s(report.first_request, report.finished));
+                result.retransmissions += report.retransmitted_segments;
+                result.unnecessary += report.duplicate_segments;
+                result.requests_sent += u64::from(scenario.workload.exchanges);
+            }
+            Self::TcpServer(server) => {
+                let counters = server.counters();
+                result.responses_sent += counters.requests;
+                result.retransmissions += counters.retransmitted_segments;
+                result.unnecessary += counters.duplicate_segments;
+            }
+        }
+    }
+}
+
+/// From one moment to another in seconds, if both have come.
+fn span_s(from: Option<Time>, to: Option<Time>) -> Option<f64> {
+    Some(to?.as_secs_f64() - from?.as_secs_f64())
+}
+
+/// How many exchanges a client's batch has, uniform between two numbers, both included.
+pub(crate) fn batch_size((least, most): (u32, u32), sizes: Stream, client: u32, batch: u32) -> u32 {
+    least + sizes.below(u64::from(most - least) + 1, u64::from(client), u64::from(batch), 0) as u32
+}

@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use coapace_control::{Draw, Mechanism};
-use coapace_proto::{Code, Counters, Endpoint, Event, Responder, Setup};
+use coapace_proto::{Endpoint, Event, Responder, Setup};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
+
+use super::CONTENT;
 
 /// A server.
 #[derive(Debug)]
@@ -19,21 +21,19 @@ pub(crate) struct Server {
     working: VecDeque<(Time, Responder<NodeId>, Mark)>,
     /// What the message being sent answers.
     mark: Mark,
+    responses: u64,
 }
 
 impl Server {
-    pub(crate) fn new(setup: Arc<Setup<Mechanism>>, id: NodeId, payload_bytes: usize, processing_ns: u64) -> Self {
-        let mut response = vec![0xff];
-        response.resize(1 + payload_bytes, b'.');
-        if payload_bytes == 0 {
-            response.clear();
-        }
+    /// A server that answers with `response`, so long after each request.
+    pub(crate) fn new(setup: Arc<Setup<Mechanism>>, id: NodeId, response: Vec<u8>, processing_ns: u64) -> Self {
         let endpoint = Endpoint::new(setup, u64::from(id.0));
-        Self { endpoint, response, processing_ns, working: VecDeque::new(), mark: Mark::default() }
+        Self { endpoint, response, processing_ns, working: VecDeque::new(), mark: Mark::default(), responses: 0 }
     }
 
-    pub(crate) fn counters(&self) -> &Counters {
-        self.endpoint.counters()
+    /// Responses sent.
+    pub(crate) fn responses(&self) -> u64 {
+        self.responses
     }
 
     fn respond(&mut self, now: Time, responder: Responder<NodeId>, mark: Mark) {
@@ -42,9 +42,6 @@ impl Server {
         let _ = self.endpoint.respond(now.instant(), responder, CONTENT, &self.response);
     }
 }
-
-/// The code of every response.
-const CONTENT: Code = Code(coap_numbers::code::CONTENT);
 
 impl Node for Server {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
@@ -71,6 +68,7 @@ impl Node for Server {
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         // The server begins no exchange, so nothing is drawn.
         let transmit = self.endpoint.poll_transmit(now.instant(), |_| Draw::ZERO, buffer)?;
+        self.responses += 1;
         Some(Outgoing { to: transmit.to, mark: self.mark, transport: Transport::Udp })
     }
 

@@ -31,7 +31,16 @@ pub struct Cell {
 impl Cell {
     /// Whether `other` differs in its mechanism at most.
     pub fn same_conditions(&self, other: &Self) -> bool {
-        let Self { scenario, scenario_hash: _, workload, clients, buffer_bytes, link_errors, mechanism: _, knobs } = self;
+        let Self {
+            scenario,
+            scenario_hash: _,
+            workload,
+            clients,
+            buffer_bytes,
+            link_errors,
+            mechanism: _,
+            knobs,
+        } = self;
         *scenario == other.scenario
             && *workload == other.workload
             && *clients == other.clients

@@ -1,7 +1,7 @@
 //! What a set of cells has in common, and where they differ.
 
-use super::number::grouped;
 use super::Cell;
+use super::number::grouped;
 
 /// The conditions of a set of cells: those they share, and the names of those in which they differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,10 @@ fn conditions(cell: &Cell) -> Vec<(String, String)> {
         ("scenario".into(), cell.scenario.clone()),
         ("workload".into(), cell.workload.clone()),
         ("clients".into(), grouped(cell.clients.into())),
-        ("buffer".into(), cell.buffer_bytes.map_or_else(String::new, |bytes| format!("{} B", grouped(bytes)))),
+        (
+            "buffer".into(),
+            cell.buffer_bytes.map_or_else(String::new, |bytes| format!("{}\u{a0}B", grouped(bytes))),
+        ),
         ("link errors".into(), cell.link_errors.clone()),
     ];
     conditions.extend(cell.knobs.clone());
@@ -86,13 +89,14 @@ mod tests {
 
     #[test]
     fn what_is_shared_stands_apart_from_what_differs() {
-        let one = Cell { workload: "random".into(), clients: 400, buffer_bytes: Some(2500), ..Cell::default() };
+        let one =
+            Cell { workload: "random".into(), clients: 400, buffer_bytes: Some(2500), ..Cell::default() };
         let mut two = Cell { buffer_bytes: Some(1_410_000), mechanism: "cocoa".into(), ..one.clone() };
         two.knobs.insert("delay_ms".into(), "200".into());
         let conditions = Conditions::of([&one, &two]);
         assert_eq!(conditions.varying, ["buffer", "delay_ms"]);
         assert_eq!(conditions.describe_common(), "random workload · 400 clients");
-        assert_eq!(conditions.describe(&one), "buffer 2500 B");
-        assert_eq!(conditions.describe(&two), "buffer 1\u{202f}410\u{202f}000 B · delay_ms 200");
+        assert_eq!(conditions.describe(&one), "buffer 2500\u{a0}B");
+        assert_eq!(conditions.describe(&two), "buffer 1\u{202f}410\u{202f}000\u{a0}B · delay_ms 200");
     }
 }

@@ -32,7 +32,11 @@ struct RunLine<'a> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_cells_json_lines(mut out: impl io::Write, commit: &str, results: &[CellResult]) -> io::Result<()> {
+pub fn write_cells_json_lines(
+    mut out: impl io::Write,
+    commit: &str,
+    results: &[CellResult],
+) -> io::Result<()> {
     for result in results {
         let line = CellLine {
             cell: &result.cell,
@@ -51,7 +55,11 @@ pub fn write_cells_json_lines(mut out: impl io::Write, commit: &str, results: &[
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_runs_json_lines(mut out: impl io::Write, commit: &str, results: &[CellResult]) -> io::Result<()> {
+pub fn write_runs_json_lines(
+    mut out: impl io::Write,
+    commit: &str,
+    results: &[CellResult],
+) -> io::Result<()> {
     for result in results {
         for run in &result.runs {
             let line = RunLine {
@@ -84,12 +92,11 @@ pub fn read_runs_json_lines(input: impl io::BufRead) -> io::Result<(String, Vec<
         })?;
         commit.get_or_insert_with(|| line.commit.into_owned());
         let (cell, run) = (line.cell.into_owned(), line.run.into_owned());
-        match results.iter_mut().rev().find(|result| result.cell == cell) {
-            Some(result) => result.runs.push(run),
-            None => {
-                let published = line.published.map(Cow::into_owned);
-                results.push(CellResult { cell, runs: vec![run], published });
-            }
+        if let Some(result) = results.iter_mut().rev().find(|result| result.cell == cell) {
+            result.runs.push(run);
+        } else {
+            let published = line.published.map(Cow::into_owned);
+            results.push(CellResult { cell, runs: vec![run], published });
         }
     }
     Ok((commit.unwrap_or_default(), results))
@@ -108,7 +115,7 @@ mod tests {
         let results = [sample(), other];
         let mut out = Vec::new();
         write_runs_json_lines(&mut out, "c0ffee", &results).unwrap();
-        assert_eq!(out.iter().filter(|&&byte| byte == b'\n').count(), 4);
+        assert_eq!(str::from_utf8(&out).unwrap().lines().count(), 4);
         let (commit, read) = read_runs_json_lines(out.as_slice()).unwrap();
         assert_eq!(commit, "c0ffee");
         assert_eq!(read, results);
@@ -123,7 +130,10 @@ mod tests {
         assert_eq!(line["p90"], serde_json::Value::Null);
         assert_eq!(line["buffer_bytes"], 2500);
         assert_eq!(line["knobs"]["delay_ms"], "200");
-        assert_eq!((&line["seed_first"], &line["seed_last"], &line["runs"]), (&1.into(), &2.into(), &2.into()));
+        assert_eq!(
+            (&line["seed_first"], &line["seed_last"], &line["runs"]),
+            (&1.into(), &2.into(), &2.into())
+        );
         assert_eq!(line["commit"], "c0ffee");
         assert_eq!(line["scenario_hash"], "0000000000000abc");
         assert_eq!(line["trace_hash"], sample().summary().trace_hash.to_string());

@@ -25,9 +25,14 @@ pub(crate) fn count(x: f64) -> String {
     }
 }
 
-/// A fraction as a signed percentage.
+/// A fraction as a percentage with its sign, in typeset form.
 pub(crate) fn percent(fraction: f64) -> String {
-    format!("{:+.1} %", fraction * 100.0)
+    let tenths = (fraction * 1000.0).round();
+    if tenths == 0.0 {
+        "0.0\u{a0}%".into()
+    } else {
+        format!("{:+.1}\u{a0}%", tenths / 10.0).replace('-', "−")
+    }
 }
 
 /// For a CSV field: six decimals at most, no trailing zeros; empty for what is not known.
@@ -46,7 +51,7 @@ pub(crate) fn grouped(n: u64) -> String {
     }
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push('\u{202f}');
         }
         text.push(digit);
@@ -75,6 +80,13 @@ mod tests {
         assert_eq!(field(Some(-1e-9)), "0");
         assert_eq!(field(Some(f64::NAN)), "");
         assert_eq!(field(None), "");
+    }
+
+    #[test]
+    fn percentages_have_a_sign_unless_they_are_nothing() {
+        assert_eq!(percent(0.071), "+7.1\u{a0}%");
+        assert_eq!(percent(-0.0564), "−5.6\u{a0}%");
+        assert_eq!(percent(-0.0001), "0.0\u{a0}%");
     }
 
     #[test]

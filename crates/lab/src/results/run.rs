@@ -11,6 +11,9 @@ pub struct RunResult {
     pub seed: u64,
     /// The hash of everything that happened.
     pub trace_hash: Hash64,
+    /// Events that the simulator handled.
+    #[serde(default)]
+    pub events: u64,
     /// How long the run lasted, in simulated seconds.
     pub duration_s: f64,
     /// Flow completion time of each client in seconds, from its first request to its last response; `None` for a

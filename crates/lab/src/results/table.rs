@@ -38,7 +38,9 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         let summary = result.summary();
         let mut row = conditions.values(&result.cell);
         row.push(result.cell.mechanism.clone());
-        row.extend([summary.fct.median, summary.fct.p10, summary.fct.p90].map(|fct| significant_or_dash(fct, 4)));
+        row.extend(
+            [summary.fct.median, summary.fct.p10, summary.fct.p90].map(|fct| significant_or_dash(fct, 4)),
+        );
         if published {
             row.push(significant_or_dash(result.published.as_ref().map(|p| p.median_fct_s), 4));
             row.push(result.relative_error().map_or_else(|| "–".into(), percent));
@@ -79,11 +81,14 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(
             lines[0],
-            "bottleneck · continuous workload · 2 clients · buffer 2500 B · link errors none · delay_ms 200"
+            "bottleneck · continuous workload · 2 clients · buffer 2500\u{a0}B · link errors none · delay_ms 200"
         );
         assert!(lines[2].trim_start().starts_with("mechanism"), "{text}");
         assert_eq!(lines.len(), 6, "{text}");
-        assert!(lines[4].contains("cocoa:preset=draft-3,weak=1/4") && lines[4].contains("-5.6 %"), "{text}");
+        assert!(
+            lines[4].contains("cocoa:preset=draft-3,weak=1/4") && lines[4].contains("−5.6\u{a0}%"),
+            "{text}"
+        );
         assert!(lines[5].contains("default") && lines[5].contains('–'), "{text}");
     }
 

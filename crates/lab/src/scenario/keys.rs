@@ -156,6 +156,8 @@ keys! {
         /// The timers of smoltcp are fixed: RTO 1 s at first, between 1 s and 60 s. Its clock runs slower by this much: 200
         /// makes them 2 s, 2 s and 120 s.
         clock_scale_percent: u32, Whole(10, 1_000) => 100;
+        /// The same until the connection stands: 200 makes the timeout of the first SYN 2 s.
+        handshake_clock_scale_percent: u32, Whole(10, 1_000) => 100;
     }
 }
 
@@ -175,6 +177,13 @@ macro_rules! words {
         $(#[doc = $doc])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name { $($(#[doc = $word_doc])+ $variant,)+ }
+
+        impl $name {
+            /// As in a scenario file.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
 
         impl Words for $name {
             const ALL: &'static [(Self, &'static str)] = &[$((Self::$variant, $word)),+];

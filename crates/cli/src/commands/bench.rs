@@ -1,0 +1,52 @@
+//! `coapace bench`.
+
+use std::io::{self, Write};
+
+use coapace_lab::bench::{controller_calls, simulate};
+
+use super::output::remark;
+use crate::Failure;
+use crate::arguments::Arguments;
+
+/// Clients behind a link that grows with them.
+const CLIENTS: [u32; 5] = [100, 400, 1_000, 10_000, 100_000];
+
+/// Simulations of up to so many clients are repeated; the median is shown.
+const REPEATED: u32 = 1_000;
+const REPETITIONS: usize = 5;
+
+pub(crate) fn bench(arguments: &Arguments) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "controller calls (median of many)\n{:<14} {:>10} {:>14} {:>8}", "mechanism", "on_start", "on_retransmit", "on_end")?;
+    for calls in controller_calls() {
+        let [start, retransmit, end] = calls.ns;
+        writeln!(out, "{:<14} {start:>7.1} ns {retransmit:>11.1} ns {end:>5.1} ns", calls.mechanism)?;
+    }
+    writeln!(
+        out,
+        "\nsimulation under `default`: 50 exchanges a client, buffers without limit, the link 1/400 of 60 and 30 kbit/s a client\n\
+         {:>9} {:>12} {:>9} {:>15} {:>15} {:>9} {:>13}",
+        "clients", "requests", "CPU", "exchanges/CPU s", "events/CPU s", "ns/event", "bytes/client"
+    )?;
+    for clients in CLIENTS {
+        remark(arguments, &format!("{clients} clients …"));
+        let repetitions = if clients <= REPEATED { REPETITIONS } else { 1 };
+        let mut costs = Vec::new();
+        for _ in 0..repetitions {
+            costs.push(simulate(clients).map_err(|error| Failure::Input(error.to_string()))?);
+        }
+        costs.sort_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
+        let cost = costs[costs.len() / 2];
+        let memory = cost.bytes_per_client.map_or_else(|| "unknown".to_owned(), |bytes| format!("{bytes:.0}"));
+        writeln!(
+            out,
+            "{clients:>9} {:>12} {:>7.3} s {:>15.0} {:>15.0} {:>9.1} {memory:>13}",
+            cost.requests,
+            cost.cpu_s,
+            cost.exchanges as f64 / cost.cpu_s,
+            cost.events as f64 / cost.cpu_s,
+            cost.ns_per_event(),
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! `coapace` without a command: the comparison that a newcomer sees first.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use coapace_lab::contender::Contender;
+use coapace_lab::experiment::Trial;
+use coapace_lab::scenario::Scenario;
+
+use super::output::{conduct_with_progress, create, print, remark, write_report};
+use crate::Failure;
+use crate::arguments::{Arguments, Format};
+
+/// Where the report goes.
+const REPORT: &str = "coapace-report.html";
+
+/// Repetitions: enough for steady medians over 100 clients, in a few seconds.
+const SEEDS: u32 = 5;
+
+/// A buffer that holds 26 responses, and one that is never full: the extremes of the thesis.
+const BUFFERS: [&str; 2] = ["2500", "1410000"];
+
+pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
+    let mut trials = Vec::new();
+    for buffer in BUFFERS {
+        let settings = [("clients", "100"), ("buffer", buffer)].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Scenario::load("nb-iot", &settings).map_err(|error| Failure::Usage(error.to_string()))?;
+        let scenario = Arc::new(scenario);
+        trials.extend(Contender::all().into_iter().map(|contender| Trial {
+            scenario: scenario.clone(),
+            contender,
+            seeds: SEEDS,
+            published: None,
+        }));
+    }
+    let mut file = create(Path::new(REPORT))?;
+    remark(
+        arguments,
+        "100 clients behind an NB-IoT-like link (up 60 kbit/s and 200 ms, down 30 kbit/s and 400 ms), 50 exchanges each,\n\
+         with a buffer of 2500 bytes and with one that is never full. FCT is a client's time from its first request to\n\
+         its last response.",
+    );
+    let results = conduct_with_progress(arguments, &trials);
+    let subtitle = "100 clients with 50 exchanges each behind a slow link with long delay: every mechanism, with a small \
+                    buffer and with one that is never full.";
+    write_report(&mut file, "CoAP congestion control on an NB-IoT-like link", subtitle, &results)
+        .map_err(|error| Failure::Io(format!("cannot write {REPORT}"), error))?;
+    print(&results, Format::Table, false)?;
+    remark(arguments, &format!("report: {REPORT}\nnext:   coapace run --help, coapace reproduce raitahila2019 --quick"));
+    Ok(())
+}

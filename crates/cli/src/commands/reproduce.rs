@@ -1,0 +1,39 @@
+//! `coapace reproduce`.
+
+use std::io::{self, Write};
+
+use coapace_lab::papers::{PAPERS, Paper};
+use coapace_lab::results::CellResult;
+
+use super::output::{conduct_with_progress, create, print, remark, write_report};
+use crate::Failure;
+use crate::arguments::{Arguments, Format, Reproduce};
+
+pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<(), Failure> {
+    let paper = Paper::find(&reproduce.paper).ok_or_else(|| {
+        let known: Vec<_> = PAPERS.iter().map(|paper| paper.key).collect();
+        Failure::Usage(format!("there is no paper `{}`; there is {}", reproduce.paper, known.join(", ")))
+    })?;
+    let source = paper.source().map_err(Failure::Input)?;
+    let trials = paper.trials(reproduce.quick).map_err(Failure::Input)?;
+    let mut report = reproduce.report.as_deref().map(create).transpose()?;
+    remark(arguments, &format!("{}\n{} published figures: {}", source.source, trials.len(), source.figure));
+
+    let mut results = conduct_with_progress(arguments, &trials);
+    // Worst first; what could not be measured is worse than anything.
+    let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
+    results.sort_by(|a, b| error(b).total_cmp(&error(a)));
+    if let (Some(file), Some(path)) = (&mut report, &reproduce.report) {
+        write_report(file, &source.title, &source.source, &results)
+            .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))?;
+        remark(arguments, &format!("report: {}", path.display()));
+    }
+    print(&results, reproduce.format, false)?;
+    // Rows are for programs; the summary is for people, wherever the rows go.
+    let summary = paper.summary(&results);
+    if reproduce.format == Format::Table {
+        return Ok(writeln!(io::stdout().lock(), "\n{summary}")?);
+    }
+    remark(arguments, &summary);
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! `coapace run`.
+
+use std::sync::Arc;
+
+use coapace_lab::contender::Contender;
+use coapace_lab::experiment::Trial;
+use coapace_lab::observed;
+use coapace_lab::scenario::Scenario;
+
+use super::output::{conduct_with_progress, create, print, remark, write_report};
+use crate::Failure;
+use crate::arguments::{Arguments, Run};
+
+pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
+    let scenario = Scenario::load(&run.scenario, &run.set).map_err(|error| Failure::Usage(error.to_string()))?;
+    let contenders = contenders(&run.mechanism)?;
+    // Files are opened first: what cannot be written is known before the work.
+    let mut report = run.report.as_deref().map(create).transpose()?;
+    let pcap = run.pcap.as_deref().map(create).transpose()?;
+    let trace = run.trace.as_deref().map(create).transpose()?;
+
+    let scenario = Arc::new(scenario);
+    if (pcap.is_some() || trace.is_some())
+        && let Some(first) = contenders.first()
+    {
+        observed::write(&scenario, first, 1, pcap, trace)
+            .map_err(|error| Failure::Io("cannot write the capture or trace".to_owned(), error))?;
+        remark(arguments, &format!("captured: {}, seed 1", first.label));
+    }
+    let trials: Vec<Trial> = contenders
+        .into_iter()
+        .map(|contender| Trial {
+            seeds: run.seeds.unwrap_or(scenario.defaults.seeds),
+            scenario: scenario.clone(),
+            contender,
+            published: None,
+        })
+        .collect();
+    let results = conduct_with_progress(arguments, &trials);
+    if let (Some(file), Some(path)) = (&mut report, &run.report) {
+        write_report(file, &scenario.title, &scenario.summary, &results)
+            .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))?;
+        remark(arguments, &format!("report: {}", path.display()));
+    }
+    print(&results, run.format, run.each)
+}
+
+/// Those named, or all there are.
+fn contenders(labels: &[String]) -> Result<Vec<Contender>, Failure> {
+    if labels.is_empty() {
+        return Ok(Contender::all());
+    }
+    labels.iter().map(|label| Contender::parse(label).map_err(Failure::Usage)).collect()
+}

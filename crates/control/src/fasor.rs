@@ -1,0 +1,385 @@
+//! `fasor`, `fasor-token`, `fasor-option`: draft-ietf-core-fasor-02 (2023, expired); Raitahila 2019 (thesis) §7.
+//!
+//! Idea: a fast RTO that follows the round-trip time closely, and a slow one that lets a congested link drain. Which of
+//! them an exchange waits first depends on how many exchanges before it were retransmitted: whether that was error or
+//! congestion, the answers themselves tell. Only the arrival of an answer changes the state.
+//!
+//! Where the sources are open or differ: the first sample r has RTTVAR r/8 (§4.1; the draft's pseudo-code has r/2, which
+//! is `initial_k=4`). One dither an exchange, of the fast RTO; doubling doubles the dithered value; the thesis adds the
+//! same dither to the slow RTO (`slow_dither=on`), the draft none. No timer exceeds `max_rto`, though the draft bounds the
+//! slow RTO nowhere: an answer after 80 s would ask for 120 s. With several exchanges at once, one that began before the
+//! last ambiguous answer does not return the state to normal. The sources say nothing of an exchange that is given up
+//! (`give_up`), and have no ageing.
+//!
+//! With a marking each answer that names its transmission is a sample, while the state still moves by retransmissions.
+//! The draft adds for the option (§4.4) that the fast RTO is at least the sample before. That needs no code: a sample r
+//! that differs from SRTT by d adds d to 4·RTTVAR, so with K = 4 the RTO after it is above r in any case.
+
+use crate::estimator::Estimator;
+use crate::fine::Fine;
+use crate::parameters::{Switch, choice, parameters};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+
+parameters! {
+    /// Fast-slow RTO.
+    pub struct Fasor {
+        /// Fast RTO before the first sample, draft-ietf-core-fasor-02 §4.1.
+        initial_rto: Duration = Duration::from_secs(2),
+        /// Upper bound of every timeout, draft-ietf-core-fasor-02 §4.1: 60 s at least. Counts as 268 s if above.
+        max_rto: Duration = Duration::from_secs(60),
+        /// The first sample r has RTTVAR initial_k·r/8: 1 makes an RTO of 1.5 r (draft-ietf-core-fasor-02 §4.1), 4 that of
+        /// RFC 6298.
+        initial_k: u8 = 1,
+        /// The series of timeouts, Raitahila 2019 §7.
+        variant: Variant = Variant::Normal,
+        /// Whether the slow RTO is dithered as the fast one is, Raitahila 2019 §7.
+        slow_dither: Switch = Switch::Off,
+        /// What an exchange that is given up does to the state; a local extension.
+        give_up: GiveUp = GiveUp::Keep,
+        /// How an answer names the transmission it answers, draft-ietf-core-fasor-02 §4.4, §4.5.
+        marking: Marking = Marking::None,
+        /// G, the granularity of the clock and the least weight of RTTVAR, RFC 6298 §2.3.
+        granularity: Duration = Duration::from_micros(1),
+    }
+    presets {
+        /// As draft-ietf-core-fasor-02 says.
+        "draft-02" => |old| Self { marking: old.marking, ..Self::DEFAULT },
+        /// The libcoap of Raitahila 2019: the slow RTO dithered; an ordinal in the token is there from the first
+        /// transmission on, for the published traffic has a byte more each way.
+        "libcoap-2019" => |old| Self {
+            slow_dither: Switch::On,
+            marking: if old.marking == Marking::TokenOnRetransmit { Marking::Token } else { old.marking },
+            ..Self::DEFAULT
+        },
+        /// A development variant of Raitahila 2019: after a retransmitted exchange the next starts from the slow RTO.
+        "slow" => |old| Self {
+            variant: Variant::Slow, slow_dither: Switch::On, marking: old.marking, ..Self::DEFAULT
+        },
+        /// A development variant of Raitahila 2019: after a retransmitted exchange the next backs off from the slow RTO.
+        "fast-slow" => |old| Self {
+            variant: Variant::FastSlow, slow_dither: Switch::On, marking: old.marking, ..Self::DEFAULT
+        },
+    }
+}
+
+choice! {
+    /// Which series of timeouts follow a retransmitted exchange.
+    pub enum Variant {
+        /// Fast-slow-fast after one, slow-fast after more.
+        Normal = "normal",
+        /// Slow, doubling.
+        Slow = "slow",
+        /// Fast, then slow, doubling.
+        FastSlow = "fast-slow",
+    }
+}
+
+choice! {
+    /// What an exchange that is given up does to the state.
+    pub enum GiveUp {
+        /// Nothing.
+        Keep = "keep",
+        /// What an ambiguous answer would do; the slow RTO can only grow by it.
+        Advance = "advance",
+    }
+}
+
+/// The series of timeouts of an exchange: f is the dithered fast RTO, s the slow one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Series {
+    /// f, 2f, 4f …: the state called FAST or NORMAL.
+    Fast,
+    /// f, max(s, 2f), 2f, 4f …
+    FastSlowFast,
+    /// s, f, 2f, 4f …
+    SlowFast,
+    /// s, 2s, 4s …: [`Variant::Slow`].
+    Slow,
+    /// f, m, 2m, 4m … with m = max(s, 2f): [`Variant::FastSlow`], in our reading of "backing off slow instead of fast".
+    FastSlow,
+}
+
+/// What [`Fasor`] remembers of one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct FasorState {
+    estimator: Estimator,
+    slow: Fine,
+    series: Series,
+    /// Ambiguous answers so far, modulo 256.
+    ambiguous: u8,
+}
+
+/// What [`Fasor`] remembers of one exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct FasorExchange {
+    fast: Fine,
+    slow: Fine,
+    series: Series,
+    retransmits: u8,
+    /// Ambiguous answers before it began.
+    ambiguous: u8,
+}
+
+impl Controller for Fasor {
+    type State = FasorState;
+    type Exchange = FasorExchange;
+
+    fn state(&self) -> FasorState {
+        FasorState { estimator: Estimator::NEW, slow: Fine::ZERO, series: Series::Fast, ambiguous: 0 }
+    }
+
+    fn on_start(&self, state: &mut FasorState, cue: Cue) -> (FasorExchange, Duration) {
+        let fast = self.fast(state);
+        let srtt = state.estimator.srtt().unwrap_or(fast.by(Ratio::new(1, 3)));
+        let least = srtt.by(Ratio::new(1, 4));
+        let dither = least + (srtt - least).drawn(cue.draw);
+        let exchange = FasorExchange {
+            fast: fast + dither,
+            slow: if self.slow_dither == Switch::On { state.slow + dither } else { state.slow },
+            series: state.series,
+            retransmits: 0,
+            ambiguous: state.ambiguous,
+        };
+        (exchange, self.timeout(&exchange, 0).into())
+    }
+
+    fn on_retransmit(&self, _: &mut FasorState, exchange: &mut FasorExchange, _: Cue) -> Duration {
+        exchange.retransmits = exchange.retransmits.saturating_add(1);
+        self.timeout(exchange, exchange.retransmits).into()
+    }
+
+    fn on_end(&self, state: &mut FasorState, exchange: FasorExchange, outcome: Outcome, _: Cue) {
+        match outcome {
+            Outcome::Acked(sample) => {
+                if let Some(rtt) = sample.unambiguous() {
+                    state.estimator.update(rtt, Ratio::new(self.initial_k.into(), 8));
+                }
+                if sample.retransmits > 0 {
+                    self.suspect_congestion(state, sample.since_first.into());
+                } else if exchange.ambiguous == state.ambiguous {
+                    state.series = Series::Fast;
+                }
+            }
+            Outcome::GivenUp if self.give_up == GiveUp::Advance => {
+                let slow = state.slow;
+                let waited = (0..=exchange.retransmits).map(|n| self.timeout(&exchange, n));
+                self.suspect_congestion(state, waited.fold(Fine::ZERO, |sum, timeout| sum + timeout));
+                state.slow = slow.max(state.slow.min(self.max_rto.into()));
+            }
+            Outcome::GivenUp | Outcome::Reset | Outcome::Cancelled => {}
+        }
+    }
+
+    fn max_span(&self, retransmits: u8) -> Duration {
+        self.max_rto.times(retransmits.into())
+    }
+
+    fn limits(&self, state: &FasorState) -> Limits {
+        Limits::with_gauges(self.gauges(state), self.marking)
+    }
+
+    fn gauges(&self, state: &FasorState) -> Gauges {
+        let rto = match state.series {
+            Series::SlowFast | Series::Slow => state.slow,
+            Series::Fast | Series::FastSlowFast | Series::FastSlow => self.fast(state),
+        };
+        state.estimator.gauges(rto.min(self.max_rto.into()))
+    }
+}
+
+impl Fasor {
+    /// The fast RTO, before dither.
+    fn fast(&self, state: &FasorState) -> Fine {
+        // Without a lower bound: §4.1 advises against RFC 6298's second.
+        state.estimator.rto(4, self.granularity).unwrap_or(self.initial_rto.into())
+    }
+
+    /// The timeout to arm at transmission `n`, 0 for the first.
+    fn timeout(&self, exchange: &FasorExchange, n: u8) -> Fine {
+        let FasorExchange { fast, slow, series, .. } = *exchange;
+        let timeout = match (series, n) {
+            (Series::Fast, n) => fast.doubled(n),
+            (Series::FastSlowFast | Series::FastSlow, 0) => fast,
+            (Series::FastSlowFast, 1) => slow.max(fast.doubled(1)),
+            (Series::FastSlow, n) => slow.max(fast.doubled(1)).doubled(n - 1),
+            (Series::SlowFast, 0) => slow,
+            (Series::FastSlowFast | Series::SlowFast, n) => fast.doubled(n - 1),
+            (Series::Slow, n) => slow.doubled(n),
+        };
+        timeout.min(self.max_rto.into())
+    }
+
+    /// An exchange took `elapsed` and retransmissions: the slow RTO follows it, the state moves on.
+    fn suspect_congestion(&self, state: &mut FasorState, elapsed: Fine) {
+        state.slow = elapsed.max(Fine::SHORTEST).by(Ratio::new(3, 2));
+        state.ambiguous = state.ambiguous.wrapping_add(1);
+        state.series = match (self.variant, state.series) {
+            (Variant::Normal, Series::Fast) => Series::FastSlowFast,
+            (Variant::Normal, _) => Series::SlowFast,
+            (Variant::Slow, _) => Series::Slow,
+            (Variant::FastSlow, _) => Series::FastSlow,
+        };
+    }
+}
+
+const fn entry(name: &'static str, summary: &'static str, marking: Marking) -> Entry {
+    let mechanism = Mechanism::Fasor(Fasor { marking, ..Fasor::DEFAULT });
+    Entry { name, summary, source: "draft-ietf-core-fasor-02; Raitahila 2019", mechanism }
+}
+
+/// `fasor`.
+pub(crate) const FASOR: Entry = entry(
+    "fasor",
+    "a fast RTO near the round-trip time, a slow one to drain a congested link, alternating as answers tell",
+    Marking::None,
+);
+
+/// `fasor-token`.
+pub(crate) const FASOR_TOKEN: Entry = entry(
+    "fasor-token",
+    "FASOR with the transmission's ordinal in the token, so that every answer is a sample",
+    Marking::TokenOnRetransmit,
+);
+
+/// `fasor-option`.
+pub(crate) const FASOR_OPTION: Entry = entry(
+    "fasor-option",
+    "FASOR with the transmission's ordinal in an elective option, where the peer echoes it",
+    Marking::Option,
+);
+
+const _: () = assert!(size_of::<FasorState>() <= 24);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{acked, at, exchange, timeouts};
+    use crate::{Answer, Draw, Sample};
+
+    const FASOR: Fasor = Fasor::DEFAULT;
+
+    /// A state with SRTT 1 s, a fast RTO of 1.5 s (f = 1.75 s with the least dither) and, after as many retransmitted
+    /// exchanges of 6 s, a slow one of 9 s.
+    fn after(mechanism: &Fasor, retransmitted: u8) -> FasorState {
+        let mut state = mechanism.state();
+        exchange(mechanism, &mut state, 1_000, 0);
+        for _ in 0..retransmitted {
+            exchange(mechanism, &mut state, 6_000, 2);
+        }
+        state
+    }
+
+    fn series(mechanism: &Fasor, retransmitted: u8) -> [u64; 5] {
+        timeouts(mechanism, &mut after(mechanism, retransmitted), 4).1
+    }
+
+    /// An answer that names the transmission `ordinal`, `ms` after that.
+    fn named(ordinal: u8, ms: u64) -> Outcome {
+        let answered = Some(Answer { ordinal, since: Duration::from_millis(ms) });
+        let since_first = Duration::from_secs(6);
+        Outcome::Acked(Sample { since_first, since_last: since_first, retransmits: 2, answered })
+    }
+
+    #[test]
+    fn the_fast_rto_starts_at_one_and_a_half_round_trips() {
+        let state = &mut FASOR.state();
+        let rto = [100, 100, 100, 200, 100].map(|ms| exchange(&FASOR, state, ms, 0));
+        assert_eq!(rto, [150_000, 137_500, 128_125, 233_594, 214_258]);
+        let of_rfc6298 = Fasor { initial_k: 4, ..FASOR };
+        assert_eq!(exchange(&of_rfc6298, &mut of_rfc6298.state(), 100, 0), 300_000);
+    }
+
+    #[test]
+    fn before_the_first_sample_the_dither_is_of_a_third_of_the_rto() {
+        let first = |bits| FASOR.on_start(&mut FASOR.state(), Cue { draw: Draw::from_bits(bits), ..at(0) }).1;
+        assert_eq!(first(0), Duration::from_micros(2_166_667));
+        assert_eq!(first(u32::MAX), Duration::from_micros(2_666_667));
+    }
+
+    #[test]
+    fn retransmitted_exchanges_move_from_fast_to_fast_slow_fast_to_slow_fast() {
+        assert_eq!(series(&FASOR, 0), [1_750, 3_500, 7_000, 14_000, 28_000]);
+        assert_eq!(series(&FASOR, 1), [1_750, 9_000, 3_500, 7_000, 14_000]);
+        assert_eq!(series(&FASOR, 2), [9_000, 1_750, 3_500, 7_000, 14_000]);
+        assert_eq!(series(&FASOR, 3), series(&FASOR, 2));
+    }
+
+    #[test]
+    fn an_answer_to_the_first_transmission_returns_to_fast_from_any_state() {
+        for retransmitted in 1..3 {
+            let state = &mut after(&FASOR, retransmitted);
+            exchange(&FASOR, state, 1_000, 0);
+            assert_eq!(state.series, Series::Fast);
+        }
+    }
+
+    #[test]
+    fn a_slow_rto_below_twice_the_fast_one_does_not_shorten_the_backoff() {
+        let state = &mut after(&FASOR, 0);
+        exchange(&FASOR, state, 1_800, 1);
+        assert_eq!(timeouts(&FASOR, state, 2).1, [1_750, 3_500, 3_500, 0, 0]);
+    }
+
+    #[test]
+    fn no_timer_exceeds_the_bound() {
+        let state = &mut after(&FASOR, 0);
+        exchange(&FASOR, state, 80_000, 4);
+        exchange(&FASOR, state, 80_000, 4);
+        assert_eq!(timeouts(&FASOR, state, 0).1[0], 60_000);
+        assert_eq!(FASOR.gauges(state).rto, Duration::from_secs(60));
+    }
+
+    #[test]
+    fn the_thesis_dithers_the_slow_rto_too() {
+        let thesis = Fasor { slow_dither: Switch::On, ..FASOR };
+        assert_eq!(series(&thesis, 1), [1_750, 9_250, 3_500, 7_000, 14_000]);
+        assert_eq!(series(&thesis, 2), [9_250, 1_750, 3_500, 7_000, 14_000]);
+    }
+
+    #[test]
+    fn the_development_variants_back_off_from_the_slow_rto() {
+        let variant = |variant| series(&Fasor { variant, ..FASOR }, 2);
+        assert_eq!(variant(Variant::Slow), [9_000, 18_000, 36_000, 60_000, 60_000]);
+        assert_eq!(variant(Variant::FastSlow), [1_750, 9_000, 18_000, 36_000, 60_000]);
+    }
+
+    #[test]
+    fn giving_up_changes_nothing_unless_told_to() {
+        let series_after_giving_up = |mechanism: Fasor| {
+            let state = &mut after(&mechanism, 0);
+            let (given_up, _) = timeouts(&mechanism, state, 2); // 1.75 + 3.5 + 7 s
+            mechanism.on_end(state, given_up, Outcome::GivenUp, at(12_250));
+            timeouts(&mechanism, state, 2).1
+        };
+        assert_eq!(series_after_giving_up(FASOR), [1_750, 3_500, 7_000, 0, 0]);
+        let advancing = Fasor { give_up: GiveUp::Advance, ..FASOR };
+        assert_eq!(series_after_giving_up(advancing), [1_750, 18_375, 3_500, 0, 0]);
+    }
+
+    #[test]
+    fn an_exchange_older_than_the_last_ambiguous_answer_does_not_clear_the_suspicion() {
+        let state = &mut after(&FASOR, 0);
+        let (old, _) = FASOR.on_start(state, at(0));
+        exchange(&FASOR, state, 6_000, 2);
+        FASOR.on_end(state, old, acked(6_100, 0), at(6_100));
+        assert_eq!(state.series, Series::FastSlowFast);
+    }
+
+    #[test]
+    fn with_a_marking_a_retransmitted_exchange_is_a_sample_and_still_moves_the_state() {
+        let token = Fasor { marking: Marking::Token, ..FASOR };
+        let state = &mut token.state();
+        let (retransmitted, _) = timeouts(&token, state, 2);
+        token.on_end(state, retransmitted, named(2, 800), at(6_000));
+        assert_eq!(token.gauges(state).rto, Duration::from_millis(1_200));
+        assert_eq!(timeouts(&token, state, 1).1, [1_400, 9_000, 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_fast_rto_is_never_below_the_sample_before() {
+        let state = &mut FASOR.state();
+        for ms in [500, 9_000, 30_000, 30_000, 20, 1, 1, 1, 1, 700, 5_000, 4_999, 4_998, 60_000] {
+            assert!(exchange(&FASOR, state, ms, 0) >= ms * 1_000, "after {ms} ms");
+        }
+    }
+}

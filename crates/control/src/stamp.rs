@@ -1,0 +1,37 @@
+//! A moment remembered in four bytes.
+
+use crate::{Duration, Instant};
+
+/// A moment in milliseconds, modulo 2³² (49.7 days): an idle time longer than that is taken for its remainder, which
+/// ages an estimate less than is due and does no other harm.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamp([u8; 4]);
+
+impl Stamp {
+    pub(crate) fn of(now: Instant) -> Self {
+        Self(((now.as_micros() / 1_000) as u32).to_be_bytes())
+    }
+
+    /// The moment `span` before `now`.
+    pub(crate) fn before(now: Instant, span: Duration) -> Self {
+        Self::of(Instant::from_micros(now.as_micros().saturating_sub(span.as_micros())))
+    }
+
+    /// The time from this moment to `now`, in whole milliseconds.
+    pub(crate) fn until(self, now: Instant) -> Duration {
+        let (Self(now), Self(then)) = (Self::of(now), self);
+        Duration::from_millis(u32::from_be_bytes(now).wrapping_sub(u32::from_be_bytes(then)) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_counted_across_the_turn_of_the_counter() {
+        let turn = 1 << 32;
+        let stamp = Stamp::of(Instant::from_millis(turn - 5));
+        assert_eq!(stamp.until(Instant::from_millis(turn + 5)), Duration::from_millis(10));
+    }
+}

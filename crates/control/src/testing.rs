@@ -1,0 +1,38 @@
+//! What the mechanisms' tests share: one exchange after another, told in round-trip times.
+
+use crate::{Controller, Cue, Draw, Duration, Instant, Outcome, Sample};
+
+/// The moment `ms`, with the least draw and one exchange under way.
+pub(crate) fn at(ms: u64) -> Cue {
+    Cue { now: Instant::from_millis(ms), draw: Draw::ZERO, outstanding: 1 }
+}
+
+/// An acknowledgement `ms` after the first transmission, after that many retransmissions.
+pub(crate) fn acked(ms: u64, retransmits: u8) -> Outcome {
+    Outcome::Acked(Sample::unmarked(Duration::from_millis(ms), Duration::from_millis(ms), retransmits))
+}
+
+/// Starts an exchange at time zero, retransmits that often, and returns it with the timeouts armed, in milliseconds; the
+/// rest of them are zero.
+pub(crate) fn timeouts<C: Controller>(
+    mechanism: &C,
+    state: &mut C::State,
+    retransmits: u8,
+) -> (C::Exchange, [u64; 5]) {
+    let mut armed = [0; 5];
+    let ms = |timeout: Duration| (timeout.as_micros() + 500) / 1_000;
+    let (mut exchange, first) = mechanism.on_start(state, at(0));
+    armed[0] = ms(first);
+    for armed in armed.iter_mut().skip(1).take(retransmits.into()) {
+        *armed = ms(mechanism.on_retransmit(state, &mut exchange, at(0)));
+    }
+    (exchange, armed)
+}
+
+/// One exchange from time zero that is acknowledged `ms` later, after that many retransmissions. Returns the RTO after
+/// it, in microseconds.
+pub(crate) fn exchange<C: Controller>(mechanism: &C, state: &mut C::State, ms: u64, retransmits: u8) -> u64 {
+    let (exchange, _) = timeouts(mechanism, state, retransmits);
+    mechanism.on_end(state, exchange, acked(ms, retransmits), at(ms));
+    mechanism.gauges(state).rto.as_micros()
+}

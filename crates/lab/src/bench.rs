@@ -1,0 +1,155 @@
+//! How fast this machine simulates, and how the cost grows with the number of clients.
+
+use std::fs;
+use std::hint::black_box;
+use std::time::Instant;
+
+use coapace_control::{Controller, Cue, Draw, Duration, Instant as CoreInstant, Outcome, REGISTRY, Sample};
+
+use crate::contender::Contender;
+use crate::run::{Observe, run};
+use crate::scenario::{Scenario, ScenarioError};
+
+/// What simulating so many clients cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// Clients.
+    pub clients: u32,
+    /// Requests sent, retransmissions included; as many responses were.
+    pub requests: u64,
+    /// Exchanges completed.
+    pub exchanges: u64,
+    /// Events handled.
+    pub events: u64,
+    /// CPU time, in seconds.
+    pub cpu_s: f64,
+    /// Growth of the memory of this process over the run at its peak, in bytes for each client; where the system tells.
+    pub bytes_per_client: Option<f64>,
+}
+
+impl Cost {
+    /// Nanoseconds of CPU for each event.
+    pub fn ns_per_event(&self) -> f64 {
+        self.cpu_s * 1e9 / self.events.max(1) as f64
+    }
+}
+
+/// What the calls of a controller take.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls {
+    /// Which mechanism.
+    pub mechanism: &'static str,
+    /// Nanoseconds of `on_start`, `on_retransmit` and `on_end`, medians.
+    pub ns: [f64; 3],
+}
+
+/// Times the calls of every mechanism, in an exchange with one retransmission, through the run-time choice.
+pub fn controller_calls() -> impl Iterator<Item = Calls> {
+    const ROUNDS: usize = 200;
+    const CALLS: u32 = 1_000;
+    REGISTRY.iter().map(|entry| {
+        let mechanism = black_box(entry.mechanism);
+        let mut times = [const { Vec::new() }; 3];
+        let mut state = mechanism.state();
+        let cue = |ms: u64| Cue {
+            now: CoreInstant::from_millis(ms),
+            draw: Draw::from_bits((ms as u32).wrapping_mul(0x9e37_79b9)),
+            outstanding: 1,
+        };
+        let mut open = Vec::with_capacity(CALLS as usize);
+        for round in 0..ROUNDS as u64 {
+            let ms = round * 10_000;
+            let mut time = |place: usize, calls: &mut dyn FnMut()| {
+                let start = Instant::now();
+                calls();
+                times[place].push(start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS));
+            };
+            time(0, &mut || open.extend((0..CALLS).map(|_| mechanism.on_start(&mut state, black_box(cue(ms))).0)));
+            time(1, &mut || {
+                for exchange in &mut open {
+                    black_box(mechanism.on_retransmit(&mut state, exchange, black_box(cue(ms + 3_000))));
+                }
+            });
+            let sample = Sample::unmarked(Duration::from_millis(3_400 + round), Duration::from_millis(400 + round), 1);
+            time(2, &mut || {
+                for exchange in open.drain(..) {
+                    let outcome = black_box(Outcome::Acked(sample));
+                    mechanism.on_end(&mut state, exchange, outcome, cue(ms + 3_400));
+                }
+            });
+        }
+        let ns = times.map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            times[ROUNDS / 2]
+        });
+        Calls { mechanism: entry.name, ns }
+    })
+}
+
+/// The thesis's bottleneck without a limit on its buffers, under `default`, with the link as many times as fast as there
+/// are times 400 clients: the load of each client is the same for any number of them.
+///
+/// # Errors
+/// None for numbers of clients from 1 to 1,000,000.
+pub fn simulate(clients: u32) -> Result<Cost, ScenarioError> {
+    let scaled = |rate: u64| format!("{} bit/s", (rate * u64::from(clients)).div_ceil(400));
+    let settings = [
+        ("clients", clients.to_string()),
+        ("buffer", "unlimited".to_owned()),
+        ("network.up.radio.rate", scaled(60_000)),
+        ("network.down.radio.rate", scaled(30_000)),
+    ]
+    .map(|(key, value)| (key.to_owned(), value));
+    let scenario = Scenario::load("nb-iot", &settings)?;
+    let contender = Contender::all().swap_remove(0);
+
+    let (before, cpu_before) = (resident_bytes(), cpu_seconds());
+    reset_peak();
+    let result = run(&scenario, &contender, 1, Observe::Totals);
+    let cpu_s = cpu_seconds() - cpu_before;
+    let peak = peak_bytes();
+    Ok(Cost {
+        clients,
+        requests: result.requests_sent,
+        exchanges: result.completed(),
+        events: result.events,
+        cpu_s,
+        bytes_per_client: before
+            .zip(peak)
+            .map(|(before, peak)| peak.saturating_sub(before) as f64 / f64::from(clients)),
+    })
+}
+
+/// CPU time of this thread so far, in seconds: from the kernel's accounting where there is one, else wall-clock time.
+fn cpu_seconds() -> f64 {
+    // On-CPU time of the thread in nanoseconds is the first field (Documentation/scheduler/sched-stats.rst).
+    let accounted = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let ns = accounted.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
+    ns.map_or_else(wall_seconds, |ns| ns / 1e9)
+}
+
+fn wall_seconds() -> f64 {
+    use std::sync::OnceLock;
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+fn resident_bytes() -> Option<u64> {
+    status("VmRSS:")
+}
+
+fn peak_bytes() -> Option<u64> {
+    status("VmHWM:")
+}
+
+/// Makes the peak start anew; where that is not allowed, the peak is that of the process.
+fn reset_peak() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+/// A figure of this process's memory, in bytes (Linux).
+fn status(field: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}

@@ -1,0 +1,35 @@
+//! One run written down packet by packet.
+
+use std::io::{self, Write};
+
+use coapace_sim::{Pcapng, Trace};
+
+use crate::contender::Contender;
+use crate::results::RunResult;
+use crate::run::{Observe, accounting, hop_names, run_tapped};
+use crate::scenario::Scenario;
+
+/// Runs `scenario` once and writes its packets as pcapng to `pcap`, and every event as CSV to `trace`.
+///
+/// # Errors
+/// The first that writing met.
+pub fn write<W: Write>(
+    scenario: &Scenario,
+    contender: &Contender,
+    seed: u64,
+    pcap: Option<W>,
+    trace: Option<W>,
+) -> io::Result<RunResult> {
+    let hops = hop_names(scenario);
+    // The server is node 0; the others are clients.
+    let pcap = pcap.map(|file| Pcapng::new(file, accounting(scenario), 0..1, &hops));
+    let trace = trace.map(|file| Trace::new(file, &hops));
+    let (result, (pcap, trace)) = run_tapped(scenario, contender, seed, Observe::Totals, (pcap, trace));
+    if let Some(pcap) = pcap {
+        pcap.finish()?;
+    }
+    if let Some(trace) = trace {
+        trace.finish()?;
+    }
+    Ok(result)
+}

@@ -1,0 +1,206 @@
+//! The page from top to bottom.
+
+use std::io;
+
+use super::charts::{Charts, Section};
+use super::html::{escape, json_for_script, plotly_js};
+use super::view::View;
+use super::{Report, headline, tables};
+
+/// Charts of a kind that are always shown; the others can be unfolded.
+const SHOWN: usize = 4;
+
+/// Writes the page.
+pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()> {
+    let view = View::of(report);
+    let charts = Charts::of(&view);
+    head(out, report)?;
+    masthead(out, report, &view)?;
+    legend(out, &view)?;
+    writeln!(out, "<main>")?;
+    published(out, &view, &charts)?;
+    let results = tables::results(&view);
+    section(out, "results", "Results", RESULTS, &results)?;
+    for (kind, title, text) in FIGURES {
+        if let Some(figures) = charts.get(kind) {
+            section(out, kind, title, text, &panels(figures))?;
+        }
+    }
+    section(out, "glossary", "Glossary", "", GLOSSARY)?;
+    section(out, "provenance", "How this was made", "", &provenance(report, &view))?;
+    writeln!(out, "</main>")?;
+    if view.groups.is_empty() {
+        return writeln!(out, "</body>\n</html>");
+    }
+    writeln!(out, "<script>{}</script>", plotly_js())?;
+    writeln!(out, "<script type=\"application/json\" id=\"data\">{}</script>", json_for_script(&charts)?)?;
+    writeln!(out, "<script>\n{}</script>\n</body>\n</html>", include_str!("report.js"))
+}
+
+fn head(out: &mut impl io::Write, report: &Report) -> io::Result<()> {
+    writeln!(
+        out,
+        "<!doctype html>\n<html lang=\"en-GB\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; \
+         style-src 'unsafe-inline'; img-src data: blob:\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>",
+        escape(&report.title),
+        include_str!("report.css")
+    )
+}
+
+fn masthead(out: &mut impl io::Write, report: &Report, view: &View) -> io::Result<()> {
+    writeln!(out, "<header>\n<button type=\"button\" id=\"theme\" hidden>Theme</button>")?;
+    writeln!(out, "<h1>{}</h1>", escape(&report.title))?;
+    if !report.subtitle.is_empty() {
+        writeln!(out, "<p class=\"subtitle\">{}</p>", escape(&report.subtitle))?;
+    }
+    if !view.common.is_empty() {
+        writeln!(out, "<p class=\"conditions\">{}</p>", escape(&view.common))?;
+    }
+    let headline = headline::headline(view);
+    writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&escape(&headline.join(" "))))
+}
+
+fn legend(out: &mut impl io::Write, view: &View) -> io::Result<()> {
+    if view.mechanisms.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<nav aria-label=\"Mechanisms\" title=\"Click hides or shows, double click shows alone\">"
+    )?;
+    for (number, name) in view.mechanisms.iter().enumerate() {
+        let name = escape(name);
+        writeln!(
+            out,
+            "<button type=\"button\" aria-pressed=\"true\" data-m=\"{number}\" title=\"{name}\">\
+             <i class=\"key\" data-m=\"{number}\"></i>{name}</button>"
+        )?;
+    }
+    writeln!(out, "</nav>")
+}
+
+fn published(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
+    let compared = view.compared();
+    if compared.is_empty() {
+        return Ok(());
+    }
+    let mut html = charts.get("published").map(panels).unwrap_or_default();
+    html.push_str(&tables::comparison(&compared));
+    section(out, "published", "Published and measured", PUBLISHED, &html)
+}
+
+fn section(out: &mut impl io::Write, id: &str, title: &str, text: &str, html: &str) -> io::Result<()> {
+    let text = if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", unbroken(text)) };
+    writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n{text}{html}\n</section>")
+}
+
+/// Keeps a percent sign on the line of its number.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
+}
+
+fn panels(section: &Section) -> String {
+    let figure = |(number, title, height): &(usize, String, usize)| {
+        let title = escape(title);
+        let caption =
+            if title.is_empty() { String::new() } else { format!("<figcaption>{title}</figcaption>") };
+        format!(
+            "<figure>{caption}<div class=\"plot\" data-panel=\"{number}\" style=\"height:{height}px\"></div></figure>"
+        )
+    };
+    let grid = |panels: &[_]| {
+        let class = if panels.len() == 1 { "panels single" } else { "panels" };
+        format!("<div class=\"{class}\">{}</div>", panels.iter().map(figure).collect::<String>())
+    };
+    let (shown, folded) = section.panels.split_at(section.panels.len().min(SHOWN));
+    if folded.is_empty() {
+        return grid(shown);
+    }
+    let (shown, count, folded) = (grid(shown), folded.len(), grid(folded));
+    format!("{shown}<details><summary>{count} more</summary>{folded}</details>")
+}
+
+fn provenance(report: &Report, view: &View) -> String {
+    let summaries = || view.cells().map(|(_, cell)| &cell.summary).filter(|summary| summary.runs > 0);
+    let runs: u64 = summaries().map(|summary| summary.runs).sum();
+    let first = summaries().map(|summary| summary.seed_first).min().unwrap_or(0);
+    let last = summaries().map(|summary| summary.seed_last).max().unwrap_or(0);
+    let mut hashes: Vec<_> =
+        view.cells().map(|(_, cell)| cell.result.cell.scenario_hash.to_string()).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    let hashes = hashes.iter().map(|hash| format!("<code>{hash}</code>")).collect::<Vec<_>>().join(" ");
+    let mut sources: Vec<_> = (view.cells())
+        .filter_map(|(_, cell)| cell.result.published.as_ref())
+        .map(|published| escape(&published.source))
+        .filter(|source| !source.is_empty())
+        .collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let sources = match sources.join("; ") {
+        text if text.is_empty() => text,
+        text => format!("<dt>Published in</dt><dd>{text}</dd>"),
+    };
+    format!(
+        "<p>The same scenario, seed and commit make the same run, byte for byte.</p>\n\
+         <dl class=\"provenance\"><dt>Command</dt><dd><code>{}</code></dd><dt>Commit</dt><dd><code>{}</code></dd>\
+         <dt>Runs</dt><dd>{runs}, with seeds {first} to {last}</dd><dt>Scenario hashes</dt><dd>{hashes}</dd>{sources}</dl>",
+        escape(&report.command),
+        escape(&report.commit)
+    )
+}
+
+const PUBLISHED: &str = "Each median that was published, and the one measured here: a point on the diagonal is a \
+    perfect match, and the grey band is ±5 %. The table begins with what is met worst.";
+
+const RESULTS: &str = "One row a mechanism; the lowest median of each group is bold. A client that gave up counts as \
+    never finishing, and a dash is a figure that is not known for that reason. Click a heading to sort.";
+
+const FIGURES: [(&str, &str, &str); 5] = [
+    (
+        "fct",
+        "How long clients take",
+        "Each box is one mechanism: half of all clients finish within the box, the line in it is the median, and the \
+         whiskers reach from the fastest 10 % to the slowest 10 %. Further left is faster. \
+         A diamond <span class=\"diamond\">◆</span> is the median that was published.",
+    ),
+    (
+        "cdf",
+        "How many are done by when",
+        "The share of clients that have finished by a given time: a line further left is faster, a steeper one \
+         treats clients more alike, and one that ends below 100 % left clients that gave up.",
+    ),
+    (
+        "retransmissions",
+        "What is sent again",
+        "Retransmissions of a client, on average. The solid part, and the figure beside the bar, is the share that was \
+         unnecessary, for an earlier copy had got through; the pale part was needed.",
+    ),
+    (
+        "rto",
+        "How long they wait before sending again",
+        "The retransmission timeout over time, in the run with the lowest seed: too low and packets are sent \
+         needlessly, too high and a lost one is noticed late.",
+    ),
+    (
+        "queue",
+        "What waits in the queue",
+        "The length of the queue over time, in the run with the lowest seed, one strip a mechanism on a common scale: a \
+         queue that stays long makes everyone wait.",
+    ),
+];
+
+const GLOSSARY: &str = "<dl class=\"glossary\">\
+    <dt>FCT</dt><dd>Flow completion time: from a client’s first request to its last response.</dd>\
+    <dt>RTO</dt><dd>Retransmission timeout: a mechanism’s estimate of how long to wait for a response before the \
+    request is sent again.</dd>\
+    <dt>Unnecessary</dt><dd>A retransmission whose response came when the exchange had been answered already.</dd>\
+    <dt>Drop</dt><dd>A packet that found a queue full.</dd>\
+    <dt>Goodput</dt><dd>Payload of completed exchanges per second; what is sent again does not count.</dd>\
+    <dt>Fairness</dt><dd>Jain’s index over the clients’ rates: 1 if all are served alike, 1/n if one of n has \
+    everything.</dd>\
+    <dt>Fastest</dt><dd>With the lowest median FCT, or one within 1 % of it.</dd>\
+    <dt>Quantiles</dt><dd>Over all clients of all seeds, with linear interpolation between the nearest ranks.</dd></dl>";

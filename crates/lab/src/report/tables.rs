@@ -1,0 +1,147 @@
+//! The page's tables: readable without a script, sortable with one.
+
+use std::fmt::Write;
+
+use super::headline::MET;
+use super::html::escape;
+use super::view::{Compared, View};
+use crate::results::number::{count, percent, significant, significant_or_dash};
+
+/// Rows of the comparison that are always shown.
+const WORST: usize = 12;
+
+/// All cells, a body for each group.
+pub(super) fn results(view: &View) -> String {
+    const HEADER: [(&str, &str); 9] = [
+        ("Mechanism", ""),
+        ("Median FCT", "s"),
+        ("10 %", "s"),
+        ("90 %", "s"),
+        ("Retrans&shy;missions", "per client"),
+        ("Unneces&shy;sary", "per client"),
+        ("Drops", "per run"),
+        ("Goodput", "kbit/s"),
+        ("Fairness", "Jain"),
+    ];
+    let mut html = String::from("<div class=\"scroll\"><table class=\"results\"><thead><tr>");
+    for (name, unit) in HEADER {
+        let _ = write!(
+            html,
+            "<th scope=\"col\"><button type=\"button\">{name}<small>{unit}</small></button></th>"
+        );
+    }
+    html.push_str("</tr></thead>");
+    for group in &view.groups {
+        html.push_str("<tbody>");
+        if !group.title.is_empty() {
+            let (span, title) = (HEADER.len(), escape(group.title));
+            let _ = write!(
+                html,
+                "<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{span}\">{title}</th></tr>"
+            );
+        }
+        let best =
+            group.cells.iter().filter_map(|cell| cell.summary.fct.median).fold(f64::INFINITY, f64::min);
+        for cell in &group.cells {
+            let summary = &cell.summary;
+            let _ =
+                write!(html, "<tr data-m=\"{}\">{}", cell.mechanism, mechanism(cell.mechanism, cell.name));
+            let class =
+                if summary.fct.median.is_some_and(|median| median <= best) { " class=\"best\"" } else { "" };
+            let fct = [summary.fct.median, summary.fct.p10, summary.fct.p90];
+            for (i, value) in fct.into_iter().enumerate() {
+                let class = if i == 0 { class } else { "" };
+                number(&mut html, class, value, &significant_or_dash(value, 4));
+            }
+            for value in [summary.retransmissions_per_client, summary.unnecessary_per_client, summary.drops] {
+                number(&mut html, "", Some(value), &count(value));
+            }
+            let goodput = summary.goodput_bps / 1000.0;
+            number(&mut html, "", Some(goodput), &significant(goodput, 3));
+            number(
+                &mut html,
+                "",
+                summary.jain,
+                &summary.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")),
+            );
+            html.push_str("</tr>");
+        }
+        html.push_str("</tbody>");
+    }
+    html.push_str("</table></div>");
+    html
+}
+
+/// Published medians beside measured ones, the worst met first; the well met can be unfolded.
+pub(super) fn comparison(compared: &[Compared]) -> String {
+    // The axis of the bars: at least twice what counts as met, and no wider than one outlier should make it.
+    let largest = compared.iter().filter_map(|c| c.error).map(f64::abs).fold(2.0 * MET, f64::max).min(0.5);
+    let (worst, others) = compared.split_at(compared.len().min(WORST));
+    let mut html = comparison_rows(worst, largest);
+    if !others.is_empty() {
+        // The first of them is off by most: rounded up, so that the sentence holds.
+        let within = others[0].error.map_or(0.0, |error| (error.abs() * 1000.0).ceil() / 10.0);
+        let (count, rows) = (others.len(), comparison_rows(others, largest));
+        let _ = write!(
+            html,
+            "<details><summary>The other {count}, each within {within:.1} %</summary>{rows}</details>"
+        );
+    }
+    html
+}
+
+fn comparison_rows(compared: &[Compared], largest: f64) -> String {
+    let titled = compared.iter().any(|c| !c.title.is_empty());
+    let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");
+    html.push_str(if titled { "<th scope=\"col\">Conditions</th>" } else { "" });
+    let _ = write!(
+        html,
+        "<th scope=\"col\">Mechanism</th><th scope=\"col\">Published<small>s</small></th>\
+         <th scope=\"col\">Measured<small>s</small></th><th scope=\"col\">Error</th>\
+         <th scope=\"col\" class=\"axis\">−{0:.0} %<i></i>+{0:.0} %</th></tr></thead><tbody>",
+        largest * 100.0
+    );
+    for c in compared {
+        html.push_str("<tr>");
+        if titled {
+            let _ = write!(html, "<td>{}</td>", escape(c.title));
+        }
+        html.push_str(&mechanism(c.mechanism, c.name));
+        let published = significant(c.published_s, 4);
+        let _ = write!(html, "<td title=\"{}\">{published}</td>", escape(c.source));
+        let _ = write!(html, "<td>{}</td>", significant_or_dash(c.measured_s, 4));
+        match c.error {
+            Some(error) => {
+                let met = if error.abs() <= MET { "met" } else { "missed" };
+                // In percent of the cell's width; the middle is no error.
+                let width = (error.abs() / largest).min(1.0) * 50.0;
+                let left = if error < 0.0 { 50.0 - width } else { 50.0 };
+                let band = MET / largest * 50.0;
+                let _ = write!(
+                    html,
+                    "<td>{}</td><td class=\"bar\"><span class=\"band\" style=\"left:{:.2}%;width:{:.2}%\"></span>\
+                     <span class=\"{met}\" style=\"left:{left:.2}%;width:{width:.2}%\"></span></td>",
+                    percent(error),
+                    50.0 - band,
+                    2.0 * band
+                );
+            }
+            None => html.push_str("<td>–</td><td>not finished</td>"),
+        }
+        html.push_str("</tr>");
+    }
+    html.push_str("</tbody></table></div>");
+    html
+}
+
+fn mechanism(number: usize, name: &str) -> String {
+    let name = escape(name);
+    format!(
+        "<th scope=\"row\"><span class=\"mechanism\"><i class=\"key\" data-m=\"{number}\"></i>{name}</span></th>"
+    )
+}
+
+/// A cell that sorts by its value; what is not known sorts last.
+fn number(html: &mut String, class: &str, value: Option<f64>, text: &str) {
+    let _ = write!(html, "<td{class} data-value=\"{}\">{text}</td>", value.unwrap_or(f64::MAX));
+}

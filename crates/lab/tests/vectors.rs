@@ -1,0 +1,111 @@
+//! The mechanisms against `vectors/`, whose numbers come from a second implementation in exact fractions.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use coapace_control::{Mechanism, REGISTRY};
+use coapace_lab::naming::parse_mechanism;
+use coapace_lab::replay::replay;
+
+/// A run in a file of vectors: the mechanism it is of, and the lines from its header on.
+struct Run {
+    file: String,
+    mechanism: String,
+    lines: Vec<String>,
+}
+
+/// Every file, its runs in order.
+fn files() -> BTreeMap<String, Vec<Run>> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("the folder of vectors") {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "csv") {
+            continue;
+        }
+        let file = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let mut runs: Vec<Run> = Vec::new();
+        for line in fs::read_to_string(&path).unwrap().lines() {
+            match line.strip_prefix("# mechanism ") {
+                Some(name) => {
+                    runs.push(Run { file: file.clone(), mechanism: name.to_owned(), lines: Vec::new() });
+                }
+                None => {
+                    runs.last_mut().expect("a mechanism before the first line").lines.push(line.to_owned());
+                }
+            }
+        }
+        files.insert(file, runs);
+    }
+    files
+}
+
+/// The named columns of each line, as text.
+fn columns<'a, const N: usize>(lines: impl Iterator<Item = &'a str>, names: [&str; N]) -> Vec<[&'a str; N]> {
+    let mut lines = lines.map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().expect("a header");
+    let places = names.map(|name| header.iter().position(|title| *title == name).expect(name));
+    lines.map(|line| places.map(|place| line[place])).collect()
+}
+
+/// Milliseconds with three places as microseconds; `None` where nothing is armed.
+fn micros(text: &str) -> Option<u64> {
+    (!text.is_empty()).then(|| text.replace('.', "").parse().expect("three places"))
+}
+
+/// The greatest difference is one microsecond: what lies next to half a microsecond is rounded up by one implementation
+/// and down by the other. More would be an error of the fixed point.
+fn agree(one: &str, other: &str) -> bool {
+    match (micros(one), micros(other)) {
+        (Some(one), Some(other)) => one.abs_diff(other) <= 1,
+        (one, other) => one == other,
+    }
+}
+
+fn check(run: &Run) {
+    let Run { file, mechanism, lines } = run;
+    let parsed: Mechanism = parse_mechanism(mechanism).unwrap_or_else(|problem| panic!("{file}: {problem}"));
+    let mut out = Vec::new();
+    replay(&parsed, lines.join("\n").as_bytes(), &mut out).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let out = String::from_utf8(out).unwrap();
+    let names = ["at_ms", "event", "timeout_ms", "rto_ms"];
+    let expected = columns(lines.iter().map(String::as_str), names);
+    let replayed = columns(out.lines(), names);
+    assert_eq!(expected.len(), replayed.len(), "{file}, {mechanism}");
+    for (expected, replayed) in expected.iter().zip(&replayed) {
+        assert_eq!(expected[..2], replayed[..2], "{file}, {mechanism}");
+        let same = agree(expected[2], replayed[2]) && agree(expected[3], replayed[3]);
+        assert!(same, "{file}, {mechanism}: expected {}, got {}", expected.join(","), replayed.join(","));
+    }
+}
+
+#[test]
+fn every_vector_is_met_within_a_microsecond() {
+    for run in files().values().flatten() {
+        check(run);
+    }
+}
+
+#[test]
+fn every_mechanism_and_preset_has_a_vector_of_forty_steps() {
+    let files = files();
+    for entry in REGISTRY {
+        let presets = entry.mechanism.presets().iter().map(|preset| Some(preset.name));
+        for preset in std::iter::once(None).chain(presets) {
+            let (file, mechanism) = match preset {
+                None => (entry.name.to_owned(), entry.name.to_owned()),
+                Some(preset) => {
+                    (format!("{}@{preset}", entry.name), format!("{}:preset={preset}", entry.name))
+                }
+            };
+            let runs = files.get(&file).unwrap_or_else(|| panic!("vectors/{file}.csv is missing"));
+            assert!(
+                runs.iter().all(|run| run.mechanism == mechanism),
+                "vectors/{file}.csv is of another mechanism"
+            );
+            let steps: usize = runs.iter().map(|run| run.lines.len() - 1).sum();
+            assert!(steps >= 40, "vectors/{file}.csv has {steps} steps");
+        }
+    }
+}

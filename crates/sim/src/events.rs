@@ -1,0 +1,223 @@
+//! What happens when: a queue ordered by (time, serial).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::Time;
+
+/// Events in the order of their time, and at the same time in the order they were pushed.
+///
+/// A wheel of wheels around a small heap. Time is cut into ticks of 1.05 ms. The heap holds what is due in the present
+/// tick and sorts it; all else lies unsorted in slots, sixty-four to a level, a slot of a level being as long as the
+/// whole level below it. As time reaches a slot, its events move down. So an event costs a few sequential writes, one
+/// for each level that its distance spans, however many others wait: `benches/events.rs` compares it with a heap.
+///
+/// An entry is one number of 128 bits: 56 of time, 40 of serial, 32 of what happens. 56 bits of nanoseconds are 834
+/// days; what lies beyond never happens.
+#[derive(Debug)]
+pub struct Events {
+    /// Every event of `tick` and before.
+    near: BinaryHeap<Reverse<u128>>,
+    /// Every event after `tick`, at the level of the highest digit, to the base of 64, in which its tick differs.
+    levels: [Level; LEVELS],
+    tick: u64,
+    len: usize,
+    serial: u64,
+}
+
+#[derive(Debug)]
+struct Level {
+    /// Bit n: slot n holds something.
+    occupied: u64,
+    slots: Box<[Vec<u128>; 64]>,
+}
+
+const TIME_BITS: u32 = 56;
+const TICK_BITS: u32 = 20;
+const DIGIT_BITS: u32 = 6;
+const LEVELS: usize = ((TIME_BITS - TICK_BITS) / DIGIT_BITS) as usize;
+const SERIALS: u64 = (1 << 40) - 1;
+/// A slot that grew larger gives its memory back when it has been emptied.
+const KEPT_CAPACITY: usize = 1024;
+
+impl Events {
+    /// No event at this time or after ever happens.
+    pub const HORIZON: Time = Time::from_nanos((1 << TIME_BITS) - 1);
+
+    /// An empty queue.
+    pub fn new() -> Self {
+        let level = |_| Level { occupied: 0, slots: Box::new([const { Vec::new() }; 64]) };
+        Self { near: BinaryHeap::new(), levels: std::array::from_fn(level), tick: 0, len: 0, serial: 0 }
+    }
+
+    /// How many events there are.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Adds an event. One at [`HORIZON`](Self::HORIZON) or after is forgotten.
+    pub fn push(&mut self, time: Time, what: u32) {
+        if time >= Self::HORIZON {
+            return;
+        }
+        let entry = u128::from(time.as_nanos()) << 72 | u128::from(self.serial & SERIALS) << 32 | u128::from(what);
+        self.serial += 1;
+        self.len += 1;
+        self.place(entry);
+    }
+
+    /// The next event, if it is not after `until`.
+    pub fn pop(&mut self, until: Time) -> Option<(Time, u32)> {
+        while self.near.is_empty() {
+            if self.len == 0 {
+                return None;
+            }
+            self.advance();
+        }
+        if time_of(self.near.peek()?.0) > until {
+            return None;
+        }
+        let Reverse(entry) = self.near.pop()?;
+        self.len -= 1;
+        Some((time_of(entry), entry as u32))
+    }
+
+    /// Removes the events that `keep` rejects.
+    pub fn retain(&mut self, mut keep: impl FnMut(Time, u32) -> bool) {
+        let mut keep = |entry: u128| keep(time_of(entry), entry as u32);
+        self.near.retain(|&Reverse(entry)| keep(entry));
+        self.len = self.near.len();
+        for level in &mut self.levels {
+            for (place, slot) in level.slots.iter_mut().enumerate() {
+                slot.retain(|&entry| keep(entry));
+                self.len += slot.len();
+                if slot.is_empty() {
+                    level.occupied &= !(1 << place);
+                }
+            }
+        }
+    }
+
+    fn place(&mut self, entry: u128) {
+        let tick = (time_of(entry).as_nanos()) >> TICK_BITS;
+        if tick <= self.tick {
+            self.near.push(Reverse(entry));
+            return;
+        }
+        let digit = (tick ^ self.tick).ilog2() / DIGIT_BITS;
+        let slot = (tick >> (digit * DIGIT_BITS)) as usize % 64;
+        let level = &mut self.levels[digit as usize];
+        level.occupied |= 1 << slot;
+        level.slots[slot].push(entry);
+    }
+
+    /// Moves on to the first slot that holds something, and its events down.
+    fn advance(&mut self) {
+        let Some(digit) = self.levels.iter().position(|level| level.occupied != 0) else { return };
+        let level = &mut self.levels[digit];
+        // Slots of past digits are empty, so the lowest is the next.
+        let slot = level.occupied.trailing_zeros();
+        level.occupied &= !(1 << slot);
+        let mut entries = std::mem::take(&mut level.slots[slot as usize]);
+        let shift = digit as u32 * DIGIT_BITS;
+        self.tick = ((self.tick >> shift) & !63 | u64::from(slot)) << shift;
+        for &entry in &entries {
+            self.place(entry);
+        }
+        if entries.capacity() <= KEPT_CAPACITY {
+            entries.clear();
+            self.levels[digit].slots[slot as usize] = entries;
+        }
+    }
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+const fn time_of(entry: u128) -> Time {
+    Time::from_nanos((entry >> 72) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(ns: u64) -> Time {
+        Time::from_nanos(ns)
+    }
+
+    #[test]
+    fn events_at_the_same_time_come_in_the_order_they_were_pushed() {
+        let mut events = Events::new();
+        for what in 0..1000 {
+            events.push(at(u64::from(what % 3)), what);
+        }
+        let mut popped = Vec::new();
+        while let Some(event) = events.pop(Time::MAX) {
+            popped.push(event);
+        }
+        let mut expected: Vec<_> = (0..1000).map(|what| (at(u64::from(what % 3)), what)).collect();
+        expected.sort_by_key(|event| event.0);
+        assert_eq!(popped, expected);
+    }
+
+    #[test]
+    fn nothing_is_popped_after_the_time_asked_for() {
+        let mut events = Events::new();
+        events.push(at(10), 1);
+        assert_eq!(events.pop(at(9)), None);
+        assert_eq!(events.pop(at(10)), Some((at(10), 1)));
+        assert_eq!(events.pop(Time::MAX), None);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_horizon_never_happens() {
+        let mut events = Events::new();
+        events.push(Time::MAX, 1);
+        events.push(Events::HORIZON, 2);
+        assert!(events.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn events_come_sorted_whatever_is_pushed_popped_and_removed(
+            steps in proptest::collection::vec((0u8..8, 0u64..5_000_000), 0..2000),
+        ) {
+            let mut events = Events::new();
+            let mut model: Vec<(u64, u32)> = Vec::new();
+            let mut now = 0;
+            for (what, (verb, ahead)) in steps.into_iter().enumerate() {
+                let what = what as u32;
+                match verb {
+                    0..5 => {
+                        let time = now + if verb == 4 { ahead << 20 } else { ahead >> (6 * verb) };
+                        events.push(at(time), what);
+                        model.push((time, what));
+                    }
+                    5 if ahead % 16 == 0 => {
+                        events.retain(|_, what| what % 3 != 0);
+                        model.retain(|(_, what)| what % 3 != 0);
+                    }
+                    _ => {
+                        let next = model.iter().copied().min();
+                        model.retain(|&event| Some(event) != next);
+                        let popped = events.pop(Time::MAX).map(|(time, what)| (time.as_nanos(), what));
+                        prop_assert_eq!(popped, next);
+                        now = next.map_or(now, |(time, _)| time);
+                    }
+                }
+                prop_assert_eq!(events.len(), model.len());
+            }
+        }
+    }
+}

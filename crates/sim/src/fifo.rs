@@ -1,0 +1,193 @@
+//! Packets in a line, one behind the other in memory.
+
+use std::collections::VecDeque;
+
+use crate::packet::Header;
+
+/// Packets in the order they came, each a header and its bytes, in chunks that are used again.
+///
+/// A mark inside the line parts the packets that have set out from those that still wait.
+#[derive(Debug, Default)]
+pub(crate) struct Fifo {
+    chunks: VecDeque<Chunk>,
+    spare: Vec<Chunk>,
+    /// Where the first packet is in the first chunk.
+    head: usize,
+    /// Where the first packet that waits is: chunk and offset.
+    next: (usize, usize),
+    packets: usize,
+    waiting: usize,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    bytes: Box<[u8]>,
+    filled: usize,
+}
+
+/// A chunk holds one packet at least, however large.
+const CHUNK: usize = 64 * 1024 + Header::BYTES;
+
+impl Fifo {
+    pub(crate) fn len(&self) -> usize {
+        self.packets
+    }
+
+    /// Adds a packet at the end. It waits.
+    #[inline]
+    pub(crate) fn push(&mut self, header: &Header, bytes: &[u8]) {
+        let size = Header::BYTES + bytes.len();
+        if self.chunks.back().is_none_or(|chunk| chunk.filled + size > CHUNK) {
+            let fresh = || Chunk { bytes: vec![0; CHUNK].into_boxed_slice(), filled: 0 };
+            self.chunks.push_back(self.spare.pop().unwrap_or_else(fresh));
+        }
+        if let Some(chunk) = self.chunks.back_mut()
+            && let Some((head, tail)) = chunk.bytes[chunk.filled..][..size].split_first_chunk_mut()
+        {
+            header.write(head);
+            tail.copy_from_slice(bytes);
+            chunk.filled += size;
+            self.packets += 1;
+            self.waiting += 1;
+        }
+    }
+
+    /// The first packet.
+    #[inline]
+    pub(crate) fn head(&self) -> Option<(Header, &[u8])> {
+        if self.packets == 0 {
+            return None;
+        }
+        let bytes = self.chunks.front()?.bytes.get(self.head..)?;
+        let (header, bytes) = bytes.split_first_chunk()?;
+        let header = Header::read(header);
+        Some((header, bytes.get(..header.length())?))
+    }
+
+    /// Takes the first packet off; `length` is that of its bytes.
+    #[inline]
+    pub(crate) fn pop(&mut self, length: usize) {
+        if self.packets == 0 {
+            return;
+        }
+        if self.waiting == self.packets {
+            self.set_out(length);
+        }
+        self.packets -= 1;
+        self.head += Header::BYTES + length;
+        if self.chunks.front().is_some_and(|chunk| chunk.filled == self.head) {
+            self.leave_chunk();
+        }
+    }
+
+    /// The last packet of the first chunk is gone. An empty line begins its chunk anew, and so stays in the cache.
+    fn leave_chunk(&mut self) {
+        self.head = 0;
+        if self.packets == 0 {
+            self.next = (0, 0);
+        } else if let Some(chunk) = self.chunks.pop_front() {
+            self.spare.push(chunk);
+            // The mark is at the end of that chunk at least, which is the beginning of the next.
+            self.next = if self.next.0 == 0 { (0, 0) } else { (self.next.0 - 1, self.next.1) };
+        }
+        let reused = if self.packets == 0 { self.chunks.front_mut() } else { self.spare.last_mut() };
+        if let Some(chunk) = reused {
+            chunk.filled = 0;
+        }
+    }
+
+    /// The first packet that waits.
+    #[inline]
+    pub(crate) fn waiting(&self) -> Option<Header> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let (chunk, offset) = self.first_waiting();
+        let header = self.chunks.get(chunk)?.bytes.get(offset..)?.first_chunk()?;
+        Some(Header::read(header))
+    }
+
+    /// The first packet that waits sets out; `length` is that of its bytes.
+    #[inline]
+    pub(crate) fn set_out(&mut self, length: usize) {
+        if self.waiting > 0 {
+            let (chunk, offset) = self.first_waiting();
+            self.next = (chunk, offset + Header::BYTES + length);
+            self.waiting -= 1;
+        }
+    }
+
+    /// Behind the last packet of a chunk comes the first of the next.
+    fn first_waiting(&self) -> (usize, usize) {
+        let (chunk, offset) = self.next;
+        let filled = self.chunks.get(chunk).map_or(0, |chunk| chunk.filled);
+        if offset < filled { (chunk, offset) } else { (chunk + 1, 0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Mark, NodeId, Transport};
+
+    fn header(n: u32, length: u16) -> Header {
+        Header::new(NodeId(n), NodeId(0), Mark { exchange: n, transmission: 1 }, Transport::Udp, length, 0)
+    }
+
+    proptest! {
+        #[test]
+        fn packets_come_out_as_they_went_in(
+            steps in proptest::collection::vec((0u8..6, prop_oneof![0u16..200, 20_000u16..=u16::MAX]), 0..400),
+        ) {
+            let mut fifo = Fifo::default();
+            let mut model = VecDeque::new();
+            let mut waiting = 0;
+            for (n, (verb, length)) in steps.into_iter().enumerate() {
+                let n = n as u32;
+                match verb {
+                    0..3 => {
+                        let bytes = vec![n as u8; usize::from(length)];
+                        fifo.push(&header(n, length), &bytes);
+                        model.push_back((header(n, length), bytes));
+                        waiting += 1;
+                    }
+                    3 => {
+                        fifo.set_out(fifo.waiting().map_or(0, |header| header.length()));
+                        waiting = usize::saturating_sub(waiting, 1);
+                    }
+                    _ => {
+                        fifo.pop(fifo.head().map_or(0, |(header, _)| header.length()));
+                        model.pop_front();
+                        waiting = waiting.min(model.len());
+                    }
+                }
+                prop_assert_eq!(fifo.len(), model.len());
+                prop_assert_eq!(fifo.head(), model.front().map(|(header, bytes)| (*header, &bytes[..])));
+                let next = (waiting > 0).then(|| model[model.len() - waiting].0);
+                prop_assert_eq!(fifo.waiting(), next);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_used_again() {
+        let mut fifo = Fifo::default();
+        for round in 0..10 {
+            for n in 0..10_000 {
+                fifo.push(&header(n, 65), &[0; 65]);
+                if round % 2 == 0 {
+                    fifo.pop(65);
+                }
+            }
+            while fifo.len() > 0 {
+                fifo.pop(65);
+            }
+        }
+        // 10,000 packets of 89 bytes.
+        assert_eq!(fifo.chunks.len() + fifo.spare.len(), 14);
+    }
+}

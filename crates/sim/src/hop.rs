@@ -1,0 +1,247 @@
+//! One hop of a path: what it is composed of, and the same at work.
+
+use std::fmt;
+
+use crate::fifo::Fifo;
+use crate::jitter::{Jitter, Reordering, Scatter};
+use crate::loss::{Loss, Losses};
+use crate::luck::Luck;
+use crate::packet::Header;
+use crate::rate::{Rate, Transmitter};
+use crate::{Accounting, Time};
+
+/// A hop, by the order in which it was added to its network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HopId(pub u16);
+
+/// What a packet meets on a hop, in this order. Each effect can be absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Hop {
+    /// A buffer and a link of limited rate.
+    pub rate: Option<Rate>,
+    /// The same delay for every packet, in nanoseconds.
+    pub delay_ns: u64,
+    /// Loss of what the link carried.
+    pub loss: Loss,
+    /// A delay drawn for every packet.
+    pub jitter: Option<Jitter>,
+    /// A few packets that come late.
+    pub reordering: Option<Reordering>,
+}
+
+/// Why a hop cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HopError {
+    /// A rate of 0 bit/s.
+    NoRate,
+    /// A probability outside 0..=1.
+    NotAProbability,
+    /// A jitter whose shortest delay is longer than its longest.
+    EmptyJitter,
+    /// A network has 65,536 hops at most.
+    TooMany,
+}
+
+impl Hop {
+    /// Whether it can be.
+    ///
+    /// # Errors
+    /// [`HopError`] says what is wrong.
+    pub fn check(&self) -> Result<(), HopError> {
+        if self.rate.is_some_and(|rate| rate.bits_per_second == 0) {
+            return Err(HopError::NoRate);
+        }
+        if !self.loss.is_valid() || self.reordering.is_some_and(|reordering| !reordering.is_valid()) {
+            return Err(HopError::NotAProbability);
+        }
+        if self.jitter.is_some_and(|jitter| !jitter.is_valid()) {
+            return Err(HopError::EmptyJitter);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for HopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoRate => "a rate must be more than 0 bit/s",
+            Self::NotAProbability => "a probability must lie from 0 to 1",
+            Self::EmptyJitter => "the shortest delay of a jitter is longer than its longest",
+            Self::TooMany => "a network has 65,536 hops at most",
+        })
+    }
+}
+
+impl std::error::Error for HopError {}
+
+/// A hop at work.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// Packets in the buffer, in transmission and in constant delay.
+    pub(crate) fifo: Fifo,
+    link: Option<Link>,
+    pub(crate) accounting: Accounting,
+    pub(crate) delay_ns: u64,
+    pub(crate) losses: Losses,
+    pub(crate) scatter: Option<Scatter>,
+}
+
+/// A buffer and what transmits from it.
+#[derive(Debug)]
+struct Link {
+    transmitter: Transmitter,
+    capacity_bytes: u64,
+    queue_bytes: u64,
+    /// When the packet in transmission will have left and the next leaves the buffer.
+    free_at: Time,
+}
+
+/// How a line received a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Its transmission begins after `wait_ns`, and it will leave at `due`.
+    Queued { due: Time, wait_ns: u64, queue_bytes: u64 },
+    /// Not at all: the buffer is full.
+    Full { queue_bytes: u64 },
+}
+
+impl Line {
+    pub(crate) fn new(hop: &Hop, accounting: Accounting, luck: Luck, name: &str) -> Self {
+        let scatters = hop.jitter.is_some() || hop.reordering.is_some();
+        Self {
+            fifo: Fifo::default(),
+            link: hop.rate.map(|rate| Link {
+                transmitter: Transmitter::new(rate),
+                capacity_bytes: rate.capacity_bytes,
+                queue_bytes: 0,
+                free_at: Time::ZERO,
+            }),
+            accounting,
+            delay_ns: hop.delay_ns,
+            losses: Losses::new(hop.loss, luck, name),
+            scatter: scatters.then(|| Scatter::new(hop.jitter, hop.reordering, luck, name)),
+        }
+    }
+
+    /// What delays the packets of a hop where they need not stand in line: nothing is limited, and the order is not kept.
+    pub(crate) fn unordered(&self) -> Option<Scatter> {
+        if self.link.is_none() { self.scatter } else { None }
+    }
+
+    /// A packet joins the line, if there is room.
+    pub(crate) fn enter(&mut self, now: Time, mut packet: Header, bytes: &[u8], wire_bytes: u32) -> Entry {
+        let Some(link) = &mut self.link else {
+            packet.due = now + self.delay_ns;
+            self.fifo.push(&packet, bytes);
+            return Entry::Queued { due: packet.due, wait_ns: 0, queue_bytes: 0 };
+        };
+        link.begin_transmissions(now, self.delay_ns, &mut self.fifo, self.accounting);
+        let start = link.transmitter.finish().max(now);
+        let waits = start > now;
+        if waits && link.queue_bytes + u64::from(wire_bytes) > link.capacity_bytes {
+            return Entry::Full { queue_bytes: link.queue_bytes };
+        }
+        let finish = link.transmitter.transmit(now, wire_bytes);
+        packet.due = finish + self.delay_ns;
+        self.fifo.push(&packet, bytes);
+        if waits {
+            link.queue_bytes += u64::from(wire_bytes);
+        } else {
+            self.fifo.set_out(bytes.len());
+            link.free_at = finish;
+        }
+        let wait_ns = start.as_nanos() - now.as_nanos();
+        Entry::Queued { due: packet.due, wait_ns, queue_bytes: link.queue_bytes }
+    }
+
+    /// Bytes that wait in the buffer.
+    pub(crate) fn queue_bytes(&mut self, now: Time) -> u64 {
+        let Some(link) = &mut self.link else { return 0 };
+        link.begin_transmissions(now, self.delay_ns, &mut self.fifo, self.accounting);
+        link.queue_bytes
+    }
+}
+
+impl Link {
+    /// Takes those packets out of the buffer whose transmission has begun by `now`. At these moments nothing happens but
+    /// that room is made, so they need no events: it is enough to look when the buffer matters.
+    fn begin_transmissions(&mut self, now: Time, delay_ns: u64, fifo: &mut Fifo, accounting: Accounting) {
+        while self.free_at <= now {
+            let Some(next) = fifo.waiting() else { break };
+            let wire_bytes = accounting.wire_bytes(next.transport(), next.length());
+            self.queue_bytes -= u64::from(wire_bytes);
+            self.free_at = Time::from_nanos(next.due.as_nanos() - delay_ns);
+            fifo.set_out(next.length());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Mark, NodeId, Transport};
+
+    fn line(capacity_bytes: u64) -> Line {
+        let rate = Some(Rate { bits_per_second: 8_000, capacity_bytes });
+        Line::new(&Hop { rate, delay_ns: 500, ..Hop::default() }, Accounting::Ipv4, Luck::new(0), "up")
+    }
+
+    fn enter(line: &mut Line, ms: u64, bytes: usize) -> Entry {
+        let packet = Header::new(NodeId(1), NodeId(0), Mark::default(), Transport::Ip, bytes as u16, 0);
+        line.enter(Time::from_nanos(ms * 1_000_000), packet, &vec![0; bytes], bytes as u32)
+    }
+
+    /// At 8,000 bit/s a byte takes a millisecond.
+    fn queued(due_ms: u64, wait_ms: u64, queue_bytes: u64) -> Entry {
+        let due = Time::from_nanos(due_ms * 1_000_000 + 500);
+        Entry::Queued { due, wait_ns: wait_ms * 1_000_000, queue_bytes }
+    }
+
+    #[test]
+    fn the_buffer_holds_its_capacity_to_the_byte_besides_what_is_transmitted() {
+        let mut line = line(100);
+        assert_eq!(enter(&mut line, 0, 60), queued(60, 0, 0));
+        assert_eq!(enter(&mut line, 0, 60), queued(120, 60, 60));
+        assert_eq!(enter(&mut line, 0, 41), Entry::Full { queue_bytes: 60 });
+        assert_eq!(enter(&mut line, 0, 40), queued(160, 120, 100));
+        assert_eq!(enter(&mut line, 0, 1), Entry::Full { queue_bytes: 100 });
+    }
+
+    #[test]
+    fn room_is_made_the_moment_a_transmission_begins() {
+        let mut line = line(100);
+        enter(&mut line, 0, 60);
+        enter(&mut line, 0, 100);
+        assert_eq!(enter(&mut line, 59, 1), Entry::Full { queue_bytes: 100 });
+        assert_eq!(enter(&mut line, 60, 1), queued(161, 100, 1));
+        assert_eq!(line.queue_bytes(Time::from_nanos(160_000_000)), 0);
+    }
+
+    #[test]
+    fn an_idle_link_takes_a_packet_larger_than_its_buffer() {
+        let mut line = line(0);
+        assert_eq!(enter(&mut line, 0, 60), queued(60, 0, 0));
+        assert_eq!(enter(&mut line, 59, 60), Entry::Full { queue_bytes: 0 });
+        assert_eq!(enter(&mut line, 60, 60), queued(120, 0, 0));
+    }
+
+    #[test]
+    fn a_packet_without_bytes_waits_its_turn_like_others() {
+        let mut line = line(100);
+        enter(&mut line, 0, 60);
+        assert_eq!(enter(&mut line, 0, 0), queued(60, 60, 0));
+        assert_eq!(enter(&mut line, 0, 10), queued(70, 60, 10));
+        assert_eq!(line.queue_bytes(Time::from_nanos(60_000_000)), 0);
+    }
+
+    #[test]
+    fn a_hop_that_cannot_be_is_refused() {
+        let rate = |bits_per_second| Some(Rate { bits_per_second, capacity_bytes: 0 });
+        assert_eq!(Hop { rate: rate(0), ..Hop::default() }.check(), Err(HopError::NoRate));
+        let loss = Loss::Random(1.5);
+        assert_eq!(Hop { loss, ..Hop::default() }.check(), Err(HopError::NotAProbability));
+        let jitter = Some(Jitter { min_ns: 2, max_ns: 1 });
+        assert_eq!(Hop { jitter, ..Hop::default() }.check(), Err(HopError::EmptyJitter));
+        assert_eq!(Hop { rate: rate(1), ..Hop::default() }.check(), Ok(()));
+    }
+}

@@ -1,0 +1,145 @@
+//! Random numbers without state: a draw is a function of what it is drawn for.
+//!
+//! A generator with a state hands its numbers out in the order they are asked for, so one packet more shifts the luck
+//! of all that follow. Here a number is a hash of (seed, stream, key): two mechanisms that send the same transmission of
+//! the same exchange meet the same jitter and the same loss, whatever else differs between their runs.
+
+use coapace_control::Draw;
+
+/// The source of all random numbers of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Luck(u64);
+
+impl Luck {
+    /// The luck of a run with this seed.
+    pub const fn new(seed: u64) -> Self {
+        Self(scramble(seed ^ 0x6a09_e667_f3bc_c908))
+    }
+
+    /// The numbers drawn for one purpose, such as `"up/loss"`. Streams of different names are independent.
+    pub fn stream(self, name: &str) -> Stream {
+        // FNV-1a, then scrambled: names are few and short.
+        let fnv = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Stream(scramble(self.0.wrapping_add(scramble(fnv))))
+    }
+}
+
+/// The numbers drawn for one purpose, each by a key of three numbers; what they stand for is the caller's affair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream(u64);
+
+impl Stream {
+    /// 64 uniform bits.
+    pub const fn bits(self, a: u64, b: u64, c: u64) -> u64 {
+        // Two rounds are enough: the second finds `a` well mixed, and `b` and `c` meet on different odd multiples.
+        let first = scramble(self.0 ^ a.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        scramble(first ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03).wrapping_add(c.wrapping_mul(0x8cb9_2ba7_2f3d_8dd7)))
+    }
+
+    /// A number in [0, 1), uniform to 53 bits.
+    pub const fn unit(self, a: u64, b: u64, c: u64) -> f64 {
+        (self.bits(a, b, c) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A number as mechanisms take it.
+    pub const fn draw(self, a: u64, b: u64, c: u64) -> Draw {
+        Draw::from_bits((self.bits(a, b, c) >> 32) as u32)
+    }
+
+    /// A whole number of 0..`bound`, uniform to 2⁻⁶⁴·`bound`; 0 if there is none.
+    pub const fn below(self, bound: u64, a: u64, b: u64, c: u64) -> u64 {
+        ((self.bits(a, b, c) as u128 * bound as u128) >> 64) as u64
+    }
+}
+
+/// A bijection in which every input bit turns over half of the output bits: the finaliser of SplitMix64 with the
+/// constants of D. Stafford's variant 13.
+pub(crate) const fn scramble(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// χ² of `counts` against equal shares.
+    fn chi_square(counts: &[u32]) -> f64 {
+        let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
+        counts.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
+    }
+
+    #[test]
+    fn draws_are_uniform_along_each_part_of_the_key() {
+        let stream = Luck::new(1).stream("test");
+        let along: [fn(Stream, u64) -> f64; 3] =
+            [|s, i| s.unit(i, 7, 0), |s, i| s.unit(3 << 32, i, 0), |s, i| s.unit(3 << 32, 7, i)];
+        for draw in along {
+            let mut counts = [0; 256];
+            for i in 0..256_000 {
+                counts[(draw(stream, i) * 256.0) as usize] += 1;
+            }
+            // 255 degrees of freedom: mean 255, standard deviation 22.6; five of them either way.
+            let chi = chi_square(&counts);
+            assert!((142.0..368.0).contains(&chi), "{chi}");
+        }
+    }
+
+    #[test]
+    fn the_low_bits_are_as_uniform_as_the_high_ones() {
+        let stream = Luck::new(2).stream("test");
+        let mut counts = [0; 256];
+        for i in 0..256_000 {
+            counts[(stream.bits(i << 32 | 1, 256 * i, 0) & 255) as usize] += 1;
+        }
+        assert!((142.0..368.0).contains(&chi_square(&counts)));
+    }
+
+    #[test]
+    fn draws_of_adjacent_keys_are_independent() {
+        let stream = Luck::new(3).stream("test");
+        // Pairs (clients, exchanges, transmissions next to each other) fill a 16 × 16 table evenly.
+        let steps = [(1, 0, 0), (1 << 32, 0, 0), (0, 256, 0), (0, 1, 0), (0, 0, 1)];
+        for (a, b, c) in steps {
+            let mut counts = [0; 256];
+            for i in 0..256_000u64 {
+                let (x, y, z) = ((i % 400) << 32, (i / 400) << 8, 0);
+                let first = stream.below(16, x, y, z);
+                let second = stream.below(16, x + a, y + b, z + c);
+                counts[(first * 16 + second) as usize] += 1;
+            }
+            let chi = chi_square(&counts);
+            assert!((142.0..368.0).contains(&chi), "{chi} one step along {:?}", (a, b, c));
+        }
+    }
+
+    #[test]
+    fn streams_and_seeds_are_independent() {
+        let key = |i: u64| (i << 32, i << 8, 0);
+        let pairs = [
+            (Luck::new(1).stream("up"), Luck::new(2).stream("up")),
+            (Luck::new(1).stream("up"), Luck::new(1).stream("down")),
+        ];
+        for (one, other) in pairs {
+            let mut counts = [0; 256];
+            for i in 0..256_000 {
+                let (a, b, c) = key(i);
+                counts[(one.below(16, a, b, c) * 16 + other.below(16, a, b, c)) as usize] += 1;
+            }
+            assert!((142.0..368.0).contains(&chi_square(&counts)));
+        }
+    }
+
+    #[test]
+    fn the_same_key_draws_the_same_number_on_every_machine() {
+        let stream = Luck::new(42).stream("up/loss");
+        assert_eq!(stream.bits(1, 2, 3), stream.bits(1, 2, 3));
+        assert_eq!(stream.bits(1, 2, 3), PINNED);
+    }
+
+    /// Results of earlier commits can only be repeated as long as this number stands.
+    const PINNED: u64 = 195_400_261_455_695_187;
+}

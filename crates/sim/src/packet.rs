@@ -1,0 +1,120 @@
+//! A packet inside the network: three words in front of its bytes.
+
+use crate::{Mark, NodeId, Time, Transport};
+
+/// What the network keeps of a packet besides its bytes, packed as it lies in memory: a queued packet costs no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// When it leaves the hop it is in.
+    pub(crate) due: Time,
+    /// Sender and receiver, 32 bits each.
+    ends: u64,
+    /// From the lowest bit: transmission 8, exchange 32, length 16, place 4, copy 3, transport 1.
+    rest: u64,
+}
+
+/// Hops of one path.
+pub(crate) const MAX_HOPS: usize = 16;
+/// Copies from this one on share their luck.
+pub(crate) const MAX_COPY: u8 = 7;
+
+const STEP_BITS: u32 = 40;
+const LENGTH: u32 = STEP_BITS;
+const PLACE: u32 = 56;
+const COPY: u32 = 60;
+const TRANSPORT: u32 = 63;
+
+impl Header {
+    pub(crate) const BYTES: usize = 24;
+
+    /// A packet of `length` bytes at the beginning of its path, sent after `copy` others of the same ends and mark.
+    pub(crate) fn new(from: NodeId, to: NodeId, mark: Mark, transport: Transport, length: u16, copy: u8) -> Self {
+        let step = u64::from(mark.exchange) << 8 | u64::from(mark.transmission);
+        let rest = step
+            | u64::from(length) << LENGTH
+            | u64::from(copy.min(MAX_COPY)) << COPY
+            | u64::from(transport == Transport::Ip) << TRANSPORT;
+        Self { due: Time::ZERO, ends: u64::from(from.0) << 32 | u64::from(to.0), rest }
+    }
+
+    pub(crate) const fn from(&self) -> NodeId {
+        NodeId((self.ends >> 32) as u32)
+    }
+
+    pub(crate) const fn to(&self) -> NodeId {
+        NodeId(self.ends as u32)
+    }
+
+    pub(crate) const fn mark(&self) -> Mark {
+        Mark { exchange: (self.rest >> 8) as u32, transmission: self.rest as u8 }
+    }
+
+    pub(crate) const fn transport(&self) -> Transport {
+        if self.rest >> TRANSPORT == 1 { Transport::Ip } else { Transport::Udp }
+    }
+
+    /// Bytes of the packet, without what the accounting adds.
+    pub(crate) const fn length(&self) -> usize {
+        (self.rest >> LENGTH) as u16 as usize
+    }
+
+    /// Which hop of its path it is in.
+    pub(crate) const fn place(&self) -> usize {
+        (self.rest >> PLACE) as usize % MAX_HOPS
+    }
+
+    /// The same packet on the next hop of its path; `None` past the longest path.
+    pub(crate) fn on_next_hop(self) -> Option<Self> {
+        (self.place() + 1 < MAX_HOPS).then_some(Self { rest: self.rest + (1 << PLACE), ..self })
+    }
+
+    /// The three parts of the key of every draw made for this packet: its ends, its step, its copy.
+    pub(crate) const fn key(&self) -> (u64, u64, u64) {
+        (self.ends, self.rest & ((1 << STEP_BITS) - 1), self.rest >> COPY & MAX_COPY as u64)
+    }
+
+    #[inline]
+    pub(crate) fn write(&self, bytes: &mut [u8; Self::BYTES]) {
+        let (due, rest) = bytes.split_at_mut(8);
+        let (ends, rest) = rest.split_at_mut(8);
+        due.copy_from_slice(&self.due.as_nanos().to_le_bytes());
+        ends.copy_from_slice(&self.ends.to_le_bytes());
+        rest.copy_from_slice(&self.rest.to_le_bytes());
+    }
+
+    #[inline]
+    pub(crate) fn read(bytes: &[u8; Self::BYTES]) -> Self {
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        Self { due: Time::from_nanos(word(0)), ends: word(8), rest: word(16) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_header_keeps_what_it_is_given(
+            (from, to) in any::<(u32, u32)>(),
+            (exchange, transmission, length, ip) in any::<(u32, u8, u16, bool)>(),
+            (copy, hops) in (0u8..8, 0usize..16),
+        ) {
+            let transport = if ip { Transport::Ip } else { Transport::Udp };
+            let mark = Mark { exchange, transmission };
+            let mut header = Header::new(NodeId(from), NodeId(to), mark, transport, length, copy);
+            for _ in 0..hops {
+                header = header.on_next_hop().unwrap();
+            }
+            let mut bytes = [0; Header::BYTES];
+            header.write(&mut bytes);
+            prop_assert_eq!(Header::read(&bytes), header);
+            prop_assert_eq!((header.from(), header.to(), header.mark()), (NodeId(from), NodeId(to), mark));
+            prop_assert_eq!((header.transport(), header.length()), (transport, usize::from(length)));
+            prop_assert_eq!((header.place(), header.on_next_hop().is_none()), (hops, hops == 15));
+            prop_assert_eq!(header.key().2, u64::from(copy));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The rate of a link and the buffer in front of it.
+
+use crate::Time;
+
+/// A link that carries one packet after the other, behind a drop-tail buffer counted in bytes.
+///
+/// As in Linux's `bfifo`, the packet being transmitted has left the buffer. One that finds the link idle is transmitted
+/// at once and needs no room; one that would fill the buffer beyond its capacity is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// What the link carries; not 0.
+    pub bits_per_second: u64,
+    /// What may wait for it, in bytes on the wire, headers included.
+    pub capacity_bytes: u64,
+}
+
+impl Rate {
+    /// How long a packet of this size is transmitted, in nanoseconds, rounded up.
+    pub const fn transmission_ns(&self, wire_bytes: u32) -> u64 {
+        (wire_bytes as u64 * NANOBITS_PER_BYTE).div_ceil(self.bits_per_second)
+    }
+}
+
+/// 8 bits, in units of which `bits_per_second` pass in a nanosecond.
+const NANOBITS_PER_BYTE: u64 = 8 * 1_000_000_000;
+
+/// A link at work: when it will have finished what it was given, to the fraction of a nanosecond, so that a busy link
+/// carries its rate exactly.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transmitter {
+    bits_per_second: u64,
+    finish_ns: u64,
+    /// In 1/`bits_per_second` of a nanosecond.
+    remainder: u64,
+}
+
+impl Transmitter {
+    pub(crate) fn new(rate: Rate) -> Self {
+        Self { bits_per_second: rate.bits_per_second, finish_ns: 0, remainder: 0 }
+    }
+
+    /// When the last bit of all that was given will have left.
+    pub(crate) fn finish(&self) -> Time {
+        Time::from_nanos(self.finish_ns) + u64::from(self.remainder > 0)
+    }
+
+    /// Transmits one packet more, as soon as the link is free; returns [`finish`](Self::finish).
+    pub(crate) fn transmit(&mut self, now: Time, wire_bytes: u32) -> Time {
+        if self.finish() <= now {
+            (self.finish_ns, self.remainder) = (now.as_nanos(), 0);
+        }
+        let work = (u64::from(wire_bytes) * NANOBITS_PER_BYTE).saturating_add(self.remainder);
+        self.finish_ns = self.finish_ns.saturating_add(work / self.bits_per_second);
+        self.remainder = work % self.bits_per_second;
+        self.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UP: Rate = Rate { bits_per_second: 60_000, capacity_bytes: 2_500 };
+
+    #[test]
+    fn thirty_eight_bytes_at_sixty_kilobits_take_5_066667_ms() {
+        assert_eq!(UP.transmission_ns(38), 5_066_667);
+        assert_eq!(Transmitter::new(UP).transmit(Time::ZERO, 38), Time::from_nanos(5_066_667));
+    }
+
+    #[test]
+    fn fractions_of_nanoseconds_do_not_add_up() {
+        let mut link = Transmitter::new(UP);
+        let finish = (0..3_000).map(|_| link.transmit(Time::ZERO, 38)).last();
+        assert_eq!(finish, Some(Time::from_nanos(15_200_000_000)));
+    }
+
+    #[test]
+    fn an_idle_link_starts_when_it_is_given_something() {
+        let mut link = Transmitter::new(UP);
+        link.transmit(Time::ZERO, 38);
+        assert_eq!(link.transmit(Time::from_secs(1), 75), Time::from_nanos(1_010_000_000));
+    }
+}

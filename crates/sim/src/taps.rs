@@ -1,0 +1,13 @@
+//! The taps there are.
+
+mod counters;
+mod hash;
+mod pcapng;
+mod queue_series;
+mod trace;
+
+pub use counters::{Counters, HopCounters};
+pub use hash::TraceHash;
+pub use pcapng::Pcapng;
+pub use queue_series::QueueSeries;
+pub use trace::Trace;

@@ -1,0 +1,85 @@
+//! Counters of a run and of each hop.
+
+use crate::{Event, HopId, Record, Tap, Time};
+
+/// How many packets there were and what became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets handed to the network.
+    pub sent: u64,
+    /// Packets handed to their receivers.
+    pub delivered: u64,
+    /// Packets dropped by full buffers or for want of a path.
+    pub dropped: u64,
+    /// Packets lost on links.
+    pub lost: u64,
+    hops: Vec<HopCounters>,
+}
+
+/// What one hop saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HopCounters {
+    /// Packets received, without those dropped.
+    pub packets: u64,
+    /// The same in bytes on the wire.
+    pub bytes: u64,
+    /// Packets that found the buffer full.
+    pub dropped: u64,
+    /// Packets carried and lost.
+    pub lost: u64,
+    /// The longest queue, in bytes on the wire.
+    pub max_queue_bytes: u64,
+    /// The sum over all packets of their bytes times the nanoseconds they wait.
+    waited: u128,
+}
+
+impl Counters {
+    /// Counters at zero.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What a hop saw.
+    pub fn hop(&self, hop: HopId) -> HopCounters {
+        self.hops.get(usize::from(hop.0)).copied().unwrap_or_default()
+    }
+}
+
+impl HopCounters {
+    /// The mean length of the queue over a run that ended at `end`, in bytes on the wire.
+    ///
+    /// By Little's law, from how long each packet waits; of packets that still wait at the end the whole wait counts.
+    pub fn mean_queue_bytes(&self, end: Time) -> f64 {
+        if end == Time::ZERO { 0.0 } else { self.waited as f64 / end.as_nanos() as f64 }
+    }
+}
+
+impl Tap for Counters {
+    #[inline]
+    fn record(&mut self, record: &Record<'_>) {
+        match record.event {
+            Event::Sent => self.sent += 1,
+            Event::Queued => {}
+            Event::Dropped => self.dropped += 1,
+            Event::Lost => self.lost += 1,
+            Event::Delivered => self.delivered += 1,
+        }
+        let Some(HopId(hop)) = record.hop else { return };
+        let hop = usize::from(hop);
+        if hop >= self.hops.len() {
+            self.hops.resize(hop + 1, HopCounters::default());
+        }
+        let hop = &mut self.hops[hop];
+        match record.event {
+            Event::Queued => {
+                hop.packets += 1;
+                hop.bytes += u64::from(record.wire_bytes);
+                hop.max_queue_bytes = hop.max_queue_bytes.max(record.queue_bytes);
+                hop.waited += u128::from(record.wire_bytes) * u128::from(record.wait_ns);
+            }
+            Event::Dropped => hop.dropped += 1,
+            Event::Lost => hop.lost += 1,
+            Event::Sent | Event::Delivered => {}
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! One number that stands for a whole run.
+
+use crate::{Record, Tap};
+
+/// A hash over every event of a run: its time, kind, place, ends, mark, size and bytes. Two runs with the same hash are
+/// the same run. It is the same on every machine; it resists accidents, not malice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceHash(u64);
+
+impl TraceHash {
+    /// The hash of no event.
+    pub const fn new() -> Self {
+        Self(KEYS[0])
+    }
+
+    /// The hash of all events so far.
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+}
+
+impl Default for TraceHash {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tap for TraceHash {
+    #[inline]
+    fn record(&mut self, record: &Record<'_>) {
+        let ends = u64::from(record.from.0) << 32 | u64::from(record.to.0);
+        let hop = record.hop.map_or(0xffff_ffff, |hop| u64::from(hop.0));
+        let step = u64::from(record.mark.exchange) << 32
+            | u64::from(record.mark.transmission) << 8
+            | record.event as u64;
+        let size = (u64::from(record.wire_bytes) << 32 | hop) ^ record.queue_bytes.rotate_left(16);
+        // Three products that do not wait for one another; only the last waits for the event before.
+        let when = fold(record.time.as_nanos() ^ KEYS[1], ends ^ KEYS[2]);
+        let what = fold(step ^ KEYS[3], size ^ KEYS[4]);
+        self.0 = fold(self.0 ^ when, what ^ digest(record.bytes)).wrapping_add(KEYS[5]);
+    }
+}
+
+/// Bytes in blocks of sixteen, and how many they are.
+fn digest(bytes: &[u8]) -> u64 {
+    let (blocks, tail) = bytes.as_chunks::<16>();
+    let mut hash = KEYS[6] ^ bytes.len() as u64;
+    for block in blocks {
+        hash = mix(hash, *block);
+    }
+    let mut last = [0; 16];
+    last[..tail.len()].copy_from_slice(tail);
+    mix(hash, last)
+}
+
+fn mix(hash: u64, block: [u8; 16]) -> u64 {
+    let block = u128::from_le_bytes(block);
+    fold(block as u64 ^ KEYS[7], (block >> 64) as u64 ^ hash)
+}
+
+/// A product of 128 bits, its halves laid upon each other.
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The first 64 bits of the fractional parts of the square roots of the first eight primes, as in FIPS 180-4.
+const KEYS: [u64; 8] = [
+    0x6a09_e667_f3bc_c908,
+    0xbb67_ae85_84ca_a73b,
+    0x3c6e_f372_fe94_f82b,
+    0xa54f_f53a_5f1d_36f1,
+    0x510e_527f_ade6_82d1,
+    0x9b05_688c_2b3e_6c1f,
+    0x1f83_d9ab_fb41_bd6b,
+    0x5be0_cd19_137e_2179,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Event, HopId, Mark, NodeId, Time, Transport};
+
+    const RECORD: Record<'static> = Record {
+        time: Time::from_nanos(5_066_667),
+        event: Event::Queued,
+        hop: Some(HopId(0)),
+        from: NodeId(1),
+        to: NodeId(0),
+        mark: Mark { exchange: 0, transmission: 0 },
+        transport: Transport::Udp,
+        wire_bytes: 38,
+        queue_bytes: 0,
+        wait_ns: 0,
+        bytes: b"0123456789",
+    };
+
+    fn hash(records: &[Record<'_>]) -> u64 {
+        let mut hash = TraceHash::new();
+        for record in records {
+            hash.record(record);
+        }
+        hash.value()
+    }
+
+    #[test]
+    fn whatever_changes_changes_the_hash() {
+        let others = [
+            Record { time: Time::from_nanos(5_066_668), ..RECORD },
+            Record { event: Event::Sent, ..RECORD },
+            Record { hop: None, ..RECORD },
+            Record { hop: Some(HopId(1)), ..RECORD },
+            Record { from: NodeId(0), to: NodeId(1), ..RECORD },
+            Record { mark: Mark { exchange: 1, transmission: 0 }, ..RECORD },
+            Record { mark: Mark { exchange: 0, transmission: 1 }, ..RECORD },
+            Record { wire_bytes: 39, ..RECORD },
+            Record { queue_bytes: 38, ..RECORD },
+            Record { bytes: b"0123456788", ..RECORD },
+            Record { bytes: b"0123456789\0", ..RECORD },
+            Record { bytes: b"", ..RECORD },
+        ];
+        for other in others {
+            assert_ne!(hash(&[RECORD]), hash(&[other]), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_order_and_number_of_events_count() {
+        let later = Record { time: Time::from_secs(1), ..RECORD };
+        assert_ne!(hash(&[RECORD, later]), hash(&[later, RECORD]));
+        assert_ne!(hash(&[RECORD]), hash(&[RECORD, RECORD]));
+    }
+}

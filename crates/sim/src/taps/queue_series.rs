@@ -1,0 +1,82 @@
+//! The length of every queue over time.
+
+use crate::{Event, HopId, Record, Tap, Time};
+
+/// Samples of each hop's queue: for each interval of time in which packets arrived, the longest queue that one of them
+/// made or found. The intervals start at a microsecond and double whenever there are more samples than asked for, so the
+/// memory is bounded, and a run of any length is covered evenly.
+#[derive(Clone, Debug)]
+pub struct QueueSeries {
+    points: usize,
+    hops: Vec<Series>,
+}
+
+#[derive(Clone, Debug)]
+struct Series {
+    interval_ns: u64,
+    /// The time and length of the longest queue of each interval.
+    samples: Vec<(Time, u64)>,
+}
+
+impl QueueSeries {
+    /// A series of so many points at most for each hop, but two at least.
+    pub fn new(points: usize) -> Self {
+        Self { points: points.max(2), hops: Vec::new() }
+    }
+
+    /// The samples of a hop: when, and how many bytes on the wire.
+    pub fn hop(&self, hop: HopId) -> &[(Time, u64)] {
+        self.hops.get(usize::from(hop.0)).map_or(&[], |series| &series.samples)
+    }
+}
+
+impl Series {
+    fn add(&mut self, time: Time, bytes: u64, points: usize) {
+        self.merge(time, bytes);
+        while self.samples.len() > points {
+            self.interval_ns *= 2;
+            for (time, bytes) in std::mem::take(&mut self.samples) {
+                self.merge(time, bytes);
+            }
+        }
+    }
+
+    fn merge(&mut self, time: Time, bytes: u64) {
+        let interval = |time: Time| time.as_nanos() / self.interval_ns;
+        match self.samples.last_mut() {
+            Some(last) if interval(last.0) == interval(time) => {
+                if bytes > last.1 {
+                    *last = (time, bytes);
+                }
+            }
+            _ => self.samples.push((time, bytes)),
+        }
+    }
+}
+
+impl Tap for QueueSeries {
+    fn record(&mut self, record: &Record<'_>) {
+        let (Some(HopId(hop)), Event::Queued | Event::Dropped) = (record.hop, record.event) else { return };
+        let hop = usize::from(hop);
+        if hop >= self.hops.len() {
+            self.hops.resize(hop + 1, Series { interval_ns: 1_000, samples: Vec::new() });
+        }
+        self.hops[hop].add(record.time, record.queue_bytes, self.points);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_series_stays_within_its_bound_and_keeps_its_peak() {
+        let mut series = Series { interval_ns: 1_000, samples: Vec::new() };
+        for n in 0..100_000u64 {
+            series.add(Time::from_nanos(n * 1_000_000), if n == 33_333 { 5_000 } else { n % 100 }, 500);
+        }
+        assert!((250..=500).contains(&series.samples.len()), "{}", series.samples.len());
+        assert!(series.samples.contains(&(Time::from_nanos(33_333_000_000), 5_000)));
+        assert!(series.samples.is_sorted());
+    }
+}

@@ -1,0 +1,281 @@
+//! A client that works through a plan of requests over TCP.
+
+use std::collections::VecDeque;
+
+use coapace_proto::stream::Message;
+use coapace_proto::{Code, Token};
+use smoltcp::iface::SocketSet;
+use smoltcp::socket::tcp::State;
+use smoltcp::time::Instant;
+
+use super::connection::Connection;
+use super::ledger::Segment;
+use super::stack::Stack;
+use super::{MAX_HEAD, PORT, TcpParameters};
+use crate::{Mark, Node, NodeId, Outgoing, Time, Transport};
+
+/// Connections that may be on their way down at once; then the oldest is forgotten, and answered with RST.
+const MAX_CLOSING: usize = 8;
+
+/// Connections that may fail in a row.
+const MAX_FAILURES: u32 = 8;
+
+/// Where ephemeral ports start (RFC 6335 §6).
+const FIRST_PORT: u16 = 49_152;
+
+/// What a client does: batches of exchanges, each batch over a connection of its own, one exchange at a time, without
+/// think time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpPlan {
+    /// Whom to ask.
+    pub server: NodeId,
+    /// Exchanges per connection. One entry: all over one connection.
+    pub batches: Vec<u32>,
+    /// When to open the first connection.
+    pub connect_at: Time,
+    /// The first request leaves at this time, or when the connection is ready, whichever is later.
+    pub request_at: Time,
+    /// Method of the requests.
+    pub method: Code,
+    /// Token of the requests.
+    pub token: Token,
+    /// Options and payload of the requests, encoded.
+    pub tail: Vec<u8>,
+}
+
+/// What a client has seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TcpReport {
+    /// When the first connection stood.
+    pub connected: Option<Time>,
+    /// When the first request was handed to TCP.
+    pub first_request: Option<Time>,
+    /// When each response was there, in order.
+    pub completions: Vec<Time>,
+    /// When the plan was worked through.
+    pub finished: Option<Time>,
+    /// Connections opened.
+    pub connections: u32,
+    /// Connections that ended before their batch did; the rest of the batch goes over a new one.
+    pub failed_connections: u32,
+    /// When the plan was given up: several connections in a row failed without a response.
+    pub abandoned: Option<Time>,
+    /// Segments sent that repeat sequence numbers: data, SYN and FIN.
+    pub retransmitted_segments: u64,
+    /// Segments received whose sequence numbers were all here before.
+    pub duplicate_segments: u64,
+}
+
+#[derive(Debug)]
+struct Link {
+    connection: Connection,
+    port: u16,
+    /// A request is open.
+    outstanding: bool,
+}
+
+/// A host that runs a [`TcpPlan`].
+#[derive(Debug)]
+pub struct TcpClient {
+    node: NodeId,
+    plan: TcpPlan,
+    parameters: TcpParameters,
+    stack: Stack,
+    current: Option<Link>,
+    /// Connections whose batch is done.
+    closing: VecDeque<Link>,
+    /// The batch in work and how many exchanges of it are done.
+    batch: usize,
+    done_in_batch: u32,
+    /// Connections that have failed since the last response.
+    failures: u32,
+    /// What the next packet is marked with.
+    mark: Mark,
+    deadline: Option<Time>,
+    report: TcpReport,
+}
+
+impl TcpClient {
+    /// The client on `node`; `seed` decides its initial sequence numbers.
+    pub fn new(node: NodeId, plan: TcpPlan, parameters: TcpParameters, seed: u64) -> Self {
+        let mut client = Self {
+            node,
+            parameters,
+            stack: Stack::new(node, parameters.mtu, seed),
+            current: None,
+            closing: VecDeque::new(),
+            batch: 0,
+            done_in_batch: 0,
+            failures: 0,
+            mark: Mark::default(),
+            deadline: Some(plan.connect_at),
+            report: TcpReport::default(),
+            plan,
+        };
+        client.skip_finished_batches();
+        client
+    }
+
+    /// What it has seen so far.
+    pub fn report(&self) -> &TcpReport {
+        &self.report
+    }
+
+    /// What it does.
+    pub fn plan(&self) -> &TcpPlan {
+        &self.plan
+    }
+
+    /// The application: everything that is possible at `now`.
+    fn run(&mut self, now: Time) {
+        while self.report.finished.is_none() && self.report.abandoned.is_none() && now >= self.plan.connect_at
+        {
+            if self.batch >= self.plan.batches.len() {
+                self.report.finished = Some(now);
+                return;
+            }
+            let Some(mut link) = self.current.take().or_else(|| self.connect()) else { return };
+            let alive = self.converse(now, &mut link);
+            if alive && self.done_in_batch < self.batch_size() {
+                self.current = Some(link);
+                return;
+            }
+            link.connection.parts().0.close();
+            self.closing.push_back(link);
+            if alive {
+                self.batch += 1;
+                self.done_in_batch = 0;
+                self.skip_finished_batches();
+            } else {
+                self.report.failed_connections += 1;
+                self.failures += 1;
+                if self.failures >= MAX_FAILURES {
+                    self.report.abandoned = Some(now);
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self) -> Option<Link> {
+        while self.closing.len() >= MAX_CLOSING {
+            self.closing.pop_front();
+        }
+        let port = FIRST_PORT + (self.report.connections % u32::from(u16::MAX - FIRST_PORT)) as u16;
+        let mut connection = Connection::new(self.parameters, self.plan.tail.len() + MAX_HEAD);
+        let socket = connection.parts().0;
+        if !self.stack.connect(socket, (self.node, port), (self.plan.server, PORT)) {
+            return None;
+        }
+        self.report.connections += 1;
+        Some(Link { connection, port, outstanding: false })
+    }
+
+    /// Reads responses and sends the next request. False if the connection has come to its end.
+    fn converse(&mut self, now: Time, link: &mut Link) -> bool {
+        let Link { connection, outstanding, .. } = link;
+        let (socket, channel) = connection.parts();
+        if socket.may_send() && self.report.connected.is_none() {
+            self.report.connected = Some(now);
+        }
+        channel.greet(socket);
+
+        let token = self.plan.token;
+        let mut answered = false;
+        let read = channel.read(socket, 0, |message, _| {
+            answered |= *outstanding && message.code.is_response() && message.token == token;
+        });
+        if answered {
+            *outstanding = false;
+            self.failures = 0;
+            self.report.completions.push(now);
+            self.done_in_batch += 1;
+            self.mark = Mark { exchange: self.mark.exchange + 1, transmission: 0 };
+        }
+        if self.done_in_batch == self.batch_size() {
+            return true;
+        }
+        if read.is_err() || channel.over || !matches!(socket.state(), State::SynSent | State::Established) {
+            return false;
+        }
+        if !*outstanding && channel.csm_received && now >= self.plan.request_at {
+            let request = Message { code: self.plan.method, token, tail: &self.plan.tail };
+            if channel.send(socket, &request) {
+                *outstanding = true;
+                self.report.first_request.get_or_insert(now);
+            }
+        }
+        true
+    }
+
+    fn batch_size(&self) -> u32 {
+        self.plan.batches.get(self.batch).copied().unwrap_or(0)
+    }
+
+    fn skip_finished_batches(&mut self) {
+        while self.plan.batches.get(self.batch) == Some(&0) {
+            self.batch += 1;
+        }
+    }
+
+    /// After anything that happened.
+    fn settle(&mut self, now: Time) {
+        // The ACK of a SYN leaves before the application knows of the connection, as it does from a kernel.
+        self.flush(now);
+        self.run(now);
+        self.flush(now);
+        self.closing.retain(|link| !link.connection.is_over());
+        let Self { current, closing, stack, plan, .. } = self;
+        let links = current.iter().chain(&*closing).filter_map(|link| link.connection.deadline(now, stack));
+        let plans = [plan.connect_at, plan.request_at].into_iter().filter(|&due| due > now);
+        self.deadline = links.chain(plans).min();
+    }
+
+    fn flush(&mut self, now: Time) {
+        for link in self.current.iter_mut().chain(&mut self.closing) {
+            link.connection.flush(now, &mut self.stack);
+        }
+    }
+
+    fn connection(&mut self, port: u16) -> Option<&mut Connection> {
+        let mut links = self.current.iter_mut().chain(&mut self.closing);
+        links.find(|link| link.port == port).map(|link| &mut link.connection)
+    }
+}
+
+impl Node for TcpClient {
+    fn handle_datagram(&mut self, now: Time, _from: NodeId, _mark: Mark, bytes: &[u8]) {
+        let Some(segment) = Segment::read(bytes) else { return };
+        let Self { current, closing, stack, report, .. } = self;
+        let mut links = current.iter_mut().chain(closing);
+        if let Some(Link { connection, .. }) = links.find(|link| link.port == segment.destination) {
+            report.duplicate_segments += u64::from(connection.ledger.arrives(&segment));
+            connection.receive(now, stack, bytes);
+        } else {
+            stack.receive(Instant::ZERO, bytes, &mut SocketSet::new(Vec::new()));
+        }
+        self.settle(now);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.settle(now);
+    }
+
+    fn poll_transmit(&mut self, _now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let packet = self.stack.next_packet()?;
+        if let Some(segment) = Segment::read(&packet)
+            && let Some(connection) = self.connection(segment.source)
+            && connection.ledger.sends(&segment)
+        {
+            self.report.retransmitted_segments += 1;
+        }
+        buffer.extend_from_slice(&packet);
+        self.stack.recycle(packet);
+        let mark = self.mark;
+        self.mark.transmission = mark.transmission.wrapping_add(1);
+        Some(Outgoing { to: self.plan.server, mark, transport: Transport::Ip })
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.deadline
+    }
+}

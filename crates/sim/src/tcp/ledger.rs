@@ -1,0 +1,122 @@
+//! What an observer of one end of a connection sees: which segments say nothing new.
+
+use smoltcp::wire::{IpProtocol, Ipv4Packet, TcpPacket};
+
+/// The fields of a segment that matter here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub(super) source: u16,
+    pub(super) destination: u16,
+    pub(super) synchronises: bool,
+    sequence: u32,
+    acknowledgement: Option<u32>,
+    /// Length in sequence space: payload, SYN, FIN.
+    length: u32,
+}
+
+impl Segment {
+    /// Reads an IPv4 packet; `None` if there is no TCP segment in it.
+    pub(super) fn read(packet: &[u8]) -> Option<Self> {
+        let ip = Ipv4Packet::new_checked(packet).ok()?;
+        if ip.next_header() != IpProtocol::Tcp {
+            return None;
+        }
+        let tcp = TcpPacket::new_checked(ip.payload()).ok()?;
+        Some(Self {
+            source: tcp.src_port(),
+            destination: tcp.dst_port(),
+            synchronises: tcp.syn(),
+            sequence: tcp.seq_number().0.cast_unsigned(),
+            acknowledgement: tcp.ack().then(|| tcp.ack_number().0.cast_unsigned()),
+            length: u32::try_from(tcp.segment_len()).ok()?,
+        })
+    }
+
+    /// It asks for a connection.
+    pub(super) fn opens(&self) -> bool {
+        self.synchronises && self.acknowledgement.is_none()
+    }
+
+    fn end(&self) -> u32 {
+        self.sequence.wrapping_add(self.length)
+    }
+}
+
+/// How far the sequence numbers of a connection have come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ledger {
+    /// One past the highest sequence number sent.
+    sent: Option<u32>,
+    /// One past the last sequence number that arrived without a gap.
+    arrived: Option<u32>,
+}
+
+impl Ledger {
+    /// A segment leaves. Whether it repeats sequence numbers that left before.
+    pub(super) fn sends(&mut self, segment: &Segment) -> bool {
+        if let Some(acknowledged) = segment.acknowledgement {
+            // The stack knows of data beyond a gap that has closed.
+            advance(&mut self.arrived, acknowledged);
+        }
+        let again = segment.length > 0 && self.sent.is_some_and(|sent| before(segment.sequence, sent));
+        if segment.length > 0 {
+            advance(&mut self.sent, segment.end());
+        }
+        again
+    }
+
+    /// A segment arrives. Whether all its sequence numbers were here before.
+    pub(super) fn arrives(&mut self, segment: &Segment) -> bool {
+        if segment.length == 0 {
+            return false;
+        }
+        match self.arrived {
+            Some(arrived) if !before(arrived, segment.end()) => true,
+            Some(arrived) if before(arrived, segment.sequence) => false,
+            _ => {
+                self.arrived = Some(segment.end());
+                false
+            }
+        }
+    }
+}
+
+fn advance(mark: &mut Option<u32>, to: u32) {
+    if mark.is_none_or(|mark| before(mark, to)) {
+        *mark = Some(to);
+    }
+}
+
+/// Order of sequence numbers, modulo 2³² (RFC 9293 §3.4).
+fn before(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).cast_signed() < 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(sequence: u32, length: u32) -> Segment {
+        Segment { source: 1, destination: 2, synchronises: false, sequence, acknowledgement: None, length }
+    }
+
+    #[test]
+    fn a_segment_sent_again_is_a_retransmission_across_the_end_of_the_sequence_space() {
+        let mut ledger = Ledger::default();
+        assert!(!ledger.sends(&data(u32::MAX - 9, 20)));
+        assert!(!ledger.sends(&data(10, 20)));
+        assert!(ledger.sends(&data(u32::MAX - 9, 20)));
+        assert!(!ledger.sends(&data(30, 0)), "an ACK repeats nothing");
+    }
+
+    #[test]
+    fn the_segment_that_closes_a_gap_is_no_duplicate() {
+        let mut ledger = Ledger::default();
+        assert!(!ledger.arrives(&data(100, 10)));
+        assert!(!ledger.arrives(&data(120, 10)));
+        assert!(!ledger.arrives(&data(110, 10)));
+        assert!(ledger.arrives(&data(110, 10)));
+        ledger.sends(&Segment { acknowledgement: Some(130), ..data(0, 0) });
+        assert!(ledger.arrives(&data(120, 10)));
+    }
+}

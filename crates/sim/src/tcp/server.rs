@@ -1,0 +1,238 @@
+//! A server that answers every request over TCP alike.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use coapace_proto::Code;
+use coapace_proto::stream::Message;
+use smoltcp::iface::SocketSet;
+use smoltcp::socket::tcp::State;
+use smoltcp::time::Instant;
+
+use super::connection::Connection;
+use super::ledger::{Ledger, Segment};
+use super::stack::Stack;
+use super::{MAX_HEAD, PORT, TcpParameters};
+use crate::{Mark, Node, NodeId, Outgoing, Time, Transport};
+
+/// What a server says to every request; the token is the request's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpResponse {
+    /// Its code.
+    pub code: Code,
+    /// Options and payload, encoded.
+    pub tail: Vec<u8>,
+}
+
+/// What a server has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpServerCounters {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections refused because there were too many.
+    pub refused: u64,
+    /// Connections aborted because what came over them was not CoAP.
+    pub broken: u64,
+    /// Requests answered.
+    pub requests: u64,
+    /// Segments sent that repeat sequence numbers: data, SYN and FIN.
+    pub retransmitted_segments: u64,
+    /// Segments received whose sequence numbers were all here before.
+    pub duplicate_segments: u64,
+    /// Packets that were no TCP segments.
+    pub malformed: u64,
+}
+
+/// The client's end of a connection.
+type Key = (NodeId, u16);
+
+struct Link {
+    connection: Connection,
+    deadline: Option<Time>,
+    /// What answered the SYN, until the handshake is done.
+    syn_ack: Vec<u8>,
+}
+
+/// A host that answers.
+pub struct TcpServer {
+    response: TcpResponse,
+    /// The most that a response takes in a stream.
+    response_bytes: usize,
+    parameters: TcpParameters,
+    max_connections: usize,
+    stack: Stack,
+    connections: BTreeMap<Key, Link>,
+    deadlines: BTreeSet<(Time, Key)>,
+    /// What the next packet to each client is marked with: the client's exchange, and packets of ours within it.
+    marks: BTreeMap<NodeId, Mark>,
+    outgoing: VecDeque<(NodeId, Mark, Vec<u8>)>,
+    counters: TcpServerCounters,
+}
+
+impl TcpServer {
+    /// The server on `node` with at most `max_connections` connections, those on their way down included; `seed`
+    /// decides its initial sequence numbers.
+    pub fn new(
+        node: NodeId,
+        response: TcpResponse,
+        max_connections: usize,
+        parameters: TcpParameters,
+        seed: u64,
+    ) -> Self {
+        Self {
+            response_bytes: response.tail.len() + MAX_HEAD,
+            response,
+            parameters,
+            max_connections,
+            stack: Stack::new(node, parameters.mtu, seed),
+            connections: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            marks: BTreeMap::new(),
+            outgoing: VecDeque::new(),
+            counters: TcpServerCounters::default(),
+        }
+    }
+
+    /// What it has seen so far.
+    pub fn counters(&self) -> TcpServerCounters {
+        self.counters
+    }
+
+    /// Connections that exist.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// A connection in the state of one that waits for a SYN.
+    fn listen(&self) -> Option<Link> {
+        let mut connection = Connection::new(self.parameters, self.response_bytes);
+        connection.parts().0.listen(PORT).ok()?;
+        Some(Link { connection, deadline: None, syn_ack: Vec::new() })
+    }
+
+    /// The application: greets, answers, closes what the client has closed.
+    fn run(&mut self, connection: &mut Connection) {
+        let (socket, channel) = connection.parts();
+        channel.greet(socket);
+        let Self { response, counters, .. } = self;
+        let read = channel.read(socket, self.response_bytes, |message, outbox| {
+            if message.code.is_request() {
+                counters.requests += 1;
+                let answer = Message { code: response.code, token: message.token, tail: &response.tail };
+                let written = answer.write(outbox);
+                debug_assert!(written.is_ok(), "the send buffer would not hold it either");
+            }
+        });
+        counters.broken += u64::from(read.is_err());
+        if channel.over || socket.state() == State::CloseWait && !socket.can_recv() {
+            socket.close();
+        }
+    }
+
+    /// Sends what `link` has to send and puts it back, unless it is over.
+    fn settle(&mut self, now: Time, key: Key, mut link: Link) {
+        let Link { connection, syn_ack, deadline } = &mut link;
+        connection.flush(now, &mut self.stack);
+        if connection.state() != State::SynReceived {
+            *syn_ack = Vec::new();
+        }
+        self.collect(key.0, &mut connection.ledger, syn_ack);
+        if connection.is_over() {
+            return;
+        }
+        *deadline = connection.deadline(now, &mut self.stack);
+        self.deadlines.extend(deadline.map(|deadline| (deadline, key)));
+        self.connections.insert(key, link);
+    }
+
+    /// Takes packets for `to` over from the stack; a SYN among them stays in `syn_ack` too.
+    fn collect(&mut self, to: NodeId, ledger: &mut Ledger, syn_ack: &mut Vec<u8>) {
+        while let Some(packet) = self.stack.next_packet() {
+            if let Some(segment) = Segment::read(&packet) {
+                self.counters.retransmitted_segments += u64::from(ledger.sends(&segment));
+                if segment.synchronises {
+                    syn_ack.clone_from(&packet);
+                }
+            }
+            self.send(to, packet);
+        }
+    }
+
+    fn send(&mut self, to: NodeId, packet: Vec<u8>) {
+        let mark = self.marks.entry(to).or_default();
+        self.outgoing.push_back((to, *mark, packet));
+        mark.transmission = mark.transmission.wrapping_add(1);
+    }
+}
+
+impl Node for TcpServer {
+    fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
+        let Some(segment) = Segment::read(bytes) else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let last = self.marks.entry(from).or_insert(Mark { transmission: 0, ..mark });
+        if last.exchange < mark.exchange {
+            *last = Mark { transmission: 0, ..mark };
+        }
+        let key = (from, segment.source);
+        let known = self.connections.remove(&key);
+        let new = known.is_none() && segment.opens() && segment.destination == PORT;
+        if new && self.connections.len() >= self.max_connections {
+            self.counters.refused += 1;
+            return;
+        }
+        let Some(mut link) = known.or_else(|| new.then(|| self.listen()).flatten()) else {
+            self.stack.receive(Instant::ZERO, bytes, &mut SocketSet::new(Vec::new()));
+            self.collect(from, &mut Ledger::default(), &mut Vec::new());
+            return;
+        };
+        self.counters.accepted += u64::from(new);
+        if let Some(deadline) = link.deadline.take() {
+            self.deadlines.remove(&(deadline, key));
+        }
+        self.counters.duplicate_segments += u64::from(link.connection.ledger.arrives(&segment));
+        if segment.opens() && !link.syn_ack.is_empty() {
+            // A SYN comes again: Linux answers again at once, smoltcp waits for its timer.
+            self.counters.retransmitted_segments += 1;
+            self.send(from, link.syn_ack.clone());
+        }
+        link.connection.receive(now, &mut self.stack, bytes);
+        self.run(&mut link.connection);
+        self.settle(now, key, link);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(&(deadline, key)) = self.deadlines.first()
+            && deadline <= now
+        {
+            self.deadlines.pop_first();
+            if let Some(mut link) = self.connections.remove(&key) {
+                link.deadline = None;
+                self.settle(now, key, link);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let (to, mark, packet) = self.outgoing.pop_front()?;
+        buffer.extend_from_slice(&packet);
+        self.stack.recycle(packet);
+        Some(Outgoing { to, mark, transport: Transport::Ip })
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.deadlines.first().map(|&(deadline, _)| deadline)
+    }
+}
+
+impl std::fmt::Debug for TcpServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { stack, response, counters, .. } = self;
+        f.debug_struct("TcpServer")
+            .field("stack", stack)
+            .field("response", response)
+            .field("connections", &self.connections.len())
+            .field("counters", counters)
+            .finish_non_exhaustive()
+    }
+}

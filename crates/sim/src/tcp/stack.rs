@@ -1,0 +1,157 @@
+//! smoltcp's interface, driven packet by packet.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use smoltcp::iface::{Config, Interface, PollResult, SocketSet};
+use smoltcp::phy::{self, Checksum, Device, DeviceCapabilities, Medium};
+use smoltcp::socket::tcp::Socket;
+use smoltcp::time::Instant;
+use smoltcp::wire::{HardwareAddress, IpCidr, Ipv4Address};
+
+use crate::NodeId;
+
+/// Least MTU, bytes: smoltcp takes no peer's MSS below 48.
+const MIN_MTU: u16 = 88;
+
+/// Packets whose memory is kept.
+const MAX_SPARE: usize = 64;
+
+/// A host's IP layer. Sockets are handed in, one connection's at a time: smoltcp searches a set from end to end for
+/// every packet. Each connection has a clock of its own; nothing in here depends on time.
+pub(super) struct Stack {
+    interface: Interface,
+    packets: Packets,
+}
+
+impl Stack {
+    /// The stack of `node`; `seed` decides its initial sequence numbers.
+    pub(super) fn new(node: NodeId, mtu: u16, seed: u64) -> Self {
+        let mut config = Config::new(HardwareAddress::Ip);
+        config.random_seed = seed;
+        let mut packets = Packets { queue: VecDeque::new(), spare: Vec::new(), mtu: mtu.max(MIN_MTU) };
+        let mut wire = Wire { packets: &mut packets, incoming: None };
+        let mut interface = Interface::new(config, &mut wire, Instant::ZERO);
+        interface.update_ip_addrs(|addresses| {
+            let pushed = addresses.push(IpCidr::new(address(node).into(), 8));
+            debug_assert!(pushed.is_ok(), "an interface has room for one address");
+        });
+        Self { interface, packets }
+    }
+
+    /// Lets `socket` open a connection; false if it cannot.
+    pub(super) fn connect(
+        &mut self,
+        socket: &mut Socket<'_>,
+        from: (NodeId, u16),
+        to: (NodeId, u16),
+    ) -> bool {
+        let (from, to) = ((address(from.0), from.1), (address(to.0), to.1));
+        socket.connect(self.interface.context(), to, from).is_ok()
+    }
+
+    /// A packet for `sockets`. With none of them open for it, RST is the answer.
+    pub(super) fn receive(&mut self, now: Instant, packet: &[u8], sockets: &mut SocketSet<'_>) {
+        let mut wire = Wire { packets: &mut self.packets, incoming: Some(packet) };
+        self.interface.poll_ingress_single(now, &mut wire, sockets);
+    }
+
+    /// Lets `sockets` send what they have to.
+    pub(super) fn flush(&mut self, now: Instant, sockets: &mut SocketSet<'_>) {
+        let mut wire = Wire { packets: &mut self.packets, incoming: None };
+        while self.interface.poll_egress(now, &mut wire, sockets) == PollResult::SocketStateChanged {}
+    }
+
+    /// When `sockets` want to be flushed again.
+    pub(super) fn deadline(&mut self, now: Instant, sockets: &SocketSet<'_>) -> Option<Instant> {
+        self.interface.poll_at(now, sockets)
+    }
+
+    /// The next packet on its way out.
+    pub(super) fn next_packet(&mut self) -> Option<Vec<u8>> {
+        self.packets.queue.pop_front()
+    }
+
+    /// Takes a packet's memory back.
+    pub(super) fn recycle(&mut self, packet: Vec<u8>) {
+        if self.packets.spare.len() < MAX_SPARE {
+            self.packets.spare.push(packet);
+        }
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stack").field("packets", &self.packets).finish_non_exhaustive()
+    }
+}
+
+/// The address of a node: 10.0.0.1 and upwards, in the order of the nodes.
+fn address(node: NodeId) -> Ipv4Address {
+    Ipv4Address::from(0x0a00_0000 | (node.0.wrapping_add(1) & 0x00ff_ffff))
+}
+
+/// Packets on their way out.
+#[derive(Debug)]
+struct Packets {
+    queue: VecDeque<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
+    mtu: u16,
+}
+
+/// What smoltcp takes for a network card: one packet in, any number out.
+struct Wire<'a> {
+    packets: &'a mut Packets,
+    incoming: Option<&'a [u8]>,
+}
+
+impl Device for Wire<'_> {
+    type RxToken<'b>
+        = Incoming<'b>
+    where
+        Self: 'b;
+    type TxToken<'b>
+        = Slot<'b>
+    where
+        Self: 'b;
+
+    fn receive(&mut self, _now: Instant) -> Option<(Incoming<'_>, Slot<'_>)> {
+        let packet = self.incoming.take()?;
+        Some((Incoming(packet), Slot(self.packets)))
+    }
+
+    fn transmit(&mut self, _now: Instant) -> Option<Slot<'_>> {
+        Some(Slot(self.packets))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.medium = Medium::Ip;
+        capabilities.max_transmission_unit = usize::from(self.packets.mtu);
+        // Nothing is damaged on the way; what leaves is right, for the sake of traces.
+        capabilities.checksum.ipv4 = Checksum::Tx;
+        capabilities.checksum.tcp = Checksum::Tx;
+        capabilities
+    }
+}
+
+struct Incoming<'a>(&'a [u8]);
+
+impl phy::RxToken for Incoming<'_> {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
+        read(self.0)
+    }
+}
+
+struct Slot<'a>(&'a mut Packets);
+
+impl phy::TxToken for Slot<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
+        let mut packet = self.0.spare.pop().unwrap_or_default();
+        packet.clear();
+        packet.resize(len, 0);
+        let result = write(&mut packet);
+        self.0.queue.push_back(packet);
+        result
+    }
+}

@@ -1,0 +1,220 @@
+//! Nodes, a network between them, and time.
+
+use crate::network::{Happening, Moment};
+use crate::packet::Header;
+use crate::{Events, Network, Node, NodeId, Site, Tap, Time, TraceHash};
+
+/// A simulated world: nodes, the network between them, and whatever watches.
+///
+/// It calls a node's four verbs in the way of every host: when a packet or a deadline has been handled, all that the
+/// node has to send is fetched, and then its next deadline. A node whose deadline has come must move it, or the world
+/// stands still.
+#[derive(Debug)]
+pub struct World<N, T = ()> {
+    nodes: Vec<N>,
+    network: Network,
+    tap: T,
+    hash: TraceHash,
+    events: Events,
+    timers: Timers,
+    now: Time,
+    handled: u64,
+    buffer: Vec<u8>,
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// When the last thing happened.
+    pub ended_at: Time,
+    /// Events handled since the world began: packets leaving hops, and deadlines.
+    pub events: u64,
+    /// See [`TraceHash`].
+    pub hash: u64,
+}
+
+impl<N: Node, T: Tap> World<N, T> {
+    /// A world without nodes.
+    pub fn new(network: Network, tap: T) -> Self {
+        Self {
+            nodes: Vec::new(),
+            network,
+            tap,
+            hash: TraceHash::new(),
+            events: Events::new(),
+            timers: Timers::default(),
+            now: Time::ZERO,
+            handled: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Adds a node; the first is number 0. It is not heard before [`wake`](Self::wake).
+    ///
+    /// # Panics
+    /// At the 2³⁰th node.
+    pub fn add(&mut self, site: Site, node: N) -> NodeId {
+        assert!(self.nodes.len() < Happening::LIMIT, "too many nodes");
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(node);
+        self.network.place(site);
+        self.timers.armed.push(NEVER);
+        id
+    }
+
+    /// Fetches what a node has to send and its deadline, after something was done to it from outside.
+    pub fn wake(&mut self, node: NodeId) {
+        self.network.prepare();
+        if (node.0 as usize) < self.nodes.len() {
+            self.drain(node);
+        }
+    }
+
+    /// [`wake`](Self::wake)s all nodes, in their order: the start of a run.
+    pub fn wake_all(&mut self) {
+        for node in 0..self.nodes.len() as u32 {
+            self.wake(NodeId(node));
+        }
+    }
+
+    /// Lets time pass until `until`, that moment included, or until nothing is left to happen.
+    pub fn run(&mut self, until: Time) -> Summary {
+        while let Some((time, code)) = self.events.pop(until) {
+            let happening = Happening::decode(code);
+            if let Happening::Timer(node) = happening {
+                if self.timers.fires(node, time) {
+                    self.now = time;
+                    self.handled += 1;
+                    self.deadline(node);
+                }
+                continue;
+            }
+            self.now = time;
+            self.handled += 1;
+            let nodes = &mut self.nodes;
+            let mut moment =
+                Moment { now: time, events: &mut self.events, tap: (&mut self.hash, &mut self.tap) };
+            let deliver = |packet: &Header, bytes: &[u8]| {
+                if let Some(node) = nodes.get_mut(packet.to().0 as usize) {
+                    node.handle_datagram(time, packet.from(), packet.mark(), bytes);
+                }
+            };
+            let receiver = match happening {
+                Happening::Head(hop) => self.network.head_leaves(&mut moment, hop, deliver),
+                Happening::Scattered(index) => self.network.scattered_leaves(&mut moment, index, deliver),
+                Happening::Timer(_) => None,
+            };
+            if let Some(node) = receiver {
+                self.drain(node);
+            }
+        }
+        self.summary()
+    }
+
+    /// What the run has come to so far.
+    pub fn summary(&self) -> Summary {
+        Summary { ended_at: self.now, events: self.handled, hash: self.hash.value() }
+    }
+
+    /// A timer of `node` fired. The deadline may have moved on since it was armed.
+    fn deadline(&mut self, node: NodeId) {
+        let Some(host) = self.nodes.get_mut(node.0 as usize) else { return };
+        match host.poll_timeout() {
+            Some(deadline) if deadline <= self.now => {
+                host.handle_timeout(self.now);
+                self.drain(node);
+            }
+            Some(deadline) => self.timers.arm(&mut self.events, node, deadline),
+            None => {}
+        }
+    }
+
+    /// Fetches what a node has to send, and its deadline.
+    fn drain(&mut self, node: NodeId) {
+        let Some(host) = self.nodes.get_mut(node.0 as usize) else { return };
+        let mut moment =
+            Moment { now: self.now, events: &mut self.events, tap: (&mut self.hash, &mut self.tap) };
+        loop {
+            self.buffer.clear();
+            let Some(outgoing) = host.poll_transmit(self.now, &mut self.buffer) else { break };
+            self.network.send(&mut moment, node, outgoing, &self.buffer);
+        }
+        if let Some(deadline) = host.poll_timeout() {
+            self.timers.arm(&mut self.events, node, deadline.max(self.now));
+        }
+    }
+}
+
+impl<N, T> World<N, T> {
+    /// The nodes, by their numbers.
+    pub fn nodes(&self) -> &[N] {
+        &self.nodes
+    }
+
+    /// A node, to do something to it from outside; [`wake`](World::wake) it then.
+    pub fn node_mut(&mut self, node: NodeId) -> Option<&mut N> {
+        self.nodes.get_mut(node.0 as usize)
+    }
+
+    /// What watches.
+    pub fn tap(&self) -> &T {
+        &self.tap
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The nodes and what watched.
+    pub fn into_parts(self) -> (Vec<N>, T) {
+        (self.nodes, self.tap)
+    }
+}
+
+/// At most one armed timer to a node.
+///
+/// A deadline that moves later, as one does with every answer that comes in time, costs nothing: the timer fires, the
+/// deadline is seen to lie ahead, and the timer is armed for it. One that moves earlier leaves a stale event behind;
+/// when these outnumber the nodes they are swept out.
+#[derive(Debug, Default)]
+struct Timers {
+    /// When each node's timer fires, or `NEVER`.
+    armed: Vec<Time>,
+    stale: usize,
+}
+
+const NEVER: Time = Time::MAX;
+const STALE_ALLOWANCE: usize = 1024;
+
+impl Timers {
+    fn arm(&mut self, events: &mut Events, node: NodeId, deadline: Time) {
+        let armed = &mut self.armed[node.0 as usize];
+        if deadline >= *armed || deadline >= Events::HORIZON {
+            return;
+        }
+        if *armed != NEVER {
+            self.stale += 1;
+        }
+        *armed = deadline;
+        events.push(deadline, Happening::Timer(node).encode());
+        if self.stale > self.armed.len() + STALE_ALLOWANCE {
+            self.stale = 0;
+            events.retain(|time, code| match Happening::decode(code) {
+                Happening::Timer(node) => self.armed.get(node.0 as usize) == Some(&time),
+                _ => true,
+            });
+        }
+    }
+
+    /// Whether an event is the node's armed timer, which is then armed no more, and not a stale one.
+    fn fires(&mut self, node: NodeId, time: Time) -> bool {
+        let Some(armed) = self.armed.get_mut(node.0 as usize) else { return false };
+        if *armed == time {
+            *armed = NEVER;
+            return true;
+        }
+        self.stale = self.stale.saturating_sub(1);
+        false
+    }
+}
