@@ -72,7 +72,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// A mechanism to run, as NAME or NAME:parameter=value,…, or tcp for CoAP over TCP; repeatable [default: all]
+    /// A mechanism to run, as NAME or NAME:parameter=value,…, or tcp for CoAP over TCP; repeatable [default: the
+    /// scenario's]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 

@@ -42,4 +42,17 @@ impl Contender {
             .map(|entry| Self { label: entry.name.to_owned(), kind: ContenderKind::Udp(entry.mechanism) });
         udp.chain([Self { label: "tcp".to_owned(), kind: ContenderKind::Tcp }]).collect()
     }
+
+    /// [`all`](Self::all), but those that are among `preferred` in a variant, in that variant.
+    ///
+    /// # Errors
+    /// One clear line if one of `preferred` cannot be read.
+    pub fn all_preferring(preferred: &[String]) -> Result<Vec<Self>, String> {
+        let name = |label: &str| label.split(':').next().map(str::to_owned);
+        let variant = |any: Self| {
+            let same = preferred.iter().find(|label| name(label) == name(&any.label));
+            same.map_or(Ok(any), |label| Self::parse(label))
+        };
+        Self::all().into_iter().map(variant).collect()
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::contender::Contender;
+use crate::papers::published_for;
 use crate::results::{Cell, CellResult, Published, RunResult};
 use crate::run::{Observe, run};
 use crate::scenario::Scenario;
@@ -59,6 +60,12 @@ pub fn runs(trials: &[Trial]) -> usize {
 }
 
 impl Trial {
+    /// A trial beside what was published for the same scenario and mechanism, if anything was.
+    pub fn new(scenario: &Arc<Scenario>, contender: Contender, seeds: u32) -> Self {
+        let published = published_for(scenario, &contender.label);
+        Self { scenario: scenario.clone(), contender, seeds, published }
+    }
+
     fn empty(&self) -> CellResult {
         let scenario = &self.scenario;
         let mut cell = Cell {

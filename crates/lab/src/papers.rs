@@ -71,19 +71,70 @@ impl Paper {
         toml::from_str(self.source).map_err(|error| format!("papers/{}/source.toml: {error}", self.key))
     }
 
+    fn rows(&self) -> Result<Vec<Row>, String> {
+        csv::Reader::from_reader(self.published.as_bytes())
+            .into_deserialize()
+            .map(|row| row.map_err(|error| format!("papers/{}/published.csv: {error}", self.key)))
+            .collect()
+    }
+
     /// One trial for each published figure, with as many repetitions as the paper made, or `quick`ly fewer.
     ///
     /// # Errors
     /// One line that says what is wrong with its folder.
     pub fn trials(&self, quick: bool) -> Result<Vec<Trial>, String> {
         let source = self.source()?;
-        let rows = csv::Reader::from_reader(self.published.as_bytes()).into_deserialize();
-        rows.map(|row| {
-            let row: Row = row.map_err(|error| format!("papers/{}/published.csv: {error}", self.key))?;
-            trial(&source, &row, quick).map_err(|error| format!("papers/{}: {error}", self.key))
-        })
-        .collect()
+        let trial = |row: Row| {
+            let scenario = Scenario::load(&source.scenario, &row.settings()).map_err(|error| error.to_string())?;
+            Ok(Trial {
+                contender: Contender::parse(row.mechanism_in(&source)?)?,
+                seeds: if quick { source.quick_seeds } else { scenario.defaults.seeds },
+                scenario: Arc::new(scenario),
+                published: Some(row.published(&source)),
+            })
+        };
+        let named = |error: String| format!("papers/{}: {error}", self.key);
+        self.rows()?.into_iter().map(|row| trial(row).map_err(named)).collect()
     }
+}
+
+impl Row {
+    /// The knobs of the scenario, set as for this figure.
+    fn settings(&self) -> Vec<(String, String)> {
+        let settings = [
+            ("workload", self.workload.clone()),
+            ("clients", self.clients.to_string()),
+            ("buffer", self.buffer_bytes.to_string()),
+            ("errors", self.link_errors.clone()),
+        ];
+        settings.map(|(key, value)| (key.to_owned(), value)).into()
+    }
+
+    /// The mechanism as it is named here.
+    fn mechanism_in<'a>(&self, source: &'a Source) -> Result<&'a str, String> {
+        let mechanism = source.mechanisms.get(&self.mechanism).map(String::as_str);
+        mechanism.ok_or_else(|| format!("source.toml names no mechanism for the row `{}`", self.mechanism))
+    }
+
+    fn published(&self, source: &Source) -> Published {
+        Published { median_fct_s: self.median_fct_s, source: format!("{}, {}", source.key, source.figure) }
+    }
+}
+
+/// What any paper published for this mechanism in a scenario that runs alike.
+pub fn published_for(scenario: &Scenario, mechanism: &str) -> Option<Published> {
+    PAPERS.iter().find_map(|paper| {
+        let source = paper.source().ok().filter(|source| source.scenario == scenario.name)?;
+        let rows = paper.rows().ok()?;
+        let row = rows.iter().find(|row| {
+            let knob = |(knob, value): &(String, String)| scenario.knob(knob) == Some(value);
+            row.mechanism_in(&source) == Ok(mechanism)
+                && row.settings().iter().all(knob)
+                // A key beside the knobs may have been changed.
+                && Scenario::load(&source.scenario, &row.settings()).is_ok_and(|same| same.hash() == scenario.hash())
+        })?;
+        Some(row.published(&source))
+    })
 }
 
 impl Paper {
@@ -107,29 +158,6 @@ impl Paper {
     }
 }
 
-fn trial(source: &Source, row: &Row, quick: bool) -> Result<Trial, String> {
-    let settings = [
-        ("workload", row.workload.clone()),
-        ("clients", row.clients.to_string()),
-        ("buffer", row.buffer_bytes.to_string()),
-        ("errors", row.link_errors.clone()),
-    ]
-    .map(|(key, value)| (key.to_owned(), value));
-    let scenario = Scenario::load(&source.scenario, &settings).map_err(|error| error.to_string())?;
-    let mechanism = source
-        .mechanisms
-        .get(&row.mechanism)
-        .ok_or_else(|| format!("source.toml names no mechanism for the row `{}`", row.mechanism))?;
-    let published =
-        Published { median_fct_s: row.median_fct_s, source: format!("{}, {}", source.key, source.figure) };
-    Ok(Trial {
-        contender: Contender::parse(mechanism)?,
-        seeds: if quick { source.quick_seeds } else { scenario.defaults.seeds },
-        scenario: Arc::new(scenario),
-        published: Some(published),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,5 +177,21 @@ mod tests {
             let errors = trial.scenario.knob_values().iter().find(|(name, _)| name == "errors").unwrap();
             assert_eq!(trial.seeds, if errors.1 == "none" { 20 } else { 40 });
         }
+    }
+
+    #[test]
+    fn a_figure_is_found_for_the_scenario_it_was_published_for_and_for_no_other() {
+        let load = |extra: &[(&str, &str)]| {
+            let base = [("clients", "100"), ("buffer", "2500")];
+            let settings: Vec<_> =
+                base.iter().chain(extra).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            Scenario::load("nb-iot", &settings).unwrap()
+        };
+        let figure = |scenario: &Scenario, mechanism| published_for(scenario, mechanism).map(|it| it.median_fct_s);
+        assert_eq!(figure(&load(&[]), "default"), Some(101.6));
+        assert_eq!(figure(&load(&[("workload", "random")]), "tcp"), Some(145.32));
+        assert_eq!(figure(&load(&[]), "linux-rto"), None);
+        assert_eq!(figure(&load(&[("network.up.radio.delay", "201 ms")]), "default"), None);
+        assert_eq!(figure(&load(&[("clients", "101")]), "default"), None);
     }
 }

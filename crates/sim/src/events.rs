@@ -7,18 +7,20 @@ use crate::Time;
 
 /// Events in the order of their time, and at the same time in the order they were pushed.
 ///
-/// A wheel of wheels around a small heap. Time is cut into ticks of 1.05 ms. The heap holds what is due in the present
-/// tick and sorts it; all else lies unsorted in slots, sixty-four to a level, a slot of a level being as long as the
-/// whole level below it. As time reaches a slot, its events move down. So an event costs a few sequential writes, one
-/// for each level that its distance spans, however many others wait: `benches/events.rs` compares it with a heap.
+/// A wheel of wheels. Time is cut into ticks of 1.05 ms. What is due in the present tick is sorted; all else lies unsorted
+/// in slots, sixty-four to a level, a slot of a level being as long as the whole level below it. When time reaches a
+/// slot, its events move down. So an event costs a few sequential writes, one for each level that its distance spans,
+/// however many others wait: `benches/events.rs` compares it with a heap.
 ///
 /// An entry is one number of 128 bits: 56 of time, 40 of serial, 32 of what happens. 56 bits of nanoseconds are 834
 /// days; what lies beyond never happens.
 #[derive(Debug)]
 pub struct Events {
-    /// Every event of `tick` and before.
-    near: BinaryHeap<Reverse<u128>>,
-    /// Every event after `tick`, at the level of the highest digit, to the base of 64, in which its tick differs.
+    /// What lay in the slot of `tick` when time reached it, the next event last.
+    run: Vec<u128>,
+    /// What was pushed since then and is due in `tick` or before.
+    late: BinaryHeap<Reverse<u128>>,
+    /// What is due after `tick`, at the level of the highest digit, to the base of 64, in which its tick differs.
     levels: [Level; LEVELS],
     tick: u64,
     len: usize,
@@ -47,7 +49,14 @@ impl Events {
     /// An empty queue.
     pub fn new() -> Self {
         let level = |_| Level { occupied: 0, slots: Box::new([const { Vec::new() }; 64]) };
-        Self { near: BinaryHeap::new(), levels: std::array::from_fn(level), tick: 0, len: 0, serial: 0 }
+        Self {
+            run: Vec::new(),
+            late: BinaryHeap::new(),
+            levels: std::array::from_fn(level),
+            tick: 0,
+            len: 0,
+            serial: 0,
+        }
     }
 
     /// How many events there are.
@@ -73,25 +82,36 @@ impl Events {
 
     /// The next event, if it is not after `until`.
     pub fn pop(&mut self, until: Time) -> Option<(Time, u32)> {
-        while self.near.is_empty() {
-            if self.len == 0 {
+        loop {
+            let (entry, is_late) = match (self.run.last(), self.late.peek()) {
+                (Some(&first), Some(&Reverse(late))) => (first.min(late), late < first),
+                (Some(&first), None) => (first, false),
+                (None, Some(&Reverse(late))) => (late, true),
+                (None, None) if self.len == 0 => return None,
+                (None, None) => {
+                    self.advance();
+                    continue;
+                }
+            };
+            if time_of(entry) > until {
                 return None;
             }
-            self.advance();
+            if is_late {
+                self.late.pop();
+            } else {
+                self.run.pop();
+            }
+            self.len -= 1;
+            return Some((time_of(entry), entry as u32));
         }
-        if time_of(self.near.peek()?.0) > until {
-            return None;
-        }
-        let Reverse(entry) = self.near.pop()?;
-        self.len -= 1;
-        Some((time_of(entry), entry as u32))
     }
 
     /// Removes the events that `keep` rejects.
     pub fn retain(&mut self, mut keep: impl FnMut(Time, u32) -> bool) {
         let mut keep = |entry: u128| keep(time_of(entry), entry as u32);
-        self.near.retain(|&Reverse(entry)| keep(entry));
-        self.len = self.near.len();
+        self.run.retain(|&entry| keep(entry));
+        self.late.retain(|&Reverse(entry)| keep(entry));
+        self.len = self.run.len() + self.late.len();
         for level in &mut self.levels {
             for (place, slot) in level.slots.iter_mut().enumerate() {
                 slot.retain(|&entry| keep(entry));
@@ -104,11 +124,16 @@ impl Events {
     }
 
     fn place(&mut self, entry: u128) {
-        let tick = (time_of(entry).as_nanos()) >> TICK_BITS;
+        let tick = tick_of(entry);
         if tick <= self.tick {
-            self.near.push(Reverse(entry));
-            return;
+            self.late.push(Reverse(entry));
+        } else {
+            self.put_off(entry, tick);
         }
+    }
+
+    /// Puts away what is due after the present tick.
+    fn put_off(&mut self, entry: u128, tick: u64) {
         let digit = (tick ^ self.tick).ilog2() / DIGIT_BITS;
         let slot = (tick >> (digit * DIGIT_BITS)) as usize % 64;
         let level = &mut self.levels[digit as usize];
@@ -116,23 +141,34 @@ impl Events {
         level.slots[slot].push(entry);
     }
 
-    /// Moves on to the first slot that holds something, and its events down.
+    /// Moves on to the first slot that holds something, and its events down. The present tick is empty.
     fn advance(&mut self) {
         let Some(digit) = self.levels.iter().position(|level| level.occupied != 0) else { return };
         let level = &mut self.levels[digit];
-        // Slots of past digits are empty, so the lowest is the next.
+        // Slots that time has passed are empty, so the lowest is the next.
         let slot = level.occupied.trailing_zeros();
         level.occupied &= !(1 << slot);
-        let mut entries = std::mem::take(&mut level.slots[slot as usize]);
+        let entries = &mut level.slots[slot as usize];
         let shift = digit as u32 * DIGIT_BITS;
         self.tick = ((self.tick >> shift) & !63 | u64::from(slot)) << shift;
-        for &entry in &entries {
-            self.place(entry);
+        if digit == 0 {
+            std::mem::swap(&mut self.run, entries);
+        } else {
+            let mut entries = std::mem::take(entries);
+            for &entry in &entries {
+                let tick = tick_of(entry);
+                if tick == self.tick {
+                    self.run.push(entry);
+                } else {
+                    self.put_off(entry, tick);
+                }
+            }
+            if entries.capacity() <= KEPT_CAPACITY {
+                entries.clear();
+                self.levels[digit].slots[slot as usize] = entries;
+            }
         }
-        if entries.capacity() <= KEPT_CAPACITY {
-            entries.clear();
-            self.levels[digit].slots[slot as usize] = entries;
-        }
+        self.run.sort_unstable_by(|a, b| b.cmp(a));
     }
 }
 
@@ -140,6 +176,10 @@ impl Default for Events {
     fn default() -> Self {
         Self::new()
     }
+}
+
+const fn tick_of(entry: u128) -> u64 {
+    (entry >> (72 + TICK_BITS)) as u64
 }
 
 const fn time_of(entry: u128) -> Time {

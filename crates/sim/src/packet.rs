@@ -65,7 +65,7 @@ impl Header {
 
     /// The same packet on the next hop of its path; `None` past the longest path.
     pub(crate) fn on_next_hop(self) -> Option<Self> {
-        (self.place() + 1 < MAX_HOPS).then_some(Self { rest: self.rest + (1 << PLACE), ..self })
+        (self.place() + 1 < MAX_HOPS).then(|| Self { rest: self.rest + (1 << PLACE), ..self })
     }
 
     /// The three parts of the key of every draw made for this packet: its ends, its step, its copy.

@@ -13,7 +13,7 @@ use crate::arguments::{Arguments, Run};
 
 pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     let scenario = Scenario::load(&run.scenario, &run.set).map_err(|error| Failure::Usage(error.to_string()))?;
-    let contenders = contenders(&run.mechanism)?;
+    let contenders = contenders(&run.mechanism, &scenario)?;
     // Files are opened first: what cannot be written is known before the work.
     let mut report = run.report.as_deref().map(create).transpose()?;
     let pcap = run.pcap.as_deref().map(create).transpose()?;
@@ -27,15 +27,9 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
             .map_err(|error| Failure::Io("cannot write the capture or trace".to_owned(), error))?;
         remark(arguments, &format!("captured: {}, seed 1", first.label));
     }
-    let trials: Vec<Trial> = contenders
-        .into_iter()
-        .map(|contender| Trial {
-            seeds: run.seeds.unwrap_or(scenario.defaults.seeds),
-            scenario: scenario.clone(),
-            contender,
-            published: None,
-        })
-        .collect();
+    let seeds = run.seeds.unwrap_or(scenario.defaults.seeds);
+    let trials: Vec<Trial> =
+        contenders.into_iter().map(|contender| Trial::new(&scenario, contender, seeds)).collect();
     let results = conduct_with_progress(arguments, &trials);
     if let (Some(file), Some(path)) = (&mut report, &run.report) {
         write_report(file, &scenario.title, &scenario.summary, &results)
@@ -45,10 +39,8 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     print(&results, run.format, run.each)
 }
 
-/// Those named, or all there are.
-fn contenders(labels: &[String]) -> Result<Vec<Contender>, Failure> {
-    if labels.is_empty() {
-        return Ok(Contender::all());
-    }
+/// Those named, or those of the scenario.
+fn contenders(labels: &[String], scenario: &Scenario) -> Result<Vec<Contender>, Failure> {
+    let labels = if labels.is_empty() { &scenario.defaults.mechanisms } else { labels };
     labels.iter().map(|label| Contender::parse(label).map_err(Failure::Usage)).collect()
 }

@@ -41,21 +41,27 @@ impl Tap for TraceHash {
     }
 }
 
-/// Bytes in blocks of sixteen, and how many they are.
+/// Bytes in blocks of sixteen, each multiplied with keys of its place, so that no product waits for another. The last
+/// block is the last sixteen bytes, which may overlap with the one before; a shorter packet is filled up.
 fn digest(bytes: &[u8]) -> u64 {
     let (blocks, tail) = bytes.as_chunks::<16>();
-    let mut hash = KEYS[6] ^ bytes.len() as u64;
+    let mut hash = bytes.len() as u64;
+    let mut key = KEYS[6];
     for block in blocks {
-        hash = mix(hash, *block);
+        hash = hash.wrapping_add(product(*block, key));
+        key = key.wrapping_add(KEYS[7]);
     }
-    let mut last = [0; 16];
-    last[..tail.len()].copy_from_slice(tail);
-    mix(hash, last)
+    let last = bytes.last_chunk().copied().unwrap_or_else(|| {
+        let mut last = [0; 16];
+        last[..tail.len()].copy_from_slice(tail);
+        last
+    });
+    hash.wrapping_add(product(last, key))
 }
 
-fn mix(hash: u64, block: [u8; 16]) -> u64 {
+fn product(block: [u8; 16], key: u64) -> u64 {
     let block = u128::from_le_bytes(block);
-    fold(block as u64 ^ KEYS[7], (block >> 64) as u64 ^ hash)
+    fold(block as u64 ^ key, (block >> 64) as u64 ^ !key)
 }
 
 /// A product of 128 bits, its halves laid upon each other.
@@ -117,7 +123,10 @@ mod tests {
             Record { queue_bytes: 38, ..RECORD },
             Record { bytes: b"0123456788", ..RECORD },
             Record { bytes: b"0123456789\0", ..RECORD },
+            Record { bytes: b"1023456789", ..RECORD },
             Record { bytes: b"", ..RECORD },
+            Record { bytes: &[0; 16], ..RECORD },
+            Record { bytes: &[0; 32], ..RECORD },
         ];
         for other in others {
             assert_ne!(hash(&[RECORD]), hash(&[other]), "{other:?}");
