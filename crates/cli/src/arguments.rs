@@ -11,12 +11,18 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("COAPACE_COMMIT"), ")"))]
 #[command(after_help = "Examples:
-  coapace                                              compare all mechanisms, write coapace-report.html
-  coapace run nb-iot --set clients=400 --set buffer=1410000 --mechanism default --mechanism fasor
-  coapace run nb-iot --set errors=high --set clients=10 --seeds 40 --format csv > lossy.csv
-  coapace reproduce raitahila2019 --quick              a published thesis beside what is measured here
-  coapace list mechanisms                              what there is to compare
-  coapace trace cocoa:preset=libcoap-2019 < script.csv one mechanism, step by step")]
+  Compare all mechanisms and write coapace-report.html:
+    coapace
+  Two mechanisms under heavy load, with a buffer that is never full:
+    coapace run nb-iot --set clients=400 -m default -m fasor
+  A lossy link, as CSV:
+    coapace run nb-iot --set errors=high --seeds 40 --format csv > lossy.csv
+  A published thesis beside what is measured here:
+    coapace reproduce raitahila2019 --quick
+  What there is to compare:
+    coapace list mechanisms
+  One mechanism, step by step:
+    coapace trace cocoa:preset=libcoap-2019 < script.csv")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

@@ -200,8 +200,7 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts {
         mtu: network.mtu.try_into().unwrap_or(u16::MAX),
         ack_delay_us: tcp.delayed_ack.as_micros().try_into().unwrap_or(u32::MAX),
         nagle: tcp.nagle,
-        clock_percent: tcp.clock_scale_percent.try_into().unwrap_or(u16::MAX),
-        handshake_clock_percent: tcp.handshake_clock_scale_percent.try_into().unwrap_or(u16::MAX),
+        handshake_timeout_percent: tcp.handshake_timeout_percent.try_into().unwrap_or(u16::MAX),
         ..TcpParameters::default()
     };
     let sizes = luck.stream("batches");

@@ -415,10 +415,10 @@ fn average_loss(loss: &Loss) -> f64 {
 }
 
 #[test]
-fn bursts_of_the_medium_level_leave_eight_good_packets_between_two_bad_ones() {
+fn bursts_of_the_medium_level_leave_twelve_good_packets_between_three_bad_ones() {
     let scenario = load("nb-iot", &[("errors", "medium")]).unwrap();
     let Loss::Burst(burst) = &scenario.network.down[1].loss else { panic!("no burst") };
-    assert!((burst.mean_good_packets() - 8.0).abs() < 1e-9);
+    assert!((burst.mean_good_packets() - 12.0).abs() < 1e-9);
 }
 
 #[test]
@@ -496,8 +496,7 @@ network.down.wire.reordering = \"none\"
 tcp.connect_first = true
 tcp.nagle = true
 tcp.delayed_ack = \"200 ms\"
-tcp.clock_scale_percent = 100
-tcp.handshake_clock_scale_percent = 100
+tcp.handshake_timeout_percent = 100
 ";
     assert_eq!(scenario.canonical(), canonical);
     assert_eq!(scenario.hash(), "9012d7abafa86411");

@@ -14,7 +14,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 const HOLDS: u64 = 10_000;
 
 fn ahead(stream: Stream, step: u64, mixed: bool) -> u64 {
-    if mixed && step % 5 != 0 {
+    if mixed && !step.is_multiple_of(5) {
         10_000_000 + stream.below(10_000_000, step, 0, 0)
     } else {
         2_000_000_000 + stream.below(1_000_000_000, step, 0, 0)

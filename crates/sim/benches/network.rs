@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 
 use coapace_sim::{
-    Accounting, Hop, Jitter, Luck, Mark, Network, Node, NodeId, Outgoing, Rate, Site, Stream, Time, Transport, World,
+    Accounting, Hop, Jitter, Luck, Mark, Network, Node, NodeId, Outgoing, Rate, Site, Stream, Time,
+    Transport, World,
 };
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -25,7 +26,8 @@ impl Node for Host {
                 if mark.exchange == own.exchange {
                     *own = Mark { exchange: own.exchange + 1, transmission: 0 };
                     *due = true;
-                    *deadline = now + 2_000_000_000 + luck.below(1_000_000_000, *id, u64::from(own.exchange), 0);
+                    *deadline =
+                        now + 2_000_000_000 + luck.below(1_000_000_000, *id, u64::from(own.exchange), 0);
                 }
             }
             Self::Server(answers) => answers.push_back((from, mark)),
@@ -38,7 +40,8 @@ impl Node for Host {
             *due = true;
             let backoff = 1 << mark.transmission.min(4);
             let step = u64::from(mark.transmission);
-            *deadline = now + (2_000_000_000 + luck.below(1_000_000_000, *id, u64::from(mark.exchange), step)) * backoff;
+            *deadline = now
+                + (2_000_000_000 + luck.below(1_000_000_000, *id, u64::from(mark.exchange), step)) * backoff;
         }
     }
 

@@ -31,7 +31,8 @@ impl Copies {
         let place = 2 * (from.0 ^ to.0) as usize + usize::from(from < to);
         let Some(last) = self.last.get_mut(place) else { return 0 };
         let step = u64::from(mark.exchange) << 8 | u64::from(mark.transmission);
-        let hash = scramble((u64::from(from.0) << 32 | u64::from(to.0)) ^ step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let hash =
+            scramble((u64::from(from.0) << 32 | u64::from(to.0)) ^ step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let fingerprint = hash as u32 & !COUNT;
         let before = if *last & !COUNT == fingerprint { *last & COUNT } else { 0 };
         *last = fingerprint | (before + 1).min(COUNT);

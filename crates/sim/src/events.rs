@@ -74,7 +74,8 @@ impl Events {
         if time >= Self::HORIZON {
             return;
         }
-        let entry = u128::from(time.as_nanos()) << 72 | u128::from(self.serial & SERIALS) << 32 | u128::from(what);
+        let entry =
+            u128::from(time.as_nanos()) << 72 | u128::from(self.serial & SERIALS) << 32 | u128::from(what);
         self.serial += 1;
         self.len += 1;
         self.place(entry);

@@ -80,19 +80,23 @@ impl Fifo {
         }
     }
 
-    /// The last packet of the first chunk is gone. An empty line begins its chunk anew, and so stays in the cache.
+    /// The last packet of the first chunk is gone.
     fn leave_chunk(&mut self) {
         self.head = 0;
         if self.packets == 0 {
+            // An empty line begins its chunk anew, and so stays in the cache.
             self.next = (0, 0);
-        } else if let Some(chunk) = self.chunks.pop_front() {
-            self.spare.push(chunk);
-            // The mark is at the end of that chunk at least, which is the beginning of the next.
-            self.next = if self.next.0 == 0 { (0, 0) } else { (self.next.0 - 1, self.next.1) };
-        }
-        let reused = if self.packets == 0 { self.chunks.front_mut() } else { self.spare.last_mut() };
-        if let Some(chunk) = reused {
+            if let Some(chunk) = self.chunks.front_mut() {
+                chunk.filled = 0;
+            }
+        } else if let Some(mut chunk) = self.chunks.pop_front() {
             chunk.filled = 0;
+            self.spare.push(chunk);
+            // A mark in that chunk is at its end, which is the beginning of the next.
+            self.next = match self.next {
+                (0, _) => (0, 0),
+                (chunk, offset) => (chunk - 1, offset),
+            };
         }
     }
 

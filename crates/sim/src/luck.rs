@@ -35,7 +35,9 @@ impl Stream {
     pub const fn bits(self, a: u64, b: u64, c: u64) -> u64 {
         // Two rounds are enough: the second finds `a` well mixed, and `b` and `c` meet on different odd multiples.
         let first = scramble(self.0 ^ a.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        scramble(first ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03).wrapping_add(c.wrapping_mul(0x8cb9_2ba7_2f3d_8dd7)))
+        scramble(
+            first ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03).wrapping_add(c.wrapping_mul(0x8cb9_2ba7_2f3d_8dd7)),
+        )
     }
 
     /// A number in [0, 1), uniform to 53 bits.
@@ -75,16 +77,29 @@ mod tests {
     #[test]
     fn draws_are_uniform_along_each_part_of_the_key() {
         let stream = Luck::new(1).stream("test");
-        let along: [fn(Stream, u64) -> f64; 3] =
-            [|s, i| s.unit(i, 7, 0), |s, i| s.unit(3 << 32, i, 0), |s, i| s.unit(3 << 32, 7, i)];
+        let along: [fn(Stream, u64) -> u64; 3] = [
+            |stream, i| stream.below(256, i, 7, 0),
+            |stream, i| stream.below(256, 3 << 32, i, 0),
+            |stream, i| stream.below(256, 3 << 32, 7, i),
+        ];
         for draw in along {
             let mut counts = [0; 256];
             for i in 0..256_000 {
-                counts[(draw(stream, i) * 256.0) as usize] += 1;
+                counts[draw(stream, i) as usize] += 1;
             }
             // 255 degrees of freedom: mean 255, standard deviation 22.6; five of them either way.
             let chi = chi_square(&counts);
             assert!((142.0..368.0).contains(&chi), "{chi}");
+        }
+    }
+
+    #[test]
+    fn a_unit_draw_lies_in_the_unit_interval_and_is_the_same_luck() {
+        let stream = Luck::new(1).stream("test");
+        for i in 0..10_000 {
+            let unit = stream.unit(i, 0, 0);
+            assert!((0.0..1.0).contains(&unit));
+            assert!((unit - f64::from(stream.draw(i, 0, 0).to_bits()) / 4_294_967_296.0).abs() < 1e-9);
         }
     }
 

@@ -6,7 +6,8 @@ use crate::packet::Header;
 use crate::route::{Path, Routes};
 use crate::scattered::Scattered;
 use crate::{
-    Accounting, Event, Events, Hop, HopError, HopId, Luck, NodeId, Outgoing, PathError, Record, Site, Tap, Time,
+    Accounting, Event, Events, Hop, HopError, HopId, Luck, NodeId, Outgoing, PathError, Record, Site, Tap,
+    Time,
 };
 
 /// A network: hops, paths made of them, and the packets under way.
@@ -193,7 +194,7 @@ fn enter<T: Tap>(
     let was_empty = line.fifo.len() == 0;
     match line.enter(now, packet, bytes, record.wire_bytes) {
         Entry::Queued { due, wait_ns, queue_bytes } => {
-            moment.tap.record(&Record { wait_ns, queue_bytes, ..record });
+            moment.tap.record(&Record { queue_bytes, wait_ns, ..record });
             if was_empty {
                 moment.events.push(due, Happening::Head(hop).encode());
             }
@@ -205,7 +206,13 @@ fn enter<T: Tap>(
 }
 
 /// What is seen of a packet at a node.
-fn seen<'a>(accounting: Accounting, time: Time, event: Event, packet: &Header, bytes: &'a [u8]) -> Record<'a> {
+fn seen<'a>(
+    accounting: Accounting,
+    time: Time,
+    event: Event,
+    packet: &Header,
+    bytes: &'a [u8],
+) -> Record<'a> {
     Record {
         time,
         event,

@@ -28,7 +28,14 @@ impl Header {
     pub(crate) const BYTES: usize = 24;
 
     /// A packet of `length` bytes at the beginning of its path, sent after `copy` others of the same ends and mark.
-    pub(crate) fn new(from: NodeId, to: NodeId, mark: Mark, transport: Transport, length: u16, copy: u8) -> Self {
+    pub(crate) fn new(
+        from: NodeId,
+        to: NodeId,
+        mark: Mark,
+        transport: Transport,
+        length: u16,
+        copy: u8,
+    ) -> Self {
         let step = u64::from(mark.exchange) << 8 | u64::from(mark.transmission);
         let rest = step
             | u64::from(length) << LENGTH

@@ -14,14 +14,7 @@ pub struct Rate {
     pub capacity_bytes: u64,
 }
 
-impl Rate {
-    /// How long a packet of this size is transmitted, in nanoseconds, rounded up.
-    pub const fn transmission_ns(&self, wire_bytes: u32) -> u64 {
-        (wire_bytes as u64 * NANOBITS_PER_BYTE).div_ceil(self.bits_per_second)
-    }
-}
-
-/// 8 bits, in units of which `bits_per_second` pass in a nanosecond.
+/// A byte, in units of which a link carries `bits_per_second` in a nanosecond.
 const NANOBITS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
 /// A link at work: when it will have finished what it was given, to the fraction of a nanosecond, so that a busy link
@@ -64,7 +57,6 @@ mod tests {
 
     #[test]
     fn thirty_eight_bytes_at_sixty_kilobits_take_5_066667_ms() {
-        assert_eq!(UP.transmission_ns(38), 5_066_667);
         assert_eq!(Transmitter::new(UP).transmit(Time::ZERO, 38), Time::from_nanos(5_066_667));
     }
 

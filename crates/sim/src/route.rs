@@ -115,7 +115,8 @@ impl Routes {
         }
         let mut paths = vec![Path::default(); sites * sites];
         for from in 0..self.sites {
-            paths[from * sites..][..self.sites].copy_from_slice(&self.paths[from * self.sites..][..self.sites]);
+            paths[from * sites..][..self.sites]
+                .copy_from_slice(&self.paths[from * self.sites..][..self.sites]);
         }
         (self.paths, self.sites) = (paths, sites);
     }
@@ -128,13 +129,13 @@ mod tests {
     #[test]
     fn a_path_that_cannot_be_is_refused() {
         let path = |hops: &[u16]| {
-            let hops: Vec<_> = hops.iter().map(|&hop| HopId(hop)).collect();
+            let hops: Vec<_> = hops.iter().copied().map(HopId).collect();
             Path::new(&hops, 20).map(|path| path.length)
         };
         assert_eq!(path(&[]), Err(PathError::NoHop));
         assert_eq!(path(&[0, 20]), Err(PathError::UnknownHop(HopId(20))));
         assert_eq!(path(&[0, 1, 0]), Err(PathError::Loop(HopId(0))));
-        assert_eq!(path(&Vec::from_iter(0..17)), Err(PathError::TooLong));
-        assert_eq!(path(&Vec::from_iter(0..16)), Ok(16));
+        assert_eq!(path(&[0; 17]), Err(PathError::TooLong));
+        assert_eq!(path(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]), Ok(16));
     }
 }

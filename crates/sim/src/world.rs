@@ -218,3 +218,113 @@ impl Timers {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Accounting, Luck, Mark, Outgoing};
+
+    /// Has one deadline after the other, and notes when it was called.
+    struct Alarm {
+        deadlines: Vec<Time>,
+        deadline: Option<Time>,
+        called: Vec<Time>,
+    }
+
+    impl Alarm {
+        fn new(deadlines: &[u64]) -> Self {
+            let mut deadlines: Vec<_> = deadlines.iter().rev().map(|&ns| Time::from_nanos(ns)).collect();
+            Self { deadline: deadlines.pop(), deadlines, called: Vec::new() }
+        }
+    }
+
+    impl Node for Alarm {
+        fn handle_datagram(&mut self, _: Time, _: NodeId, _: Mark, _: &[u8]) {}
+        fn handle_timeout(&mut self, now: Time) {
+            self.called.push(now);
+            self.deadline = self.deadlines.pop();
+        }
+        fn poll_transmit(&mut self, _: Time, _: &mut Vec<u8>) -> Option<Outgoing> {
+            None
+        }
+        fn poll_timeout(&self) -> Option<Time> {
+            self.deadline
+        }
+    }
+
+    fn world(deadlines: &[u64]) -> World<Alarm> {
+        let mut world = World::new(Network::new(Luck::new(1), Accounting::Ipv4), ());
+        world.add(Site(0), Alarm::new(deadlines));
+        world.wake_all();
+        world
+    }
+
+    fn set(world: &mut World<Alarm>, deadline: Option<u64>) {
+        world.nodes[0].deadline = deadline.map(Time::from_nanos);
+        world.wake(NodeId(0));
+    }
+
+    fn called(world: &World<Alarm>) -> Vec<u64> {
+        world.nodes[0].called.iter().map(|time| time.as_nanos()).collect()
+    }
+
+    #[test]
+    fn a_deadline_is_kept_to_the_nanosecond() {
+        let mut world = world(&[5, 5, 7, 3]);
+        world.run(Time::MAX);
+        // The second 5 and the 3 have passed when they are asked for.
+        assert_eq!(called(&world), [5, 5, 7, 7]);
+    }
+
+    #[test]
+    fn a_deadline_that_moves_later_is_not_met_early() {
+        let mut world = world(&[5]);
+        set(&mut world, Some(9));
+        assert_eq!(world.events.len(), 1);
+        world.run(Time::MAX);
+        assert_eq!(called(&world), [9]);
+    }
+
+    #[test]
+    fn a_deadline_that_moves_earlier_is_met_once() {
+        let mut world = world(&[9]);
+        set(&mut world, Some(5));
+        world.run(Time::MAX);
+        assert_eq!(called(&world), [5]);
+        assert_eq!(world.summary().ended_at, Time::from_nanos(5));
+    }
+
+    #[test]
+    fn a_deadline_that_moves_earlier_and_back_is_met_once() {
+        let mut world = world(&[9, 20]);
+        set(&mut world, Some(5));
+        set(&mut world, Some(9));
+        world.run(Time::MAX);
+        assert_eq!(called(&world), [9, 20]);
+    }
+
+    #[test]
+    fn a_deadline_taken_back_is_not_met() {
+        let mut world = world(&[5]);
+        set(&mut world, None);
+        world.run(Time::MAX);
+        assert!(called(&world).is_empty());
+        set(&mut world, Some(7));
+        world.run(Time::MAX);
+        assert_eq!(called(&world), [7]);
+    }
+
+    #[test]
+    fn stale_timers_do_not_pile_up() {
+        let mut world = world(&[]);
+        for n in 1..=100_000 {
+            // As a node does between exchanges and in one: 247 s ahead, then 2 s.
+            set(&mut world, Some(n * 3_000_000_000 + 247_000_000_000));
+            set(&mut world, Some(n * 3_000_000_000 + 2_000_000_000));
+            world.nodes[0].deadlines.push(Time::from_secs(n * 3 + 247));
+            world.run(Time::from_secs(n * 3 + 2));
+        }
+        assert_eq!(called(&world).len(), 100_000);
+        assert!(world.events.len() <= STALE_ALLOWANCE + 3, "{}", world.events.len());
+    }
+}

@@ -153,11 +153,9 @@ keys! {
         nagle: bool, Switch => true;
         /// How long an acknowledgement waits for data to travel with (RFC 9293 §3.8.6.3); 0 s delays none.
         delayed_ack: Duration, Time => Duration::from_millis(200);
-        /// The timers of smoltcp are fixed: RTO 1 s at first, between 1 s and 60 s. Its clock runs slower by this much: 200
-        /// makes them 2 s, 2 s and 120 s.
-        clock_scale_percent: u32, Whole(10, 1_000) => 100;
-        /// The same until the connection stands: 200 makes the timeout of the first SYN 2 s.
-        handshake_clock_scale_percent: u32, Whole(10, 1_000) => 100;
+        /// The timeout of the first SYN is 1 s, doubling to 60 s; this multiplies it: 200 makes it 2 s, doubling to 120 s.
+        /// Timeouts of data are smoltcp's, 1 s to 60 s.
+        handshake_timeout_percent: u32, Whole(100, 1_000) => 100;
     }
 }
 

@@ -152,9 +152,10 @@ impl<W: Write> Pcapng<W> {
     fn comment(&self, record: &Record<'_>) -> Option<String> {
         let hop = record.hop.and_then(|hop| self.hops.get(usize::from(hop.0)));
         match (record.event, hop) {
-            (Event::Dropped, Some(hop)) => {
-                Some(format!("dropped: {} bytes wait for {hop}, which has room for no more", record.queue_bytes))
-            }
+            (Event::Dropped, Some(hop)) => Some(format!(
+                "dropped: {} bytes wait for {hop}, which has room for no more",
+                record.queue_bytes
+            )),
             (Event::Dropped, None) => Some("dropped: no path".into()),
             (Event::Lost, Some(hop)) => Some(format!("lost on {hop}")),
             _ => None,
@@ -244,6 +245,9 @@ mod tests {
     #[test]
     fn addresses_derive_from_the_node() {
         assert_eq!(ipv4(NodeId(0x01_02_03)), [10, 1, 2, 3]);
-        assert_eq!(ipv6(NodeId(0x0a0b_0c0d)), [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0a, 0x0b, 0x0c, 0x0d]);
+        assert_eq!(
+            ipv6(NodeId(0x0a0b_0c0d)),
+            [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0a, 0x0b, 0x0c, 0x0d]
+        );
     }
 }

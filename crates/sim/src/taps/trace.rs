@@ -34,7 +34,11 @@ impl<W: Write> Trace<W> {
 
 /// As RFC 4180 wants it.
 fn quoted(name: &str) -> String {
-    if name.contains([',', '"', '\r', '\n']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.into() }
+    if name.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    } else {
+        name.into()
+    }
 }
 
 impl<W: Write> Tap for Trace<W> {

@@ -2,10 +2,10 @@
 
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
+use smoltcp::time::{Duration, Instant};
 
 use super::TcpParameters;
 use super::channel::Channel;
-use super::clock::Clock;
 use super::ledger::Ledger;
 use super::stack::Stack;
 use crate::Time;
@@ -16,14 +16,15 @@ const LEAST_WAIT: u64 = 1_000_000;
 /// What a send buffer must hold besides a message: a CSM and a Pong.
 const SIGNALS_BYTES: usize = 32;
 
-/// A socket, its time, and what goes through it.
+/// A socket and what goes through it.
 #[derive(Debug)]
 pub(super) struct Connection {
     sockets: SocketSet<'static>,
     handle: SocketHandle,
-    parameters: TcpParameters,
-    clock: Clock,
-    handshake: bool,
+    /// What a handshake's timeout is multiplied by, per cent.
+    handshake_timeout_percent: u64,
+    /// While the handshake is on: how long the timer of the SYN, or of what answers it, runs, ns, and until when.
+    handshake_timer: Option<(u64, Time)>,
     pub(super) ledger: Ledger,
     pub(super) channel: Channel,
 }
@@ -37,13 +38,14 @@ impl Connection {
         let mut socket = Socket::new(buffer(buffer_bytes.max(1)), buffer(send_bytes));
         socket.set_nagle_enabled(parameters.nagle);
         socket.set_congestion_control(CongestionControl::Reno);
+        let ack_delay = Duration::from_micros(u64::from(parameters.ack_delay_us));
+        socket.set_ack_delay((ack_delay > Duration::ZERO).then_some(ack_delay));
         let mut sockets = SocketSet::new(Vec::with_capacity(1));
         Self {
             handle: sockets.add(socket),
             sockets,
-            parameters,
-            clock: Clock::new(parameters.handshake_clock_percent),
-            handshake: true,
+            handshake_timeout_percent: u64::from(parameters.handshake_timeout_percent.max(100)),
+            handshake_timer: None,
             ledger: Ledger::default(),
             channel: Channel::new(parameters.max_message_bytes),
         }
@@ -66,25 +68,47 @@ impl Connection {
 
     /// A packet came.
     pub(super) fn receive(&mut self, now: Time, stack: &mut Stack, packet: &[u8]) {
-        stack.receive(self.clock.instant(now), packet, &mut self.sockets);
-        if self.handshake && !matches!(self.state(), State::Listen | State::SynSent | State::SynReceived) {
-            // All that was sent is acknowledged, so no timer runs that the change of pace would shift.
-            self.handshake = false;
-            self.clock.set_percent(now, self.parameters.clock_percent);
-            let delay = self.parameters.ack_delay_us;
-            let delay = (delay > 0).then(|| self.clock.duration(delay));
-            self.sockets.get_mut::<Socket<'_>>(self.handle).set_ack_delay(delay);
+        stack.receive(instant(now), packet, &mut self.sockets);
+        if !matches!(self.state(), State::SynSent | State::SynReceived) {
+            self.handshake_timer = None;
         }
     }
 
     /// Sends what there is to send.
+    ///
+    /// smoltcp looks at its timers only when it is asked to send. In a handshake the question waits until the longer
+    /// timeout is over; times of transmissions and arrivals stay true, and so does the RTT sample they give.
     pub(super) fn flush(&mut self, now: Time, stack: &mut Stack) {
-        stack.flush(self.clock.instant(now), &mut self.sockets);
+        if self.handshake_timer.is_some_and(|(_, end)| now < end) {
+            return;
+        }
+        stack.flush(instant(now), &mut self.sockets);
+        if matches!(self.state(), State::SynSent | State::SynReceived) {
+            let timer = stack.deadline(instant(now), &self.sockets).map(|end| end - instant(now));
+            self.handshake_timer = timer.map(|timeout| {
+                let timeout = timeout.total_micros().saturating_mul(10 * self.handshake_timeout_percent);
+                (timeout, now + timeout.max(LEAST_WAIT))
+            });
+        }
+    }
+
+    /// What answered the SYN was sent again for another reason than the timer, which starts anew without backoff.
+    pub(super) fn restart_handshake_timer(&mut self, now: Time) {
+        self.handshake_timer = self.handshake_timer.map(|(timeout, _)| (timeout, now + timeout.max(LEAST_WAIT)));
     }
 
     /// When to call [`flush`](Self::flush) again.
     pub(super) fn deadline(&self, now: Time, stack: &mut Stack) -> Option<Time> {
-        let at = stack.deadline(self.clock.instant(now), &self.sockets)?;
-        Some(self.clock.time(at).max(now + LEAST_WAIT))
+        if let Some((_, end)) = self.handshake_timer {
+            return Some(end);
+        }
+        let at = stack.deadline(instant(now), &self.sockets)?;
+        let at = u64::try_from(at.total_micros()).unwrap_or(0).saturating_mul(1_000);
+        Some(Time::from_nanos(at).max(now + LEAST_WAIT))
     }
+}
+
+/// smoltcp counts whole microseconds.
+fn instant(time: Time) -> Instant {
+    Instant::from_micros(i64::try_from(time.as_nanos() / 1_000).unwrap_or(i64::MAX))
 }

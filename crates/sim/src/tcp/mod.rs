@@ -20,7 +20,6 @@
 
 mod channel;
 mod client;
-mod clock;
 mod connection;
 mod ledger;
 mod server;
@@ -46,12 +45,9 @@ pub struct TcpParameters {
     pub ack_delay_us: u32,
     /// Whether Nagle's algorithm holds back short segments (RFC 9293 §3.7.4).
     pub nagle: bool,
-    /// Length of TCP's second in per cent of a true one once the connection stands, from 1 to 10000: 100 leaves
-    /// smoltcp's timer as it is, RTO from 1 s to 60 s; 200 makes that 2 s to 120 s. The ACK delay is not stretched.
-    pub clock_percent: u16,
-    /// The same for the handshake: 100 is an initial RTO of 1 s, 200 of 2 s. The round-trip time of the handshake
-    /// becomes so much shorter in the eyes of the estimator.
-    pub handshake_clock_percent: u16,
+    /// What the timeouts of the handshake, smoltcp's 1 s doubling to 60 s, are multiplied by, per cent; 200 makes them
+    /// 2 s to 120 s. At least 100.
+    pub handshake_timeout_percent: u16,
     /// Largest CoAP message taken, bytes, said in the CSM.
     pub max_message_bytes: u32,
 }
@@ -63,8 +59,7 @@ impl Default for TcpParameters {
             buffer_bytes: 2048,
             ack_delay_us: 200_000,
             nagle: true,
-            clock_percent: 100,
-            handshake_clock_percent: 200,
+            handshake_timeout_percent: 200,
             max_message_bytes: coapace_proto::stream::BASE_MAX_MESSAGE_SIZE,
         }
     }

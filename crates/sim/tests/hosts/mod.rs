@@ -1,10 +1,11 @@
 //! Hosts for tests.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use std::collections::VecDeque;
 
 use coapace_sim::{
-    Accounting, Hop, Jitter, Loss, Luck, Mark, Network, Node, NodeId, Outgoing, Rate, Site, Tap, Time, Transport, World,
+    Accounting, Hop, Jitter, Loss, Luck, Mark, Network, Node, NodeId, Outgoing, Rate, Site, Tap, Time,
+    Transport, World,
 };
 
 /// What arrived: when, from whom, with which mark and bytes.

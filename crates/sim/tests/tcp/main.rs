@@ -248,13 +248,7 @@ const PUBLISHED: [(Cell, f64); 18] = {
 #[test]
 #[ignore = "prints a table of every published cell"]
 fn published_beside_measured() {
-    let number = |name: &str, default: u16| {
-        std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-    };
-    let mut parameters = TcpParameters::default();
-    parameters.clock_percent = number("CLOCK_PERCENT", parameters.clock_percent);
-    parameters.handshake_clock_percent =
-        number("HANDSHAKE_CLOCK_PERCENT", parameters.handshake_clock_percent);
+    let parameters = TcpParameters::default();
     println!("{parameters:?}");
     for (cell, published) in PUBLISHED {
         let runs = if cell.clients <= 10 { 40 } else { 5 };

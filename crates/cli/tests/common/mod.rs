@@ -1,0 +1,106 @@
+//! Runs the command as a user does and looks at what comes back.
+#![allow(dead_code, unreachable_pub)] // Each test file uses its share.
+
+use std::env::temp_dir;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio, id};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What a call of the command left behind.
+#[derive(Debug)]
+pub struct Outcome {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// The command, not yet called.
+pub fn command() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_coapace"))
+}
+
+/// Calls the command with these arguments and nothing to read.
+pub fn coapace(arguments: &[&str]) -> Outcome {
+    finish(command().args(arguments), "")
+}
+
+/// Calls the command with `input` to read.
+pub fn coapace_reading(arguments: &[&str], input: &str) -> Outcome {
+    finish(command().args(arguments), input)
+}
+
+/// Calls a prepared command with `input` to read.
+pub fn finish(command: &mut Command, input: &str) -> Outcome {
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().expect("the command starts");
+    let mut stdin = child.stdin.take().expect("its standard input is a pipe");
+    let input = input.as_bytes().to_vec();
+    // The command may stop reading: what it thinks of its input is for the test to look at.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().expect("the command ends");
+    writer.join().expect("the input is written");
+    Outcome {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).expect("standard output is UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("standard error is UTF-8"),
+    }
+}
+
+impl Outcome {
+    /// Standard output of a call that succeeded.
+    pub fn success(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout
+    }
+
+    /// The line that a call which failed with `code` said, without the name of the command.
+    pub fn failure(&self, code: i32) -> &str {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert!(self.stderr.ends_with('\n'), "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
+        self.stderr.trim_end().strip_prefix("coapace: ").expect("the line begins with the name of the command")
+    }
+}
+
+/// A folder of this test alone, removed when the test is over.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let path = temp_dir().join(format!("coapace-test-{}-{}", id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+        fs::create_dir_all(&path).expect("the folder for temporary files can be written");
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The path of a file in the folder, as an argument.
+    pub fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("temporary paths are UTF-8").to_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The columns of a CSV without quotes: the header, then the rows.
+pub fn csv(text: &str) -> (Vec<&str>, Vec<Vec<&str>>) {
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().expect("a header");
+    (header, lines.collect())
+}
+
+/// One column of a CSV without quotes.
+pub fn column<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let (header, rows) = csv(text);
+    let place = header.iter().position(|title| *title == name).expect("a column of this name");
+    rows.into_iter().map(|row| row[place]).collect()
+}

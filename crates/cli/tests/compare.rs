@@ -1,0 +1,62 @@
+//! `coapace` without a command, `coapace reproduce`, and what is said beside the results.
+
+mod common;
+
+use std::fs;
+
+use coapace_control::REGISTRY;
+use common::{Scratch, coapace, command, csv, finish};
+
+#[test]
+fn without_a_command_every_mechanism_is_compared_and_a_report_written() {
+    let scratch = Scratch::new();
+    let outcome = finish(command().current_dir(scratch.path()), "");
+    assert!(outcome.stderr.contains("report: coapace-report.html"), "{}", outcome.stderr);
+    let table = outcome.success();
+    for name in REGISTRY.iter().map(|entry| entry.name).chain(["tcp"]) {
+        let called = |word: &str| word == name || word.starts_with(&format!("{name}:"));
+        let rows = table.lines().filter(|line| line.split_whitespace().any(called)).count();
+        assert_eq!(rows, 2, "{name} has a row for each buffer:\n{table}");
+    }
+    let report = fs::read_to_string(scratch.path().join("coapace-report.html")).expect("the report");
+    for name in REGISTRY.iter().map(|entry| entry.name).chain(["tcp"]) {
+        assert!(report.contains(name), "{name}");
+    }
+    assert_eq!(fs::read_dir(scratch.path()).expect("the folder").count(), 1, "nothing else is written");
+}
+
+#[test]
+fn a_reproduction_has_a_row_for_each_published_figure_and_sums_up_how_near_they_are() {
+    let published = include_str!("../../../papers/raitahila2019/published.csv").lines().count() - 1;
+    let outcome = coapace(&["reproduce", "raitahila2019", "--quick", "--format", "csv"]);
+    let summary = outcome.stderr.lines().last().expect("a summary").to_owned();
+    assert!(summary.starts_with("raitahila2019 published figures: "), "{summary}");
+    let rows = outcome.success();
+    assert_eq!(csv(&rows).1.len(), published);
+
+    let errors: Vec<f64> =
+        common::column(&rows, "relative_error").iter().map(|error| error.parse::<f64>().expect("a number").abs()).collect();
+    assert!(errors.is_sorted_by(|worse, better| worse >= better), "the worst comes first");
+    let near = errors.iter().filter(|error| **error <= 0.05).count();
+    assert!(summary.contains(&format!("{near} of {published} within 5 %")), "{summary}");
+}
+
+#[test]
+fn quiet_silences_everything_but_the_results() {
+    let scratch = Scratch::new();
+    let (report, pcap) = (scratch.file("r.html"), scratch.file("r.pcapng"));
+    let run = ["run", "nb-iot", "--set", "clients=2", "--seeds", "2", "--mechanism", "default"];
+    let loud = coapace(&[&run[..], &["--report", &report, "--pcap", &pcap]].concat());
+    assert!(loud.stderr.contains("report: ") && loud.stderr.contains("captured: default, seed 1"), "{loud:?}");
+    let quiet = coapace(&[&run[..], &["--report", &report, "--pcap", &pcap, "--quiet"]].concat());
+    assert_eq!(quiet.stderr, "");
+    assert_eq!(quiet.success(), loud.success());
+}
+
+#[test]
+fn no_progress_bar_is_drawn_into_a_pipe() {
+    let outcome = coapace(&["run", "nb-iot", "--set", "clients=5", "--seeds", "10", "--mechanism", "default"]);
+    assert!(!outcome.stderr.contains(['\r', '\u{1b}', '█', '░']), "{outcome:?}");
+    let table = outcome.success();
+    assert!(!table.contains(['\r', '\u{1b}']), "{table:?}");
+}

@@ -1,0 +1,77 @@
+//! What the command says of itself.
+
+mod common;
+
+use common::coapace;
+
+const COMMANDS: [&str; 6] = ["run", "reproduce", "trace", "list", "bench", "completions"];
+
+/// The options of each command beside those of all.
+const OPTIONS: [(&str, &[&str]); 6] = [
+    ("run", &["<SCENARIO>", "--set", "--mechanism", "--seeds", "--format", "--each", "--report", "--pcap", "--trace"]),
+    ("reproduce", &["<PAPER>", "--quick", "--format", "--report"]),
+    ("trace", &["<MECHANISM>", "at_ms,event,draw,answered", "at_ms,event,timeout_ms,rto_ms"]),
+    ("list", &["mechanisms", "scenarios", "papers"]),
+    ("bench", &[]),
+    ("completions", &["bash", "zsh", "fish"]),
+];
+
+#[test]
+fn the_help_names_every_command_with_a_summary() {
+    let help = coapace(&["--help"]).success();
+    for command in COMMANDS {
+        let line = help.lines().find(|line| line.trim_start().starts_with(&format!("{command} ")));
+        let summary = line.and_then(|line| line.trim_start().split_once("  ")).map(|(_, summary)| summary.trim());
+        assert!(summary.is_some_and(|summary| summary.len() > 10), "{command}: {line:?}");
+    }
+}
+
+#[test]
+fn the_help_of_a_command_names_each_of_its_options_and_those_of_all() {
+    for (command, options) in OPTIONS {
+        let help = coapace(&[command, "--help"]).success();
+        for option in options.iter().chain(&["--quiet", "--jobs", "--help"]) {
+            assert!(help.contains(option), "{command} --help says nothing of {option}");
+        }
+    }
+}
+
+#[test]
+fn no_option_is_without_a_word_on_it() {
+    for command in COMMANDS {
+        let help = coapace(&[command, "-h"]).success();
+        let options = help.lines().filter(|line| line.trim_start().starts_with('-'));
+        for (line, next) in options.clone().zip(help.lines().skip_while(|line| !line.trim_start().starts_with('-')).skip(1)) {
+            let (_, words) = line.trim().split_once("  ").unwrap_or(("", next.trim()));
+            assert!(!words.trim().is_empty(), "{command} -h: {line}");
+        }
+        assert!(options.count() >= 3, "{command} -h shows its options");
+    }
+}
+
+#[test]
+fn the_examples_of_the_help_fit_a_terminal_of_80_columns() {
+    let help = coapace(&["--help"]).success();
+    let examples = help.split_once("Examples:").expect("examples").1;
+    assert!(examples.lines().count() > 4);
+    for line in examples.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn the_version_says_which_commit_it_was_built_from() {
+    let version = coapace(&["--version"]).success();
+    let rest = version.trim().strip_prefix(concat!("coapace ", env!("CARGO_PKG_VERSION"), " (")).expect("the version");
+    assert!(rest.ends_with(')') && rest.len() > 6, "{version}");
+}
+
+#[test]
+fn a_completion_script_knows_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = coapace(&["completions", shell]).success();
+        for command in COMMANDS {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `coapace list`.
+
+mod common;
+
+use coapace_control::REGISTRY;
+use common::coapace;
+
+#[test]
+fn every_registered_mechanism_is_listed_with_its_state_size_and_summary() {
+    let list = coapace(&["list", "mechanisms"]).success();
+    for entry in REGISTRY {
+        let bytes = entry.mechanism.state_bytes().to_string();
+        let row = list.lines().find(|line| line.split_whitespace().next() == Some(entry.name));
+        let row = row.unwrap_or_else(|| panic!("{} is not listed", entry.name));
+        assert_eq!(row.split_whitespace().nth(1), Some(bytes.as_str()), "{row}");
+        assert!(row.ends_with(entry.summary), "{row}");
+    }
+    assert!(list.lines().any(|line| line.starts_with("tcp ")), "TCP can be named too");
+}
+
+#[test]
+fn every_mechanism_is_described_with_its_source_parameters_and_presets() {
+    let list = coapace(&["list", "mechanisms"]).success();
+    for entry in REGISTRY {
+        let heading = format!("\n{}  ({})\n", entry.name, entry.source);
+        let (_, rest) = list.split_once(&heading).unwrap_or_else(|| panic!("{} is not described", entry.name));
+        let section = rest.split("\n\n").next().unwrap_or_default();
+        for parameter in entry.mechanism.parameters() {
+            let value = entry.mechanism.get(parameter.name).expect("a value").to_string();
+            let line = section.lines().find(|line| line.split_whitespace().next() == Some(parameter.name));
+            assert_eq!(line.and_then(|line| line.split_whitespace().nth(1)), Some(value.as_str()), "{}", parameter.name);
+        }
+        for preset in entry.mechanism.presets() {
+            assert!(section.contains(&format!("preset={} ", preset.name)), "{}: {}", entry.name, preset.name);
+        }
+    }
+}
+
+#[test]
+fn a_knob_of_a_listed_scenario_takes_the_default_that_is_shown() {
+    let list = coapace(&["list", "scenarios"]).success();
+    let mut scenario = "";
+    let mut knobs = 0;
+    for line in list.lines().take_while(|line| !line.is_empty()) {
+        match line.trim_start().strip_prefix("--set ") {
+            None => scenario = line.split_whitespace().next().expect("a name"),
+            Some(setting) => {
+                knobs += 1;
+                // The last setting wins: one client keeps the run short and the knob is read all the same.
+                let run = ["run", scenario, "--set", setting, "--set", "clients=1", "--seeds", "1", "--mechanism", "default"];
+                coapace(&[&run[..], &["--quiet", "--format", "csv"]].concat()).success();
+            }
+        }
+    }
+    assert!(knobs >= 4, "{list}");
+}
+
+#[test]
+fn papers_are_listed_by_the_name_that_reproduce_takes() {
+    let list = coapace(&["list", "papers"]).success();
+    assert!(list.starts_with("raitahila2019 "), "{list}");
+    assert!(list.contains("University of Helsinki, 2019"), "{list}");
+}

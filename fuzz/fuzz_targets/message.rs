@@ -1,0 +1,26 @@
+//! Arbitrary bytes as a message: what is read is written again, byte for byte.
+#![no_main]
+
+use coapace_proto::{Message, Tail};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(message) = Message::parse(bytes) else { return };
+    let mut written = Vec::new();
+    message.write(&mut written);
+    assert_eq!(written, bytes);
+
+    let again = Message::parse(&written).expect("what was read before");
+    assert_eq!(
+        (again.kind, again.code, again.message_id, again.token),
+        (message.kind, message.code, message.message_id, message.token)
+    );
+    assert_eq!((again.tail, again.rexmit_cnt), (message.tail, message.rexmit_cnt));
+
+    // There is one encoding of every option and of the payload (RFC 7252 §3.1): made anew, the tail is the same.
+    let mut tail = Tail::default();
+    for (number, value) in message.options() {
+        tail = tail.option(number, value);
+    }
+    assert_eq!(tail.payload(message.payload()).as_bytes(), message.tail);
+});
