@@ -34,8 +34,10 @@ fn a_reproduction_has_a_row_for_each_published_figure_and_sums_up_how_near_they_
     let rows = outcome.success();
     assert_eq!(csv(&rows).1.len(), published);
 
-    let errors: Vec<f64> =
-        common::column(&rows, "relative_error").iter().map(|error| error.parse::<f64>().expect("a number").abs()).collect();
+    let errors: Vec<f64> = common::column(&rows, "relative_error")
+        .iter()
+        .map(|error| error.parse::<f64>().expect("a number").abs())
+        .collect();
     assert!(errors.is_sorted_by(|worse, better| worse >= better), "the worst comes first");
     let near = errors.iter().filter(|error| **error <= 0.05).count();
     assert!(summary.contains(&format!("{near} of {published} within 5 %")), "{summary}");
@@ -47,7 +49,10 @@ fn quiet_silences_everything_but_the_results() {
     let (report, pcap) = (scratch.file("r.html"), scratch.file("r.pcapng"));
     let run = ["run", "nb-iot", "--set", "clients=2", "--seeds", "2", "--mechanism", "default"];
     let loud = coapace(&[&run[..], &["--report", &report, "--pcap", &pcap]].concat());
-    assert!(loud.stderr.contains("report: ") && loud.stderr.contains("captured: default, seed 1"), "{loud:?}");
+    assert!(
+        loud.stderr.contains("report: ") && loud.stderr.contains("captured: default, seed 1"),
+        "{loud:?}"
+    );
     let quiet = coapace(&[&run[..], &["--report", &report, "--pcap", &pcap, "--quiet"]].concat());
     assert_eq!(quiet.stderr, "");
     assert_eq!(quiet.success(), loud.success());
@@ -55,7 +60,8 @@ fn quiet_silences_everything_but_the_results() {
 
 #[test]
 fn no_progress_bar_is_drawn_into_a_pipe() {
-    let outcome = coapace(&["run", "nb-iot", "--set", "clients=5", "--seeds", "10", "--mechanism", "default"]);
+    let outcome =
+        coapace(&["run", "nb-iot", "--set", "clients=5", "--seeds", "10", "--mechanism", "default"]);
     assert!(!outcome.stderr.contains(['\r', '\u{1b}', '█', '░']), "{outcome:?}");
     let table = outcome.success();
     assert!(!table.contains(['\r', '\u{1b}']), "{table:?}");

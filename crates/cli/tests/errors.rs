@@ -34,7 +34,10 @@ fn an_unknown_parameter_or_preset_is_told_with_the_nearest() {
 #[test]
 fn a_bad_value_is_told_with_what_would_do() {
     let line = refused(2, &["run", "nb-iot", "--mechanism", "cocoa:max_rto=abc"]);
-    assert!(line.starts_with("max_rto of cocoa is a time such as ") && line.ends_with("not \"abc\""), "{line}");
+    assert!(
+        line.starts_with("max_rto of cocoa is a time such as ") && line.ends_with("not \"abc\""),
+        "{line}"
+    );
     let line = refused(2, &["run", "nb-iot", "--mechanism", "cocoa:max_rto"]);
     assert!(line.contains("is no parameter=value"), "{line}");
 }
@@ -66,7 +69,9 @@ fn a_setting_that_does_not_fit_is_told_as_it_was_given() {
 fn a_mistake_in_a_scenario_file_is_told_with_its_line() {
     let scratch = Scratch::new();
     let file = scratch.file("bad.toml");
-    for (text, told) in [("title = \"x\"\nclinets = 3\n", ":2: unknown key `clinets`"), ("title =\n", ":1: not TOML")] {
+    for (text, told) in
+        [("title = \"x\"\nclinets = 3\n", ":2: unknown key `clinets`"), ("title =\n", ":1: not TOML")]
+    {
         fs::write(&file, text).expect("the scenario");
         let outcome = coapace(&["run", &file]);
         assert!(outcome.stderr.starts_with(&format!("coapace: {file}{told}")), "{outcome:?}");
@@ -111,9 +116,12 @@ fn arguments_that_cannot_be_read_are_told_in_one_line_too() {
 
 #[test]
 fn arguments_that_cannot_be_read_are_wrong_usage() {
-    for arguments in
-        [&["run"][..], &["frobnicate"], &["run", "nb-iot", "--set", "clients"], &["run", "nb-iot", "--seeds", "0"]]
-    {
+    for arguments in [
+        &["run"][..],
+        &["frobnicate"],
+        &["run", "nb-iot", "--set", "clients"],
+        &["run", "nb-iot", "--seeds", "0"],
+    ] {
         let outcome = coapace(arguments);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
         assert!(!outcome.stderr.is_empty());
@@ -126,7 +134,10 @@ fn a_path_that_cannot_be_written_is_told_before_the_work() {
     let path = scratch.file("no-such-folder/file");
     for option in ["--report", "--pcap", "--trace"] {
         // So many clients would take minutes.
-        let line = refused(1, &["run", "nb-iot", "--set", "clients=100000", "--mechanism", "default", option, &path]);
+        let line = refused(
+            1,
+            &["run", "nb-iot", "--set", "clients=100000", "--mechanism", "default", option, &path],
+        );
         assert!(line.starts_with(&format!("cannot write {path}: ")), "{line}");
     }
     let line = refused(1, &["reproduce", "raitahila2019", "--quiet", "--report", &path]);
@@ -141,12 +152,17 @@ fn quiet_does_not_hide_what_went_wrong() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
-    let run = ["run", "nb-iot", "--set", "clients=1", "--seeds", "1", "--mechanism", "default", "--format", "csv"];
+    let run =
+        ["run", "nb-iot", "--set", "clients=1", "--seeds", "1", "--mechanism", "default", "--format", "csv"];
     for arguments in [&["list", "mechanisms"][..], &run] {
         let (reader, writer) = pipe().expect("a pipe");
         drop(reader);
         let output = command().args(arguments).stdout(writer).output().expect("the command ends");
-        assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(0), true), "{arguments:?}: {output:?}");
+        assert_eq!(
+            (output.status.code(), output.stderr.is_empty()),
+            (Some(0), true),
+            "{arguments:?}: {output:?}"
+        );
     }
 }
 
@@ -182,7 +198,18 @@ fn a_remark_that_nobody_can_hear_does_not_stop_the_work() {
     let scratch = Scratch::new();
     let full = fs::File::options().write(true).open("/dev/full").expect("a device that is always full");
     let report = scratch.file("report.html");
-    let run = ["run", "nb-iot", "--set", "clients=1", "--seeds", "1", "--mechanism", "default", "--report", &report];
+    let run = [
+        "run",
+        "nb-iot",
+        "--set",
+        "clients=1",
+        "--seeds",
+        "1",
+        "--mechanism",
+        "default",
+        "--report",
+        &report,
+    ];
     let output = command().args(run).stderr(full).output().expect("the command ends");
     assert_eq!(output.status.code(), Some(0));
     assert!(!output.stdout.is_empty());

@@ -23,12 +23,18 @@ fn every_mechanism_is_described_with_its_source_parameters_and_presets() {
     let list = coapace(&["list", "mechanisms"]).success();
     for entry in REGISTRY {
         let heading = format!("\n{}  ({})\n", entry.name, entry.source);
-        let (_, rest) = list.split_once(&heading).unwrap_or_else(|| panic!("{} is not described", entry.name));
+        let (_, rest) =
+            list.split_once(&heading).unwrap_or_else(|| panic!("{} is not described", entry.name));
         let section = rest.split("\n\n").next().unwrap_or_default();
         for parameter in entry.mechanism.parameters() {
             let value = entry.mechanism.get(parameter.name).expect("a value").to_string();
             let line = section.lines().find(|line| line.split_whitespace().next() == Some(parameter.name));
-            assert_eq!(line.and_then(|line| line.split_whitespace().nth(1)), Some(value.as_str()), "{}", parameter.name);
+            assert_eq!(
+                line.and_then(|line| line.split_whitespace().nth(1)),
+                Some(value.as_str()),
+                "{}",
+                parameter.name
+            );
         }
         for preset in entry.mechanism.presets() {
             assert!(section.contains(&format!("preset={} ", preset.name)), "{}: {}", entry.name, preset.name);
@@ -47,7 +53,18 @@ fn a_knob_of_a_listed_scenario_takes_the_default_that_is_shown() {
             Some(setting) => {
                 knobs += 1;
                 // The last setting wins: one client keeps the run short and the knob is read all the same.
-                let run = ["run", scenario, "--set", setting, "--set", "clients=1", "--seeds", "1", "--mechanism", "default"];
+                let run = [
+                    "run",
+                    scenario,
+                    "--set",
+                    setting,
+                    "--set",
+                    "clients=1",
+                    "--seeds",
+                    "1",
+                    "--mechanism",
+                    "default",
+                ];
                 coapace(&[&run[..], &["--quiet", "--format", "csv"]].concat()).success();
             }
         }

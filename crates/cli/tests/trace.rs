@@ -19,14 +19,17 @@ fn a_vector_is_reproduced_to_the_microsecond() {
     for (mechanism, vector) in VECTORS {
         let out = coapace_reading(&["trace", mechanism], vector).success();
         assert_eq!(out.lines().next(), Some("at_ms,event,timeout_ms,rto_ms"));
-        let expected: String = vector.lines().filter(|line| !line.starts_with('#')).fold(String::new(), |mut all, line| {
-            let _ = writeln!(all, "{line}");
-            all
-        });
+        let expected: String =
+            vector.lines().filter(|line| !line.starts_with('#')).fold(String::new(), |mut all, line| {
+                let _ = writeln!(all, "{line}");
+                all
+            });
         assert_eq!(column(&out, "at_ms"), column(&expected, "at_ms"));
         assert_eq!(column(&out, "event"), column(&expected, "event"));
         for name in ["timeout_ms", "rto_ms"] {
-            for (row, (ours, theirs)) in column(&out, name).into_iter().zip(column(&expected, name)).enumerate() {
+            for (row, (ours, theirs)) in
+                column(&out, name).into_iter().zip(column(&expected, name)).enumerate()
+            {
                 let near = match (micros(ours), micros(theirs)) {
                     (Some(ours), Some(theirs)) => ours.abs_diff(theirs) <= 1,
                     (ours, theirs) => ours == theirs,

@@ -29,8 +29,8 @@ const SERVER: NodeId = NodeId(0);
 const SERVER_SITE: Site = Site(0);
 const CLIENTS_SITE: Site = Site(1);
 
-/// A server and its clients.
-type Hosts = (Host, Vec<Host>);
+/// A server and its clients, made one by one as they take their places.
+type Hosts<'a> = (Host, Box<dyn Iterator<Item = Host> + 'a>);
 
 /// Clients whose RTO is recorded.
 const OBSERVED_CLIENTS: u32 = 3;
@@ -73,6 +73,7 @@ pub fn run_tapped<T: Tap>(
         ContenderKind::Tcp => tcp_hosts(scenario, luck, seed),
     };
     let mut world = World::new(network(scenario, luck), (Counters::new(), tap));
+    world.reserve(1 + scenario.clients.count as usize);
     world.add(SERVER_SITE, server);
     for client in clients {
         world.add(CLIENTS_SITE, client);
@@ -154,7 +155,7 @@ fn effects(hop: &Hop) -> Effects {
     }
 }
 
-fn udp_hosts(scenario: &Scenario, mechanism: Mechanism, luck: Luck, observe: Observe) -> Hosts {
+fn udp_hosts(scenario: &Scenario, mechanism: Mechanism, luck: Luck, observe: Observe) -> Hosts<'_> {
     let Scenario { clients, server, workload, .. } = scenario;
     let config = Config {
         max_retransmit: clients.max_retransmit,
@@ -187,14 +188,14 @@ fn udp_hosts(scenario: &Scenario, mechanism: Mechanism, luck: Luck, observe: Obs
     // The server begins no exchange: its mechanism is never asked.
     let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config });
     let server = Server::new(setup, SERVER, response(scenario), nanos(server.processing_delay));
-    let client = |client| {
+    let client = move |client| {
         let observed = observe == Observe::Series && client <= OBSERVED_CLIENTS;
         Host::Client(Client::new(plan.clone(), NodeId(client), start(scenario, luck, client), observed))
     };
-    (Host::Server(Box::new(server)), (1..=clients.count).map(client).collect())
+    (Host::Server(Box::new(server)), Box::new((1..=clients.count).map(client)))
 }
 
-fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts {
+fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts<'_> {
     let Scenario { clients, workload, tcp, network, .. } = scenario;
     let parameters = TcpParameters {
         mtu: network.mtu.try_into().unwrap_or(u16::MAX),
@@ -209,7 +210,7 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts {
     // A client may have connections on their way down while it has a new one.
     let connections = 16 * clients.count as usize;
     let server = TcpServer::new(SERVER, response, connections, parameters, seed);
-    let client = |client| {
+    let client = move |client| {
         let start = start(scenario, luck, client);
         // One after the other, so that the handshakes do not measure a queue of their own making.
         let turn = CONNECTING.as_nanos() / 2 * u64::from(client) / u64::from(clients.count);
@@ -224,7 +225,7 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts {
         };
         Host::TcpClient(Box::new(TcpClient::new(NodeId(client), plan, parameters, seed ^ u64::from(client) << 32)))
     };
-    (Host::TcpServer(Box::new(server)), (1..=clients.count).map(client).collect())
+    (Host::TcpServer(Box::new(server)), Box::new((1..=clients.count).map(client)))
 }
 
 /// Options of a request: its path.

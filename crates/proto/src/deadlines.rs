@@ -1,18 +1,15 @@
 //! A heap of deadlines that can be moved: one for each key, no stale entries.
 
-use alloc::vec::Vec;
-
 use coapace_control::Instant;
-
-use crate::slab::push;
+use smallvec::SmallVec;
 
 /// For each of a dense range of keys at most one deadline.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
     /// A binary heap by (deadline, key).
-    heap: Vec<(Instant, u32)>,
+    heap: SmallVec<[(Instant, u32); 1]>,
     /// For each key its place in the heap plus one, 0 if it has no deadline.
-    places: Vec<u32>,
+    places: SmallVec<[u32; 2]>,
 }
 
 impl Deadlines {
@@ -25,11 +22,11 @@ impl Deadlines {
     pub(crate) fn set(&mut self, key: u32, at: Instant) {
         let slot = key as usize;
         while slot >= self.places.len() {
-            push(&mut self.places, 0);
+            self.places.push(0);
         }
         let place = match self.places[slot] {
             0 => {
-                push(&mut self.heap, (at, key));
+                self.heap.push((at, key));
                 self.places[slot] = self.heap.len() as u32;
                 self.heap.len() - 1
             }
@@ -91,6 +88,8 @@ impl Deadlines {
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
     use proptest::prelude::*;
 

@@ -294,18 +294,24 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         token: Token,
         tail: &[u8],
     ) -> Result<ExchangeId, SendError> {
-        let Setup { controller, config } = &*self.setup;
-        let peer = self.peers.find_or_insert(to, config.max_peers, controller).ok_or(SendError::PeersFull)?;
-        let marking = controller.limits(&self.peers[peer].state).marking;
-        if token.len() == 8 && matches!(marking, Marking::Token | Marking::TokenOnRetransmit) {
+        let marked = confirmable && purpose == Purpose::Request;
+        if marked
+            && token.len() == 8
+            && matches!(self.wanted_marking(to), Marking::Token | Marking::TokenOnRetransmit)
+        {
             return Err(SendError::TokenTooLong);
         }
+        let Setup { controller, config } = &*self.setup;
         let index =
             self.exchanges.take(config.max_exchanges, Exchange::blank).ok_or(SendError::ExchangesFull)?;
+        let Some(peer) = self.peers.find_or_insert(to, config.max_peers, controller) else {
+            self.exchanges.give_back(index);
+            return Err(SendError::PeersFull);
+        };
         let exchange = &mut self.exchanges[index];
         exchange.tail.clear();
         exchange.tail.extend_from_slice(tail);
-        exchange.departures.clear();
+        exchange.forget_departures();
         exchange.control = None;
         exchange.stage = Stage::Waiting;
         (exchange.departed, exchange.retransmits) = (false, 0);
@@ -323,6 +329,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         self.admit(now, peer);
         Ok(id)
+    }
+
+    /// How the mechanism wants transmissions to this peer to be told apart, whether there is state of it or not.
+    pub(crate) fn wanted_marking(&self, peer: A) -> Marking {
+        let controller = &self.setup.controller;
+        let limits = match self.peers.find(peer) {
+            Some(slot) => controller.limits(&self.peers[slot].state),
+            None => controller.limits(&controller.state()),
+        };
+        limits.marking
     }
 
     /// Lets exchanges that wait for a place go, as far as NSTART and the mechanism allow.

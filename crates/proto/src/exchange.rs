@@ -1,10 +1,13 @@
 //! One exchange that this endpoint began.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use coapace_control::{Answer, Controller, Instant, Sample};
+use coapace_control::{Answer, Controller, Instant, Marking, Sample};
+use smallvec::SmallVec;
 
 use crate::message::{Code, Token};
+use crate::slab::Slot;
 
 /// Names an exchange until its last event; never reused while that event is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,9 +62,9 @@ pub(crate) struct Exchange<C: Controller> {
     /// What the mechanism remembers, from the first departure on.
     pub(crate) control: Option<C::Exchange>,
     /// Options and payload.
-    pub(crate) tail: Vec<u8>,
+    pub(crate) tail: SmallVec<[u8; 16]>,
     /// When and under which Message ID each transmission departed; kept only if the mechanism marks transmissions.
-    pub(crate) departures: Vec<Departure>,
+    departures: Option<Box<Departures>>,
     pub(crate) peer: u32,
     /// The next in the list of the peer, or of those that failed.
     pub(crate) next: u32,
@@ -83,11 +86,21 @@ pub(crate) struct Exchange<C: Controller> {
     pub(crate) in_line: bool,
 }
 
+/// The transmissions of an exchange. Behind one pointer: most mechanisms have no use for them.
+#[derive(Debug, Default)]
+struct Departures(Vec<Departure>);
+
 /// One transmission.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    pub(crate) at: Instant,
-    pub(crate) message_id: u16,
+struct Departure {
+    at: Instant,
+    message_id: u16,
+}
+
+impl<C: Controller> Slot for Exchange<C> {
+    fn next_free(&mut self) -> &mut u32 {
+        &mut self.next
+    }
 }
 
 impl<C: Controller> Exchange<C> {
@@ -96,8 +109,8 @@ impl<C: Controller> Exchange<C> {
             first: Instant::ZERO,
             last: Instant::ZERO,
             control: None,
-            tail: Vec::new(),
-            departures: Vec::new(),
+            tail: SmallVec::new(),
+            departures: None,
             peer: crate::NONE,
             next: crate::NONE,
             next_due: crate::NONE,
@@ -115,6 +128,25 @@ impl<C: Controller> Exchange<C> {
         }
     }
 
+    /// Notes that a transmission departs.
+    pub(crate) fn note_departure(&mut self, at: Instant) {
+        let departure = Departure { at, message_id: self.message_id };
+        self.departures.get_or_insert_default().0.push(departure);
+    }
+
+    /// Forgets the transmissions of the exchange before.
+    pub(crate) fn forget_departures(&mut self) {
+        if let Some(departures) = &mut self.departures {
+            departures.0.clear();
+        }
+    }
+
+    /// How its transmissions are told apart, if the mechanism wants `wanted`: only a confirmable request is marked. A
+    /// separate response has the token of its request, and an empty message is four bytes (RFC 7252 §4.1).
+    pub(crate) fn marking(&self, wanted: Marking) -> Marking {
+        if self.confirmable && self.purpose == Purpose::Request { wanted } else { Marking::None }
+    }
+
     /// Whether a message with this Message ID has left for this exchange.
     pub(crate) fn departed_as(&self, message_id: u16) -> bool {
         self.departed && self.message_id == message_id || self.ordinal_of(message_id).is_some()
@@ -122,13 +154,14 @@ impl<C: Controller> Exchange<C> {
 
     /// The transmission that had this Message ID, where each has its own.
     pub(crate) fn ordinal_of(&self, message_id: u16) -> Option<u8> {
-        Some(self.departures.iter().position(|departure| departure.message_id == message_id)? as u8)
+        let Departures(departures) = self.departures.as_deref()?;
+        Some(departures.iter().position(|departure| departure.message_id == message_id)? as u8)
     }
 
     /// The facts of an answer that arrives `now` and names the transmission `answered`.
     pub(crate) fn sample(&self, now: Instant, answered: Option<u8>) -> Sample {
         let answered = answered.and_then(|ordinal| {
-            let departure = self.departures.get(usize::from(ordinal))?;
+            let departure = self.departures.as_deref()?.0.get(usize::from(ordinal))?;
             Some(Answer { ordinal, since: now.since(departure.at) })
         });
         Sample {

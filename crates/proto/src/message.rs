@@ -157,7 +157,8 @@ impl<'a> Message<'a> {
         let mut rexmit_cnt = None;
         for item in OptPayloadReader::new(tail) {
             match item {
-                OptItem::Option { number: REXMIT_CNT, data } => rexmit_cnt = small_uint(data),
+                // A second one counts as unrecognised (RFC 7252 §5.4.5), and so does one that is too long (§5.4.3).
+                OptItem::Option { number: REXMIT_CNT, data } => rexmit_cnt = rexmit_cnt.or(small_uint(data)),
                 OptItem::Option { .. } => {}
                 OptItem::Payload([]) | OptItem::Error(_) => return Err(malformed),
                 OptItem::Payload(_) => break,

@@ -1,16 +1,15 @@
 //! The destinations an endpoint has exchanges with, least recently used first to leave.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 
 use coapace_control::{Controller, Instant};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use smallvec::SmallVec;
 
 use crate::NONE;
-use crate::slab::push;
 
 /// What names the other end: a socket address, a node of a simulation.
 pub trait Address: Copy + Eq + Hash + Debug {}
@@ -55,7 +54,8 @@ impl<C: Controller, A> Peer<C, A> {
 /// The table of destinations.
 #[derive(Debug)]
 pub(crate) struct Peers<C: Controller, A> {
-    slots: Vec<Peer<C, A>>,
+    /// The first lies here: most clients have no other.
+    slots: SmallVec<[Peer<C, A>; 1]>,
     /// From address to slot, once there are more than [`SCANNED`].
     index: Option<Box<HashTable<u32>>>,
     hasher: FixedState,
@@ -71,7 +71,7 @@ const SCANNED: usize = 8;
 impl<C: Controller, A: Address> Peers<C, A> {
     pub(crate) fn new(seed: u64) -> Self {
         let hasher = FixedState::with_seed(seed);
-        Self { slots: Vec::new(), index: None, hasher, newest: NONE, oldest: NONE, met: 0 }
+        Self { slots: SmallVec::new(), index: None, hasher, newest: NONE, oldest: NONE, met: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -111,7 +111,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
             older: NONE,
         };
         let slot = if self.slots.len() < bound as usize {
-            push(&mut self.slots, peer);
+            self.slots.push(peer);
             self.slots.len() as u32 - 1
         } else {
             let slot = self.oldest_idle()?;

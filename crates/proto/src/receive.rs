@@ -114,7 +114,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if !matches!(exchange.stage, Stage::Due | Stage::InFlight) || exchange.purpose == Purpose::Ping {
             return self.late();
         }
-        let marking = self.setup.controller.limits(&self.peers[slot].state).marking;
+        let marking = exchange.marking(self.setup.controller.limits(&self.peers[slot].state).marking);
         let by_message_id =
             exchange.ordinal_of(message.message_id).filter(|_| marking == Marking::FreshMessageId);
 
@@ -140,16 +140,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// A response in a message of its own.
     fn receive_separate<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let confirmable = message.kind == Kind::Confirmable;
-        let marking = self
-            .peers
-            .find(from)
-            .map_or(Marking::None, |slot| self.setup.controller.limits(&self.peers[slot].state).marking);
+        let wanted = self.wanted_marking(from);
         let matches = |exchange: &Exchange<C>| {
-            let marking = if exchange.confirmable { marking } else { Marking::None };
             exchange.purpose == Purpose::Request
                 && matches!(exchange.stage, Stage::Due | Stage::InFlight | Stage::Acknowledged)
                 && exchange.departed
-                && may_answer(exchange, &message, marking)
+                && may_answer(exchange, &message, exchange.marking(wanted))
         };
         let Some((_, index)) = self.find_active(from, matches) else {
             let seen =

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use coapace_control::{Controller, Cue, Draw, Instant, Marking};
 
 use crate::endpoint::Endpoint;
-use crate::exchange::{Departure, Stage};
+use crate::exchange::Stage;
 use crate::message::{Kind, Message, REXMIT_CNT_PROBE};
 use crate::peer::{Address, Echo};
 
@@ -60,7 +60,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let step = Step { exchange: exchange.ordinal, transmission: exchange.retransmits };
 
         let limits = controller.limits(&peer.state);
-        let marking = if exchange.confirmable { limits.marking } else { Marking::None };
+        let marking = exchange.marking(limits.marking);
         let timeout = if exchange.confirmable {
             let cue = Cue { now, draw: draw(step), outstanding: peer.outstanding };
             if let Some(control) = &mut exchange.control {
@@ -88,8 +88,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             peer.next_message_id = peer.next_message_id.wrapping_add(1);
         }
         if marking != Marking::None {
-            let message_id = exchange.message_id;
-            exchange.departures.push(Departure { at: now, message_id });
+            exchange.note_departure(now);
         }
 
         let kind = if exchange.confirmable { Kind::Confirmable } else { Kind::NonConfirmable };

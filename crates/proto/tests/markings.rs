@@ -199,7 +199,8 @@ fn a_ping_is_empty_in_every_transmission() {
         let first = client.sent(ms(0)).unwrap();
         assert_eq!(first, [0x40, 0, first[2], first[3]], "{mechanism}: RFC 7252 §4.1");
         assert_eq!(retransmitted(&mut client).1, first, "{mechanism}");
-        let pong = client.receive(secs(5), &[0x70, 0, first[2], first[3]]);
+        let reset = [0x70, 0, first[2], first[3]];
+        let pong = client.receive(secs(5), &reset);
         assert!(matches!(pong, Some(Event::Pong { exchange: e }) if e == exchange));
     }
 }
@@ -295,13 +296,13 @@ fn an_empty_acknowledgement_says_nothing_about_the_option() {
 #[test]
 fn the_option_goes_after_lower_options_and_before_the_payload() {
     for (tail, marked) in [
-        (Tail::default(), b"\xe1\xfe\xef\xff".to_vec()),
-        (Tail::default().payload(b"p"), b"\xe1\xfe\xef\xff\xffp".to_vec()),
+        (Tail::default(), b"\xe1\xfc\xef\xff".to_vec()),
+        (Tail::default().payload(b"p"), b"\xe1\xfc\xef\xff\xffp".to_vec()),
         (Tail::default().option(11, b"x").payload(b"p"), b"\xb1x\xe1\xfc\xe4\xff\xffp".to_vec()),
-        (Tail::default().option(65_007, b"x"), b"\xe1\xfe\xe2x\xd1\x00\xff".to_vec()),
-        (Tail::default().option(65_019, b""), b"\xe0\xfe\xee\x11\xff".to_vec()),
+        (Tail::default().option(65_007, b"x"), b"\xe1\xfc\xe2x\xd1\x00\xff".to_vec()),
+        (Tail::default().option(65_019, b""), b"\xe0\xfc\xee\x11\xff".to_vec()),
         // Before an option beyond it there is no place without decoding that one anew: it is left out.
-        (Tail::default().option(65_021, b"x"), b"\xe1\xfe\xf0x".to_vec()),
+        (Tail::default().option(65_021, b"x"), b"\xe1\xfc\xf0x".to_vec()),
     ] {
         let mut client = running("fasor-option");
         let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: tail.as_bytes() };
@@ -329,7 +330,7 @@ fn a_server_echoes_the_option_on_piggybacked_responses_only() {
     let Some(Event::Request { responder, .. }) = server.receive(ms(0), &sent[0].1) else { panic!() };
     server.endpoint.respond(ms(0), responder, CONTENT, b"\xff!").unwrap();
     let first = server.sent(ms(0)).unwrap();
-    assert_eq!(first[4..], *b"t\xe1\xfe\xef\xff\xff!", "its value unmodified, before the payload");
+    assert_eq!(first[4..], *b"t\xe1\xfc\xef\xff\xff!", "its value unmodified, before the payload");
 
     assert!(server.receive(secs(1), &sent[1].1).is_none());
     let replayed = server.sent(secs(1)).unwrap();
@@ -384,7 +385,8 @@ fn with_fresh_message_ids_the_acknowledgement_names_the_transmission() {
             let now = sent[2].0 + Duration::from_millis(100);
             let request = &sent[ordinal].1;
             if empty {
-                let ack = client.receive(now, &[0x60, 0, request[2], request[3]]);
+                let empty = [0x60, 0, request[2], request[3]];
+                let ack = client.receive(now, &empty);
                 assert!(matches!(ack, Some(Event::Acknowledged { .. })));
             } else {
                 answer(&mut client, now, request, b"");
@@ -400,8 +402,9 @@ fn a_reset_of_any_fresh_message_id_ends_the_exchange() {
         let mut client = running("fasor:marking=fresh-message-id");
         let sent = transmissions(&mut client, 1);
         let request = &sent[ordinal].1;
-        let reset = client.receive(secs(9), &[0x70, 0, request[2], request[3]]);
-        assert!(matches!(reset, Some(Event::Failed { .. })));
+        let reset = [0x70, 0, request[2], request[3]];
+        let event = client.receive(secs(9), &reset);
+        assert!(matches!(event, Some(Event::Failed { .. })));
         assert_eq!(client.endpoint.exchanges(), 0);
     }
 }

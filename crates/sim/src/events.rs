@@ -40,7 +40,7 @@ const DIGIT_BITS: u32 = 6;
 const LEVELS: usize = ((TIME_BITS - TICK_BITS) / DIGIT_BITS) as usize;
 const SERIALS: u64 = (1 << 40) - 1;
 /// A slot that grew larger gives its memory back when it has been emptied.
-const KEPT_CAPACITY: usize = 1024;
+const KEPT_CAPACITY: usize = 128;
 
 impl Events {
     /// No event at this time or after ever happens.

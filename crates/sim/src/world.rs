@@ -49,6 +49,12 @@ impl<N: Node, T: Tap> World<N, T> {
         }
     }
 
+    /// Makes room for so many nodes more.
+    pub fn reserve(&mut self, nodes: usize) {
+        self.nodes.reserve_exact(nodes);
+        self.timers.armed.reserve_exact(nodes);
+    }
+
     /// Adds a node; the first is number 0. It is not heard before [`wake`](Self::wake).
     ///
     /// # Panics

@@ -60,7 +60,10 @@ impl Outcome {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert!(self.stderr.ends_with('\n'), "{self:?}");
         assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
-        self.stderr.trim_end().strip_prefix("coapace: ").expect("the line begins with the name of the command")
+        self.stderr
+            .trim_end()
+            .strip_prefix("coapace: ")
+            .expect("the line begins with the name of the command")
     }
 }
 

@@ -30,13 +30,16 @@ pub(crate) struct Plan {
     pub(crate) batches: Stream,
 }
 
+/// Not yet, or not any more: smaller than an `Option`, where there are a hundred thousand clients.
+const NEVER: Time = Time::MAX;
+
 /// A client.
 #[derive(Debug)]
 pub(crate) struct Client {
     plan: Arc<Plan>,
     endpoint: Endpoint<Mechanism, NodeId>,
-    /// When the next request is due, if none is under way.
-    next_at: Option<Time>,
+    /// When the next request is due; [`NEVER`] while one is under way.
+    next_at: Time,
     id: u32,
     /// Exchanges over.
     done: u32,
@@ -44,8 +47,10 @@ pub(crate) struct Client {
     batches: u32,
     /// The number of exchanges over at which the batch ends.
     batch_end: u32,
-    first_request: Option<Time>,
-    finished: Option<Time>,
+    /// [`NEVER`] before.
+    first_request: Time,
+    /// [`NEVER`] before.
+    finished: Time,
     series: Option<Box<Series>>,
 }
 
@@ -55,13 +60,13 @@ impl Client {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), u64::from(id.0)),
             plan,
-            next_at: Some(start),
+            next_at: start,
             id: id.0,
             done: 0,
             batches: 0,
             batch_end: 0,
-            first_request: None,
-            finished: None,
+            first_request: NEVER,
+            finished: NEVER,
             series: observed.then(|| Box::new(Series::new(format!("client {}", id.0)))),
         }
     }
@@ -69,7 +74,8 @@ impl Client {
     /// Adds what this client has to say to the results of its run.
     pub(crate) fn report(&self, result: &mut RunResult) {
         let counters = self.endpoint.counters();
-        result.fct_s.push(span_s(self.first_request, self.finished));
+        let happened = |at: Time| (at != NEVER).then_some(at);
+        result.fct_s.push(span_s(happened(self.first_request), happened(self.finished)));
         result.exchanges.push(counters.completed as u32);
         result.given_up += counters.given_up;
         result.retransmissions += counters.retransmissions;
@@ -89,7 +95,7 @@ impl Client {
             self.batches += 1;
             self.endpoint.forget(*server);
         }
-        self.first_request.get_or_insert(now);
+        self.first_request = self.first_request.min(now);
         let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request };
         // One exchange at a time is within any bound the endpoint has.
         let begun = self.endpoint.request(now.instant(), *server, request);
@@ -102,11 +108,11 @@ impl Client {
             series.push(now.as_secs_f64(), rto.as_micros() as f64 / 1e6);
         }
         if self.done == self.plan.exchanges {
-            self.finished = Some(now);
+            self.finished = now;
         } else if self.plan.think_time == Duration::ZERO {
             self.begin(now);
         } else {
-            self.next_at = Some(now + self.plan.think_time.as_micros().saturating_mul(1_000));
+            self.next_at = now + self.plan.think_time.as_micros().saturating_mul(1_000);
         }
     }
 }
@@ -120,8 +126,8 @@ impl Node for Client {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        if self.next_at.is_some_and(|at| at <= now) {
-            self.next_at = None;
+        if self.next_at <= now {
+            self.next_at = NEVER;
             self.begin(now);
         }
         self.endpoint.handle_timeout(now.instant());
@@ -144,9 +150,7 @@ impl Node for Client {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        match (self.endpoint.poll_timeout().map(Time::from), self.next_at) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let at = self.endpoint.poll_timeout().map_or(NEVER, Time::from).min(self.next_at);
+        (at != NEVER).then_some(at)
     }
 }

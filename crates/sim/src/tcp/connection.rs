@@ -23,8 +23,8 @@ pub(super) struct Connection {
     handle: SocketHandle,
     /// What a handshake's timeout is multiplied by, per cent.
     handshake_timeout_percent: u64,
-    /// While the handshake is on: how long the timer of the SYN, or of what answers it, runs, ns, and until when.
-    handshake_timer: Option<(u64, Time)>,
+    /// In a handshake, until when smoltcp is not asked what it has to send.
+    handshake_timer: Option<Time>,
     pub(super) ledger: Ledger,
     pub(super) channel: Channel,
 }
@@ -79,28 +79,22 @@ impl Connection {
     /// smoltcp looks at its timers only when it is asked to send. In a handshake the question waits until the longer
     /// timeout is over; times of transmissions and arrivals stay true, and so does the RTT sample they give.
     pub(super) fn flush(&mut self, now: Time, stack: &mut Stack) {
-        if self.handshake_timer.is_some_and(|(_, end)| now < end) {
+        if self.handshake_timer.is_some_and(|end| now < end) {
             return;
         }
         stack.flush(instant(now), &mut self.sockets);
         if matches!(self.state(), State::SynSent | State::SynReceived) {
             let timer = stack.deadline(instant(now), &self.sockets).map(|end| end - instant(now));
             self.handshake_timer = timer.map(|timeout| {
-                let timeout = timeout.total_micros().saturating_mul(10 * self.handshake_timeout_percent);
-                (timeout, now + timeout.max(LEAST_WAIT))
+                now + timeout.total_micros().saturating_mul(10 * self.handshake_timeout_percent).max(LEAST_WAIT)
             });
         }
     }
 
-    /// What answered the SYN was sent again for another reason than the timer, which starts anew without backoff.
-    pub(super) fn restart_handshake_timer(&mut self, now: Time) {
-        self.handshake_timer = self.handshake_timer.map(|(timeout, _)| (timeout, now + timeout.max(LEAST_WAIT)));
-    }
-
     /// When to call [`flush`](Self::flush) again.
     pub(super) fn deadline(&self, now: Time, stack: &mut Stack) -> Option<Time> {
-        if let Some((_, end)) = self.handshake_timer {
-            return Some(end);
+        if self.handshake_timer.is_some() {
+            return self.handshake_timer;
         }
         let at = stack.deadline(instant(now), &self.sockets)?;
         let at = u64::try_from(at.total_micros()).unwrap_or(0).saturating_mul(1_000);

@@ -195,7 +195,6 @@ impl Node for TcpServer {
             // A SYN comes again: Linux answers again at once, smoltcp waits for its timer.
             self.counters.retransmitted_segments += 1;
             self.send(from, link.syn_ack.clone());
-            link.connection.restart_handshake_timer(now);
         }
         link.connection.receive(now, &mut self.stack, bytes);
         self.run(&mut link.connection);

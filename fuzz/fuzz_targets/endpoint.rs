@@ -1,0 +1,325 @@
+//! An application, a network and a clock that do what they like to an endpoint: it keeps its bounds, every exchange ends
+//! at most once while they play, and once they leave it alone every one that is left ends.
+#![no_main]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use arbitrary::Arbitrary;
+use coapace_control::{Draw, Duration, Instant, Mechanism, REGISTRY};
+use coapace_proto::{
+    Code, Config, Endpoint, Event, ExchangeId, Kind, Message, REXMIT_CNT, Request, Responder, Setup, Tail,
+    Token,
+};
+use libfuzzer_sys::fuzz_target;
+
+/// Peers there are.
+const PEERS: u8 = 3;
+/// Datagrams and requests kept to be answered.
+const KEPT: usize = 16;
+
+#[derive(Arbitrary, Debug)]
+struct Script<'a> {
+    mechanism: u8,
+    /// 0 is no preset; of the mechanisms with a marking, 255 is the one that no entry has.
+    preset: u8,
+    bounds: Bounds,
+    steps: Vec<Step<'a>>,
+}
+
+/// Each modulo a few.
+#[derive(Arbitrary, Debug)]
+struct Bounds {
+    max_retransmit: u8,
+    nstart: u8,
+    max_exchanges: u8,
+    max_peers: u8,
+    max_replies: u8,
+    max_deduplicated: u8,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Step<'a> {
+    Request {
+        to: u8,
+        confirmable: bool,
+        code: u8,
+        token: &'a [u8],
+        content: Content<'a>,
+    },
+    Ping {
+        to: u8,
+    },
+    Cancel {
+        which: u8,
+    },
+    Acknowledge {
+        which: u8,
+    },
+    Respond {
+        which: u8,
+        code: u8,
+        content: Content<'a>,
+    },
+    Forget {
+        peer: u8,
+    },
+    /// Any bytes arrive.
+    Datagram {
+        from: u8,
+        bytes: &'a [u8],
+    },
+    /// What fits a datagram that was sent arrives from its addressee.
+    Answer {
+        which: u8,
+        kind: u8,
+        code: u8,
+        message_id: Option<u16>,
+        content: Content<'a>,
+    },
+    /// A datagram that was sent comes back from its addressee.
+    Mirror {
+        which: u8,
+    },
+    Wait {
+        ms: u16,
+    },
+    /// The clock goes on to the deadline.
+    Timeout,
+    Transmit {
+        draw: u32,
+    },
+}
+
+/// Options and payload.
+#[derive(Arbitrary, Debug)]
+struct Content<'a> {
+    rexmit_cnt: Option<u8>,
+    option: Option<(u16, &'a [u8])>,
+    payload: &'a [u8],
+}
+
+impl Content<'_> {
+    fn encoded(&self) -> Vec<u8> {
+        let mut tail = Tail::default();
+        if let Some((number, value)) = self.option {
+            tail = tail.option(number, value);
+        }
+        if let Some(count) = self.rexmit_cnt {
+            tail = tail.option(REXMIT_CNT, &[count]);
+        }
+        tail.payload(self.payload).into_bytes()
+    }
+}
+
+/// What the application knows of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Known {
+    Request,
+    AcknowledgedRequest,
+    Response,
+    Ping,
+}
+
+struct Play {
+    endpoint: Endpoint<Mechanism, u8>,
+    config: Config,
+    now: Instant,
+    open: BTreeMap<ExchangeId, Known>,
+    requests: VecDeque<Responder<u8>>,
+    sent: VecDeque<(u8, Vec<u8>)>,
+}
+
+fn mechanism(script: &Script<'_>) -> Mechanism {
+    let mut mechanism = REGISTRY[usize::from(script.mechanism) % REGISTRY.len()].mechanism;
+    let presets = mechanism.presets();
+    if script.preset == u8::MAX {
+        let _ = mechanism.set("marking", "fresh-message-id");
+    } else if let Some(preset) = usize::from(script.preset).checked_sub(1) {
+        mechanism.set("preset", presets[preset % presets.len()].name).expect("a preset that is listed");
+    }
+    mechanism
+}
+
+impl Play {
+    fn new(script: &Script<'_>) -> Self {
+        let bounds = &script.bounds;
+        let config = Config {
+            max_retransmit: bounds.max_retransmit % 6,
+            nstart: 1 + u16::from(bounds.nstart % 4),
+            max_exchanges: u32::from(bounds.max_exchanges % 8),
+            max_peers: u32::from(bounds.max_peers % (PEERS + 1)),
+            max_replies: u32::from(bounds.max_replies % 4),
+            max_deduplicated: u32::from(bounds.max_deduplicated % 8),
+            ..Config::default()
+        };
+        let setup = Setup { controller: mechanism(script), config };
+        Self {
+            endpoint: Endpoint::new(Arc::new(setup), 1),
+            config,
+            now: Instant::ZERO,
+            open: BTreeMap::new(),
+            requests: VecDeque::new(),
+            sent: VecDeque::new(),
+        }
+    }
+
+    fn begun(&mut self, exchange: ExchangeId, known: Known) {
+        assert_eq!(self.open.insert(exchange, known), None, "an exchange has the name of another");
+    }
+
+    fn ended(&mut self, exchange: ExchangeId) -> Known {
+        self.open.remove(&exchange).expect("an exchange ends once")
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        let now = self.now;
+        match *step {
+            Step::Request { to, confirmable, code, token, ref content } => {
+                let Some(token) = Token::new(&token[..token.len().min(8)]) else { return };
+                let request =
+                    Request { confirmable, code: Code(1 + code % 31), token, tail: &content.encoded() };
+                if let Ok(exchange) = self.endpoint.request(now, to % PEERS, request) {
+                    self.begun(exchange, Known::Request);
+                }
+            }
+            Step::Ping { to } => {
+                if let Ok(exchange) = self.endpoint.ping(now, to % PEERS) {
+                    self.begun(exchange, Known::Ping);
+                }
+            }
+            Step::Cancel { which } => {
+                let place = usize::from(which) % self.open.len().max(1);
+                if let Some((&exchange, _)) = self.open.iter().nth(place) {
+                    self.endpoint.cancel(now, exchange);
+                    // One that has failed is still told of.
+                    if let Some(Event::Failed { exchange: failed, .. }) = self.endpoint.poll_event() {
+                        self.ended(failed);
+                    }
+                    self.open.remove(&exchange);
+                }
+            }
+            Step::Acknowledge { which } => {
+                let place = usize::from(which) % self.requests.len().max(1);
+                if let Some(responder) = self.requests.get_mut(place) {
+                    *responder = self.endpoint.acknowledge(now, *responder);
+                }
+            }
+            Step::Respond { which, code, ref content } => {
+                let place = usize::from(which) % self.requests.len().max(1);
+                let Some(responder) = self.requests.remove(place) else { return };
+                let code = Code(0x40 | code % 32);
+                if let Ok(Some(exchange)) = self.endpoint.respond(now, responder, code, &content.encoded()) {
+                    self.begun(exchange, Known::Response);
+                }
+            }
+            Step::Forget { peer } => self.endpoint.forget(peer % PEERS),
+            Step::Datagram { from, bytes } => self.receive(from % PEERS, bytes),
+            Step::Answer { which, kind, code, message_id, ref content } => {
+                let place = usize::from(which) % self.sent.len().max(1);
+                let Some((from, request)) = self.sent.get(place) else { return };
+                let Ok(request) = Message::parse(request) else { return };
+                let kind = [Kind::Acknowledgement, Kind::Reset, Kind::Confirmable, Kind::NonConfirmable]
+                    [usize::from(kind % 4)];
+                let empty = Message::empty(kind, message_id.unwrap_or(request.message_id));
+                let tail = content.encoded();
+                let answer = match code {
+                    0 => empty,
+                    _ => Message { code: Code(0x40 | code % 32), token: request.token, tail: &tail, ..empty },
+                };
+                let (from, mut bytes) = (*from, Vec::new());
+                answer.write(&mut bytes);
+                self.receive(from, &bytes);
+            }
+            Step::Mirror { which } => {
+                let place = usize::from(which) % self.sent.len().max(1);
+                if let Some((from, bytes)) = self.sent.get(place).cloned() {
+                    self.receive(from, &bytes);
+                }
+            }
+            Step::Wait { ms } => {
+                self.now = now + Duration::from_millis(ms.into());
+                self.fire();
+            }
+            Step::Timeout => {
+                self.now = self.endpoint.poll_timeout().map_or(now, |at| at.max(now));
+                self.fire();
+            }
+            Step::Transmit { draw } => self.transmit(draw),
+        }
+    }
+
+    fn receive(&mut self, from: u8, bytes: &[u8]) {
+        match self.endpoint.handle_datagram(self.now, from, bytes) {
+            Some(Event::Request { responder, .. }) => {
+                self.requests.truncate(KEPT - 1);
+                self.requests.push_front(responder);
+            }
+            Some(Event::Response { exchange, .. }) => {
+                let known = self.ended(exchange);
+                assert!(matches!(known, Known::Request | Known::AcknowledgedRequest), "{known:?}");
+            }
+            Some(Event::Acknowledged { exchange }) => match self.ended(exchange) {
+                Known::Request => self.begun(exchange, Known::AcknowledgedRequest),
+                known => assert_eq!(known, Known::Response, "acknowledged"),
+            },
+            Some(Event::Pong { exchange }) => assert_eq!(self.ended(exchange), Known::Ping),
+            Some(Event::Failed { exchange, .. }) => drop(self.ended(exchange)),
+            None => {}
+        }
+    }
+
+    fn fire(&mut self) {
+        self.endpoint.handle_timeout(self.now);
+        assert!(self.endpoint.poll_timeout().is_none_or(|at| at > self.now), "a deadline lies behind");
+        self.take_events();
+    }
+
+    fn take_events(&mut self) {
+        while let Some(event) = self.endpoint.poll_event() {
+            let Event::Failed { exchange, .. } = event else { panic!("{event:?}") };
+            self.ended(exchange);
+        }
+    }
+
+    fn transmit(&mut self, draw: u32) {
+        let mut bytes = Vec::new();
+        while let Some(transmit) =
+            self.endpoint.poll_transmit(self.now, |_| Draw::from_bits(draw), &mut bytes)
+        {
+            assert!(Message::parse(&bytes).is_ok(), "{bytes:02x?} is no message");
+            self.sent.truncate(KEPT - 1);
+            self.sent.push_front((transmit.to, std::mem::take(&mut bytes)));
+        }
+    }
+
+    fn check(&self) {
+        assert!(self.endpoint.exchanges() <= self.config.max_exchanges as usize);
+        assert!(self.endpoint.peers() <= self.config.max_peers as usize);
+        assert!(self.endpoint.exchanges() >= self.open.len());
+    }
+
+    /// Nothing comes any more: what is left ends.
+    fn end(&mut self) {
+        for _ in 0..10_000 {
+            self.transmit(0);
+            self.take_events();
+            assert_eq!(self.endpoint.exchanges(), self.open.len(), "a slot is lost");
+            let Some(at) = self.endpoint.poll_timeout() else { break };
+            assert!(at > self.now, "a deadline lies behind");
+            self.now = at;
+            self.fire();
+        }
+        assert!(self.open.is_empty(), "{:?} never end", self.open);
+        assert_eq!(self.endpoint.poll_timeout(), None);
+    }
+}
+
+fuzz_target!(|script: Script<'_>| {
+    let mut play = Play::new(&script);
+    for step in &script.steps {
+        play.step(step);
+        play.check();
+    }
+    play.end();
+});
