@@ -42,6 +42,10 @@ pub(crate) struct Deduplication<A> {
     /// The number of the entry at the front.
     front: u64,
     bound: usize,
+    /// Copies recognised.
+    pub(crate) duplicates: u64,
+    /// Messages forgotten before their time.
+    pub(crate) forgotten_early: u64,
 }
 
 impl<A: Address> Deduplication<A> {
@@ -51,6 +55,8 @@ impl<A: Address> Deduplication<A> {
             index: HashMap::with_hasher(FixedState::with_seed(seed)),
             front: 0,
             bound: bound as usize,
+            duplicates: 0,
+            forgotten_early: 0,
         }
     }
 
@@ -61,26 +67,25 @@ impl<A: Address> Deduplication<A> {
         Some(&mut self.entries.get_mut((number - self.front) as usize)?.memory)
     }
 
-    /// Remembers a message for `lifetime`. Returns whether another had to be forgotten before its time.
-    pub(crate) fn insert(
-        &mut self,
-        now: Instant,
-        from: A,
-        message_id: u16,
-        lifetime: Duration,
-        memory: Memory,
-    ) -> bool {
+    /// What is remembered of a message that has just arrived: if anything, it is a copy, and counted.
+    pub(crate) fn recognise(&mut self, now: Instant, from: A, message_id: u16) -> Option<&mut Memory> {
+        let known = self.find(now, from, message_id).is_some();
+        self.duplicates += u64::from(known);
+        if known { self.find(now, from, message_id) } else { None }
+    }
+
+    /// Remembers a message for `lifetime`; where there is no room, the oldest is forgotten before its time.
+    pub(crate) fn insert(&mut self, now: Instant, from: A, message_id: u16, lifetime: Duration, memory: Memory) {
         self.expire(now);
         if self.bound == 0 {
-            return false;
+            return;
         }
-        let full = self.entries.len() >= self.bound;
-        if full {
+        if self.entries.len() >= self.bound {
             self.forget_oldest();
+            self.forgotten_early += 1;
         }
         self.index.insert((from, message_id), self.front + self.entries.len() as u64);
         self.entries.push_back(Entry { from, message_id, expires: now + lifetime, memory });
-        full
     }
 
     /// Forgets what is older than its lifetime. Lifetimes of one endpoint differ by less than a few minutes, and one
@@ -120,9 +125,11 @@ mod tests {
     #[test]
     fn the_oldest_leaves_when_full_and_that_is_reported() {
         let mut seen = Deduplication::new(2, 1);
-        assert!(!seen.insert(Instant::ZERO, 'a', 1, LIFETIME, Memory::Open));
-        assert!(!seen.insert(Instant::ZERO, 'a', 2, LIFETIME, Memory::Open));
-        assert!(seen.insert(Instant::ZERO, 'a', 3, LIFETIME, Memory::Acknowledged));
+        seen.insert(Instant::ZERO, 'a', 1, LIFETIME, Memory::Open);
+        seen.insert(Instant::ZERO, 'a', 2, LIFETIME, Memory::Open);
+        assert_eq!(seen.forgotten_early, 0);
+        seen.insert(Instant::ZERO, 'a', 3, LIFETIME, Memory::Acknowledged);
+        assert_eq!(seen.forgotten_early, 1);
         assert_eq!(seen.find(Instant::ZERO, 'a', 1), None);
         assert_eq!(seen.find(Instant::ZERO, 'a', 3), Some(&mut Memory::Acknowledged));
     }

@@ -6,7 +6,7 @@ use core::fmt;
 
 use coapace_control::{Controller, Cue, Draw, Gauges, Instant, Marking, Outcome};
 
-use crate::counters::Counters;
+use crate::counters::{Counters, Tally};
 use crate::deadlines::Deadlines;
 use crate::deduplication::Deduplication;
 use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
@@ -32,7 +32,7 @@ pub struct Endpoint<C: Controller, A: Address> {
     begun: u32,
     pub(crate) outbox: Option<Box<Outbox<A>>>,
     pub(crate) deduplication: Option<Box<Deduplication<A>>>,
-    pub(crate) counters: Counters,
+    pub(crate) tally: Tally,
 }
 
 /// A request to send.
@@ -139,7 +139,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             begun: 0,
             outbox: None,
             deduplication: (bound > 0).then(|| Box::new(Deduplication::new(bound, seed))),
-            counters: Counters::default(),
+            tally: Tally::default(),
         }
     }
 
@@ -236,7 +236,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                     self.line_up(index);
                 }
                 Stage::InFlight => {
-                    self.counters.given_up += 1;
+                    self.tally.given_up += 1;
                     self.fail(now, index, Failure::GivenUp, Outcome::GivenUp);
                 }
                 Stage::Acknowledged => self.fail(now, index, Failure::TimedOut, Outcome::Cancelled),
@@ -269,8 +269,21 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     /// What was counted so far.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        let Tally { received, malformed, late_replies, started, retransmissions, completed, given_up } = self.tally;
+        let known = self.deduplication.as_deref();
+        Counters {
+            received,
+            malformed,
+            duplicates: known.map_or(0, |known| known.duplicates),
+            late_replies,
+            started,
+            retransmissions,
+            completed,
+            given_up,
+            replies_dropped: self.outbox.as_deref().map_or(0, |outbox| outbox.dropped),
+            forgotten_early: known.map_or(0, |known| known.forgotten_early),
+        }
     }
 
     /// Exchanges under way or waiting.
@@ -464,10 +477,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Queues a message that waits for nothing, with the Rexmit-Cnt option if there is a `count`.
     pub(crate) fn reply(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
         let outbox = self.outbox.get_or_insert_default();
-        let sent =
-            outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer));
-        self.counters.replies_dropped += u64::from(!sent);
-        sent
+        outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer))
     }
 
     pub(crate) fn next_message_id(&mut self, peer: u32) -> u16 {

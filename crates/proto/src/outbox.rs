@@ -11,11 +11,13 @@ pub(crate) struct Outbox<A> {
     /// Their bytes, one after the other; those before `sent` are gone.
     bytes: Vec<u8>,
     sent: usize,
+    /// Messages that found no room.
+    pub(crate) dropped: u64,
 }
 
 impl<A> Default for Outbox<A> {
     fn default() -> Self {
-        Self { queue: VecDeque::new(), bytes: Vec::new(), sent: 0 }
+        Self { queue: VecDeque::new(), bytes: Vec::new(), sent: 0, dropped: 0 }
     }
 }
 
@@ -23,6 +25,7 @@ impl<A> Outbox<A> {
     /// Queues what `write` appends, unless `bound` messages are waiting. Returns whether there was room.
     pub(crate) fn push(&mut self, bound: u32, to: A, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         if self.queue.len() >= bound as usize {
+            self.dropped += 1;
             return false;
         }
         if self.sent > self.bytes.len() / 2 {

@@ -14,7 +14,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ///
     /// What is malformed is counted and ignored or rejected as RFC 7252 §4.2 and §4.3 say.
     pub fn handle_datagram<'b>(&mut self, now: Instant, from: A, bytes: &'b [u8]) -> Option<Event<'b, A>> {
-        self.counters.received += 1;
+        self.tally.received += 1;
         let message = match Message::parse(bytes) {
             Ok(message) => message,
             Err(malformed) => {
@@ -42,12 +42,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     fn malformed<'b>(&mut self) -> Option<Event<'b, A>> {
-        self.counters.malformed += 1;
+        self.tally.malformed += 1;
         None
     }
 
     fn late<'b>(&mut self) -> Option<Event<'b, A>> {
-        self.counters.late_replies += 1;
+        self.tally.late_replies += 1;
         None
     }
 
@@ -59,8 +59,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let responder =
             Responder { to: from, message_id, token, confirmable, acknowledged: false, rexmit_cnt };
         if let Some(deduplication) = &mut self.deduplication {
-            if let Some(memory) = deduplication.find(now, from, message_id) {
-                self.counters.duplicates += 1;
+            if let Some(memory) = deduplication.recognise(now, from, message_id) {
                 if confirmable {
                     if *memory == Memory::Open {
                         *memory = Memory::Acknowledged;
@@ -72,8 +71,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             }
             let lifetime =
                 if confirmable { self.setup.exchange_lifetime() } else { self.setup.non_lifetime() };
-            let early = deduplication.insert(now, from, message_id, lifetime, Memory::Open);
-            self.counters.forgotten_early += u64::from(early);
+            deduplication.insert(now, from, message_id, lifetime, Memory::Open);
         }
         Some(Event::Request { responder, message })
     }
@@ -148,13 +146,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 && may_answer(exchange, &message, exchange.marking(wanted))
         };
         let Some((_, index)) = self.find_active(from, matches) else {
-            let seen =
-                self.deduplication.as_mut().and_then(|known| known.find(now, from, message.message_id));
-            if seen.is_some() {
-                self.counters.duplicates += 1;
-            }
+            let known = self.deduplication.as_mut();
+            let seen = known.is_some_and(|known| known.recognise(now, from, message.message_id).is_some());
             if confirmable {
-                let kind = if seen.is_some() { Kind::Acknowledgement } else { Kind::Reset };
+                let kind = if seen { Kind::Acknowledgement } else { Kind::Reset };
                 self.reply(from, &Message::empty(kind, message.message_id), None);
             }
             return self.late();
@@ -163,9 +158,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             self.reply(from, &Message::empty(Kind::Acknowledgement, message.message_id), None);
             if let Some(deduplication) = &mut self.deduplication {
                 let lifetime = self.setup.exchange_lifetime();
-                let early =
-                    deduplication.insert(now, from, message.message_id, lifetime, Memory::Acknowledged);
-                self.counters.forgotten_early += u64::from(early);
+                deduplication.insert(now, from, message.message_id, lifetime, Memory::Acknowledged);
             }
         }
         // If the acknowledgement was lost, the time until this response is the server's as much as the network's: the
@@ -230,7 +223,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     fn complete(&mut self, now: Instant, index: u32, outcome: Outcome) {
-        self.counters.completed += 1;
+        self.tally.completed += 1;
         self.finish(now, index, outcome);
         self.release(index);
     }

@@ -76,10 +76,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         };
         self.deadlines.set(2 * index, now + timeout);
         if again {
-            self.counters.retransmissions += 1;
+            self.tally.retransmissions += 1;
         } else {
             exchange.first = now;
-            self.counters.started += 1;
+            self.tally.started += 1;
         }
         exchange.last = now;
         exchange.stage = Stage::InFlight;

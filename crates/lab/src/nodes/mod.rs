@@ -90,3 +90,6 @@ fn span_s(from: Option<Time>, to: Option<Time>) -> Option<f64> {
 pub(crate) fn batch_size((least, most): (u32, u32), sizes: Stream, client: u32, batch: u32) -> u32 {
     least + sizes.below(u64::from(most - least) + 1, u64::from(client), u64::from(batch), 0) as u32
 }
+
+// A hundred thousand clients are to fit where a hundred did.
+const _: () = assert!(size_of::<Host>() <= 440);
