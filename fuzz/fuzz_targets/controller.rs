@@ -1,5 +1,5 @@
-//! Any cues in any order to any mechanism, with any value of a parameter: every exchange stays within the span,
-//! and no timeout is zero unless a parameter asked for it.
+//! Any cues in any order to any mechanism, with any value of a parameter: nothing panics. With the
+//! parameters of its presets, no timeout is zero and every exchange stays within the span.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -45,7 +45,10 @@ struct Open {
 
 impl Open {
     fn armed(&mut self, mechanism: &Mechanism, timeout: Duration, set: bool) {
-        assert!(set || timeout > Duration::ZERO, "{mechanism:?}");
+        if set {
+            return;
+        }
+        assert!(timeout > Duration::ZERO, "{mechanism:?}");
         self.span += timeout;
         let bound = mechanism.max_span(self.retransmits.saturating_add(1));
         assert!(self.span <= bound, "{mechanism:?}: {} is beyond {bound}", self.span);

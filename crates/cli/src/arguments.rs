@@ -84,7 +84,7 @@ pub(crate) struct Run {
     pub(crate) mechanism: Vec<String>,
 
     /// Repetitions, with seeds 1 to N [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) seeds: Option<u32>,
 
     /// What to print

@@ -5,10 +5,11 @@ mod commands;
 mod progress;
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use coapace_lab::scenario::ScenarioError;
 
 use arguments::{Arguments, Command};
 
@@ -32,6 +33,12 @@ impl fmt::Display for Failure {
     }
 }
 
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        if error.is_usage() { Self::Usage(error.to_string()) } else { Self::Input(error.to_string()) }
+    }
+}
+
 /// Writing to standard output failed.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
@@ -40,16 +47,37 @@ impl From<io::Error> for Failure {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return explain(&error),
+    };
     match dispatch(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads has seen enough: `coapace … | head`.
         Err(Failure::Io(_, error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("coapace: {failure}");
+            complain(&failure.to_string());
             ExitCode::from(if matches!(failure, Failure::Usage(_)) { 2 } else { 1 })
         }
     }
+}
+
+/// One line to standard error; if nobody can hear it, the exit code has to do.
+fn complain(message: &str) {
+    let _ = writeln!(io::stderr(), "coapace: {message}");
+}
+
+/// Help and version as clap prints them; a mistake in one line.
+fn explain(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return if error.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    let text = error.to_string();
+    // What is wrong stands in the first paragraph; behind it is how to do it right, which --help says better.
+    let told = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    complain(&format!("{told}; see coapace --help"));
+    ExitCode::from(2)
 }
 
 fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
@@ -61,8 +89,9 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::List { what }) => Ok(commands::list(*what, &mut io::stdout().lock())?),
         Some(Command::Bench) => commands::bench(arguments),
         Some(Command::Completions { shell }) => {
-            clap_complete::generate(*shell, &mut Arguments::command(), "coapace", &mut io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "coapace", &mut script);
+            Ok(io::stdout().lock().write_all(&script)?)
         }
     }
 }

@@ -150,7 +150,10 @@ fn packets(mut file: &[u8]) -> usize {
     let mut packets = 0;
     while !file.is_empty() {
         let length = word(&file[4..]) as usize;
-        assert!(length >= 12 && length.is_multiple_of(4) && length <= file.len(), "a block of {length} bytes");
+        assert!(
+            length >= 12 && length.is_multiple_of(4) && length <= file.len(),
+            "a block of {length} bytes"
+        );
         assert_eq!(word(&file[length - 4..]) as usize, length, "a block ends with its length");
         packets += usize::from(word(file) == 6);
         file = &file[length..];

@@ -16,7 +16,7 @@ parameters! {
     pub struct DefaultTimer {
         /// ACK_TIMEOUT, RFC 7252 §4.8.
         ack_timeout: Duration = Duration::from_secs(2),
-        /// ACK_RANDOM_FACTOR, RFC 7252 §4.8.
+        /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; what is below 1 counts as 1.
         ack_random_factor: Ratio = Ratio::new(3, 2),
         /// Upper bound of one timeout; RFC 8085 §3.1.1 asks for 60 s at least.
         max_rto: Duration = Duration::from_secs(60),
@@ -60,7 +60,7 @@ impl Controller for DefaultTimer {
     fn on_end(&self, (): &mut (), _: DefaultExchange, _: Outcome, _: Cue) {}
 
     fn max_span(&self, retransmits: u8) -> Duration {
-        let mut timeout = self.ack_random_factor.of(self.ack_timeout);
+        let mut timeout = self.ack_random_factor.of(self.ack_timeout).max(self.ack_timeout);
         let mut span = Duration::ZERO;
         for _ in 0..retransmits {
             span += timeout.min(self.max_rto);

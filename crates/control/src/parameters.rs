@@ -121,7 +121,7 @@ impl Value for u8 {
 }
 
 impl Value for Duration {
-    const KIND: &'static str = "a time such as 2s, 1.5s, 500ms or 800us";
+    const KIND: &'static str = "a time above zero such as 2s, 1.5s, 500ms or 800us";
     fn parse(text: &str) -> Option<Self> {
         let (number, unit) = match text.strip_suffix("us") {
             Some(number) => (number, 1),
@@ -131,7 +131,8 @@ impl Value for Duration {
             },
         };
         let (mantissa, scale) = decimal(number)?;
-        Some(Self::from_micros(mantissa.checked_mul(unit)?.checked_add(scale / 2)? / scale))
+        let us = mantissa.checked_mul(unit)?.checked_add(scale / 2)? / scale;
+        (us > 0).then_some(Self::from_micros(us))
     }
 }
 

@@ -64,13 +64,16 @@ pub fn controller_calls() -> impl Iterator<Item = Calls> {
                 calls();
                 times[place].push(start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS));
             };
-            time(0, &mut || open.extend((0..CALLS).map(|_| mechanism.on_start(&mut state, black_box(cue(ms))).0)));
+            time(0, &mut || {
+                open.extend((0..CALLS).map(|_| mechanism.on_start(&mut state, black_box(cue(ms))).0));
+            });
             time(1, &mut || {
                 for exchange in &mut open {
                     black_box(mechanism.on_retransmit(&mut state, exchange, black_box(cue(ms + 3_000))));
                 }
             });
-            let sample = Sample::unmarked(Duration::from_millis(3_400 + round), Duration::from_millis(400 + round), 1);
+            let sample =
+                Sample::unmarked(Duration::from_millis(3_400 + round), Duration::from_millis(400 + round), 1);
             time(2, &mut || {
                 for exchange in open.drain(..) {
                     let outcome = black_box(Outcome::Acked(sample));

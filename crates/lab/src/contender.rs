@@ -13,6 +13,9 @@ pub struct Contender {
     pub kind: ContenderKind,
 }
 
+/// The contender that is no mechanism.
+const TCP: &str = "tcp";
+
 /// How exchanges are carried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ContenderKind {
@@ -28,9 +31,16 @@ impl Contender {
     /// # Errors
     /// One clear line.
     pub fn parse(label: &str) -> Result<Self, String> {
-        let kind = match label {
-            "tcp" => ContenderKind::Tcp,
-            _ => ContenderKind::Udp(parse_mechanism(label)?),
+        let kind = match label.split_once(':') {
+            None if label == TCP => ContenderKind::Tcp,
+            Some((TCP, _)) => {
+                return Err(
+                    "`tcp` takes no parameters here: they are in [tcp] of the scenario, for --set".to_owned()
+                );
+            }
+            _ => ContenderKind::Udp(
+                parse_mechanism(label).map_err(|error| error.replace("There are ", "There are tcp, "))?,
+            ),
         };
         Ok(Self { label: label.to_owned(), kind })
     }
@@ -40,7 +50,7 @@ impl Contender {
         let udp = coapace_control::REGISTRY
             .iter()
             .map(|entry| Self { label: entry.name.to_owned(), kind: ContenderKind::Udp(entry.mechanism) });
-        udp.chain([Self { label: "tcp".to_owned(), kind: ContenderKind::Tcp }]).collect()
+        udp.chain([Self { label: TCP.to_owned(), kind: ContenderKind::Tcp }]).collect()
     }
 
     /// [`all`](Self::all), but those that are among `preferred` in a variant, in that variant.

@@ -85,7 +85,8 @@ impl Paper {
     pub fn trials(&self, quick: bool) -> Result<Vec<Trial>, String> {
         let source = self.source()?;
         let trial = |row: Row| {
-            let scenario = Scenario::load(&source.scenario, &row.settings()).map_err(|error| error.to_string())?;
+            let scenario =
+                Scenario::load(&source.scenario, &row.settings()).map_err(|error| error.to_string())?;
             Ok(Trial {
                 contender: Contender::parse(row.mechanism_in(&source)?)?,
                 seeds: if quick { source.quick_seeds } else { scenario.defaults.seeds },
@@ -183,11 +184,15 @@ mod tests {
     fn a_figure_is_found_for_the_scenario_it_was_published_for_and_for_no_other() {
         let load = |extra: &[(&str, &str)]| {
             let base = [("clients", "100"), ("buffer", "2500")];
-            let settings: Vec<_> =
-                base.iter().chain(extra).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            let settings: Vec<_> = base
+                .iter()
+                .chain(extra)
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect();
             Scenario::load("nb-iot", &settings).unwrap()
         };
-        let figure = |scenario: &Scenario, mechanism| published_for(scenario, mechanism).map(|it| it.median_fct_s);
+        let figure =
+            |scenario: &Scenario, mechanism| published_for(scenario, mechanism).map(|it| it.median_fct_s);
         assert_eq!(figure(&load(&[]), "default"), Some(101.6));
         assert_eq!(figure(&load(&[("workload", "random")]), "tcp"), Some(145.32));
         assert_eq!(figure(&load(&[]), "linux-rto"), None);

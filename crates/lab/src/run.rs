@@ -6,8 +6,8 @@ use coapace_control::{Duration, Mechanism, REGISTRY};
 use coapace_proto::{Config, Setup, Tail, Token};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
 use coapace_sim::{
-    Accounting, Counters, Hop as Effects, HopError, HopId, Jitter, Loss as SimLoss, Luck, Markov, Network, NodeId,
-    QueueSeries, Rate, Reordering, Site, Stream, Summary, Tap, Time, World,
+    Accounting, Counters, Hop as Effects, HopError, HopId, Jitter, Loss as SimLoss, Luck, Markov, Network,
+    NodeId, QueueSeries, Rate, Reordering, Site, Stream, Summary, Tap, Time, World,
 };
 
 use crate::contender::{Contender, ContenderKind};
@@ -223,7 +223,12 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts<'_> {
             token: Token::EMPTY,
             tail: request(scenario),
         };
-        Host::TcpClient(Box::new(TcpClient::new(NodeId(client), plan, parameters, seed ^ u64::from(client) << 32)))
+        Host::TcpClient(Box::new(TcpClient::new(
+            NodeId(client),
+            plan,
+            parameters,
+            seed ^ u64::from(client) << 32,
+        )))
     };
     (Host::TcpServer(Box::new(server)), Box::new((1..=clients.count).map(client)))
 }
@@ -231,7 +236,10 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts<'_> {
 /// Options of a request: its path.
 fn request(scenario: &Scenario) -> Vec<u8> {
     let path = scenario.clients.uri_path_segments();
-    path.fold(Tail::default(), |tail, segment| tail.option(coap_numbers::option::URI_PATH, segment.as_bytes())).into_bytes()
+    path.fold(Tail::default(), |tail, segment| {
+        tail.option(coap_numbers::option::URI_PATH, segment.as_bytes())
+    })
+    .into_bytes()
 }
 
 /// The payload of a response.

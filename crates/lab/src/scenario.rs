@@ -120,7 +120,7 @@ impl Scenario {
         if !is_path && !path.exists() {
             let near = error::did_you_mean(name_or_path, BUILTINS.iter().map(|(name, _)| *name));
             let message = format!("neither a built-in scenario nor a file{near}");
-            return Err(ScenarioError::new(name_or_path, &message));
+            return Err(ScenarioError::new(name_or_path, &message).of_usage());
         }
         let text = read(path).map_err(|problem| ScenarioError::new(name_or_path, &problem))?;
         let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());

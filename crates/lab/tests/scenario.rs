@@ -499,7 +499,7 @@ tcp.delayed_ack = \"200 ms\"
 tcp.handshake_timeout_percent = 100
 ";
     assert_eq!(scenario.canonical(), canonical);
-    assert_eq!(scenario.hash(), "9012d7abafa86411");
+    assert_eq!(scenario.hash(), "85f879654bacad8b");
 }
 
 #[test]

@@ -12,7 +12,10 @@ const PAYLOAD: [u8; 61] = [0xff; 61];
 fn exchange(c: &mut Criterion) {
     for (name, max_deduplicated) in [("without deduplication", 0), ("with deduplication", 256)] {
         let mechanism: Mechanism = "default".parse().expect("a mechanism");
-        let setup = Arc::new(Setup { controller: mechanism, config: Config { max_deduplicated, ..Config::default() } });
+        let setup = Arc::new(Setup {
+            controller: mechanism,
+            config: Config { max_deduplicated, ..Config::default() },
+        });
         let mut client = Endpoint::<Mechanism, u32>::new(setup.clone(), 1);
         let mut server = Endpoint::<Mechanism, u32>::new(setup, 2);
         let (mut request, mut response) = (Vec::new(), Vec::new());
@@ -23,7 +26,8 @@ fn exchange(c: &mut Criterion) {
                 let now = Instant::from_millis(ms);
                 request.clear();
                 response.clear();
-                let get = Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: b"\xb5abcde" };
+                let get =
+                    Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: b"\xb5abcde" };
                 client.request(now, 2, get).expect("room");
                 client.poll_transmit(now, |_| Draw::ZERO, &mut request).expect("a request");
                 let Some(Event::Request { responder, .. }) = server.handle_datagram(now, 1, &request) else {

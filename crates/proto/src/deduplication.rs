@@ -75,7 +75,14 @@ impl<A: Address> Deduplication<A> {
     }
 
     /// Remembers a message for `lifetime`; where there is no room, the oldest is forgotten before its time.
-    pub(crate) fn insert(&mut self, now: Instant, from: A, message_id: u16, lifetime: Duration, memory: Memory) {
+    pub(crate) fn insert(
+        &mut self,
+        now: Instant,
+        from: A,
+        message_id: u16,
+        lifetime: Duration,
+        memory: Memory,
+    ) {
         self.expire(now);
         if self.bound == 0 {
             return;

@@ -270,7 +270,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
-        let Tally { received, malformed, late_replies, started, retransmissions, completed, given_up } = self.tally;
+        let Tally { received, malformed, late_replies, started, retransmissions, completed, given_up } =
+            self.tally;
         let known = self.deduplication.as_deref();
         Counters {
             received,

@@ -30,9 +30,9 @@ mod outbox;
 mod peer;
 mod receive;
 mod slab;
+pub mod stream;
 mod tail;
 mod transmit;
-pub mod stream;
 
 pub use config::{Config, Setup};
 pub use counters::Counters;

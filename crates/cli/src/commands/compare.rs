@@ -23,9 +23,9 @@ const BUFFERS: [&str; 2] = ["2500", "1410000"];
 pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     let mut trials = Vec::new();
     for buffer in BUFFERS {
-        let settings = [("clients", "100"), ("buffer", buffer)].map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let scenario = Scenario::load("nb-iot", &settings).map_err(|error| Failure::Usage(error.to_string()))?;
-        let scenario = Arc::new(scenario);
+        let settings =
+            [("clients", "100"), ("buffer", buffer)].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Arc::new(Scenario::load("nb-iot", &settings)?);
         // What the thesis measured, in the thesis's variants: so its medians stand beside ours.
         let contenders = Contender::all_preferring(&scenario.defaults.mechanisms).map_err(Failure::Input)?;
         trials.extend(contenders.into_iter().map(|contender| Trial::new(&scenario, contender, SEEDS)));
@@ -43,6 +43,9 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     write_report(&mut file, "CoAP congestion control on an NB-IoT-like link", subtitle, &results)
         .map_err(|error| Failure::Io(format!("cannot write {REPORT}"), error))?;
     print(&results, Format::Table, false)?;
-    remark(arguments, &format!("report: {REPORT}\nnext:   coapace run --help, coapace reproduce raitahila2019 --quick"));
+    remark(
+        arguments,
+        &format!("report: {REPORT}\nnext:   coapace run --help, coapace reproduce raitahila2019 --quick"),
+    );
     Ok(())
 }

@@ -31,7 +31,10 @@ fn mechanisms(out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "  {:<31} {}", format!("preset={}", preset.name), preset.doc)?;
         }
     }
-    writeln!(out, "\nA mechanism is named as NAME or NAME:parameter=value,parameter=value; settings apply from left to right.")
+    writeln!(
+        out,
+        "\nA mechanism is named as NAME or NAME:parameter=value,parameter=value; settings apply from left to right."
+    )
 }
 
 fn scenarios(out: &mut impl Write) -> io::Result<()> {
@@ -42,7 +45,10 @@ fn scenarios(out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "{:<12}   --set {knob}={value}", "")?;
         }
     }
-    writeln!(out, "\nThe values shown are the defaults of the knobs. Every key of a scenario is described in docs/scenarios.md.")
+    writeln!(
+        out,
+        "\nThe values shown are the defaults of the knobs. Every key of a scenario is described in docs/scenarios.md."
+    )
 }
 
 fn papers(out: &mut impl Write) -> io::Result<()> {

@@ -7,7 +7,8 @@ use std::path::Path;
 use coapace_lab::experiment::{Trial, conduct, runs};
 use coapace_lab::report::{Group, Report};
 use coapace_lab::results::{
-    CellResult, terminal_table, write_cells_csv, write_cells_json_lines, write_runs_csv, write_runs_json_lines,
+    CellResult, terminal_table, write_cells_csv, write_cells_json_lines, write_runs_csv,
+    write_runs_json_lines,
 };
 
 use crate::arguments::{Arguments, Format};
@@ -47,7 +48,12 @@ pub(crate) fn print(results: &[CellResult], format: Format, each: bool) -> Resul
 }
 
 /// Writes the report on results, by groups of equal conditions.
-pub(crate) fn write_report(file: &mut impl Write, title: &str, subtitle: &str, results: &[CellResult]) -> io::Result<()> {
+pub(crate) fn write_report(
+    file: &mut impl Write,
+    title: &str,
+    subtitle: &str,
+    results: &[CellResult],
+) -> io::Result<()> {
     let report = Report {
         title: title.to_owned(),
         subtitle: subtitle.to_owned(),
@@ -66,12 +72,15 @@ fn command_line() -> String {
 
 /// Opens a file to write, before the work that fills it: a path that cannot be written costs no time then.
 pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
-    File::create(path).map(BufWriter::new).map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))
+    File::create(path)
+        .map(BufWriter::new)
+        .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))
 }
 
 /// Says something that is no result.
 pub(crate) fn remark(arguments: &Arguments, text: &str) {
     if !arguments.quiet {
-        eprintln!("{text}");
+        // If nobody can hear it, nothing is lost.
+        let _ = writeln!(io::stderr(), "{text}");
     }
 }

@@ -9,10 +9,17 @@ use coapace_lab::scenario::Scenario;
 
 use super::output::{conduct_with_progress, create, print, remark, write_report};
 use crate::Failure;
-use crate::arguments::{Arguments, Run};
+use crate::arguments::{Arguments, Format, Run};
 
 pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
-    let scenario = Scenario::load(&run.scenario, &run.set).map_err(|error| Failure::Usage(error.to_string()))?;
+    if run.each && run.format == Format::Table {
+        return Err(Failure::Usage("--each needs --format csv or --format json".to_owned()));
+    }
+    let files: Vec<_> = [&run.report, &run.pcap, &run.trace].into_iter().flatten().collect();
+    if files.iter().enumerate().any(|(place, file)| files[..place].contains(file)) {
+        return Err(Failure::Usage("--report, --pcap and --trace need a file each".to_owned()));
+    }
+    let scenario = Scenario::load(&run.scenario, &run.set)?;
     let contenders = contenders(&run.mechanism, &scenario)?;
     // Files are opened first: what cannot be written is known before the work.
     let mut report = run.report.as_deref().map(create).transpose()?;

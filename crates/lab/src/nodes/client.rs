@@ -38,8 +38,10 @@ const NEVER: Time = Time::MAX;
 pub(crate) struct Client {
     plan: Arc<Plan>,
     endpoint: Endpoint<Mechanism, NodeId>,
-    /// When the next request is due; [`NEVER`] while one is under way.
-    next_at: Time,
+    /// When the first request is due.
+    start: Time,
+    /// When the next request is due, [`NEVER`] while one is under way; when all exchanges are over, when the last was.
+    moment: Time,
     id: u32,
     /// Exchanges over.
     done: u32,
@@ -47,10 +49,6 @@ pub(crate) struct Client {
     batches: u32,
     /// The number of exchanges over at which the batch ends.
     batch_end: u32,
-    /// [`NEVER`] before.
-    first_request: Time,
-    /// [`NEVER`] before.
-    finished: Time,
     series: Option<Box<Series>>,
 }
 
@@ -60,13 +58,12 @@ impl Client {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), u64::from(id.0)),
             plan,
-            next_at: start,
+            start,
+            moment: start,
             id: id.0,
             done: 0,
             batches: 0,
             batch_end: 0,
-            first_request: NEVER,
-            finished: NEVER,
             series: observed.then(|| Box::new(Series::new(format!("client {}", id.0)))),
         }
     }
@@ -74,14 +71,20 @@ impl Client {
     /// Adds what this client has to say to the results of its run.
     pub(crate) fn report(&self, result: &mut RunResult) {
         let counters = self.endpoint.counters();
-        let happened = |at: Time| (at != NEVER).then_some(at);
-        result.fct_s.push(span_s(happened(self.first_request), happened(self.finished)));
+        // A client that gave up an exchange never has its last response.
+        let finished = self.is_done() && counters.given_up == 0;
+        result.fct_s.push(span_s(Some(self.start), finished.then_some(self.moment)));
         result.exchanges.push(counters.completed as u32);
         result.given_up += counters.given_up;
         result.retransmissions += counters.retransmissions;
         result.unnecessary += counters.late_replies;
         result.requests_sent += counters.started + counters.retransmissions;
         result.rto.extend(self.series.as_deref().cloned());
+    }
+
+    /// Whether all exchanges are over.
+    fn is_done(&self) -> bool {
+        self.done == self.plan.exchanges
     }
 
     /// Begins the next exchange, and a new batch if the last is over.
@@ -95,7 +98,6 @@ impl Client {
             self.batches += 1;
             self.endpoint.forget(*server);
         }
-        self.first_request = self.first_request.min(now);
         let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request };
         // One exchange at a time is within any bound the endpoint has.
         let begun = self.endpoint.request(now.instant(), *server, request);
@@ -104,30 +106,32 @@ impl Client {
 
     fn exchange_is_over(&mut self, now: Time) {
         self.done += 1;
-        if let (Some(series), Some(Gauges { rto, .. })) = (&mut self.series, self.endpoint.gauges(self.plan.server)) {
+        if let (Some(series), Some(Gauges { rto, .. })) =
+            (&mut self.series, self.endpoint.gauges(self.plan.server))
+        {
             series.push(now.as_secs_f64(), rto.as_micros() as f64 / 1e6);
         }
-        if self.done == self.plan.exchanges {
-            self.finished = now;
+        if self.is_done() {
+            self.moment = now;
         } else if self.plan.think_time == Duration::ZERO {
             self.begin(now);
         } else {
-            self.next_at = now + self.plan.think_time.as_micros().saturating_mul(1_000);
+            self.moment = now + self.plan.think_time.as_micros().saturating_mul(1_000);
         }
     }
 }
 
 impl Node for Client {
     fn handle_datagram(&mut self, now: Time, from: NodeId, _: Mark, bytes: &[u8]) {
-        match self.endpoint.handle_datagram(now.instant(), from, bytes) {
-            Some(Event::Response { .. } | Event::Failed { .. }) => self.exchange_is_over(now),
-            _ => {}
+        let event = self.endpoint.handle_datagram(now.instant(), from, bytes);
+        if let Some(Event::Response { .. } | Event::Failed { .. }) = event {
+            self.exchange_is_over(now);
         }
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        if self.next_at <= now {
-            self.next_at = NEVER;
+        if !self.is_done() && self.moment <= now {
+            self.moment = NEVER;
             self.begin(now);
         }
         self.endpoint.handle_timeout(now.instant());
@@ -150,7 +154,8 @@ impl Node for Client {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let at = self.endpoint.poll_timeout().map_or(NEVER, Time::from).min(self.next_at);
+        let next = if self.is_done() { NEVER } else { self.moment };
+        let at = self.endpoint.poll_timeout().map_or(NEVER, Time::from).min(next);
         (at != NEVER).then_some(at)
     }
 }

@@ -14,6 +14,7 @@ use crate::results::RunResult;
 use crate::scenario::Scenario;
 
 /// A host. Clients over UDP are the many, so they lie in the table itself.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Host {
     Client(Client),
     Server(Box<Server>),

@@ -26,9 +26,21 @@ pub(crate) struct Server {
 
 impl Server {
     /// A server that answers with `response`, so long after each request.
-    pub(crate) fn new(setup: Arc<Setup<Mechanism>>, id: NodeId, response: Vec<u8>, processing_ns: u64) -> Self {
+    pub(crate) fn new(
+        setup: Arc<Setup<Mechanism>>,
+        id: NodeId,
+        response: Vec<u8>,
+        processing_ns: u64,
+    ) -> Self {
         let endpoint = Endpoint::new(setup, u64::from(id.0));
-        Self { endpoint, response, processing_ns, working: VecDeque::new(), mark: Mark::default(), responses: 0 }
+        Self {
+            endpoint,
+            response,
+            processing_ns,
+            working: VecDeque::new(),
+            mark: Mark::default(),
+            responses: 0,
+        }
     }
 
     /// Responses sent.
@@ -46,7 +58,9 @@ impl Server {
 impl Node for Server {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
         self.mark = mark;
-        if let Some(Event::Request { responder, .. }) = self.endpoint.handle_datagram(now.instant(), from, bytes) {
+        if let Some(Event::Request { responder, .. }) =
+            self.endpoint.handle_datagram(now.instant(), from, bytes)
+        {
             if self.processing_ns == 0 {
                 self.respond(now, responder, mark);
             } else {

@@ -18,6 +18,7 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         return "no results\n".into();
     }
     let conditions = Conditions::of(results.iter().map(|result| &result.cell));
+    let gave_up = results.iter().any(|result| result.runs.iter().any(|run| run.given_up > 0));
     let published = results.iter().any(|result| result.published.is_some());
 
     let mut header: Vec<&str> = conditions.varying.iter().map(String::as_str).collect();
@@ -26,6 +27,9 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
     header.extend(["median FCT (s)", "10 % (s)", "90 % (s)"]);
     if published {
         header.extend(["published (s)", "error"]);
+    }
+    if gave_up {
+        header.push("gave up /run");
     }
     header.extend(["retrans. /client", "needless /client", "drops /run", "goodput (kbit/s)", "Jain"]);
 
@@ -44,6 +48,9 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         if published {
             row.push(significant_or_dash(result.published.as_ref().map(|p| p.median_fct_s), 4));
             row.push(result.relative_error().map_or_else(|| "–".into(), percent));
+        }
+        if gave_up {
+            row.push(count(summary.given_up));
         }
         row.extend([
             count(summary.retransmissions_per_client),

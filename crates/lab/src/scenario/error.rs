@@ -10,11 +10,23 @@ pub struct ScenarioError {
     /// The file or the built-in scenario, with the line; or the setting as it was given.
     place: String,
     message: String,
+    usage: bool,
 }
 
 impl ScenarioError {
+    /// A fault of a file.
     pub(super) fn new(place: &str, message: &str) -> Self {
-        Self { place: shown(place), message: message.to_owned() }
+        Self { place: shown(place), message: message.to_owned(), usage: false }
+    }
+
+    /// A fault of what was asked for.
+    pub(super) fn of_usage(self) -> Self {
+        Self { usage: true, ..self }
+    }
+
+    /// Whether the fault lies in what was asked for (a name, a setting), not in a file.
+    pub fn is_usage(&self) -> bool {
+        self.usage
     }
 }
 
@@ -56,7 +68,8 @@ impl Fault {
                 None => "--set".to_owned(),
             },
         };
-        ScenarioError::new(&place, &self.message)
+        let error = ScenarioError::new(&place, &self.message);
+        if matches!(self.at, Origin::Setting(_)) { error.of_usage() } else { error }
     }
 }
 

@@ -86,7 +86,10 @@ impl Connection {
         if matches!(self.state(), State::SynSent | State::SynReceived) {
             let timer = stack.deadline(instant(now), &self.sockets).map(|end| end - instant(now));
             self.handshake_timer = timer.map(|timeout| {
-                now + timeout.total_micros().saturating_mul(10 * self.handshake_timeout_percent).max(LEAST_WAIT)
+                now + timeout
+                    .total_micros()
+                    .saturating_mul(10 * self.handshake_timeout_percent)
+                    .max(LEAST_WAIT)
             });
         }
     }

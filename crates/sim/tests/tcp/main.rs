@@ -128,6 +128,36 @@ fn a_syn_is_repeated_after_two_four_and_up_to_120_seconds() {
 }
 
 #[test]
+fn what_answers_a_syn_is_repeated_as_late_as_a_syn() {
+    let mut client =
+        TcpClient::new(NodeId(0), plan(NodeId(1), vec![1], Time::ZERO), TcpParameters::default(), 1);
+    let syn = alone(&mut client, Time::from_secs(1)).remove(0).1;
+    let mut server = TcpServer::new(NodeId(1), response(), 10, TcpParameters::default(), 2);
+    let first = answers(&mut server, Time::ZERO, &syn).remove(0);
+    let repeated = alone(&mut server, Time::from_secs(20));
+    assert_eq!(
+        repeated.iter().map(|(time, _)| time.as_nanos() / MS).collect::<Vec<_>>(),
+        [2_000, 6_000, 14_000]
+    );
+    assert!(repeated.iter().all(|(_, packet)| *packet == first));
+}
+
+#[test]
+fn the_first_timeout_of_data_is_three_times_the_true_round_trip_of_the_handshake() {
+    let mut client =
+        TcpClient::new(NodeId(0), plan(NodeId(1), vec![1], Time::ZERO), TcpParameters::default(), 1);
+    let syn = alone(&mut client, Time::from_secs(1)).remove(0).1;
+    let mut server = TcpServer::new(NodeId(1), response(), 10, TcpParameters::default(), 2);
+    let syn_ack = answers(&mut server, Time::from_nanos(400 * MS), &syn).remove(0);
+    // SRTT 0.8 s, RTTVAR 0.4 s; the CSM leaves at 0.8 s and is lost.
+    let greeting = answers(&mut client, Time::from_nanos(800 * MS), &syn_ack);
+    assert_eq!(greeting.len(), 2, "the ACK and the CSM");
+    let repeated = alone(&mut client, Time::from_secs(4)).remove(0);
+    assert_eq!(repeated.0, Time::from_nanos((800 + 2_400) * MS));
+    assert_eq!(repeated.1.len(), greeting[1].len());
+}
+
+#[test]
 fn a_syn_that_comes_again_is_answered_again_at_once() {
     let mut client =
         TcpClient::new(NodeId(0), plan(NodeId(1), vec![1], Time::ZERO), TcpParameters::default(), 1);
