@@ -114,8 +114,12 @@ pub(crate) struct Reproduce {
     pub(crate) paper: String,
 
     /// A few repetitions instead of as many as were published
-    #[arg(long)]
+    #[arg(long, conflicts_with = "seeds")]
     pub(crate) quick: bool,
+
+    /// Repetitions of every figure, with seeds 1 to N, instead of as many as were published
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) seeds: Option<u32>,
 
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
