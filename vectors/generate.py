@@ -159,7 +159,7 @@ class Fasor:
 
     @property
     def rto(self):
-        return min(self.slow if self.state in ("slow-fast", "slow") else self.fast(), 60 * SECOND)
+        return min(self.fast(), 60 * SECOND)
 
     def start(self, now, draw):
         fast = self.fast()

@@ -150,7 +150,8 @@ choice! {
 /// What a mechanism believes of one destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// The timeout that the next exchange starts from, before dither.
+    /// The RTO: the estimate that timeouts start from, before dither; with what a mechanism keeps of a backoff. Of FASOR
+    /// the fast one.
     pub rto: Duration,
     /// The smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,

@@ -179,11 +179,8 @@ impl Controller for Fasor {
     }
 
     fn gauges(&self, state: &FasorState) -> Gauges {
-        let rto = match state.series {
-            Series::SlowFast | Series::Slow => state.slow,
-            Series::Fast | Series::FastSlowFast | Series::FastSlow => self.fast(state),
-        };
-        state.estimator.gauges(rto.min(self.max_rto.into()))
+        // The estimate. The slow RTO is no estimate: it is what an exchange with retransmissions took.
+        state.estimator.gauges(self.fast(state).min(self.max_rto.into()))
     }
 }
 
@@ -326,7 +323,7 @@ mod tests {
         exchange(&FASOR, state, 80_000, 4);
         exchange(&FASOR, state, 80_000, 4);
         assert_eq!(timeouts(&FASOR, state, 0).1[0], 60_000);
-        assert_eq!(FASOR.gauges(state).rto, Duration::from_secs(60));
+        assert_eq!(FASOR.gauges(state).rto, Duration::from_millis(1_500), "the slow RTO is no estimate");
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl fmt::Display for ReplayError {
 impl Error for ReplayError {}
 
 /// Replays `script` through `mechanism` and writes, for each event, `at_ms,event,timeout_ms,rto_ms`: the timeout that is
-/// armed (empty if none is) and the RTO that the next exchange starts from, before dither.
+/// armed (empty if none is) and the RTO, the estimate that timeouts start from, before dither.
 ///
 /// # Errors
 /// [`ReplayError`] names the line that cannot be followed; what came before it has been written.

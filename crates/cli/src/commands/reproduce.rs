@@ -17,7 +17,9 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let source = paper.source().map_err(Failure::Input)?;
     let mut trials = paper.trials(reproduce.quick).map_err(Failure::Input)?;
     if let Some(seeds) = reproduce.seeds {
-        trials.iter_mut().for_each(|trial| trial.seeds = seeds);
+        for trial in &mut trials {
+            trial.seeds = seeds;
+        }
     }
     let mut report = reproduce.report.as_deref().map(create).transpose()?;
     remark(arguments, &format!("{}\n{} published figures: {}", source.source, trials.len(), source.figure));
