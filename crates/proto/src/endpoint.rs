@@ -1,10 +1,10 @@
-//! The endpoint: what the application asks of it, and the life of an exchange.
+//! The endpoint: what the application asks of it.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
-use coapace_control::{Controller, Cue, Draw, Gauges, Instant, Marking, Outcome};
+use coapace_control::{Controller, Gauges, Instant, Outcome};
 
 use crate::counters::{Counters, Tally};
 use crate::deadlines::Deadlines;
@@ -26,10 +26,10 @@ pub struct Endpoint<C: Controller, A: Address> {
     pub(crate) deadlines: Deadlines,
     /// The line of departures, linked through [`Exchange::next_due`].
     pub(crate) due_head: u32,
-    due_tail: u32,
+    pub(crate) due_tail: u32,
     /// Exchanges that failed and are to be told, linked through [`Exchange::next`].
-    failed: u32,
-    begun: u32,
+    pub(crate) failed: u32,
+    pub(crate) begun: u32,
     pub(crate) outbox: Option<Box<Outbox<A>>>,
     pub(crate) deduplication: Option<Box<Deduplication<A>>>,
     pub(crate) tally: Tally,
@@ -295,195 +295,5 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Peers remembered.
     pub fn peers(&self) -> usize {
         self.peers.len()
-    }
-
-    #[allow(clippy::too_many_arguments)] // the fields of an exchange, once
-    fn begin(
-        &mut self,
-        now: Instant,
-        to: A,
-        confirmable: bool,
-        purpose: Purpose,
-        code: Code,
-        token: Token,
-        tail: &[u8],
-    ) -> Result<ExchangeId, SendError> {
-        let marked = confirmable && purpose == Purpose::Request;
-        if marked
-            && token.len() == 8
-            && matches!(self.wanted_marking(to), Marking::Token | Marking::TokenOnRetransmit)
-        {
-            return Err(SendError::TokenTooLong);
-        }
-        let Setup { controller, config } = &*self.setup;
-        let index =
-            self.exchanges.take(config.max_exchanges, Exchange::blank).ok_or(SendError::ExchangesFull)?;
-        let Some(peer) = self.peers.find_or_insert(to, config.max_peers, controller) else {
-            self.exchanges.give_back(index);
-            return Err(SendError::PeersFull);
-        };
-        let exchange = &mut self.exchanges[index];
-        exchange.tail.clear();
-        exchange.tail.extend_from_slice(tail);
-        exchange.forget_departures();
-        exchange.control = None;
-        exchange.stage = Stage::Waiting;
-        (exchange.departed, exchange.retransmits) = (false, 0);
-        (exchange.peer, exchange.next) = (peer, NONE);
-        (exchange.confirmable, exchange.purpose) = (confirmable, purpose);
-        (exchange.code, exchange.token) = (code, token);
-        exchange.ordinal = self.begun;
-        self.begun = self.begun.wrapping_add(1);
-        let id = ExchangeId { index, generation: exchange.generation };
-
-        let tail = core::mem::replace(&mut self.peers[peer].waiting_tail, index);
-        match tail {
-            NONE => self.peers[peer].waiting_head = index,
-            tail => self.exchanges[tail].next = index,
-        }
-        self.admit(now, peer);
-        Ok(id)
-    }
-
-    /// How the mechanism wants transmissions to this peer to be told apart, whether there is state of it or not.
-    pub(crate) fn wanted_marking(&self, peer: A) -> Marking {
-        let controller = &self.setup.controller;
-        let limits = match self.peers.find(peer) {
-            Some(slot) => controller.limits(&self.peers[slot].state),
-            None => controller.limits(&controller.state()),
-        };
-        limits.marking
-    }
-
-    /// Lets exchanges that wait for a place go, as far as NSTART and the mechanism allow.
-    pub(crate) fn admit(&mut self, now: Instant, peer: u32) {
-        while self.peers[peer].waiting_head != NONE {
-            let there = &mut self.peers[peer];
-            let index = there.waiting_head;
-            let exchange = &mut self.exchanges[index];
-            let confirmable = exchange.confirmable;
-            let limits = self.setup.controller.limits(&there.state);
-            if there.outstanding >= limits.nstart.unwrap_or(self.setup.config.nstart) {
-                return;
-            }
-            let earliest = if confirmable { limits.next_confirmable } else { there.next_non };
-            if earliest > now {
-                return self.deadlines.set(2 * peer + 1, earliest);
-            }
-            there.waiting_head = exchange.next;
-            if there.waiting_head == NONE {
-                there.waiting_tail = NONE;
-            }
-            exchange.next = core::mem::replace(&mut there.active, index);
-            there.outstanding += 1;
-            self.line_up(index);
-            if earliest != Instant::ZERO || !confirmable {
-                // What paces knows of this one only once it has departed: transmit calls again then.
-                return;
-            }
-        }
-    }
-
-    /// Puts an exchange at the end of the line of departures.
-    fn line_up(&mut self, index: u32) {
-        let exchange = &mut self.exchanges[index];
-        (exchange.stage, exchange.in_line, exchange.next_due) = (Stage::Due, true, NONE);
-        match core::mem::replace(&mut self.due_tail, index) {
-            NONE => self.due_head = index,
-            tail => self.exchanges[tail].next_due = index,
-        }
-    }
-
-    /// Takes from the line of departures the first exchange that is still due.
-    pub(crate) fn next_in_line(&mut self) -> Option<u32> {
-        while self.due_head != NONE {
-            let index = self.due_head;
-            let exchange = &mut self.exchanges[index];
-            exchange.in_line = false;
-            self.due_head = exchange.next_due;
-            if self.due_head == NONE {
-                self.due_tail = NONE;
-            }
-            match exchange.stage {
-                Stage::Due => return Some(index),
-                Stage::Ended => self.exchanges.give_back(index),
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// Gives up the exchange's place among the outstanding, telling the mechanism.
-    pub(crate) fn settle(&mut self, now: Instant, index: u32, outcome: Outcome) {
-        let exchange = &mut self.exchanges[index];
-        if !matches!(exchange.stage, Stage::Due | Stage::InFlight) {
-            return;
-        }
-        let peer = &mut self.peers[exchange.peer];
-        if let Some(control) = exchange.control.take() {
-            let cue = Cue { now, draw: Draw::ZERO, outstanding: peer.outstanding };
-            self.setup.controller.on_end(&mut peer.state, control, outcome, cue);
-        }
-        peer.outstanding -= 1;
-        self.deadlines.clear(2 * index);
-    }
-
-    /// Takes an exchange away from its peer. Its slot is still to be released, or to be told as failed.
-    pub(crate) fn finish(&mut self, now: Instant, index: u32, outcome: Outcome) {
-        self.settle(now, index, outcome);
-        self.deadlines.clear(2 * index);
-        let (peer, next) = (self.exchanges[index].peer, self.exchanges[index].next);
-        if self.exchanges[index].stage == Stage::Waiting {
-            let mut before = NONE;
-            let mut at = self.peers[peer].waiting_head;
-            while at != index {
-                before = at;
-                at = self.exchanges[at].next;
-            }
-            match before {
-                NONE => self.peers[peer].waiting_head = next,
-                before => self.exchanges[before].next = next,
-            }
-            if next == NONE {
-                self.peers[peer].waiting_tail = before;
-            }
-        } else if self.peers[peer].active == index {
-            self.peers[peer].active = next;
-        } else {
-            let mut at = self.peers[peer].active;
-            while self.exchanges[at].next != index {
-                at = self.exchanges[at].next;
-            }
-            self.exchanges[at].next = next;
-        }
-        self.admit(now, peer);
-    }
-
-    /// Frees the slot of a finished exchange, now or, if it stands in the line of departures, when that has passed it.
-    pub(crate) fn release(&mut self, index: u32) {
-        let exchange = &mut self.exchanges[index];
-        exchange.stage = Stage::Ended;
-        exchange.generation = exchange.generation.wrapping_add(1);
-        if !exchange.in_line {
-            self.exchanges.give_back(index);
-        }
-    }
-
-    pub(crate) fn fail(&mut self, now: Instant, index: u32, failure: Failure, outcome: Outcome) {
-        self.finish(now, index, outcome);
-        self.exchanges[index].stage = Stage::Failed(failure);
-        self.exchanges[index].next = core::mem::replace(&mut self.failed, index);
-    }
-
-    /// Queues a message that waits for nothing, with the Rexmit-Cnt option if there is a `count`.
-    pub(crate) fn reply(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
-        let outbox = self.outbox.get_or_insert_default();
-        outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer))
-    }
-
-    pub(crate) fn next_message_id(&mut self, peer: u32) -> u16 {
-        let next = self.peers[peer].next_message_id;
-        self.peers[peer].next_message_id = next.wrapping_add(1);
-        next
     }
 }

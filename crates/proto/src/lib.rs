@@ -25,6 +25,7 @@ mod deadlines;
 mod deduplication;
 mod endpoint;
 mod exchange;
+mod lifecycle;
 mod message;
 mod outbox;
 mod peer;
