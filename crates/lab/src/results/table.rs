@@ -2,72 +2,108 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use super::CellResult;
 use super::conditions::Conditions;
 use super::number::{count, percent, significant, significant_or_dash};
+use super::{CellResult, Summary};
 
 /// One rule under the header is all the lines there are.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// An aligned table of `results`, one row a cell. What all cells have in common stands once, above the table.
+/// A column: its header, its cells, and how dear it is. Where the table is too wide, the cheapest go first.
+struct Column {
+    header: String,
+    cells: Vec<String>,
+    worth: u8,
+    is_number: bool,
+}
+
+/// Never left out.
+const ESSENTIAL: u8 = u8::MAX;
+
+/// An aligned table of `results`, one row a cell. What all cells have in common stands once, above the table, and what
+/// the columns are, below it.
 ///
 /// The table fits into `width` columns; without a width, into the terminal; without a terminal, it is as wide as it
-/// needs to be. It has no colours.
+/// needs to be. Where it is too wide, columns are left out and named below; no cell is broken. It has no colours.
 pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
     if results.is_empty() {
         return "no results\n".into();
     }
     let conditions = Conditions::of(results.iter().map(|result| &result.cell));
-    let gave_up = results.iter().any(|result| result.runs.iter().any(|run| run.given_up > 0));
-    let published = results.iter().any(|result| result.published.is_some());
-
-    let mut header: Vec<&str> = conditions.varying.iter().map(String::as_str).collect();
-    header.push("mechanism");
-    let words = header.len();
-    header.extend(["median FCT (s)", "10 % (s)", "90 % (s)"]);
-    if published {
-        header.extend(["published (s)", "error"]);
-    }
-    if gave_up {
-        header.push("gave up /run");
-    }
-    header.extend(["retrans. /client", "needless /client", "drops /run", "goodput (kbit/s)", "Jain"]);
+    let mut columns = columns(results, &conditions);
 
     let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-    if let Some(width) = width {
-        table.set_width(width);
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
+    let bound = width.or_else(|| table.width()).map_or(usize::MAX, usize::from);
+    let mut left_out = Vec::new();
+    while columns.iter().map(Column::width).sum::<usize>() > bound
+        && let Some(cheapest) = (0..columns.len()).min_by_key(|&place| columns[place].worth)
+        && columns[cheapest].worth < ESSENTIAL
+    {
+        left_out.push(columns.remove(cheapest).header);
     }
-    for result in results {
-        let summary = result.summary();
-        let mut row = conditions.values(&result.cell);
-        row.push(result.cell.mechanism.clone());
-        row.extend(
-            [summary.fct.median, summary.fct.p10, summary.fct.p90].map(|fct| significant_or_dash(fct, 4)),
-        );
-        if published {
-            row.push(significant_or_dash(result.published.as_ref().map(|p| p.median_fct_s), 4));
-            row.push(result.relative_error().map_or_else(|| "–".into(), percent));
-        }
-        if gave_up {
-            row.push(count(summary.given_up));
-        }
-        row.extend([
-            count(summary.retransmissions_per_client),
-            count(summary.unnecessary_per_client),
-            count(summary.drops),
-            significant(summary.goodput_bps / 1000.0, 3),
-            summary.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")),
-        ]);
-        table.add_row(row);
+    table.set_header(columns.iter().map(|column| column.header.as_str()));
+    for row in 0..results.len() {
+        table.add_row(columns.iter().map(|column| column.cells[row].as_str()));
     }
-    for column in table.column_iter_mut().skip(words) {
-        column.set_cell_alignment(CellAlignment::Right);
+    for (place, column) in table.column_iter_mut().enumerate() {
+        if columns[place].is_number {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
 
     let common = conditions.describe_common();
     let gap = if common.is_empty() { "" } else { "\n\n" };
-    format!("{common}{gap}{}\n", table.trim_fmt())
+    let missing = match left_out.as_slice() {
+        [] => String::new(),
+        headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
+    };
+    format!("{common}{gap}{}\n\n{LEGEND}\n{missing}", table.trim_fmt())
+}
+
+const LEGEND: &str =
+    "FCT in seconds; retransmissions and needless ones a client; drops a run; goodput in kbit/s.";
+
+impl Column {
+    /// With a blank on either side.
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| cell.chars().count()).max();
+        self.header.chars().count().max(cells.unwrap_or(0)) + 2
+    }
+}
+
+fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
+    let summaries: Vec<_> = results.iter().map(CellResult::summary).collect();
+    let mut columns = Vec::new();
+    for (place, name) in conditions.varying.iter().enumerate() {
+        let cells = results.iter().map(|result| conditions.values(&result.cell)[place].clone()).collect();
+        columns.push(Column { header: name.clone(), cells, worth: ESSENTIAL, is_number: false });
+    }
+    let cells = results.iter().map(|result| result.cell.mechanism.clone()).collect();
+    columns.push(Column { header: "mechanism".into(), cells, worth: ESSENTIAL, is_number: false });
+
+    let mut number = |header: &str, worth, cell: &dyn Fn(&CellResult, &Summary) -> String| {
+        let cells = results.iter().zip(&summaries).map(|(result, summary)| cell(result, summary)).collect();
+        columns.push(Column { header: header.into(), cells, worth, is_number: true });
+    };
+    number("median FCT", ESSENTIAL, &|_, summary| significant_or_dash(summary.fct.median, 4));
+    number("10 %", 3, &|_, summary| significant_or_dash(summary.fct.p10, 4));
+    number("90 %", 4, &|_, summary| significant_or_dash(summary.fct.p90, 4));
+    if results.iter().any(|result| result.published.is_some()) {
+        number("published", 8, &|result, _| {
+            significant_or_dash(result.published.as_ref().map(|published| published.median_fct_s), 4)
+        });
+        number("error", 9, &|result, _| result.relative_error().map_or_else(|| "–".into(), percent));
+    }
+    if results.iter().any(|result| result.runs.iter().any(|run| run.given_up > 0)) {
+        number("gave up", 7, &|_, summary| count(summary.given_up));
+    }
+    number("retrans.", 6, &|_, summary| count(summary.retransmissions_per_client));
+    number("needless", 5, &|_, summary| count(summary.unnecessary_per_client));
+    number("drops", 2, &|_, summary| count(summary.drops));
+    number("goodput", 1, &|_, summary| significant(summary.goodput_bps / 1000.0, 3));
+    number("Jain", 0, &|_, summary| summary.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")));
+    columns
 }
 
 #[cfg(test)]
@@ -91,7 +127,8 @@ mod tests {
             "bottleneck · continuous workload · 2 clients · buffer 2500\u{a0}B · link errors none · delay_ms 200"
         );
         assert!(lines[2].trim_start().starts_with("mechanism"), "{text}");
-        assert_eq!(lines.len(), 6, "{text}");
+        assert_eq!(lines.len(), 8, "{text}");
+        assert!(text.contains("Jain") && !text.contains("Left out"), "{text}");
         assert!(
             lines[4].contains("cocoa:preset=draft-3,weak=1/4") && lines[4].contains("−5.6\u{a0}%"),
             "{text}"
@@ -100,11 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_makes_a_narrow_table() {
+    fn a_narrow_terminal_leaves_columns_out_and_says_so_but_breaks_no_cell() {
         let text = terminal_table(&two(), Some(80));
-        let table = text.lines().skip(2);
-        assert!(table.clone().count() > 4, "{text}");
-        assert!(table.into_iter().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.lines().skip(2).take(4).all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("cocoa:preset=draft-3,weak=1/4") && text.contains("published"), "{text}");
+        assert!(text.contains("Left out for want of width: Jain, goodput"), "{text}");
+
+        let text = terminal_table(&two(), Some(10));
+        assert!(text.contains("cocoa:preset=draft-3,weak=1/4") && text.contains("median FCT"), "{text}");
     }
 
     #[test]
