@@ -93,7 +93,9 @@ pub fn run_tapped<T: Tap>(
     for host in hosts {
         host.report(scenario, &mut result);
     }
-    let last = result.fct_s.iter().flatten().copied().fold(0.0, f64::max);
+    // Until the last client had its last response; if one never had, until nothing more happened.
+    let last = result.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
+    let last = last.unwrap_or(result.duration_s);
     let payload_bits = result.completed() as f64 * f64::from(scenario.server.payload_bytes) * 8.0;
     result.goodput_bps = if last > 0.0 { payload_bits / last } else { 0.0 };
     (result, tap)
