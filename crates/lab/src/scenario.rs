@@ -74,6 +74,7 @@ pub struct Scenario {
     /// What is run when the command line does not say.
     pub defaults: Defaults,
     knob_values: Vec<(String, String)>,
+    knob_choices: Vec<(String, Vec<String>)>,
     /// The effective value of every key that shapes a run.
     lines: kind::Lines,
 }
@@ -156,6 +157,7 @@ impl Scenario {
         Ok(Self {
             name: name.to_owned(),
             knob_values: file.knobs.values(&item, &file),
+            knob_choices: file.knobs.choices(),
             lines: file.run_lines(),
             title: file.title,
             summary: file.summary,
@@ -173,6 +175,11 @@ impl Scenario {
     /// in force, or `custom` if none is; of one that sets several keys to different values, all of them with `/` between.
     pub fn knob_values(&self) -> &[(String, String)] {
         &self.knob_values
+    }
+
+    /// What a knob can be set to, if it is a choice; nothing if it takes the values of its keys.
+    pub fn knob_choices(&self, name: &str) -> &[String] {
+        self.knob_choices.iter().find(|(knob, _)| knob == name).map_or(&[], |(_, choices)| choices)
     }
 
     /// The present value of one knob.

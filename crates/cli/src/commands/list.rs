@@ -42,7 +42,11 @@ fn scenarios(out: &mut impl Write) -> io::Result<()> {
         let scenario = Scenario::load(builtin.name, &[]).map_err(io::Error::other)?;
         writeln!(out, "{:<12} {}", builtin.name, scenario.summary)?;
         for (knob, value) in scenario.knob_values() {
-            writeln!(out, "{:<12}   --set {knob}={value}", "")?;
+            let choices = scenario.knob_choices(knob).iter().map(String::as_str);
+            let others: Vec<_> = choices.filter(|choice| choice != value).collect();
+            let others =
+                if others.is_empty() { String::new() } else { format!("  (or {})", others.join(", ")) };
+            writeln!(out, "{:<12}   --set {knob}={value}{others}", "")?;
         }
     }
     writeln!(

@@ -101,6 +101,17 @@ impl Knobs {
         Ok(())
     }
 
+    /// The choices of every knob that has choices, in the order of the file.
+    pub(super) fn choices(&self) -> Vec<(String, Vec<String>)> {
+        let choices = |knob: &Knob| match &knob.effect {
+            Effect::Paths(_) => None,
+            Effect::Choices(choices) => {
+                Some((knob.name.clone(), choices.iter().map(|choice| choice.name.clone()).collect()))
+            }
+        };
+        self.0.iter().filter_map(choices).collect()
+    }
+
     /// The value of every knob in the file as it is now: of a choice, the one that would change nothing, or `custom`.
     pub(super) fn values(&self, item: &Item, file: &File) -> Vec<(String, String)> {
         let lines = file.lines();
