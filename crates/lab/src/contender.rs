@@ -2,7 +2,7 @@
 
 use coapace_control::Mechanism;
 
-use crate::naming::parse_mechanism;
+use crate::naming::parse_mechanism_beside;
 
 /// One of those compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub struct Contender {
 }
 
 /// The contender that is no mechanism.
-const TCP: &str = "tcp";
+pub const TCP: &str = "tcp";
 
 /// How exchanges are carried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,9 +38,7 @@ impl Contender {
                     "`tcp` takes no parameters here: they are in [tcp] of the scenario, for --set".to_owned()
                 );
             }
-            _ => ContenderKind::Udp(
-                parse_mechanism(label).map_err(|error| error.replace("There are ", "There are tcp, "))?,
-            ),
+            _ => ContenderKind::Udp(parse_mechanism_beside(&[TCP], label)?),
         };
         Ok(Self { label: label.to_owned(), kind })
     }
@@ -64,5 +62,20 @@ impl Contender {
             same.map_or(Ok(any), |label| Self::parse(label))
         };
         Self::all().into_iter().map(variant).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tcp_is_among_what_can_be_named_and_not_among_the_parameters_of_a_mechanism() {
+        assert_eq!(Contender::parse("tcp").unwrap().kind, ContenderKind::Tcp);
+        let unknown = Contender::parse("zzz").unwrap_err();
+        assert!(unknown.ends_with(" and tcp"), "{unknown}");
+        let parameter = Contender::parse("cocoa:zzz=1").unwrap_err();
+        assert!(parameter.contains("There are initial_rto") && !parameter.contains("tcp"), "{parameter}");
+        assert!(Contender::parse("tcp:x=1").unwrap_err().contains("[tcp]"));
     }
 }

@@ -7,13 +7,19 @@ use coapace_control::{Entry, Mechanism, ParseMechanismError, REGISTRY, SetError}
 /// # Errors
 /// A sentence that names the offending part, what was probably meant, and what there is.
 pub fn parse_mechanism(text: &str) -> Result<Mechanism, String> {
-    text.parse().map_err(|error| explain(text, error))
+    parse_mechanism_beside(&[], text)
 }
 
-fn explain(text: &str, error: ParseMechanismError) -> String {
+/// The same where there are `others` that can be named, too.
+pub(crate) fn parse_mechanism_beside(others: &[&'static str], text: &str) -> Result<Mechanism, String> {
+    text.parse().map_err(|error| explain(others, text, error))
+}
+
+fn explain(others: &[&'static str], text: &str, error: ParseMechanismError) -> String {
     let (name, settings) = text.split_once(':').unwrap_or((text, ""));
     let Some(entry) = Entry::find(name) else {
-        return unknown("mechanism", name, REGISTRY.iter().map(|entry| entry.name));
+        let registered = REGISTRY.iter().map(|entry| entry.name);
+        return unknown("mechanism", name, registered.chain(others.iter().copied()));
     };
     // Counted as the parser counts them: it passes over what is empty.
     let setting = |place| settings.split(',').filter(|setting| !setting.is_empty()).nth(place).unwrap_or("");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::contender::Contender;
+use crate::contender::{Contender, TCP};
 use crate::experiment::Trial;
 use crate::results::{CellResult, Published};
 use crate::scenario::Scenario;
@@ -148,7 +148,7 @@ impl Paper {
             });
             format!("{within} of {all} within {:.0} %", bound * 100.0)
         };
-        let tcp = |result: &&CellResult| result.cell.mechanism == "tcp";
+        let tcp = |result: &&CellResult| result.cell.mechanism == TCP;
         format!(
             "{} published figures: {}; UDP: {}; TCP: {}",
             self.key,

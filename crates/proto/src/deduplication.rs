@@ -62,16 +62,21 @@ impl<A: Address> Deduplication<A> {
 
     /// What is remembered of this message.
     pub(crate) fn find(&mut self, now: Instant, from: A, message_id: u16) -> Option<&mut Memory> {
-        self.expire(now);
-        let number = *self.index.get(&(from, message_id))?;
-        Some(&mut self.entries.get_mut((number - self.front) as usize)?.memory)
+        let place = self.place(now, from, message_id)?;
+        Some(&mut self.entries.get_mut(place)?.memory)
     }
 
     /// What is remembered of a message that has just arrived: if anything, it is a copy, and counted.
     pub(crate) fn recognise(&mut self, now: Instant, from: A, message_id: u16) -> Option<&mut Memory> {
-        let known = self.find(now, from, message_id).is_some();
-        self.duplicates += u64::from(known);
-        if known { self.find(now, from, message_id) } else { None }
+        let place = self.place(now, from, message_id)?;
+        self.duplicates += 1;
+        Some(&mut self.entries.get_mut(place)?.memory)
+    }
+
+    /// Where a message is among the entries.
+    fn place(&mut self, now: Instant, from: A, message_id: u16) -> Option<usize> {
+        self.expire(now);
+        Some((self.index.get(&(from, message_id))? - self.front) as usize)
     }
 
     /// Remembers a message for `lifetime`; where there is no room, the oldest is forgotten before its time.

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use coapace_control::REGISTRY;
+use coapace_lab::contender::TCP;
 use coapace_lab::{papers, scenario::Scenario};
 
 use crate::arguments::Listed;
@@ -20,7 +21,7 @@ fn mechanisms(out: &mut impl Write) -> io::Result<()> {
     for entry in REGISTRY {
         writeln!(out, "{:<14} {:>11}  {}", entry.name, entry.mechanism.state_bytes(), entry.summary)?;
     }
-    writeln!(out, "{:<14} {:>11}  CoAP over TCP (RFC 8323), simulated with a real TCP", "tcp", "-")?;
+    writeln!(out, "{:<14} {:>11}  CoAP over TCP (RFC 8323), simulated with a real TCP", TCP, "-")?;
     for entry in REGISTRY {
         writeln!(out, "\n{}  ({})", entry.name, entry.source)?;
         for parameter in entry.mechanism.parameters() {
