@@ -42,6 +42,9 @@ pub(crate) struct Deduplication<A> {
     /// The number of the entry at the front.
     front: u64,
     bound: usize,
+    /// How long a confirmable message is remembered, and how long a non-confirmable one.
+    exchange_lifetime: Duration,
+    non_lifetime: Duration,
     /// Copies recognised.
     pub(crate) duplicates: u64,
     /// Messages forgotten before their time.
@@ -49,12 +52,14 @@ pub(crate) struct Deduplication<A> {
 }
 
 impl<A: Address> Deduplication<A> {
-    pub(crate) fn new(bound: u32, seed: u64) -> Self {
+    pub(crate) fn new(bound: u32, seed: u64, exchange_lifetime: Duration, non_lifetime: Duration) -> Self {
         Self {
             entries: VecDeque::new(),
             index: HashMap::with_hasher(FixedState::with_seed(seed)),
             front: 0,
             bound: bound as usize,
+            exchange_lifetime,
+            non_lifetime,
             duplicates: 0,
             forgotten_early: 0,
         }
@@ -79,13 +84,13 @@ impl<A: Address> Deduplication<A> {
         Some((self.index.get(&(from, message_id))? - self.front) as usize)
     }
 
-    /// Remembers a message for `lifetime`; where there is no room, the oldest is forgotten before its time.
+    /// Remembers a message for its lifetime; where there is no room, the oldest is forgotten before its time.
     pub(crate) fn insert(
         &mut self,
         now: Instant,
         from: A,
         message_id: u16,
-        lifetime: Duration,
+        confirmable: bool,
         memory: Memory,
     ) {
         self.expire(now);
@@ -97,6 +102,7 @@ impl<A: Address> Deduplication<A> {
             self.forgotten_early += 1;
         }
         self.index.insert((from, message_id), self.front + self.entries.len() as u64);
+        let lifetime = if confirmable { self.exchange_lifetime } else { self.non_lifetime };
         self.entries.push_back(Entry { from, message_id, expires: now + lifetime, memory });
     }
 
@@ -127,8 +133,8 @@ mod tests {
 
     #[test]
     fn a_message_is_remembered_for_its_lifetime_and_no_longer() {
-        let mut seen = Deduplication::new(10, 1);
-        seen.insert(Instant::ZERO, 'a', 7, LIFETIME, Memory::Open);
+        let mut seen = Deduplication::new(10, 1, LIFETIME, LIFETIME);
+        seen.insert(Instant::ZERO, 'a', 7, true, Memory::Open);
         assert_eq!(seen.find(Instant::from_millis(246_999), 'a', 7), Some(&mut Memory::Open));
         assert_eq!(seen.find(Instant::from_millis(1), 'b', 7), None);
         assert_eq!(seen.find(Instant::from_secs(247), 'a', 7), None);
@@ -136,11 +142,11 @@ mod tests {
 
     #[test]
     fn the_oldest_leaves_when_full_and_that_is_reported() {
-        let mut seen = Deduplication::new(2, 1);
-        seen.insert(Instant::ZERO, 'a', 1, LIFETIME, Memory::Open);
-        seen.insert(Instant::ZERO, 'a', 2, LIFETIME, Memory::Open);
+        let mut seen = Deduplication::new(2, 1, LIFETIME, LIFETIME);
+        seen.insert(Instant::ZERO, 'a', 1, true, Memory::Open);
+        seen.insert(Instant::ZERO, 'a', 2, true, Memory::Open);
         assert_eq!(seen.forgotten_early, 0);
-        seen.insert(Instant::ZERO, 'a', 3, LIFETIME, Memory::Acknowledged);
+        seen.insert(Instant::ZERO, 'a', 3, true, Memory::Acknowledged);
         assert_eq!(seen.forgotten_early, 1);
         assert_eq!(seen.find(Instant::ZERO, 'a', 1), None);
         assert_eq!(seen.find(Instant::ZERO, 'a', 3), Some(&mut Memory::Acknowledged));

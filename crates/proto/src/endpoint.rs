@@ -128,6 +128,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// take it from the operating system.
     pub fn new(setup: Arc<Setup<C>>, seed: u64) -> Self {
         let bound = setup.config.max_deduplicated;
+        let deduplication = (bound > 0).then(|| {
+            Box::new(Deduplication::new(bound, seed, setup.exchange_lifetime(), setup.non_lifetime()))
+        });
         Self {
             setup,
             peers: Peers::new(seed),
@@ -138,7 +141,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             failed: NONE,
             begun: 0,
             outbox: None,
-            deduplication: (bound > 0).then(|| Box::new(Deduplication::new(bound, seed))),
+            deduplication,
             tally: Tally::default(),
         }
     }

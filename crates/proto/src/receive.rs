@@ -69,9 +69,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 }
                 return None;
             }
-            let lifetime =
-                if confirmable { self.setup.exchange_lifetime() } else { self.setup.non_lifetime() };
-            deduplication.insert(now, from, message_id, lifetime, Memory::Open);
+            deduplication.insert(now, from, message_id, confirmable, Memory::Open);
         }
         Some(Event::Request { responder, message })
     }
@@ -157,8 +155,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if confirmable {
             self.reply(from, &Message::empty(Kind::Acknowledgement, message.message_id), None);
             if let Some(deduplication) = &mut self.deduplication {
-                let lifetime = self.setup.exchange_lifetime();
-                deduplication.insert(now, from, message.message_id, lifetime, Memory::Acknowledged);
+                deduplication.insert(now, from, message.message_id, true, Memory::Acknowledged);
             }
         }
         // If the acknowledgement was lost, the time until this response is the server's as much as the network's: the
