@@ -117,6 +117,9 @@ pub struct Limits {
     pub non_gap: Duration,
     /// How transmissions are to be told apart.
     pub marking: Marking,
+    /// Whether an answer to the last retransmission is waited for (RFC 7252 §4.2); if not, the exchange is given up as it
+    /// departs.
+    pub final_wait: bool,
 }
 
 impl Limits {
@@ -125,7 +128,13 @@ impl Limits {
     /// §4.5.1).
     pub(crate) fn with_gauges(gauges: Gauges, marking: Marking) -> Self {
         let unmeasured = if gauges.srtt.is_some() { Duration::ZERO } else { Duration::from_secs(3) };
-        Self { nstart: None, next_confirmable: Instant::ZERO, non_gap: gauges.rto.max(unmeasured), marking }
+        Self {
+            nstart: None,
+            next_confirmable: Instant::ZERO,
+            non_gap: gauges.rto.max(unmeasured),
+            marking,
+            final_wait: true,
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! Differences from the source: an upper bound of 60 s for one timeout, as RFC 8085 §3.1.1 allows and as Raitahila 2019
 //! measured it. With the RFC's own MAX_RETRANSMIT it is out of reach (the last timeout is at most 48 s).
 
-use crate::parameters::parameters;
+use crate::parameters::{Switch, parameters};
 use crate::{
     Controller, Cue, Draw, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Outcome, Ratio,
 };
@@ -20,10 +20,17 @@ parameters! {
         ack_random_factor: Ratio = Ratio::new(3, 2),
         /// Upper bound of one timeout; RFC 8085 §3.1.1 asks for 60 s at least.
         max_rto: Duration = Duration::from_secs(60),
+        /// Whether the last retransmission is waited for, RFC 7252 §4.2.
+        final_wait: Switch = Switch::On,
     }
     presets {
         /// As RFC 7252 §4.8 says; the bound is out of reach with its MAX_RETRANSMIT of 4.
         "rfc7252" => |_| Self::DEFAULT,
+        /// Contiki's Erbium, the "default CoAP" of most results from Cooja: ACK_TIMEOUT 3 s, and an exchange is given up
+        /// the moment its last retransmission departs, which no answer to that one can reach in time.
+        "erbium" => |_| Self {
+            ack_timeout: Duration::from_secs(3), final_wait: Switch::Off, ..Self::DEFAULT
+        },
     }
 }
 
@@ -75,6 +82,7 @@ impl Controller for DefaultTimer {
             next_confirmable: Instant::ZERO,
             non_gap: Duration::ZERO,
             marking: Marking::None,
+            final_wait: self.final_wait.is_on(),
         }
     }
 

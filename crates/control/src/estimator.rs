@@ -11,25 +11,47 @@ pub(crate) struct Estimator {
     rttvar: Fine,
 }
 
-/// Gain of SRTT, RFC 6298 §2.3.
-const ALPHA: Ratio = Ratio::new(1, 8);
-/// Gain of RTTVAR, RFC 6298 §2.3.
-const BETA: Ratio = Ratio::new(1, 4);
-/// RTTVAR of the first sample r is r/2, RFC 6298 §2.2.
-pub(crate) const FIRST_RTTVAR: Ratio = Ratio::new(1, 2);
+/// How an [`Estimator`] takes in a sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Learning {
+    /// RTTVAR of the first sample, as a fraction of it.
+    pub(crate) first_rttvar: Ratio,
+    /// Gain of SRTT.
+    pub(crate) srtt_gain: Ratio,
+    /// Gain of RTTVAR.
+    pub(crate) rttvar_gain: Ratio,
+    /// What SRTT and RTTVAR are rounded to.
+    pub(crate) tick: Duration,
+}
+
+impl Learning {
+    /// RFC 6298 §2.2, §2.3.
+    pub(crate) const RFC6298: Self = Self {
+        first_rttvar: Ratio::new(1, 2),
+        srtt_gain: Ratio::new(1, 8),
+        rttvar_gain: Ratio::new(1, 4),
+        tick: Duration::from_micros(1),
+    };
+}
 
 impl Estimator {
     pub(crate) const NEW: Self = Self { srtt: Fine::ZERO, rttvar: Fine::ZERO };
 
-    /// Takes in the sample `rtt`; if it is the first, RTTVAR is `first_rttvar`·`rtt`.
-    pub(crate) fn update(&mut self, rtt: Duration, first_rttvar: Ratio) {
-        let rtt = Fine::from(rtt).max(Fine::SHORTEST);
+    /// An estimator that another rule than RFC 6298's keeps; `srtt` is above zero.
+    pub(crate) const fn of(srtt: Fine, rttvar: Fine) -> Self {
+        Self { srtt, rttvar }
+    }
+
+    /// Takes in the sample `rtt`.
+    pub(crate) fn update(&mut self, rtt: Duration, learning: Learning) {
+        let Learning { first_rttvar, srtt_gain, rttvar_gain, tick } = learning;
+        let rtt = Fine::sample(rtt, tick);
         if self.is_measured() {
             // RTTVAR first: its difference is to the old SRTT.
-            self.rttvar = self.rttvar.blend(BETA, self.srtt.max(rtt) - self.srtt.min(rtt));
-            self.srtt = self.srtt.blend(ALPHA, rtt);
+            self.rttvar = self.rttvar.blend(rttvar_gain, self.srtt.distance(rtt)).rounded(tick);
+            self.srtt = self.srtt.blend(srtt_gain, rtt).rounded(tick);
         } else {
-            *self = Self { srtt: rtt, rttvar: rtt.by(first_rttvar) };
+            *self = Self { srtt: rtt, rttvar: rtt.by(first_rttvar).floored(tick) };
         }
     }
 
@@ -39,6 +61,10 @@ impl Estimator {
 
     pub(crate) fn srtt(&self) -> Option<Fine> {
         self.is_measured().then_some(self.srtt)
+    }
+
+    pub(crate) fn rttvar(&self) -> Fine {
+        self.rttvar
     }
 
     /// SRTT + max(G, `k`·RTTVAR), once measured. No bounds.
@@ -63,36 +89,47 @@ mod tests {
     use super::*;
 
     /// RTO in microseconds after each sample of 100, 100, 100, 200, 100 ms.
-    fn series(first_rttvar: Ratio) -> [u64; 5] {
+    fn series(learning: Learning) -> [u64; 5] {
         let mut estimator = Estimator::NEW;
         [100, 100, 100, 200, 100].map(|ms| {
-            estimator.update(Duration::from_millis(ms), first_rttvar);
+            estimator.update(Duration::from_millis(ms), learning);
             Duration::from(estimator.rto(4, Duration::ZERO).unwrap()).as_micros()
         })
     }
 
     #[test]
     fn the_first_variance_decides_the_next_samples() {
-        assert_eq!(series(FIRST_RTTVAR), [300_000, 250_000, 212_500, 296_875, 261_719]);
-        assert_eq!(series(Ratio::new(1, 8)), [150_000, 137_500, 128_125, 233_594, 214_258]);
+        assert_eq!(series(Learning::RFC6298), [300_000, 250_000, 212_500, 296_875, 261_719]);
+        let eighth = Learning { first_rttvar: Ratio::new(1, 8), ..Learning::RFC6298 };
+        assert_eq!(series(eighth), [150_000, 137_500, 128_125, 233_594, 214_258]);
     }
 
     #[test]
     fn a_steady_round_trip_time_leaves_rto_above_it_by_the_granularity() {
         let mut estimator = Estimator::NEW;
         for _ in 0..200 {
-            estimator.update(Duration::from_millis(100), FIRST_RTTVAR);
+            estimator.update(Duration::from_millis(100), Learning::RFC6298);
         }
         let rto = estimator.rto(4, Duration::from_millis(1)).unwrap();
         assert_eq!(Duration::from(rto), Duration::from_millis(101));
     }
 
     #[test]
+    fn a_tick_is_what_both_averages_are_rounded_to() {
+        let learning = Learning { tick: Duration::from_millis(1), ..Learning::RFC6298 };
+        let mut estimator = Estimator::NEW;
+        estimator.update(Duration::from_micros(101_999), learning); // 101, and half of it rounded down
+        assert_eq!(estimator.rto(4, Duration::ZERO).map(Duration::from), Some(Duration::from_millis(301)));
+        estimator.update(Duration::from_millis(104), learning); // 101.375 and 38.25
+        assert_eq!(estimator.rto(4, Duration::ZERO).map(Duration::from), Some(Duration::from_millis(253)));
+    }
+
+    #[test]
     fn a_sample_of_no_time_still_counts_as_measured() {
         let mut estimator = Estimator::NEW;
-        estimator.update(Duration::ZERO, FIRST_RTTVAR);
+        estimator.update(Duration::ZERO, Learning::RFC6298);
         assert!(estimator.is_measured());
-        estimator.update(Duration::MAX, FIRST_RTTVAR);
+        estimator.update(Duration::MAX, Learning::RFC6298);
         assert!(estimator.rto(255, Duration::MAX) > estimator.srtt());
     }
 }

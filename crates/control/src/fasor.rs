@@ -15,7 +15,7 @@
 //! The draft adds for the option (§4.4) that the fast RTO is at least the sample before. That needs no code: a sample r
 //! that differs from SRTT by d adds d to 4·RTTVAR, so with K = 4 the RTO after it is above r in any case.
 
-use crate::estimator::Estimator;
+use crate::estimator::{Estimator, Learning};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
 use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
@@ -152,7 +152,8 @@ impl Controller for Fasor {
         match outcome {
             Outcome::Acked(sample) => {
                 if let Some(rtt) = sample.unambiguous() {
-                    state.estimator.update(rtt, Ratio::new(self.initial_k.into(), 8));
+                    let first_rttvar = Ratio::new(self.initial_k.into(), 8);
+                    state.estimator.update(rtt, Learning { first_rttvar, ..Learning::RFC6298 });
                 }
                 if sample.retransmits > 0 {
                     self.suspect_congestion(state, sample.since_first.into());

@@ -19,12 +19,13 @@ impl Fine {
     /// The resolution of [`Duration`]: what took no time may have taken up to a microsecond, and counts as one.
     pub(crate) const SHORTEST: Self = Self::from_duration(Duration::from_micros(1));
 
-    const fn from_units(units: u64) -> Self {
+    /// Saturates.
+    pub(crate) const fn from_units(units: u64) -> Self {
         let [0, 0, 0, bytes @ ..] = units.to_be_bytes() else { return Self([0xff; 5]) };
         Self(bytes)
     }
 
-    const fn units(self) -> u64 {
+    pub(crate) const fn units(self) -> u64 {
         let mut units = [0; 8];
         units.split_at_mut(3).1.copy_from_slice(&self.0);
         u64::from_be_bytes(units)
@@ -36,6 +37,42 @@ impl Fine {
 
     pub(crate) const fn times(self, times: u64) -> Self {
         Self::from_units(self.units().saturating_mul(times))
+    }
+
+    /// The time a sample took, in whole ticks, and at least one; see [`rounded`](Self::rounded).
+    pub(crate) fn sample(rtt: Duration, tick: Duration) -> Self {
+        Self::from(rtt).floored(tick).max(tick.into()).max(Self::SHORTEST)
+    }
+
+    /// To the nearest multiple of `tick`, halves up. A tick of a microsecond rounds nothing: it is the resolution that
+    /// nothing is to be lost above.
+    pub(crate) const fn rounded(self, tick: Duration) -> Self {
+        let half = Self::from_duration(tick).units() / 2;
+        Self::from_units(self.units() + half).floored_unless(self, tick)
+    }
+
+    /// To the multiple of `tick` below; see [`rounded`](Self::rounded).
+    pub(crate) const fn floored(self, tick: Duration) -> Self {
+        self.floored_unless(self, tick)
+    }
+
+    /// As [`floored`](Self::floored), but `exact` where nothing is rounded.
+    const fn floored_unless(self, exact: Self, tick: Duration) -> Self {
+        if tick.as_micros() <= 1 {
+            return exact;
+        }
+        let tick = Self::from_duration(tick).units();
+        Self::from_units(self.units() / tick * tick)
+    }
+
+    /// Halved `times` times.
+    pub(crate) const fn halved(self, times: u8) -> Self {
+        Self::from_units(if times < 64 { self.units() >> times } else { 0 })
+    }
+
+    /// The distance from `other`.
+    pub(crate) fn distance(self, other: Self) -> Self {
+        self.max(other) - self.min(other)
     }
 
     /// Doubled `times` times.
@@ -99,6 +136,17 @@ mod tests {
         assert_eq!(Fine::from(Duration::from_micros(1)).doubled(255), MAX);
         assert_eq!(Duration::from(MAX), Duration::from_micros(1 << 28));
         assert_eq!(Fine::ZERO - MAX, Fine::ZERO);
+    }
+
+    #[test]
+    fn a_tick_rounds_to_its_multiples_and_a_microsecond_does_not() {
+        let (us, tick) = (Duration::from_micros, Duration::from_millis(1));
+        let third = Fine::from(us(10_000)).by(Ratio::new(1, 3));
+        assert_eq!(third.rounded(us(1)), third);
+        assert_eq!(Duration::from(third.rounded(tick)), us(3_000));
+        assert_eq!(Duration::from(Fine::from(us(3_500)).rounded(tick)), us(4_000));
+        assert_eq!(Duration::from(Fine::from(us(3_999)).floored(tick)), us(3_000));
+        assert_eq!(Duration::from(Fine::sample(us(20), tick)), us(1_000));
     }
 
     #[test]

@@ -20,29 +20,44 @@
 //! ```
 #![no_std]
 
+mod basic;
 mod cocoa;
+mod cocoa_plus_plus;
 mod controller;
 mod default;
 mod draw;
+mod eifel;
 mod estimator;
 mod fasor;
 mod fine;
+mod fullbackoff;
+mod karn;
 mod linux;
 mod mechanism;
 mod parameters;
+mod peak_hopper;
 mod registry;
+mod rtt_coap;
 mod stamp;
 #[cfg(test)]
 mod testing;
 mod time;
 
-pub use cocoa::{Ageing, Cocoa, CocoaExchange, CocoaState, VbfOn};
+pub use basic::{BasicExchange, BasicRto, BasicState};
+pub use cocoa::{
+    AfterBackoff, Ageing, Band, Cocoa, CocoaExchange, CocoaState, SampleOfGiveUp, VbfOn, Weighting,
+};
+pub use cocoa_plus_plus::{CocoaPlusPlus, CocoaPlusPlusState, Rule};
 pub use controller::{Answer, Controller, Cue, Gauges, Limits, Marking, Outcome, Sample};
 pub use default::{DefaultExchange, DefaultTimer};
 pub use draw::Draw;
+pub use eifel::{CoapEifel, EifelExchange, EifelState, FirstSample};
 pub use fasor::{Fasor, FasorExchange, FasorState, GiveUp, Variant};
-pub use linux::{LinuxExchange, LinuxRto, LinuxState};
+pub use fullbackoff::{Decay, FullBackoff, FullBackoffExchange, FullBackoffState, LearnFromGiveUp};
+pub use linux::{LinuxExchange, LinuxRto, LinuxState, Rttvar};
 pub use mechanism::ParseMechanismError;
 pub use parameters::{Parameter, Preset, Ratio, SetError, Switch};
+pub use peak_hopper::{PeakHopper, PeakHopperExchange, PeakHopperState, Rise};
 pub use registry::{Entry, Exchange, Mechanism, REGISTRY, State};
+pub use rtt_coap::{RttCoap, RttCoapExchange, RttCoapState};
 pub use time::{Duration, Instant};

@@ -4,13 +4,15 @@
 //! sample without ambiguity tells better.
 //!
 //! Differences from the source: the initial RTO is 2 s, CoAP's ACK_TIMEOUT, where RFC 6298 §2.1 says 1 s. Of the Linux
-//! kernel only the name: its RTTVAR follows the greatest deviation within a round trip and its lower bound is 200 ms.
+//! kernel only the name, unless `rttvar=linux` is set: there RTTVAR follows the greatest deviation within a round trip,
+//! and a fall in the round-trip time hardly counts as one. Californium's LinuxRto (preset `californium-3`) does that with
+//! one sample a round trip, keeps no backoff and arms half a second at least.
 //! There is no dither, so clients that started together retransmit together: a baseline, not a recommendation.
 
-use crate::estimator::{Estimator, FIRST_RTTVAR};
+use crate::estimator::{Estimator, Learning};
 use crate::fine::Fine;
-use crate::parameters::parameters;
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome};
+use crate::parameters::{Switch, choice, parameters};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
 
 parameters! {
     /// TCP's retransmission timer.
@@ -21,14 +23,43 @@ parameters! {
         min_rto: Duration = Duration::from_secs(1),
         /// Upper bound of the RTO, backed off or not, RFC 6298 §2.5: 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
+        /// Upper bound of one timeout. Counts as 268 s if above.
+        max_timeout: Duration = Duration::from_secs(60),
         /// K, the weight of RTTVAR, RFC 6298 §2.3.
         k: u8 = 4,
         /// G, the granularity of the clock and the least weight of RTTVAR, RFC 6298 §2.3.
         granularity: Duration = Duration::from_micros(1),
+        /// What RTTVAR follows.
+        rttvar: Rttvar = Rttvar::Rfc6298,
+        /// Least RTTVAR, where it follows the greatest deviation; a quarter of Linux's lower bound of 200 ms.
+        min_mdev: Duration = Duration::from_millis(50),
+        /// Whether a backoff outlives its exchange until the next strong sample (Karn).
+        keep_backoff: Switch = Switch::On,
+        /// What SRTT and RTTVAR are rounded to; 1us rounds nothing.
+        tick: Duration = Duration::from_micros(1),
     }
     presets {
         /// With the initial RTO that RFC 6298 §2.1 gives TCP, 1 s.
         "rfc6298" => |_| Self { initial_rto: Duration::from_secs(1), ..Self::DEFAULT },
+        /// Californium 3: LinuxRto, in whole milliseconds.
+        "californium-3" => |_| Self {
+            min_rto: Duration::from_millis(500),
+            max_rto: Duration::from_secs(32),
+            rttvar: Rttvar::Linux,
+            keep_backoff: Switch::Off,
+            tick: Duration::from_millis(1),
+            ..Self::DEFAULT
+        },
+    }
+}
+
+choice! {
+    /// What RTTVAR follows.
+    pub enum Rttvar {
+        /// The mean deviation (RFC 6298 §2.3).
+        Rfc6298 = "rfc6298",
+        /// The greatest mean deviation within a round trip, as Linux has it.
+        Linux = "linux",
     }
 }
 
@@ -36,6 +67,10 @@ parameters! {
 #[derive(Clone, Copy, Debug)]
 pub struct LinuxState {
     estimator: Estimator,
+    /// The mean deviation, where RTTVAR follows its peaks.
+    mdev: Fine,
+    /// Whether there were two samples: the second does not bring RTTVAR down.
+    settled: bool,
     /// What the next exchange starts from: the estimate, or what a timeout made of it.
     rto: Fine,
 }
@@ -51,7 +86,8 @@ impl Controller for LinuxRto {
     type Exchange = LinuxExchange;
 
     fn state(&self) -> LinuxState {
-        LinuxState { estimator: Estimator::NEW, rto: self.bounded(self.initial_rto.into()) }
+        let rto = self.bounded(self.initial_rto.into());
+        LinuxState { estimator: Estimator::NEW, mdev: Fine::ZERO, settled: false, rto }
     }
 
     fn on_start(&self, state: &mut LinuxState, _: Cue) -> (LinuxExchange, Duration) {
@@ -59,9 +95,11 @@ impl Controller for LinuxRto {
     }
 
     fn on_retransmit(&self, state: &mut LinuxState, exchange: &mut LinuxExchange, _: Cue) -> Duration {
-        exchange.timeout = self.bounded(exchange.timeout.doubled(1));
-        // Exchanges that overlap lose the same packets: each backs off for itself, and the longest is kept.
-        state.rto = state.rto.max(exchange.timeout);
+        exchange.timeout = exchange.timeout.doubled(1).min(self.max_timeout.into()).max(self.min_rto.into());
+        if self.keep_backoff.is_on() {
+            // Exchanges that overlap lose the same packets: each backs off for itself, and the longest is kept.
+            state.rto = state.rto.max(self.bounded(exchange.timeout));
+        }
         exchange.timeout.into()
     }
 
@@ -69,7 +107,12 @@ impl Controller for LinuxRto {
         if let Outcome::Acked(sample) = outcome
             && let Some(rtt) = sample.unambiguous()
         {
-            state.estimator.update(rtt, FIRST_RTTVAR);
+            match self.rttvar {
+                Rttvar::Rfc6298 => {
+                    state.estimator.update(rtt, Learning { tick: self.tick, ..Learning::RFC6298 });
+                }
+                Rttvar::Linux => self.follow_peaks(state, Fine::sample(rtt, self.tick)),
+            }
             if let Some(rto) = state.estimator.rto(self.k, self.granularity) {
                 state.rto = self.bounded(rto);
             }
@@ -78,7 +121,7 @@ impl Controller for LinuxRto {
 
     fn max_span(&self, retransmits: u8) -> Duration {
         // A kept backoff may start at the bound.
-        self.max_rto.max(self.min_rto).times(retransmits.into())
+        self.max_rto.max(self.max_timeout).max(self.min_rto).times(retransmits.into())
     }
 
     fn limits(&self, state: &LinuxState) -> Limits {
@@ -93,6 +136,35 @@ impl Controller for LinuxRto {
 impl LinuxRto {
     fn bounded(&self, rto: Fine) -> Fine {
         rto.min(self.max_rto.into()).max(self.min_rto.into())
+    }
+
+    /// Takes in the sample `rtt` as the Linux kernel does, with one sample a round trip.
+    fn follow_peaks(&self, state: &mut LinuxState, rtt: Fine) {
+        let least = Fine::from(self.min_mdev);
+        let Some(srtt) = state.estimator.srtt() else {
+            state.mdev = rtt.halved(1).floored(self.tick);
+            state.estimator = Estimator::of(rtt, state.mdev.max(least));
+            return;
+        };
+        let part = |span: Fine, ratio| span.by(ratio).rounded(self.tick);
+        let srtt = srtt.blend(Ratio::new(1, 8), rtt).rounded(self.tick);
+        let deviation = rtt.distance(srtt);
+        state.mdev = if rtt + state.mdev < srtt {
+            state.mdev.blend(Ratio::new(1, 32), deviation).rounded(self.tick)
+        } else {
+            part(state.mdev, Ratio::new(3, 4)) + part(deviation, Ratio::new(1, 4))
+        };
+        let rttvar = state.estimator.rttvar();
+        let peak = state.mdev.max(least);
+        let rttvar = if peak >= rttvar {
+            peak
+        } else if state.settled {
+            rttvar.blend(Ratio::new(1, 4), peak).rounded(self.tick)
+        } else {
+            rttvar
+        };
+        state.settled = true;
+        state.estimator = Estimator::of(srtt, rttvar);
     }
 }
 
@@ -132,6 +204,16 @@ mod tests {
         let state = &mut LINUX.state();
         exchange(&LINUX, state, 30_000, 4);
         assert_eq!(exchange(&LINUX, state, 100, 0), 1_000_000); // 0.3 s, below the bound of 1 s
+    }
+
+    #[test]
+    fn in_linux_a_rise_of_the_round_trip_time_counts_eight_times_as_much_as_a_fall() {
+        let mut kernel = LINUX;
+        kernel.set("preset", "californium-3").unwrap();
+        let state = &mut kernel.state();
+        let rto = [1_000, 1_000, 1_000, 2_000, 400].map(|ms| exchange(&kernel, state, ms, 0) / 1_000);
+        // SRTT 1000, 1000, 1000, 1125, 1034; RTTVAR 500, 500, 445, 441, 440, worked by hand.
+        assert_eq!(rto, [3_000, 3_000, 2_780, 2_889, 2_794]);
     }
 
     #[test]

@@ -198,6 +198,13 @@ choice! {
     }
 }
 
+impl Switch {
+    /// Whether it applies.
+    pub const fn is_on(self) -> bool {
+        matches!(self, Self::On)
+    }
+}
+
 /// Declares a mechanism by its parameters: a struct with a constant `DEFAULT`, and reading and writing by name. A preset
 /// is a function from the parameters before to those after.
 macro_rules! parameters {

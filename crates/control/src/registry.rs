@@ -132,11 +132,22 @@ const FOREIGN_TIMEOUT: Duration = Duration::from_secs(3);
 
 registry! {
     Default = crate::default::DefaultTimer { crate::default::DEFAULT }
+    FullBackoff = crate::fullbackoff::FullBackoff {
+        crate::fullbackoff::FULLBACKOFF1, crate::fullbackoff::FULLBACKOFF2, crate::fullbackoff::GST_COAP
+    }
     LinuxRto = crate::linux::LinuxRto { crate::linux::LINUX_RTO }
-    Cocoa = crate::cocoa::Cocoa { crate::cocoa::COCOA, crate::cocoa::COCOA_PLUS }
+    BasicRto = crate::basic::BasicRto { crate::basic::BASIC_RTO }
+    PeakHopper = crate::peak_hopper::PeakHopper { crate::peak_hopper::PEAK_HOPPER }
+    CoapEifel = crate::eifel::CoapEifel { crate::eifel::COAP_EIFEL }
+    Cocoa = crate::cocoa::Cocoa {
+        crate::cocoa::COCOA, crate::cocoa::COCOA0, crate::cocoa::COCOA_PLUS, crate::cocoa::COCOA_STRONG,
+        crate::cocoa::FULLBACKOFF1_COCOA, crate::cocoa::FULLBACKOFF2_COCOA, crate::cocoa::GSRTC, crate::cocoa::COCOA_I
+    }
+    CocoaPlusPlus = crate::cocoa_plus_plus::CocoaPlusPlus { crate::cocoa_plus_plus::COCOA_PLUS_PLUS }
     Fasor = crate::fasor::Fasor { crate::fasor::FASOR, crate::fasor::FASOR_TOKEN, crate::fasor::FASOR_OPTION }
+    RttCoap = crate::rtt_coap::RttCoap { crate::rtt_coap::RTT_COAP }
 }
 
 // The state of a destination and of an exchange are kept in tables, one for each.
-const _: () = assert!(size_of::<State>() <= 32);
+const _: () = assert!(size_of::<State>() <= 64);
 const _: () = assert!(size_of::<Exchange>() <= 24);

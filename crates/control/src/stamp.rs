@@ -8,6 +8,8 @@ use crate::{Duration, Instant};
 pub(crate) struct Stamp([u8; 4]);
 
 impl Stamp {
+    pub(crate) const ZERO: Self = Self([0; 4]);
+
     pub(crate) fn of(now: Instant) -> Self {
         Self(((now.as_micros() / 1_000) as u32).to_be_bytes())
     }

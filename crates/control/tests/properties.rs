@@ -6,34 +6,55 @@ use coapace_control::{
 use proptest::prelude::*;
 
 /// The bounds of one armed timeout, by name, in microseconds.
-const BOUNDS: [(&str, u64, u64); 7] = [
+const BOUNDS: [(&str, u64, u64); 21] = [
     ("default", 2_000_000, 60_000_000),
+    ("fullbackoff1", 2_000_000, 60_000_000),
+    ("fullbackoff2", 2_000_000, 60_000_000),
+    ("gst-coap", 2_000_000, 60_000_000),
     ("linux-rto", 1_000_000, 60_000_000),
+    ("basic-rto", 1, 60_000_000),
+    ("peak-hopper", 1, 60_000_000),
+    ("coap-eifel", 1, 60_000_000),
     ("cocoa", 1, 32_000_000),
+    ("cocoa0", 1, 60_000_000),
     ("cocoa-plus", 1, 60_000_000),
+    ("cocoa-strong", 1, 32_000_000),
+    ("fullbackoff1-cocoa", 1, 32_000_000),
+    ("fullbackoff2-cocoa", 1, 32_000_000),
+    ("gsrtc", 1, 32_000_000),
+    ("cocoa-i", 1, 32_000_000),
+    ("cocoa-plus-plus", 1, 60_000_000),
     ("fasor", 1, 60_000_000),
     ("fasor-token", 1, 60_000_000),
     ("fasor-option", 1, 60_000_000),
+    ("rtt-coap", 1, 60_000_000),
 ];
 
-/// The presets that make another mechanism of it: cocoa-plus is cocoa with other values.
-const BOUNDS_OF_PRESETS: [(&str, u64, u64); 2] =
-    [("cocoa-plus:preset=draft-03", 1, 32_000_000), ("cocoa-plus:preset=libcoap-2019", 1, 32_000_000)];
+/// The presets whose bounds are other than their mechanism's, whichever entry they are a preset of.
+const BOUNDS_OF_PRESETS: [(&str, u64, u64); 8] = [
+    ("contiki", 1, 268_000_000),
+    ("draft-03", 1, 32_000_000),
+    ("draft-literal", 1, 32_000_000),
+    ("californium-2", 1, 60_000_000),
+    ("californium-3", 1, 60_000_000),
+    ("er-cocoa", 1, 268_000_000),
+    ("student-contiki", 1, 70_000_000),
+    ("erbium", 3_000_000, 60_000_000),
+];
 
 /// Every registry entry, plain and with each of its presets, with its bounds.
 fn mechanisms() -> Vec<(String, Mechanism, Duration, Duration)> {
     let mut all = Vec::new();
     for entry in REGISTRY {
-        let presets =
-            entry.mechanism.presets().iter().map(|preset| format!("{}:preset={}", entry.name, preset.name));
-        for name in std::iter::once(entry.name.to_owned()).chain(presets) {
-            let bounds = BOUNDS_OF_PRESETS.iter().chain(&BOUNDS);
-            let &(_, low, high) = bounds
-                .into_iter()
-                .find(|(key, ..)| {
-                    *key == name || *key == entry.name && !BOUNDS_OF_PRESETS.iter().any(|b| b.0 == name)
-                })
-                .unwrap_or_else(|| panic!("the bounds of {name} are not stated"));
+        let presets = entry.mechanism.presets().iter().map(|preset| Some(preset.name));
+        for preset in std::iter::once(None).chain(presets) {
+            let of_preset = BOUNDS_OF_PRESETS.iter().find(|(name, ..)| Some(*name) == preset);
+            let of_mechanism = BOUNDS.iter().find(|(name, ..)| *name == entry.name);
+            let &(_, low, high) = of_preset
+                .or(of_mechanism)
+                .unwrap_or_else(|| panic!("the bounds of {} are not stated", entry.name));
+            let name =
+                preset.map_or(entry.name.to_owned(), |preset| format!("{}:preset={preset}", entry.name));
             let mechanism = name.parse().expect("the registry names what can be parsed");
             all.push((name, mechanism, Duration::from_micros(low), Duration::from_micros(high)));
         }

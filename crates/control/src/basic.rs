@@ -1,0 +1,139 @@
+//! `basic-rto`: the BasicRto of Californium 3 (Bhalerao et al. 2016 compare with it).
+//!
+//! Idea: the RTO is one and a half times the last round-trip time. A yardstick for what averaging is worth.
+//!
+//! Differences from the source: none in the numbers. A backoff is not kept and samples of retransmitted exchanges count,
+//! measured from the first transmission.
+//!
+//! Unsafe as published: there is no dither, so clients that lost packets together send them again together, and an
+//! ambiguous sample is a sample, which RFC 8085 §3.1.1 forbids. Not for use in a network.
+
+use crate::fine::Fine;
+use crate::parameters::parameters;
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+
+parameters! {
+    /// One and a half times the last sample.
+    pub struct BasicRto {
+        /// RTO before the first sample.
+        initial_rto: Duration = Duration::from_secs(2),
+        /// What the last sample is multiplied by.
+        factor: Ratio = Ratio::new(3, 2),
+        /// Most retransmissions of an exchange that still makes a sample.
+        max_weak_n: u8 = 2,
+        /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; 1 is no dither.
+        ack_random_factor: Ratio = Ratio::new(1, 1),
+        /// Lower bound of a first timeout.
+        min_timeout: Duration = Duration::from_millis(500),
+        /// Upper bound of the RTO. Counts as 268 s if above.
+        max_rto: Duration = Duration::from_secs(32),
+        /// Upper bound of one timeout. Counts as 268 s if above.
+        max_timeout: Duration = Duration::from_secs(60),
+        /// What samples, the RTO and timeouts are rounded down to; 1us rounds nothing.
+        tick: Duration = Duration::from_micros(1),
+    }
+    presets {
+        /// Californium 3, which counts in whole milliseconds.
+        "californium-3" => |_| Self { tick: Duration::from_millis(1), ..Self::DEFAULT },
+    }
+}
+
+/// What [`BasicRto`] remembers of one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct BasicState {
+    /// The last sample, zero before the first.
+    last: Fine,
+}
+
+/// What [`BasicRto`] remembers of one exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct BasicExchange {
+    timeout: Fine,
+}
+
+impl Controller for BasicRto {
+    type State = BasicState;
+    type Exchange = BasicExchange;
+
+    fn state(&self) -> BasicState {
+        BasicState { last: Fine::ZERO }
+    }
+
+    fn on_start(&self, state: &mut BasicState, cue: Cue) -> (BasicExchange, Duration) {
+        let rto = self.rto(*state);
+        let dithered = rto + (rto.by(self.ack_random_factor) - rto).drawn(cue.draw);
+        let timeout = dithered.floored(self.tick).max(self.min_timeout.into()).min(self.max_timeout.into());
+        (BasicExchange { timeout }, timeout.into())
+    }
+
+    fn on_retransmit(&self, _: &mut BasicState, exchange: &mut BasicExchange, _: Cue) -> Duration {
+        exchange.timeout = exchange.timeout.doubled(1).min(self.max_timeout.into());
+        exchange.timeout.into()
+    }
+
+    fn on_end(&self, state: &mut BasicState, _: BasicExchange, outcome: Outcome, _: Cue) {
+        if let Outcome::Acked(sample) = outcome
+            && sample.retransmits <= self.max_weak_n
+        {
+            state.last = Fine::sample(sample.since_first, self.tick);
+        }
+    }
+
+    fn max_span(&self, retransmits: u8) -> Duration {
+        self.max_timeout.times(retransmits.into())
+    }
+
+    fn limits(&self, state: &BasicState) -> Limits {
+        Limits::with_gauges(self.gauges(state), Marking::None)
+    }
+
+    /// SRTT is the last sample: nothing is smoothed.
+    fn gauges(&self, state: &BasicState) -> Gauges {
+        let srtt = (state.last > Fine::ZERO).then(|| state.last.into());
+        Gauges { rto: self.rto(*state).into(), srtt, ..Gauges::default() }
+    }
+}
+
+impl BasicRto {
+    fn rto(&self, state: BasicState) -> Fine {
+        let rto = if state.last > Fine::ZERO {
+            state.last.by(self.factor).floored(self.tick)
+        } else {
+            self.initial_rto.into()
+        };
+        rto.min(self.max_rto.into())
+    }
+}
+
+/// `basic-rto`.
+pub(crate) const BASIC_RTO: Entry = Entry {
+    name: "basic-rto",
+    summary: "one and a half times the last round-trip time, nothing smoothed",
+    source: "Californium 3, BasicRto",
+    mechanism: Mechanism::BasicRto(BasicRto::DEFAULT),
+};
+
+const _: () = assert!(size_of::<BasicState>() <= 5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{exchange, timeouts};
+
+    const BASIC: BasicRto = BasicRto::DEFAULT;
+
+    #[test]
+    fn the_last_sample_alone_makes_the_rto_ambiguous_or_not() {
+        let state = &mut BASIC.state();
+        let rto = [(1_000, 0), (4_000, 1), (3_000, 2), (60_000, 3), (200, 0)]
+            .map(|(ms, retransmits)| exchange(&BASIC, state, ms, retransmits));
+        assert_eq!(rto, [1_500_000, 6_000_000, 4_500_000, 4_500_000, 300_000]);
+    }
+
+    #[test]
+    fn a_short_rto_is_armed_as_half_a_second_and_doubled_from_there() {
+        let state = &mut BASIC.state();
+        exchange(&BASIC, state, 200, 0);
+        assert_eq!(timeouts(&BASIC, state, 4).1, [500, 1_000, 2_000, 4_000, 8_000]);
+    }
+}

@@ -1,0 +1,238 @@
+use super::COCOA as COCOA_ENTRY;
+use super::*;
+use crate::testing::{acked, at, exchange, timeouts};
+use crate::{Answer, Draw, Entry, Mechanism, Sample};
+
+const COCOA: Cocoa = Cocoa::DEFAULT;
+
+fn with_rto(us: u64) -> CocoaState {
+    let mut state = COCOA.state();
+    state.strong.update(Duration::from_secs(1), Learning::RFC6298);
+    state.rto = Duration::from_micros(us).into();
+    state
+}
+
+fn aged(mechanism: Cocoa, rto_ms: u64, idle_s: u64) -> u64 {
+    let state = &mut with_rto(rto_ms * 1_000);
+    let _ = mechanism.on_start(state, at(idle_s * 1_000));
+    mechanism.gauges(state).rto.as_micros() / 1_000
+}
+
+#[test]
+fn strong_and_weak_samples_are_blended_and_a_third_retransmission_makes_none() {
+    let state = &mut COCOA.state();
+    let samples = [(1_000, 0), (1_000, 0), (1_000, 0), (3_500, 1), (9_000, 2), (20_000, 3), (1_200, 0)];
+    let rto = samples.map(|(rtt, retransmits)| {
+        state.renewed = Stamp::default(); // no ageing between them
+        exchange(&COCOA, state, rtt, retransmits)
+    });
+    assert_eq!(rto, [2_500_000, 2_500_000, 2_312_500, 3_046_875, 4_003_906, 4_003_906, 3_036_328]);
+}
+
+#[test]
+fn the_backoff_factor_is_3_below_1_s_and_1_5_above_3_s_and_2_on_the_boundaries() {
+    let series = |us| timeouts(&COCOA, &mut with_rto(us), 4).1;
+    assert_eq!(series(300_000), [300, 900, 2_700, 8_100, 24_300]);
+    assert_eq!(series(900_000), [900, 2_700, 8_100, 24_300, 32_000]);
+    assert_eq!(series(1_000_000), [1_000, 2_000, 4_000, 8_000, 16_000]);
+    assert_eq!(series(3_000_000), [3_000, 6_000, 12_000, 24_000, 32_000]);
+    assert_eq!(series(7_000_000), [7_000, 10_500, 15_750, 23_625, 32_000]);
+}
+
+#[test]
+fn the_literal_draft_backs_off_less_at_each_step() {
+    let literal = Cocoa { vbf_on: VbfOn::Current, ..COCOA };
+    assert_eq!(timeouts(&literal, &mut with_rto(2_000_000), 4).1, [2_000, 4_000, 6_000, 9_000, 13_500]);
+    assert_eq!(timeouts(&literal, &mut with_rto(900_000), 4).1, [900, 2_700, 5_400, 8_100, 12_150]);
+}
+
+#[test]
+fn the_factor_is_chosen_before_dither_and_the_dithered_timeout_is_truncated() {
+    let dithered = |us| COCOA.on_start(&mut with_rto(us), Cue { draw: Draw::from_bits(1 << 31), ..at(0) });
+    assert_eq!(dithered(2_900_000).0.factor, COCOA.vbf_middle); // 3.6 s is armed
+    assert_eq!(dithered(30_000_000).1, Duration::from_secs(32));
+}
+
+#[test]
+fn an_rto_that_is_not_renewed_ages_into_the_dead_zone_and_stays_there() {
+    let cases = [(50, 10, 400), (300, 20, 1_200), (300, 100, 1_200), (32_000, 60, 32_000)];
+    for (rto, idle, expected) in cases.into_iter().chain([(32_000, 200, 9_500), (10_000, 300, 3_000)]) {
+        assert_eq!(aged(COCOA, rto, idle), expected, "{rto} ms after {idle} s");
+    }
+    assert_eq!(aged(COCOA, 10_000, 40), 10_000, "40 s are not more than 4 RTO");
+    assert_eq!(aged(COCOA, 500, 8), 500, "8 s are not more than 16 RTO");
+    assert_eq!(aged(Cocoa { ageing: Ageing::Off, ..COCOA }, 10_000, 300), 10_000);
+}
+
+#[test]
+fn ageing_twice_is_ageing_once() {
+    let state = &mut with_rto(32_000_000);
+    for ms in [100_000, 150_000, 200_000] {
+        let _ = COCOA.on_start(state, at(ms));
+    }
+    assert_eq!(COCOA.gauges(state).rto, Duration::from_millis(9_500));
+}
+
+#[test]
+fn cocoa_plus_ages_one_step_at_a_transmission_and_again_30_s_later() {
+    let plus = Cocoa { ageing: Ageing::CocoaPlus, ..COCOA };
+    assert_eq!(aged(plus, 10_000, 29), 10_000);
+    assert_eq!(aged(plus, 10_000, 300), 6_000);
+    let state = &mut with_rto(10_000_000);
+    for ms in [30_000, 59_999, 60_000] {
+        let _ = plus.on_start(state, at(ms));
+    }
+    assert_eq!(plus.gauges(state).rto, Duration::from_secs(4));
+}
+
+#[test]
+fn before_anything_is_measured_parallel_exchanges_wait_a_multiple_that_is_not_learnt() {
+    let state = &mut COCOA.state();
+    let (third, timeout) = COCOA.on_start(state, Cue { outstanding: 3, ..at(0) });
+    assert_eq!(timeout, Duration::from_secs(6));
+    COCOA.on_end(state, third, acked(1_000, 0), at(1_000));
+    assert_eq!(COCOA.gauges(state).rto, Duration::from_millis(2_500)); // half of 3 s, half of 2 s
+    let (_, timeout) = COCOA.on_start(state, Cue { outstanding: 3, ..at(1_000) });
+    assert_eq!(timeout, Duration::from_millis(2_500));
+}
+
+#[test]
+fn reset_and_give_up_leave_the_rto_as_it_is() {
+    let state = &mut with_rto(1_500_000);
+    for outcome in [Outcome::Reset, Outcome::GivenUp, Outcome::Cancelled] {
+        let (ended, _) = timeouts(&COCOA, state, 4);
+        COCOA.on_end(state, ended, outcome, at(5_000));
+        assert_eq!(COCOA.gauges(state).rto, Duration::from_millis(1_500));
+    }
+}
+
+/// The mechanism of an entry, or a preset.
+fn cocoa(entry: Entry, preset: &str) -> Cocoa {
+    let Mechanism::Cocoa(mut mechanism) = entry.mechanism else { panic!("{} is another", entry.name) };
+    if !preset.is_empty() {
+        mechanism.set("preset", preset).unwrap();
+    }
+    mechanism
+}
+
+/// The RTO in microseconds after exchanges of (milliseconds, retransmissions), one right after the other.
+fn after<const N: usize>(mechanism: Cocoa, samples: [(u64, u8); N]) -> [u64; N] {
+    let state = &mut mechanism.state();
+    samples.map(|(rtt, retransmits)| {
+        state.renewed = Stamp::default(); // no ageing between them
+        exchange(&mechanism, state, rtt, retransmits)
+    })
+}
+
+#[test]
+fn er_cocoa_weighs_weak_samples_most_and_forgets_strong_ones_after_three_retransmissions() {
+    let samples = [(1_000, 0), (1_000, 0), (1_000, 0), (3_500, 1), (9_000, 2), (20_000, 3), (1_200, 0)];
+    let rto = after(cocoa(COCOA_ENTRY, "er-cocoa"), samples);
+    assert_eq!(rto, [2_500_000, 2_500_000, 2_312_500, 4_515_625, 6_285_156, 10_670_898, 7_135_449]);
+}
+
+#[test]
+fn er_cocoa_takes_a_give_up_for_a_weak_sample_and_ages_at_every_start() {
+    let er_cocoa = cocoa(COCOA_ENTRY, "er-cocoa");
+    let state = &mut er_cocoa.state();
+    let (given_up, _) = timeouts(&er_cocoa, state, 4);
+    er_cocoa.on_end(state, given_up, Outcome::GivenUp, at(30_000)); // 2 + 4 + 8 + 16 s: it does not wait for the last
+    assert_eq!(er_cocoa.gauges(state).rto, Duration::from_micros(34_250_000)); // 3/4 · 45 s and 1/4 · 2 s
+    for rto in [18_125_000, 10_062_500, 6_031_250, 4_015_625, 3_007_813, 2_503_906, 2_503_906] {
+        let _ = er_cocoa.on_start(state, at(200_000));
+        assert_eq!(er_cocoa.gauges(state).rto.as_micros(), rto);
+    }
+}
+
+#[test]
+fn californium_exchanges_the_gains_and_counts_in_milliseconds() {
+    let samples = [(1_000, 0), (1_000, 0), (1_000, 0), (3_500, 1), (9_000, 2), (20_000, 3), (1_200, 0)];
+    // Worked by hand in whole milliseconds; without rounding 2500, 2625, 2578.1, 3246.1, 4208.0, 4208.0, 3348.9.
+    let rto = after(cocoa(COCOA_ENTRY, "californium-3"), samples).map(|us| us / 1_000);
+    assert_eq!(rto, [2_500, 2_626, 2_579, 3_247, 4_209, 4_209, 3_350]);
+}
+
+#[test]
+fn in_californium_2_an_idle_rto_passes_the_band_and_in_3_it_ages_an_exchange_late() {
+    let two = cocoa(COCOA_ENTRY, "californium-2");
+    assert_eq!(aged(two, 100, 20), 32_000, "twelve doublings, 409.6 s");
+    assert_eq!(aged(two, 10_000, 300), 2_062, "seven steps of 40 s");
+    let three = cocoa(COCOA_ENTRY, "californium-3");
+    let state = &mut with_rto(10_000_000);
+    assert_eq!(three.on_start(state, at(300_000)).1, Duration::from_secs(10));
+    assert_eq!(three.on_start(state, at(300_000)).1, Duration::from_secs(3));
+}
+
+#[test]
+fn the_first_cocoa_weighs_strong_and_weak_alike_and_ages_to_one_second() {
+    let cocoa0 = cocoa(COCOA0, "");
+    assert_eq!(after(cocoa0, [(1_000, 0), (10_000, 4)]), [2_500_000, 16_250_000]);
+    assert_eq!(aged(cocoa0, 300, 20), 1_000);
+    assert_eq!(aged(cocoa0, 10_000, 300), 10_000);
+    assert_eq!(timeouts(&cocoa0, &mut with_rto(7_000_000), 4).1, [7_000, 14_000, 28_000, 56_000, 60_000]);
+}
+
+#[test]
+fn without_a_weak_estimator_a_retransmitted_exchange_teaches_nothing() {
+    assert_eq!(after(cocoa(COCOA_STRONG, ""), [(1_000, 0), (9_000, 1)]), [2_500_000, 2_500_000]);
+    assert_eq!(cocoa(COCOA_STRONG, "californium-3").max_weak_n, 0);
+}
+
+#[test]
+fn full_backoff_takes_the_timeout_that_was_answered_or_the_longer_of_the_two() {
+    // 2, 4, 8 s are armed, then 12 s from 8 s on. Of the weak estimates, 9.75 s and 36.5 s, a quarter counts.
+    let samples = |n| [(6_500, 2), (80_000, n)];
+    assert_eq!(after(cocoa(COCOA_ENTRY, ""), samples(1)), [3_937_500, 12_078_125]);
+    assert_eq!(after(cocoa(FULLBACKOFF1_COCOA, ""), samples(1)), [8_000_000, 12_000_000]);
+    assert_eq!(after(cocoa(FULLBACKOFF2_COCOA, ""), samples(1)), [8_000_000, 15_125_000]);
+    let unsampled = after(cocoa(FULLBACKOFF2_COCOA, ""), samples(3));
+    assert_eq!(unsampled[1], 27_000_000, "8, 12, 18, 27 s");
+}
+
+#[test]
+fn the_strong_weight_of_gsrtc_grows_with_every_strong_sample_in_a_row() {
+    let gsrtc = cocoa(GSRTC, "");
+    let weights = [1, 2, 3, 6, 7, 127].map(|streak| gsrtc.strong_weight(streak));
+    let [half, three_quarters] = [Ratio::new(1, 2), Ratio::new(3, 4)];
+    let bound = Ratio::new(99, 100);
+    assert_eq!(weights, [half, three_quarters, Ratio::new(7, 8), Ratio::new(63, 64), bound, bound]);
+    let rto = after(gsrtc, [(1_000, 0), (1_000, 0), (3_500, 1), (1_000, 0)]);
+    // 1/2 · 3 s + 1/2 · 2 s, then 3/4 · 2.5 s + 1/4 of that, then the backoff of 5 s, then 1/2 again.
+    assert_eq!(rto, [2_500_000, 2_500_000, 5_000_000, 3_562_500]);
+}
+
+#[test]
+fn the_band_of_cocoa_i_moves_with_the_strong_estimate() {
+    let cocoa_i = cocoa(COCOA_I, "");
+    let state = &mut cocoa_i.state();
+    let (low, high) = cocoa_i.band(state);
+    assert_eq!((Duration::from(low).as_micros(), Duration::from(high).as_micros()), (666_667, 3_333_333));
+    exchange(&cocoa_i, state, 100, 0); // the estimate is 0.3 s, the band 0.1 s to 0.5 s, the RTO 1.15 s
+    assert_eq!(timeouts(&cocoa_i, state, 1).1, [1_150, 1_725, 0, 0, 0]);
+    // Above the band, but easing leads to 2 s, away from it.
+    let _ = cocoa_i.on_start(state, at(100_000));
+    assert_eq!(cocoa_i.gauges(state).rto, Duration::from_millis(1_150));
+}
+
+#[test]
+fn with_a_fresh_message_id_a_retransmitted_exchange_is_a_strong_sample() {
+    let cocoa_i = cocoa(COCOA_I, "");
+    let state = &mut cocoa_i.state();
+    let (retransmitted, _) = timeouts(&cocoa_i, state, 2);
+    let answered = Some(Answer { ordinal: 1, since: Duration::from_millis(800) });
+    let sample = Sample { answered, ..Sample::unmarked(Duration::from_secs(3), Duration::ZERO, 2) };
+    cocoa_i.on_end(state, retransmitted, Outcome::Acked(sample), at(3_000));
+    assert!(state.strong.is_measured() && !state.weak.is_measured());
+    assert_eq!(cocoa_i.gauges(state).rto, Duration::from_millis(2_200)); // half of 2.4 s, half of 2 s
+}
+
+#[test]
+fn read_literally_each_retransmission_is_dithered_from_the_undithered_backoff() {
+    let literal = cocoa(COCOA_ENTRY, "draft-literal");
+    let half = Cue { draw: Draw::from_bits(1 << 31), ..at(0) };
+    let state = &mut with_rto(2_000_000);
+    let (mut exchange, first) = literal.on_start(state, half);
+    assert_eq!(first, Duration::from_millis(2_500));
+    assert_eq!(literal.on_retransmit(state, &mut exchange, half), Duration::from_secs(5));
+    assert_eq!(literal.on_retransmit(state, &mut exchange, at(0)), Duration::from_secs(6));
+}

@@ -1,0 +1,182 @@
+//! The trend of the round-trip time: by how much the least and the greatest sample of an interval differ from those of
+//! the interval before, on average.
+
+use crate::fine::Fine;
+use crate::stamp::Stamp;
+use crate::{Draw, Duration, Instant};
+
+/// Gradients that are averaged: the window a of Hayes and Armitage 2011.
+const WINDOW: u8 = 8;
+
+/// Samples and gradients of one destination.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gradients {
+    /// Of the interval that is open; both zero if none is.
+    open: Extremes,
+    /// Of the last one that closed; both zero if none has.
+    closed: Extremes,
+    opened: Stamp,
+    /// Gradients taken: as many as there are up to [`WINDOW`], beyond that [`WINDOW`] and the place of the next.
+    taken: u8,
+    /// The last gradients of the least and the greatest sample, in milliseconds.
+    least: [Millis; WINDOW as usize],
+    greatest: [Millis; WINDOW as usize],
+}
+
+/// The least and the greatest of some samples, in microseconds.
+#[derive(Clone, Copy, Debug)]
+struct Extremes {
+    least: [u8; 4],
+    greatest: [u8; 4],
+}
+
+/// A gradient of at most ±32.767 s.
+type Millis = [u8; 2];
+
+impl Extremes {
+    const NONE: Self = Self { least: [0; 4], greatest: [0; 4] };
+
+    fn is_some(self) -> bool {
+        u32::from_le_bytes(self.greatest) > 0
+    }
+
+    fn with(self, us: u32) -> Self {
+        if !self.is_some() {
+            return Self { least: us.to_le_bytes(), greatest: us.to_le_bytes() };
+        }
+        let least = u32::from_le_bytes(self.least).min(us);
+        let greatest = u32::from_le_bytes(self.greatest).max(us);
+        Self { least: least.to_le_bytes(), greatest: greatest.to_le_bytes() }
+    }
+}
+
+/// From `old` to `new`, microseconds, as milliseconds.
+fn gradient(new: [u8; 4], old: [u8; 4]) -> Millis {
+    let (new, old) = (u32::from_le_bytes(new), u32::from_le_bytes(old));
+    let ms = i16::try_from((u64::from(new.abs_diff(old)) + 500) / 1_000).unwrap_or(i16::MAX);
+    if new < old { -ms } else { ms }.to_le_bytes()
+}
+
+impl Gradients {
+    pub(super) const NEW: Self = Self {
+        open: Extremes::NONE,
+        closed: Extremes::NONE,
+        opened: Stamp::ZERO,
+        taken: 0,
+        least: [[0; 2]; WINDOW as usize],
+        greatest: [[0; 2]; WINDOW as usize],
+    };
+
+    /// Takes in a sample that arrived `now`. If it closes the interval, returns the greatest sample of that.
+    pub(super) fn take(&mut self, rtt: Duration, now: Instant) -> Option<Fine> {
+        let us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).max(1);
+        if !self.open.is_some() {
+            self.opened = Stamp::of(now);
+        }
+        self.open = self.open.with(us);
+        if self.opened.until(now) < Duration::from_micros(us.into()).doubled() {
+            return None;
+        }
+        let before = core::mem::replace(&mut self.closed, self.open);
+        self.open = Extremes::NONE;
+        if before.is_some() {
+            let place = usize::from(self.taken % WINDOW);
+            self.least[place] = gradient(self.closed.least, before.least);
+            self.greatest[place] = gradient(self.closed.greatest, before.greatest);
+            self.taken = if self.taken + 1 == 2 * WINDOW { WINDOW } else { self.taken + 1 };
+        }
+        self.highest().map(Fine::from)
+    }
+
+    /// The greatest sample of the last interval that closed.
+    pub(super) fn highest(&self) -> Option<Duration> {
+        let highest = u32::from_le_bytes(self.closed.greatest);
+        (highest > 0).then(|| Duration::from_micros(highest.into()))
+    }
+
+    /// By how much the delay rises in an interval, zero if it does not; `None` before the first gradient.
+    pub(super) fn trend(&self) -> Option<Duration> {
+        let filled = self.taken.min(WINDOW);
+        let mean = |gradients: &[Millis]| {
+            let sum: i64 =
+                gradients.iter().take(filled.into()).map(|&ms| i64::from(i16::from_le_bytes(ms))).sum();
+            Duration::from_micros(u64::try_from(sum).unwrap_or(0) * 1_000 / u64::from(filled.max(1)))
+        };
+        let least = mean(&self.least);
+        (filled > 0).then(|| if least > Duration::ZERO { least } else { mean(&self.greatest) })
+    }
+}
+
+/// e^(−1/8) as a fraction of 2³².
+const EIGHTH: u64 = 3_790_365_107;
+/// e^(−i/8) as a fraction of 2¹⁶, up to i/8 = 5.
+const EXPONENTIAL: [u16; 41] = {
+    let mut table = [0; 41];
+    let mut power: u64 = u32::MAX as u64;
+    let mut i = 0;
+    while i < table.len() {
+        table[i] = (power >> 16) as u16;
+        power = (power * EIGHTH) >> 32;
+        i += 1;
+    }
+    table
+};
+
+/// Whether a trend counts as a rise: with probability 1 − e^(−`trend`/`scaling`), certainly above five times `scaling`.
+pub(super) fn rises(trend: Duration, scaling: Duration, draw: Draw) -> bool {
+    // In eighths, with eight more bits to find the place between two entries.
+    let place = trend.as_micros().saturating_mul(8 << 8) / scaling.as_micros().max(1);
+    let (entry, between) = ((place >> 8).min(40) as usize, (place & 0xff) as u32);
+    if entry == 40 {
+        return true;
+    }
+    let (here, next) = (u32::from(EXPONENTIAL[entry]), u32::from(EXPONENTIAL[entry + 1]));
+    let exponential = here - (((here - next) * between) >> 8);
+    trend > Duration::ZERO && draw.to_bits() >> 16 < 0x1_0000 - exponential
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probability_of_a_rise_is_within_half_a_percent_of_the_exponential() {
+        let scaling = Duration::from_micros(10_000);
+        let probability = |us: u64| {
+            let rising = |percent: &u32| {
+                let draw = Draw::from_bits(u32::try_from(u64::from(*percent) * (1 << 32) / 1_000).unwrap());
+                rises(Duration::from_micros(us), scaling, draw)
+            };
+            (0..1_000).filter(rising).count()
+        };
+        // 1 − e^(−x) for x = 0.05, 0.5, 1, 1.3, 3, 4.9, in thousandths.
+        for (us, expected) in
+            [(500, 49), (5_000, 393), (10_000, 632), (13_000, 727), (30_000, 950), (49_000, 993)]
+        {
+            assert!(probability(us).abs_diff(expected) <= 5, "{us} us: {} of {expected}", probability(us));
+        }
+        assert_eq!(probability(0), 0);
+        assert_eq!(probability(50_000), 1_000);
+    }
+
+    #[test]
+    fn a_trend_is_the_mean_of_the_last_eight_gradients() {
+        let mut gradients = Gradients::NEW;
+        let mut now = Instant::ZERO;
+        let mut interval = |ms: u64| {
+            for _ in 0..3 {
+                now = now + Duration::from_millis(ms);
+                gradients.take(Duration::from_millis(ms), now);
+            }
+            gradients.trend()
+        };
+        assert_eq!(interval(100), None);
+        assert_eq!(interval(180), Some(Duration::from_millis(80)));
+        assert_eq!(interval(100), Some(Duration::ZERO));
+        for _ in 0..6 {
+            interval(100);
+        }
+        assert_eq!(interval(180), Some(Duration::ZERO), "a fall of 80 ms is still among the eight");
+        assert_eq!(interval(180), Some(Duration::from_millis(10)));
+    }
+}

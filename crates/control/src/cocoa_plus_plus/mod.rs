@@ -1,0 +1,247 @@
+//! `cocoa-plus-plus`: CoCoA++, Rathod 2022 §6, after CAIA delay gradients (CDG), Hayes and Armitage 2011.
+//!
+//! Idea: no average of round-trip times but their trend. Over intervals of two round trips, how do the least and the
+//! greatest sample move? While they rise, the RTO grows, with a probability that rises with them; else it shrinks.
+//!
+//! Where the thesis is open: the RTO stays between the greatest sample of the last interval and 32 s, so that it never
+//! undercuts what was just measured. An interval closes with the first sample that is two of its own round-trip times
+//! after the one that opened it. Every acknowledged exchange is a sample, measured from its first transmission: with
+//! strong samples alone an RTO that is too short would never learn so. As in CDG the least samples are asked first, the
+//! greatest ones only if those do not rise. G is 3 ticks of Contiki's clock.
+//!
+//! Unsafe as published: its implementation applies the factor 0.7 between the retransmissions of one exchange too, which
+//! then follow each other ever faster; RFC 7252 §4.2 and RFC 8085 §3.1.1 ask for a backoff. Here a timeout grows by 1.42,
+//! always. That is less than doubling: five timeouts are 11.4 RTO, not 31. The implementation as it is, with CoCoA's
+//! estimators underneath, is the preset `student-contiki`, for comparison with published numbers alone.
+
+mod gradient;
+mod student;
+
+use crate::cocoa::{Cocoa, CocoaExchange};
+use crate::fine::Fine;
+use crate::parameters::{Switch, choice, parameters};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use gradient::Gradients;
+use student::Student;
+
+parameters! {
+    /// CoCoA++: an RTO steered by delay gradients.
+    pub struct CocoaPlusPlus {
+        /// RTO before the first gradient, Rathod 2022 §6.
+        initial_rto: Duration = Duration::from_secs(2),
+        /// Upper bound of the RTO and of every timeout. Counts as 268 s if above.
+        max_rto: Duration = Duration::from_secs(32),
+        /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
+        ack_random_factor: Ratio = Ratio::new(3, 2),
+        /// What a timeout is multiplied by at a retransmission, Rathod 2022 §6.
+        backoff: Ratio = Ratio::new(142, 100),
+        /// The probabilistic backoff factor while delays rise, Rathod 2022 §6.
+        up: Ratio = Ratio::new(142, 100),
+        /// The probabilistic backoff factor else, Rathod 2022 §6.
+        down: Ratio = Ratio::new(7, 10),
+        /// G: a gradient g counts as rising with probability 1 − e^(−g/G), Hayes and Armitage 2011.
+        scaling: Duration = Duration::from_micros(23_438),
+        /// What is steered, and how.
+        rule: Rule = Rule::Gradient,
+        /// Whether the last retransmission is waited for, RFC 7252 §4.2.
+        final_wait: Switch = Switch::On,
+    }
+    presets {
+        /// The implementation for Contiki: er-cocoa with the probabilistic factor, up or down, in place of the variable
+        /// backoff factor. Its arithmetic errors (a division by zero before the first group of samples, unsigned
+        /// gradients, a count modulo 256) are not reproduced.
+        "student-contiki" => |_| Self {
+            max_rto: Duration::from_secs(60), rule: Rule::Student, final_wait: Switch::Off, ..Self::DEFAULT
+        },
+    }
+}
+
+choice! {
+    /// What delay gradients steer.
+    pub enum Rule {
+        /// The RTO, at the end of each interval.
+        Gradient = "gradient",
+        /// The timeouts of an exchange, at each retransmission, in place of er-cocoa's backoff.
+        Student = "student",
+    }
+}
+
+/// What [`CocoaPlusPlus`] remembers of one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct CocoaPlusPlusState(Memory);
+
+#[derive(Clone, Copy, Debug)]
+enum Memory {
+    Gradient { gradients: Gradients, rto: Fine },
+    Student(Student),
+}
+
+impl Controller for CocoaPlusPlus {
+    type State = CocoaPlusPlusState;
+    type Exchange = CocoaExchange;
+
+    fn state(&self) -> CocoaPlusPlusState {
+        CocoaPlusPlusState(match self.rule {
+            Rule::Student => Memory::Student(Student::new(self)),
+            Rule::Gradient => {
+                Memory::Gradient { gradients: Gradients::NEW, rto: self.initial_rto.min(self.max_rto).into() }
+            }
+        })
+    }
+
+    fn on_start(&self, state: &mut CocoaPlusPlusState, cue: Cue) -> (CocoaExchange, Duration) {
+        match &mut state.0 {
+            Memory::Student(student) => student.on_start(self, cue),
+            Memory::Gradient { rto, .. } => {
+                let dithered = *rto + (rto.by(self.ack_random_factor) - *rto).drawn(cue.draw);
+                let timeout = dithered.min(self.max_rto.into());
+                (CocoaExchange::waiting(timeout), timeout.into())
+            }
+        }
+    }
+
+    fn on_retransmit(
+        &self,
+        state: &mut CocoaPlusPlusState,
+        exchange: &mut CocoaExchange,
+        cue: Cue,
+    ) -> Duration {
+        let factor = match &state.0 {
+            Memory::Student(student) => student.factor(self, cue.draw),
+            Memory::Gradient { .. } => self.backoff,
+        };
+        exchange.back_off(factor, self.max_rto.into());
+        exchange.timeout().into()
+    }
+
+    fn on_end(&self, state: &mut CocoaPlusPlusState, exchange: CocoaExchange, outcome: Outcome, cue: Cue) {
+        match &mut state.0 {
+            Memory::Student(student) => student.on_end(self, exchange, outcome, cue),
+            Memory::Gradient { gradients, rto } => {
+                if let Outcome::Acked(sample) = outcome
+                    && let Some(highest) = gradients.take(sample.since_first, cue.now)
+                {
+                    *rto = rto.by(self.factor(gradients, cue));
+                    *rto = (*rto).max(highest).min(self.max_rto.into());
+                }
+            }
+        }
+    }
+
+    fn max_span(&self, retransmits: u8) -> Duration {
+        self.max_rto.times(retransmits.into())
+    }
+
+    fn limits(&self, state: &CocoaPlusPlusState) -> Limits {
+        let limits = Limits::with_gauges(self.gauges(state), Marking::None);
+        Limits { final_wait: self.final_wait.is_on(), ..limits }
+    }
+
+    /// SRTT is the greatest sample of the last interval: nothing is smoothed.
+    fn gauges(&self, state: &CocoaPlusPlusState) -> Gauges {
+        match &state.0 {
+            Memory::Student(student) => student.gauges(),
+            Memory::Gradient { gradients, rto } => {
+                Gauges { rto: (*rto).into(), srtt: gradients.highest(), ..Gauges::default() }
+            }
+        }
+    }
+}
+
+impl CocoaPlusPlus {
+    /// The probabilistic backoff factor (PBF); 1 as long as there is no gradient.
+    fn factor(&self, gradients: &Gradients, cue: Cue) -> Ratio {
+        match gradients.trend() {
+            None => Ratio::new(1, 1),
+            Some(trend) if gradient::rises(trend, self.scaling, cue.draw) => self.up,
+            Some(_) => self.down,
+        }
+    }
+
+    /// What er-cocoa is in the student's implementation.
+    fn er_cocoa(&self) -> Cocoa {
+        Cocoa {
+            initial_rto: self.initial_rto,
+            max_rto: Duration::from_secs(70),
+            max_timeout: self.max_rto,
+            ack_random_factor: self.ack_random_factor,
+            final_wait: self.final_wait,
+            ..Cocoa::ER_COCOA
+        }
+    }
+}
+
+/// `cocoa-plus-plus`.
+pub(crate) const COCOA_PLUS_PLUS: Entry = Entry {
+    name: "cocoa-plus-plus",
+    summary: "an RTO that grows while the least and greatest round-trip times rise, and shrinks else",
+    source: "Rathod 2022 §6, CoCoA++; Hayes, Armitage 2011",
+    mechanism: Mechanism::CocoaPlusPlus(CocoaPlusPlus::DEFAULT),
+};
+
+const _: () = assert!(size_of::<CocoaPlusPlusState>() < 64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{acked, at, exchange, timeouts};
+    use crate::{Draw, Instant};
+
+    const PLUS: CocoaPlusPlus = CocoaPlusPlus::DEFAULT;
+
+    /// The RTO in milliseconds after exchanges that follow each other without a pause, the draw the same for all.
+    fn series<const N: usize>(draw: u32, rtts: [u64; N]) -> [u64; N] {
+        let state = &mut PLUS.state();
+        let mut now = 0;
+        rtts.map(|ms| {
+            let (exchange, _) = PLUS.on_start(state, at(now));
+            now += ms;
+            let cue = Cue { now: Instant::from_millis(now), draw: Draw::from_bits(draw), outstanding: 1 };
+            PLUS.on_end(state, exchange, acked(ms, 0), cue);
+            PLUS.gauges(state).rto.as_micros() / 1_000
+        })
+    }
+
+    #[test]
+    fn an_interval_is_three_samples_of_a_steady_round_trip_and_a_steady_one_lets_the_rto_fall() {
+        let rto = series(0, [1_000; 12]);
+        assert_eq!(rto, [2_000, 2_000, 2_000, 2_000, 2_000, 1_400, 1_400, 1_400, 1_000, 1_000, 1_000, 1_000]);
+    }
+
+    #[test]
+    fn a_rising_delay_makes_it_grow_where_the_draw_allows() {
+        let rising = [500, 500, 500, 700, 700, 700];
+        assert_eq!(series(0, rising)[5], 2_840);
+        assert_eq!(series(u32::MAX, rising)[5], 2_840, "200 ms are more than 5 G: no draw is above that");
+        assert_eq!(series(u32::MAX, [500, 500, 500, 510, 510, 510])[5], 1_400);
+        assert_eq!(series(0, [500, 500, 500, 510, 510, 510])[5], 2_840);
+    }
+
+    #[test]
+    fn it_never_undercuts_what_was_just_measured() {
+        assert_eq!(series(u32::MAX, [3_000; 6]), [2_000, 2_000, 3_000, 3_000, 3_000, 3_000]);
+    }
+
+    #[test]
+    fn between_retransmissions_a_timeout_always_grows() {
+        assert_eq!(timeouts(&PLUS, &mut PLUS.state(), 4).1, [2_000, 2_840, 4_033, 5_727, 8_132]);
+    }
+
+    #[test]
+    fn as_published_retransmissions_may_follow_ever_faster() {
+        let mut student = PLUS;
+        student.set("preset", "student-contiki").unwrap();
+        assert_eq!(timeouts(&student, &mut student.state(), 4).1, [2_000, 1_400, 980, 686, 480]);
+        let state = &mut student.state();
+        for _ in 0..5 {
+            exchange(&student, state, 5_000, 0); // 2 steps of 300 ticks: 86 %
+        }
+        let armed = |bits, state: &mut CocoaPlusPlusState| {
+            let (mut exchange, first) = student.on_start(state, at(0));
+            let cue = Cue { draw: Draw::from_bits(bits), ..at(0) };
+            student.on_retransmit(state, &mut exchange, cue) > first
+        };
+        assert!(armed(1 << 31, state), "50 % are below 86 %");
+        assert!(!armed(u32::MAX, state), "99 % are not");
+    }
+}

@@ -1,0 +1,78 @@
+//! CoCoA++ as it was implemented for Contiki: er-cocoa, with a backoff factor that delay gradients choose.
+
+use super::CocoaPlusPlus;
+use crate::cocoa::{CocoaExchange, CocoaState};
+use crate::{Controller, Cue, Draw, Duration, Gauges, Outcome, Ratio};
+
+/// What is remembered of one destination.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Student {
+    cocoa: CocoaState,
+    /// The least sample of the open group in microseconds, zero if there is none.
+    least: [u8; 4],
+    /// The least sample of the last group. The gradients since zero add up to it: their sum is never windowed.
+    closed: [u8; 4],
+    /// Samples in the open group.
+    samples: u8,
+    groups: u8,
+}
+
+/// Samples to a group; the last closes it and is not looked at.
+const GROUP: u8 = 5;
+/// 300 ticks of 1/128 s.
+const STEP: Duration = Duration::from_micros(2_343_750);
+/// ⌊100·(1 − e^(−x))⌋ for x = 0, 1, 2 …
+const PERCENT: [u8; 6] = [0, 63, 86, 95, 98, 99];
+
+impl Student {
+    pub(super) fn new(mechanism: &CocoaPlusPlus) -> Self {
+        let cocoa = mechanism.er_cocoa().state();
+        Self { cocoa, least: [0; 4], closed: [0; 4], samples: 0, groups: 0 }
+    }
+
+    pub(super) fn on_start(&mut self, mechanism: &CocoaPlusPlus, cue: Cue) -> (CocoaExchange, Duration) {
+        mechanism.er_cocoa().on_start(&mut self.cocoa, cue)
+    }
+
+    pub(super) fn on_end(
+        &mut self,
+        mechanism: &CocoaPlusPlus,
+        exchange: CocoaExchange,
+        outcome: Outcome,
+        cue: Cue,
+    ) {
+        let cocoa = mechanism.er_cocoa();
+        cocoa.on_end(&mut self.cocoa, exchange, outcome, cue);
+        match outcome {
+            Outcome::Acked(sample) => self.count(sample.since_first),
+            Outcome::GivenUp => self.count(cocoa.given_up_after(exchange)),
+            Outcome::Reset | Outcome::Cancelled => {}
+        }
+    }
+
+    pub(super) fn gauges(&self) -> Gauges {
+        self.cocoa.gauges()
+    }
+
+    /// What the next timeout is multiplied by.
+    pub(super) fn factor(&self, mechanism: &CocoaPlusPlus, draw: Draw) -> Ratio {
+        let mean = u64::from(u32::from_le_bytes(self.closed)) / u64::from(self.groups.max(1));
+        let steps = (mean / STEP.as_micros()).min(PERCENT.len() as u64 - 1);
+        let percent = (u64::from(draw.to_bits()) * 100) >> 32;
+        if u64::from(PERCENT[steps as usize]) > percent { mechanism.up } else { mechanism.down }
+    }
+
+    fn count(&mut self, rtt: Duration) {
+        self.samples += 1;
+        if self.samples == GROUP {
+            self.closed = self.least;
+            self.least = [0; 4];
+            self.samples = 0;
+            self.groups = self.groups.saturating_add(1);
+            return;
+        }
+        let us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).max(1);
+        let least = u32::from_le_bytes(self.least);
+        self.least = if least == 0 { us } else { least.min(us) }.to_le_bytes();
+    }
+}

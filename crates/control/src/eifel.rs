@@ -1,0 +1,213 @@
+//! `coap-eifel`: Rathod 2022 §4.3, after the Eifel retransmission timer of Ludwig and Sklower 2000.
+//!
+//! Idea: a retransmission timer with a gain of 1/3 that follows a rising round-trip time at once and a falling one
+//! slowly: the variation is never brought down by a sample below the average, and rises faster than it decays.
+//!
+//! Where the sources are open: the thesis writes the initial RTO as "2 × ticks", and ACK_TIMEOUT's 2 s are meant. The
+//! first sample is RFC 6298's (SRTT = r, RTTVAR = r/2). A backoff is kept until the next strong sample (Karn), as TCP's
+//! timer does and Rathod's code too; without it no strong sample ever comes once the round-trip time has outgrown RTO.
+//! The gain is that of one sample a round trip; Ludwig and Sklower divide it by the number of segments in flight.
+//!
+//! Differences in Rathod's code for Contiki (preset `contiki`): SRTT and RTTVAR start at zero and the first sample is
+//! like any other, a kept backoff is dithered again, nothing is bounded, Erbium does not wait after the last
+//! retransmission. Its averages are whole ticks of 1/128 s, which the preset does not reproduce: up to 8 ms each.
+
+use crate::estimator::Estimator;
+use crate::fine::Fine;
+use crate::karn::KeptBackoff;
+use crate::parameters::{Switch, choice, parameters};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+
+parameters! {
+    /// The Eifel retransmission timer for CoAP.
+    pub struct CoapEifel {
+        /// RTO before the first sample, Rathod 2022 §4.3.
+        initial_rto: Duration = Duration::from_secs(2),
+        /// Upper bound of the RTO and of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        max_rto: Duration = Duration::from_secs(60),
+        /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
+        ack_random_factor: Ratio = Ratio::new(3, 2),
+        /// The granularity of the clock: RTO is at least the last sample and two ticks, Ludwig and Sklower 2000.
+        tick: Duration = Duration::from_millis(1),
+        /// What the first sample makes.
+        first_sample: FirstSample = FirstSample::Rfc6298,
+        /// Whether a backoff outlives its exchange until the next strong sample (Karn).
+        keep_backoff: Switch = Switch::On,
+        /// Whether a kept backoff is dithered again.
+        redither: Switch = Switch::Off,
+        /// Whether the last retransmission is waited for, RFC 7252 §4.2.
+        final_wait: Switch = Switch::On,
+    }
+    presets {
+        /// Rathod's implementation for Contiki's Erbium.
+        "contiki" => |_| Self {
+            max_rto: Duration::from_secs(268),
+            tick: Duration::from_micros(7_813),
+            first_sample: FirstSample::Zero,
+            redither: Switch::On,
+            final_wait: Switch::Off,
+            ..Self::DEFAULT
+        },
+    }
+}
+
+choice! {
+    /// What the first sample r makes.
+    pub enum FirstSample {
+        /// SRTT = r, RTTVAR = r/2 (RFC 6298 §2.2).
+        Rfc6298 = "rfc6298",
+        /// What any other sample makes of SRTT = 0 and RTTVAR = 0.
+        Zero = "zero",
+    }
+}
+
+/// What [`CoapEifel`] remembers of one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct EifelState {
+    estimator: Estimator,
+    rto: Fine,
+    backoff: KeptBackoff,
+}
+
+/// What [`CoapEifel`] remembers of one exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct EifelExchange {
+    timeout: Fine,
+}
+
+/// GAIN, Ludwig and Sklower 2000, for one sample a round trip.
+const GAIN: Ratio = Ratio::new(1, 3);
+/// GAIN².
+const GAIN_SQUARED: Ratio = Ratio::new(1, 9);
+
+impl Controller for CoapEifel {
+    type State = EifelState;
+    type Exchange = EifelExchange;
+
+    fn state(&self) -> EifelState {
+        let rto = self.initial_rto.min(self.max_rto).into();
+        EifelState { estimator: Estimator::NEW, rto, backoff: KeptBackoff::NONE }
+    }
+
+    fn on_start(&self, state: &mut EifelState, cue: Cue) -> (EifelExchange, Duration) {
+        let rto = state.backoff.kept().unwrap_or(state.rto);
+        let dither = if state.backoff.kept().is_some() && !self.redither.is_on() {
+            Fine::ZERO
+        } else {
+            (rto.by(self.ack_random_factor) - rto).drawn(cue.draw)
+        };
+        let timeout = (rto + dither).min(self.max_rto.into());
+        (EifelExchange { timeout }, timeout.into())
+    }
+
+    fn on_retransmit(&self, state: &mut EifelState, exchange: &mut EifelExchange, _: Cue) -> Duration {
+        exchange.timeout = exchange.timeout.doubled(1).min(self.max_rto.into());
+        if self.keep_backoff.is_on() {
+            state.backoff.keep(exchange.timeout);
+        }
+        exchange.timeout.into()
+    }
+
+    fn on_end(&self, state: &mut EifelState, _: EifelExchange, outcome: Outcome, _: Cue) {
+        if let Outcome::Acked(sample) = outcome
+            && let Some(rtt) = sample.unambiguous()
+        {
+            self.learn(state, Fine::from(rtt).max(Fine::SHORTEST));
+            state.backoff = KeptBackoff::NONE;
+        }
+    }
+
+    fn max_span(&self, retransmits: u8) -> Duration {
+        self.max_rto.times(retransmits.into())
+    }
+
+    fn limits(&self, state: &EifelState) -> Limits {
+        let limits = Limits::with_gauges(self.gauges(state), Marking::None);
+        Limits { final_wait: self.final_wait.is_on(), ..limits }
+    }
+
+    fn gauges(&self, state: &EifelState) -> Gauges {
+        state.estimator.gauges(state.backoff.kept().unwrap_or(state.rto))
+    }
+}
+
+impl CoapEifel {
+    fn learn(&self, state: &mut EifelState, rtt: Fine) {
+        let (srtt, rttvar) = match (state.estimator.srtt(), self.first_sample) {
+            (Some(srtt), _) => follow(srtt, state.estimator.rttvar(), rtt),
+            (None, FirstSample::Zero) => follow(Fine::ZERO, Fine::ZERO, rtt),
+            (None, FirstSample::Rfc6298) => (rtt, rtt.halved(1)),
+        };
+        state.estimator = Estimator::of(srtt, rttvar);
+        let two_ticks = Fine::from(self.tick).doubled(1);
+        state.rto = (srtt + rttvar.times(3)).max(rtt + two_ticks).min(self.max_rto.into());
+    }
+}
+
+/// SRTT and RTTVAR after the sample `rtt`.
+fn follow(srtt: Fine, rttvar: Fine, rtt: Fine) -> (Fine, Fine) {
+    let rttvar = if rtt < srtt {
+        rttvar
+    } else {
+        let rise = rtt - srtt;
+        rttvar.blend(if rise >= rttvar { GAIN } else { GAIN_SQUARED }, rise)
+    };
+    (srtt.blend(GAIN, rtt), rttvar)
+}
+
+/// `coap-eifel`.
+pub(crate) const COAP_EIFEL: Entry = Entry {
+    name: "coap-eifel",
+    summary: "gain 1/3, up at once and down slowly, never below the last round-trip time",
+    source: "Rathod 2022 §4.3; Ludwig, Sklower 2000",
+    mechanism: Mechanism::CoapEifel(CoapEifel::DEFAULT),
+};
+
+const _: () = assert!(size_of::<EifelState>() <= 20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{exchange, timeouts};
+
+    const EIFEL: CoapEifel = CoapEifel::DEFAULT;
+
+    #[test]
+    fn a_rise_is_followed_at_once_and_a_fall_slowly() {
+        let state = &mut EIFEL.state();
+        state.estimator = Estimator::of(milliseconds(100), milliseconds(50));
+        // Two independent implementations agree on these.
+        let rto = [100, 90, 80, 200, 100].map(|ms| (exchange(&EIFEL, state, ms, 0) + 50) / 100);
+        assert_eq!(rto, [2_333, 2_300, 2_244, 3_252, 3_160]);
+    }
+
+    fn milliseconds(ms: u64) -> Fine {
+        Fine::from(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn the_rto_is_two_ticks_above_the_last_sample_at_least() {
+        let state = &mut EIFEL.state();
+        for _ in 0..100 {
+            exchange(&EIFEL, state, 100, 0);
+        }
+        assert_eq!(exchange(&EIFEL, state, 100, 0), 102_000);
+    }
+
+    #[test]
+    fn a_backoff_is_kept_without_dither_until_a_strong_sample() {
+        let state = &mut EIFEL.state();
+        assert_eq!(exchange(&EIFEL, state, 5_000, 2), 8_000_000);
+        assert_eq!(timeouts(&EIFEL, state, 0).1[0], 8_000);
+        assert_eq!(exchange(&EIFEL, state, 1_000, 0), 2_500_000);
+        let forgetful = CoapEifel { keep_backoff: Switch::Off, ..EIFEL };
+        assert_eq!(exchange(&forgetful, &mut forgetful.state(), 5_000, 2), 2_000_000);
+    }
+
+    #[test]
+    fn in_contiki_the_first_sample_meets_zeros() {
+        let mut contiki = EIFEL;
+        contiki.set("preset", "contiki").unwrap();
+        assert_eq!(exchange(&contiki, &mut contiki.state(), 900, 0), 1_200_000); // 4/3 r
+    }
+}

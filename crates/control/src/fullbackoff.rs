@@ -1,0 +1,265 @@
+//! `fullbackoff1`, `fullbackoff2`: full backoff, Järvinen et al. 2018, Rathod 2022 §3.1. `gst-coap`: Rathod 2022 §3.2.
+//!
+//! Idea: no round-trip time at all. What RFC 7252 forgets between exchanges is kept: the timeout that an exchange was
+//! answered after is where the next one starts. The three differ in how answers to first transmissions bring it down.
+//!
+//! Where the sources are open: the kept timeout is armed as it is, for it carries the dither of the exchange it comes
+//! from; it never exceeds 60 s; an exchange that is given up teaches nothing, since the sources speak of those that
+//! succeed. Rathod's code differs in all three, and in Erbium's parameters: that is the preset `contiki`.
+//!
+//! Unsafe as published: nothing bounds the timeout, which a few bad exchanges drive into minutes. What stays as it is
+//! though: after the first answer without a retransmission, `fullbackoff1` meets a congested network with 2 s again.
+
+use crate::fine::Fine;
+use crate::parameters::{Switch, choice, parameters};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+
+parameters! {
+    /// Full backoff: RFC 7252's timer that remembers a backoff.
+    pub struct FullBackoff {
+        /// ACK_TIMEOUT, RFC 7252 §4.8: where exchanges start from when no backoff is kept.
+        ack_timeout: Duration = Duration::from_secs(2),
+        /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; what is below 1 counts as 1.
+        ack_random_factor: Ratio = Ratio::new(3, 2),
+        /// Upper bound of one timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        max_rto: Duration = Duration::from_secs(60),
+        /// What an answer to a first transmission makes of the kept backoff, Rathod 2022 §3.
+        decay: Decay = Decay::Reset,
+        /// Whether a kept backoff is dithered when the next exchange starts from it, by U(0, (ACK_RANDOM_FACTOR − 1) ·
+        /// ACK_TIMEOUT).
+        redither: Switch = Switch::Off,
+        /// Whether an exchange that is given up leaves its backoff too.
+        give_up: LearnFromGiveUp = LearnFromGiveUp::Keep,
+        /// Whether the last retransmission is waited for, RFC 7252 §4.2.
+        final_wait: Switch = Switch::On,
+    }
+    presets {
+        /// Rathod's implementation for Contiki's Erbium: ACK_TIMEOUT 3 s, no bound within reach, a kept backoff dithered
+        /// anew, learning from a give-up, and no wait after the last retransmission.
+        "contiki" => |old| Self {
+            ack_timeout: Duration::from_secs(3),
+            max_rto: Duration::from_secs(268),
+            decay: old.decay,
+            redither: Switch::On,
+            give_up: LearnFromGiveUp::Learn,
+            final_wait: Switch::Off,
+            ..Self::DEFAULT
+        },
+    }
+}
+
+choice! {
+    /// What an answer to a first transmission makes of the kept backoff.
+    pub enum Decay {
+        /// It is forgotten (variant 1).
+        Reset = "reset",
+        /// It is halved (variant 2).
+        Halve = "halve",
+        /// It is divided by 2, then 4, then 8 … (GST-CoAP, algorithm 1).
+        Accelerate = "accelerate",
+    }
+}
+
+choice! {
+    /// What a give-up leaves of the backoff.
+    pub enum LearnFromGiveUp {
+        /// The state stays as it was.
+        Keep = "keep",
+        /// The backoff is kept, as after a late answer.
+        Learn = "learn",
+    }
+}
+
+/// What [`FullBackoff`] remembers of one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct FullBackoffState {
+    /// Zero where none is kept.
+    kept: Fine,
+    /// Answers to first transmissions since it is kept.
+    prompt: u8,
+}
+
+/// What [`FullBackoff`] remembers of one exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct FullBackoffExchange {
+    timeout: Fine,
+}
+
+impl Controller for FullBackoff {
+    type State = FullBackoffState;
+    type Exchange = FullBackoffExchange;
+
+    fn state(&self) -> FullBackoffState {
+        FullBackoffState { kept: Fine::ZERO, prompt: 0 }
+    }
+
+    fn on_start(&self, state: &mut FullBackoffState, cue: Cue) -> (FullBackoffExchange, Duration) {
+        let least = Fine::from(self.ack_timeout);
+        let dither = (least.by(self.ack_random_factor) - least).drawn(cue.draw);
+        let timeout = if state.kept == Fine::ZERO {
+            least + dither
+        } else if self.redither.is_on() {
+            state.kept + dither
+        } else {
+            state.kept
+        };
+        let timeout = timeout.min(self.max_rto.into());
+        (FullBackoffExchange { timeout }, timeout.into())
+    }
+
+    fn on_retransmit(
+        &self,
+        _: &mut FullBackoffState,
+        exchange: &mut FullBackoffExchange,
+        _: Cue,
+    ) -> Duration {
+        exchange.timeout = exchange.timeout.doubled(1).min(self.max_rto.into());
+        exchange.timeout.into()
+    }
+
+    fn on_end(&self, state: &mut FullBackoffState, exchange: FullBackoffExchange, outcome: Outcome, _: Cue) {
+        match outcome {
+            Outcome::Acked(sample) if sample.retransmits == 0 => self.decay(state),
+            Outcome::GivenUp if self.give_up == LearnFromGiveUp::Keep => {}
+            Outcome::Acked(_) | Outcome::GivenUp => {
+                *state = FullBackoffState { kept: exchange.timeout, prompt: 0 };
+            }
+            Outcome::Reset | Outcome::Cancelled => {}
+        }
+    }
+
+    fn max_span(&self, retransmits: u8) -> Duration {
+        // A kept backoff may start at the bound.
+        self.max_rto.times(retransmits.into())
+    }
+
+    fn limits(&self, state: &FullBackoffState) -> Limits {
+        let limits = Limits::with_gauges(self.gauges(state), Marking::None);
+        Limits { final_wait: self.final_wait.is_on(), ..limits }
+    }
+
+    fn gauges(&self, state: &FullBackoffState) -> Gauges {
+        let kept = (state.kept > Fine::ZERO).then_some(state.kept);
+        Gauges { rto: kept.unwrap_or(self.ack_timeout.into()).into(), ..Gauges::default() }
+    }
+}
+
+impl FullBackoff {
+    /// A first transmission was answered.
+    fn decay(&self, state: &mut FullBackoffState) {
+        state.prompt = state.prompt.saturating_add(1);
+        state.kept = match self.decay {
+            Decay::Reset => Fine::ZERO,
+            Decay::Halve => state.kept.halved(1),
+            Decay::Accelerate => state.kept.halved(state.prompt),
+        };
+        if state.kept < self.ack_timeout.into() {
+            *state = self.state();
+        }
+    }
+}
+
+const fn entry(name: &'static str, summary: &'static str, source: &'static str, decay: Decay) -> Entry {
+    Entry {
+        name,
+        summary,
+        source,
+        mechanism: Mechanism::FullBackoff(FullBackoff { decay, ..FullBackoff::DEFAULT }),
+    }
+}
+
+/// `fullbackoff1`.
+pub(crate) const FULLBACKOFF1: Entry = entry(
+    "fullbackoff1",
+    "the default timer that starts from the last backed-off timeout until a first transmission is answered",
+    "Järvinen et al. 2018; Rathod 2022 §3.1.1",
+    Decay::Reset,
+);
+
+/// `fullbackoff2`.
+pub(crate) const FULLBACKOFF2: Entry = entry(
+    "fullbackoff2",
+    "as fullbackoff1, but each answer to a first transmission only halves the kept timeout",
+    "Järvinen et al. 2018; Rathod 2022 §3.1.2",
+    Decay::Halve,
+);
+
+/// `gst-coap`.
+pub(crate) const GST_COAP: Entry = entry(
+    "gst-coap",
+    "as fullbackoff2, but divided by 2, then 4, then 8 as answers to first transmissions follow each other",
+    "Rathod 2022 §3.2, GST-CoAP",
+    Decay::Accelerate,
+);
+
+const _: () = assert!(size_of::<FullBackoffState>() <= 6);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Draw;
+    use crate::testing::{at, exchange, timeouts};
+
+    const ONE: FullBackoff = FullBackoff::DEFAULT;
+    const TWO: FullBackoff = FullBackoff { decay: Decay::Halve, ..ONE };
+    const GST: FullBackoff =
+        FullBackoff { decay: Decay::Accelerate, max_rto: Duration::from_secs(128), ..ONE };
+
+    /// The RTO in seconds after each of some answers to first transmissions, which follow those after `retransmits`.
+    fn series<const N: usize>(mechanism: &FullBackoff, retransmits: &[u8]) -> [u64; N] {
+        let state = &mut mechanism.state();
+        for &retransmits in retransmits {
+            exchange(mechanism, state, 40_000, retransmits);
+        }
+        core::array::from_fn(|_| exchange(mechanism, state, 100, 0) / 1_000_000)
+    }
+
+    #[test]
+    fn the_timeout_that_was_answered_starts_the_next_exchange() {
+        let state = &mut ONE.state();
+        assert_eq!(exchange(&ONE, state, 7_000, 2), 8_000_000);
+        assert_eq!(timeouts(&ONE, state, 3).1, [8_000, 16_000, 32_000, 60_000, 0]);
+    }
+
+    #[test]
+    fn an_answer_to_a_first_transmission_resets_or_halves_or_divides_ever_faster() {
+        assert_eq!(series(&ONE, &[3]), [2, 2, 2, 2]);
+        assert_eq!(series(&TWO, &[4]), [16, 8, 4, 2]);
+        assert_eq!(series(&GST, &[4, 2]), [64, 16, 2, 2]); // Rathod 2022 §3.2: 128 s, 64, 16, 2
+    }
+
+    #[test]
+    fn below_the_default_interval_it_is_the_default_again() {
+        let state = &mut TWO.state();
+        exchange(&TWO, state, 3_000, 1);
+        exchange(&TWO, state, 100, 0);
+        assert_eq!(timeouts(&TWO, state, 0).1[0], 2_000, "2 s are not below 2 s");
+        exchange(&TWO, state, 100, 0);
+        let half = Cue { draw: Draw::from_bits(1 << 31), ..at(0) };
+        assert_eq!(
+            TWO.on_start(state, half).1,
+            Duration::from_millis(2_500),
+            "dithered, for nothing is kept"
+        );
+    }
+
+    #[test]
+    fn a_retransmission_starts_the_acceleration_anew() {
+        let state = &mut GST.state();
+        for (ms, retransmits, rto) in
+            [(40_000, 4, 32), (40_000, 1, 64), (100, 0, 32), (40_000, 1, 64), (100, 0, 32), (100, 0, 8)]
+        {
+            assert_eq!(exchange(&GST, state, ms, retransmits) / 1_000_000, rto);
+        }
+    }
+
+    #[test]
+    fn giving_up_leaves_the_backoff_only_where_it_is_asked_to() {
+        for (mechanism, rto) in [(ONE, 2), (FullBackoff { give_up: LearnFromGiveUp::Learn, ..ONE }, 32)] {
+            let state = &mut mechanism.state();
+            let (given_up, _) = timeouts(&mechanism, state, 4);
+            mechanism.on_end(state, given_up, Outcome::GivenUp, at(62_000));
+            assert_eq!(mechanism.gauges(state).rto, Duration::from_secs(rto));
+        }
+    }
+}

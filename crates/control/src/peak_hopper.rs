@@ -1,0 +1,252 @@
+//! `peak-hopper`: the Peak-Hopper, Ekström and Ludwig 2004, in the form of its draft of July 2003.
+//!
+//! Idea: two timers in one. A short-term one hops up with the round-trip time, by as much as that rose; a long-term one
+//! fades slowly from the last peak. The longer of them is the RTO.
+//!
+//! Where the source is open: of the text of 2004 only the title was to be had. The rise is signed and relative to the
+//! previous sample; `max_b` bounds the hop (Californium: 1). There is one sample a round trip, so F is 24. A backoff is
+//! kept until the next strong sample (Karn) and does not enter the long-term timer.
+//!
+//! Differences in Californium 3 (preset `californium-3`): the rise is an integer division by the new sample, of the
+//! absolute difference, so only a fall to half or less hops, by as much as is allowed; the second sample always does,
+//! for the one before it counts as zero. Its lower bound at the second sample looks at the first too; that is below the
+//! 500 ms which it arms at least, and not reproduced.
+
+use crate::fine::Fine;
+use crate::karn::KeptBackoff;
+use crate::parameters::{Switch, choice, parameters};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+
+parameters! {
+    /// The Peak-Hopper retransmission timer.
+    pub struct PeakHopper {
+        /// RTO before the first sample.
+        initial_rto: Duration = Duration::from_secs(2),
+        /// Upper bound of the RTO; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        max_rto: Duration = Duration::from_secs(60),
+        /// Lower bound of a first timeout.
+        min_timeout: Duration = Duration::from_micros(1),
+        /// Upper bound of one timeout. Counts as 268 s if above.
+        max_timeout: Duration = Duration::from_secs(60),
+        /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
+        ack_random_factor: Ratio = Ratio::new(3, 2),
+        /// F: a peak fades by 1/F a sample, Ekström and Ludwig §III; 0 counts as 1.
+        fade: u8 = 24,
+        /// B after the first sample: RTO is 1 + B of it, Ekström and Ludwig §III.
+        initial_b: Ratio = Ratio::new(3, 4),
+        /// Upper bound of B, the hop in relation to the sample; counts as 4095 if above.
+        max_b: Ratio = Ratio::new(4_095, 1),
+        /// G, the granularity of the clock: RTO is at least the larger of two samples and 2·G.
+        granularity: Duration = Duration::from_millis(1),
+        /// What a rise is.
+        rise: Rise = Rise::Signed,
+        /// Whether a backoff outlives its exchange until the next strong sample (Karn).
+        keep_backoff: Switch = Switch::On,
+        /// What samples, the RTO and timeouts are rounded down to; 1us rounds nothing.
+        tick: Duration = Duration::from_micros(1),
+    }
+    presets {
+        /// Californium 3: PeakhopperRto, in whole milliseconds.
+        "californium-3" => |_| Self {
+            max_rto: Duration::from_secs(32),
+            min_timeout: Duration::from_millis(500),
+            ack_random_factor: Ratio::new(1, 1),
+            max_b: Ratio::new(1, 1),
+            granularity: Duration::from_millis(50),
+            rise: Rise::Californium3,
+            keep_backoff: Switch::Off,
+            tick: Duration::from_millis(1),
+            ..Self::DEFAULT
+        },
+    }
+}
+
+choice! {
+    /// What a sample r has risen by since the sample p before it.
+    pub enum Rise {
+        /// (r − p)/p, nothing if it fell.
+        Signed = "signed",
+        /// 2·⌊|r − p|/r⌋, and 2 at the second sample.
+        Californium3 = "californium-3",
+    }
+}
+
+/// What [`PeakHopper`] remembers of one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct PeakHopperState {
+    /// The last sample, zero before the first.
+    previous: Fine,
+    /// B in units of [`WHOLE`].
+    hop: Fine,
+    rto: Fine,
+    backoff: KeptBackoff,
+    /// Samples so far: 0, 1, or 2 for more.
+    samples: u8,
+}
+
+/// What [`PeakHopper`] remembers of one exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct PeakHopperExchange {
+    timeout: Fine,
+}
+
+/// B = 1, in the units of its fixed point: twelve bits above it, twenty-eight below, so that a sample of a minute times
+/// B is off by less than a microsecond.
+const WHOLE: u64 = 1 << 28;
+
+impl Controller for PeakHopper {
+    type State = PeakHopperState;
+    type Exchange = PeakHopperExchange;
+
+    fn state(&self) -> PeakHopperState {
+        let rto = self.initial_rto.min(self.max_rto).into();
+        PeakHopperState { previous: Fine::ZERO, hop: Fine::ZERO, rto, backoff: KeptBackoff::NONE, samples: 0 }
+    }
+
+    fn on_start(&self, state: &mut PeakHopperState, cue: Cue) -> (PeakHopperExchange, Duration) {
+        let dithered = state.rto + (state.rto.by(self.ack_random_factor) - state.rto).drawn(cue.draw);
+        let timeout =
+            state.backoff.kept().unwrap_or(dithered.floored(self.tick).max(self.min_timeout.into()));
+        let timeout = timeout.min(self.max_timeout.into());
+        (PeakHopperExchange { timeout }, timeout.into())
+    }
+
+    fn on_retransmit(
+        &self,
+        state: &mut PeakHopperState,
+        exchange: &mut PeakHopperExchange,
+        _: Cue,
+    ) -> Duration {
+        exchange.timeout = exchange.timeout.doubled(1).min(self.max_timeout.into());
+        if self.keep_backoff.is_on() {
+            state.backoff.keep(exchange.timeout);
+        }
+        exchange.timeout.into()
+    }
+
+    fn on_end(&self, state: &mut PeakHopperState, _: PeakHopperExchange, outcome: Outcome, _: Cue) {
+        if let Outcome::Acked(sample) = outcome
+            && let Some(rtt) = sample.unambiguous()
+        {
+            let rtt = Fine::sample(rtt, self.tick);
+            state.rto = self.hop(state, rtt).floored(self.tick).min(self.max_rto.into());
+            state.previous = rtt;
+            state.samples = state.samples.saturating_add(1).min(2);
+            state.backoff = KeptBackoff::NONE;
+        }
+    }
+
+    fn max_span(&self, retransmits: u8) -> Duration {
+        self.max_timeout.times(retransmits.into())
+    }
+
+    fn limits(&self, state: &PeakHopperState) -> Limits {
+        Limits::with_gauges(self.gauges(state), Marking::None)
+    }
+
+    /// SRTT is the last sample: nothing is smoothed.
+    fn gauges(&self, state: &PeakHopperState) -> Gauges {
+        let srtt = (state.samples > 0).then(|| state.previous.into());
+        Gauges { rto: state.backoff.kept().unwrap_or(state.rto).into(), srtt, ..Gauges::default() }
+    }
+}
+
+impl PeakHopper {
+    /// The RTO after the sample `rtt`, and in the state the hop that made it.
+    fn hop(&self, state: &mut PeakHopperState, rtt: Fine) -> Fine {
+        let hop = |hop, rtt| rtt + product(rtt, hop);
+        if state.samples == 0 {
+            let initial = Fine::from_units(self.initial_b.of_u64(WHOLE));
+            state.hop = if self.rise == Rise::Signed { initial } else { Fine::ZERO };
+            return hop(initial, rtt);
+        }
+        let fade = Ratio::new(u16::from(self.fade.saturating_sub(1)), self.fade.into());
+        let bound = Fine::from_units(self.max_b.of_u64(WHOLE));
+        state.hop = self.rise(state, rtt).max(state.hop.by(fade)).min(bound);
+        let highest = match self.rise {
+            Rise::Californium3 if state.samples == 1 => rtt,
+            _ => rtt.max(state.previous),
+        };
+        let granular = highest + Fine::from(self.granularity).doubled(1);
+        state.rto.by(fade).max(hop(state.hop, highest)).max(granular)
+    }
+
+    /// What a sample has risen by since the one before, in units of [`WHOLE`].
+    fn rise(&self, state: &PeakHopperState, rtt: Fine) -> Fine {
+        let previous = state.previous;
+        match self.rise {
+            Rise::Signed => quotient(rtt - previous, previous),
+            Rise::Californium3 if state.samples == 1 => Fine::from_units(2 * WHOLE),
+            Rise::Californium3 => {
+                Fine::from_units(2 * WHOLE).times(rtt.distance(previous).units() / rtt.units().max(1))
+            }
+        }
+    }
+}
+
+/// `rtt`·`hop`, in 64 bits, which a Cortex-M3 can multiply: the last four bits of `rtt` do not matter to the fraction.
+fn product(rtt: Fine, hop: Fine) -> Fine {
+    let (whole, fraction) = (hop.units() / WHOLE, hop.units() % WHOLE);
+    let product = rtt.units().saturating_mul(whole).saturating_add(((rtt.units() >> 4) * fraction) >> 24);
+    Fine::from_units(product)
+}
+
+/// `rise`/`base` in units of [`WHOLE`], in 64 bits: above 16 s, four bits less of `base` do not matter.
+fn quotient(rise: Fine, base: Fine) -> Fine {
+    let base = base.units().max(1);
+    let (whole, rest) = (rise.units() / base, rise.units() % base);
+    let shift = if base < 1 << 36 { 0 } else { 4 };
+    let fraction = (rest >> shift) * WHOLE / (base >> shift);
+    Fine::from_units(whole.saturating_mul(WHOLE).saturating_add(fraction))
+}
+
+/// `peak-hopper`.
+pub(crate) const PEAK_HOPPER: Entry = Entry {
+    name: "peak-hopper",
+    summary: "hops up with the round-trip time at once, fades slowly from the peak",
+    source: "Ekström, Ludwig 2004, The Peak-Hopper",
+    mechanism: Mechanism::PeakHopper(PeakHopper::DEFAULT),
+};
+
+const _: () = assert!(size_of::<PeakHopperState>() <= 21);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{exchange, timeouts};
+
+    const PEAK: PeakHopper = PeakHopper::DEFAULT;
+
+    #[test]
+    fn it_hops_with_a_rise_and_fades_from_the_peak() {
+        let state = &mut PEAK.state();
+        let rto = [100, 100, 100, 200, 100, 100].map(|ms| (exchange(&PEAK, state, ms, 0) + 50) / 100);
+        assert_eq!(rto, [1_750, 1_719, 1_689, 4_000, 3_917, 3_753]); // the draft's rules, worked by hand
+    }
+
+    #[test]
+    fn the_hop_is_bounded_where_a_bound_is_set() {
+        let bounded = PeakHopper { max_b: Ratio::new(1, 1), ..PEAK };
+        let state = &mut bounded.state();
+        exchange(&bounded, state, 100, 0);
+        assert_eq!(exchange(&bounded, state, 1_000, 0), 2_000_000, "not ten times the sample");
+    }
+
+    #[test]
+    fn a_backoff_is_kept_and_does_not_enter_the_long_term_timer() {
+        let state = &mut PEAK.state();
+        exchange(&PEAK, state, 1_000, 0);
+        assert_eq!(exchange(&PEAK, state, 9_000, 2), 7_000_000);
+        assert_eq!(timeouts(&PEAK, state, 1).1, [7_000, 14_000, 0, 0, 0]);
+        assert_eq!(exchange(&PEAK, state, 1_000, 0), 1_718_750);
+    }
+
+    #[test]
+    fn californium_hops_at_the_second_sample_and_at_falls_to_half() {
+        let mut californium = PEAK;
+        californium.set("preset", "californium-3").unwrap();
+        let state = &mut californium.state();
+        let rto = [1_000, 1_001, 1_001, 500, 499].map(|ms| exchange(&californium, state, ms, 0) / 1_000);
+        assert_eq!(rto, [1_750, 2_002, 1_960, 2_002, 1_918]);
+    }
+}

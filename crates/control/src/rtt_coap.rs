@@ -1,0 +1,333 @@
+//! `rtt-coap`: RTT-CoAP, Ancillotti, Bolettieri and Bruno 2018.
+//!
+//! Idea: a rate, not a window of one. A short-term average of the round-trip time against a long-term one tells in which
+//! of four regions the network is (low congestion, normal, medium variability, high variability); there, and by how many
+//! exchanges needed a retransmission of late, the rate at which confirmable messages depart rises or falls.
+//!
+//! Where the paper is open: the long-term average is of itself and the sample (the paper prints the short-term one on the
+//! right), and in the region of high variability the rate falls (its prose says increase, its algorithm decrease). The
+//! gains, the loss thresholds, the rate at the start and its bounds, and the timeout that detects a loss are not given:
+//! they are parameters here. βL is 1/8, as αL: with RFC 6298's 1/4 no sequence of samples reaches high variability, for
+//! one that is d above SRTT_L adds 0.375 d to the distance of the averages and d/4 to RTTVAR_L, which is more than half. An exchange that is given up counts as retransmitted, and as a sample of high variability.
+//!
+//! Differences: the ordinal of a transmission travels in an elective option, which a peer that does not know it ignores;
+//! the paper's is critical, so that such a peer rejects every request. Until the peer echoes it, an exchange with a
+//! retransmission is no sample.
+//!
+//! Unsafe as published: nothing but the rate bounds what is under way, and the rate only falls on evidence of loss; a
+//! destination that does not answer is sent to at the rate it last had. `nstart` bounds the exchanges outstanding.
+
+use crate::estimator::{Estimator, Learning};
+use crate::fine::Fine;
+use crate::parameters::parameters;
+use crate::{Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Outcome, Ratio};
+
+parameters! {
+    /// A pacing rate, steered by the round-trip time and the loss.
+    pub struct RttCoap {
+        /// RTO before the first sample.
+        initial_rto: Duration = Duration::from_secs(2),
+        /// Upper bound of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        max_rto: Duration = Duration::from_secs(60),
+        /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
+        ack_random_factor: Ratio = Ratio::new(3, 2),
+        /// αS, the gain of the short-term average.
+        alpha_s: Ratio = Ratio::new(1, 2),
+        /// αL, the gain of the long-term average.
+        alpha_l: Ratio = Ratio::new(1, 8),
+        /// βL, the gain of the long-term variation.
+        beta_l: Ratio = Ratio::new(1, 8),
+        /// ω of a fast change of the rate, Ancillotti et al. 2018.
+        omega_fast: Ratio = Ratio::new(1, 5),
+        /// ω of a slow change of the rate, Ancillotti et al. 2018.
+        omega_slow: Ratio = Ratio::new(1, 20),
+        /// Loss from which on the rate falls.
+        l_low: Ratio = Ratio::new(1, 20),
+        /// Loss from which on the rate does not rise in the normal region.
+        l_high: Ratio = Ratio::new(1, 4),
+        /// Weight of an exchange in the average of the loss.
+        mu_weight: Ratio = Ratio::new(1, 8),
+        /// Time between two confirmable messages at the start.
+        initial_interval: Duration = Duration::from_secs(2),
+        /// Most time between two confirmable messages. Counts as 268 s if above.
+        max_interval: Duration = Duration::from_secs(60),
+        /// Exchanges outstanding at most.
+        nstart: u8 = 64,
+        /// How an answer names the transmission it answers.
+        marking: Marking = Marking::Option,
+    }
+    presets {
+        /// Ancillotti et al. 2018, with our values where it gives none.
+        "paper-2018" => |_| Self::DEFAULT,
+    }
+}
+
+/// What [`RttCoap`] remembers of one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct RttCoapState {
+    short: Fine,
+    long: Estimator,
+    /// Exchanges that needed a retransmission: a moving average, as a fraction of 2¹⁶.
+    loss: [u8; 2],
+    rate: Rate,
+    /// When the next confirmable message may depart, in microseconds.
+    next: [u8; 8],
+}
+
+/// What [`RttCoap`] remembers of one exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct RttCoapExchange {
+    timeout: Fine,
+}
+
+/// Messages per second, in 2⁻³²: up to 256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rate(Fine);
+
+impl Rate {
+    /// One message in `interval`.
+    fn of(interval: Fine) -> Self {
+        Self(reciprocal(interval))
+    }
+
+    fn interval(self) -> Duration {
+        reciprocal(self.0).into()
+    }
+
+    fn per_ks(self) -> u32 {
+        ((self.0.units() * 1_000 + (1 << 31)) >> 32) as u32
+    }
+}
+
+/// From units of 2⁻¹² µs to units of 2⁻³² per second, and back.
+fn reciprocal(of: Fine) -> Fine {
+    const UNITS: u64 = 1_000_000 << 44;
+    let of = of.units().max(1);
+    Fine::from_units(UNITS / of)
+}
+
+/// How variable the round-trip time is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Region {
+    LowCongestion,
+    Normal,
+    MediumVariability,
+    HighVariability,
+}
+
+impl Controller for RttCoap {
+    type State = RttCoapState;
+    type Exchange = RttCoapExchange;
+
+    fn state(&self) -> RttCoapState {
+        RttCoapState {
+            short: Fine::ZERO,
+            long: Estimator::NEW,
+            loss: [0; 2],
+            rate: self.bounded(Rate::of(self.initial_interval.into())),
+            next: [0; 8],
+        }
+    }
+
+    fn on_start(&self, state: &mut RttCoapState, cue: Cue) -> (RttCoapExchange, Duration) {
+        state.next = (cue.now + state.rate.interval()).as_micros().to_le_bytes();
+        let rto = self.rto(state);
+        let dithered = rto + (rto.by(self.ack_random_factor) - rto).drawn(cue.draw);
+        let timeout = dithered.min(self.max_rto.into());
+        (RttCoapExchange { timeout }, timeout.into())
+    }
+
+    fn on_retransmit(&self, _: &mut RttCoapState, exchange: &mut RttCoapExchange, _: Cue) -> Duration {
+        exchange.timeout = exchange.timeout.doubled(1).min(self.max_rto.into());
+        exchange.timeout.into()
+    }
+
+    fn on_end(&self, state: &mut RttCoapState, _: RttCoapExchange, outcome: Outcome, _: Cue) {
+        let region = match outcome {
+            Outcome::Acked(sample) => {
+                self.count(state, sample.retransmits > 0);
+                let Some(rtt) = sample.unambiguous() else { return };
+                self.learn(state, rtt);
+                state.region()
+            }
+            Outcome::GivenUp => {
+                self.count(state, true);
+                Region::HighVariability
+            }
+            Outcome::Reset | Outcome::Cancelled => return,
+        };
+        self.steer(state, region);
+    }
+
+    fn max_span(&self, retransmits: u8) -> Duration {
+        self.max_rto.times(retransmits.into())
+    }
+
+    fn limits(&self, state: &RttCoapState) -> Limits {
+        Limits {
+            nstart: Some(self.nstart.max(1).into()),
+            next_confirmable: Instant::from_micros(u64::from_le_bytes(state.next)),
+            ..Limits::with_gauges(self.gauges(state), self.marking)
+        }
+    }
+
+    /// SRTT and RTTVAR are the long-term ones.
+    fn gauges(&self, state: &RttCoapState) -> Gauges {
+        Gauges { rate_per_ks: Some(state.rate.per_ks()), ..state.long.gauges(self.rto(state)) }
+    }
+}
+
+impl RttCoapState {
+    /// The short-term average against T(γ) = SRTT_L + γ·RTTVAR_L.
+    fn region(&self) -> Region {
+        let (long, variation) = (self.long.srtt().unwrap_or(Fine::ZERO), self.long.rttvar());
+        if self.short + variation < long {
+            Region::LowCongestion
+        } else if self.short < long + variation {
+            Region::Normal
+        } else if self.short < long + variation.times(2) {
+            Region::MediumVariability
+        } else {
+            Region::HighVariability
+        }
+    }
+}
+
+impl RttCoap {
+    fn rto(&self, state: &RttCoapState) -> Fine {
+        let rto = state.long.rto(4, Duration::from_micros(1)).unwrap_or(self.initial_rto.into());
+        rto.min(self.max_rto.into())
+    }
+
+    fn learn(&self, state: &mut RttCoapState, rtt: Duration) {
+        let sample = Fine::from(rtt).max(Fine::SHORTEST);
+        let first = !state.long.is_measured();
+        state.short = if first { sample } else { state.short.blend(self.alpha_s, sample) };
+        state
+            .long
+            .update(rtt, Learning { srtt_gain: self.alpha_l, rttvar_gain: self.beta_l, ..Learning::RFC6298 });
+    }
+
+    /// An exchange is over: did it need a retransmission?
+    fn count(&self, state: &mut RttCoapState, lost: bool) {
+        let before = u64::from(u16::from_le_bytes(state.loss));
+        let mean = self.mu_weight.blend_u64(if lost { 1 << 16 } else { 0 }, before);
+        state.loss = u16::try_from(mean).unwrap_or(u16::MAX).to_le_bytes();
+    }
+
+    /// Moves the rate.
+    fn steer(&self, state: &mut RttCoapState, region: Region) {
+        let loss = u64::from(u16::from_le_bytes(state.loss));
+        let reaches = |threshold: Ratio| loss >= threshold.of_u64(1 << 16);
+        let (rises, omega) = match region {
+            Region::LowCongestion => (true, self.omega_fast),
+            Region::Normal if !reaches(self.l_high) => (true, self.omega_slow),
+            Region::MediumVariability if reaches(self.l_low) => (false, self.omega_slow),
+            Region::HighVariability if reaches(self.l_low) => (false, self.omega_fast),
+            _ => return,
+        };
+        let Rate(rate) = state.rate;
+        let Rate(reference) = Rate::of(state.long.srtt().unwrap_or(self.initial_rto.into()));
+        let step = if rate < reference { (reference - rate).by(omega) } else { reference.by(omega) };
+        state.rate = self.bounded(Rate(if rises { rate + step } else { rate - step }));
+    }
+
+    fn bounded(&self, rate: Rate) -> Rate {
+        rate.max(Rate::of(self.max_interval.into()))
+    }
+}
+
+/// `rtt-coap`.
+pub(crate) const RTT_COAP: Entry = Entry {
+    name: "rtt-coap",
+    summary: "a pacing rate steered by short- and long-term round-trip time and loss, several exchanges outstanding",
+    source: "Ancillotti, Bolettieri, Bruno 2018, RTT-CoAP",
+    mechanism: Mechanism::RttCoap(RttCoap::DEFAULT),
+};
+
+const _: () = assert!(size_of::<RttCoapState>() <= 30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, exchange, timeouts};
+
+    const RTT: RttCoap = RttCoap::DEFAULT;
+
+    fn rate(state: &RttCoapState) -> u32 {
+        RTT.gauges(state).rate_per_ks.unwrap()
+    }
+
+    #[test]
+    fn confirmable_messages_are_paced_from_one_in_two_seconds_on() {
+        let state = &mut RTT.state();
+        assert_eq!(RTT.limits(state).next_confirmable, Instant::ZERO);
+        let _ = RTT.on_start(state, at(1_000));
+        assert_eq!(RTT.limits(state).next_confirmable, Instant::from_secs(3));
+        assert_eq!(RTT.limits(state).nstart, Some(64));
+    }
+
+    #[test]
+    fn in_the_normal_region_the_rate_nears_one_a_round_trip() {
+        let state = &mut RTT.state();
+        exchange(&RTT, state, 500, 0);
+        assert_eq!(rate(state), 575); // 0.5 + 0.05 · (2 − 0.5)
+        for _ in 0..60 {
+            exchange(&RTT, state, 500, 0);
+        }
+        assert!((1_900..2_000).contains(&rate(state)), "{}", rate(state));
+    }
+
+    #[test]
+    fn a_fall_of_the_round_trip_time_is_low_congestion_and_the_rate_rises_fast() {
+        let state = &mut RTT.state();
+        for _ in 0..20 {
+            exchange(&RTT, state, 1_000, 0);
+        }
+        let before = rate(state);
+        exchange(&RTT, state, 400, 0);
+        assert_eq!(state.region(), Region::LowCongestion);
+        // SRTT_L 0.925 s; a fifth of the way from there to 1/SRTT_L.
+        assert_eq!(rate(state), before + (1_081 - before + 2) / 5);
+    }
+
+    #[test]
+    fn variability_lowers_the_rate_only_with_loss() {
+        let state = &mut RTT.state();
+        for _ in 0..20 {
+            exchange(&RTT, state, 1_000, 0);
+        }
+        let (calm, before) = (*state, rate(state));
+        exchange(&RTT, state, 4_000, 0);
+        assert_eq!(state.region(), Region::HighVariability);
+        assert_eq!(rate(state), before, "no exchange needed a retransmission");
+        *state = calm;
+        exchange(&RTT, state, 3_000, 1); // ambiguous: counted, no sample
+        assert_eq!(rate(state), before);
+        exchange(&RTT, state, 4_000, 0);
+        let fast = rate(state);
+        assert_eq!((state.region(), fast), (Region::HighVariability, before - 146)); // 0.2 / 1.375 s
+        exchange(&RTT, state, 2_000, 0);
+        assert_eq!(state.region(), Region::MediumVariability);
+        assert!(rate(state) <= fast, "slowly: R is close to 1/SRTT_L");
+    }
+
+    #[test]
+    fn giving_up_lowers_the_rate_to_one_a_minute_at_least() {
+        let state = &mut RTT.state();
+        for _ in 0..40 {
+            let (given_up, _) = timeouts(&RTT, state, 4);
+            RTT.on_end(state, given_up, Outcome::GivenUp, at(62_000));
+        }
+        assert_eq!(rate(state), 17);
+    }
+
+    #[test]
+    fn the_timeout_is_the_long_term_estimate_doubled_at_each_loss() {
+        let state = &mut RTT.state();
+        exchange(&RTT, state, 1_000, 0);
+        assert_eq!(timeouts(&RTT, state, 4).1, [3_000, 6_000, 12_000, 24_000, 48_000]);
+        exchange(&RTT, state, 1_000, 0);
+        assert_eq!(timeouts(&RTT, state, 0).1[0], 2_750);
+    }
+}
