@@ -1,0 +1,217 @@
+"""cocoa, cocoa-plus, cocoa0, cocoa-strong, fullbackoff1-cocoa, fullbackoff2-cocoa, gsrtc, cocoa-i."""
+
+from .estimator import Rtt
+from .mechanism import Exchange, Mechanism
+from .timers import in_ticks
+from .units import MICROSECOND, MILLISECOND, SECOND, F, apart, down, nearest
+
+IDLE = 9 * MILLISECOND  # how far from a threshold a script keeps an idle time: stamps are whole milliseconds
+
+
+class Cocoa(Mechanism):
+    """draft-ietf-core-cocoa-03 section 4; with other values what came before and after it, and what was programmed."""
+
+    min_timeout = MICROSECOND
+    max_rto = 32 * SECOND
+    max_timeout = 32 * SECOND
+    redither = False
+    k_strong, k_weak = 4, 1
+    strong_weight, weak_weight = F(1, 2), F(1, 4)
+    weighting = "fixed"
+    max_weak_n = 2
+    srtt_gain, rttvar_gain = F(1, 8), F(1, 4)
+    vbf_small, vbf_middle, vbf_large = F(3), F(2), F(3, 2)
+    vbf_low, vbf_high = 1 * SECOND, 3 * SECOND
+    vbf_on = "initial"
+    band = "fixed"
+    ageing = "draft-03"
+    after_backoff = "forget"
+    forget_strong_after = 0
+    give_up = "keep"
+    marking = "none"
+    granularity = MICROSECOND
+    shortest = F(0)
+
+    renewed = None  # the stamp that ageing goes by
+    strong_run = 0  # strong samples one after the other
+    retransmitted = 0  # retransmissions since the last strong sample
+
+    def __init__(self, **parameters):
+        super().__init__(**parameters)
+        self.rto = self.initial_rto
+        self.strong, self.weak = self.estimator(), self.estimator()
+
+    def estimator(self):
+        return Rtt(srtt_gain=self.srtt_gain, rttvar_gain=self.rttvar_gain, tick=self.tick)
+
+    # Variable backoff factor, section 4.2.1.
+
+    def thresholds(self):
+        """What counts as a small and as a large RTO (Meng et al. 2017: a band around the strong estimate)."""
+        if self.band == "fixed":
+            return self.vbf_low, self.vbf_high
+        first = self.strong.srtt is None
+        e = self.initial_rto if first else self.strong.rto(self.k_strong, self.granularity)
+        return e / 3, e * 5 / 3
+
+    def vbf(self, rto):
+        low, high = self.thresholds()
+        apart(rto, low)
+        apart(rto, high)
+        return self.vbf_small if rto < low else self.vbf_large if rto > high else self.vbf_middle
+
+    # Ageing, section 4.3: what was not renewed for long goes back towards what it was at first.
+
+    def age(self, now):
+        if self.renewed is None or self.ageing == "off":
+            return
+        rto, renewed = AGEING[self.ageing](self, self.rto, now - self.renewed, now)
+        self.rto, self.renewed = min(rto, self.max_rto), renewed
+
+    def idles(self, idle, patience):
+        return apart(idle, patience, by=IDLE) > patience
+
+    def age_as_in_draft_03(self, rto, idle, now):
+        low, high = self.thresholds()
+        while True:
+            small, large = apart(rto, low) < low, apart(rto, high) > high
+            patience, aged = (16 * rto, 2 * rto) if small else (4 * rto, SECOND + rto / 2)
+            if not (small or large and aged < rto) or not self.idles(idle, patience):
+                return rto, now - idle
+            rto, idle = aged, idle - patience
+
+    def age_as_in_cocoa_0(self, rto, idle, now):
+        if apart(rto, SECOND) < SECOND and self.idles(idle, 16 * rto):
+            return SECOND, now
+        return rto, self.renewed
+
+    def age_as_in_cocoa_plus(self, rto, idle, now):
+        if rto > 2 * SECOND and apart(idle, 30 * SECOND, by=IDLE) >= 30 * SECOND:
+            return (2 * SECOND + rto) / 2, now
+        return rto, self.renewed
+
+    def age_as_in_er_cocoa(self, rto, idle, now):
+        """A step at every start, for the stamp stays."""
+        if apart(rto, SECOND) < SECOND and self.idles(idle, 16 * rto):
+            rto = SECOND
+        elif apart(rto, 3 * SECOND) > 3 * SECOND and self.idles(idle, 4 * rto):
+            rto = SECOND + rto / 2
+        return rto, self.renewed
+
+    def age_as_in_californium_2(self, rto, idle, now):
+        """The loops go on asking for the RTO that they began with."""
+        began, steps = rto, 0
+        while apart(began, SECOND) < SECOND and steps < 63 and self.idles(idle, 16 * began):
+            rto, idle, steps = 2 * rto, idle - 16 * began, steps + 1
+        while apart(began, 3 * SECOND) > 3 * SECOND and steps < 63 and self.idles(idle, 4 * began):
+            rto, idle, steps = SECOND + rto / 2, idle - 4 * began, steps + 1
+        return rto, now if steps else self.renewed
+
+    def age_as_in_californium_3(self, rto, idle, now):
+        aged, _ = self.age_as_in_draft_03(rto, idle, now)
+        return aged, self.renewed if aged == rto else now
+
+    # Exchanges.
+
+    def start(self, now, draw):
+        before = self.rto
+        self.age(now)
+        # Californium 3 ages only after it has taken the timeout, Californium 2 after it has chosen the factor.
+        rto = before if self.ageing == "californium-3" else self.rto
+        judged = before if self.ageing in ("californium-2", "californium-3") else self.rto
+        x = Exchange(self.armed(max(self.dithered(rto, draw), self.min_timeout)), base=rto)
+        x.factor = self.vbf(x.timeout if self.vbf_on == "dithered" else judged)
+        return x
+
+    def armed(self, timeout):
+        return down(min(timeout, self.max_timeout), self.tick)
+
+    def retransmit(self, x, draw):
+        x.base = x.base if self.redither else x.timeout
+        factor = self.vbf(x.base) if self.vbf_on == "current" else x.factor
+        x.base = min(factor * x.base, self.max_timeout)
+        x.timeout = self.armed(self.dithered(x.base, draw) if self.redither else x.base)
+
+    # Samples, section 4.2.
+
+    def acked(self, x, now, elapsed, answer, draw):
+        if self.marking != "none" and answer is not None:
+            self.take_strong(answer, now)
+        elif x.n == 0:
+            self.take_strong(elapsed, now)
+        else:
+            self.take_weak(x, elapsed, now)
+            self.strong_run = 0
+            if self.after_backoff != "forget":
+                # Järvinen et al. 2018, Rathod 2022 section 5.1: what it was backed off to, or at least that.
+                usual = self.rto if self.after_backoff == "maximum" else F(0)
+                self.rto, self.renewed = min(max(usual, x.timeout), self.max_rto), now
+
+    def gave_up(self, x, now, elapsed):
+        if self.give_up == "weak-sample":
+            self.take_weak(x, elapsed, now)
+
+    def take_strong(self, r, now):
+        self.strong_run, self.retransmitted = self.strong_run + 1, 0
+        self.take(r, now, self.strong, self.k_strong, self.weight())
+
+    def weight(self):
+        """Of a strong sample; Rathod 2022 section 5.2 trusts them the more the more there are one after the other."""
+        if self.weighting == "fixed":
+            return self.strong_weight
+        return min(sum(F(1, 2) ** c for c in range(1, self.strong_run + 1)), F(99, 100))
+
+    def take_weak(self, x, r, now):
+        if x.n <= self.max_weak_n:
+            self.take(r, now, self.weak, self.k_weak, self.weak_weight)
+        self.retransmitted += x.n
+        if 0 < self.forget_strong_after < self.retransmitted:
+            self.strong = self.estimator()
+
+    def take(self, r, now, estimator, k, weight):
+        estimator.sample(in_ticks(r, self.tick))
+        e = estimator.rto(k, self.granularity)
+        self.rto = min(nearest(weight * e + (1 - weight) * self.rto, self.tick), self.max_rto)
+        self.renewed = now
+
+
+AGEING = {
+    "draft-03": Cocoa.age_as_in_draft_03,
+    "cocoa-0": Cocoa.age_as_in_cocoa_0,
+    "cocoa-plus": Cocoa.age_as_in_cocoa_plus,
+    "er-cocoa": Cocoa.age_as_in_er_cocoa,
+    "californium-2": Cocoa.age_as_in_californium_2,
+    "californium-3": Cocoa.age_as_in_californium_3,
+}
+
+# Betzler's er-cocoa for Contiki: the weak weight the wrong way round, any number of retransmissions, a give-up as a sample,
+# and no bound of a timeout.
+ER_COCOA = {
+    "weak_weight": F(3, 4),
+    "max_weak_n": 255,
+    "vbf_small": F(5, 2),
+    "max_rto": 60 * SECOND,
+    "max_timeout": 268 * SECOND,
+    "ageing": "er-cocoa",
+    "forget_strong_after": 3,
+    "give_up": "weak-sample",
+    "final_wait": False,
+}
+
+# Californium has the two gains the wrong way round.
+SWAPPED = {"srtt_gain": F(1, 4), "rttvar_gain": F(1, 8), "max_timeout": 60 * SECOND, "tick": MILLISECOND}
+
+PRESETS = {
+    "draft-03": {},
+    "draft-literal": {"vbf_on": "current", "redither": True},
+    "libcoap-2019": {"vbf_on": "current", "ageing": "off"},
+    "californium-2": {**SWAPPED, "ageing": "californium-2"},
+    "californium-3": {
+        **SWAPPED,
+        "granularity": 100 * MILLISECOND,
+        "min_timeout": 500 * MILLISECOND,
+        "vbf_on": "dithered",
+        "ageing": "californium-3",
+    },
+    "er-cocoa": ER_COCOA,
+}

@@ -1,0 +1,49 @@
+"""fullbackoff1, fullbackoff2, gst-coap."""
+
+from .mechanism import Exchange, Mechanism
+from .units import SECOND, apart
+
+
+class FullBackoff(Mechanism):
+    """Järvinen et al. 2018, Rathod 2022 sections 3.1 and 3.2: what an exchange was backed off to is where the next one
+    starts. `decay` says what an exchange without retransmissions does to it."""
+
+    ack_timeout = 2 * SECOND
+    decay = "reset"
+    redither = False
+    give_up = "keep"
+
+    kept = None
+    count = 0  # of exchanges without retransmissions, one after the other
+
+    @property
+    def rto(self):
+        return self.ack_timeout if self.kept is None else self.kept
+
+    def start(self, now, draw):
+        # Rathod's code dithers what was kept, but by a part of ACK_TIMEOUT.
+        dither = draw * (self.ack_random_factor - 1) * self.ack_timeout
+        return Exchange(min(self.rto + (dither if self.kept is None or self.redither else 0), self.max_rto))
+
+    def retransmit(self, x, draw):
+        x.timeout = min(2 * x.timeout, self.max_rto)
+
+    def acked(self, x, now, elapsed, answer, draw):
+        if x.n > 0:
+            self.kept, self.count = x.timeout, 0
+        elif self.kept is not None:
+            self.relax()
+
+    def relax(self):
+        if self.decay == "accelerate":
+            self.count += 1
+        halvings = {"reset": None, "halve": 1, "accelerate": self.count}[self.decay]
+        if halvings is not None:
+            self.kept /= 2**halvings
+            apart(self.kept, self.ack_timeout)
+        if halvings is None or self.kept < self.ack_timeout:
+            self.kept, self.count = None, 0
+
+    def gave_up(self, x, now, elapsed):
+        if self.give_up == "learn":
+            self.kept, self.count = x.timeout, 0

@@ -1,0 +1,85 @@
+"""What all mechanisms have, and a timer that doubles."""
+
+from .units import LONGEST, MICROSECOND, SECOND, F
+
+
+class Exchange:
+    """One confirmable message: `timeout` is the one in force, `n` counts retransmissions."""
+
+    def __init__(self, timeout, **facts):
+        self.n, self.timeout = 0, timeout
+        self.__dict__.update(facts)
+
+
+class Mechanism:
+    """Attributes of the class are parameters; `rto` is the estimate that timeouts start from."""
+
+    initial_rto = 2 * SECOND
+    ack_random_factor = F(3, 2)
+    max_rto = 60 * SECOND
+    final_wait = True
+    tick = MICROSECOND
+
+    shortest = MICROSECOND  # what a sample of nothing counts as
+    draws_on_ack = False
+    next = None  # the moment at which the next confirmable may depart
+
+    def __init__(self, **parameters):
+        for name, value in parameters.items():
+            assert hasattr(type(self), name), f"{type(self).__name__} has no {name}"
+            setattr(self, name, value)
+
+    def dithered(self, rto, draw):
+        return rto + draw * (self.ack_random_factor - 1) * rto
+
+    def start(self, now, draw):
+        """The first transmission departs: the exchange."""
+        raise NotImplementedError
+
+    def retransmit(self, x, draw):
+        """A retransmission has departed, the n-th: sets the timeout in force."""
+        raise NotImplementedError
+
+    def acked(self, x, now, elapsed, answer, draw):
+        """Acknowledged, `elapsed` since the first transmission and `answer` since the one answered, if that is told."""
+
+    def gave_up(self, x, now, elapsed):
+        """Given up. A reset changes nothing in any mechanism."""
+
+
+class Timer(Mechanism):
+    """One RTO from strong samples, doubled on timeout (RFC 6298 section 5). A backed-off RTO is kept for the next
+    exchanges until a strong sample, and is not dithered again."""
+
+    min_timeout = MICROSECOND  # of a first timeout
+    max_timeout = None  # as max_rto
+    keep_backoff = True
+    redither = False
+
+    def __init__(self, **parameters):
+        super().__init__(**parameters)
+        self.estimate, self.backoff = self.initial_rto, None
+
+    @property
+    def rto(self):
+        return self.estimate if self.backoff is None else self.backoff
+
+    def bounded(self, timeout):
+        return min(timeout, self.max_timeout or self.max_rto, LONGEST)
+
+    def start(self, now, draw):
+        fresh = self.backoff is None or self.redither
+        return Exchange(self.bounded(max(self.dithered(self.rto, draw), self.min_timeout) if fresh else self.rto))
+
+    def retransmit(self, x, draw):
+        x.timeout = self.bounded(2 * x.timeout)
+        if self.keep_backoff:
+            self.backoff = max(self.backoff or 0, x.timeout)
+
+    def acked(self, x, now, elapsed, answer, draw):
+        if x.n == 0:
+            self.backoff, self.estimate = None, min(self.measured(elapsed), self.max_rto)
+
+    def measured(self, r):
+        """The RTO after a strong sample."""
+        raise NotImplementedError

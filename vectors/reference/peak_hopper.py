@@ -1,0 +1,41 @@
+"""peak-hopper."""
+
+from .mechanism import Timer
+from .timers import in_ticks
+from .units import MILLISECOND, SECOND, F, down
+
+
+class PeakHopper(Timer):
+    """Ekström and Ludwig 2004: the RTO hops above a peak of the round-trip time, the higher the steeper it rose, and fades.
+    `rise=californium-3` is Californium's PeakhopperRto."""
+
+    max_timeout = 60 * SECOND
+    fade = 24
+    initial_b = F(3, 4)
+    max_b = 4095
+    granularity = MILLISECOND
+    rise = "signed"
+
+    b = None
+    before = None  # the sample before
+
+    def measured(self, r):
+        r = in_ticks(r, self.tick)
+        if self.before is None:
+            self.b, self.before = self.initial_b, r
+            if self.rise == "californium-3":
+                self.b, self.before = F(0), F(0)
+            return down((1 + self.initial_b) * r, self.tick)
+        d = 1 - F(1, self.fade)
+        self.b = min(max(self.hop(r), d * self.b), self.max_b)
+        peak = max(r, self.before)
+        self.before = r
+        rto = down(max(d * self.estimate, (1 + self.b) * peak), self.tick)
+        return max(rto, peak + 2 * self.granularity)
+
+    def hop(self, r):
+        """How steeply the round-trip time rose."""
+        if self.rise == "signed":
+            return (r - self.before) / self.before
+        # Of the new sample instead of the one before, in whole milliseconds, falls as well as rises, and doubled.
+        return 2 * (1 if self.before == 0 else abs(r // 1 - self.before // 1) // (r // 1))

@@ -1,0 +1,92 @@
+"""rtt-coap."""
+
+from .mechanism import Exchange, Mechanism
+from .units import MICROSECOND, SECOND, F, apart
+
+FINE = 2**64  # rates are kept in this part of one a second: exact fractions of them would grow without end
+
+
+class RttCoap(Mechanism):
+    """Ancillotti, Bolettieri and Bruno 2018: a rate of confirmable messages that follows the load, which shows in how a fast
+    average of the round-trip time compares with a slow one."""
+
+    alpha_s, alpha_l, beta_l = F(1, 2), F(1, 8), F(1, 4)
+    omega_fast, omega_slow = F(1, 5), F(1, 20)
+    l_low, l_high = F(1, 20), F(1, 4)
+    mu_weight = F(1, 8)
+    initial_interval, max_interval = 2 * SECOND, 60 * SECOND
+
+    srtt_s = srtt_l = rttvar_l = None
+    mu = F(0)
+
+    def __init__(self, **parameters):
+        super().__init__(**parameters)
+        self.rate = SECOND / self.initial_interval  # a second
+        self.seen = []  # the regions
+
+    @property
+    def rto(self):
+        if self.srtt_l is None:
+            return self.initial_rto
+        return min(max(self.srtt_l + 4 * self.rttvar_l, MICROSECOND), self.max_rto)
+
+    def start(self, now, draw):
+        self.next = now + SECOND / self.rate
+        return Exchange(min(self.dithered(self.rto, draw), self.max_rto))
+
+    def retransmit(self, x, draw):
+        x.timeout = min(2 * x.timeout, self.max_rto)
+
+    def acked(self, x, now, elapsed, answer, draw):
+        self.learn_retransmission(x.n > 0)
+        r = elapsed if answer is None and x.n == 0 else answer
+        if r is not None:
+            self.react(self.region(r))
+
+    def gave_up(self, x, now, elapsed):
+        self.learn_retransmission(True)
+        if self.congested():
+            self.change(-self.delta(self.omega_fast))
+
+    def learn_retransmission(self, was_needed):
+        """The moving average of it, in 1/65536."""
+        mu = (1 - self.mu_weight) * self.mu + self.mu_weight * was_needed
+        self.mu = F((mu * 65536 + F(1, 2)) // 1, 65536)
+
+    def congested(self):
+        return apart(self.mu, self.l_low, by=F(1, 1000)) >= self.l_low
+
+    def region(self, r):
+        if self.srtt_l is None:
+            self.srtt_s = self.srtt_l = r
+            self.rttvar_l = r / 2
+            return "normal"
+        self.rttvar_l += self.beta_l * (abs(self.srtt_l - r) - self.rttvar_l)
+        self.srtt_l += self.alpha_l * (r - self.srtt_l)
+        self.srtt_s += self.alpha_s * (r - self.srtt_s)
+        for gamma, name in (-1, "low"), (1, "normal"), (2, "medium"):
+            threshold = self.srtt_l + gamma * self.rttvar_l
+            if apart(self.srtt_s, threshold) < threshold:
+                return name
+        return "high"
+
+    def react(self, region):
+        self.seen.append(region)
+        if region == "low":
+            self.change(self.delta(self.omega_fast))
+        elif region == "normal" and apart(self.mu, self.l_high, by=F(1, 1000)) < self.l_high:
+            self.change(self.delta(self.omega_slow))
+        elif region == "medium" and self.congested():
+            self.change(-self.delta(self.omega_slow))
+        elif region == "high" and self.congested():
+            self.change(-self.delta(self.omega_fast))
+
+    def delta(self, omega):
+        """Towards one message a round-trip time while below it."""
+        one = SECOND / (self.initial_rto if self.srtt_l is None else self.srtt_l)
+        apart(self.rate, one, by=one / 1_000_000)
+        return omega * (one - self.rate) if self.rate < one else omega * one
+
+    def change(self, delta):
+        rate = F((self.rate + delta) * FINE // 1, FINE)
+        self.rate = min(max(rate, SECOND / self.max_interval), F(256))

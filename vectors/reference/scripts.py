@@ -1,0 +1,264 @@
+"""The events: scripts that bring mechanisms to their branches. Each asserts what it was written to reach."""
+
+from .units import SECOND, F
+
+COCOA_SAMPLES = (1000, 0), (1000, 0), (1000, 0), (3500, 1), (9000, 2), (20000, 3), (1200, 0)
+FASOR_SAMPLES = (100, 0), (100, 0), (100, 0), (200, 0), (100, 0)
+
+
+def round_trips(trace, *samples):
+    for rtt, lost in samples:
+        trace.exchange(lost=lost, rtt=F(rtt), draw="")
+
+
+def cocoa_samples(trace):
+    round_trips(trace, *COCOA_SAMPLES)
+
+
+def fasor_samples(trace):
+    round_trips(trace, *FASOR_SAMPLES)
+
+
+def whole_life(trace):
+    """For every mechanism: strong, weak and ambiguous samples, give-up, reset, bounds, ageing."""
+    for rtt in ("612.345", "587.2", "640", "1204.75"):
+        trace.exchange(after=rtt)
+    trace.exchange(lost=1, after="55.5", answered=0)  # the first transmission is answered late
+    for rtt in ("600.001", "599.999"):
+        trace.exchange(after=rtt, answered=0)
+    for lost in (1, 1, 1, 2, 3, 4):  # a chain of ambiguous answers
+        trace.exchange(lost=lost, after="431.017", answered=lost)
+    trace.exchange(lost=1, after="700")  # the answer does not tell
+    trace.exchange(after="12.5", end="reset")
+    trace.exchange(lost=2, after="12.5", end="reset")
+    trace.exchange(after="650")
+    trace.give_up(4)
+    trace.exchange(after="620.5")
+    trace.exchange(lost=8, after="333.333", answered=8)  # to the upper bound
+    trace.exchange(lost=1, after="333.333", answered=1)
+    trace.exchange(lost=3, after="333.333", answered=2)
+    trace.give_up(8)
+    trace.exchange(lost=2, after="1900", answered=2)
+    trace.idle(100_000)
+    trace.exchange(lost=1, after="800")
+    trace.idle(900_000)
+    trace.exchange(after="1500")
+    for _ in range(14):  # a short round-trip time, then a small RTO
+        trace.exchange(after="20.25")
+    trace.exchange(lost=3, after="20.25", answered=3)
+    trace.exchange(after="20.125")
+    trace.idle(3_000)
+    trace.exchange(lost=2, after="20.25")
+    trace.idle(400_000)
+    trace.exchange(lost=1, after="21", answered=1)
+    trace.exchange(after="0.001")
+    trace.exchange(after="0")
+    trace.exchange(after="40000.5")
+
+
+def full_backoff(trace):
+    """What was kept decays to the default and to nothing, is kept over resets, and is bounded."""
+    mechanism = trace.mechanism
+    trace.exchange(lost=5, after=100, draw="")
+    kept = mechanism.rto
+    assert kept == 32 * mechanism.ack_timeout or kept == mechanism.max_rto
+    trace.exchange(after=50, end="reset")
+    assert mechanism.rto == kept
+    for _ in range(6):
+        trace.exchange(after="77.5")
+    assert mechanism.kept is None
+    trace.exchange(lost=2, share="0.5", draw="0.25")
+    trace.give_up(0)
+    trace.exchange(after=90)
+    trace.give_up(3)
+    trace.exchange(lost=1, after=80)
+    trace.exchange(after=90)
+    trace.exchange(lost=7, after=80)
+    assert mechanism.kept == mechanism.max_rto
+    for _ in range(3):
+        trace.exchange(after="77.5", draw="0.75")
+
+
+def deviations(trace):
+    """Round-trip times that rise, fall a little, fall far, and settle; odd fractions of a millisecond."""
+    for rtt in ("100.7", "101.2", "260.6", "259.4", "255", "90.9", "88.5", "120.123", "121", "120.999"):
+        trace.exchange(after=rtt)
+    trace.exchange(lost=2, share="0.5")
+    trace.exchange(after="700.5")
+    for _ in range(3):
+        trace.exchange(after="650.333")
+    trace.exchange(lost=1, share="0.999")
+
+
+def peaks(trace):
+    """A peak, its fading, a second peak before it has faded, and a steep one."""
+    for rtt in (100, 100, 100, 200, 100, 100, 100, "150.5", 100, 99, 98, "97.5", 300, "10.1", "10.2", "10.1", 900):
+        trace.exchange(after=rtt)
+    trace.exchange(lost=2, share="0.5")  # a backed-off RTO, then without a strong sample once more
+    trace.exchange(lost=1, share="0.5", answered=1)
+    trace.exchange(after=100, end="reset")
+    trace.exchange(after=100)
+
+
+def both_gains(trace):
+    """Rises above RTTVAR and below it, and falls."""
+    for rtt in (100, 100, 90, 80, 200, 100, 110, 400, 380, 385, "390.001", 900, 850, 300):
+        trace.exchange(after=rtt)
+    trace.exchange(lost=2, share="0.5")  # a backed-off RTO, then without a strong sample once more
+    trace.exchange(lost=1, share="0.5", answered=1)
+    trace.exchange(after=100, end="reset")
+    trace.exchange(after=350)
+
+
+def ageing(trace):
+    """A small RTO and a large one, each left alone and looked at more than once."""
+    for rtt in ("25.4", "24.7", "25.5", "25", "25.25"):
+        trace.exchange(after=rtt)
+    trace.idle(7_300)
+    trace.exchange(after=10, end="reset")
+    trace.exchange(after=10, end="reset")
+    trace.idle(29_000)
+    trace.exchange(lost=1, share="0.5")
+    for share in ("0.9", "0.95"):  # up
+        trace.exchange(share=share)
+        trace.exchange(lost=2, share=share)
+    trace.exchange(share="0.9")
+    for idle in (47_000, 20_000, 90_000):
+        trace.idle(idle)
+        trace.exchange(lost=1, after=10, end="reset")
+    trace.exchange(after="900.9")
+
+
+def after_backoff(trace):
+    """The usual update above the timeout in force, below it, and beyond the last retransmission that gives a sample."""
+    trace.exchange(after=2000, draw="")
+    trace.exchange(lost=1, rtt=9900, draw="")
+    assert trace.mechanism.rto > 6000 or trace.mechanism.after_backoff == "take"
+    trace.exchange(lost=1, after=50)
+    trace.exchange(lost=3, after=50)
+    trace.exchange(after=1000)
+    trace.exchange(lost=5, after=50)
+    trace.exchange(after=1000)
+
+
+def trusted(trace):
+    """Strong samples one after the other up to the greatest weight, and what takes it away again."""
+    for rtt in (1000, 900, 1100, 1000, 1050, 950, 1400):
+        trace.exchange(after=rtt)
+    assert trace.mechanism.weight() == F(99, 100)
+    trace.exchange(after=30, end="reset")
+    trace.exchange(after=1010)
+    trace.exchange(lost=1, after=300)
+    for rtt in (1000, 1020):
+        trace.exchange(after=rtt)
+    trace.exchange(lost=3, after=300)
+    trace.exchange(after=900)
+
+
+def moving_band(trace):
+    """An RTO above the band of a small strong estimate; ageing towards it, and none where it would not shrink."""
+    mechanism = trace.mechanism
+    trace.exchange(lost=1, share="0.5")  # before the first strong sample
+    trace.exchange(after=100, draw="")
+    assert mechanism.vbf(mechanism.rto) == F(3, 2) and mechanism.rto < 2 * SECOND
+    trace.idle(60_000)
+    trace.exchange(lost=2, after=10, end="reset")
+    assert mechanism.rto < 2 * SECOND, "it has not aged"
+    for _ in range(3):  # the answer does not tell
+        trace.exchange(lost=2, share="0.9")
+    assert mechanism.rto > 3 * SECOND
+    trace.idle(200_000)
+    trace.exchange(lost=1, after=60, answered=0)
+    for rtt, lost in ((110, 3), (120, 5), (95, 1), (130, 2)):  # one of any number of transmissions is told
+        trace.exchange(lost=lost, after=rtt, answered=lost)
+    trace.exchange(lost=2, after="70.125", answered=1)
+
+
+def forgetting(trace):
+    """More than three retransmissions since the last strong sample, in one exchange and in several, or given up."""
+    mechanism = trace.mechanism
+    trace.exchange(after=300)
+    trace.exchange(lost=3, after=50)
+    assert mechanism.strong.srtt is not None
+    trace.exchange(lost=1, after=50)
+    assert mechanism.strong.srtt is None
+    trace.exchange(after=450)
+    trace.give_up(4)
+    assert mechanism.strong.srtt is None
+    trace.exchange(after=510)
+
+
+def gradients(trace):
+    """Intervals of two round-trip times, more than a window of them: delay that rises and falls, at its smallest or only
+    at its largest, with luck and without; bounds; and samples of retransmitted exchanges."""
+    told = []
+
+    def interval(first, last, draw):
+        """Opened by one sample and closed by the next."""
+        before = trace.mechanism.rto
+        trace.exchange(after=first, draws=("0.3", "0.9"))
+        trace.idle(2 * F(last))
+        trace.exchange(after=last, draws=("0.6", draw))
+        told.append(trace.mechanism.rto > before)
+
+    interval(100, 2100, "0")  # the first tells no gradient, but is a lower bound
+    interval(120, 100, "0.5")  # falls
+    interval(150, 160, "0.2")  # rises
+    interval(170, "200.5", "0.95")  # rises, without luck
+    interval(F("170.2"), F("212.9"), "0.25")  # the smallest stays
+    for first, last, draw in ((90, 100, "0"), (80, 90, "0.1"), (200, 230, "0.1"), (240, 250, "0.1"), (20, 30, "0")):
+        interval(first, last, draw)
+    interval(F("17.5"), F("29.5"), "0")  # halves of a millisecond
+    interval(30, 900, "0.9")  # the largest alone
+    trace.exchange(lost=2, share="0.5", draws=("0.5", "", "", "0.999"))
+    trace.idle(9_000)
+    trace.exchange(lost=1, share="0.5", draws=("0.5", "", "0.3"))
+    assert told.count(True) >= 4 and told.count(False) >= 4, told
+    trace.exchange(after=50, end="reset")
+    trace.give_up(2)
+
+
+def groups(trace):
+    """Groups of five samples: a slow one, a slower one, a quick one; retransmissions with luck and without."""
+    mechanism, told = trace.mechanism, set()
+
+    def lose(*draws, share):
+        """Loses a transmission at each draw."""
+        trace.exchange(lost=len(draws), share=share, draws=("0.5", *draws))
+        told.update(draw for draw in draws)
+
+    lose("", "0.5", share="0.9")  # before the first group
+    for share in ("0.85", "0.6", "0.5"):
+        trace.exchange(share=share)
+    lose("0.3", share="0.5")
+    assert mechanism.groups == 1 and mechanism.average > 2500
+    lose("0.1", "0.55", "0.95", share="0.5")
+    lose("0.62", "0.64", "0", "0.35", share="0.4")
+    trace.exchange(share="0.99")
+    trace.give_up(4, draws=("0.2", "0.4", "0.6", "0.8", "0.99"))
+    trace.exchange(share="0.5")
+    assert mechanism.groups == 2
+    lose("0.3", "0.62", "0.85", "0.9", share="0.3")
+    for rtt in (200, 180, 190, 210):
+        trace.exchange(after=rtt)
+    assert mechanism.groups == 3
+    lose("0", "0.2", share="0.5")
+
+
+def regions(trace):
+    """Load that is low, normal and, by messages lost, medium; the bounds of the rate; answers that do not tell."""
+    mechanism = trace.mechanism
+    trace.give_up(2)  # before the first sample
+    for rtt in (100, 100, 105, 100, 95, 100, 100, 101, 100, 100):
+        trace.exchange(after=rtt, answered=0)
+    trace.exchange(lost=1, after=200, answered=1)
+    trace.idle(700)
+    for rtt in (100, 102, 101, 100, 100, 100, 20):
+        trace.exchange(after=rtt)
+    trace.exchange(lost=1, after=200)  # ambiguous
+    trace.exchange(after=70)
+    assert set(mechanism.seen) == {"low", "normal", "medium"}, mechanism.seen
+    for lost in (2, 0, 0, 0, 0, 0):
+        trace.give_up(lost)
+    assert mechanism.rate == F(1, 60)
+    trace.exchange(lost=3, after=90, answered=1)

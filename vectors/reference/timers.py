@@ -1,0 +1,92 @@
+"""default, linux-rto, basic-rto."""
+
+from .estimator import Rtt
+from .mechanism import Exchange, Mechanism, Timer
+from .units import MICROSECOND, MILLISECOND, SECOND, F, apart, down, nearest
+
+
+class Default(Mechanism):
+    """RFC 7252 section 4.2: a timeout of ACK_TIMEOUT, dithered, doubled, forgotten."""
+
+    ack_timeout = 2 * SECOND
+
+    @property
+    def rto(self):
+        return self.ack_timeout
+
+    def start(self, now, draw):
+        return Exchange(self.dithered(self.ack_timeout, draw))
+
+    def retransmit(self, x, draw):
+        x.timeout = min(2 * x.timeout, self.max_rto)
+
+
+class LinuxRto(Timer):
+    """RFC 6298 with Karn's rule, 1 s to 60 s; `rttvar=linux` is Californium's LinuxRto."""
+
+    min_rto = 1 * SECOND
+    max_timeout = 60 * SECOND
+    ack_random_factor = F(1)
+    rttvar = "rfc6298"
+    min_mdev = 50 * MILLISECOND
+    shortest = F(0)
+
+    def __init__(self, **parameters):
+        super().__init__(**parameters)
+        self.rtt, self.linux = Rtt(tick=self.tick), LinuxRttvar(self.tick, self.min_mdev)
+
+    def measured(self, r):
+        if self.rttvar == "linux":
+            rto = self.linux.sample(in_ticks(r, self.tick))
+        else:
+            self.rtt.sample(r)
+            rto = self.rtt.rto()
+        return max(rto, self.min_rto)
+
+
+class LinuxRttvar:
+    """Linux's mean deviation, which a falling round-trip time hardly raises, and RTTVAR, which follows its peak at once
+    and its fall slowly. The peak starts anew with every sample, but the first and the second share one (Californium)."""
+
+    def __init__(self, tick, min_mdev):
+        self.tick, self.min_mdev = tick, min_mdev
+        self.samples, self.srtt, self.mdev, self.rttvar = 0, None, None, None
+
+    def sample(self, r):
+        self.samples += 1
+        if self.samples == 1:
+            self.srtt, self.mdev = r, down(r / 2, self.tick)
+            self.rttvar = max(self.mdev, self.min_mdev)
+            return self.srtt + 4 * self.rttvar
+        shared = self.mdev if self.samples == 2 else F(0)
+        self.srtt = nearest(self.srtt + (r - self.srtt) / 8, self.tick)
+        fell = apart(r, self.srtt - self.mdev) < self.srtt - self.mdev
+        gain = F(1, 32) if fell else F(1, 4)
+        self.mdev = nearest((1 - gain) * self.mdev + gain * abs(r - self.srtt), self.tick)
+        peak = max(shared, self.mdev, self.min_mdev)
+        if peak > self.rttvar:
+            self.rttvar = peak
+        elif peak < self.rttvar:
+            self.rttvar = nearest(F(3, 4) * self.rttvar + F(1, 4) * peak, self.tick)
+        return self.srtt + 4 * self.rttvar
+
+
+class BasicRto(Timer):
+    """Californium's BasicRto: half as much again as the last sample, strong or weak."""
+
+    factor = F(3, 2)
+    max_weak_n = 2
+    ack_random_factor = F(1)
+    min_timeout = 500 * MILLISECOND
+    max_rto = 32 * SECOND
+    max_timeout = 60 * SECOND
+    keep_backoff = False
+
+    def acked(self, x, now, elapsed, answer, draw):
+        if x.n <= self.max_weak_n:
+            self.estimate = min(down(self.factor * in_ticks(elapsed, self.tick), self.tick), self.max_rto)
+
+
+def in_ticks(r, tick):
+    """A sample, which is of whole microseconds, as a clock of that tick measures it: whole ticks, at least one."""
+    return r if tick == MICROSECOND else max(r // tick * tick, tick)
