@@ -47,7 +47,8 @@ pub(crate) enum Command {
   event     start, timeout, ack, reset or giveup
   draw      the random number of this step, in [0,1); empty is 0
   answered  the transmission that an ack answers, 0 for the first; empty if nothing tells
-Output columns: at_ms,event,timeout_ms,rto_ms
+Output columns: at_ms,event,timeout_ms,rto_ms,next_ms
+  next_ms   the time until the next confirmable message may depart; empty if it is not paced
 
 Example:
   printf 'at_ms,event,draw,answered\\n0,start,0.5,\\n700,ack,,\\n' | coapace trace fasor")]

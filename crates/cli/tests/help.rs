@@ -23,7 +23,7 @@ const OPTIONS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("reproduce", &["<PAPER>", "--quick", "--format", "--report"]),
-    ("trace", &["<MECHANISM>", "at_ms,event,draw,answered", "at_ms,event,timeout_ms,rto_ms"]),
+    ("trace", &["<MECHANISM>", "at_ms,event,draw,answered", "at_ms,event,timeout_ms,rto_ms,next_ms"]),
     ("list", &["mechanisms", "scenarios", "papers"]),
     ("bench", &[]),
     ("completions", &["bash", "zsh", "fish"]),

@@ -18,7 +18,7 @@ fn a_vector_is_reproduced_to_the_microsecond() {
     let micros = |field: &str| field.replace('.', "").parse::<i64>().ok();
     for (mechanism, vector) in VECTORS {
         let out = coapace_reading(&["trace", mechanism], vector).success();
-        assert_eq!(out.lines().next(), Some("at_ms,event,timeout_ms,rto_ms"));
+        assert_eq!(out.lines().next(), Some("at_ms,event,timeout_ms,rto_ms,next_ms"));
         let expected: String =
             vector.lines().filter(|line| !line.starts_with('#')).fold(String::new(), |mut all, line| {
                 let _ = writeln!(all, "{line}");
@@ -69,7 +69,7 @@ fn a_line_that_cannot_be_followed_is_told_by_its_number() {
 fn what_came_before_a_bad_line_is_printed_and_nothing_after_it() {
     let outcome = coapace_reading(&["trace", "default"], "at_ms,event,draw\n0,start,0\n5,bogus,\n9,ack,\n");
     outcome.failure(1);
-    assert_eq!(outcome.stdout, "at_ms,event,timeout_ms,rto_ms\n0.000,start,2000.000,2000.000\n");
+    assert_eq!(outcome.stdout, "at_ms,event,timeout_ms,rto_ms,next_ms\n0.000,start,2000.000,2000.000,\n");
 }
 
 #[test]

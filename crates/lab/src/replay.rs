@@ -49,8 +49,9 @@ impl fmt::Display for ReplayError {
 
 impl Error for ReplayError {}
 
-/// Replays `script` through `mechanism` and writes, for each event, `at_ms,event,timeout_ms,rto_ms`: the timeout that is
-/// armed (empty if none is) and the RTO, the estimate that timeouts start from, before dither.
+/// Replays `script` through `mechanism` and writes, for each event, `at_ms,event,timeout_ms,rto_ms,next_ms`: the timeout
+/// that is armed (empty if none is), the RTO, which is the estimate that timeouts start from, before dither, and the time
+/// until the next confirmable message may depart (empty if the mechanism does not pace them).
 ///
 /// # Errors
 /// [`ReplayError`] names the line that cannot be followed; what came before it has been written.
@@ -64,7 +65,7 @@ pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> 
     let header = lines.next().map_or(Ok(String::new()), |(header, _)| header).map_err(ReplayError::Input)?;
     let columns = Columns::of(&header)?;
     let mut out = io::BufWriter::new(out);
-    writeln!(out, "at_ms,event,timeout_ms,rto_ms").map_err(ReplayError::Output)?;
+    writeln!(out, "at_ms,event,timeout_ms,rto_ms,next_ms").map_err(ReplayError::Output)?;
     let mut player = Player::new(mechanism);
     for (text, line) in lines {
         let text = text.map_err(ReplayError::Input)?;
@@ -75,7 +76,8 @@ pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> 
         let armed = armed.map(|timeout| Millis(timeout.as_micros()).to_string()).unwrap_or_default();
         let rto = Millis(mechanism.gauges(&player.state).rto.as_micros());
         let at = Millis(now.as_micros());
-        writeln!(out, "{at},{},{armed},{rto}", event.name()).map_err(ReplayError::Output)?;
+        let next = player.next(now).map(|wait| Millis(wait.as_micros()).to_string()).unwrap_or_default();
+        writeln!(out, "{at},{},{armed},{rto},{next}", event.name()).map_err(ReplayError::Output)?;
     }
     out.flush().map_err(ReplayError::Output)
 }
@@ -223,6 +225,12 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// The time until the next confirmable message may depart, if that is paced.
+    fn next(&self, now: Instant) -> Option<Duration> {
+        let next = self.mechanism.limits(&self.state).next_confirmable;
+        (next > Instant::ZERO).then(|| next.since(now))
+    }
+
     /// The facts of an answer. What it answers is told only to a mechanism that asks for a marking: without one the wire
     /// would not carry it. So one script serves every mechanism.
     fn sample(&self, open: &Open, answered: Option<u8>) -> Result<Sample, String> {
@@ -308,16 +316,24 @@ mod tests {
     #[test]
     fn an_exchange_is_replayed_step_by_step() {
         let script = "event,at_ms,draw\nstart,0,0.5\ntimeout,2500,\nack,2600.25,\n";
-        let expected = "at_ms,event,timeout_ms,rto_ms\n0.000,start,2500.000,2000.000\n\
-                        2500.000,timeout,5000.000,2000.000\n2600.250,ack,,2000.000\n";
+        let expected = "at_ms,event,timeout_ms,rto_ms,next_ms\n0.000,start,2500.000,2000.000,\n\
+                        2500.000,timeout,5000.000,2000.000,\n2600.250,ack,,2000.000,\n";
         assert_eq!(run("default", script).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_mechanism_that_paces_tells_when_the_next_exchange_may_begin() {
+        let script = "at_ms,event\n0,start\n500,ack\n9000,start\n";
+        let rows = run("rtt-coap:omega_slow=0", script).unwrap();
+        let next: Vec<_> = rows.lines().skip(1).map(|row| row.rsplit(',').next().unwrap()).collect();
+        assert_eq!(next, ["2000.000", "1500.000", "2000.000"]);
     }
 
     #[test]
     fn an_ordinal_counts_only_where_a_marking_would_carry_it() {
         let script = "at_ms,event,answered\n0,start,\n3000,timeout,\n3400,ack,1\n";
-        assert!(run("fasor-token", script).unwrap().ends_with("3400.000,ack,,600.000\n"));
-        assert!(run("fasor", script).unwrap().ends_with("3400.000,ack,,2000.000\n"));
+        assert!(run("fasor-token", script).unwrap().ends_with("3400.000,ack,,600.000,\n"));
+        assert!(run("fasor", script).unwrap().ends_with("3400.000,ack,,2000.000,\n"));
     }
 
     #[test]
