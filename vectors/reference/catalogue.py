@@ -152,21 +152,21 @@ BEFORE_IN_COCOA = {
     "draft-literal": [scripts.ageing],
     "californium-2": [scripts.ageing],
     "californium-3": [scripts.ageing],
-    "er-cocoa": [scripts.forgetting, scripts.ageing],
+    "er-cocoa": [scripts.ageing, scripts.forgetting],
 }
 
 
 def traces():
     """One for each mechanism and each of its presets."""
     for name, kind, _, presets in MECHANISMS:
-        luck = 8 if name == "cocoa-strong" else 7  # the other comes too close to a decision
-        yield life(name, BEFORE.get(name, []), luck)
+        yield life(name, BEFORE.get(name, []))
         for preset in presets:
             own = BEFORE.get(f"{name}@{preset}", BEFORE.get(name, []))
-            yield life(f"{name}:preset={preset}", BEFORE_IN_COCOA.get(preset, []) if kind is Cocoa else own, luck)
+            yield life(f"{name}:preset={preset}", BEFORE_IN_COCOA.get(preset, []) if kind is Cocoa else own)
 
 
-def life(text, before, luck):
+def life(text, before):
+    luck = 8 if "californium" in text else 7  # where a timeout is whole ticks, the other comes too close to the next
     trace = Trace(text, mechanism(text), luck)
     for script in [*before, scripts.whole_life]:
         script(trace)

@@ -24,6 +24,7 @@ def worked():
         cocoa_i_band,
         rtt_coap_regions,
         rtt_coap_fastest,
+        linux_deviation,
     ):
         yield from table()
 
@@ -141,6 +142,11 @@ def gst_coap():
     armed = [row.split(",")[4] for row in trace.rows if ",start," in row]
     assert armed == ["2000.000", "128000.000", "64000.000", "16000.000", "2000.000", "2500.000"], armed
     yield trace
+    trace = run("fullbackoff2:redither=on")  # by a part of ACK_TIMEOUT, not of the 8 s kept
+    trace.exchange(lost=2, after=100, draw="")
+    trace.start("0.5")
+    assert trace.x.timeout == 8500
+    yield trace
 
 
 def eifel():
@@ -156,6 +162,14 @@ def peak_hopper():
     trace = run("peak-hopper:granularity=1us")
     round_trips(trace, *((r, 0) for r in (100, 100, 100, 200, 100, 100)))
     trace.rto(175, 171.9, 168.9, 400, 391.7, 375.3, places=1)
+    yield trace
+    trace = run("peak-hopper")  # two granularities above the sample, but for the first
+    round_trips(trace, ("1.5", 0), ("1.5", 0), ("2.5", 0))
+    trace.rto(2.625, 3.5, 4.5)
+    yield trace
+    trace = run("peak-hopper")  # a rise to 5000 times is bounded
+    round_trips(trace, ("0.001", 0), (5, 0))
+    trace.rto(0.002, 4096 * 5)
     yield trace
 
 
@@ -218,4 +232,18 @@ def rtt_coap_fastest():
         round_trips(trace, (1, 0))
         rates.append(float(trace.mechanism.rate))
     assert [f"{rate:.2f}" for rate in rates] == "50.48 97.95 143.05 185.90 226.61 256.00 256.00 256.00".split(), rates
+    yield trace
+
+
+def linux_deviation():
+    """By hand, in whole milliseconds: the mean deviation sinks by a quarter of what lacks, and by 1/32 at a fall."""
+    trace = run("linux-rto:preset=californium-3")
+    round_trips(trace, *((r, 0) for r in (1000, 1000, 1000, 1000, 1000, 1000, 1000, 500)))
+    # mdev 500, 375, 281, 211, 158, 119, 89, 100; RTTVAR 500, 500, 445, 387, 330, 277, 230, 198; SRTT 1000, then 938.
+    trace.rto(3000, 3000, 2780, 2548, 2320, 2108, 1920, 1730)
+    yield trace
+    trace = run("linux-rto:preset=californium-3,min_rto=1ms")
+    round_trips(trace, *((r, 0) for r in (40, 40, 200, 300, 20, 20)))
+    # mdev 20, 15, 46, 87, 81, 74; RTTVAR 50, 50, 50, 87, 86, 83; SRTT 40, 40, 60, 90, 81, 73.
+    trace.rto(240, 240, 260, 438, 425, 405)
     yield trace
