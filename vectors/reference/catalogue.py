@@ -157,10 +157,13 @@ BEFORE_IN_COCOA = {
 
 
 def traces():
-    """One for each mechanism and each of its presets."""
-    for name, kind, _, presets in MECHANISMS:
+    """One for each mechanism and each of its presets, but one for all of CoCoA's relatives where a preset leaves nothing of
+    what sets them apart."""
+    for name, kind, values, presets in MECHANISMS:
         yield life(name, BEFORE.get(name, []))
         for preset in presets:
+            if kind is Cocoa and name != "cocoa" and not kept(name, preset, values):
+                continue
             own = BEFORE.get(f"{name}@{preset}", BEFORE.get(name, []))
             yield life(f"{name}:preset={preset}", BEFORE_IN_COCOA.get(preset, []) if kind is Cocoa else own)
 

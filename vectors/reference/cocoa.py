@@ -71,11 +71,15 @@ class Cocoa(Mechanism):
     def idles(self, idle, patience):
         return apart(idle, patience, by=IDLE) > patience
 
+    def eased(self, rto):
+        """In whole ticks: Californium divides integers."""
+        return down(SECOND + rto / 2, self.tick)
+
     def age_as_in_draft_03(self, rto, idle, now):
         low, high = self.thresholds()
         while True:
             small, large = apart(rto, low) < low, apart(rto, high) > high
-            patience, aged = (16 * rto, 2 * rto) if small else (4 * rto, SECOND + rto / 2)
+            patience, aged = (16 * rto, 2 * rto) if small else (4 * rto, self.eased(rto))
             if not (small or large and aged < rto) or not self.idles(idle, patience):
                 return rto, now - idle
             rto, idle = aged, idle - patience
@@ -95,7 +99,7 @@ class Cocoa(Mechanism):
         if apart(rto, SECOND) < SECOND and self.idles(idle, 16 * rto):
             rto = SECOND
         elif apart(rto, 3 * SECOND) > 3 * SECOND and self.idles(idle, 4 * rto):
-            rto = SECOND + rto / 2
+            rto = self.eased(rto)
         return rto, self.renewed
 
     def age_as_in_californium_2(self, rto, idle, now):
@@ -104,7 +108,7 @@ class Cocoa(Mechanism):
         while apart(began, SECOND) < SECOND and steps < 63 and self.idles(idle, 16 * began):
             rto, idle, steps = 2 * rto, idle - 16 * began, steps + 1
         while apart(began, 3 * SECOND) > 3 * SECOND and steps < 63 and self.idles(idle, 4 * began):
-            rto, idle, steps = SECOND + rto / 2, idle - 4 * began, steps + 1
+            rto, idle, steps = self.eased(rto), idle - 4 * began, steps + 1
         return rto, now if steps else self.renewed
 
     def age_as_in_californium_3(self, rto, idle, now):

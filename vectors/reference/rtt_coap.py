@@ -10,7 +10,7 @@ class RttCoap(Mechanism):
     """Ancillotti, Bolettieri and Bruno 2018: a rate of confirmable messages that follows the load, which shows in how a fast
     average of the round-trip time compares with a slow one."""
 
-    alpha_s, alpha_l, beta_l = F(1, 2), F(1, 8), F(1, 4)
+    alpha_s, alpha_l, beta_l = F(1, 2), F(1, 8), F(1, 8)
     omega_fast, omega_slow = F(1, 5), F(1, 20)
     l_low, l_high = F(1, 20), F(1, 4)
     mu_weight = F(1, 8)

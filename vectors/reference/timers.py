@@ -61,8 +61,11 @@ class LinuxRttvar:
         shared = self.mdev if self.samples == 2 else F(0)
         self.srtt = nearest(self.srtt + (r - self.srtt) / 8, self.tick)
         fell = apart(r, self.srtt - self.mdev) < self.srtt - self.mdev
-        gain = F(1, 32) if fell else F(1, 4)
-        self.mdev = nearest((1 - gain) * self.mdev + gain * abs(r - self.srtt), self.tick)
+        deviation = abs(r - self.srtt)
+        if fell:
+            self.mdev = nearest(F(31, 32) * self.mdev + F(1, 32) * deviation, self.tick)
+        else:  # Californium rounds both parts
+            self.mdev = nearest(F(3, 4) * self.mdev, self.tick) + nearest(F(1, 4) * deviation, self.tick)
         peak = max(shared, self.mdev, self.min_mdev)
         if peak > self.rttvar:
             self.rttvar = peak

@@ -57,8 +57,6 @@ parameters! {
         marking: Marking = Marking::Option,
     }
     presets {
-        /// Ancillotti et al. 2018, with our values where it gives none.
-        "paper-2018" => |_| Self::DEFAULT,
     }
 }
 
