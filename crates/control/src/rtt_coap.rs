@@ -85,11 +85,11 @@ struct Rate(Fine);
 impl Rate {
     /// One message in `interval`.
     fn of(interval: Fine) -> Self {
-        Self(reciprocal(interval))
+        Self(Fine::from_units(reciprocal(interval)))
     }
 
     fn interval(self) -> Duration {
-        reciprocal(self.0).into()
+        Fine::from_units(reciprocal(self.0)).into()
     }
 
     fn per_ks(self) -> u32 {
@@ -98,10 +98,9 @@ impl Rate {
 }
 
 /// From units of 2⁻¹² µs to units of 2⁻³² per second, and back.
-fn reciprocal(of: Fine) -> Fine {
+fn reciprocal(of: Fine) -> u64 {
     const UNITS: u64 = 1_000_000 << 44;
-    let of = of.units().max(1);
-    Fine::from_units(UNITS / of)
+    UNITS / of.units().max(1)
 }
 
 /// How variable the round-trip time is.
@@ -224,10 +223,12 @@ impl RttCoap {
             Region::HighVariability if reaches(self.l_low) => (false, self.omega_fast),
             _ => return,
         };
-        let Rate(rate) = state.rate;
-        let Rate(reference) = Rate::of(state.long.srtt().unwrap_or(self.initial_rto.into()));
-        let step = if rate < reference { (reference - rate).by(omega) } else { reference.by(omega) };
-        state.rate = self.bounded(Rate(if rises { rate + step } else { rate - step }));
+        // In 64 bits: one message a round trip may be more than a rate can be, and still draws it there.
+        let rate = state.rate.0.units();
+        let reference = reciprocal(state.long.srtt().unwrap_or(self.initial_rto.into()));
+        let step = omega.of_u64(if rate < reference { reference - rate } else { reference });
+        let moved = if rises { rate.saturating_add(step) } else { rate.saturating_sub(step) };
+        state.rate = self.bounded(Rate(Fine::from_units(moved)));
     }
 
     fn bounded(&self, rate: Rate) -> Rate {
