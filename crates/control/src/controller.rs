@@ -64,7 +64,8 @@ pub enum Outcome {
     Reset,
     /// The application lost interest.
     Cancelled,
-    /// The timeout after the last retransmission (MAX_RETRANSMIT) passed.
+    /// The timeout after the last retransmission (MAX_RETRANSMIT) passed; without [`Limits::final_wait`] that
+    /// retransmission departed.
     GivenUp,
 }
 
@@ -117,15 +118,24 @@ pub struct Limits {
     pub non_gap: Duration,
     /// How transmissions are to be told apart.
     pub marking: Marking,
+    /// Whether the last retransmission is waited for, as RFC 7252 §4.2 has it. Contiki's Erbium gives an exchange up the
+    /// moment it has sent the last one.
+    pub final_wait: bool,
 }
 
 impl Limits {
     /// The limits of a mechanism that has an RTO: NSTART as configured, no pacing, one non-confirmable message per RTO
     /// (draft-ietf-core-cocoa-03 §5), and not less than 3 s apart as long as no round-trip time was measured (RFC 7641
-    /// §4.5.1).
+    /// §4.5.1); the last retransmission is waited for.
     pub(crate) fn with_gauges(gauges: Gauges, marking: Marking) -> Self {
         let unmeasured = if gauges.srtt.is_some() { Duration::ZERO } else { Duration::from_secs(3) };
-        Self { nstart: None, next_confirmable: Instant::ZERO, non_gap: gauges.rto.max(unmeasured), marking }
+        Self {
+            nstart: None,
+            next_confirmable: Instant::ZERO,
+            non_gap: gauges.rto.max(unmeasured),
+            marking,
+            final_wait: true,
+        }
     }
 }
 

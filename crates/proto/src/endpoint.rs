@@ -238,10 +238,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 Stage::InFlight if self.exchanges[index].retransmits < self.setup.config.max_retransmit => {
                     self.line_up(index);
                 }
-                Stage::InFlight => {
-                    self.tally.given_up += 1;
-                    self.fail(now, index, Failure::GivenUp, Outcome::GivenUp);
-                }
+                Stage::InFlight => self.give_up(now, index),
                 Stage::Acknowledged => self.fail(now, index, Failure::TimedOut, Outcome::Cancelled),
                 Stage::Waiting | Stage::Due | Stage::Ended | Stage::Failed(_) => {}
             }

@@ -47,7 +47,7 @@ pub(crate) enum Stage {
 /// Why an exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The timeout after the last retransmission passed: nothing was heard.
+    /// The timeout after the last retransmission passed, or the mechanism does not wait for it: nothing was heard.
     GivenUp,
     /// The peer rejected the message.
     Reset,

@@ -187,6 +187,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.exchanges[index].next = core::mem::replace(&mut self.failed, index);
     }
 
+    /// The last retransmission was in vain, or is not waited for.
+    pub(crate) fn give_up(&mut self, now: Instant, index: u32) {
+        self.tally.given_up += 1;
+        self.fail(now, index, Failure::GivenUp, Outcome::GivenUp);
+    }
+
     /// Queues a message that waits for nothing, with the Rexmit-Cnt option if there is a `count`.
     pub(crate) fn reply(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
         let outbox = self.outbox.get_or_insert_default();

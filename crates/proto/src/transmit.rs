@@ -109,7 +109,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         };
         message.write_marked(count, buffer);
         let to = peer.address;
-        self.admit(now, slot);
+        if again && exchange.retransmits >= self.setup.config.max_retransmit && !limits.final_wait {
+            self.give_up(now, index);
+        } else {
+            self.admit(now, slot);
+        }
         Transmit { to, step: Some(step) }
     }
 }
