@@ -48,7 +48,7 @@ fn an_exchange_is_given_up_as_its_last_retransmission_departs() {
     assert_eq!((counters.started, counters.retransmissions, counters.given_up), (1, 4, 1));
     let retransmitted = [Told::Retransmitted; 4];
     assert_eq!(
-        *setup.controller.told.borrow(),
+        *setup.controller.told.lock().unwrap(),
         [&[Told::Started], &retransmitted[..], &[Told::GivenUp]].concat()
     );
 }
@@ -88,7 +88,7 @@ fn an_answer_before_the_last_retransmission_ends_the_exchange_as_ever() {
     let request = fire(&mut client, secs(2));
     let response = reply_to(&request, Kind::Acknowledgement, CONTENT, b"");
     assert!(matches!(client.receive(secs(3), &response), Some(Event::Response { .. })));
-    assert_eq!(*setup.controller.told.borrow(), [Told::Started, Told::Retransmitted, Told::Acked]);
+    assert_eq!(*setup.controller.told.lock().unwrap(), [Told::Started, Told::Retransmitted, Told::Acked]);
     assert_eq!(client.endpoint.poll_timeout(), None);
 }
 

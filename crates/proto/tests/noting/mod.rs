@@ -1,7 +1,6 @@
 //! A mechanism whose limits a test sets, and which notes what it is told.
 
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use coapace_control::{Controller, Cue, Duration, Gauges, Instant, Limits, Marking, Outcome};
 use coapace_proto::{Config, Setup};
@@ -16,11 +15,11 @@ pub(crate) enum Told {
     Other,
 }
 
-/// Timeouts of 2 s, doubled.
+/// Timeouts of 2 s, doubled; one confirmable message every `limits.next_confirmable`.
 #[derive(Debug)]
 pub(crate) struct Noting {
-    pub(crate) limits: Limits,
-    pub(crate) told: RefCell<Vec<Told>>,
+    limits: Limits,
+    pub(crate) told: Mutex<Vec<Told>>,
 }
 
 impl Noting {
@@ -33,30 +32,36 @@ impl Noting {
     };
 
     pub(crate) fn set_up(limits: Limits, config: Config) -> Arc<Setup<Self>> {
-        let controller = Self { limits, told: RefCell::new(Vec::new()) };
+        let controller = Self { limits, told: Mutex::new(Vec::new()) };
         Arc::new(Setup { controller, config })
     }
 }
 
 impl Controller for Noting {
-    type State = ();
+    /// The earliest moment for the next confirmable message.
+    type State = Instant;
     type Exchange = Duration;
 
-    fn state(&self) {}
+    fn state(&self) -> Instant {
+        self.limits.next_confirmable
+    }
 
-    fn on_start(&self, (): &mut (), _: Cue) -> (Duration, Duration) {
-        self.told.borrow_mut().push(Told::Started);
+    fn on_start(&self, next: &mut Instant, cue: Cue) -> (Duration, Duration) {
+        if self.limits.next_confirmable != Instant::ZERO {
+            *next = cue.now + self.limits.next_confirmable.since(Instant::ZERO);
+        }
+        self.told.lock().unwrap().push(Told::Started);
         (Duration::from_secs(2), Duration::from_secs(2))
     }
 
-    fn on_retransmit(&self, (): &mut (), exchange: &mut Duration, _: Cue) -> Duration {
-        self.told.borrow_mut().push(Told::Retransmitted);
+    fn on_retransmit(&self, _: &mut Instant, exchange: &mut Duration, _: Cue) -> Duration {
+        self.told.lock().unwrap().push(Told::Retransmitted);
         *exchange = exchange.doubled();
         *exchange
     }
 
-    fn on_end(&self, (): &mut (), _: Duration, outcome: Outcome, _: Cue) {
-        self.told.borrow_mut().push(match outcome {
+    fn on_end(&self, _: &mut Instant, _: Duration, outcome: Outcome, _: Cue) {
+        self.told.lock().unwrap().push(match outcome {
             Outcome::Acked(_) => Told::Acked,
             Outcome::GivenUp => Told::GivenUp,
             _ => Told::Other,
@@ -67,11 +72,11 @@ impl Controller for Noting {
         Duration::from_secs(2).times((1 << retransmits) - 1)
     }
 
-    fn limits(&self, (): &()) -> Limits {
-        self.limits
+    fn limits(&self, &next_confirmable: &Instant) -> Limits {
+        Limits { next_confirmable, ..self.limits }
     }
 
-    fn gauges(&self, (): &()) -> Gauges {
+    fn gauges(&self, _: &Instant) -> Gauges {
         Gauges::default()
     }
 }
