@@ -69,7 +69,8 @@ fn to_a_silent_destination_the_next_departs_when_probing_rate_has_paid_for_the_l
 #[test]
 fn over_time_a_silent_destination_gets_no_more_than_probing_rate() {
     for rate in [1, 3, 50] {
-        let mut client = Client::with(Config { probing_rate: rate, confirmable_every: 0, ..ROOMY });
+        let config = Config { probing_rate: rate, confirmable_every: 0, ..ROOMY };
+        let mut client = Client::set_up(&Noting::set_up(Noting::LIMITS, config));
         for len in 0..40 {
             let tail = Tail::default().payload(&vec![b'.'; len * 37 % 150]).into_bytes();
             let request = Request { confirmable: false, code: GET, token: Token::EMPTY, tail: &tail };
@@ -79,8 +80,8 @@ fn over_time_a_silent_destination_gets_no_more_than_probing_rate() {
         assert_eq!(departed.len(), 40, "none is left behind");
         let mut paid = 0;
         for (at, bytes) in departed {
-            let allowed = (at.as_micros() + 1) * u64::from(rate) / 1_000_000;
-            assert!(paid <= allowed, "{paid} bytes by {at:?} at {rate} bytes/s");
+            let allowed = at.as_micros() * u64::from(rate);
+            assert!(paid * 1_000_000 <= allowed, "{paid} bytes by {at:?} at {rate} bytes/s");
             paid += bytes.len() as u64;
         }
         let timed_out = std::iter::from_fn(|| client.endpoint.poll_event());
@@ -136,6 +137,8 @@ fn whatever_is_heard_from_the_destination_lets_the_next_go_at_once() {
         client.endpoint.handle_datagram(secs(1), from, &datagram(&first));
         let next = drain(&mut client, secs(1)).iter().any(|bytes| bytes.get(4) == Some(&b'b'));
         if next {
+            let at = client.endpoint.poll_timeout();
+            assert!(at.is_none_or(|at| at >= secs(247)), "nothing waits for its rate any more");
             client.endpoint.handle_timeout(secs(SIZE));
             assert_eq!(drain(&mut client, secs(SIZE)), [[0; 0]; 0], "and it goes once");
         }
@@ -317,6 +320,19 @@ fn the_converted_message_goes_through_the_mechanism_and_its_retransmissions_do_n
         client.ask(secs(100), token, false);
         assert!(!is_confirmable(&client.sent(secs(100)).unwrap()));
     }
+}
+
+#[test]
+fn a_confirmable_message_counts_when_it_first_departs_and_not_again() {
+    let mut client = Client::with(Config { confirmable_every: 3, probing_rate: 0, ..ROOMY });
+    for (token, confirmable) in [("a", true), ("b", false), ("c", false), ("d", false)] {
+        client.ask(ms(0), token, confirmable);
+    }
+    let departed = play(&mut client, ms(0), secs(6));
+    let seen: Vec<_> = departed.iter().map(|(_, bytes)| (bytes[4], is_confirmable(bytes))).collect();
+    assert_eq!(seen[..3], [(b'a', true), (b'b', false), (b'a', true)], "retransmitted at 2 s");
+    assert!(seen.contains(&(b'c', false)));
+    assert_eq!(seen.last(), Some(&(b'd', true)));
 }
 
 #[test]
