@@ -64,7 +64,8 @@ pub enum Outcome {
     Reset,
     /// The application lost interest.
     Cancelled,
-    /// The timeout after the last retransmission (MAX_RETRANSMIT) passed.
+    /// The timeout after the last retransmission (MAX_RETRANSMIT) passed; without [`Limits::final_wait`] that
+    /// retransmission departed.
     GivenUp,
 }
 
@@ -125,7 +126,7 @@ pub struct Limits {
 impl Limits {
     /// The limits of a mechanism that has an RTO: NSTART as configured, no pacing, one non-confirmable message per RTO
     /// (draft-ietf-core-cocoa-03 §5), and not less than 3 s apart as long as no round-trip time was measured (RFC 7641
-    /// §4.5.1).
+    /// §4.5.1); the last retransmission is waited for.
     pub(crate) fn with_gauges(gauges: Gauges, marking: Marking) -> Self {
         let unmeasured = if gauges.srtt.is_some() { Duration::ZERO } else { Duration::from_secs(3) };
         Self {

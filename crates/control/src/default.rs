@@ -7,9 +7,7 @@
 //! measured it. With the RFC's own MAX_RETRANSMIT it is out of reach (the last timeout is at most 48 s).
 
 use crate::parameters::{Switch, parameters};
-use crate::{
-    Controller, Cue, Draw, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Outcome, Ratio,
-};
+use crate::{Controller, Cue, Draw, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
 
 parameters! {
     /// RFC 7252's own retransmission timer.
@@ -77,13 +75,10 @@ impl Controller for DefaultTimer {
     }
 
     fn limits(&self, (): &()) -> Limits {
-        Limits {
-            nstart: None,
-            next_confirmable: Instant::ZERO,
-            non_gap: Duration::ZERO,
-            marking: Marking::None,
-            final_wait: self.final_wait.is_on(),
-        }
+        // No round-trip time is ever measured, so RFC 7641 §4.5.1 has the last word on the gap. What RFC 7252 §4.7 itself
+        // asks for, PROBING_RATE, is the endpoint's, and stricter: at 1 byte/s the least message is 4 s.
+        let limits = Limits::with_gauges(self.gauges(&()), Marking::None);
+        Limits { final_wait: self.final_wait.is_on(), ..limits }
     }
 
     fn gauges(&self, (): &()) -> Gauges {
@@ -115,6 +110,13 @@ mod tests {
             wait += DefaultTimer::DEFAULT.on_retransmit(&mut (), &mut exchange, at(0));
         }
         assert_eq!(wait, Duration::from_secs(93)); // MAX_TRANSMIT_WAIT, RFC 7252 §4.8.2
+    }
+
+    #[test]
+    fn non_confirmable_messages_that_nothing_answers_are_3_s_apart_or_an_ack_timeout() {
+        assert_eq!(DefaultTimer::DEFAULT.limits(&()).non_gap, Duration::from_secs(3));
+        let slow = DefaultTimer { ack_timeout: Duration::from_secs(5), ..DefaultTimer::DEFAULT };
+        assert_eq!(slow.limits(&()).non_gap, Duration::from_secs(5));
     }
 
     #[test]

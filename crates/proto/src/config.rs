@@ -11,6 +11,14 @@ pub struct Config {
     pub max_retransmit: u8,
     /// NSTART: exchanges outstanding to one destination; the rest waits.
     pub nstart: u16,
+    /// PROBING_RATE: the average rate, in bytes of CoAP per second, of non-confirmable messages to a destination that
+    /// nothing is heard of (RFC 7252 §4.7); 0 sets no such bound, and what is left is the gap that the mechanism asks
+    /// for. At 1 byte/s a message of 40 bytes keeps the next one back for 40 s, unless the destination is heard before.
+    pub probing_rate: u32,
+    /// Of so many messages in a row to one destination, one is confirmable (draft-ietf-core-cocoa-03 §5: at least two
+    /// in any sixteen): where seven were not, the eighth leaves as confirmable, whatever was asked for. Requests count,
+    /// retransmissions and responses do not. 0 leaves every message as it is.
+    pub confirmable_every: u8,
     /// MAX_LATENCY: the longest time a datagram takes from one end to the other.
     pub max_latency: Duration,
     /// PROCESSING_DELAY: the time a node takes from receiving a confirmable message to acknowledging it.
@@ -32,6 +40,8 @@ impl Default for Config {
         Self {
             max_retransmit: 4,
             nstart: 1,
+            probing_rate: 1,
+            confirmable_every: 8,
             max_latency: Duration::from_secs(100),
             processing_delay: Duration::from_secs(2),
             response_timeout: Duration::from_secs(247),
@@ -39,6 +49,16 @@ impl Default for Config {
             max_peers: 64,
             max_replies: 64,
             max_deduplicated: 256,
+        }
+    }
+}
+
+impl Config {
+    /// How long a non-confirmable message of so many bytes keeps the next one back where nothing is heard.
+    pub(crate) fn probing_gap(&self, bytes: usize) -> Duration {
+        match self.probing_rate {
+            0 => Duration::ZERO,
+            rate => Duration::from_micros((bytes as u64).saturating_mul(1_000_000).div_ceil(rate.into())),
         }
     }
 }

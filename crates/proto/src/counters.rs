@@ -18,6 +18,9 @@ pub struct Counters {
     pub retransmissions: u64,
     /// Exchanges that ended with a response or acknowledgement.
     pub completed: u64,
+    /// Messages that were to be non-confirmable and left as confirmable, because of
+    /// [`confirmable_every`](crate::Config::confirmable_every).
+    pub converted: u64,
     /// Exchanges given up after MAX_RETRANSMIT.
     pub given_up: u64,
     /// Replies not sent because [`max_replies`](crate::Config::max_replies) were waiting already.
@@ -38,4 +41,5 @@ pub(crate) struct Tally {
     pub(crate) retransmissions: u64,
     pub(crate) completed: u64,
     pub(crate) given_up: u64,
+    pub(crate) converted: u64,
 }

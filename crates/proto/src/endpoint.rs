@@ -38,7 +38,8 @@ pub struct Endpoint<C: Controller, A: Address> {
 /// A request to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Whether it is to be acknowledged, and so retransmitted until it is.
+    /// Whether it is to be acknowledged, and so retransmitted until it is. One that is not may still leave as
+    /// confirmable ([`confirmable_every`](crate::Config::confirmable_every)), and then be acknowledged or given up.
     pub confirmable: bool,
     /// The method: GET, PUT, … (constants in [`coap_numbers::code`]).
     pub code: Code,
@@ -146,7 +147,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Sends a request, as soon as NSTART and the mechanism allow.
+    /// Sends a request, as soon as NSTART, the mechanism and, for a non-confirmable one, PROBING_RATE allow.
     ///
     /// # Errors
     /// [`SendError`] says which bound is reached; nothing has changed then.
@@ -238,10 +239,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 Stage::InFlight if self.exchanges[index].retransmits < self.setup.config.max_retransmit => {
                     self.line_up(index);
                 }
-                Stage::InFlight => {
-                    self.tally.given_up += 1;
-                    self.fail(now, index, Failure::GivenUp, Outcome::GivenUp);
-                }
+                Stage::InFlight => self.give_up(now, index),
                 Stage::Acknowledged => self.fail(now, index, Failure::TimedOut, Outcome::Cancelled),
                 Stage::Waiting | Stage::Due | Stage::Ended | Stage::Failed(_) => {}
             }
@@ -273,8 +271,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
-        let Tally { received, malformed, late_replies, started, retransmissions, completed, given_up } =
-            self.tally;
+        let Tally {
+            received,
+            malformed,
+            late_replies,
+            started,
+            retransmissions,
+            completed,
+            given_up,
+            converted,
+        } = self.tally;
         let known = self.deduplication.as_deref();
         Counters {
             received,
@@ -284,6 +290,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             started,
             retransmissions,
             completed,
+            converted,
             given_up,
             replies_dropped: self.outbox.as_deref().map_or(0, |outbox| outbox.dropped),
             forgotten_early: known.map_or(0, |known| known.forgotten_early),

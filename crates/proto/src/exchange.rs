@@ -47,7 +47,7 @@ pub(crate) enum Stage {
 /// Why an exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The timeout after the last retransmission passed: nothing was heard.
+    /// The timeout after the last retransmission passed, or the mechanism does not wait for it: nothing was heard.
     GivenUp,
     /// The peer rejected the message.
     Reset,
@@ -142,9 +142,12 @@ impl<C: Controller> Exchange<C> {
     }
 
     /// How its transmissions are told apart, if the mechanism wants `wanted`: only a confirmable request is marked. A
-    /// separate response has the token of its request, and an empty message is four bytes (RFC 7252 §4.1).
+    /// separate response has the token of its request, and an empty message is four bytes (RFC 7252 §4.1). One that was
+    /// to be non-confirmable may have a token without room.
     pub(crate) fn marking(&self, wanted: Marking) -> Marking {
-        if self.confirmable && self.purpose == Purpose::Request { wanted } else { Marking::None }
+        let in_token = matches!(wanted, Marking::Token | Marking::TokenOnRetransmit);
+        let can = self.confirmable && self.purpose == Purpose::Request && !(in_token && self.token.is_full());
+        if can { wanted } else { Marking::None }
     }
 
     /// Whether a message with this Message ID has left for this exchange.

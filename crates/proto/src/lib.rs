@@ -8,7 +8,7 @@
 //! | [`Endpoint::handle_timeout`] | the moment named by `poll_timeout` has come |
 //! | [`Endpoint::poll_transmit`] | after any other call, until it returns `None`: the next datagram to send |
 //! | [`Endpoint::poll_timeout`] | then: when to call `handle_timeout` |
-//! | [`Endpoint::poll_event`] | after `handle_timeout`: exchanges that failed |
+//! | [`Endpoint::poll_event`] | after `handle_timeout` and `poll_transmit`: exchanges that failed |
 //!
 //! Congestion control is a [`Controller`](coapace_control::Controller), asked at the moment of departure.
 //! Every table is bounded by [`Config`]; what is full is reported.

@@ -22,7 +22,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Result<ExchangeId, SendError> {
         let marked = confirmable && purpose == Purpose::Request;
         if marked
-            && token.len() == 8
+            && token.is_full()
             && matches!(self.wanted_marking(to), Marking::Token | Marking::TokenOnRetransmit)
         {
             return Err(SendError::TokenTooLong);
@@ -67,32 +67,69 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         limits.marking
     }
 
-    /// Lets exchanges that wait for a place go, as far as NSTART and the mechanism allow.
+    /// Lets exchanges that wait for a place go, as far as NSTART, the mechanism and PROBING_RATE allow. One whose rate
+    /// allows it overtakes one that has to wait for its own: else a non-confirmable message would hold up confirmable
+    /// ones for minutes.
     pub(crate) fn admit(&mut self, now: Instant, peer: u32) {
         while self.peers[peer].waiting_head != NONE {
-            let there = &mut self.peers[peer];
-            let index = there.waiting_head;
-            let exchange = &mut self.exchanges[index];
-            let confirmable = exchange.confirmable;
-            let limits = self.setup.controller.limits(&there.state);
-            if there.outstanding >= limits.nstart.unwrap_or(self.setup.config.nstart) {
+            let there = &self.peers[peer];
+            let Setup { controller, config } = &*self.setup;
+            let limits = controller.limits(&there.state);
+            if there.outstanding >= limits.nstart.unwrap_or(config.nstart) {
                 return;
             }
-            let earliest = if confirmable { limits.next_confirmable } else { there.next_non };
-            if earliest > now {
-                return self.deadlines.set(2 * peer + 1, earliest);
+            let next_non = if there.owes_confirmable(config.confirmable_every) {
+                there.next_non.max(limits.next_confirmable)
+            } else {
+                there.next_non
+            };
+            // A rate knows of a message only once it has departed: until then none follows that obeys one. Departures
+            // are in the order of admissions, and the last admitted is the first of the list.
+            let leaving = self.exchanges.get(there.active).is_some_and(|last| !last.departed);
+
+            let (mut before, mut index, mut soonest) = (NONE, there.waiting_head, Instant::MAX);
+            while let Some(exchange) = self.exchanges.get(index) {
+                let earliest = if exchange.confirmable { limits.next_confirmable } else { next_non };
+                let obeys_rate = !exchange.confirmable || earliest != Instant::ZERO;
+                if earliest <= now && !(obeys_rate && leaving) {
+                    break;
+                }
+                soonest = soonest.min(earliest);
+                (before, index) = (index, exchange.next);
             }
-            there.waiting_head = exchange.next;
-            if there.waiting_head == NONE {
-                there.waiting_tail = NONE;
+            if index == NONE {
+                if soonest > now {
+                    self.deadlines.set(2 * peer + 1, soonest);
+                }
+                return;
             }
-            exchange.next = core::mem::replace(&mut there.active, index);
+            self.leave_queue(peer, before, index);
+            let there = &mut self.peers[peer];
+            self.exchanges[index].next = core::mem::replace(&mut there.active, index);
             there.outstanding += 1;
             self.line_up(index);
-            if earliest != Instant::ZERO || !confirmable {
-                // What paces knows of this one only once it has departed: transmit calls again then.
-                return;
-            }
+        }
+    }
+
+    /// Takes an exchange, which stands behind `before`, out of those that wait for a place.
+    fn leave_queue(&mut self, peer: u32, before: u32, index: u32) {
+        let next = self.exchanges[index].next;
+        match before {
+            NONE => self.peers[peer].waiting_head = next,
+            before => self.exchanges[before].next = next,
+        }
+        if next == NONE {
+            self.peers[peer].waiting_tail = before;
+        }
+    }
+
+    /// Something came from this address: non-confirmable messages to it need not wait any longer (RFC 7252 §4.7).
+    pub(crate) fn hear(&mut self, now: Instant, from: A) {
+        if let Some(peer) = self.peers.find(from)
+            && core::mem::take(&mut self.peers[peer].next_non) != Instant::ZERO
+        {
+            self.deadlines.clear(2 * peer + 1);
+            self.admit(now, peer);
         }
     }
 
@@ -152,13 +189,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 before = at;
                 at = self.exchanges[at].next;
             }
-            match before {
-                NONE => self.peers[peer].waiting_head = next,
-                before => self.exchanges[before].next = next,
-            }
-            if next == NONE {
-                self.peers[peer].waiting_tail = before;
-            }
+            self.leave_queue(peer, before, index);
+            // Perhaps it was the one whose moment was waited for.
+            self.deadlines.clear(2 * peer + 1);
         } else if self.peers[peer].active == index {
             self.peers[peer].active = next;
         } else {
@@ -185,6 +218,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.finish(now, index, outcome);
         self.exchanges[index].stage = Stage::Failed(failure);
         self.exchanges[index].next = core::mem::replace(&mut self.failed, index);
+    }
+
+    /// The last retransmission was in vain, or is not waited for.
+    pub(crate) fn give_up(&mut self, now: Instant, index: u32) {
+        self.tally.given_up += 1;
+        self.fail(now, index, Failure::GivenUp, Outcome::GivenUp);
     }
 
     /// Queues a message that waits for nothing, with the Rexmit-Cnt option if there is a `count`.

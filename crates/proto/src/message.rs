@@ -60,6 +60,11 @@ impl Token {
         Some(token)
     }
 
+    /// Whether it has all of its 8 bytes.
+    pub fn is_full(&self) -> bool {
+        usize::from(self.len) == self.bytes.len()
+    }
+
     /// This token and one byte more; itself if it is full.
     #[must_use]
     pub fn with(mut self, byte: u8) -> Self {

@@ -20,12 +20,14 @@ impl<T: Copy + Eq + Hash + Debug> Address for T {}
 pub(crate) struct Peer<C: Controller, A> {
     pub(crate) address: A,
     pub(crate) state: C::State,
-    /// The earliest moment for a non-confirmable message.
+    /// The earliest moment for a non-confirmable message; [`Instant::ZERO`] once the peer is heard after the last one.
     pub(crate) next_non: Instant,
     /// Exchanges that occupy a place of NSTART.
     pub(crate) outstanding: u16,
     pub(crate) next_message_id: u16,
     pub(crate) echo: Echo,
+    /// Non-confirmable messages that have left since the last confirmable one.
+    pub(crate) nons: u8,
     /// Exchanges admitted, in no order: the head of a list through [`Exchange::next`](crate::exchange::Exchange).
     pub(crate) active: u32,
     /// Exchanges waiting for a place, in order.
@@ -48,6 +50,11 @@ pub(crate) enum Echo {
 impl<C: Controller, A> Peer<C, A> {
     fn is_idle(&self) -> bool {
         self.active == NONE && self.waiting_head == NONE
+    }
+
+    /// Whether the next message has to be confirmable, if one in `every` is; 0 asks for none.
+    pub(crate) fn owes_confirmable(&self, every: u8) -> bool {
+        every != 0 && self.nons >= every - 1
     }
 }
 
@@ -104,6 +111,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
             outstanding: 0,
             next_message_id: (hash as u16).wrapping_add((self.met as u16).wrapping_mul(40_503)),
             echo: Echo::Unknown,
+            nons: 0,
             active: NONE,
             waiting_head: NONE,
             waiting_tail: NONE,

@@ -24,6 +24,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 return self.malformed();
             }
         };
+        self.hear(now, from);
         match message.kind {
             Kind::Confirmable if message.code == Code::EMPTY => {
                 self.reply(from, &Message::empty(Kind::Reset, message.message_id), None);

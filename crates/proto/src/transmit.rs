@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 
 use coapace_control::{Controller, Cue, Draw, Instant, Marking};
 
+use crate::Setup;
 use crate::endpoint::Endpoint;
-use crate::exchange::Stage;
+use crate::exchange::{Purpose, Stage};
 use crate::message::{Kind, Message, REXMIT_CNT_PROBE};
 use crate::peer::{Address, Echo};
 
@@ -51,13 +52,21 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         draw: &mut impl FnMut(Step) -> Draw,
         buffer: &mut Vec<u8>,
     ) -> Transmit<A> {
-        let controller = &self.setup.controller;
+        let Setup { controller, config } = &*self.setup;
         let exchange = &mut self.exchanges[index];
         let slot = exchange.peer;
         let peer = &mut self.peers[slot];
         let again = core::mem::replace(&mut exchange.departed, true);
         exchange.retransmits += u8::from(again);
         let step = Step { exchange: exchange.ordinal, transmission: exchange.retransmits };
+
+        if !again && exchange.purpose != Purpose::Response {
+            if !exchange.confirmable && peer.owes_confirmable(config.confirmable_every) {
+                exchange.confirmable = true;
+                self.tally.converted += 1;
+            }
+            peer.nons = if exchange.confirmable { 0 } else { peer.nons.saturating_add(1) };
+        }
 
         let limits = controller.limits(&peer.state);
         let marking = exchange.marking(limits.marking);
@@ -71,8 +80,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 timeout
             }
         } else {
-            peer.next_non = now + limits.non_gap;
-            self.setup.config.response_timeout
+            config.response_timeout
         };
         self.deadlines.set(2 * index, now + timeout);
         if again {
@@ -107,9 +115,17 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             (Marking::Option, Echo::Asked | Echo::Yes) => Some(step.transmission),
             _ => None,
         };
+        let start = buffer.len();
         message.write_marked(count, buffer);
+        if !exchange.confirmable {
+            peer.next_non = now + limits.non_gap.max(config.probing_gap(buffer.len() - start));
+        }
         let to = peer.address;
-        self.admit(now, slot);
+        if again && exchange.retransmits >= config.max_retransmit && !limits.final_wait {
+            self.give_up(now, index);
+        } else {
+            self.admit(now, slot);
+        }
         Transmit { to, step: Some(step) }
     }
 }

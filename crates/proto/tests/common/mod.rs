@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coapace_control::{Draw, Instant, Mechanism};
+use coapace_control::{Controller, Draw, Instant, Mechanism};
 use coapace_proto::{Code, Config, Endpoint, Event, ExchangeId, Kind, Message, Request, Setup, Token};
 
 pub(crate) const GET: Code = Code(coap_numbers::code::GET);
@@ -11,8 +11,8 @@ pub(crate) const CONTENT: Code = Code(coap_numbers::code::CONTENT);
 /// The address of the only peer.
 const PEER: u32 = 9;
 
-pub(crate) struct Client {
-    pub(crate) endpoint: Endpoint<Mechanism, u32>,
+pub(crate) struct Client<C: Controller = Mechanism> {
+    pub(crate) endpoint: Endpoint<C, u32>,
 }
 
 impl Default for Client {
@@ -27,14 +27,24 @@ impl Client {
     }
 
     pub(crate) fn running(mechanism: &str, config: Config) -> Self {
-        let setup = Setup { controller: mechanism.parse().unwrap(), config };
-        Self { endpoint: Endpoint::new(Arc::new(setup), 42) }
+        Self::set_up(&Arc::new(Setup { controller: mechanism.parse().unwrap(), config }))
+    }
+}
+
+impl<C: Controller> Client<C> {
+    pub(crate) fn set_up(setup: &Arc<Setup<C>>) -> Self {
+        Self { endpoint: Endpoint::new(setup.clone(), 42) }
     }
 
     /// A confirmable GET of `x`.
     pub(crate) fn get(&mut self, now: Instant, token: &str) -> ExchangeId {
+        self.ask(now, token, true)
+    }
+
+    /// A GET of `x`.
+    pub(crate) fn ask(&mut self, now: Instant, token: &str, confirmable: bool) -> ExchangeId {
         let token = Token::new(token.as_bytes()).unwrap();
-        let request = Request { confirmable: true, code: GET, token, tail: b"\xb1x" };
+        let request = Request { confirmable, code: GET, token, tail: b"\xb1x" };
         self.endpoint.request(now, PEER, request).unwrap()
     }
 

@@ -1,0 +1,82 @@
+//! A mechanism whose limits a test sets, and which notes what it is told.
+
+use std::sync::{Arc, Mutex};
+
+use coapace_control::{Controller, Cue, Duration, Gauges, Instant, Limits, Marking, Outcome};
+use coapace_proto::{Config, Setup};
+
+/// What the mechanism was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Started,
+    Retransmitted,
+    Acked,
+    GivenUp,
+    Other,
+}
+
+/// Timeouts of 2 s, doubled; one confirmable message every `limits.next_confirmable`.
+#[derive(Debug)]
+pub(crate) struct Noting {
+    limits: Limits,
+    pub(crate) told: Mutex<Vec<Told>>,
+}
+
+impl Noting {
+    pub(crate) const LIMITS: Limits = Limits {
+        nstart: None,
+        next_confirmable: Instant::ZERO,
+        non_gap: Duration::ZERO,
+        marking: Marking::None,
+        final_wait: true,
+    };
+
+    pub(crate) fn set_up(limits: Limits, config: Config) -> Arc<Setup<Self>> {
+        let controller = Self { limits, told: Mutex::new(Vec::new()) };
+        Arc::new(Setup { controller, config })
+    }
+}
+
+impl Controller for Noting {
+    /// The earliest moment for the next confirmable message.
+    type State = Instant;
+    type Exchange = Duration;
+
+    fn state(&self) -> Instant {
+        self.limits.next_confirmable
+    }
+
+    fn on_start(&self, next: &mut Instant, cue: Cue) -> (Duration, Duration) {
+        if self.limits.next_confirmable != Instant::ZERO {
+            *next = cue.now + self.limits.next_confirmable.since(Instant::ZERO);
+        }
+        self.told.lock().unwrap().push(Told::Started);
+        (Duration::from_secs(2), Duration::from_secs(2))
+    }
+
+    fn on_retransmit(&self, _: &mut Instant, exchange: &mut Duration, _: Cue) -> Duration {
+        self.told.lock().unwrap().push(Told::Retransmitted);
+        *exchange = exchange.doubled();
+        *exchange
+    }
+
+    fn on_end(&self, _: &mut Instant, _: Duration, outcome: Outcome, _: Cue) {
+        self.told.lock().unwrap().push(match outcome {
+            Outcome::Acked(_) => Told::Acked,
+            Outcome::GivenUp => Told::GivenUp,
+            _ => Told::Other,
+        });
+    }
+
+    fn max_span(&self, retransmits: u8) -> Duration {
+        Duration::from_secs(2).times((1 << retransmits) - 1)
+    }
+
+    fn limits(&self, &next_confirmable: &Instant) -> Limits {
+        Limits { next_confirmable, ..self.limits }
+    }
+
+    fn gauges(&self, _: &Instant) -> Gauges {
+        Gauges::default()
+    }
+}
