@@ -56,7 +56,7 @@
 extern "C" {
 #endif
 
-/* From the registry of mechanisms: BLESS=1 cargo test -p coapace-ffi --test header */
+/* From the registry of mechanisms: BLESS=1 cargo test -p coapace-ffi --lib */
 
 /* The mechanisms. Their numbers differ from version to version. */
 enum coapace_name {

@@ -15,8 +15,12 @@ include!(concat!(env!("OUT_DIR"), "/registry.rs"));
 
 #[macro_use]
 mod chosen;
+#[cfg(all(test, feature = "every-mechanism", feature = "parameters"))]
+mod border;
 mod calls;
 mod facts;
+#[cfg(test)]
+mod header;
 mod kept;
 mod names;
 mod setup;

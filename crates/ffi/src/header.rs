@@ -1,13 +1,14 @@
-//! What of the header, and of the features, follows from the registry.
+//! What of the header, and of the features, follows from the registry: written here, and held against what is kept.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coapace::{EXCHANGE_SIZE, MECHANISM_SIZE, state_size};
 use coapace_control::REGISTRY;
 
-const BLESS: &str = "rewrite it: BLESS=1 cargo test -p coapace-ffi --test header";
+use crate::{EXCHANGE_SIZE, MECHANISM_SIZE, state_size};
+
+const BLESS: &str = "rewrite it: BLESS=1 cargo test -p coapace-ffi --lib";
 
 fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -81,7 +82,7 @@ fn check(path: &str, begin: &str, end: &str, expected: &str) {
 
 #[test]
 fn the_header_has_every_mechanism_of_the_registry_and_their_sizes() {
-    let begin = "/* From the registry of mechanisms: BLESS=1 cargo test -p coapace-ffi --test header */\n";
+    let begin = "/* From the registry of mechanisms: BLESS=1 cargo test -p coapace-ffi --lib */\n";
     check("include/coapace.h", begin, "/* The end of what is from the registry. */", &declarations());
 }
 
