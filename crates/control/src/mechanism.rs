@@ -24,9 +24,7 @@ impl FromStr for Mechanism {
         let mut mechanism = Entry::find(name).ok_or(ParseMechanismError::UnknownMechanism)?.mechanism;
         for (place, setting) in Self::settings(settings).enumerate() {
             let (parameter, value) = setting?;
-            mechanism
-                .set(parameter, value)
-                .map_err(|error| ParseMechanismError::Parameter(place, error))?;
+            mechanism.set(parameter, value).map_err(|error| ParseMechanismError::Parameter(place, error))?;
         }
         Ok(mechanism)
     }

@@ -49,7 +49,7 @@ fn succeed(command: &mut Command) -> String {
 fn library(features: Option<&'static str>) -> PathBuf {
     static BUILT: Mutex<BTreeMap<Option<&str>, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    let build = || {
+    let make = || {
         let folder = scratch("target");
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--offline", "--package", "coapace-ffi", "--profile", "firmware"]);
@@ -63,7 +63,7 @@ fn library(features: Option<&'static str>) -> PathBuf {
         fs::copy(folder.join("firmware/libcoapace.a"), &kept).unwrap();
         kept
     };
-    built.entry(features).or_insert_with(build).clone()
+    built.entry(features).or_insert_with(make).clone()
 }
 
 /// Compiles and links a program.
