@@ -21,7 +21,7 @@ struct message {
     uint8_t retransmits;
 };
 
-/* All that congestion control keeps: the mechanism, and 18 bytes for each peer. */
+/* All that congestion control keeps: the mechanism, and a few bytes for each peer. */
 static struct coapace_mechanism mechanism;
 static COAPACE_STATE(COAPACE_STATE_SIZE_FASOR) peers[PEERS];
 static struct message messages[PEERS];

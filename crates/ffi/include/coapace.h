@@ -30,7 +30,7 @@
  *   coapace_on_end(&mechanism, &peer, &exchange, &outcome, &cue);
  *
  * Time. Every time is in microseconds, of 64 bits, and saturates. A moment (now_us) counts from an origin that the caller
- * chooses once; it must not run backwards, and one that does counts as no time passed or as little as can be made of it.
+ * chooses once. If it runs backwards, a mechanism ages what it knows too soon, and comes to no other harm.
  *
  * Errors. A function that returns int returns an enum coapace_status, COAPACE_OK or what is wrong. What is wrong changes
  * nothing, but for three things: a timeout is then 3 s (the longest first timeout of RFC 7252 section 4.8), so that a
@@ -56,7 +56,7 @@
 extern "C" {
 #endif
 
-/* From the registry of mechanisms: BLESS=1 cargo test -p coapace-ffi --lib */
+/* From the registry of mechanisms: BLESS=1 cargo test -p coapace-ffi header:: */
 
 /* The mechanisms. Their numbers differ from version to version. */
 enum coapace_name {

@@ -141,7 +141,8 @@ fn status(number: c_int) -> Status {
 }
 
 fn text(pointer: *const core::ffi::c_char) -> String {
-    // SAFETY: what the library returns is a text that ends and stays.
+    assert!(!pointer.is_null(), "no text: was the mechanism left out of the features of Cargo.toml?");
+    // SAFETY: what the library returns is null or a text that ends and stays.
     unsafe { CStr::from_ptr(pointer) }.to_str().unwrap().to_owned()
 }
 
