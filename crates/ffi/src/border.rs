@@ -38,74 +38,62 @@ impl Kept {
         kept
     }
 
-    fn state(&mut self) -> *mut c_void {
-        self.state.as_mut_ptr().cast()
-    }
-
-    fn exchange(&mut self) -> *mut c_void {
-        self.exchange.as_mut_ptr().cast()
+    /// Where they lie: the mechanism, the state, the exchange and the timeout.
+    fn places(&mut self) -> (*mut Chosen, *mut c_void, *mut c_void, *mut u64) {
+        let (state, exchange) = (self.state.as_mut_ptr().cast(), self.exchange.as_mut_ptr().cast());
+        (self.mechanism.as_mut_ptr(), state, exchange, &raw mut self.timeout_us)
     }
 
     fn parse(&mut self, text: &CStr) -> Status {
         // SAFETY: a place for a mechanism, and a text that ends.
-        status(unsafe { coapace_parse(self.mechanism.as_mut_ptr(), text.as_ptr()) })
+        status(unsafe { coapace_parse(self.places().0, text.as_ptr()) })
     }
 
     fn set(&mut self, parameter: &CStr, value: &CStr) -> Status {
         // SAFETY: a mechanism that the library wrote, or zeros, and texts that end.
-        status(unsafe { coapace_set(self.mechanism.as_mut_ptr(), parameter.as_ptr(), value.as_ptr()) })
+        status(unsafe { coapace_set(self.places().0, parameter.as_ptr(), value.as_ptr()) })
     }
 
     fn state_init(&mut self, size: usize) -> Status {
         assert!(size <= self.state.len());
+        let (mechanism, state, ..) = self.places();
         // SAFETY: a mechanism that the library wrote, or zeros; that many bytes.
-        status(unsafe { coapace_state_init(self.mechanism.as_ptr(), self.state(), size) })
+        status(unsafe { coapace_state_init(mechanism, state, size) })
     }
 
     fn start(&mut self) -> Status {
-        let (state, exchange) = (self.state(), self.exchange());
+        let (mechanism, state, exchange, timeout_us) = self.places();
         // SAFETY: all of it is as the library wrote it, or zeros.
-        status(unsafe {
-            coapace_on_start(
-                self.mechanism.as_ptr(),
-                state,
-                exchange,
-                &raw const CUE,
-                &raw mut self.timeout_us,
-            )
-        })
+        status(unsafe { coapace_on_start(mechanism, state, exchange, &raw const CUE, timeout_us) })
     }
 
     fn retransmit(&mut self) -> Status {
-        let (state, exchange) = (self.state(), self.exchange());
-        let timeout_us = &raw mut self.timeout_us;
+        let (mechanism, state, exchange, timeout_us) = self.places();
         // SAFETY: all of it is as the library wrote it, or zeros.
-        status(unsafe {
-            coapace_on_retransmit(self.mechanism.as_ptr(), state, exchange, &raw const CUE, timeout_us)
-        })
+        status(unsafe { coapace_on_retransmit(mechanism, state, exchange, &raw const CUE, timeout_us) })
     }
 
     fn end(&mut self, end: u8) -> Status {
         let sample = Sample { since_first_us: 600_000, since_last_us: 600_000, ..Sample::default() };
-        let (state, exchange) = (self.state(), self.exchange());
         let outcome = Outcome { sample, end };
+        let (mechanism, state, exchange, _) = self.places();
         // SAFETY: all of it is as the library wrote it, or zeros.
-        status(unsafe {
-            coapace_on_end(self.mechanism.as_ptr(), state, exchange, &raw const outcome, &raw const CUE)
-        })
+        status(unsafe { coapace_on_end(mechanism, state, exchange, &raw const outcome, &raw const CUE) })
     }
 
     fn gauges(&mut self) -> (Status, Gauges) {
-        let (state, mut gauges) = (self.state(), Gauges::default());
+        let mut gauges = Gauges::default();
+        let (mechanism, state, ..) = self.places();
         // SAFETY: all of it is as the library wrote it, or zeros.
-        let told = unsafe { coapace_gauges(self.mechanism.as_ptr(), state, &raw mut gauges) };
+        let told = unsafe { coapace_gauges(mechanism, state, &raw mut gauges) };
         (status(told), gauges)
     }
 
     fn limits(&mut self) -> (Status, Limits) {
-        let (state, mut limits) = (self.state(), Limits::default());
+        let mut limits = Limits::default();
+        let (mechanism, state, ..) = self.places();
         // SAFETY: all of it is as the library wrote it, or zeros.
-        let told = unsafe { coapace_limits(self.mechanism.as_ptr(), state, &raw mut limits) };
+        let told = unsafe { coapace_limits(mechanism, state, &raw mut limits) };
         (status(told), limits)
     }
 }
@@ -209,16 +197,20 @@ fn a_wrong_setting_changes_nothing_and_a_right_one_counts_at_once() {
 #[test]
 fn a_state_and_an_exchange_of_another_kind_are_refused_and_stay_as_they_are() {
     let mut kept = Kept::new(c"default");
-    kept.start();
-    let before = (kept.state, kept.exchange);
+    assert_eq!((kept.start(), kept.timeout_us), (Status::Ok, 2_500_000));
+    let before = kept.state;
     kept.parse(c"cocoa");
     assert_eq!(kept.retransmit(), Status::BadState);
     assert_eq!(kept.end(End::Acked as u8), Status::BadState);
-    assert_eq!((kept.state, kept.exchange), before);
+    assert_eq!(kept.state, before);
     // The state of the new mechanism, the exchange of the old one.
     kept.state_init(64);
     assert_eq!(kept.retransmit(), Status::BadExchange);
     assert_eq!(kept.end(End::Acked as u8), Status::BadExchange);
+    assert_eq!(kept.gauges().1.has_srtt, 0, "nothing was learnt");
+    kept.parse(c"default");
+    kept.state_init(64);
+    assert_eq!((kept.retransmit(), kept.timeout_us), (Status::Ok, 5_000_000));
 }
 
 #[test]
@@ -257,12 +249,11 @@ fn a_state_takes_the_bytes_it_says_at_any_address_and_not_one_more() {
             let mut bytes = [0xa5; 64];
             let (guard, state) = bytes.split_at_mut(place);
             let at = state.as_mut_ptr().cast();
+            let (mechanism, _, exchange, timeout_us) = kept.places();
             // SAFETY: more bytes than a state takes.
             unsafe {
-                assert_eq!(coapace_state_init(kept.mechanism.as_ptr(), at, size), 0);
-                let told = &raw mut kept.timeout_us;
-                let exchange = kept.exchange.as_mut_ptr().cast();
-                assert_eq!(coapace_on_start(kept.mechanism.as_ptr(), at, exchange, &raw const CUE, told), 0);
+                assert_eq!(coapace_state_init(mechanism, at, size), 0);
+                assert_eq!(coapace_on_start(mechanism, at, exchange, &raw const CUE, timeout_us), 0);
             }
             assert!(guard.iter().chain(&state[size..]).all(|byte| *byte == 0xa5), "{}", entry.name);
         }
@@ -273,9 +264,8 @@ fn a_state_takes_the_bytes_it_says_at_any_address_and_not_one_more() {
 fn null_pointers_are_noticed_by_every_function() {
     let mut kept = Kept::new(c"cocoa");
     kept.start();
-    let (mechanism, state, exchange, cue) =
-        (kept.mechanism.as_mut_ptr(), kept.state(), kept.exchange(), &raw const CUE);
-    let timeout_us = &raw mut kept.timeout_us;
+    let (mechanism, state, exchange, timeout_us) = kept.places();
+    let cue = &raw const CUE;
     let outcome = Outcome { sample: Sample::default(), end: End::Reset as u8 };
     let outcome = &raw const outcome;
     let (mut limits, mut gauges) = (Limits::default(), Gauges::default());
