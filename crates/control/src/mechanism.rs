@@ -22,14 +22,24 @@ impl FromStr for Mechanism {
     fn from_str(text: &str) -> Result<Self, ParseMechanismError> {
         let (name, settings) = text.split_once(':').unwrap_or((text, ""));
         let mut mechanism = Entry::find(name).ok_or(ParseMechanismError::UnknownMechanism)?.mechanism;
-        for (place, setting) in settings.split(',').filter(|setting| !setting.is_empty()).enumerate() {
-            let (parameter, value) =
-                setting.split_once('=').ok_or(ParseMechanismError::NotAnAssignment(place))?;
-            mechanism
-                .set(parameter.trim(), value.trim())
-                .map_err(|error| ParseMechanismError::Parameter(place, error))?;
+        for (place, setting) in Self::settings(settings).enumerate() {
+            let (parameter, value) = setting?;
+            mechanism.set(parameter, value).map_err(|error| ParseMechanismError::Parameter(place, error))?;
         }
         Ok(mechanism)
+    }
+}
+
+impl Mechanism {
+    /// The parameters and values of `parameter=value,…`, the text behind the colon. What is empty is passed over.
+    ///
+    /// # Errors
+    /// [`ParseMechanismError::NotAnAssignment`] in place of what has no `=`.
+    pub fn settings(text: &str) -> impl Iterator<Item = Result<(&str, &str), ParseMechanismError>> {
+        text.split(',').filter(|setting| !setting.is_empty()).enumerate().map(|(place, setting)| {
+            let assignment = setting.split_once('=').ok_or(ParseMechanismError::NotAnAssignment(place));
+            assignment.map(|(parameter, value)| (parameter.trim(), value.trim()))
+        })
     }
 }
 

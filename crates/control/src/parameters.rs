@@ -236,7 +236,11 @@ macro_rules! parameters {
             pub const PRESETS: &'static [$crate::Preset] =
                 &[$($crate::Preset { name: $preset, doc: concat!($($preset_doc,)+).trim_ascii() },)*];
 
-            pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::SetError> {
+            /// Sets a parameter by name; `preset` sets several.
+            ///
+            /// # Errors
+            /// [`SetError`](crate::SetError) says whether the name or the value is wrong.
+            pub fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::SetError> {
                 match name {
                     "preset" => match value {
                         $($preset => {

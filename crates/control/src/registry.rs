@@ -48,6 +48,16 @@ macro_rules! registry {
                 match self { $(Self::$variant(_) => size_of::<<$kind as Controller>::State>(),)+ }
             }
 
+            /// Bytes of RAM that it needs for each exchange under way.
+            pub const fn exchange_bytes(&self) -> usize {
+                match self { $(Self::$variant(_) => size_of::<<$kind as Controller>::Exchange>(),)+ }
+            }
+
+            /// The name of its variant, which mechanisms share that differ in their parameters alone.
+            pub const fn kind(&self) -> &'static str {
+                match self { $(Self::$variant(_) => stringify!($variant),)+ }
+            }
+
             /// Sets a parameter by name; `preset` sets several.
             ///
             /// # Errors

@@ -1,0 +1,268 @@
+/* Coapace: congestion control for CoAP (RFC 7252). Licence: MIT OR Apache-2.0.
+ *
+ * A mechanism says how long to wait for an acknowledgement before a message is sent again, and learns from what comes
+ * back. The library has no sockets, no clock, no heap, no random numbers and no global state: the caller keeps the
+ * bytes and says what time it is.
+ *
+ *   - one struct coapace_mechanism, chosen once: the mechanism and its parameters;
+ *   - for each destination its state, a few bytes: COAPACE_STATE(size);
+ *   - for each exchange under way a struct coapace_exchange.
+ *
+ * Example, one confirmable message to one destination:
+ *
+ *   static struct coapace_mechanism mechanism;
+ *   static COAPACE_STATE(COAPACE_STATE_SIZE_COCOA) peer;
+ *
+ *   struct coapace_exchange exchange;
+ *   struct coapace_cue cue = {0, 0, 1};         // at 0 s, the least draw, one exchange under way
+ *   struct coapace_outcome outcome = {{0, 0, 0, 0, 0, 0}, COAPACE_ACKED};
+ *   uint64_t timeout_us;
+ *
+ *   coapace_init(&mechanism, COAPACE_COCOA);
+ *   coapace_state_init(&mechanism, &peer, sizeof peer);
+ *   coapace_on_start(&mechanism, &peer, &exchange, &cue, &timeout_us);        // sent: wait 2 s
+ *   cue.now_us = 2000000;
+ *   coapace_on_retransmit(&mechanism, &peer, &exchange, &cue, &timeout_us);   // sent again: wait 4 s
+ *   cue.now_us = 2600000;                                                     // the acknowledgement
+ *   outcome.sample.since_first_us = 2600000;
+ *   outcome.sample.since_last_us = 600000;
+ *   outcome.sample.retransmits = 1;
+ *   coapace_on_end(&mechanism, &peer, &exchange, &outcome, &cue);
+ *
+ * Time. Every time is in microseconds, of 64 bits, and saturates. A moment (now_us) counts from an origin that the caller
+ * chooses once. If it runs backwards, a mechanism ages what it knows too soon, and comes to no other harm.
+ *
+ * Errors. A function that returns int returns an enum coapace_status, COAPACE_OK or what is wrong. What is wrong changes
+ * nothing, but for three things: a timeout is then 3 s (the longest first timeout of RFC 7252 section 4.8), so that a
+ * caller who does not look still waits; a mechanism that could not be chosen, and an exchange that could not be started,
+ * count as not initialised. A null pointer, an unknown number, memory that is zero, a state of another mechanism and an
+ * exchange that is over are noticed. What only the caller can know has to be so: a pointer that is not null points at what
+ * is asked for, and mechanisms, states and exchanges hold what this library wrote there, or a copy. Random bytes in their
+ * place are undefined behaviour: a state's first byte tells most of them, not all. None of the three is to be kept across
+ * versions of the library, for instance in memory that survives an update.
+ *
+ * Threads. Calls with different states and exchanges may run at the same time, in interrupts too; a mechanism is only read
+ * by all functions but coapace_init, coapace_parse and coapace_set. Calls with the same state or exchange must not, but
+ * for those that take the state as const.
+ *
+ * No function allocates, blocks, recurses or uses floating point. */
+#ifndef COAPACE_H
+#define COAPACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* From the registry of mechanisms: BLESS=1 cargo test -p coapace-ffi header:: */
+
+/* The mechanisms. Their numbers differ from version to version. */
+enum coapace_name {
+    /* default: fixed timeout drawn from 2-3 s, doubled at every retransmission, nothing learnt
+     * (RFC 7252 §4.2, §4.8) */
+    COAPACE_DEFAULT = 0,
+    /* linux-rto: TCP's timer: SRTT + 4·RTTVAR of unambiguous samples, a backed-off RTO kept until the next of them
+     * (RFC 6298) */
+    COAPACE_LINUX_RTO = 1,
+    /* cocoa: strong and weak estimator blended into one RTO, variable backoff factor, ageing
+     * (draft-ietf-core-cocoa-03) */
+    COAPACE_COCOA = 2,
+    /* cocoa-plus: CoCoA as first published: one retransmission at most for a weak sample, factor 1.3 above 3 s
+     * (Betzler, Gomez, Demirkol, Paradells 2015, CoCoA+) */
+    COAPACE_COCOA_PLUS = 3,
+    /* fasor: a fast RTO near the round-trip time, a slow one to drain a congested link, alternating as answers tell
+     * (draft-ietf-core-fasor-02; Raitahila 2019) */
+    COAPACE_FASOR = 4,
+    /* fasor-token: FASOR with the transmission's ordinal in the token, so that every answer is a sample
+     * (draft-ietf-core-fasor-02; Raitahila 2019) */
+    COAPACE_FASOR_TOKEN = 5,
+    /* fasor-option: FASOR with the transmission's ordinal in an elective option, where the peer echoes it
+     * (draft-ietf-core-fasor-02; Raitahila 2019) */
+    COAPACE_FASOR_OPTION = 6
+};
+
+/* How many there are. Numbers are below. */
+#define COAPACE_NAMES 7
+
+/* Bytes of a state, for each destination. */
+#define COAPACE_STATE_SIZE_DEFAULT 1
+#define COAPACE_STATE_SIZE_LINUX_RTO 16
+#define COAPACE_STATE_SIZE_COCOA 30
+#define COAPACE_STATE_SIZE_COCOA_PLUS 30
+#define COAPACE_STATE_SIZE_FASOR 18
+#define COAPACE_STATE_SIZE_FASOR_TOKEN 18
+#define COAPACE_STATE_SIZE_FASOR_OPTION 18
+/* The largest of them. */
+#define COAPACE_STATE_SIZE_MAX 30
+/* Bytes of a struct coapace_exchange, for each exchange under way. */
+#define COAPACE_EXCHANGE_SIZE 14
+/* Bytes of a struct coapace_mechanism. A program has one. */
+#define COAPACE_MECHANISM_SIZE 80
+
+/* The version of this header. */
+#define COAPACE_VERSION "0.1.0"
+
+/* The end of what is from the registry. */
+
+/* A mechanism and its parameters. Opaque. */
+struct coapace_mechanism {
+    uint64_t opaque[COAPACE_MECHANISM_SIZE / 8];
+};
+
+/* The type of the state of a destination: COAPACE_STATE(COAPACE_STATE_SIZE_FASOR) peers[32]; The size is that of the
+ * mechanism, or COAPACE_STATE_SIZE_MAX if it is chosen at run time. Its alignment is 1. Opaque. */
+#define COAPACE_STATE(size) \
+    struct { \
+        unsigned char opaque[size]; \
+    }
+
+/* An exchange under way. Its alignment is 1. Opaque. */
+struct coapace_exchange {
+    unsigned char opaque[COAPACE_EXCHANGE_SIZE];
+};
+
+/* What a mechanism is told with every call. */
+struct coapace_cue {
+    uint64_t now_us;      /* the present */
+    uint32_t draw;        /* uniformly random, a fraction of 2^32; drawn anew for every call */
+    uint16_t outstanding; /* exchanges under way to this destination, this one included */
+};
+
+/* The facts of an acknowledgement. */
+struct coapace_sample {
+    uint64_t since_first_us;    /* since the first transmission departed */
+    uint64_t since_last_us;     /* since the last transmission departed */
+    uint64_t since_answered_us; /* since the transmission that was answered departed; if has_answered */
+    uint8_t retransmits;        /* retransmissions made; 255 if more */
+    uint8_t has_answered;       /* not 0 if a marking tells which transmission was answered */
+    uint8_t answered;           /* its ordinal, 0 for the first; if has_answered */
+};
+
+/* How an exchange can end. 0 is none, so that what was not filled in is noticed. */
+enum coapace_end {
+    COAPACE_ACKED = 1,     /* an acknowledgement or a response arrived */
+    COAPACE_RESET = 2,     /* a Reset arrived */
+    COAPACE_CANCELLED = 3, /* the application lost interest */
+    COAPACE_GIVEN_UP = 4   /* the timeout after the last retransmission passed */
+};
+
+/* How an exchange ended. */
+struct coapace_outcome {
+    struct coapace_sample sample; /* if it ended with COAPACE_ACKED; else not read */
+    uint8_t end;                  /* an enum coapace_end */
+};
+
+/* What a mechanism asks of the wire, so that an answer names the transmission it answers. */
+enum coapace_marking {
+    COAPACE_MARKING_NONE = 0,                /* nothing: all transmissions of an exchange are the same bytes */
+    COAPACE_MARKING_TOKEN = 1,               /* the ordinal is the last byte of the token */
+    COAPACE_MARKING_TOKEN_ON_RETRANSMIT = 2, /* the same, but of retransmissions alone */
+    COAPACE_MARKING_OPTION = 3,              /* the ordinal is in the Rexmit-Cnt option */
+    COAPACE_MARKING_FRESH_MESSAGE_ID = 4     /* every transmission has a Message ID of its own */
+};
+
+/* What to respect towards a destination. */
+struct coapace_limits {
+    uint64_t next_confirmable_us; /* no confirmable message may depart before this moment; 0 if nothing is paced */
+    uint64_t non_gap_us;          /* least time between two non-confirmable messages that nothing answers */
+    uint16_t nstart;              /* exchanges that may be under way at once, in place of NSTART; if has_nstart */
+    uint8_t has_nstart;           /* 1 if the mechanism knows better than NSTART, else 0 */
+    uint8_t marking;              /* an enum coapace_marking */
+};
+
+/* What a mechanism believes of a destination. What it does not know is 0. */
+struct coapace_gauges {
+    uint64_t rto_us;      /* the RTO: what timeouts start from, before dither */
+    uint64_t srtt_us;     /* the smoothed round-trip time; if has_srtt */
+    uint64_t rttvar_us;   /* the variation of the round-trip time; if has_rttvar */
+    uint32_t rate_per_ks; /* the pacing rate in messages per 1000 s; if has_rate */
+    uint8_t has_srtt;     /* 1 once it was measured, else 0 */
+    uint8_t has_rttvar;   /* 1 once it was measured, else 0 */
+    uint8_t has_rate;     /* 1 if the mechanism has one, else 0 */
+};
+
+/* How a call went. */
+enum coapace_status {
+    COAPACE_OK = 0,
+    COAPACE_NULL_POINTER = 1,      /* a pointer is null that must not be */
+    COAPACE_UNKNOWN_MECHANISM = 2, /* the library has no mechanism of this name or number; it may have been left out */
+    COAPACE_NO_PARAMETERS = 3,     /* the library was built without parameters */
+    COAPACE_NOT_TEXT = 4,          /* a text is not UTF-8 */
+    COAPACE_NOT_AN_ASSIGNMENT = 5, /* what follows the colon is not parameter=value,... */
+    COAPACE_UNKNOWN_PARAMETER = 6, /* the mechanism has no such parameter */
+    COAPACE_UNKNOWN_PRESET = 7,    /* the mechanism has no such preset */
+    COAPACE_BAD_VALUE = 8,         /* the parameter takes no such value */
+    COAPACE_BAD_MECHANISM = 9,     /* the mechanism is not initialised */
+    COAPACE_BAD_STATE = 10,        /* the state is not initialised, or of another mechanism */
+    COAPACE_BAD_EXCHANGE = 11,     /* the exchange is not started, over, or of another mechanism */
+    COAPACE_BAD_OUTCOME = 12,      /* there is no end of this number */
+    COAPACE_TOO_SMALL = 13         /* there are fewer bytes than a state of this mechanism takes */
+};
+
+/* A status in words, without a full stop; a sentence that says so if there is none of this number. Never null. */
+const char *coapace_strerror(int status);
+
+/* The version of the library; it should be COAPACE_VERSION. Never null. */
+const char *coapace_version(void);
+
+/* The name of a mechanism ("cocoa-plus"), what it does in one line, and where it comes from, as UTF-8. `name` is an enum
+ * coapace_name; null if the library has none of this number. */
+const char *coapace_name(int name);
+const char *coapace_summary(int name);
+const char *coapace_source(int name);
+
+/* Chooses a mechanism, an enum coapace_name, with the parameters it has by that name.
+ * COAPACE_NULL_POINTER, COAPACE_UNKNOWN_MECHANISM. */
+int coapace_init(struct coapace_mechanism *mechanism, int name);
+
+/* Chooses a mechanism by a text that ends with a zero: NAME or NAME:parameter=value,... as in
+ * "cocoa:preset=libcoap-2019,max_rto=10s". Settings apply from left to right. A library without parameters takes names
+ * alone. COAPACE_NULL_POINTER to COAPACE_BAD_VALUE. */
+int coapace_parse(struct coapace_mechanism *mechanism, const char *text);
+
+/* Sets one parameter, or a `preset`. States may stay in use. COAPACE_NULL_POINTER, COAPACE_NO_PARAMETERS, COAPACE_NOT_TEXT,
+ * COAPACE_UNKNOWN_PARAMETER to COAPACE_BAD_MECHANISM. */
+int coapace_set(struct coapace_mechanism *mechanism, const char *parameter, const char *value);
+
+/* Bytes of a state of this mechanism, at most COAPACE_STATE_SIZE_MAX; 0 if it is not initialised. */
+size_t coapace_state_size(const struct coapace_mechanism *mechanism);
+
+/* Makes the state of a destination that nothing is known of, in `size` bytes of any alignment.
+ * COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM, COAPACE_TOO_SMALL. */
+int coapace_state_init(const struct coapace_mechanism *mechanism, void *state, size_t size);
+
+/* The first transmission of an exchange departs. Writes how long to wait for an answer. Exchanges to one destination may
+ * overlap. COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM, COAPACE_BAD_STATE. */
+int coapace_on_start(const struct coapace_mechanism *mechanism, void *state, struct coapace_exchange *exchange,
+                     const struct coapace_cue *cue, uint64_t *timeout_us);
+
+/* The timeout passed and a retransmission departs. Writes how long to wait now. How often to retransmit (MAX_RETRANSMIT) is
+ * the caller's affair. COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM to COAPACE_BAD_EXCHANGE. */
+int coapace_on_retransmit(const struct coapace_mechanism *mechanism, void *state, struct coapace_exchange *exchange,
+                          const struct coapace_cue *cue, uint64_t *timeout_us);
+
+/* The exchange is over; its bytes are free for another. COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM to
+ * COAPACE_BAD_OUTCOME. */
+int coapace_on_end(const struct coapace_mechanism *mechanism, void *state, struct coapace_exchange *exchange,
+                   const struct coapace_outcome *outcome, const struct coapace_cue *cue);
+
+/* Writes the longest time that can pass from the first transmission to the last of `retransmits` retransmissions, whatever
+ * the state: MAX_TRANSMIT_SPAN (RFC 7252 section 4.8.2) with the timeouts of this mechanism.
+ * COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM. */
+int coapace_max_span(const struct coapace_mechanism *mechanism, uint8_t retransmits, uint64_t *span_us);
+
+/* Writes what to respect towards this destination. It may change with every call that takes the state.
+ * COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM, COAPACE_BAD_STATE. */
+int coapace_limits(const struct coapace_mechanism *mechanism, const void *state, struct coapace_limits *limits);
+
+/* Writes what the mechanism believes of this destination, to be shown.
+ * COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM, COAPACE_BAD_STATE. */
+int coapace_gauges(const struct coapace_mechanism *mechanism, const void *state, struct coapace_gauges *gauges);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

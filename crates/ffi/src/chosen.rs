@@ -1,0 +1,150 @@
+//! The mechanism that a program chose, and how a call reaches it.
+//!
+//! With the feature `parameters` the mechanism is kept as a value; without it only its number is, and the value is a
+//! constant of the code. Either way a call is one branch for each that was built, and none for the others.
+
+#[cfg(feature = "parameters")]
+use core::mem::MaybeUninit;
+
+use coapace_control::{Mechanism, REGISTRY};
+
+use crate::Status;
+
+/// Bytes of `struct coapace_mechanism`: the number, padded, and the value. The same with and without `parameters`.
+pub const MECHANISM_SIZE: usize = (size_of::<u64>() + size_of::<Mechanism>()).next_multiple_of(8);
+
+/// `struct coapace_mechanism`. Any bytes are one: what is in it is looked at before it is used.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Chosen {
+    /// Its place in the registry, counted from 1; [`NONE`] if nothing is chosen.
+    number: u8,
+    #[cfg(feature = "parameters")]
+    mechanism: MaybeUninit<Mechanism>,
+}
+
+/// The number of no mechanism: what memory holds before anything was written.
+const NONE: u8 = 0;
+
+const _: () = assert!(size_of::<Chosen>() <= MECHANISM_SIZE && align_of::<Chosen>() <= align_of::<u64>());
+const _: () = assert!(REGISTRY.len() < u8::MAX as usize);
+
+macro_rules! at_among {
+    ([$(($place:literal $number:literal $kind:ident $($_:literal)+))+] $asked:expr) => {
+        match $asked {
+            $($place => Ok(Self {
+                number: $number,
+                #[cfg(feature = "parameters")]
+                mechanism: MaybeUninit::new(const { REGISTRY[$place].mechanism }),
+            }),)+
+            _ => Err(Status::UnknownMechanism),
+        }
+    };
+}
+
+#[cfg(feature = "parameters")]
+macro_rules! set_of_kind {
+    ([$(($kind:ident $_:literal))+] $mechanism:expr, $parameter:expr, $value:expr) => {
+        match $mechanism {
+            $(Mechanism::$kind(own) => own.set($parameter, $value).map_err(Status::from),)+
+            #[allow(unreachable_patterns, reason = "reachable where a kind was left out")]
+            _ => Err(Status::BadMechanism),
+        }
+    };
+}
+
+impl Chosen {
+    /// Nothing that a call would accept.
+    pub(crate) const NOTHING: Self = Self {
+        number: NONE,
+        #[cfg(feature = "parameters")]
+        mechanism: MaybeUninit::uninit(),
+    };
+
+    /// The mechanism at `place` of the registry, with the parameters it has there, if it was built.
+    pub(crate) fn at(place: usize) -> Result<Self, Status> {
+        entries!(at_among place)
+    }
+
+    /// What C handed in.
+    ///
+    /// # Safety
+    /// `mechanism` is null, or points at a `struct coapace_mechanism` that nothing writes during `'a`. If its number is
+    /// one of the registry's, this library wrote it, and nothing else changed it since.
+    pub(crate) unsafe fn from_c<'a>(mechanism: *const Self) -> Result<&'a Self, Status> {
+        // SAFETY: null or readable; any bytes are a valid `Chosen`.
+        unsafe { mechanism.as_ref() }.ok_or(Status::NullPointer)
+    }
+
+    /// Its number, which may be that of none.
+    #[cfg(not(feature = "parameters"))]
+    pub(crate) fn number(self) -> u8 {
+        self.number
+    }
+
+    /// The mechanism with its parameters.
+    #[cfg(feature = "parameters")]
+    pub(crate) fn mechanism(&self) -> Result<&Mechanism, Status> {
+        if self.number == NONE || usize::from(self.number) > REGISTRY.len() {
+            return Err(Status::BadMechanism);
+        }
+        // SAFETY: a number of the registry is written together with a mechanism, by this library alone.
+        Ok(unsafe { self.mechanism.assume_init_ref() })
+    }
+
+    /// Sets a parameter. What is wrong changes nothing.
+    #[cfg(feature = "parameters")]
+    pub(crate) fn set(&mut self, parameter: &str, value: &str) -> Result<(), Status> {
+        let mut mechanism = *self.mechanism()?;
+        // Not `Mechanism::set`, which would link the parameters of what was left out.
+        kinds!(set_of_kind &mut mechanism, parameter, value)?;
+        self.mechanism.write(mechanism);
+        Ok(())
+    }
+}
+
+/// `on_chosen!(chosen, |controller, tag| call)`: the result `call` with the concrete controller and the tag of its kind.
+#[cfg(feature = "parameters")]
+macro_rules! on_chosen {
+    ($chosen:expr, |$controller:ident, $tag:ident| $call:expr) => {
+        kinds!(on_kind $chosen, $controller, $tag, $call)
+    };
+}
+
+#[cfg(feature = "parameters")]
+macro_rules! on_kind {
+    ([$(($kind:ident $number:literal))+] $chosen:expr, $controller:ident, $tag:ident, $call:expr) => {
+        match $chosen.mechanism() {
+            $(Ok(coapace_control::Mechanism::$kind($controller)) => { let $tag = $number; $call })+
+            _ => Err($crate::Status::BadMechanism),
+        }
+    };
+}
+
+#[cfg(not(feature = "parameters"))]
+macro_rules! on_chosen {
+    ($chosen:expr, |$controller:ident, $tag:ident| $call:expr) => {
+        entries!(on_entry $chosen, $controller, $tag, $call)
+    };
+}
+
+#[cfg(not(feature = "parameters"))]
+macro_rules! on_entry {
+    (
+        [$(($place:literal $number:literal $kind:ident $own_tag:literal $($_:literal)+))+]
+        $chosen:expr, $controller:ident, $tag:ident, $call:expr
+    ) => {
+        match $chosen.number() {
+            $($number => {
+                // A constant of its own, so that the rest of the registry is not kept with it.
+                const MECHANISM: coapace_control::Mechanism = coapace_control::REGISTRY[$place].mechanism;
+                match &MECHANISM {
+                    coapace_control::Mechanism::$kind($controller) => { let $tag = $own_tag; $call }
+                    #[allow(unreachable_patterns, reason = "reachable while there is more than one kind")]
+                    _ => Err($crate::Status::BadMechanism),
+                }
+            })+
+            _ => Err($crate::Status::BadMechanism),
+        }
+    };
+}

@@ -1,0 +1,177 @@
+//! What a caller tells a mechanism and what it is told, as plain structs of C.
+//!
+//! Every field is an integer: whatever bits C leaves in one are a value.
+
+use coapace_control::{self as control, Answer, Draw, Duration, Instant, Marking};
+
+use crate::Status;
+
+/// `struct coapace_cue`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Cue {
+    /// The present, in microseconds since an origin of the caller's.
+    pub now_us: u64,
+    /// A number drawn for this call, as a fraction of 2³².
+    pub draw: u32,
+    /// Exchanges under way to this destination, this one included.
+    pub outstanding: u16,
+}
+
+impl From<Cue> for control::Cue {
+    fn from(cue: Cue) -> Self {
+        Self {
+            now: Instant::from_micros(cue.now_us),
+            draw: Draw::from_bits(cue.draw),
+            outstanding: cue.outstanding,
+        }
+    }
+}
+
+/// `struct coapace_sample`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Since the first transmission departed, in microseconds.
+    pub since_first_us: u64,
+    /// Since the last transmission departed, in microseconds.
+    pub since_last_us: u64,
+    /// Since the transmission that was answered departed, in microseconds.
+    pub since_answered_us: u64,
+    /// Retransmissions made.
+    pub retransmits: u8,
+    /// Whether it is known which transmission was answered: not zero if so.
+    pub has_answered: u8,
+    /// The ordinal of that transmission, 0 for the first.
+    pub answered: u8,
+}
+
+/// `enum coapace_end`.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub enum End {
+    /// An acknowledgement or a response arrived.
+    Acked = 1,
+    /// A Reset arrived.
+    Reset = 2,
+    /// The application lost interest.
+    Cancelled = 3,
+    /// The timeout after the last retransmission passed.
+    GivenUp = 4,
+}
+
+/// `struct coapace_outcome`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// The facts of an acknowledgement; unused otherwise.
+    pub sample: Sample,
+    /// An [`End`], as the number C wrote.
+    pub end: u8,
+}
+
+impl Outcome {
+    /// What C says of the end of an exchange.
+    ///
+    /// # Safety
+    /// `outcome` is null or points at an outcome; the sample need not be written unless it ended with [`End::Acked`].
+    pub(crate) unsafe fn from_c(outcome: *const Self) -> Result<control::Outcome, Status> {
+        const ACKED: u8 = End::Acked as u8;
+        const RESET: u8 = End::Reset as u8;
+        const CANCELLED: u8 = End::Cancelled as u8;
+        const GIVEN_UP: u8 = End::GivenUp as u8;
+        if outcome.is_null() {
+            return Err(Status::NullPointer);
+        }
+        // SAFETY: not null, so `end` was written.
+        match unsafe { (*outcome).end } {
+            // SAFETY: the sample of an acknowledgement was written.
+            ACKED => Ok(control::Outcome::Acked(unsafe { (*outcome).sample }.into())),
+            RESET => Ok(control::Outcome::Reset),
+            CANCELLED => Ok(control::Outcome::Cancelled),
+            GIVEN_UP => Ok(control::Outcome::GivenUp),
+            _ => Err(Status::BadOutcome),
+        }
+    }
+}
+
+impl From<Sample> for control::Sample {
+    fn from(sample: Sample) -> Self {
+        let since = Duration::from_micros(sample.since_answered_us);
+        Self {
+            since_first: Duration::from_micros(sample.since_first_us),
+            since_last: Duration::from_micros(sample.since_last_us),
+            retransmits: sample.retransmits,
+            answered: (sample.has_answered != 0).then_some(Answer { ordinal: sample.answered, since }),
+        }
+    }
+}
+
+/// `struct coapace_limits`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// The next confirmable message must not depart earlier, in microseconds since the caller's origin; 0 if unpaced.
+    pub next_confirmable_us: u64,
+    /// Least time between two non-confirmable messages that nothing answers, in microseconds.
+    pub non_gap_us: u64,
+    /// Exchanges that may be outstanding, if `has_nstart`.
+    pub nstart: u16,
+    /// Whether the mechanism knows better than NSTART: 1 if so, else 0.
+    pub has_nstart: u8,
+    /// How transmissions are to be told apart, an `enum coapace_marking`.
+    pub marking: u8,
+}
+
+impl From<control::Limits> for Limits {
+    fn from(limits: control::Limits) -> Self {
+        Self {
+            next_confirmable_us: limits.next_confirmable.as_micros(),
+            non_gap_us: limits.non_gap.as_micros(),
+            nstart: limits.nstart.unwrap_or(0),
+            has_nstart: limits.nstart.is_some().into(),
+            marking: match limits.marking {
+                Marking::None => 0,
+                Marking::Token => 1,
+                Marking::TokenOnRetransmit => 2,
+                Marking::Option => 3,
+                Marking::FreshMessageId => 4,
+            },
+        }
+    }
+}
+
+/// `struct coapace_gauges`. What is absent is 0, and so is its flag.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gauges {
+    /// The RTO, in microseconds.
+    pub rto_us: u64,
+    /// The smoothed round-trip time, in microseconds.
+    pub srtt_us: u64,
+    /// The variation of the round-trip time, in microseconds.
+    pub rttvar_us: u64,
+    /// The pacing rate, in messages per 1000 s.
+    pub rate_per_ks: u32,
+    /// Whether there is an SRTT.
+    pub has_srtt: u8,
+    /// Whether there is an RTTVAR.
+    pub has_rttvar: u8,
+    /// Whether there is a rate.
+    pub has_rate: u8,
+}
+
+impl From<control::Gauges> for Gauges {
+    fn from(gauges: control::Gauges) -> Self {
+        let micros = |span: Option<Duration>| span.map_or(0, Duration::as_micros);
+        Self {
+            rto_us: gauges.rto.as_micros(),
+            srtt_us: micros(gauges.srtt),
+            rttvar_us: micros(gauges.rttvar),
+            rate_per_ks: gauges.rate_per_ks.unwrap_or(0),
+            has_srtt: gauges.srtt.is_some().into(),
+            has_rttvar: gauges.rttvar.is_some().into(),
+            has_rate: gauges.rate_per_ks.is_some().into(),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What of the header, and of the features, follows from the registry: written here, and held against what is kept.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use coapace_control::REGISTRY;
+
+use crate::{EXCHANGE_SIZE, MECHANISM_SIZE, state_size};
+
+const BLESS: &str = "rewrite it: BLESS=1 cargo test -p coapace-ffi header::";
+
+fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// As C writes a constant.
+fn constant(name: &str) -> String {
+    name.to_uppercase().replace('-', "_")
+}
+
+/// The name of a feature: that of the mechanism, but for `default`, which means something else to Cargo.
+fn feature(name: &str) -> &str {
+    if name == "default" { "default-timer" } else { name }
+}
+
+/// What the header says of the registry.
+fn declarations() -> String {
+    let mut text = String::from(
+        "\n/* The mechanisms. Their numbers differ from version to version. */\nenum coapace_name {\n",
+    );
+    for (place, entry) in REGISTRY.iter().enumerate() {
+        let comma = if place + 1 < REGISTRY.len() { "," } else { "" };
+        writeln!(text, "    /* {}: {}\n     * ({}) */", entry.name, entry.summary, entry.source).unwrap();
+        writeln!(text, "    COAPACE_{} = {place}{comma}", constant(entry.name)).unwrap();
+    }
+    let sizes = REGISTRY.iter().map(|entry| state_size(&entry.mechanism));
+    let largest = sizes.clone().max().unwrap();
+    text += "};\n\n/* How many there are. Numbers are below. */\n";
+    writeln!(text, "#define COAPACE_NAMES {}\n", REGISTRY.len()).unwrap();
+    text += "/* Bytes of a state, for each destination. */\n";
+    for (entry, size) in REGISTRY.iter().zip(sizes) {
+        writeln!(text, "#define COAPACE_STATE_SIZE_{} {size}", constant(entry.name)).unwrap();
+    }
+    text += "/* The largest of them. */\n";
+    writeln!(text, "#define COAPACE_STATE_SIZE_MAX {largest}").unwrap();
+    text += "/* Bytes of a struct coapace_exchange, for each exchange under way. */\n";
+    writeln!(text, "#define COAPACE_EXCHANGE_SIZE {EXCHANGE_SIZE}").unwrap();
+    text += "/* Bytes of a struct coapace_mechanism. A program has one. */\n";
+    writeln!(text, "#define COAPACE_MECHANISM_SIZE {MECHANISM_SIZE}\n").unwrap();
+    text += "/* The version of this header. */\n";
+    writeln!(text, "#define COAPACE_VERSION \"{}\"\n", env!("CARGO_PKG_VERSION")).unwrap();
+    text
+}
+
+/// The table of features: a mechanism each.
+fn features() -> String {
+    let names: Vec<_> = REGISTRY.iter().map(|entry| feature(entry.name)).collect();
+    let mut text = String::from("every-mechanism = [\n");
+    for name in &names {
+        writeln!(text, "    \"{name}\",").unwrap();
+    }
+    text += "]\n";
+    for name in names {
+        writeln!(text, "{name} = []").unwrap();
+    }
+    text
+}
+
+/// Holds what stands in a file between two marks against what ought to.
+fn check(path: &str, begin: &str, end: &str, expected: &str) {
+    let path = file(path);
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, rest) = text.split_once(begin).expect("the first mark");
+    let (kept, after) = rest.split_once(end).expect("the last mark");
+    if kept != expected && std::env::var_os("BLESS").is_some() {
+        fs::write(&path, [before, begin, expected, end, after].concat()).unwrap();
+    } else {
+        assert!(kept == expected, "{} is stale. {BLESS}", path.display());
+    }
+}
+
+#[test]
+fn the_header_has_every_mechanism_of_the_registry_and_their_sizes() {
+    let begin = "/* From the registry of mechanisms: BLESS=1 cargo test -p coapace-ffi header:: */\n";
+    check("include/coapace.h", begin, "/* The end of what is from the registry. */", &declarations());
+}
+
+#[test]
+fn every_mechanism_of_the_registry_is_a_feature() {
+    check("Cargo.toml", "parameters = []\n", "\n[dependencies]", &features());
+}

@@ -1,0 +1,79 @@
+//! What a call returns.
+
+use core::ffi::{CStr, c_char, c_int};
+
+use coapace_control::{ParseMechanismError, SetError};
+
+macro_rules! statuses {
+    ($($(#[doc = $doc:literal])+ $name:ident = $number:literal $text:literal,)+) => {
+        /// How a call went, by the numbers of `enum coapace_status`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(i32)]
+        pub enum Status { $($(#[doc = $doc])+ $name = $number,)+ }
+
+        /// A status in words, without a full stop. Never null.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn coapace_strerror(status: c_int) -> *const c_char {
+            let text: &CStr = match status { $($number => $text,)+ _ => c"no status of this library" };
+            text.as_ptr()
+        }
+    };
+}
+
+statuses! {
+    /// As asked.
+    Ok = 0 c"ok",
+    /// A pointer is null that must not be.
+    NullPointer = 1 c"a pointer is null",
+    /// The library has no mechanism of this name or number.
+    UnknownMechanism = 2 c"the library has no mechanism of this name or number",
+    /// The library was built without `parameters`.
+    NoParameters = 3 c"the library was built without parameters",
+    /// A text is not UTF-8.
+    NotText = 4 c"the text is not UTF-8",
+    /// What follows the colon is not `parameter=value,…`.
+    NotAnAssignment = 5 c"expected parameter=value",
+    /// The mechanism has no such parameter.
+    UnknownParameter = 6 c"the mechanism has no parameter of this name",
+    /// The mechanism has no such preset.
+    UnknownPreset = 7 c"the mechanism has no preset of this name",
+    /// The parameter takes no such value.
+    BadValue = 8 c"the parameter takes no such value",
+    /// The mechanism was never initialised.
+    BadMechanism = 9 c"the mechanism is not initialised",
+    /// The state was never initialised, or for another mechanism.
+    BadState = 10 c"the state is not initialised, or of another mechanism",
+    /// The exchange was never started, is over, or is of another mechanism.
+    BadExchange = 11 c"the exchange is not started, over, or of another mechanism",
+    /// Exchanges do not end this way.
+    BadOutcome = 12 c"no outcome of this number",
+    /// There are too few bytes for the state.
+    TooSmall = 13 c"too few bytes for the state of this mechanism",
+}
+
+impl Status {
+    /// The number of what came of a call.
+    pub(crate) fn of(result: Result<(), Self>) -> c_int {
+        result.err().unwrap_or(Self::Ok) as c_int
+    }
+}
+
+impl From<SetError> for Status {
+    fn from(error: SetError) -> Self {
+        match error {
+            SetError::UnknownParameter => Self::UnknownParameter,
+            SetError::UnknownPreset => Self::UnknownPreset,
+            SetError::BadValue(_) => Self::BadValue,
+        }
+    }
+}
+
+impl From<ParseMechanismError> for Status {
+    fn from(error: ParseMechanismError) -> Self {
+        match error {
+            ParseMechanismError::UnknownMechanism => Self::UnknownMechanism,
+            ParseMechanismError::NotAnAssignment(_) => Self::NotAnAssignment,
+            ParseMechanismError::Parameter(_, error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The library from C: built as a user builds it, linked by the C compiler of this machine, and run.
+//!
+//! Where there is no C compiler (`$CC`, or else `cc`) each test says so and checks nothing.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
+
+const STRICT: [&str; 6] = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// A path among what tests may write.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c");
+    fs::create_dir_all(&folder).unwrap();
+    folder.join(name)
+}
+
+/// The compiler of this language, if the machine has one.
+fn compiler(variable: &str, otherwise: &str) -> Option<OsString> {
+    let name = env::var_os(variable).unwrap_or_else(|| otherwise.into());
+    let found = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("skipped: there is no {}", name.display());
+    }
+    found.then_some(name)
+}
+
+fn run(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// Runs what must succeed, and returns what it prints.
+fn succeed(command: &mut Command) -> String {
+    let output = run(command);
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}\n{}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The library with all mechanisms, or with these features alone. Built once for all tests.
+fn library(features: Option<&'static str>) -> PathBuf {
+    static BUILT: Mutex<BTreeMap<Option<&str>, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || {
+        let folder = scratch("target");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--offline", "--package", "coapace-ffi", "--profile", "firmware"]);
+        cargo.args(["--manifest-path".as_ref(), here("Cargo.toml").as_os_str()]);
+        cargo.args(["--target-dir".as_ref(), folder.as_os_str()]);
+        if let Some(features) = features {
+            cargo.args(["--no-default-features", "--features", features]);
+        }
+        succeed(&mut cargo);
+        let kept = scratch(&format!("libcoapace-{}.a", features.unwrap_or("all")));
+        fs::copy(folder.join("firmware/libcoapace.a"), &kept).unwrap();
+        kept
+    };
+    built.entry(features).or_insert_with(make).clone()
+}
+
+/// Compiles and links a program.
+fn build(cc: &OsStr, source: &Path, library: &Path, name: &str) -> PathBuf {
+    let program = scratch(name);
+    let include = here("include");
+    succeed(
+        Command::new(cc).args(STRICT).arg("-I").arg(include).args([source, library]).arg("-o").arg(&program),
+    );
+    program
+}
+
+/// The files of vectors, those of `mechanism` or all.
+fn vectors(mechanism: Option<&str>) -> Vec<PathBuf> {
+    let is_asked = |name: &str| mechanism.is_none_or(|asked| name.split(['@', '.']).next() == Some(asked));
+    let files = fs::read_dir(here("../../vectors")).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "csv"));
+    let mut files: Vec<_> =
+        files.filter(|path| is_asked(path.file_name().unwrap().to_str().unwrap())).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+/// Compiles a text as C, and returns the path of the program.
+fn build_text(cc: &OsStr, text: &str, library: &Path, name: &str) -> PathBuf {
+    let source = scratch(&format!("{name}.c"));
+    fs::write(&source, text).unwrap();
+    build(cc, &source, library, name)
+}
+
+#[test]
+fn every_vector_is_met_from_c() {
+    let Some(cc) = compiler("CC", "cc") else { return };
+    let program = build(&cc, &here("examples/vectors.c"), &library(None), "vectors");
+    let files = vectors(None);
+    let told = succeed(Command::new(&program).args(&files));
+    let sum = told.lines().last().unwrap();
+    assert!(sum.starts_with(&format!("{} files: ", files.len())), "{told}");
+    assert!(sum.ends_with(" 0 left out, 0 differences"), "{told}");
+}
+
+#[test]
+fn a_vector_that_is_wrong_by_two_microseconds_is_told() {
+    let Some(cc) = compiler("CC", "cc") else { return };
+    let program = build(&cc, &here("examples/vectors.c"), &library(None), "wrong-vectors");
+    let told = |first: &str, next: &str| {
+        let file = scratch("wrong.csv");
+        let header = "# mechanism default\nat_ms,event,draw,answered,timeout_ms,rto_ms,next_ms\n";
+        fs::write(&file, format!("{header}0.000,start,0.5,,{first},2000.000,{next}\n")).unwrap();
+        let output = run(Command::new(&program).arg(&file));
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert!(told("2500.001", "").0);
+    assert!(told("2500.000", "0.001").0);
+    for (first, next, difference) in [
+        ("2500.002", "", ":3: timeout_ms is 2500.000, not 2500.002\n"),
+        ("", "", ":3: a timeout is armed\n"),
+        ("soon", "", ":3: a number was expected\n"),
+        ("2500.000", "0.002", ":3: next_ms is 0.000, not 0.002\n"),
+    ] {
+        let (agrees, told) = told(first, next);
+        assert!(!agrees && told.contains(difference), "{told}");
+    }
+    assert!(!run(&mut Command::new(&program)).status.success(), "nothing was played");
+}
+
+#[test]
+fn a_library_of_one_mechanism_plays_it_alike_and_has_nothing_of_the_others() {
+    let Some(cc) = compiler("CC", "cc") else { return };
+    let mentions = |library: &Path, text: &str| {
+        let bytes = fs::read(library).unwrap();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    assert!(mentions(&library(None), "CocoaState") || mentions(&library(None), "5cocoa"));
+    for (features, left_out) in [("fasor,parameters", false), ("fasor", true)] {
+        let library = library(Some(features));
+        assert!(!mentions(&library, "cocoa") && mentions(&library, "5fasor"), "{features}");
+        let program = build(&cc, &here("examples/vectors.c"), &library, &format!("vectors-{features}"));
+        let told = succeed(Command::new(&program).args(vectors(Some("fasor"))));
+        // Presets are parameters.
+        assert_eq!(!told.ends_with(" 0 left out, 0 differences\n"), left_out, "{told}");
+        let told = run(Command::new(&program).args(vectors(Some("default"))));
+        assert!(!told.status.success(), "nothing of it is there to be played");
+    }
+}
+
+#[test]
+fn the_example_of_firmware_runs() {
+    let Some(cc) = compiler("CC", "cc") else { return };
+    let told = succeed(&mut Command::new(build(&cc, &here("examples/client.c"), &library(None), "client")));
+    assert!(told.contains("retransmission 1, "), "{told}");
+    assert!(told.contains("peer 0: SRTT 200 ms, "), "{told}");
+}
+
+#[test]
+fn the_examples_of_the_readme_and_of_the_header_run() {
+    let Some(cc) = compiler("CC", "cc") else { return };
+    let library = library(None);
+    let readme = fs::read_to_string(here("README.md")).unwrap();
+    let example = readme.split_once("```c\n").unwrap().1.split_once("```").unwrap().0;
+    let told = succeed(&mut Command::new(build_text(&cc, example, &library, "readme")));
+    assert_eq!(told, "ok: wait 2000 ms\n");
+
+    let header = fs::read_to_string(here("include/coapace.h")).unwrap();
+    let example =
+        header.split_once("one destination:\n *\n").unwrap().1.split_once("\n *\n * Time.").unwrap().0;
+    let lines: Vec<_> = example.lines().map(|line| line.trim_start_matches(" *").trim()).collect();
+    let (outside, inside) = lines.split_at(lines.iter().position(|line| line.is_empty()).unwrap());
+    // What its comments say is armed.
+    let waits = ["// sent: wait ", "// sent again: wait "];
+    let checked = inside.iter().map(|line| match waits.iter().find_map(|wait| line.split_once(wait)) {
+        Some((call, seconds)) => {
+            let seconds = seconds.strip_suffix(" s").unwrap();
+            format!(
+                "if ({} != 0 || timeout_us != {seconds}000000) return 1;",
+                call.trim().trim_end_matches(';')
+            )
+        }
+        None => (*line).to_owned(),
+    });
+    let body = checked.collect::<Vec<_>>().join("\n");
+    assert_eq!(body.matches("return 1").count(), 2, "{body}");
+    let text = format!(
+        "#include \"coapace.h\"\n{}\nint main(void)\n{{\n{body}\nreturn 0;\n}}\n",
+        outside.join("\n")
+    );
+    succeed(&mut Command::new(build_text(&cc, &text, &library, "header")));
+}
+
+#[test]
+fn the_header_is_cpp_too() {
+    let Some(cpp) = compiler("CXX", "c++") else { return };
+    let text = "#include \"coapace.h\"\n\
+        static COAPACE_STATE(COAPACE_STATE_SIZE_MAX) peers[2];\n\
+        int main() {\n\
+            coapace_mechanism mechanism;\n\
+            if (coapace_init(&mechanism, COAPACE_NAMES - 1) != COAPACE_OK) return 1;\n\
+            return coapace_state_init(&mechanism, &peers[1], sizeof peers[1]);\n\
+        }\n";
+    let source = scratch("header.cpp");
+    fs::write(&source, text).unwrap();
+    let program = scratch("header-cpp");
+    let strict = ["-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+    let mut command = Command::new(cpp);
+    command.args(strict).arg("-I").arg(here("include")).args([&source, &library(None)]);
+    succeed(command.arg("-o").arg(&program));
+    succeed(&mut Command::new(program));
+}
