@@ -63,43 +63,99 @@ enum coapace_name {
     /* default: fixed timeout drawn from 2-3 s, doubled at every retransmission, nothing learnt
      * (RFC 7252 §4.2, §4.8) */
     COAPACE_DEFAULT = 0,
+    /* fullbackoff1: the default timer that starts from the last backed-off timeout until a first transmission is answered
+     * (Järvinen et al. 2018; Rathod 2022 §3.1.1) */
+    COAPACE_FULLBACKOFF1 = 1,
+    /* fullbackoff2: as fullbackoff1, but each answer to a first transmission only halves the kept timeout
+     * (Järvinen et al. 2018; Rathod 2022 §3.1.2) */
+    COAPACE_FULLBACKOFF2 = 2,
+    /* gst-coap: as fullbackoff2, but divided by 2, then 4, then 8 as answers to first transmissions follow each other
+     * (Rathod 2022 §3.2, GST-CoAP) */
+    COAPACE_GST_COAP = 3,
     /* linux-rto: TCP's timer: SRTT + 4·RTTVAR of unambiguous samples, a backed-off RTO kept until the next of them
      * (RFC 6298) */
-    COAPACE_LINUX_RTO = 1,
+    COAPACE_LINUX_RTO = 4,
+    /* basic-rto: one and a half times the last round-trip time, nothing smoothed
+     * (Californium 3, BasicRto) */
+    COAPACE_BASIC_RTO = 5,
+    /* peak-hopper: hops up with the round-trip time at once, fades slowly from the peak
+     * (Ekström, Ludwig 2004, The Peak-Hopper) */
+    COAPACE_PEAK_HOPPER = 6,
+    /* coap-eifel: gain 1/3, up at once and down slowly, never below the last round-trip time
+     * (Rathod 2022 §4.3; Ludwig, Sklower 2000) */
+    COAPACE_COAP_EIFEL = 7,
     /* cocoa: strong and weak estimator blended into one RTO, variable backoff factor, ageing
      * (draft-ietf-core-cocoa-03) */
-    COAPACE_COCOA = 2,
+    COAPACE_COCOA = 8,
+    /* cocoa0: the first CoCoA: strong and weak estimates weigh the same, any exchange is a sample, always doubled
+     * (draft-bormann-core-cocoa-00; Betzler et al. 2015 §2.2) */
+    COAPACE_COCOA0 = 9,
     /* cocoa-plus: CoCoA as first published: one retransmission at most for a weak sample, factor 1.3 above 3 s
      * (Betzler, Gomez, Demirkol, Paradells 2015, CoCoA+) */
-    COAPACE_COCOA_PLUS = 3,
+    COAPACE_COCOA_PLUS = 10,
+    /* cocoa-strong: CoCoA without the weak estimator: only exchanges without a retransmission are samples
+     * (Bhalerao et al. 2016; Californium, CocoaStrong) */
+    COAPACE_COCOA_STRONG = 11,
+    /* fullbackoff1-cocoa: CoCoA that takes over the timeout that a retransmitted exchange was answered after
+     * (Järvinen et al. 2018; Rathod 2022 §5.1) */
+    COAPACE_FULLBACKOFF1_COCOA = 12,
+    /* fullbackoff2-cocoa: CoCoA that takes over the timeout that a retransmitted exchange was answered after, if it is the longer
+     * (Järvinen et al. 2018; Rathod 2022 §5.1) */
+    COAPACE_FULLBACKOFF2_COCOA = 13,
+    /* gsrtc: fullbackoff2-cocoa whose strong weight grows with every strong sample in a row, from 1/2 to 0.99
+     * (Rathod 2022 §5.2, GSRTC) */
+    COAPACE_GSRTC = 14,
+    /* cocoa-i: CoCoA whose band moves with the strong estimate, with a fresh Message ID for every retransmission
+     * (Meng et al. 2017, CoCoA-I) */
+    COAPACE_COCOA_I = 15,
+    /* cocoa-plus-plus: an RTO that grows while the least and greatest round-trip times rise, and shrinks else
+     * (Rathod 2022 §6, CoCoA++; Hayes, Armitage 2011) */
+    COAPACE_COCOA_PLUS_PLUS = 16,
     /* fasor: a fast RTO near the round-trip time, a slow one to drain a congested link, alternating as answers tell
      * (draft-ietf-core-fasor-02; Raitahila 2019) */
-    COAPACE_FASOR = 4,
+    COAPACE_FASOR = 17,
     /* fasor-token: FASOR with the transmission's ordinal in the token, so that every answer is a sample
      * (draft-ietf-core-fasor-02; Raitahila 2019) */
-    COAPACE_FASOR_TOKEN = 5,
+    COAPACE_FASOR_TOKEN = 18,
     /* fasor-option: FASOR with the transmission's ordinal in an elective option, where the peer echoes it
      * (draft-ietf-core-fasor-02; Raitahila 2019) */
-    COAPACE_FASOR_OPTION = 6
+    COAPACE_FASOR_OPTION = 19,
+    /* rtt-coap: a pacing rate steered by short- and long-term round-trip time and loss, several exchanges outstanding
+     * (Ancillotti, Bolettieri, Bruno 2018, RTT-CoAP) */
+    COAPACE_RTT_COAP = 20
 };
 
 /* How many there are. Numbers are below. */
-#define COAPACE_NAMES 7
+#define COAPACE_NAMES 21
 
 /* Bytes of a state, for each destination. */
 #define COAPACE_STATE_SIZE_DEFAULT 1
-#define COAPACE_STATE_SIZE_LINUX_RTO 16
-#define COAPACE_STATE_SIZE_COCOA 30
-#define COAPACE_STATE_SIZE_COCOA_PLUS 30
+#define COAPACE_STATE_SIZE_FULLBACKOFF1 7
+#define COAPACE_STATE_SIZE_FULLBACKOFF2 7
+#define COAPACE_STATE_SIZE_GST_COAP 7
+#define COAPACE_STATE_SIZE_LINUX_RTO 22
+#define COAPACE_STATE_SIZE_BASIC_RTO 6
+#define COAPACE_STATE_SIZE_PEAK_HOPPER 22
+#define COAPACE_STATE_SIZE_COAP_EIFEL 21
+#define COAPACE_STATE_SIZE_COCOA 31
+#define COAPACE_STATE_SIZE_COCOA0 31
+#define COAPACE_STATE_SIZE_COCOA_PLUS 31
+#define COAPACE_STATE_SIZE_COCOA_STRONG 31
+#define COAPACE_STATE_SIZE_FULLBACKOFF1_COCOA 31
+#define COAPACE_STATE_SIZE_FULLBACKOFF2_COCOA 31
+#define COAPACE_STATE_SIZE_GSRTC 31
+#define COAPACE_STATE_SIZE_COCOA_I 31
+#define COAPACE_STATE_SIZE_COCOA_PLUS_PLUS 60
 #define COAPACE_STATE_SIZE_FASOR 18
 #define COAPACE_STATE_SIZE_FASOR_TOKEN 18
 #define COAPACE_STATE_SIZE_FASOR_OPTION 18
+#define COAPACE_STATE_SIZE_RTT_COAP 31
 /* The largest of them. */
-#define COAPACE_STATE_SIZE_MAX 30
+#define COAPACE_STATE_SIZE_MAX 60
 /* Bytes of a struct coapace_exchange, for each exchange under way. */
-#define COAPACE_EXCHANGE_SIZE 14
+#define COAPACE_EXCHANGE_SIZE 21
 /* Bytes of a struct coapace_mechanism. A program has one. */
-#define COAPACE_MECHANISM_SIZE 80
+#define COAPACE_MECHANISM_SIZE 120
 
 /* The version of this header. */
 #define COAPACE_VERSION "0.1.0"
