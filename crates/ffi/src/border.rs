@@ -186,11 +186,11 @@ fn a_mechanism_that_could_not_be_chosen_replaces_the_one_before() {
 #[test]
 fn a_wrong_setting_changes_nothing_and_a_right_one_counts_at_once() {
     let mut kept = Kept::new(c"cocoa");
-    assert_eq!(kept.set(c"max_rto", c"0"), Status::BadValue);
+    assert_eq!(kept.set(c"max_timeout", c"0"), Status::BadValue);
     assert_eq!(kept.set(c"", c""), Status::UnknownParameter);
-    assert_eq!(kept.set(c"max_rto", c"\xff"), Status::NotText);
+    assert_eq!(kept.set(c"max_timeout", c"\xff"), Status::NotText);
     assert_eq!((kept.start(), kept.timeout_us), (Status::Ok, 2_500_000));
-    assert_eq!(kept.set(c"max_rto", c"2200ms"), Status::Ok);
+    assert_eq!(kept.set(c"max_timeout", c"2200ms"), Status::Ok);
     assert_eq!((kept.start(), kept.timeout_us), (Status::Ok, 2_200_000));
 }
 
@@ -246,7 +246,7 @@ fn a_state_takes_the_bytes_it_says_at_any_address_and_not_one_more() {
         assert_eq!(size, 1 + entry.mechanism.state_bytes());
         assert_eq!(kept.state_init(size - 1), Status::TooSmall);
         for place in 0..8 {
-            let mut bytes = [0xa5; 64];
+            let mut bytes = [0xa5; 80];
             let (guard, state) = bytes.split_at_mut(place);
             let at = state.as_mut_ptr().cast();
             let (mechanism, _, exchange, timeout_us) = kept.places();
