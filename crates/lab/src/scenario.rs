@@ -188,7 +188,8 @@ impl Scenario {
     }
 
     /// Every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in the
-    /// same order and the same units.
+    /// same order and the same units. Keys that came later (`server.count`, `workload.duration`, `workload.warm_up`) are
+    /// left out where they have their defaults.
     ///
     /// Titles, comments, knobs and `[defaults]` are not in it: they do not change what happens in a run.
     pub fn canonical(&self) -> String {

@@ -20,7 +20,8 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     writeln!(out, "<main>")?;
     published(out, &view, &charts)?;
     let results = tables::results(&view);
-    section(out, "results", "Results", RESULTS, &results)?;
+    let text = if view.has_fct() { RESULTS } else { ENDLESS_RESULTS };
+    section(out, "results", "Results", text, &results)?;
     for (kind, title, text) in FIGURES {
         if let Some(figures) = charts.get(kind) {
             section(out, kind, title, text, &panels(figures))?;
@@ -159,6 +160,9 @@ const PUBLISHED: &str = "Each median that was published, and the one measured he
 const RESULTS: &str = "One row a mechanism; the lowest median of each group is bold. A client that gave up counts as \
     never finishing, and a dash is a figure that is not known for that reason. Click a heading to sort.";
 
+const ENDLESS_RESULTS: &str = "One row a mechanism; the highest throughput of each group is bold: exchanges completed per \
+    second, by all clients together. The clients never stop, so there are no completion times. Click a heading to sort.";
+
 const FIGURES: [(&str, &str, &str); 5] = [
     (
         "fct",
@@ -200,6 +204,7 @@ const GLOSSARY: &str = "<dl class=\"glossary\">\
     <dt>Unnecessary</dt><dd>A retransmission whose response came when the exchange had been answered already.</dd>\
     <dt>Drop</dt><dd>A packet that found a queue full.</dd>\
     <dt>Goodput</dt><dd>Payload of completed exchanges per second; what is sent again does not count.</dd>\
+    <dt>Throughput</dt><dd>Completed exchanges per second, of all clients together.</dd>\
     <dt>Fairness</dt><dd>Jain’s index over the clients’ rates: 1 if all are served alike, 1/n if one of n has \
     everything.</dd>\
     <dt>Fastest</dt><dd>With the lowest median FCT, or one within 1 % of it.</dd>\

@@ -62,6 +62,12 @@ impl<'a> View<'a> {
         self.groups.iter().flat_map(|group| group.cells.iter().map(|cell| (group.title, cell)))
     }
 
+    /// Whether any cell has clients with an end to reach; without results, as if.
+    pub(super) fn has_fct(&self) -> bool {
+        let mut runs = self.cells().filter(|(_, cell)| cell.summary.runs > 0).peekable();
+        runs.peek().is_none() || runs.any(|(_, cell)| cell.result.has_fct())
+    }
+
     /// Cells with a published median, the worst met first: those whose own median is unknown, then by relative error.
     pub(super) fn compared(&self) -> Vec<Compared<'a>> {
         let mut compared: Vec<_> = (self.cells())

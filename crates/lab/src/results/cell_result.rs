@@ -47,6 +47,8 @@ pub struct Summary {
     pub losses: f64,
     /// Payload of completed exchanges in bits per second, averaged over the runs.
     pub goodput_bps: f64,
+    /// Completed exchanges per second, averaged over the runs.
+    pub throughput: f64,
     /// Jain's fairness index, averaged over the runs.
     pub jain: Option<f64>,
     /// Exchanges completed, per run.
@@ -91,6 +93,7 @@ impl CellResult {
             drops: per_run(|run| run.drops as f64),
             losses: per_run(|run| run.losses as f64),
             goodput_bps: per_run(|run| run.goodput_bps),
+            throughput: per_run(|run| run.throughput),
             jain: mean(self.runs.iter().filter_map(RunResult::fairness)),
             exchanges: per_run(|run| run.completed() as f64),
             given_up: per_run(|run| run.given_up as f64),
@@ -99,6 +102,11 @@ impl CellResult {
             seed_last: by_seed.last().map_or(0, |run| run.0),
             trace_hash: Hash64::combine(by_seed.into_iter().flat_map(|(seed, hash)| [seed, hash])),
         }
+    }
+
+    /// Whether clients have an end to reach, and so a flow completion time or none because they gave up.
+    pub fn has_fct(&self) -> bool {
+        self.runs.iter().any(|run| !run.fct_s.is_empty())
     }
 
     /// How far the measured median is from the published one, as a fraction of the latter; positive where slower.
@@ -136,6 +144,7 @@ pub(super) mod tests {
             drops: 3,
             losses: 1,
             goodput_bps: 960.0,
+            throughput: 2.0,
             requests_sent: 110,
             responses_sent: 108,
             rto: vec![super::super::Series { name: "mean".into(), points: vec![(0.0, 2.0)], step_s: 0.0 }],

@@ -5,9 +5,10 @@ use std::io;
 use super::number::field;
 use super::{CellResult, Quantiles};
 
-/// The columns of [`write_cells_csv`]: times in seconds, `goodput_bps` in bit/s, `relative_error` as a fraction;
+/// The columns of [`write_cells_csv`]: times in seconds, `goodput_bps` in bit/s, `throughput` in exchanges per second,
+/// `relative_error` as a fraction;
 /// `drops`, `losses`, `exchanges` and `given_up` are means per run.
-pub const CELL_COLUMNS: [&str; 31] = [
+pub const CELL_COLUMNS: [&str; 32] = [
     "workload",
     "clients",
     "buffer_bytes",
@@ -39,10 +40,12 @@ pub const CELL_COLUMNS: [&str; 31] = [
     "commit",
     "scenario_hash",
     "trace_hash",
+    "throughput",
 ];
 
-/// The columns of [`write_runs_csv`]: times in seconds, `goodput_bps` in bit/s, the others counts of the whole run.
-pub const RUN_COLUMNS: [&str; 26] = [
+/// The columns of [`write_runs_csv`]: times in seconds, `goodput_bps` in bit/s, `throughput` in exchanges per second, the
+/// others counts of the whole run.
+pub const RUN_COLUMNS: [&str; 27] = [
     "workload",
     "clients",
     "buffer_bytes",
@@ -69,6 +72,7 @@ pub const RUN_COLUMNS: [&str; 26] = [
     "commit",
     "scenario_hash",
     "trace_hash",
+    "throughput",
 ];
 
 /// Writes one row a cell, its seeds pooled. What is not known stays empty.
@@ -112,6 +116,7 @@ pub fn write_cells_csv(out: impl io::Write, commit: &str, results: &[CellResult]
             commit.into(),
             cell.scenario_hash.to_string(),
             summary.trace_hash.to_string(),
+            field(Some(summary.throughput)),
         ];
         csv.write_record(row)?;
     }
@@ -156,6 +161,7 @@ pub fn write_runs_csv(out: impl io::Write, commit: &str, results: &[CellResult])
             commit.into(),
             cell.scenario_hash.to_string(),
             run.trace_hash.to_string(),
+            field(Some(run.throughput)),
         ];
         csv.write_record(row)?;
     }
@@ -178,10 +184,10 @@ mod tests {
                 "workload,clients,buffer_bytes,link_errors,mechanism,median_fct_s,p10,p25,p75,p90,\
                  retransmissions_per_client,unnecessary_per_client,drops,losses,mean_fct_s,clients_finished,\
                  clients_gave_up,goodput_bps,jain,exchanges,given_up,published_median_fct_s,relative_error,scenario,\
-                 knobs,runs,seed_first,seed_last,commit,scenario_hash,trace_hash\n\
+                 knobs,runs,seed_first,seed_last,commit,scenario_hash,trace_hash,throughput\n\
                  continuous,2,2500,none,\"cocoa:preset=draft-3,weak=1/4\",37.75,33.75,34.875,,,\
                  4.5,1,3,1,36.166667,3,1,960,0.993237,100,0,40,-0.05625,bottleneck,\
-                 delay_ms=200,2,1,2,c0ffee,0000000000000abc,{summary_hash}\n"
+                 delay_ms=200,2,1,2,c0ffee,0000000000000abc,{summary_hash},2\n"
             )
         );
     }
@@ -197,7 +203,7 @@ mod tests {
             Some(
                 "workload,clients,buffer_bytes,link_errors,mechanism,seed,median_fct_s,p10,p25,p75,p90,\
                  retransmissions,unnecessary,drops,losses,exchanges,given_up,requests_sent,responses_sent,goodput_bps,\
-                 jain,scenario,knobs,commit,scenario_hash,trace_hash"
+                 jain,scenario,knobs,commit,scenario_hash,trace_hash,throughput"
             )
         );
         assert_eq!(lines.clone().count(), 2);

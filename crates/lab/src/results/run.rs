@@ -14,7 +14,7 @@ pub struct RunResult {
     /// Events that the simulator handled.
     #[serde(default)]
     pub events: u64,
-    /// How long the run lasted, in simulated seconds.
+    /// How long the run lasted, in simulated seconds, warm-up included.
     pub duration_s: f64,
     /// Flow completion time of each client in seconds, from its first request to its last response; `None` for a
     /// client that gave up. Empty where the workload has no end to reach.
@@ -33,6 +33,9 @@ pub struct RunResult {
     pub losses: u64,
     /// Payload of completed exchanges, in bits per second over all clients.
     pub goodput_bps: f64,
+    /// Completed exchanges per second of the measured time, over all clients.
+    #[serde(default)]
+    pub throughput: f64,
     /// Requests sent, retransmissions included.
     pub requests_sent: u64,
     /// Responses sent, answers to duplicates included.
@@ -49,6 +52,20 @@ impl RunResult {
     /// Exchanges that all clients completed.
     pub fn completed(&self) -> u64 {
         self.exchanges.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// Takes away what was counted until an earlier moment of the same run.
+    pub(crate) fn leave_out(&mut self, earlier: &Self) {
+        for (count, earlier) in self.exchanges.iter_mut().zip(&earlier.exchanges) {
+            *count -= earlier;
+        }
+        self.given_up -= earlier.given_up;
+        self.retransmissions -= earlier.retransmissions;
+        self.unnecessary -= earlier.unnecessary;
+        self.drops -= earlier.drops;
+        self.losses -= earlier.losses;
+        self.requests_sent -= earlier.requests_sent;
+        self.responses_sent -= earlier.responses_sent;
     }
 
     /// Jain's index over the clients' rates of completed exchanges. A client's time is its FCT, or the whole run for

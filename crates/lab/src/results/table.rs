@@ -58,11 +58,16 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         [] => String::new(),
         headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
     };
-    format!("{common}{gap}{}\n\n{LEGEND}\n{missing}", table.trim_fmt())
+    let legend = legend(results);
+    format!("{common}{gap}{}\n\n{legend}\n{missing}", table.trim_fmt())
 }
 
-const LEGEND: &str =
-    "FCT in seconds; retransmissions and needless ones a client; drops a run; goodput in kbit/s.";
+fn legend(results: &[CellResult]) -> String {
+    let fct = if results.iter().any(CellResult::has_fct) { "FCT in seconds; " } else { "" };
+    let throughput =
+        if results.iter().all(CellResult::has_fct) { "" } else { "throughput in exchanges a second; " };
+    format!("{fct}{throughput}retransmissions and needless ones a client; drops a run; goodput in kbit/s.")
+}
 
 impl Column {
     /// With a blank on either side.
@@ -86,9 +91,14 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
         let cells = results.iter().zip(&summaries).map(|(result, summary)| cell(result, summary)).collect();
         columns.push(Column { header: header.into(), cells, worth, is_number: true });
     };
-    number("median FCT", ESSENTIAL, &|_, summary| significant_or_dash(summary.fct.median, 4));
-    number("10 %", 3, &|_, summary| significant_or_dash(summary.fct.p10, 4));
-    number("90 %", 4, &|_, summary| significant_or_dash(summary.fct.p90, 4));
+    if results.iter().any(CellResult::has_fct) {
+        number("median FCT", ESSENTIAL, &|_, summary| significant_or_dash(summary.fct.median, 4));
+        number("10 %", 3, &|_, summary| significant_or_dash(summary.fct.p10, 4));
+        number("90 %", 4, &|_, summary| significant_or_dash(summary.fct.p90, 4));
+    }
+    if !results.iter().all(CellResult::has_fct) {
+        number("throughput", ESSENTIAL, &|_, summary| significant(summary.throughput, 4));
+    }
     if results.iter().any(|result| result.published.is_some()) {
         number("published", 8, &|result, _| {
             significant_or_dash(result.published.as_ref().map(|published| published.median_fct_s), 4)
@@ -145,6 +155,17 @@ mod tests {
 
         let text = terminal_table(&two(), Some(10));
         assert!(text.contains("cocoa:preset=draft-3,weak=1/4") && text.contains("median FCT"), "{text}");
+    }
+
+    #[test]
+    fn where_nobody_has_an_end_to_reach_the_throughput_stands_in_the_place_of_the_fct() {
+        let mut endless = two();
+        for run in endless.iter_mut().flat_map(|result| &mut result.runs) {
+            run.fct_s.clear();
+        }
+        let text = terminal_table(&endless, Some(80));
+        assert!(text.contains("throughput") && text.contains("2.000"), "{text}");
+        assert!(!text.contains("FCT"), "{text}");
     }
 
     #[test]
