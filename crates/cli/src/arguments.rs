@@ -78,8 +78,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// A mechanism to run, as NAME or NAME:parameter=value,…, or tcp for CoAP over TCP; repeatable [default: the
-    /// scenario's]
+    /// A mechanism to run, as NAME or NAME:parameter=value,…, or tcp for CoAP over TCP, or a mix of clients with
+    /// different mechanisms, as NAME+NAME or NAME*3+NAME; repeatable [default: the scenario's]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 

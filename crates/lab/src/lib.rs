@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod contender;
 pub mod experiment;
+pub mod mix;
 pub mod naming;
 mod nodes;
 pub mod observed;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coapace_control::{Duration, Mechanism, REGISTRY};
+use coapace_control::{Duration, REGISTRY};
 use coapace_proto::{Config, Setup, Tail, Token};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
 use coapace_sim::{
@@ -11,8 +11,9 @@ use coapace_sim::{
 };
 
 use crate::contender::{Contender, ContenderKind};
+use crate::mix::{Mix, Part};
 use crate::nodes::{CONTENT, Client, GET, Host, Plan, Server, batch_size};
-use crate::results::{Hash64, RunResult, Series};
+use crate::results::{Hash64, Population, RunResult, Series, jain_index};
 use crate::scenario::{Hop, Ip, Jitter as Range, Loss, Scenario, WorkloadKind};
 
 /// What is recorded of a run beside its totals.
@@ -69,8 +70,8 @@ pub fn run_tapped<T: Tap>(
     tap: T,
 ) -> (RunResult, T) {
     let luck = Luck::new(seed);
-    let (servers, clients) = match contender.kind {
-        ContenderKind::Udp(mechanism) => udp_hosts(scenario, mechanism, luck, observe),
+    let (servers, clients) = match &contender.kind {
+        ContenderKind::Udp(mix) => udp_hosts(scenario, mix, luck, observe),
         ContenderKind::Tcp => tcp_hosts(scenario, luck, seed),
     };
     let mut world = World::new(network(scenario, luck), (Counters::new(), tap));
@@ -85,11 +86,11 @@ pub fn run_tapped<T: Tap>(
     let window = window(scenario, contender);
     let unmeasured = window.filter(|&(from, _)| from > Time::ZERO).map(|(from, _)| {
         world.run(from);
-        counted(scenario, world.nodes(), &world.tap().0)
+        counted(scenario, contender, world.nodes(), &world.tap().0)
     });
     let Summary { ended_at, events, hash } = world.run(window.map_or(LIMIT, |(_, end)| end));
     let (hosts, (counters, tap)) = world.into_parts();
-    let mut result = counted(scenario, &hosts, &counters);
+    let mut result = counted(scenario, contender, &hosts, &counters);
     if let Some(unmeasured) = &unmeasured {
         result.leave_out(unmeasured);
     }
@@ -108,13 +109,20 @@ pub fn run_tapped<T: Tap>(
         result.goodput_bps = payload_bits / measured_s;
         result.throughput = result.completed() as f64 / measured_s;
     }
+    if let ContenderKind::Udp(mix) = &contender.kind {
+        let rates: Vec<(f64, u32)> = result.rates().zip(0..).collect();
+        for (part, population) in result.populations.iter_mut().enumerate() {
+            let own = rates.iter().filter(|(_, client)| mix.part_of(*client) == part);
+            population.jain = jain_index(own.map(|(rate, _)| *rate));
+        }
+    }
     (result, tap)
 }
 
 /// The window of a workload with a duration.
 fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
     let duration = scenario.workload.duration?;
-    let start = match contender.kind {
+    let start = match &contender.kind {
         ContenderKind::Tcp if connects_beforehand(scenario) => CONNECTING,
         _ => Time::ZERO,
     };
@@ -122,8 +130,13 @@ fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
 }
 
 /// What the hosts and the network have counted up to now.
-fn counted(scenario: &Scenario, hosts: &[Host], counters: &Counters) -> RunResult {
-    let mut result = RunResult { drops: counters.dropped, losses: counters.lost, ..RunResult::default() };
+fn counted(scenario: &Scenario, contender: &Contender, hosts: &[Host], counters: &Counters) -> RunResult {
+    let populations = match &contender.kind {
+        ContenderKind::Udp(mix) => mix.parts().iter().map(|part| Population::new(&part.label)).collect(),
+        ContenderKind::Tcp => Vec::new(),
+    };
+    let (drops, losses) = (counters.dropped, counters.lost);
+    let mut result = RunResult { drops, losses, populations, ..RunResult::default() };
     for host in hosts {
         host.report(scenario, &mut result);
     }
@@ -186,7 +199,7 @@ fn effects(hop: &Hop) -> Effects {
     }
 }
 
-fn udp_hosts(scenario: &Scenario, mechanism: Mechanism, luck: Luck, observe: Observe) -> Hosts<'_> {
+fn udp_hosts<'a>(scenario: &'a Scenario, mix: &'a Mix, luck: Luck, observe: Observe) -> Hosts<'a> {
     let Scenario { clients, server, workload, .. } = scenario;
     let config = Config {
         max_retransmit: clients.max_retransmit,
@@ -197,18 +210,22 @@ fn udp_hosts(scenario: &Scenario, mechanism: Mechanism, luck: Luck, observe: Obs
         max_deduplicated: 0,
         ..Config::default()
     };
-    let plan = Arc::new(Plan {
-        setup: Arc::new(Setup { controller: mechanism, config }),
-        request: request(scenario),
-        exchanges: workload.exchanges,
-        batch: match workload.kind {
-            WorkloadKind::Continuous => None,
-            WorkloadKind::Random => Some((workload.batch_min, workload.batch_max)),
-        },
-        think_time: workload.think_time,
-        dither: luck.stream("dither"),
-        batches: luck.stream("batches"),
-    });
+    let plan = |(population, part): (usize, &Part)| {
+        Arc::new(Plan {
+            population,
+            setup: Arc::new(Setup { controller: part.mechanism, config }),
+            request: request(scenario),
+            exchanges: workload.exchanges,
+            batch: match workload.kind {
+                WorkloadKind::Continuous => None,
+                WorkloadKind::Random => Some((workload.batch_min, workload.batch_max)),
+            },
+            think_time: workload.think_time,
+            dither: luck.stream("dither"),
+            batches: luck.stream("batches"),
+        })
+    };
+    let plans: Vec<_> = mix.parts().iter().enumerate().map(plan).collect();
     let clients_of_a_server = clients.count.div_ceil(server.count);
     let config = Config {
         max_peers: clients_of_a_server,
@@ -223,9 +240,13 @@ fn udp_hosts(scenario: &Scenario, mechanism: Mechanism, luck: Luck, observe: Obs
         Host::Server(Box::new(Server::new(setup.clone(), NodeId(id), response(scenario), processing_ns)))
     };
     let client = move |client| {
-        let observed = observe == Observe::Series && client <= OBSERVED_CLIENTS;
-        let start = start(scenario, luck, client);
-        Host::Client(Client::new(plan.clone(), client, server_of(scenario, client), start, observed))
+        let part = mix.part_of(client - 1);
+        let series = (observe == Observe::Series && client <= OBSERVED_CLIENTS).then(|| match mix.parts() {
+            [_] => format!("client {client}"),
+            parts => format!("client {client}, {}", parts[part].label),
+        });
+        let (server, start) = (server_of(scenario, client), start(scenario, luck, client));
+        Host::Client(Client::new(plans[part].clone(), client, server, start, series))
     };
     ((0..scenario.server.count).map(server).collect(), Box::new((1..=clients.count).map(client)))
 }

@@ -9,9 +9,11 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time, Transport};
 use super::{GET, batch_size, span_s};
 use crate::results::{RunResult, Series};
 
-/// What every client of a run does.
+/// What every client of a population does.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    /// The number of the population.
+    pub(crate) population: usize,
     /// Mechanism and transmission parameters.
     pub(crate) setup: Arc<Setup<Mechanism>>,
     /// Options and payload of a request.
@@ -44,6 +46,10 @@ pub(crate) struct Client {
     number: u32,
     /// Whom the requests go to.
     server: NodeId,
+    /// When the present exchange began.
+    begun: Time,
+    /// How long the completed exchanges took in all, in nanoseconds.
+    busy_ns: u64,
     /// Exchanges over.
     done: u32,
     /// Batches begun.
@@ -54,8 +60,15 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The client of this `number`, which makes its first request to `server` at `start`.
-    pub(crate) fn new(plan: Arc<Plan>, number: u32, server: NodeId, start: Time, observed: bool) -> Self {
+    /// The client of this `number`, which makes its first request to `server` at `start`; its RTO is recorded if that
+    /// `series` has a name.
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        number: u32,
+        server: NodeId,
+        start: Time,
+        series: Option<String>,
+    ) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), u64::from(number)),
             plan,
@@ -63,10 +76,12 @@ impl Client {
             moment: start,
             number,
             server,
+            begun: start,
+            busy_ns: 0,
             done: 0,
             batches: 0,
             batch_end: 0,
-            series: observed.then(|| Box::new(Series::new(format!("client {number}")))),
+            series: series.map(|name| Box::new(Series::new(name))),
         }
     }
 
@@ -83,6 +98,13 @@ impl Client {
         result.retransmissions += counters.retransmissions;
         result.unnecessary += counters.late_replies;
         result.requests_sent += counters.started + counters.retransmissions;
+        if let Some(population) = result.populations.get_mut(self.plan.population) {
+            population.clients += 1;
+            population.exchanges += counters.completed;
+            population.requests_sent += counters.started + counters.retransmissions;
+            population.retransmissions += counters.retransmissions;
+            population.exchange_time_us += self.busy_ns / 1_000;
+        }
         result.rto.extend(self.series.as_deref().cloned());
     }
 
@@ -103,6 +125,7 @@ impl Client {
             self.endpoint.forget(self.server);
         }
         let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request };
+        self.begun = now;
         // One exchange at a time is within any bound the endpoint has.
         let begun = self.endpoint.request(now.instant(), self.server, request);
         debug_assert!(begun.is_ok(), "{begun:?}");
@@ -128,8 +151,13 @@ impl Client {
 impl Node for Client {
     fn handle_datagram(&mut self, now: Time, from: NodeId, _: Mark, bytes: &[u8]) {
         let event = self.endpoint.handle_datagram(now.instant(), from, bytes);
-        if let Some(Event::Response { .. } | Event::Failed { .. }) = event {
-            self.exchange_is_over(now);
+        match event {
+            Some(Event::Response { .. }) => {
+                self.busy_ns += now.as_nanos() - self.begun.as_nanos();
+                self.exchange_is_over(now);
+            }
+            Some(Event::Failed { .. }) => self.exchange_is_over(now),
+            _ => {}
         }
     }
 

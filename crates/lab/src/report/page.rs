@@ -22,6 +22,9 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     let results = tables::results(&view);
     let text = if view.has_fct() { RESULTS } else { ENDLESS_RESULTS };
     section(out, "results", "Results", text, &results)?;
+    if let Some(populations) = tables::populations(&view) {
+        section(out, "populations", "Who gets how much", POPULATIONS, &populations)?;
+    }
     for (kind, title, text) in FIGURES {
         if let Some(figures) = charts.get(kind) {
             section(out, kind, title, text, &panels(figures))?;
@@ -162,6 +165,10 @@ const RESULTS: &str = "One row a mechanism; the lowest median of each group is b
 
 const ENDLESS_RESULTS: &str = "One row a mechanism; the highest throughput of each group is bold: exchanges completed per \
     second, by all clients together. The clients never stop, so there are no completion times. Click a heading to sort.";
+
+const POPULATIONS: &str = "In a mix, clients of different mechanisms share the network. A population’s relative share is its \
+    share of the completed exchanges beside its share of the clients: above 1 it takes more than a fair share from \
+    the others, below 1 less.";
 
 const FIGURES: [(&str, &str, &str); 5] = [
     (

@@ -78,6 +78,51 @@ pub(super) fn results(view: &View) -> String {
     html
 }
 
+/// What each mechanism of the mixes had; nothing if there are none.
+pub(super) fn populations(view: &View) -> Option<String> {
+    const HEADER: [(&str, &str); 8] = [
+        ("Mix", ""),
+        ("Of which", ""),
+        ("Clients", ""),
+        ("Share", "of the exchanges"),
+        ("Relative share", "1 is fair"),
+        ("Retrans&shy;missions", "per client"),
+        ("Exchange time", "mean, s"),
+        ("Fairness", "Jain, its own"),
+    ];
+    let mut html = String::from("<div class=\"scroll\"><table class=\"results\"><thead><tr>");
+    for (name, unit) in HEADER {
+        let _ = write!(
+            html,
+            "<th scope=\"col\"><button type=\"button\">{name}<small>{unit}</small></button></th>"
+        );
+    }
+    html.push_str("</tr></thead><tbody>");
+    let mut rows = 0;
+    for (title, cell) in view.cells().filter(|(_, cell)| cell.result.is_mix()) {
+        for own in &cell.summary.populations {
+            rows += 1;
+            let gap = if title.is_empty() { "" } else { " · " };
+            let mix = mechanism(cell.mechanism, &format!("{}{gap}{title}", cell.name));
+            let _ =
+                write!(html, "<tr data-m=\"{}\">{mix}<td>{}</td>", cell.mechanism, escape(&own.mechanism));
+            number(&mut html, "", Some(f64::from(own.clients)), &own.clients.to_string());
+            let dash = || "–".to_owned();
+            let share = own.share.map_or_else(dash, |share| format!("{:.1}\u{a0}%", share * 100.0));
+            number(&mut html, "", own.share, &share);
+            let relative = own.relative_share.map_or_else(dash, |share| format!("{share:.2}"));
+            number(&mut html, "", own.relative_share, &relative);
+            let retransmissions = own.retransmissions_per_client;
+            number(&mut html, "", Some(retransmissions), &count(retransmissions));
+            number(&mut html, "", own.exchange_time_s, &significant_or_dash(own.exchange_time_s, 3));
+            number(&mut html, "", own.jain, &own.jain.map_or_else(dash, |jain| format!("{jain:.3}")));
+            html.push_str("</tr>");
+        }
+    }
+    html.push_str("</tbody></table></div>");
+    (rows > 0).then_some(html)
+}
+
 /// Published medians beside measured ones, the worst met first; the well met can be unfolded.
 pub(super) fn comparison(compared: &[Compared]) -> String {
     // The axis of the bars: at least twice what counts as met, and no wider than one outlier should make it.

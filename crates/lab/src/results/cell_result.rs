@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Hash64, Quantiles, RunResult};
+use super::{Cell, Hash64, PopulationSummary, Quantiles, RunResult};
 
 /// What a publication measured for a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -55,6 +55,8 @@ pub struct Summary {
     pub exchanges: f64,
     /// Exchanges given up, per run.
     pub given_up: f64,
+    /// The clients by their mechanism; empty over TCP.
+    pub populations: Vec<PopulationSummary>,
     /// How many runs were pooled.
     pub runs: u64,
     /// The lowest seed.
@@ -63,6 +65,17 @@ pub struct Summary {
     pub seed_last: u64,
     /// The hash of the runs' seeds and trace hashes, by ascending seed.
     pub trace_hash: Hash64,
+}
+
+impl Summary {
+    /// How long a completed exchange took on average, from the first request to the response, in seconds; not known over
+    /// TCP.
+    pub fn exchange_time_s(&self) -> Option<f64> {
+        let timed = self.populations.iter().filter_map(|own| Some((own.share?, own.exchange_time_s?)));
+        let (share, time_s) =
+            timed.fold((0.0, 0.0), |(all, sum), (share, time_s)| (all + share, sum + share * time_s));
+        (share > 0.0).then(|| time_s / share)
+    }
 }
 
 impl CellResult {
@@ -97,6 +110,7 @@ impl CellResult {
             jain: mean(self.runs.iter().filter_map(RunResult::fairness)),
             exchanges: per_run(|run| run.completed() as f64),
             given_up: per_run(|run| run.given_up as f64),
+            populations: PopulationSummary::of(&self.runs),
             runs: self.runs.len() as u64,
             seed_first: by_seed.first().map_or(0, |run| run.0),
             seed_last: by_seed.last().map_or(0, |run| run.0),
@@ -107,6 +121,11 @@ impl CellResult {
     /// Whether clients have an end to reach, and so a flow completion time or none because they gave up.
     pub fn has_fct(&self) -> bool {
         self.runs.iter().any(|run| !run.fct_s.is_empty())
+    }
+
+    /// Whether the clients have different mechanisms.
+    pub fn is_mix(&self) -> bool {
+        self.runs.iter().any(|run| run.populations.len() > 1)
     }
 
     /// How far the measured median is from the published one, as a fraction of the latter; positive where slower.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hash64, Series, jain_index};
+use super::{Hash64, Population, Series, jain_index};
 
 /// What one run measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,9 @@ pub struct RunResult {
     pub requests_sent: u64,
     /// Responses sent, answers to duplicates included.
     pub responses_sent: u64,
+    /// The clients by their mechanism; empty over TCP.
+    #[serde(default)]
+    pub populations: Vec<Population>,
     /// RTO over time in seconds: of a sampled client, or the mean of all.
     #[serde(default)]
     pub rto: Vec<Series>,
@@ -66,16 +69,23 @@ impl RunResult {
         self.losses -= earlier.losses;
         self.requests_sent -= earlier.requests_sent;
         self.responses_sent -= earlier.responses_sent;
+        for (population, earlier) in self.populations.iter_mut().zip(&earlier.populations) {
+            population.leave_out(earlier);
+        }
     }
 
     /// Jain's index over the clients' rates of completed exchanges. A client's time is its FCT, or the whole run for
     /// one that did not finish.
     pub fn fairness(&self) -> Option<f64> {
-        let rates = self.exchanges.iter().enumerate().map(|(client, &count)| {
+        jain_index(self.rates())
+    }
+
+    /// Completed exchanges per second of each client.
+    pub(crate) fn rates(&self) -> impl Iterator<Item = f64> {
+        self.exchanges.iter().enumerate().map(|(client, &count)| {
             let time_s = self.fct_s.get(client).copied().flatten().unwrap_or(self.duration_s);
             if time_s > 0.0 { f64::from(count) / time_s } else { 0.0 }
-        });
-        jain_index(rates)
+        })
     }
 }
 

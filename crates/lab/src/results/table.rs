@@ -58,8 +58,42 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         [] => String::new(),
         headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
     };
-    let legend = legend(results);
-    format!("{common}{gap}{}\n\n{legend}\n{missing}", table.trim_fmt())
+    let (legend, populations) = (legend(results), populations(results));
+    format!("{common}{gap}{}\n\n{legend}\n{missing}{populations}", table.trim_fmt())
+}
+
+/// What each mechanism of the mixes among `results` had; nothing if there are none.
+fn populations(results: &[CellResult]) -> String {
+    const HEADER: [&str; 7] =
+        ["mix", "of which", "clients", "share", "of a fair one", "retrans.", "exchange time"];
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(HEADER.into_iter().chain(["Jain"]));
+    for result in results.iter().filter(|result| result.is_mix()) {
+        for own in result.summary().populations {
+            table.add_row([
+                result.cell.mechanism.clone(),
+                own.mechanism,
+                own.clients.to_string(),
+                own.share.map_or_else(|| "–".into(), |share| format!("{:.1}\u{a0}%", share * 100.0)),
+                own.relative_share.map_or_else(|| "–".into(), |share| format!("{share:.2}")),
+                count(own.retransmissions_per_client),
+                significant_or_dash(own.exchange_time_s, 3),
+                own.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")),
+            ]);
+        }
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!(
+        "\n{}\n\nShare of the completed exchanges; 1 of a fair one is that of the clients; exchange time in seconds, mean; \
+         Jain among its own.\n",
+        table.trim_fmt()
+    )
 }
 
 fn legend(results: &[CellResult]) -> String {
@@ -119,6 +153,7 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
 #[cfg(test)]
 mod tests {
     use super::super::cell_result::tests::sample;
+    use super::super::population::tests::mixed;
     use super::*;
 
     fn two() -> [CellResult; 2] {
@@ -166,6 +201,21 @@ mod tests {
         let text = terminal_table(&endless, Some(80));
         assert!(text.contains("throughput") && text.contains("2.000"), "{text}");
         assert!(!text.contains("FCT"), "{text}");
+    }
+
+    #[test]
+    fn the_populations_of_a_mix_stand_below_the_table() {
+        let mut mix = sample();
+        mix.cell.mechanism = "a+b".into();
+        mix.runs = vec![mixed(1), mixed(2)];
+        let text = terminal_table(&[mix, sample()], Some(80));
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert!(
+            rows.contains(&vec!["a+b", "a", "2", "75.0", "%", "1.12", "10.0", "0.500", "1.000"]),
+            "{text}"
+        );
+        assert!(rows.contains(&vec!["a+b", "b", "1", "25.0", "%", "0.75", "0", "0.500", "1.000"]), "{text}");
+        assert!(!terminal_table(&two(), Some(80)).contains("Share of"), "there is none without a mix");
     }
 
     #[test]

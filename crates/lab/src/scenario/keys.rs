@@ -171,7 +171,8 @@ keys! {
 keys! {
     /// What is run when the command line does not say. It does not count for the hash of the scenario.
     pub struct Defaults {
-        /// The mechanisms to compare, each as the command line takes it: `NAME` or `NAME:parameter=value,…`.
+        /// The mechanisms to compare, each as the command line takes it: `NAME` or `NAME:parameter=value,…`, or a mix of
+        /// several, `NAME+NAME`.
         mechanisms: Vec<String>, Lists(64, Line(200)) => vec!["default".to_owned(), "cocoa".to_owned()];
         /// How many seeds: repetitions with other random numbers.
         seeds: u32, Whole(1, 100_000) => 20;
