@@ -1,6 +1,7 @@
 //! The laboratory: scenarios, runs, metrics, published figures, reports.
 
 pub mod bench;
+pub mod coexistence;
 pub mod contender;
 pub mod experiment;
 pub mod mix;

@@ -45,6 +45,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("lossy-lan", include_str!("../../../scenarios/lossy-lan.toml")),
     ("lte-m", include_str!("../../../scenarios/lte-m.toml")),
     ("satellite", include_str!("../../../scenarios/satellite.toml")),
+    ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
 ];
 
 /// The largest file that is read, in bytes.

@@ -185,7 +185,7 @@ fn comparison_rows(compared: &[Compared], largest: f64) -> String {
     html
 }
 
-fn mechanism(number: usize, name: &str) -> String {
+pub(super) fn mechanism(number: usize, name: &str) -> String {
     let name = escape(name);
     format!(
         "<th scope=\"row\"><span class=\"mechanism\"><i class=\"key\" data-m=\"{number}\"></i>{name}</span></th>"
@@ -193,6 +193,6 @@ fn mechanism(number: usize, name: &str) -> String {
 }
 
 /// A cell that sorts by its value; what is not known sorts last.
-fn number(html: &mut String, class: &str, value: Option<f64>, text: &str) {
+pub(super) fn number(html: &mut String, class: &str, value: Option<f64>, text: &str) {
     let _ = write!(html, "<td{class} data-value=\"{}\">{text}</td>", value.unwrap_or(f64::MAX));
 }

@@ -1,6 +1,7 @@
 //! The results as the page sees them: summed up once, mechanisms numbered.
 
 use super::Report;
+use crate::coexistence::Matrix;
 use crate::results::conditions::Conditions;
 use crate::results::{CellResult, Summary};
 
@@ -12,6 +13,8 @@ pub(super) struct View<'a> {
     pub(super) common: String,
     /// The groups that have cells.
     pub(super) groups: Vec<Conditioned<'a>>,
+    /// Every two mechanisms together.
+    pub(super) coexistence: Option<&'a Matrix>,
 }
 
 /// A group.
@@ -54,7 +57,7 @@ impl<'a> View<'a> {
         }
         let all = report.groups.iter().flat_map(|group| &group.cells);
         let common = Conditions::of(all.map(|result| &result.cell)).describe_common();
-        Self { mechanisms, common, groups }
+        Self { mechanisms, common, groups, coexistence: report.coexistence.as_ref() }
     }
 
     /// Every cell with the title of its group.
