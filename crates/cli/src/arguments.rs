@@ -17,6 +17,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     coapace run nb-iot --set clients=400 -m default -m fasor
   A lossy link, as CSV:
     coapace run nb-iot --set errors=high --seeds 40 --format csv > lossy.csv
+  Who takes how much from whom at one bottleneck:
+    coapace coexist --report coexistence.html
   A published thesis beside what is measured here:
     coapace reproduce raitahila2019 --quick
   What there is to compare:
@@ -40,6 +42,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a scenario with one or more mechanisms
     Run(Run),
+    /// Put every two mechanisms at one bottleneck, half the clients each: who takes how much from whom
+    Coexist(Coexist),
     /// Run the experiments of a paper and print published figures beside measured ones
     Reproduce(Reproduce),
     /// Replay a script of events through one mechanism: CSV from standard input to standard output
@@ -79,8 +83,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// A mechanism to run, as NAME or NAME:parameter=value,…, or tcp for CoAP over TCP; repeatable [default: the
-    /// scenario's]
+    /// A mechanism to run, as NAME or NAME:parameter=value,…, or tcp for CoAP over TCP, or a mix of clients with
+    /// different mechanisms, as NAME+NAME or NAME*3+NAME; repeatable [default: the scenario's]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
@@ -107,6 +111,33 @@ pub(crate) struct Run {
     /// Write every event of the first run as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Coexist {
+    /// A built-in scenario (coapace list scenarios) or a TOML file (docs/scenarios.md)
+    #[arg(default_value = "coexistence")]
+    pub(crate) scenario: String,
+
+    /// Change a value of the scenario: one of its knobs, or any key by its path; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) set: Vec<(String, String)>,
+
+    /// A mechanism to pair with the others, as NAME or NAME:parameter=value,…; repeatable [default: all but tcp]
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) mechanism: Vec<String>,
+
+    /// Repetitions of every pair, with seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) seeds: u32,
+
+    /// What to print: a matrix, or a row for each mechanism with each other
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// Write an HTML report with a heat map
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

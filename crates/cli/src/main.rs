@@ -84,6 +84,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         None => commands::compare(arguments),
         Some(Command::Run(run)) => commands::run(arguments, run),
+        Some(Command::Coexist(coexist)) => commands::coexist(arguments, coexist),
         Some(Command::Reproduce(reproduce)) => commands::reproduce(arguments, reproduce),
         Some(Command::Trace { mechanism }) => commands::trace(mechanism),
         Some(Command::List { what }) => Ok(commands::list(*what, &mut io::stdout().lock())?),

@@ -79,6 +79,7 @@ fn write(path: &str, groups: usize) -> io::Result<()> {
         command: format!("cargo run --example report_demo -- {path}"),
         commit: "none".into(),
         groups: Group::by_conditions(results),
+        coexistence: None,
     };
     report.write_html(io::BufWriter::new(fs::File::create(path)?))
 }

@@ -1,8 +1,7 @@
-//! What is compared: a mechanism over UDP, or TCP.
+//! What is compared: a mechanism over UDP, a mix of several, or TCP.
 
-use coapace_control::Mechanism;
-
-use crate::naming::parse_mechanism_beside;
+use crate::mix::{Mix, Part};
+use crate::scenario::Scenario;
 
 /// One of those compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,38 +16,75 @@ pub struct Contender {
 pub const TCP: &str = "tcp";
 
 /// How exchanges are carried.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ContenderKind {
-    /// Over UDP, with this congestion control.
-    Udp(Mechanism),
+    /// Over UDP, with one congestion control for all clients, or with several in populations.
+    Udp(Mix),
     /// Over TCP (RFC 8323).
     Tcp,
 }
 
 impl Contender {
-    /// Reads `tcp`, `NAME` or `NAME:parameter=value,…`.
+    /// Reads `tcp`, `NAME`, `NAME:parameter=value,…`, or a [mix](Mix::parse) of several with `+` between them.
     ///
     /// # Errors
     /// One clear line.
     pub fn parse(label: &str) -> Result<Self, String> {
         let kind = match label.split_once(':') {
             None if label == TCP => ContenderKind::Tcp,
-            Some((TCP, _)) => {
+            Some((TCP, _)) if !label.contains('+') => {
                 return Err(
                     "`tcp` takes no parameters here: they are in [tcp] of the scenario, for --set".to_owned()
                 );
             }
-            _ => ContenderKind::Udp(parse_mechanism_beside(&[TCP], label)?),
+            _ => ContenderKind::Udp(Mix::parse(label)?),
         };
         Ok(Self { label: label.to_owned(), kind })
     }
 
     /// Every mechanism there is, and TCP.
     pub fn all() -> Vec<Self> {
-        let udp = coapace_control::REGISTRY
-            .iter()
-            .map(|entry| Self { label: entry.name.to_owned(), kind: ContenderKind::Udp(entry.mechanism) });
+        let udp =
+            coapace_control::REGISTRY.iter().map(|entry| Self::udp(Part::new(entry.name, entry.mechanism)));
         udp.chain([Self { label: TCP.to_owned(), kind: ContenderKind::Tcp }]).collect()
+    }
+
+    /// One mechanism for all clients.
+    fn udp(part: Part) -> Self {
+        Self { label: part.label.clone(), kind: ContenderKind::Udp(Mix::of(vec![part])) }
+    }
+
+    /// The mechanism, if all clients have the same one over UDP.
+    pub fn only(&self) -> Option<&Part> {
+        match &self.kind {
+            ContenderKind::Udp(mix) => <&[Part; 1]>::try_from(mix.parts()).ok().map(|[part]| part),
+            ContenderKind::Tcp => None,
+        }
+    }
+
+    /// Two populations, half of the clients each.
+    pub fn pair(one: &Part, other: &Part) -> Self {
+        let parts = vec![one.clone(), other.clone()];
+        Self { label: format!("{}+{}", one.label, other.label), kind: ContenderKind::Udp(Mix::of(parts)) }
+    }
+
+    /// Whether there are enough clients for every population to have one.
+    ///
+    /// # Errors
+    /// One clear line.
+    pub fn fits(&self, scenario: &Scenario) -> Result<(), String> {
+        let fewest = match &self.kind {
+            ContenderKind::Udp(mix) => mix.fewest_clients(),
+            ContenderKind::Tcp => 1,
+        };
+        let clients = scenario.clients.count;
+        if clients >= fewest {
+            return Ok(());
+        }
+        Err(format!(
+            "{:?} needs at least {fewest} clients, or a mechanism has none; there is {clients}",
+            self.label
+        ))
     }
 
     /// [`all`](Self::all), but those that are among `preferred` in a variant, in that variant.
@@ -77,5 +113,27 @@ mod tests {
         let parameter = Contender::parse("cocoa:zzz=1").unwrap_err();
         assert!(parameter.contains("There are initial_rto") && !parameter.contains("tcp"), "{parameter}");
         assert!(Contender::parse("tcp:x=1").unwrap_err().contains("[tcp]"));
+    }
+
+    #[test]
+    fn a_mix_has_no_mechanism_that_is_the_only_one() {
+        assert_eq!(Contender::parse("cocoa").unwrap().only().unwrap().label, "cocoa");
+        assert_eq!(Contender::parse("cocoa+default").unwrap().only(), None);
+        assert_eq!(Contender::parse("tcp").unwrap().only(), None);
+        let part = |name| Contender::parse(name).unwrap().only().unwrap().clone();
+        let pair = Contender::pair(&part("cocoa"), &part("default:ack_timeout=3s"));
+        assert_eq!(pair, Contender::parse("cocoa+default:ack_timeout=3s").unwrap());
+    }
+
+    #[test]
+    fn a_mix_needs_a_client_for_each_mechanism() {
+        let scenario =
+            |clients: &str| Scenario::load("nb-iot", &[("clients".into(), clients.into())]).unwrap();
+        let mix = Contender::parse("cocoa*3+default").unwrap();
+        assert_eq!(mix.fits(&scenario("3")), Ok(()));
+        assert_eq!(
+            mix.fits(&scenario("2")).unwrap_err(),
+            "\"cocoa*3+default\" needs at least 3 clients, or a mechanism has none; there is 2"
+        );
     }
 }

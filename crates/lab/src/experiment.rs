@@ -21,6 +21,8 @@ pub struct Trial {
     pub seeds: u32,
     /// What a publication measured.
     pub published: Option<Published>,
+    /// What is recorded of the first seed: its series are drawn in the report.
+    pub observe: Observe,
 }
 
 /// Runs all trials on `jobs` threads (0: one a core) and calls `progress` after each run, from any of them. The results
@@ -32,9 +34,8 @@ pub fn conduct(trials: &[Trial], jobs: usize, progress: &(dyn Fn() + Sync)) -> V
         .flat_map(|(trial, Trial { seeds, .. })| (1..=u64::from(*seeds)).map(move |seed| (trial, seed)))
         .collect();
     let one = |&(trial, seed): &(usize, u64)| {
-        let Trial { scenario, contender, .. } = &trials[trial];
-        // Of each trial one run is watched closely: its series are drawn in the report.
-        let observe = if seed == 1 { Observe::Series } else { Observe::Totals };
+        let Trial { scenario, contender, observe, .. } = &trials[trial];
+        let observe = if seed == 1 { *observe } else { Observe::Totals };
         let result = run(scenario, contender, seed, observe);
         progress();
         result
@@ -63,7 +64,7 @@ impl Trial {
     /// A trial beside what was published for the same scenario and mechanism, if anything was.
     pub fn new(scenario: &Arc<Scenario>, contender: Contender, seeds: u32) -> Self {
         let published = published_for(scenario, &contender.label);
-        Self { scenario: scenario.clone(), contender, seeds, published }
+        Self { scenario: scenario.clone(), contender, seeds, published, observe: Observe::Series }
     }
 
     fn empty(&self) -> CellResult {

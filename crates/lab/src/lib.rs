@@ -1,8 +1,10 @@
 //! The laboratory: scenarios, runs, metrics, published figures, reports.
 
 pub mod bench;
+pub mod coexistence;
 pub mod contender;
 pub mod experiment;
+pub mod mix;
 pub mod naming;
 mod nodes;
 pub mod observed;

@@ -21,8 +21,9 @@ pub fn write<W: Write>(
     trace: Option<W>,
 ) -> io::Result<RunResult> {
     let hops = hop_names(scenario);
-    // The server is node 0; the others are clients.
-    let pcap = pcap.map(|file| Pcapng::new(file, accounting(scenario), 0..1, &hops));
+    // The servers come first; the others are clients.
+    let servers = 0..scenario.server.count;
+    let pcap = pcap.map(|file| Pcapng::new(file, accounting(scenario), servers, &hops));
     let trace = trace.map(|file| Trace::new(file, &hops));
     let (result, (pcap, trace)) = run_tapped(scenario, contender, seed, Observe::Totals, (pcap, trace));
     if let Some(pcap) = pcap {

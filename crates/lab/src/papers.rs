@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::contender::{Contender, TCP};
 use crate::experiment::Trial;
 use crate::results::{CellResult, Published};
+use crate::run::Observe;
 use crate::scenario::Scenario;
 
 /// A paper that can be reproduced.
@@ -92,6 +93,7 @@ impl Paper {
                 seeds: if quick { source.quick_seeds } else { scenario.defaults.seeds },
                 scenario: Arc::new(scenario),
                 published: Some(row.published(&source)),
+                observe: Observe::Series,
             })
         };
         let named = |error: String| format!("papers/{}: {error}", self.key);

@@ -4,6 +4,7 @@
 //! It holds no date, so that the same results make the same page, byte for byte.
 
 mod charts;
+mod coexistence;
 mod group;
 mod headline;
 mod html;
@@ -14,6 +15,8 @@ mod view;
 use std::io;
 
 pub use group::Group;
+
+use crate::coexistence::Matrix;
 
 /// What the page shows.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,8 @@ pub struct Report {
     pub commit: String,
     /// The results. Mechanisms are compared within a group.
     pub groups: Vec<Group>,
+    /// Every two mechanisms together. The groups are of each alone then, and what the page says first is of the pairs.
+    pub coexistence: Option<Matrix>,
 }
 
 impl Report {
@@ -126,6 +131,39 @@ mod tests {
     fn the_same_results_make_the_same_page() {
         let results = vec![result("default", 2500, 30.0), result("cocoa", 14_100, 20.0)];
         assert_eq!(page(results.clone()), page(results));
+    }
+
+    #[test]
+    fn pairs_have_a_heat_map_for_their_shares_and_one_for_what_is_kept() {
+        let matrix = crate::coexistence::tests::matrix(&["default", "cocoa", "fasor"], 2);
+        let report = Report {
+            groups: Group::by_conditions(matrix.alone().to_vec()),
+            coexistence: Some(matrix.clone()),
+            ..Report::default()
+        };
+        let mut out = Vec::new();
+        report.write_html(&mut out).unwrap();
+        let page = own_part(&String::from_utf8(out).unwrap());
+        assert!(page.contains("Takes the most: ") && !page.contains("Fastest is"), "the pairs come first");
+        assert!(page.contains("12, with seeds 1 to 2"), "all runs are counted");
+
+        let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+        let end = start + page[start..].find("</script>").unwrap();
+        let data: serde_json::Value = serde_json::from_str(&page[start..end]).unwrap();
+        let panels: Vec<_> =
+            (data["panels"].as_array().unwrap().iter()).filter(|panel| panel["kind"] == "pairs").collect();
+        let measures: Vec<_> = panels.iter().map(|panel| panel["measure"].as_str().unwrap()).collect();
+        assert_eq!(measures, ["share", "kept"]);
+        for panel in panels {
+            assert_eq!(panel["mechanisms"], serde_json::json!([0, 1, 2]));
+            let share = &panel["cells"][0][1]["share"];
+            let expected = matrix.encounter(0, 1).relative_share().unwrap();
+            assert!((share.as_f64().unwrap() - expected).abs() < 1e-4);
+        }
+        // A row for each mechanism.
+        let table = &page[page.find("class=\"results standings\"").unwrap()..];
+        let table = &table[..table.find("</table>").unwrap()];
+        assert_eq!(table.matches("<tr data-m=").count(), 3);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coapace_control::{Duration, Mechanism, REGISTRY};
+use coapace_control::{Duration, REGISTRY};
 use coapace_proto::{Config, Setup, Tail, Token};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
 use coapace_sim::{
@@ -11,8 +11,9 @@ use coapace_sim::{
 };
 
 use crate::contender::{Contender, ContenderKind};
+use crate::mix::{Mix, Part};
 use crate::nodes::{CONTENT, Client, GET, Host, Plan, Server, batch_size};
-use crate::results::{Hash64, RunResult, Series};
+use crate::results::{Hash64, Population, RunResult, Series, jain_index};
 use crate::scenario::{Hop, Ip, Jitter as Range, Loss, Scenario, WorkloadKind};
 
 /// What is recorded of a run beside its totals.
@@ -24,13 +25,14 @@ pub enum Observe {
     Series,
 }
 
-/// The node of the server; clients follow it.
-const SERVER: NodeId = NodeId(0);
 const SERVER_SITE: Site = Site(0);
 const CLIENTS_SITE: Site = Site(1);
 
-/// A server and its clients, made one by one as they take their places.
-type Hosts<'a> = (Host, Box<dyn Iterator<Item = Host> + 'a>);
+/// Servers and their clients, made one by one as they take their places.
+type Hosts<'a> = (Vec<Host>, Box<dyn Iterator<Item = Host> + 'a>);
+
+/// What is measured of a run that lasts a fixed time: from a moment on, until its end.
+type Window = (Time, Time);
 
 /// Clients whose RTO is recorded.
 const OBSERVED_CLIENTS: u32 = 3;
@@ -68,37 +70,77 @@ pub fn run_tapped<T: Tap>(
     tap: T,
 ) -> (RunResult, T) {
     let luck = Luck::new(seed);
-    let (server, clients) = match contender.kind {
-        ContenderKind::Udp(mechanism) => udp_hosts(scenario, mechanism, luck, observe),
+    let (servers, clients) = match &contender.kind {
+        ContenderKind::Udp(mix) => udp_hosts(scenario, mix, luck, observe),
         ContenderKind::Tcp => tcp_hosts(scenario, luck, seed),
     };
     let mut world = World::new(network(scenario, luck), (Counters::new(), tap));
-    world.reserve(1 + scenario.clients.count as usize);
-    world.add(SERVER_SITE, server);
+    world.reserve((scenario.server.count + scenario.clients.count) as usize);
+    for server in servers {
+        world.add(SERVER_SITE, server);
+    }
     for client in clients {
         world.add(CLIENTS_SITE, client);
     }
     world.wake_all();
-    let Summary { ended_at, events, hash } = world.run(LIMIT);
+    let window = window(scenario, contender);
+    let unmeasured = window.filter(|&(from, _)| from > Time::ZERO).map(|(from, _)| {
+        world.run(from);
+        counted(scenario, contender, world.nodes(), &world.tap().0)
+    });
+    let Summary { ended_at, events, hash } = world.run(window.map_or(LIMIT, |(_, end)| end));
     let (hosts, (counters, tap)) = world.into_parts();
-    let mut result = RunResult {
-        seed,
-        events,
-        trace_hash: Hash64(hash),
-        duration_s: ended_at.as_secs_f64(),
-        drops: counters.dropped,
-        losses: counters.lost,
-        ..RunResult::default()
+    let mut result = counted(scenario, contender, &hosts, &counters);
+    if let Some(unmeasured) = &unmeasured {
+        result.leave_out(unmeasured);
+    }
+    result.seed = seed;
+    result.events = events;
+    result.trace_hash = Hash64(hash);
+    result.duration_s = window.map_or(ended_at, |(_, end)| end).as_secs_f64();
+    // Without a window until the last client had its last response; if one never had, until nothing more happened.
+    let finished = || result.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
+    let measured_s = window.map_or_else(
+        || finished().unwrap_or(result.duration_s),
+        |(from, end)| end.as_secs_f64() - from.as_secs_f64(),
+    );
+    if measured_s > 0.0 {
+        let payload_bits = result.completed() as f64 * f64::from(scenario.server.payload_bytes) * 8.0;
+        result.goodput_bps = payload_bits / measured_s;
+        result.throughput = result.completed() as f64 / measured_s;
+    }
+    if let ContenderKind::Udp(mix) = &contender.kind {
+        let rates: Vec<(f64, u32)> = result.rates().zip(0..).collect();
+        for (part, population) in result.populations.iter_mut().enumerate() {
+            let own = rates.iter().filter(|(_, client)| mix.part_of(*client) == part);
+            population.jain = jain_index(own.map(|(rate, _)| *rate));
+        }
+    }
+    (result, tap)
+}
+
+/// The window of a workload with a duration.
+fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
+    let duration = scenario.workload.duration?;
+    let start = match &contender.kind {
+        ContenderKind::Tcp if connects_beforehand(scenario) => CONNECTING,
+        _ => Time::ZERO,
     };
+    Some((start + nanos(scenario.workload.warm_up), start + nanos(duration)))
+}
+
+/// What the hosts and the network have counted up to now.
+fn counted(scenario: &Scenario, contender: &Contender, hosts: &[Host], counters: &Counters) -> RunResult {
+    let populations = match &contender.kind {
+        ContenderKind::Udp(mix) => mix.parts().iter().map(|part| Population::new(&part.label)).collect(),
+        ContenderKind::Tcp => Vec::new(),
+    };
+    let (drops, losses) = (counters.dropped, counters.lost);
+    let mut result = RunResult { drops, losses, populations, ..RunResult::default() };
     for host in hosts {
         host.report(scenario, &mut result);
     }
-    // Until the last client had its last response; if one never had, until nothing more happened.
-    let last = result.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
-    let last = last.unwrap_or(result.duration_s);
-    let payload_bits = result.completed() as f64 * f64::from(scenario.server.payload_bytes) * 8.0;
-    result.goodput_bps = if last > 0.0 { payload_bits / last } else { 0.0 };
-    (result, tap)
+    result
 }
 
 /// The names of the hops, in the order of their numbers.
@@ -157,7 +199,7 @@ fn effects(hop: &Hop) -> Effects {
     }
 }
 
-fn udp_hosts(scenario: &Scenario, mechanism: Mechanism, luck: Luck, observe: Observe) -> Hosts<'_> {
+fn udp_hosts<'a>(scenario: &'a Scenario, mix: &'a Mix, luck: Luck, observe: Observe) -> Hosts<'a> {
     let Scenario { clients, server, workload, .. } = scenario;
     let config = Config {
         max_retransmit: clients.max_retransmit,
@@ -168,37 +210,49 @@ fn udp_hosts(scenario: &Scenario, mechanism: Mechanism, luck: Luck, observe: Obs
         max_deduplicated: 0,
         ..Config::default()
     };
-    let plan = Arc::new(Plan {
-        setup: Arc::new(Setup { controller: mechanism, config }),
-        server: SERVER,
-        request: request(scenario),
-        exchanges: workload.exchanges,
-        batch: match workload.kind {
-            WorkloadKind::Continuous => None,
-            WorkloadKind::Random => Some((workload.batch_min, workload.batch_max)),
-        },
-        think_time: workload.think_time,
-        dither: luck.stream("dither"),
-        batches: luck.stream("batches"),
-    });
+    let plan = |(population, part): (usize, &Part)| {
+        Arc::new(Plan {
+            population,
+            setup: Arc::new(Setup { controller: part.mechanism, config }),
+            request: request(scenario),
+            exchanges: workload.exchanges,
+            batch: match workload.kind {
+                WorkloadKind::Continuous => None,
+                WorkloadKind::Random => Some((workload.batch_min, workload.batch_max)),
+            },
+            think_time: workload.think_time,
+            dither: luck.stream("dither"),
+            batches: luck.stream("batches"),
+        })
+    };
+    let plans: Vec<_> = mix.parts().iter().enumerate().map(plan).collect();
+    let clients_of_a_server = clients.count.div_ceil(server.count);
     let config = Config {
-        max_peers: clients.count,
-        max_replies: clients.count.max(64),
-        max_deduplicated: if server.deduplication { clients.count.saturating_mul(64) } else { 0 },
+        max_peers: clients_of_a_server,
+        max_replies: clients_of_a_server.max(64),
+        max_deduplicated: if server.deduplication { clients_of_a_server.saturating_mul(64) } else { 0 },
         ..config
     };
-    // The server begins no exchange: its mechanism is never asked.
+    // A server begins no exchange: its mechanism is never asked.
     let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config });
-    let server = Server::new(setup, SERVER, response(scenario), nanos(server.processing_delay));
-    let client = move |client| {
-        let observed = observe == Observe::Series && client <= OBSERVED_CLIENTS;
-        Host::Client(Client::new(plan.clone(), NodeId(client), start(scenario, luck, client), observed))
+    let server = |id| {
+        let processing_ns = nanos(server.processing_delay);
+        Host::Server(Box::new(Server::new(setup.clone(), NodeId(id), response(scenario), processing_ns)))
     };
-    (Host::Server(Box::new(server)), Box::new((1..=clients.count).map(client)))
+    let client = move |client| {
+        let part = mix.part_of(client - 1);
+        let series = (observe == Observe::Series && client <= OBSERVED_CLIENTS).then(|| match mix.parts() {
+            [_] => format!("client {client}"),
+            parts => format!("client {client}, {}", parts[part].label),
+        });
+        let (server, start) = (server_of(scenario, client), start(scenario, luck, client));
+        Host::Client(Client::new(plans[part].clone(), client, server, start, series))
+    };
+    ((0..scenario.server.count).map(server).collect(), Box::new((1..=clients.count).map(client)))
 }
 
 fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts<'_> {
-    let Scenario { clients, workload, tcp, network, .. } = scenario;
+    let Scenario { clients, server, tcp, network, .. } = scenario;
     let parameters = TcpParameters {
         mtu: network.mtu.try_into().unwrap_or(u16::MAX),
         ack_delay_us: tcp.delayed_ack.as_micros().try_into().unwrap_or(u32::MAX),
@@ -207,17 +261,21 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts<'_> {
         ..TcpParameters::default()
     };
     let sizes = luck.stream("batches");
-    let beforehand = workload.kind == WorkloadKind::Continuous && tcp.connect_first;
+    let beforehand = connects_beforehand(scenario);
     let response = TcpResponse { code: CONTENT, tail: response(scenario) };
     // A client may have connections on their way down while it has a new one.
-    let connections = 16 * clients.count as usize;
-    let server = TcpServer::new(SERVER, response, connections, parameters, seed);
+    let connections = 16 * clients.count.div_ceil(server.count) as usize;
+    let server = |id| {
+        // The first server's seed is the run's own.
+        let seed = seed.wrapping_add(u64::from(id) << 48);
+        Host::TcpServer(Box::new(TcpServer::new(NodeId(id), response.clone(), connections, parameters, seed)))
+    };
     let client = move |client| {
         let start = start(scenario, luck, client);
         // One after the other, so that the handshakes do not measure a queue of their own making.
         let turn = CONNECTING.as_nanos() / 2 * u64::from(client) / u64::from(clients.count);
         let plan = TcpPlan {
-            server: SERVER,
+            server: server_of(scenario, client),
             batches: batches(scenario, sizes, client),
             connect_at: if beforehand { Time::from_nanos(turn) } else { start },
             request_at: if beforehand { start + CONNECTING.as_nanos() } else { start },
@@ -225,14 +283,21 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts<'_> {
             token: Token::EMPTY,
             tail: request(scenario),
         };
-        Host::TcpClient(Box::new(TcpClient::new(
-            NodeId(client),
-            plan,
-            parameters,
-            seed ^ u64::from(client) << 32,
-        )))
+        // Nodes are numbered from 0, the servers first; clients from 1.
+        let node = NodeId(scenario.server.count - 1 + client);
+        Host::TcpClient(Box::new(TcpClient::new(node, plan, parameters, seed ^ u64::from(client) << 32)))
     };
-    (Host::TcpServer(Box::new(server)), Box::new((1..=clients.count).map(client)))
+    ((0..scenario.server.count).map(server).collect(), Box::new((1..=clients.count).map(client)))
+}
+
+/// The server that a client asks, both counted in turn.
+fn server_of(scenario: &Scenario, client: u32) -> NodeId {
+    NodeId((client - 1) % scenario.server.count)
+}
+
+/// Whether the clock starts when the connections of TCP are made.
+fn connects_beforehand(scenario: &Scenario) -> bool {
+    scenario.workload.kind == WorkloadKind::Continuous && scenario.tcp.connect_first
 }
 
 /// Options of a request: its path.
@@ -252,11 +317,13 @@ fn response(scenario: &Scenario) -> Vec<u8> {
 /// The batches of a client: sizes that add up to its exchanges, the last one cut short.
 fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
     let workload = &scenario.workload;
+    // Without a number of exchanges, more than there is time for.
+    let exchanges = workload.exchanges.unwrap_or(u32::MAX);
     if workload.kind == WorkloadKind::Continuous {
-        return vec![workload.exchanges];
+        return vec![exchanges];
     }
     let mut batches = Vec::new();
-    let mut left = workload.exchanges;
+    let mut left = exchanges;
     while left > 0 {
         let bounds = (workload.batch_min, workload.batch_max);
         let size = batch_size(bounds, sizes, client, batches.len() as u32).min(left);

@@ -45,6 +45,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("lossy-lan", include_str!("../../../scenarios/lossy-lan.toml")),
     ("lte-m", include_str!("../../../scenarios/lte-m.toml")),
     ("satellite", include_str!("../../../scenarios/satellite.toml")),
+    ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
 ];
 
 /// The largest file that is read, in bytes.
@@ -188,7 +189,8 @@ impl Scenario {
     }
 
     /// Every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in the
-    /// same order and the same units.
+    /// same order and the same units. Keys that came later (`server.count`, `workload.duration`, `workload.warm_up`) are
+    /// left out where they have their defaults.
     ///
     /// Titles, comments, knobs and `[defaults]` are not in it: they do not change what happens in a run.
     pub fn canonical(&self) -> String {

@@ -53,7 +53,8 @@ fn the_smallest_scenario_has_the_documented_defaults() {
     assert_eq!(scenario.clients.max_retransmit, 4);
     assert_eq!(scenario.server.payload_bytes, 60);
     assert!(scenario.server.deduplication);
-    assert_eq!(scenario.workload.exchanges, 50);
+    assert_eq!((scenario.workload.exchanges, scenario.workload.duration), (Some(50), None));
+    assert_eq!(scenario.server.count, 1);
     assert_eq!(scenario.network.ip, Ip::V6);
     let wire = &scenario.network.up[0];
     assert_eq!((wire.rate, wire.buffer_bytes, &wire.loss), (None, None, &Loss::Random(0.0)));
@@ -90,8 +91,8 @@ fn a_key_in_the_wrong_table_is_sent_to_its_own() {
 fn a_key_like_no_other_is_answered_with_what_there_is() {
     assert_eq!(
         refused("[workload]", "[workload]\nzzz = 1"),
-        "scenarios/x.toml:9: unknown key `workload.zzz`; `workload` has `kind`, `exchanges`, `batch_min`, `batch_max`, \
-         `think_time`"
+        "scenarios/x.toml:9: unknown key `workload.zzz`; `workload` has `kind`, `exchanges`, `duration`, `warm_up`, \
+         `batch_min`, `batch_max`, `think_time`"
     );
 }
 
@@ -213,6 +214,50 @@ fn values_that_do_not_go_together_are_refused() {
     assert_eq!(
         refused("[[network.down]]", "[[network.up]]\nname = \"wire\"\n[[network.down]]"),
         "scenarios/x.toml:15: `network.up` has two of the name `wire`"
+    );
+}
+
+#[test]
+fn a_workload_ends_after_its_exchanges_or_after_its_duration() {
+    let lasting = SMALLEST.replace("[workload]", "[workload]\nduration = \"60 s\"\nwarm_up = \"10 s\"");
+    let workload = parse(&lasting, &[]).unwrap().workload;
+    assert_eq!((workload.exchanges, workload.duration), (None, Some(Duration::from_secs(60))));
+    assert_eq!(workload.warm_up, Duration::from_secs(10));
+
+    let set = [("workload.exchanges", "none"), ("workload.duration", "5 min")];
+    assert_eq!(load("nb-iot", &set).unwrap().workload.duration, Some(Duration::from_secs(300)));
+    let set = [("workload.duration", "none"), ("workload.warm_up", "0 s"), ("workload.exchanges", "7")];
+    assert_eq!(parse(&lasting, &set).unwrap().workload.exchanges, Some(7));
+}
+
+#[test]
+fn ends_of_a_workload_that_do_not_go_together_are_refused() {
+    let workload = |lines: &str| refused("[workload]", &format!("[workload]\n{lines}"));
+    assert_eq!(
+        workload("duration = \"60 s\"\nexchanges = 7"),
+        "scenarios/x.toml:9: `workload.duration` does not go with `exchanges`, which is 7: make one of them \"none\""
+    );
+    assert_eq!(
+        workload("exchanges = \"none\""),
+        "scenarios/x.toml:9: `workload.exchanges` must not be \"none\" without a `duration`"
+    );
+    assert_eq!(
+        workload("warm_up = \"60 s\"\nduration = \"60 s\""),
+        "scenarios/x.toml:9: `workload.warm_up` must be shorter than `duration`"
+    );
+    assert_eq!(workload("warm_up = \"1 s\""), "scenarios/x.toml:9: `workload.warm_up` needs a `duration`");
+    assert_eq!(
+        load(
+            "nb-iot",
+            &[("workload", "random"), ("workload.exchanges", "none"), ("workload.duration", "9 s")]
+        )
+        .unwrap_err(),
+        "--set workload.duration=9 s: `workload.duration` needs the kind \"continuous\": batches are of `exchanges`"
+    );
+    assert_eq!(
+        load("nb-iot", &[("workload.duration", "60")]).unwrap_err(),
+        "--set workload.duration=60: `workload.duration` must be a time up to 24 h in us, ms, s, min or h, such as \
+         \"200 ms\", or \"none\", not `60`"
     );
 }
 
@@ -438,6 +483,8 @@ fn the_hash_is_of_what_is_run_and_not_of_how_it_is_written() {
         ("network.up.radio.delay", "0.2 s"),
         ("errors", "none"),
         ("server.processing_delay", "0 ms"),
+        ("server.count", "1"),
+        ("workload.duration", "none"),
     ] {
         assert_eq!(hash(&[]), hash(&[same]), "{same:?}");
     }
@@ -449,6 +496,7 @@ fn the_hash_is_of_what_is_run_and_not_of_how_it_is_written() {
         ("errors", "medium"),
         ("workload", "random"),
         ("tcp.nagle", "false"),
+        ("server.count", "2"),
         ("network.down.backhaul.name", "wire"),
         ("network.down.radio.reordering", "{ probability = \"1 %\", delay = \"1 ms\" }"),
     ] {

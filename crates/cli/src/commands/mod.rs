@@ -1,6 +1,7 @@
 //! What each command does.
 
 mod bench;
+mod coexist;
 mod compare;
 mod list;
 mod output;
@@ -9,6 +10,7 @@ mod run;
 mod trace;
 
 pub(crate) use bench::bench;
+pub(crate) use coexist::coexist;
 pub(crate) use compare::compare;
 pub(crate) use list::list;
 pub(crate) use reproduce::reproduce;

@@ -60,12 +60,13 @@ pub(crate) fn write_report(
         command: command_line(),
         commit: COMMIT.to_owned(),
         groups: Group::by_conditions(results.to_vec()),
+        coexistence: None,
     };
     report.write_html(file)
 }
 
 /// How this program was called.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     ["coapace".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -49,5 +49,9 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
 /// Those named, or those of the scenario.
 fn contenders(labels: &[String], scenario: &Scenario) -> Result<Vec<Contender>, Failure> {
     let labels = if labels.is_empty() { &scenario.defaults.mechanisms } else { labels };
-    labels.iter().map(|label| Contender::parse(label).map_err(Failure::Usage)).collect()
+    let contender = |label: &String| {
+        let contender = Contender::parse(label)?;
+        contender.fits(scenario).map(|()| contender)
+    };
+    labels.iter().map(|label| contender(label).map_err(Failure::Usage)).collect()
 }

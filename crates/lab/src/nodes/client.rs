@@ -9,17 +9,17 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time, Transport};
 use super::{GET, batch_size, span_s};
 use crate::results::{RunResult, Series};
 
-/// What every client of a run does.
+/// What every client of a population does.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    /// The number of the population.
+    pub(crate) population: usize,
     /// Mechanism and transmission parameters.
     pub(crate) setup: Arc<Setup<Mechanism>>,
-    /// Whom the requests go to.
-    pub(crate) server: NodeId,
     /// Options and payload of a request.
     pub(crate) request: Vec<u8>,
-    /// Exchanges each client makes.
-    pub(crate) exchanges: u32,
+    /// Exchanges each client makes, if there is an end to them.
+    pub(crate) exchanges: Option<u32>,
     /// Exchanges between which a client remembers what it learnt, least and most; all of them if there is none.
     pub(crate) batch: Option<(u32, u32)>,
     /// From a response to the next request.
@@ -42,7 +42,14 @@ pub(crate) struct Client {
     start: Time,
     /// When the next request is due, [`NEVER`] while one is under way; when all exchanges are over, when the last was.
     moment: Time,
-    id: u32,
+    /// Its number among the clients, from 1: the key of its random numbers.
+    number: u32,
+    /// Whom the requests go to.
+    server: NodeId,
+    /// When the present exchange began.
+    begun: Time,
+    /// How long the completed exchanges took in all, in nanoseconds.
+    busy_ns: u64,
     /// Exchanges over.
     done: u32,
     /// Batches begun.
@@ -53,61 +60,81 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The client of node `id`, which makes its first request at `start`.
-    pub(crate) fn new(plan: Arc<Plan>, id: NodeId, start: Time, observed: bool) -> Self {
+    /// The client of this `number`, which makes its first request to `server` at `start`; its RTO is recorded if that
+    /// `series` has a name.
+    pub(crate) fn new(
+        plan: Arc<Plan>,
+        number: u32,
+        server: NodeId,
+        start: Time,
+        series: Option<String>,
+    ) -> Self {
         Self {
-            endpoint: Endpoint::new(plan.setup.clone(), u64::from(id.0)),
+            endpoint: Endpoint::new(plan.setup.clone(), u64::from(number)),
             plan,
             start,
             moment: start,
-            id: id.0,
+            number,
+            server,
+            begun: start,
+            busy_ns: 0,
             done: 0,
             batches: 0,
             batch_end: 0,
-            series: observed.then(|| Box::new(Series::new(format!("client {}", id.0)))),
+            series: series.map(|name| Box::new(Series::new(name))),
         }
     }
 
     /// Adds what this client has to say to the results of its run.
     pub(crate) fn report(&self, result: &mut RunResult) {
         let counters = self.endpoint.counters();
-        // A client that gave up an exchange never has its last response.
-        let finished = self.is_done() && counters.given_up == 0;
-        result.fct_s.push(span_s(Some(self.start), finished.then_some(self.moment)));
+        if self.plan.exchanges.is_some() {
+            // A client that gave up an exchange never has its last response.
+            let finished = self.is_done() && counters.given_up == 0;
+            result.fct_s.push(span_s(Some(self.start), finished.then_some(self.moment)));
+        }
         result.exchanges.push(counters.completed as u32);
         result.given_up += counters.given_up;
         result.retransmissions += counters.retransmissions;
         result.unnecessary += counters.late_replies;
         result.requests_sent += counters.started + counters.retransmissions;
+        if let Some(population) = result.populations.get_mut(self.plan.population) {
+            population.clients += 1;
+            population.exchanges += counters.completed;
+            population.requests_sent += counters.started + counters.retransmissions;
+            population.retransmissions += counters.retransmissions;
+            population.exchange_time_us += self.busy_ns / 1_000;
+        }
         result.rto.extend(self.series.as_deref().cloned());
     }
 
     /// Whether all exchanges are over.
     fn is_done(&self) -> bool {
-        self.done == self.plan.exchanges
+        Some(self.done) == self.plan.exchanges
     }
 
     /// Begins the next exchange, and a new batch if the last is over.
     fn begin(&mut self, now: Time) {
-        let Plan { server, request, batch, exchanges, .. } = &*self.plan;
+        let Plan { request, batch, exchanges, .. } = &*self.plan;
         if self.done == self.batch_end {
             self.batch_end = match *batch {
-                Some(sizes) => self.done + batch_size(sizes, self.plan.batches, self.id, self.batches),
-                None => *exchanges,
+                Some(sizes) => self.done + batch_size(sizes, self.plan.batches, self.number, self.batches),
+                None => exchanges.unwrap_or(u32::MAX),
             };
             self.batches += 1;
-            self.endpoint.forget(*server);
+            self.endpoint.forget(self.server);
         }
         let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request };
+        self.begun = now;
         // One exchange at a time is within any bound the endpoint has.
-        let begun = self.endpoint.request(now.instant(), *server, request);
+        let begun = self.endpoint.request(now.instant(), self.server, request);
         debug_assert!(begun.is_ok(), "{begun:?}");
     }
 
     fn exchange_is_over(&mut self, now: Time) {
         self.done += 1;
         if let (Some(series), Some(Gauges { rto, .. })) =
-            (&mut self.series, self.endpoint.gauges(self.plan.server))
+            (&mut self.series, self.endpoint.gauges(self.server))
         {
             series.push(now.as_secs_f64(), rto.as_micros() as f64 / 1e6);
         }
@@ -124,8 +151,13 @@ impl Client {
 impl Node for Client {
     fn handle_datagram(&mut self, now: Time, from: NodeId, _: Mark, bytes: &[u8]) {
         let event = self.endpoint.handle_datagram(now.instant(), from, bytes);
-        if let Some(Event::Response { .. } | Event::Failed { .. }) = event {
-            self.exchange_is_over(now);
+        match event {
+            Some(Event::Response { .. }) => {
+                self.busy_ns += now.as_nanos() - self.begun.as_nanos();
+                self.exchange_is_over(now);
+            }
+            Some(Event::Failed { .. }) => self.exchange_is_over(now),
+            _ => {}
         }
     }
 
@@ -141,9 +173,9 @@ impl Node for Client {
     }
 
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        let Self { plan, id, .. } = self;
+        let Self { plan, number, .. } = self;
         let draw = |Step { exchange, transmission }| {
-            plan.dither.draw(u64::from(*id), u64::from(exchange), u64::from(transmission))
+            plan.dither.draw(u64::from(*number), u64::from(exchange), u64::from(transmission))
         };
         let transmit = self.endpoint.poll_transmit(now.instant(), draw, buffer)?;
         let mark = transmit.step.map_or_else(Mark::default, |step| Mark {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::coexistence::{Measure, Pairs};
 use super::view::{Conditioned, Measured, View};
 use crate::results::{Series, quantile};
 
@@ -28,6 +29,7 @@ pub(super) struct Section {
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Panel<'a> {
+    Pairs(Pairs),
     Published { points: Vec<Point<'a>> },
     Fct { rows: Vec<FctRow> },
     Cdf { lines: Vec<Line<'a>> },
@@ -74,6 +76,8 @@ impl<'a> Charts<'a> {
     /// Of a page.
     pub(super) fn of(view: &'a View<'a>) -> Self {
         let mut charts = Self { mechanisms: &view.mechanisms, panels: Vec::new(), sections: Vec::new() };
+        charts.section("share", pairs(view, Measure::Share));
+        charts.section("kept", pairs(view, Measure::Kept));
         charts.section("published", published(view).map(|panel| (String::new(), panel, 520)));
         charts.section("fct", view.groups.iter().filter_map(fct));
         charts.section("cdf", view.groups.iter().filter_map(cdf));
@@ -96,6 +100,12 @@ impl<'a> Charts<'a> {
     pub(super) fn get(&self, kind: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.kind == kind && !section.panels.is_empty())
     }
+}
+
+fn pairs<'a>(view: &View<'a>, measure: Measure) -> Option<(String, Panel<'a>, usize)> {
+    let pairs = Pairs::of(view, measure)?;
+    let height = pairs.height();
+    Some((String::new(), Panel::Pairs(pairs), height))
 }
 
 fn published<'a>(view: &View<'a>) -> Option<Panel<'a>> {
@@ -205,7 +215,7 @@ fn line<'a>(cell: &Measured<'a>, series: &'a Series) -> Line<'a> {
 }
 
 /// Five significant digits: more than a chart can show, and half the bytes.
-fn rounded(x: f64) -> f64 {
+pub(super) fn rounded(x: f64) -> f64 {
     format!("{x:.4e}").parse().unwrap_or(x)
 }
 

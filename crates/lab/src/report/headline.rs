@@ -13,6 +13,9 @@ pub(super) fn headline(view: &View) -> Vec<String> {
     if view.groups.is_empty() {
         return vec!["There are no results.".into()];
     }
+    if let Some(matrix) = view.coexistence {
+        return matrix.sentences();
+    }
     [reproduction(view), contest(view), needless(view), unfinished(view)].into_iter().flatten().collect()
 }
 

@@ -5,7 +5,8 @@ use std::io;
 use super::charts::{Charts, Section};
 use super::html::{escape, json_for_script, plotly_js};
 use super::view::View;
-use super::{Report, headline, tables};
+use super::{Report, coexistence, headline, tables};
+use crate::coexistence::Matrix;
 
 /// Charts of a kind that are always shown; the others can be unfolded.
 const SHOWN: usize = 4;
@@ -18,9 +19,15 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     masthead(out, report, &view)?;
     legend(out, &view)?;
     writeln!(out, "<main>")?;
+    pairs(out, &view, &charts)?;
     published(out, &view, &charts)?;
     let results = tables::results(&view);
-    section(out, "results", "Results", RESULTS, &results)?;
+    let text = if view.has_fct() { RESULTS } else { ENDLESS_RESULTS };
+    let title = if view.coexistence.is_some() { "Each among its own kind" } else { "Results" };
+    section(out, "results", title, text, &results)?;
+    if let Some(populations) = tables::populations(&view) {
+        section(out, "populations", "Who gets how much", POPULATIONS, &populations)?;
+    }
     for (kind, title, text) in FIGURES {
         if let Some(figures) = charts.get(kind) {
             section(out, kind, title, text, &panels(figures))?;
@@ -82,6 +89,16 @@ fn legend(out: &mut impl io::Write, view: &View) -> io::Result<()> {
     writeln!(out, "</nav>")
 }
 
+/// Two heat maps and the standings beside the first.
+fn pairs(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
+    let Some(matrix) = view.coexistence else { return Ok(()) };
+    let heat_map = |kind| charts.get(kind).map(panels).unwrap_or_default();
+    let html =
+        format!("<div class=\"beside\">{}{}</div>", heat_map("share"), coexistence::standings(view, matrix));
+    section(out, "pairs", "Who takes how much from whom", SHARE, &html)?;
+    section(out, "kept", "What the company costs", KEPT, &heat_map("kept"))
+}
+
 fn published(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
     let compared = view.compared();
     if compared.is_empty() {
@@ -125,7 +142,8 @@ fn panels(section: &Section) -> String {
 
 fn provenance(report: &Report, view: &View) -> String {
     let summaries = || view.cells().map(|(_, cell)| &cell.summary).filter(|summary| summary.runs > 0);
-    let runs: u64 = summaries().map(|summary| summary.runs).sum();
+    let alone: u64 = summaries().map(|summary| summary.runs).sum();
+    let runs = view.coexistence.map_or(alone, Matrix::runs);
     let first = summaries().map(|summary| summary.seed_first).min().unwrap_or(0);
     let last = summaries().map(|summary| summary.seed_last).max().unwrap_or(0);
     let mut hashes: Vec<_> =
@@ -153,11 +171,26 @@ fn provenance(report: &Report, view: &View) -> String {
     )
 }
 
+const SHARE: &str = "Each square is one experiment: half of the clients have the mechanism of the row, half that of the \
+    column. The figure is what the row’s half completed, in per cent of a fair share: 100 is fair, 200 is everything, and \
+    row and column of a pair mirror each other. Orange takes, blue yields. Hover for the rest.";
+
+const KEPT: &str = "What a client of the row completes in the company of the column, in per cent of what it completes where \
+    all clients have the row’s mechanism. Below 50 the row is starved, and marked with a star. A share can be fair and the \
+    company dear all the same: a column that is blue throughout makes everyone slower.";
+
 const PUBLISHED: &str = "Each median that was published, and the one measured here: a point on the diagonal is a \
     perfect match, and the grey band is ±5 %. The table begins with what is met worst.";
 
 const RESULTS: &str = "One row a mechanism; the lowest median of each group is bold. A client that gave up counts as \
     never finishing, and a dash is a figure that is not known for that reason. Click a heading to sort.";
+
+const ENDLESS_RESULTS: &str = "One row a mechanism; the highest throughput of each group is bold: exchanges completed per \
+    second, by all clients together. The clients never stop, so there are no completion times. Click a heading to sort.";
+
+const POPULATIONS: &str = "In a mix, clients of different mechanisms share the network. A population’s relative share is its \
+    share of the completed exchanges beside its share of the clients: above 1 it takes more than a fair share from \
+    the others, below 1 less.";
 
 const FIGURES: [(&str, &str, &str); 5] = [
     (
@@ -200,6 +233,7 @@ const GLOSSARY: &str = "<dl class=\"glossary\">\
     <dt>Unnecessary</dt><dd>A retransmission whose response came when the exchange had been answered already.</dd>\
     <dt>Drop</dt><dd>A packet that found a queue full.</dd>\
     <dt>Goodput</dt><dd>Payload of completed exchanges per second; what is sent again does not count.</dd>\
+    <dt>Throughput</dt><dd>Completed exchanges per second, of all clients together.</dd>\
     <dt>Fairness</dt><dd>Jain’s index over the clients’ rates: 1 if all are served alike, 1/n if one of n has \
     everything.</dd>\
     <dt>Fastest</dt><dd>With the lowest median FCT, or one within 1 % of it.</dd>\

@@ -208,6 +208,50 @@
       return [traces, besideNames(lines, width, { ...more, annotations })];
     },
 
+    pairs(panel, width) {
+      const places = panel.mechanisms.map((_, place) => place).filter((place) => !hidden.has(panel.mechanisms[place]));
+      const label = (place) => mechanisms[panel.mechanisms[place]];
+      const names = places.map(label);
+      const percent = (x) => (x === null ? "–" : Math.round(x * 100) + " %");
+      const cells = places.map((row) => places.map((column) => panel.cells[row][column]));
+      const z = cells.map((row) => row.map((cell) => (cell[panel.measure] === null ? null : cell[panel.measure] * 100)));
+      const own = (i, j) => i === j && panel.measure === "share";
+      const text = cells.map((row, i) => row.map((cell, j) =>
+        own(i, j) || z[i][j] === null ? "·" : Math.round(z[i][j]) + (cell.starved ? "*" : "")));
+      const told = cells.map((row, i) => row.map((cell, j) => {
+        const [a, b] = [plain(names[i]), plain(names[j])];
+        return `<b>${a}</b> ${i === j ? "among its own kind" : "beside <b>" + b + "</b>"}<br>` +
+          (i === j ? "" : `${percent(cell.share)} of a fair share<br>` +
+            `${percent(cell.kept)} of what it completes among its own kind<br>`) +
+          `${percent(cell.again)} of its requests are retransmissions<br>an exchange takes ${digits(cell.time, 3)} s<br>` +
+          `together: ${digits(cell.throughput, 3)} exchanges/s, Jain ${digits(cell.jain, 3)}, ` +
+          `${percent(cell.again_together)} retransmissions`;
+      }));
+      // As much above 100 % as below, so that the ground is the colour of what is fair.
+      const reach = z.flat().reduce((most, x) => (x === null ? most : Math.max(most, Math.abs(x - 100))), 25);
+      const heat = {
+        type: "heatmap", z, x: places.map((_, i) => i), y: places.map((_, i) => i), text, hovertext: told,
+        hovertemplate: "%{hovertext}<extra></extra>", texttemplate: "%{text}", xgap: 2, ygap: 2,
+        zmin: 100 - reach, zmax: 100 + reach,
+        colorscale: [[0, colour(1)], [0.5, style("--shade")], [1, colour(2)]],
+        colorbar: {
+          title: { text: "%" }, thickness: 10, len: 0.6, outlinewidth: 0, ticks: "", tickfont: { size: 11 },
+        },
+      };
+      pen.font = `12px ${style("--sans")}`;
+      const shownNames = names.map((name) => (name.length > letters(width) ? name.slice(0, letters(width) - 1) + "…" : name));
+      const longest = Math.max(30, ...shownNames.map((name) => pen.measureText(name).width));
+      const axis = {
+        tickvals: places.map((_, i) => i), ticktext: shownNames.map(plain), ticks: "", showgrid: false, fixedrange: true,
+        linecolor: "rgba(0,0,0,0)", range: [-0.5, places.length - 0.5],
+      };
+      const description = layout({
+        xaxis: { ...axis, side: "top", tickangle: -50 }, yaxis: { ...axis, range: [places.length - 0.5, -0.5] },
+      });
+      description.margin = { l: longest + 12, r: 14, t: longest * 0.8 + 22, b: 10 };
+      return [[heat], description];
+    },
+
     published(panel) {
       const points = shown(panel.points);
       const all = panel.points.flatMap((point) => [point.published, point.measured]);

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::headline::MET;
 use super::html::escape;
 use super::view::{Compared, View};
+use crate::results::Summary;
 use crate::results::number::{count, percent, significant, significant_or_dash};
 
 /// Rows of the comparison that are always shown.
@@ -12,19 +13,20 @@ const WORST: usize = 12;
 
 /// All cells, a body for each group.
 pub(super) fn results(view: &View) -> String {
-    const HEADER: [(&str, &str); 9] = [
-        ("Mechanism", ""),
-        ("Median FCT", "s"),
-        ("10 %", "s"),
-        ("90 %", "s"),
+    const FCT: [(&str, &str); 3] = [("Median FCT", "s"), ("10 %", "s"), ("90 %", "s")];
+    const THROUGHPUT: [(&str, &str); 1] = [("Throughput", "exchanges/s")];
+    const REST: [(&str, &str); 5] = [
         ("Retrans&shy;missions", "per client"),
         ("Unneces&shy;sary", "per client"),
         ("Drops", "per run"),
         ("Goodput", "kbit/s"),
         ("Fairness", "Jain"),
     ];
+    let by_fct = view.has_fct();
+    let first = if by_fct { &FCT[..] } else { &THROUGHPUT };
+    let header: Vec<_> = [("Mechanism", "")].iter().chain(first).chain(&REST).collect();
     let mut html = String::from("<div class=\"scroll\"><table class=\"results\"><thead><tr>");
-    for (name, unit) in HEADER {
+    for (name, unit) in &header {
         let _ = write!(
             html,
             "<th scope=\"col\"><button type=\"button\">{name}<small>{unit}</small></button></th>"
@@ -34,24 +36,28 @@ pub(super) fn results(view: &View) -> String {
     for group in &view.groups {
         html.push_str("<tbody>");
         if !group.title.is_empty() {
-            let (span, title) = (HEADER.len(), escape(group.title));
+            let (span, title) = (header.len(), escape(group.title));
             let _ = write!(
                 html,
                 "<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{span}\">{title}</th></tr>"
             );
         }
-        let best =
-            group.cells.iter().filter_map(|cell| cell.summary.fct.median).fold(f64::INFINITY, f64::min);
+        // A cost: seconds, or seconds per exchange.
+        let cost = |summary: &Summary| match summary.fct.median {
+            _ if !by_fct => (summary.throughput > 0.0).then(|| 1.0 / summary.throughput),
+            median => median,
+        };
+        let best = group.cells.iter().filter_map(|cell| cost(&cell.summary)).fold(f64::INFINITY, f64::min);
         for cell in &group.cells {
             let summary = &cell.summary;
             let _ =
                 write!(html, "<tr data-m=\"{}\">{}", cell.mechanism, mechanism(cell.mechanism, cell.name));
-            let class =
-                if summary.fct.median.is_some_and(|median| median <= best) { " class=\"best\"" } else { "" };
+            let best = if cost(summary).is_some_and(|cost| cost <= best) { " class=\"best\"" } else { "" };
             let fct = [summary.fct.median, summary.fct.p10, summary.fct.p90];
-            for (i, value) in fct.into_iter().enumerate() {
-                let class = if i == 0 { class } else { "" };
-                number(&mut html, class, value, &significant_or_dash(value, 4));
+            let first = if by_fct { &fct[..] } else { &[Some(summary.throughput)] };
+            for (place, value) in first.iter().enumerate() {
+                let class = if place == 0 { best } else { "" };
+                number(&mut html, class, *value, &significant_or_dash(*value, 4));
             }
             for value in [summary.retransmissions_per_client, summary.unnecessary_per_client, summary.drops] {
                 number(&mut html, "", Some(value), &count(value));
@@ -70,6 +76,51 @@ pub(super) fn results(view: &View) -> String {
     }
     html.push_str("</table></div>");
     html
+}
+
+/// What each mechanism of the mixes had; nothing if there are none.
+pub(super) fn populations(view: &View) -> Option<String> {
+    const HEADER: [(&str, &str); 8] = [
+        ("Mix", ""),
+        ("Of which", ""),
+        ("Clients", ""),
+        ("Share", "of the exchanges"),
+        ("Relative share", "1 is fair"),
+        ("Retrans&shy;missions", "per client"),
+        ("Exchange time", "mean, s"),
+        ("Fairness", "Jain, its own"),
+    ];
+    let mut html = String::from("<div class=\"scroll\"><table class=\"results\"><thead><tr>");
+    for (name, unit) in HEADER {
+        let _ = write!(
+            html,
+            "<th scope=\"col\"><button type=\"button\">{name}<small>{unit}</small></button></th>"
+        );
+    }
+    html.push_str("</tr></thead><tbody>");
+    let mut rows = 0;
+    for (title, cell) in view.cells().filter(|(_, cell)| cell.result.is_mix()) {
+        for own in &cell.summary.populations {
+            rows += 1;
+            let gap = if title.is_empty() { "" } else { " · " };
+            let mix = mechanism(cell.mechanism, &format!("{}{gap}{title}", cell.name));
+            let _ =
+                write!(html, "<tr data-m=\"{}\">{mix}<td>{}</td>", cell.mechanism, escape(&own.mechanism));
+            number(&mut html, "", Some(f64::from(own.clients)), &own.clients.to_string());
+            let dash = || "–".to_owned();
+            let share = own.share.map_or_else(dash, |share| format!("{:.1}\u{a0}%", share * 100.0));
+            number(&mut html, "", own.share, &share);
+            let relative = own.relative_share.map_or_else(dash, |share| format!("{share:.2}"));
+            number(&mut html, "", own.relative_share, &relative);
+            let retransmissions = own.retransmissions_per_client;
+            number(&mut html, "", Some(retransmissions), &count(retransmissions));
+            number(&mut html, "", own.exchange_time_s, &significant_or_dash(own.exchange_time_s, 3));
+            number(&mut html, "", own.jain, &own.jain.map_or_else(dash, |jain| format!("{jain:.3}")));
+            html.push_str("</tr>");
+        }
+    }
+    html.push_str("</tbody></table></div>");
+    (rows > 0).then_some(html)
 }
 
 /// Published medians beside measured ones, the worst met first; the well met can be unfolded.
@@ -134,7 +185,7 @@ fn comparison_rows(compared: &[Compared], largest: f64) -> String {
     html
 }
 
-fn mechanism(number: usize, name: &str) -> String {
+pub(super) fn mechanism(number: usize, name: &str) -> String {
     let name = escape(name);
     format!(
         "<th scope=\"row\"><span class=\"mechanism\"><i class=\"key\" data-m=\"{number}\"></i>{name}</span></th>"
@@ -142,6 +193,6 @@ fn mechanism(number: usize, name: &str) -> String {
 }
 
 /// A cell that sorts by its value; what is not known sorts last.
-fn number(html: &mut String, class: &str, value: Option<f64>, text: &str) {
+pub(super) fn number(html: &mut String, class: &str, value: Option<f64>, text: &str) {
     let _ = write!(html, "<td{class} data-value=\"{}\">{text}</td>", value.unwrap_or(f64::MAX));
 }

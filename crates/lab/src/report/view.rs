@@ -1,6 +1,7 @@
 //! The results as the page sees them: summed up once, mechanisms numbered.
 
 use super::Report;
+use crate::coexistence::Matrix;
 use crate::results::conditions::Conditions;
 use crate::results::{CellResult, Summary};
 
@@ -12,6 +13,8 @@ pub(super) struct View<'a> {
     pub(super) common: String,
     /// The groups that have cells.
     pub(super) groups: Vec<Conditioned<'a>>,
+    /// Every two mechanisms together.
+    pub(super) coexistence: Option<&'a Matrix>,
 }
 
 /// A group.
@@ -54,12 +57,18 @@ impl<'a> View<'a> {
         }
         let all = report.groups.iter().flat_map(|group| &group.cells);
         let common = Conditions::of(all.map(|result| &result.cell)).describe_common();
-        Self { mechanisms, common, groups }
+        Self { mechanisms, common, groups, coexistence: report.coexistence.as_ref() }
     }
 
     /// Every cell with the title of its group.
     pub(super) fn cells(&self) -> impl Iterator<Item = (&'a str, &Measured<'a>)> {
         self.groups.iter().flat_map(|group| group.cells.iter().map(|cell| (group.title, cell)))
+    }
+
+    /// Whether any cell has clients with an end to reach; without results, as if.
+    pub(super) fn has_fct(&self) -> bool {
+        let mut runs = self.cells().filter(|(_, cell)| cell.summary.runs > 0).peekable();
+        runs.peek().is_none() || runs.any(|(_, cell)| cell.result.has_fct())
     }
 
     /// Cells with a published median, the worst met first: those whose own median is unknown, then by relative error.

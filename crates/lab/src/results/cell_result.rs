@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Hash64, Quantiles, RunResult};
+use super::{Cell, Hash64, PopulationSummary, Quantiles, RunResult};
 
 /// What a publication measured for a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -47,12 +47,16 @@ pub struct Summary {
     pub losses: f64,
     /// Payload of completed exchanges in bits per second, averaged over the runs.
     pub goodput_bps: f64,
+    /// Completed exchanges per second, averaged over the runs.
+    pub throughput: f64,
     /// Jain's fairness index, averaged over the runs.
     pub jain: Option<f64>,
     /// Exchanges completed, per run.
     pub exchanges: f64,
     /// Exchanges given up, per run.
     pub given_up: f64,
+    /// The clients by their mechanism; empty over TCP.
+    pub populations: Vec<PopulationSummary>,
     /// How many runs were pooled.
     pub runs: u64,
     /// The lowest seed.
@@ -61,6 +65,17 @@ pub struct Summary {
     pub seed_last: u64,
     /// The hash of the runs' seeds and trace hashes, by ascending seed.
     pub trace_hash: Hash64,
+}
+
+impl Summary {
+    /// How long a completed exchange took on average, from the first request to the response, in seconds; not known over
+    /// TCP.
+    pub fn exchange_time_s(&self) -> Option<f64> {
+        let timed = self.populations.iter().filter_map(|own| Some((own.share?, own.exchange_time_s?)));
+        let (share, time_s) =
+            timed.fold((0.0, 0.0), |(all, sum), (share, time_s)| (all + share, sum + share * time_s));
+        (share > 0.0).then(|| time_s / share)
+    }
 }
 
 impl CellResult {
@@ -91,14 +106,26 @@ impl CellResult {
             drops: per_run(|run| run.drops as f64),
             losses: per_run(|run| run.losses as f64),
             goodput_bps: per_run(|run| run.goodput_bps),
+            throughput: per_run(|run| run.throughput),
             jain: mean(self.runs.iter().filter_map(RunResult::fairness)),
             exchanges: per_run(|run| run.completed() as f64),
             given_up: per_run(|run| run.given_up as f64),
+            populations: PopulationSummary::of(&self.runs),
             runs: self.runs.len() as u64,
             seed_first: by_seed.first().map_or(0, |run| run.0),
             seed_last: by_seed.last().map_or(0, |run| run.0),
             trace_hash: Hash64::combine(by_seed.into_iter().flat_map(|(seed, hash)| [seed, hash])),
         }
+    }
+
+    /// Whether clients have an end to reach, and so a flow completion time or none because they gave up.
+    pub fn has_fct(&self) -> bool {
+        self.runs.iter().any(|run| !run.fct_s.is_empty())
+    }
+
+    /// Whether the clients have different mechanisms.
+    pub fn is_mix(&self) -> bool {
+        self.runs.iter().any(|run| run.populations.len() > 1)
     }
 
     /// How far the measured median is from the published one, as a fraction of the latter; positive where slower.
@@ -136,6 +163,7 @@ pub(super) mod tests {
             drops: 3,
             losses: 1,
             goodput_bps: 960.0,
+            throughput: 2.0,
             requests_sent: 110,
             responses_sent: 108,
             rto: vec![super::super::Series { name: "mean".into(), points: vec![(0.0, 2.0)], step_s: 0.0 }],

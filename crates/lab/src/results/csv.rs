@@ -3,11 +3,13 @@
 use std::io;
 
 use super::number::field;
-use super::{CellResult, Quantiles};
+use super::{CellResult, PopulationSummary, Quantiles};
 
-/// The columns of [`write_cells_csv`]: times in seconds, `goodput_bps` in bit/s, `relative_error` as a fraction;
+/// The columns of [`write_cells_csv`]: times in seconds, `goodput_bps` in bit/s, `throughput` in exchanges per second,
+/// `relative_error` as a fraction; `exchange_time_s` is the mean over completed exchanges; `shares` is what each population
+/// of a mix had of the exchanges, `MECHANISM=SHARE` separated by semicolons;
 /// `drops`, `losses`, `exchanges` and `given_up` are means per run.
-pub const CELL_COLUMNS: [&str; 31] = [
+pub const CELL_COLUMNS: [&str; 34] = [
     "workload",
     "clients",
     "buffer_bytes",
@@ -39,10 +41,14 @@ pub const CELL_COLUMNS: [&str; 31] = [
     "commit",
     "scenario_hash",
     "trace_hash",
+    "throughput",
+    "exchange_time_s",
+    "shares",
 ];
 
-/// The columns of [`write_runs_csv`]: times in seconds, `goodput_bps` in bit/s, the others counts of the whole run.
-pub const RUN_COLUMNS: [&str; 26] = [
+/// The columns of [`write_runs_csv`]: times in seconds, `goodput_bps` in bit/s, `throughput` in exchanges per second,
+/// `shares` as in [`CELL_COLUMNS`], the others counts of the whole run.
+pub const RUN_COLUMNS: [&str; 28] = [
     "workload",
     "clients",
     "buffer_bytes",
@@ -69,6 +75,8 @@ pub const RUN_COLUMNS: [&str; 26] = [
     "commit",
     "scenario_hash",
     "trace_hash",
+    "throughput",
+    "shares",
 ];
 
 /// Writes one row a cell, its seeds pooled. What is not known stays empty.
@@ -112,6 +120,9 @@ pub fn write_cells_csv(out: impl io::Write, commit: &str, results: &[CellResult]
             commit.into(),
             cell.scenario_hash.to_string(),
             summary.trace_hash.to_string(),
+            field(Some(summary.throughput)),
+            field(summary.exchange_time_s()),
+            shares(&summary.populations),
         ];
         csv.write_record(row)?;
     }
@@ -156,15 +167,27 @@ pub fn write_runs_csv(out: impl io::Write, commit: &str, results: &[CellResult])
             commit.into(),
             cell.scenario_hash.to_string(),
             run.trace_hash.to_string(),
+            field(Some(run.throughput)),
+            shares(&PopulationSummary::of(std::slice::from_ref(run))),
         ];
         csv.write_record(row)?;
     }
     csv.flush()
 }
 
+/// What each population of a mix had of the exchanges; nothing where there is one.
+fn shares(populations: &[PopulationSummary]) -> String {
+    if populations.len() < 2 {
+        return String::new();
+    }
+    let share = |own: &PopulationSummary| format!("{}={}", own.mechanism, field(own.share));
+    populations.iter().map(share).collect::<Vec<_>>().join(";")
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::cell_result::tests::sample;
+    use super::super::population::tests::mixed;
     use super::*;
 
     #[test]
@@ -178,10 +201,10 @@ mod tests {
                 "workload,clients,buffer_bytes,link_errors,mechanism,median_fct_s,p10,p25,p75,p90,\
                  retransmissions_per_client,unnecessary_per_client,drops,losses,mean_fct_s,clients_finished,\
                  clients_gave_up,goodput_bps,jain,exchanges,given_up,published_median_fct_s,relative_error,scenario,\
-                 knobs,runs,seed_first,seed_last,commit,scenario_hash,trace_hash\n\
+                 knobs,runs,seed_first,seed_last,commit,scenario_hash,trace_hash,throughput,exchange_time_s,shares\n\
                  continuous,2,2500,none,\"cocoa:preset=draft-3,weak=1/4\",37.75,33.75,34.875,,,\
                  4.5,1,3,1,36.166667,3,1,960,0.993237,100,0,40,-0.05625,bottleneck,\
-                 delay_ms=200,2,1,2,c0ffee,0000000000000abc,{summary_hash}\n"
+                 delay_ms=200,2,1,2,c0ffee,0000000000000abc,{summary_hash},2,,\n"
             )
         );
     }
@@ -197,11 +220,25 @@ mod tests {
             Some(
                 "workload,clients,buffer_bytes,link_errors,mechanism,seed,median_fct_s,p10,p25,p75,p90,\
                  retransmissions,unnecessary,drops,losses,exchanges,given_up,requests_sent,responses_sent,goodput_bps,\
-                 jain,scenario,knobs,commit,scenario_hash,trace_hash"
+                 jain,scenario,knobs,commit,scenario_hash,trace_hash,throughput,shares"
             )
         );
         assert_eq!(lines.clone().count(), 2);
         assert!(lines.all(|line| line.contains(",c0ffee,0000000000000abc,000000000000100")));
+    }
+
+    #[test]
+    fn the_shares_of_a_mix_are_one_field() {
+        let result = CellResult { runs: vec![mixed(1), mixed(2)], ..CellResult::default() };
+        let results = [result];
+        let (mut cells, mut runs) = (Vec::new(), Vec::new());
+        write_cells_csv(&mut cells, "", &results).unwrap();
+        write_runs_csv(&mut runs, "", &results).unwrap();
+        for out in [cells, runs] {
+            let mut reader = csv::Reader::from_reader(out.as_slice());
+            let row = reader.records().next().unwrap().unwrap();
+            assert_eq!(&row[row.len() - 1], "a=0.75;b=0.25");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hash64, Series, jain_index};
+use super::{Hash64, Population, Series, jain_index};
 
 /// What one run measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct RunResult {
     /// Events that the simulator handled.
     #[serde(default)]
     pub events: u64,
-    /// How long the run lasted, in simulated seconds.
+    /// How long the run lasted, in simulated seconds, warm-up included.
     pub duration_s: f64,
     /// Flow completion time of each client in seconds, from its first request to its last response; `None` for a
     /// client that gave up. Empty where the workload has no end to reach.
@@ -33,10 +33,16 @@ pub struct RunResult {
     pub losses: u64,
     /// Payload of completed exchanges, in bits per second over all clients.
     pub goodput_bps: f64,
+    /// Completed exchanges per second of the measured time, over all clients.
+    #[serde(default)]
+    pub throughput: f64,
     /// Requests sent, retransmissions included.
     pub requests_sent: u64,
     /// Responses sent, answers to duplicates included.
     pub responses_sent: u64,
+    /// The clients by their mechanism; empty over TCP.
+    #[serde(default)]
+    pub populations: Vec<Population>,
     /// RTO over time in seconds: of a sampled client, or the mean of all.
     #[serde(default)]
     pub rto: Vec<Series>,
@@ -51,14 +57,35 @@ impl RunResult {
         self.exchanges.iter().map(|&count| u64::from(count)).sum()
     }
 
+    /// Takes away what was counted until an earlier moment of the same run.
+    pub(crate) fn leave_out(&mut self, earlier: &Self) {
+        for (count, earlier) in self.exchanges.iter_mut().zip(&earlier.exchanges) {
+            *count -= earlier;
+        }
+        self.given_up -= earlier.given_up;
+        self.retransmissions -= earlier.retransmissions;
+        self.unnecessary -= earlier.unnecessary;
+        self.drops -= earlier.drops;
+        self.losses -= earlier.losses;
+        self.requests_sent -= earlier.requests_sent;
+        self.responses_sent -= earlier.responses_sent;
+        for (population, earlier) in self.populations.iter_mut().zip(&earlier.populations) {
+            population.leave_out(earlier);
+        }
+    }
+
     /// Jain's index over the clients' rates of completed exchanges. A client's time is its FCT, or the whole run for
     /// one that did not finish.
     pub fn fairness(&self) -> Option<f64> {
-        let rates = self.exchanges.iter().enumerate().map(|(client, &count)| {
+        jain_index(self.rates())
+    }
+
+    /// Completed exchanges per second of each client.
+    pub(crate) fn rates(&self) -> impl Iterator<Item = f64> {
+        self.exchanges.iter().enumerate().map(|(client, &count)| {
             let time_s = self.fct_s.get(client).copied().flatten().unwrap_or(self.duration_s);
             if time_s > 0.0 { f64::from(count) / time_s } else { 0.0 }
-        });
-        jain_index(rates)
+        })
     }
 }
 

@@ -58,11 +58,50 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         [] => String::new(),
         headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
     };
-    format!("{common}{gap}{}\n\n{LEGEND}\n{missing}", table.trim_fmt())
+    let (legend, populations) = (legend(results), populations(results));
+    format!("{common}{gap}{}\n\n{legend}\n{missing}{populations}", table.trim_fmt())
 }
 
-const LEGEND: &str =
-    "FCT in seconds; retransmissions and needless ones a client; drops a run; goodput in kbit/s.";
+/// What each mechanism of the mixes among `results` had; nothing if there are none.
+fn populations(results: &[CellResult]) -> String {
+    const HEADER: [&str; 7] =
+        ["mix", "of which", "clients", "share", "of a fair one", "retrans.", "exchange time"];
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(HEADER.into_iter().chain(["Jain"]));
+    for result in results.iter().filter(|result| result.is_mix()) {
+        for own in result.summary().populations {
+            table.add_row([
+                result.cell.mechanism.clone(),
+                own.mechanism,
+                own.clients.to_string(),
+                own.share.map_or_else(|| "–".into(), |share| format!("{:.1}\u{a0}%", share * 100.0)),
+                own.relative_share.map_or_else(|| "–".into(), |share| format!("{share:.2}")),
+                count(own.retransmissions_per_client),
+                significant_or_dash(own.exchange_time_s, 3),
+                own.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")),
+            ]);
+        }
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!(
+        "\n{}\n\nShare of the completed exchanges; 1 of a fair one is that of the clients; exchange time in seconds, mean; \
+         Jain among its own.\n",
+        table.trim_fmt()
+    )
+}
+
+fn legend(results: &[CellResult]) -> String {
+    let fct = if results.iter().any(CellResult::has_fct) { "FCT in seconds; " } else { "" };
+    let throughput =
+        if results.iter().all(CellResult::has_fct) { "" } else { "throughput in exchanges a second; " };
+    format!("{fct}{throughput}retransmissions and needless ones a client; drops a run; goodput in kbit/s.")
+}
 
 impl Column {
     /// With a blank on either side.
@@ -86,9 +125,14 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
         let cells = results.iter().zip(&summaries).map(|(result, summary)| cell(result, summary)).collect();
         columns.push(Column { header: header.into(), cells, worth, is_number: true });
     };
-    number("median FCT", ESSENTIAL, &|_, summary| significant_or_dash(summary.fct.median, 4));
-    number("10 %", 3, &|_, summary| significant_or_dash(summary.fct.p10, 4));
-    number("90 %", 4, &|_, summary| significant_or_dash(summary.fct.p90, 4));
+    if results.iter().any(CellResult::has_fct) {
+        number("median FCT", ESSENTIAL, &|_, summary| significant_or_dash(summary.fct.median, 4));
+        number("10 %", 3, &|_, summary| significant_or_dash(summary.fct.p10, 4));
+        number("90 %", 4, &|_, summary| significant_or_dash(summary.fct.p90, 4));
+    }
+    if !results.iter().all(CellResult::has_fct) {
+        number("throughput", ESSENTIAL, &|_, summary| significant(summary.throughput, 4));
+    }
     if results.iter().any(|result| result.published.is_some()) {
         number("published", 8, &|result, _| {
             significant_or_dash(result.published.as_ref().map(|published| published.median_fct_s), 4)
@@ -109,6 +153,7 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
 #[cfg(test)]
 mod tests {
     use super::super::cell_result::tests::sample;
+    use super::super::population::tests::mixed;
     use super::*;
 
     fn two() -> [CellResult; 2] {
@@ -145,6 +190,32 @@ mod tests {
 
         let text = terminal_table(&two(), Some(10));
         assert!(text.contains("cocoa:preset=draft-3,weak=1/4") && text.contains("median FCT"), "{text}");
+    }
+
+    #[test]
+    fn where_nobody_has_an_end_to_reach_the_throughput_stands_in_the_place_of_the_fct() {
+        let mut endless = two();
+        for run in endless.iter_mut().flat_map(|result| &mut result.runs) {
+            run.fct_s.clear();
+        }
+        let text = terminal_table(&endless, Some(80));
+        assert!(text.contains("throughput") && text.contains("2.000"), "{text}");
+        assert!(!text.contains("FCT"), "{text}");
+    }
+
+    #[test]
+    fn the_populations_of_a_mix_stand_below_the_table() {
+        let mut mix = sample();
+        mix.cell.mechanism = "a+b".into();
+        mix.runs = vec![mixed(1), mixed(2)];
+        let text = terminal_table(&[mix, sample()], Some(80));
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert!(
+            rows.contains(&vec!["a+b", "a", "2", "75.0", "%", "1.12", "10.0", "0.500", "1.000"]),
+            "{text}"
+        );
+        assert!(rows.contains(&vec!["a+b", "b", "1", "25.0", "%", "0.75", "0", "0.500", "1.000"]), "{text}");
+        assert!(!terminal_table(&two(), Some(80)).contains("Share of"), "there is none without a mix");
     }
 
     #[test]

@@ -22,11 +22,11 @@ keys! {
         source: String, Line(1000);
         /// The hosts that ask.
         clients: Clients, table();
-        /// The host that answers.
+        /// The hosts that answer.
         server: Server, table();
         /// What the clients do.
         workload: Workload, table();
-        /// What lies between the clients and the server.
+        /// What lies between the clients and the servers.
         network: Network, table();
         /// CoAP over TCP (RFC 8323), for the mechanism `tcp`.
         tcp: Tcp, table();
@@ -38,7 +38,7 @@ keys! {
 }
 
 keys! {
-    /// The hosts that ask. Each has one destination: the server.
+    /// The hosts that ask. Each has one destination: its server.
     pub struct Clients checked by segments_fit {
         /// How many there are.
         count: u32, Whole(1, 1_000_000);
@@ -55,8 +55,11 @@ keys! {
 }
 
 keys! {
-    /// The host that answers. Every response is piggybacked on the acknowledgement.
+    /// The hosts that answer. Every response is piggybacked on the acknowledgement.
     pub struct Server {
+        /// How many there are, behind the same network. The clients are dealt out to them in turn: the first client asks
+        /// the first server, the second the second.
+        count: u32, Whole(1, 10_000) => 1;
         /// Bytes of the payload of a response, without the payload marker.
         payload_bytes: u32, Whole(0, 65_000) => 60;
         /// Whether a copy of a request is recognised by its Message ID and answered from memory (RFC 7252 §4.5). If not,
@@ -69,12 +72,18 @@ keys! {
 
 keys! {
     /// What every client does: requests one after the other, the next when the last is answered.
-    pub struct Workload checked by batches_in_order {
+    pub struct Workload completed by one_end, checked by workload_fits {
         /// `continuous`: the mechanism keeps its state throughout. `random`: the exchanges come in batches of random
         /// size, and after each batch all state is forgotten; over TCP each batch has a connection of its own.
         kind: WorkloadKind, one_of();
-        /// Exchanges of a client; when the last is done, so is the client.
-        exchanges: u32, Whole(1, 1_000_000) => 50;
+        /// Exchanges of a client; when the last is done, so is the client. Either this or `duration`: where that is given,
+        /// the default is none.
+        exchanges: Option<u32>, Or("none", Whole(1, 1_000_000)) => Some(50);
+        /// How long the clients go on, from the start of the run; then it ends, and exchanges still open count as neither
+        /// completed nor failed. For `continuous` only.
+        duration: Option<Duration>, Or("none", Time) => None;
+        /// The beginning of `duration` in which nothing is counted: what is measured is what happens after it.
+        warm_up: Duration, Time => Duration::ZERO;
         /// The smallest batch of `random`, in exchanges.
         batch_min: u32, Whole(1, 1_000_000) => 1;
         /// The largest batch of `random`, in exchanges; sizes are uniform between both.
@@ -85,15 +94,15 @@ keys! {
 }
 
 keys! {
-    /// The network: all clients at one end, the server at the other, the same hops for everyone.
+    /// The network: all clients at one end, the servers at the other, the same hops for everyone.
     pub struct Network {
         /// The version of IP: it decides the header, 20 or 40 bytes.
         ip: Ip, one_of() => Ip::V6;
         /// The largest IP packet in bytes, headers included.
         mtu: u32, Whole(68, 65_535) => 1_280;
-        /// The hops from the clients to the server, in the order that a packet passes them.
+        /// The hops from the clients to the servers, in the order that a packet passes them.
         up: Vec<Hop>, named(16);
-        /// The hops from the server to the clients, in the order that a packet passes them.
+        /// The hops from the servers to the clients, in the order that a packet passes them.
         down: Vec<Hop>, named(16);
     }
 }
@@ -162,7 +171,8 @@ keys! {
 keys! {
     /// What is run when the command line does not say. It does not count for the hash of the scenario.
     pub struct Defaults {
-        /// The mechanisms to compare, each as the command line takes it: `NAME` or `NAME:parameter=value,…`.
+        /// The mechanisms to compare, each as the command line takes it: `NAME` or `NAME:parameter=value,…`, or a mix of
+        /// several, `NAME+NAME`.
         mechanisms: Vec<String>, Lists(64, Line(200)) => vec!["default".to_owned(), "cocoa".to_owned()];
         /// How many seeds: repetitions with other random numbers.
         seeds: u32, Whole(1, 100_000) => 20;
@@ -258,11 +268,15 @@ impl File {
         lines
     }
 
-    /// Those that shape a run.
+    /// Those that shape a run. Keys that came after the first hashes were written down are left out where they say what
+    /// was so before them: the hash of an older scenario stays.
     pub(super) fn run_lines(&self) -> Lines {
         const RUN: [&str; 5] = ["clients", "server", "workload", "network", "tcp"];
+        const LATER: [(&str, &str); 3] =
+            [("server.count", "1"), ("workload.duration", "\"none\""), ("workload.warm_up", "\"0 s\"")];
+        let as_before = |line: &(String, String)| LATER.contains(&(line.0.as_str(), line.1.as_str()));
         let shapes = |path: &str| path.split_once('.').is_some_and(|(table, _)| RUN.contains(&table));
-        self.lines().into_iter().filter(|(path, _)| shapes(path)).collect()
+        self.lines().into_iter().filter(|line| shapes(&line.0) && !as_before(line)).collect()
     }
 }
 
@@ -303,11 +317,40 @@ fn segments_fit(clients: &Clients) -> Result<(), Misfit> {
     Err(Misfit::new("uri_path", "must have segments of 1 to 255 bytes with single slashes between them"))
 }
 
-fn batches_in_order(workload: &Workload) -> Result<(), Misfit> {
-    if workload.batch_min <= workload.batch_max {
-        return Ok(());
+/// A workload with a duration is not to have a number of exchanges only because that has a default.
+fn one_end(workload: &Item) -> Item {
+    let lasts = |item: &Item| !matches!(&item.value, Value::Text(text) if text == "none");
+    let mut workload = workload.clone();
+    if let Some(at) = workload.get("duration").filter(|item| lasts(item)).map(|item| item.at)
+        && let Value::Table(members) = &mut workload.value
+        && members.iter().all(|(key, _)| key != "exchanges")
+    {
+        members.push(("exchanges".to_owned(), Item { at, value: Value::Text("none".to_owned()) }));
     }
-    Err(Misfit::new("batch_max", format!("must not be below `batch_min`, which is {}", workload.batch_min)))
+    workload
+}
+
+fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
+    let Workload { kind, exchanges, duration, warm_up, batch_min, batch_max, .. } = workload;
+    if batch_min > batch_max {
+        return Err(Misfit::new("batch_max", format!("must not be below `batch_min`, which is {batch_min}")));
+    }
+    match (exchanges, duration) {
+        (Some(exchanges), Some(_)) => {
+            let problem =
+                format!("does not go with `exchanges`, which is {exchanges}: make one of them \"none\"");
+            Err(Misfit::new("duration", problem))
+        }
+        (None, None) => Err(Misfit::new("exchanges", "must not be \"none\" without a `duration`")),
+        (None, Some(_)) if *kind == WorkloadKind::Random => {
+            Err(Misfit::new("duration", "needs the kind \"continuous\": batches are of `exchanges`"))
+        }
+        (None, Some(duration)) if warm_up >= duration => {
+            Err(Misfit::new("warm_up", "must be shorter than `duration`"))
+        }
+        (Some(_), None) if *warm_up > Duration::ZERO => Err(Misfit::new("warm_up", "needs a `duration`")),
+        _ => Ok(()),
+    }
 }
 
 fn buffer_has_a_rate(hop: &Hop) -> Result<(), Misfit> {

@@ -38,11 +38,12 @@ pub(super) trait Keys: Sized {
     fn write(&self, path: &str, lines: &mut Lines);
 }
 
-/// Declares a table: `key: type, kind => default;`, without a default if the key must be there.
+/// Declares a table: `key: type, kind => default;`, without a default if the key must be there. A table may be completed
+/// before it is read, where what one key says decides the default of another, and checked after.
 macro_rules! keys {
     (
         $(#[doc = $doc:literal])+
-        $vis:vis struct $name:ident $(checked by $check:path)? {
+        $vis:vis struct $name:ident $(completed by $complete:path,)? $(checked by $check:path)? {
             $(
                 $(#[doc = $key_doc:literal])+
                 $key:ident: $type:ty, $kind:expr $(=> $default:expr)?;
@@ -73,6 +74,7 @@ macro_rules! keys {
             ) -> Result<Self, $crate::scenario::error::Fault> {
                 use $crate::scenario::kind::Kind as _;
                 $crate::scenario::schema::all_known(item, path, &Self::keys())?;
+                $(let item = &$complete(item);)?
                 let table = Self { $($key: {
                     let kind = $crate::scenario::schema::of::<$type, _>($kind);
                     let path = $crate::scenario::document::joined(path, stringify!($key));

@@ -1,0 +1,250 @@
+//! Every pair of mechanisms at one bottleneck: who takes how much from whom.
+//!
+//! Of each pair half the clients have the one mechanism, half the other; and each mechanism is alone with its own kind
+//! once. `docs/coexistence.md` defines what is measured.
+
+mod rows;
+mod standing;
+mod table;
+
+use std::sync::Arc;
+
+pub use rows::{Row, write_csv, write_json_lines};
+pub use standing::Standing;
+
+use crate::contender::Contender;
+use crate::experiment::Trial;
+use crate::mix::Part;
+use crate::results::{Cell, CellResult, PopulationSummary, Summary};
+use crate::run::Observe;
+use crate::scenario::Scenario;
+
+/// A mechanism that keeps less than this share of what it gets among its own kind is starved.
+pub const STARVED: f64 = 0.5;
+
+/// The runs of a matrix: of every two of the `mechanisms` both together, and of each alone.
+///
+/// # Errors
+/// One clear line if these cannot be paired: fewer than two, one named twice, `tcp`, a mix, or too few clients.
+pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) -> Result<Vec<Trial>, String> {
+    let part = |contender: &Contender| {
+        let only = contender.only().cloned();
+        only.ok_or_else(|| {
+            format!("{:?} cannot be paired: only single mechanisms over UDP can", contender.label)
+        })
+    };
+    let parts: Vec<Part> = mechanisms.iter().map(part).collect::<Result<_, _>>()?;
+    if parts.len() < 2 {
+        return Err("a pair needs two mechanisms".to_owned());
+    }
+    for (place, part) in parts.iter().enumerate() {
+        if parts[..place].iter().any(|other| other.label == part.label) {
+            return Err(format!("{:?} is named twice", part.label));
+        }
+    }
+    let mut trials = Vec::new();
+    for (row, one) in parts.iter().enumerate() {
+        trials.push(Trial::new(scenario, mechanisms[row].clone(), seeds));
+        for other in &parts[row + 1..] {
+            let pair = Contender::pair(one, other);
+            pair.fits(scenario)?;
+            trials.push(Trial::new(scenario, pair, seeds));
+        }
+    }
+    for trial in &mut trials {
+        trial.observe = Observe::Totals;
+    }
+    Ok(trials)
+}
+
+/// The results of all pairs.
+#[derive(Clone, Debug, Default)]
+pub struct Matrix {
+    mechanisms: Vec<String>,
+    /// Of every mechanism with every other, row by row; on the diagonal it is alone.
+    encounters: Vec<Encounter>,
+    /// One for each mechanism that is alone.
+    alone: Vec<CellResult>,
+    runs: u64,
+    events: u64,
+}
+
+/// What one mechanism had in the company of another.
+#[derive(Clone, Debug, Default)]
+pub struct Encounter {
+    /// The clients that have it.
+    pub own: PopulationSummary,
+    /// What a client of it completed here, beside what it completes where all have the same mechanism; `None` if that is
+    /// nothing.
+    pub kept: Option<f64>,
+    /// All clients together.
+    pub pair: Summary,
+    /// Retransmissions among the requests that all clients sent, from 0 to 1.
+    pub retransmission_share: Option<f64>,
+    /// What was run.
+    pub cell: Cell,
+}
+
+impl Encounter {
+    /// Its share of the completed exchanges beside its share of the clients: 1 is fair, 2 is everything.
+    pub fn relative_share(&self) -> Option<f64> {
+        self.own.relative_share
+    }
+
+    /// Whether the other leaves it less than [`STARVED`] of what it has among its own kind.
+    pub fn is_starved(&self) -> bool {
+        self.kept.is_some_and(|kept| kept < STARVED)
+    }
+}
+
+impl Matrix {
+    /// Of the results of [`trials`], in their order.
+    pub fn of(results: &[CellResult]) -> Self {
+        let alone: Vec<CellResult> = results.iter().filter(|result| !result.is_mix()).cloned().collect();
+        let size = alone.len();
+        let own =
+            |summary: &Summary, place: usize| summary.populations.get(place).cloned().unwrap_or_default();
+        let rates: Vec<f64> =
+            alone.iter().map(|result| own(&result.summary(), 0).throughput_per_client).collect();
+        let mut encounters = vec![Encounter::default(); size * size];
+        let pairs = (0..size).flat_map(|row| (row..size).map(move |column| (row, column)));
+        for ((row, column), result) in pairs.zip(results) {
+            let pair = result.summary();
+            let sum =
+                |of: fn(&crate::results::RunResult) -> u64| result.runs.iter().map(of).sum::<u64>() as f64;
+            let (again, sent) = (sum(|run| run.retransmissions), sum(|run| run.requests_sent));
+            for (place, (row, column)) in [(row, column), (column, row)].into_iter().enumerate() {
+                if place == 1 && row == column {
+                    continue;
+                }
+                let own = own(&pair, place);
+                encounters[row * size + column] = Encounter {
+                    kept: (rates[row] > 0.0).then(|| own.throughput_per_client / rates[row]),
+                    own,
+                    pair: pair.clone(),
+                    retransmission_share: (sent > 0.0).then(|| again / sent),
+                    cell: result.cell.clone(),
+                };
+            }
+        }
+        let runs = results.iter().flat_map(|result| &result.runs);
+        Self {
+            mechanisms: alone.iter().map(|result| result.cell.mechanism.clone()).collect(),
+            encounters,
+            alone,
+            runs: runs.clone().count() as u64,
+            events: runs.map(|run| run.events).sum(),
+        }
+    }
+
+    /// The mechanisms, in the order of rows and of columns.
+    pub fn mechanisms(&self) -> &[String] {
+        &self.mechanisms
+    }
+
+    /// Each mechanism alone.
+    pub fn alone(&self) -> &[CellResult] {
+        &self.alone
+    }
+
+    /// What the mechanism of `row` had in the company of that of `column`.
+    ///
+    /// # Panics
+    /// If there is no such row or column.
+    pub fn encounter(&self, row: usize, column: usize) -> &Encounter {
+        &self.encounters[row * self.mechanisms.len() + column]
+    }
+
+    /// Every encounter of two mechanisms, with row and column.
+    pub fn encounters(&self) -> impl Iterator<Item = (usize, usize, &Encounter)> {
+        let size = self.mechanisms.len();
+        let all = self.encounters.iter().enumerate();
+        all.map(move |(place, encounter)| (place / size, place % size, encounter))
+    }
+
+    /// How many runs it comes from.
+    pub fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// How many events these runs had.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::experiment::conduct;
+
+    /// A short matrix of these mechanisms, run on so many threads.
+    pub(crate) fn matrix(names: &[&str], jobs: usize) -> Matrix {
+        let contenders: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap()).collect();
+        let trials = trials(&scenario("60"), &contenders, 2).unwrap();
+        Matrix::of(&conduct(&trials, jobs, &|| {}))
+    }
+
+    fn scenario(clients: &str) -> Arc<Scenario> {
+        let set = [
+            ("clients", clients),
+            ("buffer", "2500"),
+            ("workload.duration", "60 s"),
+            ("workload.warm_up", "10 s"),
+        ];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        Arc::new(Scenario::load("coexistence", &set).unwrap())
+    }
+
+    #[test]
+    fn the_shares_of_a_pair_add_up_to_one_and_a_mechanism_alone_has_its_own() {
+        let matrix = matrix(&["default", "cocoa", "fasor"], 1);
+        assert_eq!(matrix.mechanisms(), ["default", "cocoa", "fasor"]);
+        assert_eq!(matrix.runs(), 12);
+        for (row, column, encounter) in matrix.encounters() {
+            let other = matrix.encounter(column, row);
+            assert_eq!(encounter.own.mechanism, matrix.mechanisms()[row]);
+            if row == column {
+                assert_eq!((encounter.relative_share(), encounter.kept), (Some(1.0), Some(1.0)));
+                assert_eq!(encounter.own.clients, 60);
+                continue;
+            }
+            assert_eq!(encounter.own.clients, 30);
+            let shares = encounter.own.share.unwrap() + other.own.share.unwrap();
+            assert!((shares - 1.0).abs() < 1e-12, "{shares}");
+            let relative = encounter.relative_share().unwrap() + other.relative_share().unwrap();
+            assert!((relative - 2.0).abs() < 1e-12, "{relative}");
+            assert_eq!(encounter.pair.trace_hash, other.pair.trace_hash, "it is the same run");
+            let together = 30.0 * (encounter.own.throughput_per_client + other.own.throughput_per_client);
+            assert!((together - encounter.pair.throughput).abs() < 1e-9);
+            let alone = matrix.encounter(row, row).own.throughput_per_client;
+            let kept = encounter.own.throughput_per_client / alone;
+            assert!((encounter.kept.unwrap() - kept).abs() < 1e-12);
+        }
+        // If all had the same, the sums would say nothing.
+        assert!((matrix.encounter(0, 1).relative_share().unwrap() - 1.0).abs() > 0.001);
+    }
+
+    #[test]
+    fn the_matrix_does_not_depend_on_the_number_of_threads() {
+        let csv = |jobs| {
+            let mut out = Vec::new();
+            write_csv(&mut out, "c0ffee", &matrix(&["default", "cocoa"], jobs)).unwrap();
+            out
+        };
+        assert_eq!(csv(1), csv(2));
+    }
+
+    #[test]
+    fn what_cannot_be_paired_is_told() {
+        let refused = |names: &[&str], clients| {
+            let contenders: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap()).collect();
+            trials(&scenario(clients), &contenders, 1).unwrap_err()
+        };
+        assert_eq!(refused(&["cocoa"], "60"), "a pair needs two mechanisms");
+        assert_eq!(refused(&["cocoa", "default", "cocoa"], "60"), "\"cocoa\" is named twice");
+        assert!(refused(&["cocoa", "tcp"], "60").contains("\"tcp\" cannot be paired"));
+        assert!(refused(&["cocoa+default", "fasor"], "60").contains("\"cocoa+default\" cannot be paired"));
+        assert!(refused(&["cocoa", "default"], "1").contains("\"cocoa+default\" needs at least 2 clients"));
+    }
+}

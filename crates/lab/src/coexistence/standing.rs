@@ -1,0 +1,178 @@
+//! How a mechanism fares against all the others.
+
+use super::{Encounter, Matrix};
+
+/// Two mechanisms share fairly if neither takes more than this above or below a fair share.
+const FAIR: f64 = 0.05;
+
+/// The most starved mechanisms that a sentence names.
+const NAMED: usize = 6;
+
+/// One mechanism against all the others.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Its place among the mechanisms.
+    pub mechanism: usize,
+    /// Its relative share, averaged over the others.
+    pub mean: f64,
+    /// The smallest relative share, and against whom.
+    pub least: (f64, usize),
+    /// The greatest, and against whom.
+    pub most: (f64, usize),
+    /// How far its relative share is from 1, averaged over the others.
+    pub distance: f64,
+    /// Whom it starves.
+    pub starves: Vec<usize>,
+    /// Who starves it.
+    pub starved_by: Vec<usize>,
+}
+
+impl Matrix {
+    /// Every mechanism that completed anything, the one that takes most first.
+    pub fn standings(&self) -> Vec<Standing> {
+        let mut standings: Vec<_> =
+            (0..self.mechanisms().len()).filter_map(|row| self.standing(row)).collect();
+        standings.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+        standings
+    }
+
+    fn standing(&self, row: usize) -> Option<Standing> {
+        let others = || (0..self.mechanisms().len()).filter(|&column| column != row);
+        let shares: Vec<(f64, usize)> = others()
+            .filter_map(|column| Some((self.encounter(row, column).relative_share()?, column)))
+            .collect();
+        let by_share = |a: &&(f64, usize), b: &&(f64, usize)| a.0.total_cmp(&b.0);
+        let count = shares.len() as f64;
+        Some(Standing {
+            mechanism: row,
+            mean: shares.iter().map(|(share, _)| share).sum::<f64>() / count,
+            least: *shares.iter().min_by(by_share)?,
+            most: *shares.iter().max_by(by_share)?,
+            distance: shares.iter().map(|(share, _)| (share - 1.0).abs()).sum::<f64>() / count,
+            starves: others().filter(|&column| self.encounter(column, row).is_starved()).collect(),
+            starved_by: others().filter(|&column| self.encounter(row, column).is_starved()).collect(),
+        })
+    }
+
+    /// What the matrix says, in plain sentences: who takes the most, who starves whom, who is fair, what it costs.
+    pub fn sentences(&self) -> Vec<String> {
+        let standings = self.standings();
+        let (Some(first), Some(last)) = (standings.first(), standings.last()) else {
+            return vec!["Nobody completed anything.".to_owned()];
+        };
+        let name = |mechanism: usize| self.mechanisms()[mechanism].as_str();
+        let extent = |standing: &Standing| {
+            format!(
+                "{}, {:.2} of a fair share on average ({:.2} against {} to {:.2} against {})",
+                name(standing.mechanism),
+                standing.mean,
+                standing.least.0,
+                name(standing.least.1),
+                standing.most.0,
+                name(standing.most.1),
+            )
+        };
+        let mut sentences = vec![
+            format!("Takes the most: {}.", extent(first)),
+            format!("Takes the least: {}.", extent(last)),
+            self.starvation(),
+        ];
+        let pairs = || self.encounters().filter(|(row, column, _)| row < column).map(|(.., pair)| pair);
+        let off = |pair: &Encounter| pair.relative_share().map_or(f64::INFINITY, |share| (share - 1.0).abs());
+        let fair = pairs().filter(|pair| off(pair) <= FAIR).count();
+        let verb = if fair == 1 { "shares" } else { "share" };
+        let off_least = standings.iter().min_by(|a, b| a.distance.total_cmp(&b.distance)).unwrap_or(first);
+        sentences.push(format!(
+            "Fair: {fair} of {} pairs {verb} within {:.0} % of equally; least off is {}, by {:.1} % on average.",
+            pairs().count(),
+            FAIR * 100.0,
+            name(off_least.mechanism),
+            off_least.distance * 100.0
+        ));
+        let throughput = |a: &&Encounter, b: &&Encounter| a.pair.throughput.total_cmp(&b.pair.throughput);
+        if let (Some(worst), Some(best)) = (pairs().min_by(throughput), pairs().max_by(throughput)) {
+            sentences.push(format!(
+                "Together: {} complete {:.1} exchanges a second, the fewest of all pairs; {} complete {:.1}, the most.",
+                worst.cell.mechanism, worst.pair.throughput, best.cell.mechanism, best.pair.throughput
+            ));
+        }
+        sentences
+    }
+
+    /// Who starves whom, the worst first.
+    fn starvation(&self) -> String {
+        let name = |mechanism: usize| self.mechanisms()[mechanism].as_str();
+        let mut kept: Vec<(f64, usize, usize)> = (self.encounters())
+            .filter(|(row, column, _)| row != column)
+            .filter_map(|(row, column, encounter)| Some((encounter.kept?, row, column)))
+            .collect();
+        kept.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let starved =
+            kept.iter().filter(|&&(_, row, column)| self.encounter(row, column).is_starved()).count();
+        let Some(&(worst, row, column)) = kept.first() else {
+            return "Starves: nobody has anything among its own kind.".to_owned();
+        };
+        if starved == 0 {
+            return format!(
+                "Starves: nobody; {} keeps least, {worst:.2} against {} of what it has among its own kind.",
+                name(row),
+                name(column)
+            );
+        }
+        let case = |&(kept, row, column): &(f64, usize, usize)| {
+            format!("{} leaves {} {kept:.2}", name(column), name(row))
+        };
+        let named: Vec<_> = kept[..starved].iter().take(NAMED).map(case).collect();
+        let more = starved.saturating_sub(NAMED);
+        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+        format!("Starves: {}{more}, of what it has among its own kind.", named.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::matrix;
+    use super::*;
+
+    #[test]
+    fn who_takes_most_comes_first_and_means_are_over_the_others() {
+        let matrix = matrix(&["default", "cocoa", "linux-rto"], 2);
+        let standings = matrix.standings();
+        assert!(standings.is_sorted_by(|a, b| a.mean >= b.mean), "{standings:?}");
+        // What one takes the others lack.
+        let sum: f64 = standings.iter().map(|standing| standing.mean).sum();
+        assert!((sum - 3.0).abs() < 1e-9, "{sum}");
+        for Standing { mechanism, mean, least, most, .. } in standings {
+            let share = |column| matrix.encounter(mechanism, column).relative_share().unwrap();
+            let others: Vec<f64> = (0..3).filter(|&column| column != mechanism).map(share).collect();
+            assert!((mean - others.iter().sum::<f64>() / 2.0).abs() < 1e-12);
+            assert!(least.0 <= most.0 && others.contains(&least.0) && others.contains(&most.0));
+            assert_eq!((share(least.1), share(most.1)), (least.0, most.0));
+        }
+    }
+
+    #[test]
+    fn whoever_keeps_less_than_half_is_starved() {
+        let mut matrix = matrix(&["default", "cocoa"], 2);
+        let [takes, least, starves, fair, together] = matrix.sentences().try_into().unwrap();
+        assert!(takes.starts_with("Takes the most: ") && least.starts_with("Takes the least: "));
+        assert!(starves.starts_with("Starves: nobody; "), "{starves}");
+        assert!(fair.contains(" of 1 pairs "), "{fair}");
+        assert!(together.contains("default+cocoa complete "), "{together}");
+
+        matrix.encounters[1].kept = Some(0.49);
+        assert_eq!(
+            matrix.starvation(),
+            "Starves: cocoa leaves default 0.49, of what it has among its own kind."
+        );
+        let standings = matrix.standings();
+        let of = |mechanism| standings.iter().find(|standing| standing.mechanism == mechanism).unwrap();
+        assert_eq!((of(0).starved_by.as_slice(), of(1).starves.as_slice()), (&[1][..], &[0][..]));
+        assert!(of(0).starves.is_empty() && of(1).starved_by.is_empty());
+    }
+
+    #[test]
+    fn a_matrix_of_nothing_says_so() {
+        assert_eq!(Matrix::default().sentences(), ["Nobody completed anything."]);
+    }
+}

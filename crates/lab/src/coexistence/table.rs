@@ -1,0 +1,101 @@
+//! The matrix for the terminal.
+
+use std::fmt::Write;
+
+use super::{Matrix, STARVED};
+use crate::results::conditions::Conditions;
+
+/// The longest name of a row; what is longer is cut.
+const LONGEST: usize = 28;
+
+impl Matrix {
+    /// Relative shares in per cent, a row and a column for each mechanism, with numbers for the columns; the mechanisms
+    /// alone; and what all of it says. Twenty-one mechanisms need 115 columns of the terminal.
+    pub fn table(&self) -> String {
+        let conditions = Conditions::of(self.alone().iter().map(|result| &result.cell)).describe_common();
+        let names: Vec<String> = self.mechanisms().iter().map(|name| cut(name)).collect();
+        let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let percent = |share: Option<f64>| {
+            share.map_or_else(|| "–".to_owned(), |share| format!("{:.0}", share * 100.0))
+        };
+
+        let mut text = format!("{conditions}\n\n{:longest$}    ", "");
+        for column in 1..=names.len() {
+            let _ = write!(text, "{column:>4}");
+        }
+        text.push_str("    mean  alone\n");
+        let width = text.lines().last().map_or(0, |line| line.chars().count());
+        text += &("─".repeat(width) + "\n");
+        let standings = self.standings();
+        for (row, name) in names.iter().enumerate() {
+            let _ = write!(text, "{:>2} {name:<longest$} ", row + 1);
+            for column in 0..names.len() {
+                let encounter = self.encounter(row, column);
+                let mark = if encounter.is_starved() { "*" } else { " " };
+                let share = if row == column { "·".to_owned() } else { percent(encounter.relative_share()) };
+                let _ = write!(text, "{share:>3}{mark}");
+            }
+            let mean =
+                standings.iter().find(|standing| standing.mechanism == row).map(|standing| standing.mean);
+            let alone = self.encounter(row, row).pair.throughput;
+            let _ = writeln!(text, "    {:>4}  {alone:>5.1}", percent(mean));
+        }
+        let _ = write!(
+            text,
+            "\nHalf the clients have the mechanism of the row, half that of the column. What the row's half completed, in per\n\
+             cent of a fair share: 200 is everything. mean: over the columns. alone: exchanges a second where all clients\n\
+             have the mechanism. * less than {:.0} % of what a client of the row completes there.\n\n",
+            STARVED * 100.0
+        );
+        for sentence in self.sentences() {
+            let _ = writeln!(text, "{sentence}");
+        }
+        text
+    }
+}
+
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(LONGEST) {
+        Some(_) => name.chars().take(LONGEST - 1).chain(['…']).collect(),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::matrix;
+
+    #[test]
+    fn columns_stand_under_their_numbers_and_the_diagonal_is_a_dot() {
+        let matrix = matrix(&["default", "cocoa:preset=libcoap-2019,vbf_on=initial", "fasor"], 2);
+        let text = matrix.table();
+        let lines: Vec<Vec<char>> = text.lines().map(|line| line.chars().collect()).collect();
+        let head = lines.iter().position(|line| line.iter().collect::<String>().contains("mean")).unwrap();
+        let place = |number: char| lines[head].iter().position(|&c| c == number).unwrap();
+        for row in 0..3 {
+            let line = &lines[head + 2 + row];
+            for (column, number) in ['1', '2', '3'].into_iter().enumerate() {
+                // A number ends in the fourth place of its column, a share in the third: a mark may follow.
+                let last = line[place(number) - 1];
+                assert_eq!(last == '·', row == column, "{text}");
+                assert!(row == column || last.is_ascii_digit(), "{text}");
+            }
+        }
+        assert!(text.contains("cocoa:preset=libcoap-2019,v…"), "{text}");
+        assert!(text.contains("Takes the most: "), "{text}");
+        let shares =
+            |row: usize, column: usize| matrix.encounter(row, column).relative_share().unwrap() * 100.0;
+        assert!(text.contains(&format!("{:.0} ", shares(0, 1))), "{text}");
+    }
+
+    #[test]
+    fn a_starved_mechanism_is_marked() {
+        let mut matrix = matrix(&["default", "cocoa"], 2);
+        assert!(
+            !matrix.table().contains("* \n") && matrix.table().matches('*').count() == 1,
+            "the legend's only"
+        );
+        matrix.encounters[1].kept = Some(0.3);
+        assert_eq!(matrix.table().matches('*').count(), 2);
+    }
+}

@@ -1,0 +1,118 @@
+//! Runs as a whole: what ends them, what is counted, who is asked.
+
+use std::io::Read;
+use std::ops::RangeInclusive;
+
+use coapace_lab::contender::Contender;
+use coapace_lab::observed;
+use coapace_lab::results::RunResult;
+use coapace_lab::run::{Observe, run};
+use coapace_lab::scenario::Scenario;
+
+/// Twenty clients in front of a narrow link; the last setting wins.
+fn scenario(set: &[(&str, &str)]) -> Scenario {
+    let base = [("clients", "20"), ("buffer", "400")];
+    let settings = base.iter().chain(set).map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    Scenario::load("nb-iot", &settings.collect::<Vec<_>>()).unwrap()
+}
+
+fn measured(mechanism: &str, set: &[(&str, &str)]) -> RunResult {
+    run(&scenario(set), &Contender::parse(mechanism).unwrap(), 1, Observe::Totals)
+}
+
+/// As [`measured`], until so long after the start, so long after which the measuring begins.
+fn lasting(mechanism: &str, duration: &str, warm_up: &str) -> RunResult {
+    measured(
+        mechanism,
+        &[
+            ("errors", "low"),
+            ("workload.exchanges", "none"),
+            ("workload.duration", duration),
+            ("workload.warm_up", warm_up),
+        ],
+    )
+}
+
+fn assert_within(value: f64, range: RangeInclusive<f64>) {
+    assert!(range.contains(&value), "{value} is not in {range:?}");
+}
+
+#[test]
+fn a_run_of_fixed_duration_ends_there_and_has_no_completion_times() {
+    for mechanism in ["default", "tcp"] {
+        let run = lasting(mechanism, "60 s", "0 s");
+        // Over TCP the clients are connected in the minute before the clock starts.
+        let before = if mechanism == "tcp" { 60.0 } else { 0.0 };
+        assert!((run.duration_s - before - 60.0).abs() < 1e-9, "{mechanism}: {}", run.duration_s);
+        assert_eq!((run.fct_s.len(), run.exchanges.len()), (0, 20), "{mechanism}");
+        assert_eq!(run.given_up, 0, "{mechanism}: what is open at the end has not failed");
+        assert!((run.throughput - run.completed() as f64 / 60.0).abs() < 1e-9, "{mechanism}");
+        assert!((run.goodput_bps - run.throughput * 480.0).abs() < 1e-6, "{mechanism}");
+        assert!(run.requests_sent >= run.completed(), "{mechanism}");
+    }
+}
+
+#[test]
+fn what_happens_before_the_warm_up_is_over_is_left_out_and_the_rest_is_not() {
+    for mechanism in ["default", "tcp"] {
+        let (early, late) = (lasting(mechanism, "20 s", "0 s"), lasting(mechanism, "60 s", "20 s"));
+        let whole = lasting(mechanism, "60 s", "0 s");
+        assert_eq!(late.trace_hash, whole.trace_hash, "{mechanism}: the same happens");
+        let counts = |run: &RunResult| {
+            let RunResult { retransmissions, drops, losses, requests_sent, responses_sent, .. } = *run;
+            [run.completed(), retransmissions, drops, losses, requests_sent, responses_sent]
+        };
+        let summed: Vec<_> = counts(&early).iter().zip(counts(&late)).map(|(a, b)| a + b).collect();
+        assert_eq!(summed, counts(&whole), "{mechanism}");
+        let something = |run: &RunResult| run.completed() > 0 && run.retransmissions > 0 && run.losses > 0;
+        assert!(something(&early) && something(&late), "{mechanism}");
+        assert!((late.throughput - late.completed() as f64 / 40.0).abs() < 1e-9, "{mechanism}");
+    }
+}
+
+#[test]
+fn the_throughput_of_clients_that_finish_is_over_the_time_until_the_last_has() {
+    let run = measured("default", &[]);
+    let last = run.fct_s.iter().map(|fct| fct.unwrap()).fold(0.0, f64::max);
+    assert!((run.throughput - 1000.0 / last).abs() < 1e-9);
+}
+
+#[test]
+fn one_server_or_several_behind_one_bottleneck_cost_the_clients_the_same() {
+    for mechanism in ["default", "tcp"] {
+        let of = |count| lasting_with_servers(mechanism, count);
+        let (one, five) = (of("1"), of("5"));
+        // Nothing is lost, and the servers are as far away: nearly the same happens.
+        assert_within(five.throughput / one.throughput, 0.97..=1.03);
+        assert_ne!(one.trace_hash, five.trace_hash, "{mechanism}");
+    }
+}
+
+fn lasting_with_servers(mechanism: &str, count: &str) -> RunResult {
+    let set = [("buffer", "1410000"), ("server.count", count)];
+    measured(mechanism, &set)
+}
+
+#[test]
+fn clients_are_dealt_out_to_the_servers_in_turn() {
+    let trace = std::env::temp_dir().join(format!("coapace-servers-{}.csv", std::process::id()));
+    let file = std::fs::File::create(&trace).unwrap();
+    let set = [("clients", "7"), ("buffer", "1410000"), ("server.count", "3"), ("workload.exchanges", "2")];
+    let contender = Contender::parse("default").unwrap();
+    observed::write(&scenario(&set), &contender, 1, None, Some(file)).unwrap();
+    let mut text = String::new();
+    std::fs::File::open(&trace).unwrap().read_to_string(&mut text).unwrap();
+    std::fs::remove_file(&trace).unwrap();
+
+    // Nodes 0 to 2 are the servers, 3 to 9 the clients.
+    let mut pairs: Vec<(u32, u32)> = (text.lines().skip(1))
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .filter(|row| row[1] == "delivered")
+        .map(|row| (row[3].parse().unwrap(), row[4].parse().unwrap()))
+        .filter(|(from, _)| *from >= 3)
+        .collect();
+    assert_eq!(pairs.len(), 14);
+    pairs.sort_unstable();
+    pairs.dedup();
+    assert_eq!(pairs, [(3, 0), (4, 1), (5, 2), (6, 0), (7, 1), (8, 2), (9, 0)]);
+}
