@@ -96,4 +96,4 @@ pub(crate) fn batch_size((least, most): (u32, u32), sizes: Stream, client: u32, 
 }
 
 // A hundred thousand clients are to fit where a hundred did.
-const _: () = assert!(size_of::<Host>() <= 496);
+const _: () = assert!(size_of::<Host>() <= 512);
