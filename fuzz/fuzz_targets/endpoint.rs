@@ -178,7 +178,7 @@ impl Play {
             Step::Request { to, confirmable, code, token, ref content } => {
                 let Some(token) = Token::new(&token[..token.len().min(8)]) else { return };
                 let request =
-                    Request { confirmable, code: Code(1 + code % 31), token, tail: &content.encoded() };
+                    Request { confirmable, code: Code(1 + code % 31), token, tail: &content.encoded(), repeatable: false };
                 if let Ok(exchange) = self.endpoint.request(now, to % PEERS, request) {
                     self.begun(exchange, Known::Request);
                 }

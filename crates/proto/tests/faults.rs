@@ -80,7 +80,7 @@ fn run(
         while next < requests && open.len() < 20 {
             let token = Token::new(&next.to_be_bytes()).unwrap();
             let confirmable = next % 4 != 3;
-            let request = Request { confirmable, code: Code(1), token, tail: &[] };
+            let request = Request { confirmable, code: Code(1), token, tail: &[], repeatable: false };
             open.insert(ends[0].request(now, SERVER, request).unwrap(), next);
             next += 1;
         }
@@ -182,7 +182,7 @@ proptest! {
             if let (true, Some(first)) = (header, datagram.first_mut()) {
                 *first = 0x40 | *first & 0x33;
             }
-            let request = Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: &[] };
+            let request = Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: &[], repeatable: false };
             let _ = endpoint.request(now, 0, request);
             if let Some(Event::Request { responder, .. }) = endpoint.handle_datagram(now, 0, &datagram) {
                 let _ = endpoint.respond(now, responder, Code(0x45), &[]);

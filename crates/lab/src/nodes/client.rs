@@ -124,7 +124,8 @@ impl Client {
             self.batches += 1;
             self.endpoint.forget(self.server);
         }
-        let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request };
+        let request =
+            Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request, repeatable: false };
         self.begun = now;
         // One exchange at a time is within any bound the endpoint has.
         let begun = self.endpoint.request(now.instant(), self.server, request);
