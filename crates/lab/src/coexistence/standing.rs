@@ -117,12 +117,13 @@ impl Matrix {
         let mut starvers: Vec<_> = standings.iter().filter(|standing| !standing.starves.is_empty()).collect();
         starvers.sort_by_key(|standing| std::cmp::Reverse(standing.starves.len()));
         let starved = |standing: &&Standing| {
-            let victims = listed(standing.starves.iter().map(|&place| name(place).to_owned()).collect());
+            let victims =
+                listed(standing.starves.iter().map(|&place| name(place).to_owned()).collect(), ", ");
             format!("{} starves {victims}", name(standing.mechanism))
         };
         let all = match starvers.as_slice() {
             [] => "nobody".to_owned(),
-            starvers => listed(starvers.iter().map(starved).collect()),
+            starvers => listed(starvers.iter().map(starved).collect(), "; "),
         };
         format!(
             "Starves: {all}. Worst off is {} beside {}, with {worst:.2} of what it has among its own kind.",
@@ -133,10 +134,10 @@ impl Matrix {
 }
 
 /// The first few, and how many more there are.
-fn listed(mut all: Vec<String>) -> String {
+fn listed(mut all: Vec<String>, gap: &str) -> String {
     let more = all.len().saturating_sub(NAMED);
     all.truncate(NAMED);
-    let named = all.join(", ");
+    let named = all.join(gap);
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_long_list_is_cut_short() {
-        let list = |count: usize| listed((1..=count).map(|number| number.to_string()).collect());
+        let list = |count: usize| listed((1..=count).map(|number| number.to_string()).collect(), ", ");
         assert_eq!((list(3), list(5)), ("1, 2, 3".to_owned(), "1, 2, 3 and 2 more".to_owned()));
     }
 
