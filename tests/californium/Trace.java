@@ -3,6 +3,7 @@ package coapace.californium;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.math.BigDecimal;
 import java.net.DatagramPacket;
@@ -11,6 +12,7 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Random;
 
 import org.eclipse.californium.core.coap.Request;
 import org.eclipse.californium.core.config.CoapConfig;
@@ -23,6 +25,7 @@ import org.eclipse.californium.core.network.Outbox;
 import org.eclipse.californium.core.network.stack.CoapStack;
 import org.eclipse.californium.core.network.stack.CoapUdpStack;
 import org.eclipse.californium.core.network.stack.CongestionControlLayer;
+import org.eclipse.californium.core.network.stack.ReliabilityLayer;
 import org.eclipse.californium.core.network.stack.RemoteEndpoint;
 import org.eclipse.californium.elements.Connector;
 import org.eclipse.californium.elements.EndpointContextMatcher;
@@ -42,7 +45,7 @@ import org.eclipse.californium.elements.util.ClockUtil;
  * follow, ends the program with an exception.
  *
  * <p>All of Californium between {@code Endpoint.sendRequest} and the datagram is real. Ours are the socket
- * ({@link Wire}), the threads ({@link ManualExecutor}) and the clock.
+ * ({@link Wire}), the threads ({@link ManualExecutor}), the clock and the random numbers ({@link Draw}).
  */
 public final class Trace {
 
@@ -55,6 +58,7 @@ public final class Trace {
 
     private final ManualExecutor loop = new ManualExecutor();
     private final Wire wire = new Wire();
+    private final Draw draw = new Draw();
     private final CoapEndpoint endpoint;
     private CongestionControlLayer layer;
     /** By which the layer finds what it knows of the peer. */
@@ -86,10 +90,8 @@ public final class Trace {
             if (columns == null) {
                 throw new IllegalArgumentException("no header before: " + line);
             }
-            int draw = columns.indexOf("draw");
-            if (draw >= 0 && !fields.get(draw).isEmpty()) {
-                throw new IllegalArgumentException("a draw cannot be handed to Californium: " + line);
-            }
+            String draw = columns.contains("draw") ? fields.get(columns.indexOf("draw")) : "";
+            trace.draw.value = draw.isEmpty() ? 0 : Double.parseDouble(draw);
             BigDecimal at = new BigDecimal(fields.get(columns.indexOf("at_ms"))).setScale(3);
             String event = fields.get(columns.indexOf("event"));
             nowNanos = nanos(at);
@@ -108,11 +110,10 @@ public final class Trace {
         return atMillis.add(ORIGIN_MS).movePointRight(6).longValueExact();
     }
 
-    /** A fresh endpoint: Californium's own defaults, but for the algorithm and the dither. */
+    /** A fresh endpoint: Californium's own defaults, but for the algorithm. */
     private Trace(CongestionControlMode mode) throws Exception {
         Configuration config = Configuration.createStandardWithoutFile();
         config.set(CoapConfig.CONGESTION_CONTROL_ALGORITHM, mode);
-        config.set(CoapConfig.ACK_INIT_RANDOM, 1F);
         CoapStackFactory stacks = new ExtendedCoapStackFactory() {
 
             @Override
@@ -132,6 +133,9 @@ public final class Trace {
             }
         };
         endpoint = CoapEndpoint.builder().setConfiguration(config).setConnector(wire).setCoapStackFactory(stacks).build();
+        Field rand = ReliabilityLayer.class.getDeclaredField("rand");
+        rand.setAccessible(true);
+        rand.set(layer, draw);
         endpoint.setExecutors(loop, new ManualExecutor()); // the second has nothing that belongs to an exchange
         endpoint.start();
     }
@@ -181,6 +185,21 @@ public final class Trace {
     private static void require(boolean followed, String line) {
         if (!followed) {
             throw new IllegalStateException("Californium does not follow: " + line);
+        }
+    }
+
+    /**
+     * In place of Californium's random numbers: the draw of the script. Californium dithers by a whole number of
+     * milliseconds, the upper bound included; the draw is a part of the span from 0 to there.
+     */
+    private static final class Draw extends Random {
+
+        private static final long serialVersionUID = 1;
+        double value;
+
+        @Override
+        public int nextInt(int bound) {
+            return (int) (value * (bound - 1));
         }
     }
 

@@ -19,66 +19,27 @@ const LONGEST_IDLE: u64 = 590 * SECOND;
 type Table = &'static [(u64, u64, u8)];
 
 /// What is not left to luck.
+#[rustfmt::skip]
 const BY_HAND: [Table; 6] = [
     // A weak sample comes first, and what three retransmissions needed is none.
-    &[
-        (0, 7_001_000, 2),
-        (9, 9_000_000, 3),
-        (9, 801_000, 0),
-        (9, 30_000_000, 4),
-        (9, 2_401_000, 1),
-        (9, 801_000, 0),
-    ],
-    // The second sample is lower than the first, half of it and less, the same, twice it.
-    &[
-        (0, 101_000, 0),
-        (0, 50_000, 0),
-        (0, 25_000, 0),
-        (0, 12_000, 0),
-        (0, 12_000, 0),
-        (0, 24_000, 0),
-        (0, 25_000, 0),
-    ],
-    &[
-        (0, 3_000_000, 0),
-        (0, 1_501_000, 0),
-        (0, 750_000, 0),
-        (0, 374_000, 0),
-        (0, 749_000, 0),
-        (0, 3_000_000, 0),
-    ],
+    &[(0, 7_001_000, 2), (9, 9_000_000, 3), (9, 801_000, 0), (9, 30_000_000, 4), (9, 2_401_000, 1), (9, 801_000, 0)],
+    // The second sample is lower than the first, then half of one and less, the same, twice it.
+    &[(0, 101_000, 0), (0, 50_000, 0), (0, 25_000, 0), (0, 12_000, 0), (0, 12_000, 0), (0, 24_000, 0), (0, 25_000, 0)],
+    &[(0, 3_000_000, 0), (0, 1_501_000, 0), (0, 750_000, 0), (0, 374_000, 0), (0, 749_000, 0), (0, 3_000_000, 0)],
     // Parts of a millisecond, and none at all.
-    &[
-        (0, 0, 0),
-        (0, 1, 0),
-        (0, 999, 0),
-        (0, 1_000, 0),
-        (0, 1_999, 0),
-        (0, 2_000, 0),
-        (0, 999, 1),
-        (0, 5_499, 2),
-    ],
+    &[(0, 0, 0), (0, 1, 0), (0, 999, 0), (0, 1_000, 0), (0, 1_999, 0), (0, 2_000, 0), (0, 999, 1), (0, 5_499, 2)],
     // A long RTO ages by many steps, waits, and ages again; so does a short one.
     &[(0, 30_000_000, 0), (0, 30_000_000, 0), (590_000, 700_000, 3), (0, 700_000, 3), (590_000, 700_000, 3)],
-    &[
-        (0, 5_000, 0),
-        (0, 5_000, 0),
-        (0, 5_000, 0),
-        (0, 5_000, 0),
-        (0, 5_000, 0),
-        (0, 5_000, 0),
-        (0, 5_000, 0),
-        (0, 5_000, 0),
-        (0, 5_000, 0),
-        (590_000, 5_000, 3),
-        (0, 5_000, 3),
-        (1_000, 5_000, 0),
-        (590_000, 5_000, 3),
-    ],
+    &[(0, 5_000, 0), (0, 5_000, 0), (0, 5_000, 0), (0, 5_000, 0), (0, 5_000, 0), (0, 5_000, 0), (0, 5_000, 0),
+      (0, 5_000, 0), (0, 5_000, 0), (590_000, 5_000, 3), (0, 5_000, 3), (1_000, 5_000, 0), (590_000, 5_000, 3)],
 ];
 
 /// RTOs, in milliseconds, around which a factor, a bound or an age changes.
 const EDGES: [u64; 12] = [250, 499, 500, 501, 999, 1_000, 1_001, 2_999, 3_000, 3_001, 31_999, 32_000];
+
+/// Draws in eighths. Of these parts of an odd number of milliseconds Californium's whole milliseconds and ours, rounded
+/// down, are the same; of others they may be one apart, which a backoff would multiply.
+const DRAWS: [u8; 4] = [0, 1, 2, 4];
 
 /// All scripts for a mechanism, one after the other, each with its header and for an endpoint of its own.
 pub(crate) fn all(mechanism: &Mechanism) -> String {
@@ -104,6 +65,7 @@ fn wandering(mechanism: &Mechanism, stream: Stream, seed: u64) -> String {
     for n in 0..300 {
         let below = |bound, purpose| stream.below(bound, seed, n, purpose);
         let place = round_trip(|bound, purpose| stream.below(bound, seed, n / 20, 10 + purpose));
+        script.draw = DRAWS[below(4, 4) as usize];
         script.idle(idle(script.rto(), below));
         let elapsed = place / 2 + below(place, 2);
         match below(20, 3) {
@@ -120,6 +82,7 @@ fn shuffled(mechanism: &Mechanism, stream: Stream, seed: u64) -> String {
     let mut script = Script::new(mechanism);
     for n in 0..300 {
         let below = |bound, purpose| stream.below(bound, seed, n, purpose);
+        script.draw = DRAWS[below(4, 4) as usize];
         script.idle(idle(script.rto(), below));
         script.answered(round_trip(|bound, purpose| below(bound, 10 + purpose)), below(5, 3) as u8);
     }
@@ -167,6 +130,8 @@ struct Script<'a> {
     state: State,
     /// Microseconds.
     now: u64,
+    /// The draw of the exchanges to come, in eighths; see [`DRAWS`].
+    draw: u8,
     text: String,
 }
 
@@ -180,7 +145,13 @@ struct Open {
 
 impl<'a> Script<'a> {
     fn new(mechanism: &'a Mechanism) -> Self {
-        Self { mechanism, state: mechanism.state(), now: 0, text: "at_ms,event,draw,answered\n".to_owned() }
+        Self {
+            mechanism,
+            state: mechanism.state(),
+            now: 0,
+            draw: 0,
+            text: "at_ms,event,draw,answered\n".to_owned(),
+        }
     }
 
     /// Microseconds.
@@ -223,16 +194,16 @@ impl<'a> Script<'a> {
     /// Brings the RTO as near to `edge` milliseconds as a few strong samples can.
     fn steer(&mut self, edge: u64) {
         for _ in 0..8 {
-            let after = |rtt: u64| {
-                let mut trial = Script { text: String::new(), ..*self };
-                trial.answered(rtt * MILLISECOND, 0);
-                (trial.rto().abs_diff(edge * MILLISECOND), trial.rto())
+            let distance = |rtt: u64| {
+                let (mut state, rtt) = (self.state, Duration::from_millis(rtt));
+                let (exchange, _) = self.mechanism.on_start(&mut state, self.cue());
+                let cue = Cue { now: self.cue().now + rtt, ..self.cue() };
+                let answer = Outcome::Acked(Sample::unmarked(rtt, rtt, 0));
+                self.mechanism.on_end(&mut state, exchange, answer, cue);
+                self.mechanism.gauges(&state).rto.as_micros().abs_diff(edge * MILLISECOND)
             };
-            let Some((rtt, (distance, _))) =
-                (1..=30_000).map(|rtt| (rtt, after(rtt))).min_by_key(|&(_, distance)| distance)
-            else {
-                return;
-            };
+            let tried = (1..=30_000).map(|rtt| (distance(rtt), rtt));
+            let (distance, rtt) = tried.min().expect("thirty thousand of them");
             self.answered(rtt * MILLISECOND, 0);
             if distance < MILLISECOND {
                 return;
@@ -241,12 +212,13 @@ impl<'a> Script<'a> {
     }
 
     fn cue(&self) -> Cue {
-        Cue { now: Instant::from_micros(self.now), draw: Draw::ZERO, outstanding: 1 }
+        let draw = Draw::from_bits(u32::from(self.draw) << 29);
+        Cue { now: Instant::from_micros(self.now), draw, outstanding: 1 }
     }
 
     fn write(&mut self, event: &str) {
         let (ms, us) = (self.now / MILLISECOND, self.now % MILLISECOND);
-        let _ = writeln!(self.text, "{ms}.{us:03},{event},,");
+        let _ = writeln!(self.text, "{ms}.{us:03},{event},{},", f64::from(self.draw) / 8.0);
     }
 
     fn start(&mut self) -> (Open, Duration) {
