@@ -175,8 +175,9 @@ impl Node for Client {
 
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         let (dither, number) = (self.plan.dither, u64::from(self.number));
-        let draw =
-            |Step { exchange, transmission }| dither.draw(number, u64::from(exchange), u64::from(transmission));
+        let draw = |Step { exchange, transmission }| {
+            dither.draw(number, u64::from(exchange), u64::from(transmission))
+        };
         let transmit = loop {
             if let Some(transmit) = self.endpoint.poll_transmit(now.instant(), draw, buffer) {
                 break transmit;
