@@ -9,6 +9,7 @@ mod group;
 mod headline;
 mod html;
 mod page;
+mod sweep;
 mod tables;
 mod view;
 
@@ -49,7 +50,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Cell, CellResult, Published, RunResult, Series};
+    use crate::results::{Cell, CellResult, Metric, Published, RunResult, Series};
 
     fn result(mechanism: &str, buffer_bytes: u64, fct_s: f64) -> CellResult {
         let run = RunResult {
@@ -68,7 +69,7 @@ mod tests {
             clients: 2,
             ..Cell::default()
         };
-        let published = Some(Published { median_fct_s: 30.0, source: "Table 1".into() });
+        let published = Some(Published::figure(Metric::MedianFct, 30.0, "Table 1"));
         CellResult { cell, runs: vec![run], published }
     }
 
