@@ -21,7 +21,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     coapace coexist --report coexistence.html
   A published thesis beside what is measured here:
     coapace reproduce raitahila2019 --quick
-  The published orders of a paper, held or not, and where another mechanism stands:
+  Whether a published order of mechanisms holds, and where another one stands:
     coapace reproduce meng2017 -m fasor --report meng2017.html
   What there is to compare:
     coapace list mechanisms

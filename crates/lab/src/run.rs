@@ -97,13 +97,11 @@ pub fn run_tapped<T: Tap>(
     result.seed = seed;
     result.events = events;
     result.trace_hash = Hash64(hash);
-    result.duration_s = window.map_or(ended_at, |(_, end)| end).as_secs_f64();
-    // Without a window until the last client had its last response; if one never had, until nothing more happened.
-    let finished = || result.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
-    let measured_s = window.map_or_else(
-        || finished().unwrap_or(result.duration_s),
-        |(from, end)| end.as_secs_f64() - from.as_secs_f64(),
-    );
+    result.duration_s =
+        window.map_or(ended_at.as_secs_f64(), |(from, end)| end.as_secs_f64() - from.as_secs_f64());
+    // Until the last client had its last response; if one never had, until nothing more happened.
+    let finished = result.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
+    let measured_s = finished.filter(|_| window.is_none()).unwrap_or(result.duration_s);
     if measured_s > 0.0 {
         let payload_bits = result.completed() as f64 * f64::from(scenario.server.payload_bytes) * 8.0;
         result.goodput_bps = payload_bits / measured_s;
@@ -112,8 +110,9 @@ pub fn run_tapped<T: Tap>(
     if let ContenderKind::Udp(mix) = &contender.kind {
         let rates: Vec<(f64, u32)> = result.rates().zip(0..).collect();
         for (part, population) in result.populations.iter_mut().enumerate() {
-            let own = rates.iter().filter(|(_, client)| mix.part_of(*client) == part);
-            population.jain = jain_index(own.map(|(rate, _)| *rate));
+            let own = rates.iter().filter(|(_, client)| mix.part_of(*client) == part).map(|(rate, _)| *rate);
+            population.throughput = own.clone().sum();
+            population.jain = jain_index(own);
         }
     }
     (result, tap)

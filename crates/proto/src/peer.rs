@@ -70,6 +70,8 @@ pub(crate) struct Peers<C: Controller, A> {
     oldest: u32,
     /// Destinations that were ever met: a Message ID sequence never starts where a forgotten one did.
     met: u32,
+    /// Whether a non-confirmable message ever left: until then no peer is listened for.
+    pub(crate) listening: bool,
 }
 
 /// So few addresses are found faster by looking at each.
@@ -78,7 +80,15 @@ const SCANNED: usize = 8;
 impl<C: Controller, A: Address> Peers<C, A> {
     pub(crate) fn new(seed: u64) -> Self {
         let hasher = FixedState::with_seed(seed);
-        Self { slots: SmallVec::new(), index: None, hasher, newest: NONE, oldest: NONE, met: 0 }
+        Self {
+            slots: SmallVec::new(),
+            index: None,
+            hasher,
+            newest: NONE,
+            oldest: NONE,
+            met: 0,
+            listening: false,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -124,7 +124,8 @@ impl Client {
             self.batches += 1;
             self.endpoint.forget(self.server);
         }
-        let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request };
+        let request =
+            Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request, repeatable: false };
         self.begun = now;
         // One exchange at a time is within any bound the endpoint has.
         let begun = self.endpoint.request(now.instant(), self.server, request);
@@ -173,11 +174,18 @@ impl Node for Client {
     }
 
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        let Self { plan, number, .. } = self;
+        let (dither, number) = (self.plan.dither, u64::from(self.number));
         let draw = |Step { exchange, transmission }| {
-            plan.dither.draw(u64::from(*number), u64::from(exchange), u64::from(transmission))
+            dither.draw(number, u64::from(exchange), u64::from(transmission))
         };
-        let transmit = self.endpoint.poll_transmit(now.instant(), draw, buffer)?;
+        let transmit = loop {
+            if let Some(transmit) = self.endpoint.poll_transmit(now.instant(), draw, buffer) {
+                break transmit;
+            }
+            // A mechanism without a final wait gives an exchange up as its last retransmission departs.
+            self.endpoint.poll_event()?;
+            self.exchange_is_over(now);
+        };
         let mark = transmit.step.map_or_else(Mark::default, |step| Mark {
             exchange: step.exchange,
             transmission: step.transmission,

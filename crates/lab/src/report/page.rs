@@ -70,8 +70,10 @@ fn masthead(out: &mut impl io::Write, report: &Report, view: &View) -> io::Resul
     if !view.common.is_empty() {
         writeln!(out, "<p class=\"conditions\">{}</p>", escape(&view.common))?;
     }
-    let headline = headline::headline(view);
-    writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&escape(&headline.join(" "))))
+    let sentences: Vec<_> = headline::headline(view).iter().map(|sentence| escape(sentence)).collect();
+    // Each of those about pairs begins with what it is about.
+    let gap = if view.coexistence.is_some() { "<br>" } else { " " };
+    writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&sentences.join(gap)))
 }
 
 fn legend(out: &mut impl io::Write, view: &View) -> io::Result<()> {
@@ -96,9 +98,10 @@ fn legend(out: &mut impl io::Write, view: &View) -> io::Result<()> {
 /// Two heat maps and the standings beside the first.
 fn pairs(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
     let Some(matrix) = view.coexistence else { return Ok(()) };
-    let heat_map = |kind| charts.get(kind).map(panels).unwrap_or_default();
-    let html =
-        format!("<div class=\"beside\">{}{}</div>", heat_map("share"), coexistence::standings(view, matrix));
+    let heat_map =
+        |kind| charts.get(kind).map(|section| coexistence::heat_map(section, matrix)).unwrap_or_default();
+    let standings = coexistence::standings(view, matrix);
+    let html = format!("<div class=\"beside\">{}{standings}</div>", heat_map("share"));
     section(out, "pairs", "Who takes how much from whom", SHARE, &html)?;
     section(out, "kept", "What the company costs", KEPT, &heat_map("kept"))
 }
@@ -183,10 +186,10 @@ fn provenance(report: &Report, view: &View) -> String {
 }
 
 const SHARE: &str = "Each square is one experiment: half of the clients have the mechanism of the row, half that of the \
-    column. The figure is what the row’s half completed, in per cent of a fair share: 100 is fair, 200 is everything, and \
+    column. The figure is the throughput of the row’s half, in per cent of a fair share: 100 is fair, 200 is everything, and \
     row and column of a pair mirror each other. Orange takes, blue yields. Hover for the rest.";
 
-const KEPT: &str = "What a client of the row completes in the company of the column, in per cent of what it completes where \
+const KEPT: &str = "The throughput of a client of the row in the company of the column, in per cent of what it is where \
     all clients have the row’s mechanism. Below 50 the row is starved, and marked with a star. A share can be fair and the \
     company dear all the same: a column that is blue throughout makes everyone slower.";
 
@@ -207,7 +210,7 @@ const ENDLESS_RESULTS: &str = "One row a mechanism; the highest throughput of ea
     second, by all clients together. The clients never stop, so there are no completion times. Click a heading to sort.";
 
 const POPULATIONS: &str = "In a mix, clients of different mechanisms share the network. A population’s relative share is its \
-    share of the completed exchanges beside its share of the clients: above 1 it takes more than a fair share from \
+    share of the throughput beside its share of the clients: above 1 it takes more than a fair share from \
     the others, below 1 less.";
 
 const FIGURES: [(&str, &str, &str); 5] = [

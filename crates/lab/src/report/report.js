@@ -222,7 +222,7 @@
         const [a, b] = [plain(names[i]), plain(names[j])];
         return `<b>${a}</b> ${i === j ? "among its own kind" : "beside <b>" + b + "</b>"}<br>` +
           (i === j ? "" : `${percent(cell.share)} of a fair share<br>` +
-            `${percent(cell.kept)} of what it completes among its own kind<br>`) +
+            `${percent(cell.kept)} of its throughput among its own kind<br>`) +
           `${percent(cell.again)} of its requests are retransmissions<br>an exchange takes ${digits(cell.time, 3)} s<br>` +
           `together: ${digits(cell.throughput, 3)} exchanges/s, Jain ${digits(cell.jain, 3)}, ` +
           `${percent(cell.again_together)} retransmissions`;
@@ -233,7 +233,10 @@
         type: "heatmap", z, x: places.map((_, i) => i), y: places.map((_, i) => i), text, hovertext: told,
         hovertemplate: "%{hovertext}<extra></extra>", texttemplate: "%{text}", xgap: 2, ygap: 2,
         zmin: 100 - reach, zmax: 100 + reach,
-        colorscale: [[0, colour(1)], [0.5, style("--shade")], [1, colour(2)]],
+        // Blue and orange on which the ink of the theme can be read.
+        colorscale: theme === "dark" ? [[0, "#00669f"], [0.5, style("--shade")], [1, "#b65000"]]
+          : [[0, "#5aa9dd"], [0.5, style("--shade")], [1, "#f08a45"]],
+        textfont: { color: style("--ink") },
         colorbar: {
           title: { text: "%" }, thickness: 10, len: 0.6, outlinewidth: 0, ticks: "", tickfont: { size: 11 },
         },

@@ -84,7 +84,7 @@ pub(super) fn populations(view: &View) -> Option<String> {
         ("Mix", ""),
         ("Of which", ""),
         ("Clients", ""),
-        ("Share", "of the exchanges"),
+        ("Share", "of the throughput"),
         ("Relative share", "1 is fair"),
         ("Retrans&shy;missions", "per client"),
         ("Exchange time", "mean, s"),

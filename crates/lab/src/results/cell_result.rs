@@ -92,10 +92,10 @@ impl Summary {
     /// How long a completed exchange took on average, from the first request to the response, in seconds; not known over
     /// TCP.
     pub fn exchange_time_s(&self) -> Option<f64> {
-        let timed = self.populations.iter().filter_map(|own| Some((own.share?, own.exchange_time_s?)));
-        let (share, time_s) =
-            timed.fold((0.0, 0.0), |(all, sum), (share, time_s)| (all + share, sum + share * time_s));
-        (share > 0.0).then(|| time_s / share)
+        let timed = self.populations.iter().filter_map(|own| Some((own.exchanges, own.exchange_time_s?)));
+        let (exchanges, time_s) =
+            timed.fold((0.0, 0.0), |(all, sum), (own, time_s)| (all + own, sum + own * time_s));
+        (exchanges > 0.0).then(|| time_s / exchanges)
     }
 }
 

@@ -7,7 +7,7 @@ use super::{CellResult, Metric, PopulationSummary, Published, Quantiles};
 
 /// The columns of [`write_cells_csv`]: times in seconds, `goodput_bps` in bit/s, `throughput` in exchanges per second,
 /// `relative_error` as a fraction; `exchange_time_s` is the mean over completed exchanges; `shares` is what each population
-/// of a mix had of the exchanges, `MECHANISM=SHARE` separated by semicolons; `published` is every published figure,
+/// of a mix had of the throughput, `MECHANISM=SHARE` separated by semicolons; `published` is every published figure,
 /// `COLUMN=VALUE` separated by semicolons, and `relative_error` that of the one which is met worst;
 /// `drops`, `losses`, `exchanges` and `given_up` are means per run.
 pub const CELL_COLUMNS: [&str; 35] = [
@@ -178,7 +178,7 @@ pub fn write_runs_csv(out: impl io::Write, commit: &str, results: &[CellResult])
     csv.flush()
 }
 
-/// What each population of a mix had of the exchanges; nothing where there is one.
+/// What each population of a mix had of the throughput; nothing where there is one.
 fn shares(populations: &[PopulationSummary]) -> String {
     if populations.len() < 2 {
         return String::new();

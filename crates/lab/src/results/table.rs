@@ -93,7 +93,7 @@ fn populations(results: &[CellResult]) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     format!(
-        "\n{}\n\nShare of the completed exchanges; 1 of a fair one is that of the clients; exchange time in seconds, mean; \
+        "\n{}\n\nShare of the throughput; 1 of a fair one is that of the clients; exchange time in seconds, mean; \
          Jain among its own.\n",
         table.trim_fmt()
     )
