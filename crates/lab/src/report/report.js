@@ -270,9 +270,12 @@
       const high = Math.max(0, ...lines.flatMap((line) => line.high));
       const yaxis = (log || apart > 10) && values.every((y) => y > 0) ? withRoom(scale(values, panel.y), 0.05)
         : { title: { text: panel.y }, range: [0, (high || 1) * 1.05] };
+      // A band may reach below nothing, which a logarithmic axis has not.
+      const least = yaxis.type === "log" ? Math.min(...values) / 100 : -Infinity;
+      const lowest = (line) => line.low.map((y) => Math.max(y, least));
       const unit = (text) => (text ? " " + plain(text) : "");
       const traces = lines.flatMap((line) => [{
-        type: "scatter", mode: "lines", x: [...line.x, ...line.x.toReversed()], y: [...line.high, ...line.low.toReversed()],
+        type: "scatter", mode: "lines", x: [...line.x, ...line.x.toReversed()], y: [...line.high, ...lowest(line).toReversed()],
         fill: "toself", fillcolor: faded(line.m, 0.16), line: { width: 0 }, hoverinfo: "skip",
       }, {
         type: "scatter", mode: "lines+markers", x: line.x, y: line.y, customdata: line.y.map((_, i) => [digits(line.low[i], 3), digits(line.high[i], 3)]),
