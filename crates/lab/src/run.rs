@@ -12,7 +12,7 @@ use coapace_sim::{
 
 use crate::contender::{Contender, ContenderKind};
 use crate::mix::{Mix, Part};
-use crate::nodes::{CONTENT, Client, GET, Host, Plan, Server, batch_size};
+use crate::nodes::{CONTENT, Client, GET, Host, Plan, Server, batch_size, start};
 use crate::results::{Hash64, Population, RunResult, Series, jain_index};
 use crate::scenario::{Hop, Ip, Jitter as Range, Loss, Scenario, WorkloadKind};
 
@@ -221,6 +221,8 @@ fn udp_hosts<'a>(scenario: &'a Scenario, mix: &'a Mix, luck: Luck, observe: Obse
             },
             think_time: workload.think_time,
             dither: luck.stream("dither"),
+            start_spread_ns: nanos(clients.start_spread),
+            starts: luck.stream("start"),
             batches: luck.stream("batches"),
         })
     };
@@ -244,8 +246,7 @@ fn udp_hosts<'a>(scenario: &'a Scenario, mix: &'a Mix, luck: Luck, observe: Obse
             [_] => format!("client {client}"),
             parts => format!("client {client}, {}", parts[part].label),
         });
-        let (server, start) = (server_of(scenario, client), start(scenario, luck, client));
-        Host::Client(Client::new(plans[part].clone(), client, server, start, series))
+        Host::Client(Client::new(plans[part].clone(), client, server_of(scenario, client), series))
     };
     ((0..scenario.server.count).map(server).collect(), Box::new((1..=clients.count).map(client)))
 }
@@ -259,7 +260,7 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts<'_> {
         handshake_timeout_percent: tcp.handshake_timeout_percent.try_into().unwrap_or(u16::MAX),
         ..TcpParameters::default()
     };
-    let sizes = luck.stream("batches");
+    let (sizes, starts) = (luck.stream("batches"), luck.stream("start"));
     let beforehand = connects_beforehand(scenario);
     let response = TcpResponse { code: CONTENT, tail: response(scenario) };
     // A client may have connections on their way down while it has a new one.
@@ -270,7 +271,7 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts<'_> {
         Host::TcpServer(Box::new(TcpServer::new(NodeId(id), response.clone(), connections, parameters, seed)))
     };
     let client = move |client| {
-        let start = start(scenario, luck, client);
+        let start = start(nanos(clients.start_spread), starts, client);
         // One after the other, so that the handshakes do not measure a queue of their own making.
         let turn = CONNECTING.as_nanos() / 2 * u64::from(client) / u64::from(clients.count);
         let plan = TcpPlan {
@@ -330,12 +331,6 @@ fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
         left -= size;
     }
     batches
-}
-
-/// When a client makes its first request.
-fn start(scenario: &Scenario, luck: Luck, client: u32) -> Time {
-    let spread = nanos(scenario.clients.start_spread);
-    Time::from_nanos(luck.stream("start").below(spread.max(1), u64::from(client), 0, 0))
 }
 
 fn nanos(span: Duration) -> u64 {
