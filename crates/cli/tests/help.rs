@@ -23,7 +23,7 @@ const OPTIONS: [(&str, &[&str]); 7] = [
             "--trace",
         ],
     ),
-    ("reproduce", &["<PAPER>", "--quick", "--format", "--report"]),
+    ("reproduce", &["<PAPER>", "--quick", "--mechanism", "--orders", "--format", "--report"]),
     ("trace", &["<MECHANISM>", "at_ms,event,draw,answered", "at_ms,event,timeout_ms,rto_ms,next_ms"]),
     ("list", &["mechanisms", "scenarios", "papers"]),
     ("bench", &[]),

@@ -21,6 +21,10 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     writeln!(out, "<main>")?;
     pairs(out, &view, &charts)?;
     published(out, &view, &charts)?;
+    if let Some(sweeps) = charts.get("sweep") {
+        section(out, "sweep", "Over one knob", SWEEP, &panels(sweeps))?;
+    }
+    orders(out, &view)?;
     let results = tables::results(&view);
     let text = if view.has_fct() { RESULTS } else { ENDLESS_RESULTS };
     let title = if view.coexistence.is_some() { "Each among its own kind" } else { "Results" };
@@ -112,6 +116,13 @@ fn published(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Resu
     section(out, "published", "Published and measured", PUBLISHED, &html)
 }
 
+fn orders(out: &mut impl io::Write, view: &View) -> io::Result<()> {
+    match view.verdicts().as_slice() {
+        [] => Ok(()),
+        verdicts => section(out, "orders", "Published orders", ORDERS, &tables::orders(verdicts)),
+    }
+}
+
 fn section(out: &mut impl io::Write, id: &str, title: &str, text: &str, html: &str) -> io::Result<()> {
     let text = if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", unbroken(text)) };
     writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n{text}{html}\n</section>")
@@ -182,7 +193,14 @@ const KEPT: &str = "The throughput of a client of the row in the company of the 
     all clients have the row’s mechanism. Below 50 the row is starved, and marked with a star. A share can be fair and the \
     company dear all the same: a column that is blue throughout makes everyone slower.";
 
-const PUBLISHED: &str = "Each median that was published, and the one measured here: a point on the diagonal is a \
+const SWEEP: &str = "One line a mechanism, over what is varied while everything else stays: the mean over the seeds, and as a \
+    band around it the 95 % confidence interval of that mean.";
+
+const ORDERS: &str = "What was published is which mechanism lies above which. Times is how many times the one figure is the \
+    other: the geometric mean over the seeds, both mechanisms under the same random numbers, with its 95 % confidence interval. \
+    An order with &gt; holds where the interval is above 1, one with ≥ where it is not below 1. Those that do not hold come first.";
+
+const PUBLISHED: &str = "Each figure that was published, and the one measured here: a point on the diagonal is a \
     perfect match, and the grey band is ±5 %. The table begins with what is met worst.";
 
 const RESULTS: &str = "One row a mechanism; the lowest median of each group is bold. A client that gave up counts as \
