@@ -12,6 +12,8 @@ pub(crate) struct Deadlines {
     /// A binary heap by (deadline, key).
     heap: SmallVec<[(Instant, u32); 1]>,
     /// For each key its place in the heap plus one, 0 if it has no deadline; once there are more than [`SCANNED`].
+    /// Behind one pointer: most endpoints never have so many.
+    #[allow(clippy::box_collection)]
     places: Option<Box<Vec<u32>>>,
 }
 
@@ -26,18 +28,14 @@ impl Deadlines {
 
     /// Sets or moves the deadline of `key`.
     pub(crate) fn set(&mut self, key: u32, at: Instant) {
-        let place = match self.place(key) {
-            Some(place) => {
-                self.heap[place].0 = at;
-                place
-            }
-            None => {
-                self.heap.push((at, key));
-                self.note_last();
-                self.heap.len() - 1
-            }
-        };
-        self.settle(place);
+        if let Some(place) = self.place(key) {
+            self.heap[place].0 = at;
+            self.settle(place);
+        } else {
+            self.heap.push((at, key));
+            self.note_last();
+            self.settle(self.heap.len() - 1);
+        }
     }
 
     /// Where the deadline of `key` is in the heap.

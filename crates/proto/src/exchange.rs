@@ -56,6 +56,7 @@ pub enum Failure {
 }
 
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // Four facts of their own.
 pub(crate) struct Exchange<C: Controller> {
     pub(crate) first: Instant,
     pub(crate) last: Instant,
