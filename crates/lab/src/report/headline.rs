@@ -143,6 +143,8 @@ fn needless(view: &View) -> Option<String> {
     let (least, most) = (means.first()?, means.last()?);
     Some(if most.0 == 0.0 {
         "No retransmission was needless.".into()
+    } else if most.0 < 0.005 {
+        "Hardly any retransmission was needless.".into()
     } else if means.len() == 1 {
         format!("A client retransmits needlessly {} times on average.", count(most.0))
     } else {
