@@ -19,12 +19,12 @@ pub(crate) fn bench(arguments: &Arguments) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     writeln!(
         out,
-        "controller calls (median of many)\n{:<14} {:>10} {:>14} {:>8}",
+        "controller calls (median of many)\n{:<18} {:>10} {:>14} {:>8}",
         "mechanism", "on_start", "on_retransmit", "on_end"
     )?;
     for calls in controller_calls() {
         let [start, retransmit, end] = calls.ns;
-        writeln!(out, "{:<14} {start:>7.1} ns {retransmit:>11.1} ns {end:>5.1} ns", calls.mechanism)?;
+        writeln!(out, "{:<18} {start:>7.1} ns {retransmit:>11.1} ns {end:>5.1} ns", calls.mechanism)?;
     }
     writeln!(
         out,

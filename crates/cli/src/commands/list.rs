@@ -17,11 +17,11 @@ pub(crate) fn list(what: Listed, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn mechanisms(out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{:<14} {:>11}  summary", "mechanism", "state bytes")?;
+    writeln!(out, "{:<18} {:>11}  summary", "mechanism", "state bytes")?;
     for entry in REGISTRY {
-        writeln!(out, "{:<14} {:>11}  {}", entry.name, entry.mechanism.state_bytes(), entry.summary)?;
+        writeln!(out, "{:<18} {:>11}  {}", entry.name, entry.mechanism.state_bytes(), entry.summary)?;
     }
-    writeln!(out, "{:<14} {:>11}  CoAP over TCP (RFC 8323), simulated with a real TCP", TCP, "-")?;
+    writeln!(out, "{:<18} {:>11}  CoAP over TCP (RFC 8323), simulated with a real TCP", TCP, "-")?;
     for entry in REGISTRY {
         writeln!(out, "\n{}  ({})", entry.name, entry.source)?;
         for parameter in entry.mechanism.parameters() {

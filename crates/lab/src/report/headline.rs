@@ -69,6 +69,7 @@ fn contest(view: &View) -> Option<String> {
 
     // For each mechanism: conditions won, and where it is ahead of the slowest by most.
     let mut wins = vec![0_usize; view.mechanisms.len()];
+    let mut ties = vec![false; view.mechanisms.len()];
     let mut leads: Vec<Option<Lead>> = vec![None; view.mechanisms.len()];
     let mut contests = 0;
     for group in &view.groups {
@@ -78,6 +79,7 @@ fn contest(view: &View) -> Option<String> {
         contests += 1;
         for &(cost, cell) in &ranked {
             wins[cell.mechanism] += usize::from(cost <= best * TIE);
+            ties[cell.mechanism] |= cost > best && cost <= best * TIE;
             let lead = Lead { factor: slowest / cost, cost, slowest, behind: last.name, title: group.title };
             let known = &mut leads[cell.mechanism];
             if known.is_none_or(|known| lead.factor > known.factor) {
@@ -99,12 +101,15 @@ fn contest(view: &View) -> Option<String> {
         return Some(format!("All mechanisms are equally fast, with a {measure} of {own}{place}."));
     }
     let equals: Vec<_> = (0..wins.len()).filter(|&i| i != leader && wins[i] == wins[leader]).collect();
-    let won = match (wins[leader], contests) {
+    let mut won = match (wins[leader], contests) {
         (_, 1) => String::new(),
         (2, 2) => " in both conditions".into(),
         (won, all) if won == all => format!(" in all {all} conditions"),
         (won, all) => format!(" in {won} of {all} conditions"),
     };
+    if ties[leader] && contests > 1 {
+        won += ", to within 1 %,";
+    }
     let start = match (equals.as_slice(), contests) {
         (_, 1) => format!("Fastest is {name},"),
         ([], _) => format!("Fastest{won} is {name}, up to"),

@@ -12,6 +12,13 @@
   let theme = "light";
   const colour = (m) => PALETTE[theme][m % 8];
   const dash = (m) => DASHES[Math.floor(m / 8) % DASHES.length];
+  // Eight colours; whoever shares one has it dashed, dotted or both, in the key as in the lines.
+  const swatch = (m) => [
+    colour(m),
+    `repeating-linear-gradient(90deg, ${colour(m)} 0 .3rem, transparent .3rem .4rem)`,
+    `repeating-linear-gradient(90deg, ${colour(m)} 0 .12rem, transparent .12rem .3rem)`,
+    `linear-gradient(90deg, ${colour(m)} 0 .35rem, transparent .35rem .5rem, ${colour(m)} .5rem)`,
+  ][Math.floor(m / 8) % DASHES.length];
   const faded = (m, alpha) => colour(m) + Math.round(alpha * 255).toString(16).padStart(2, "0");
   const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
@@ -354,7 +361,7 @@
   function setTheme(next) {
     theme = next;
     root.dataset.theme = theme;
-    for (const key of document.querySelectorAll(".key[data-m]")) key.style.background = colour(Number(key.dataset.m));
+    for (const key of document.querySelectorAll(".key[data-m]")) key.style.background = swatch(Number(key.dataset.m));
     button.textContent = theme === "dark" ? "Light" : "Dark";
     redraw();
   }
