@@ -81,6 +81,7 @@ impl Controller for DefaultTimer {
         Limits { final_wait: self.final_wait.is_on(), ..limits }
     }
 
+    #[inline(always)]
     fn gauges(&self, (): &()) -> Gauges {
         Gauges { rto: self.ack_timeout, ..Gauges::default() }
     }

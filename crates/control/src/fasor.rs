@@ -125,7 +125,7 @@ impl Controller for Fasor {
     type Exchange = FasorExchange;
 
     fn state(&self) -> FasorState {
-        FasorState { estimator: Estimator::NEW, slow: Fine::ZERO, series: Series::Fast, ambiguous: 0 }
+        FasorState { estimator: Estimator::new(), slow: Fine::ZERO, series: Series::Fast, ambiguous: 0 }
     }
 
     fn on_start(&self, state: &mut FasorState, cue: Cue) -> (FasorExchange, Duration) {
@@ -179,6 +179,7 @@ impl Controller for Fasor {
         Limits::with_gauges(self.gauges(state), self.marking)
     }
 
+    #[inline(always)]
     fn gauges(&self, state: &FasorState) -> Gauges {
         // The estimate. The slow RTO is no estimate: it is what an exchange with retransmissions took.
         state.estimator.gauges(self.fast(state).min(self.max_rto.into()))
@@ -193,18 +194,16 @@ impl Fasor {
     }
 
     /// The timeout to arm at transmission `n`, 0 for the first.
+    #[inline(always)]
     fn timeout(&self, exchange: &FasorExchange, n: u8) -> Fine {
         let FasorExchange { fast, slow, series, .. } = *exchange;
-        let timeout = match (series, n) {
-            (Series::Fast, n) => fast.doubled(n),
-            (Series::FastSlowFast | Series::FastSlow, 0) => fast,
-            (Series::FastSlowFast, 1) => slow.max(fast.doubled(1)),
-            (Series::FastSlow, n) => slow.max(fast.doubled(1)).doubled(n - 1),
-            (Series::SlowFast, 0) => slow,
-            (Series::FastSlowFast | Series::SlowFast, n) => fast.doubled(n - 1),
-            (Series::Slow, n) => slow.doubled(n),
+        let (from, doublings) = match (series, n) {
+            (Series::Fast, _) | (Series::FastSlowFast | Series::FastSlow, 0) => (fast, n),
+            (Series::Slow, _) | (Series::SlowFast, 0) => (slow, n),
+            (Series::FastSlowFast, 1) | (Series::FastSlow, _) => (slow.max(fast.twice()), n - 1),
+            (Series::FastSlowFast | Series::SlowFast, _) => (fast, n - 1),
         };
-        timeout.min(self.max_rto.into())
+        from.doubled(doublings).min(self.max_rto.into())
     }
 
     /// An exchange took `elapsed` and retransmissions: the slow RTO follows it, the state moves on.

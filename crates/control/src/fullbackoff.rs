@@ -95,7 +95,7 @@ impl Controller for FullBackoff {
 
     fn on_start(&self, state: &mut FullBackoffState, cue: Cue) -> (FullBackoffExchange, Duration) {
         let least = Fine::from(self.ack_timeout);
-        let dither = (least.by(self.ack_random_factor) - least).drawn(cue.draw);
+        let dither = least.by(self.ack_random_factor.above_one()).drawn(cue.draw);
         let timeout = if state.kept == Fine::ZERO {
             least + dither
         } else if self.redither.is_on() {
@@ -113,7 +113,7 @@ impl Controller for FullBackoff {
         exchange: &mut FullBackoffExchange,
         _: Cue,
     ) -> Duration {
-        exchange.timeout = exchange.timeout.doubled(1).min(self.max_rto.into());
+        exchange.timeout = exchange.timeout.twice().min(self.max_rto.into());
         exchange.timeout.into()
     }
 
@@ -138,6 +138,7 @@ impl Controller for FullBackoff {
         Limits { final_wait: self.final_wait.is_on(), ..limits }
     }
 
+    #[inline(always)]
     fn gauges(&self, state: &FullBackoffState) -> Gauges {
         let kept = (state.kept > Fine::ZERO).then_some(state.kept);
         Gauges { rto: kept.unwrap_or(self.ack_timeout.into()).into(), ..Gauges::default() }

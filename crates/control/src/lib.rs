@@ -19,12 +19,15 @@
 //! assert_eq!(default.on_retransmit(&mut state, &mut exchange, cue(3_000)), Duration::from_secs(6));
 //! ```
 #![no_std]
+// Where it says so, a copy in each caller is less code for a Cortex-M3 than one and its calls: firmware/report.
+#![allow(clippy::inline_always, reason = "measured")]
 
 mod basic;
 mod cocoa;
 mod cocoa_plus_plus;
 mod controller;
 mod default;
+mod division;
 mod draw;
 mod eifel;
 mod estimator;
