@@ -32,6 +32,8 @@ struct Script<'a> {
 struct Bounds {
     max_retransmit: u8,
     nstart: u8,
+    probing_rate: u8,
+    confirmable_every: u8,
     max_exchanges: u8,
     max_peers: u8,
     max_replies: u8,
@@ -147,6 +149,8 @@ impl Play {
         let config = Config {
             max_retransmit: bounds.max_retransmit % 6,
             nstart: 1 + u16::from(bounds.nstart % 4),
+            probing_rate: u32::from(bounds.probing_rate % 4),
+            confirmable_every: bounds.confirmable_every % 10,
             max_exchanges: u32::from(bounds.max_exchanges % 8),
             max_peers: u32::from(bounds.max_peers % (PEERS + 1)),
             max_replies: u32::from(bounds.max_replies % 4),
@@ -178,7 +182,7 @@ impl Play {
             Step::Request { to, confirmable, code, token, ref content } => {
                 let Some(token) = Token::new(&token[..token.len().min(8)]) else { return };
                 let request =
-                    Request { confirmable, code: Code(1 + code % 31), token, tail: &content.encoded() };
+                    Request { confirmable, code: Code(1 + code % 31), token, tail: &content.encoded(), repeatable: false };
                 if let Ok(exchange) = self.endpoint.request(now, to % PEERS, request) {
                     self.begun(exchange, Known::Request);
                 }
@@ -291,6 +295,7 @@ impl Play {
             self.sent.truncate(KEPT - 1);
             self.sent.push_front((transmit.to, std::mem::take(&mut bytes)));
         }
+        self.take_events();
     }
 
     fn check(&self) {

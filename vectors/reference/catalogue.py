@@ -132,7 +132,7 @@ BEFORE = {
     "gst-coap": [scripts.full_backoff],
     "linux-rto@californium-3": [scripts.deviations],
     "basic-rto": [scripts.deviations],
-    "peak-hopper": [scripts.peaks],
+    "peak-hopper": [scripts.peaks, scripts.small_peak],
     "coap-eifel": [scripts.both_gains],
     "cocoa": [scripts.cocoa_samples],
     "cocoa0": [scripts.ageing],

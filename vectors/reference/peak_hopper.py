@@ -17,10 +17,13 @@ class PeakHopper(Timer):
     rise = "signed"
 
     b = None
-    before = None  # the sample before
+    before = None  # the sample before, as the hop sees it
+    last = None  # the sample before, as the lower bound sees it
 
     def measured(self, r):
         r = in_ticks(r, self.tick)
+        least = max(r, self.last or 0) + 2 * self.granularity
+        self.last = r
         if self.before is None:
             self.b, self.before = self.initial_b, r
             if self.rise == "californium-3":
@@ -31,7 +34,7 @@ class PeakHopper(Timer):
         peak = max(r, self.before)
         self.before = r
         rto = down(max(d * self.estimate, (1 + self.b) * peak), self.tick)
-        return max(rto, peak + 2 * self.granularity)
+        return max(rto, least)
 
     def hop(self, r):
         """How steeply the round-trip time rose."""

@@ -66,7 +66,7 @@ class RttCoap(Mechanism):
         self.srtt_s += self.alpha_s * (r - self.srtt_s)
         for gamma, name in (-1, "low"), (1, "normal"), (2, "medium"):
             threshold = self.srtt_l + gamma * self.rttvar_l
-            if apart(self.srtt_s, threshold) < threshold:
+            if apart(self.srtt_s, threshold) < threshold or (gamma > 0 and self.srtt_s == threshold):
                 return name
         return "high"
 

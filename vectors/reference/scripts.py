@@ -100,6 +100,12 @@ def peaks(trace):
     trace.exchange(after=100)
 
 
+def small_peak(trace):
+    """Small round-trip times, the second below the first, where the lower bound of the RTO is all that counts."""
+    for rtt in (101, 50, 25, 101, 102):
+        trace.exchange(after=rtt)
+
+
 def both_gains(trace):
     """Rises above RTTVAR and below it, and falls."""
     for rtt in (100, 100, 90, 80, 200, 100, 110, 400, 380, 385, "390.001", 900, 850, 300):

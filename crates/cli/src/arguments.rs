@@ -21,6 +21,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     coapace coexist --report coexistence.html
   A published thesis beside what is measured here:
     coapace reproduce raitahila2019 --quick
+  Whether a published order of mechanisms holds, and where another one stands:
+    coapace reproduce meng2017 -m fasor --report meng2017.html
   What there is to compare:
     coapace list mechanisms
   One mechanism, step by step:
@@ -44,7 +46,7 @@ pub(crate) enum Command {
     Run(Run),
     /// Put every two mechanisms at one bottleneck, half the clients each: who takes how much from whom
     Coexist(Coexist),
-    /// Run the experiments of a paper and print published figures beside measured ones
+    /// Run the experiments of a paper and print what was published beside what is measured
     Reproduce(Reproduce),
     /// Replay a script of events through one mechanism: CSV from standard input to standard output
     #[command(after_help = "Input columns: at_ms,event,draw,answered
@@ -149,13 +151,21 @@ pub(crate) struct Reproduce {
     #[arg(long, conflicts_with = "seeds")]
     pub(crate) quick: bool,
 
-    /// Repetitions of every figure, with seeds 1 to N, instead of as many as were published
+    /// A mechanism to run beside those of the paper, under all its conditions; repeatable
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) mechanism: Vec<String>,
+
+    /// Repetitions under every condition, with seeds 1 to N, instead of as many as were published
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) seeds: Option<u32>,
 
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+
+    /// Print one row for each published order instead of one for each mechanism (csv and json)
+    #[arg(long)]
+    pub(crate) orders: bool,
 
     /// Write an HTML report
     #[arg(long, value_name = "FILE")]

@@ -44,6 +44,46 @@ fn a_reproduction_has_a_row_for_each_published_figure_and_sums_up_how_near_they_
 }
 
 #[test]
+fn published_orders_are_told_as_held_or_not_held_with_a_ratio_for_each_and_a_total() {
+    let outcome = coapace(&["reproduce", "meng2017", "--seeds", "2", "--format", "csv", "--orders"]);
+    let summary = outcome.stderr.lines().last().expect("a summary").to_owned();
+    let rows = outcome.success();
+    let numbers = |name| -> Vec<f64> {
+        common::column(&rows, name).iter().map(|field| field.parse().expect("a number")).collect()
+    };
+    let (ratios, low, high) = (numbers("ratio"), numbers("ratio_low"), numbers("ratio_high"));
+    let relations = common::column(&rows, "relation");
+    let held = common::column(&rows, "held");
+    assert_eq!(
+        held.len(),
+        50,
+        "9 numbers of clients, 7 losses, 10 delays, one of them twice; two orders each"
+    );
+    for place in 0..held.len() {
+        assert!(low[place] <= ratios[place] && ratios[place] <= high[place]);
+        let expected = if relations[place] == ">" { low[place] > 1.0 } else { high[place] >= 1.0 };
+        assert_eq!(held[place], expected.to_string());
+    }
+    let count = held.iter().filter(|held| **held == "true").count();
+    assert!(summary.starts_with(&format!("meng2017 published orders: {count} of 50 held; ")), "{summary}");
+}
+
+#[test]
+fn other_mechanisms_stand_beside_those_of_the_paper_in_table_and_report() {
+    let scratch = Scratch::new();
+    let report = scratch.file("meng.html");
+    let table =
+        coapace(&["reproduce", "meng2017", "--seeds", "1", "-m", "fasor", "--report", &report]).success();
+    assert_eq!(table.lines().filter(|line| line.contains(" fasor ")).count(), 25, "it is beside the others");
+    let verdicts = table.lines().filter(|line| line.ends_with(" held")).count();
+    assert_eq!(verdicts, 50 + 1, "one a line, and the total:\n{table}");
+    let summary = table.lines().last().expect("a summary");
+    assert!(summary.starts_with("meng2017 published orders: "), "{table}");
+    let page = fs::read_to_string(&report).expect("the report");
+    assert_eq!(page.matches("\"kind\":\"sweep\"").count(), 3, "over clients, over loss, over delay");
+}
+
+#[test]
 fn quiet_silences_everything_but_the_results() {
     let scratch = Scratch::new();
     let (report, pcap) = (scratch.file("r.html"), scratch.file("r.pcapng"));

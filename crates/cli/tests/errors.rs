@@ -47,7 +47,17 @@ fn an_unknown_scenario_or_paper_is_told_with_what_there_is() {
     let line = refused(2, &["run", "nbiot"]);
     assert!(line.contains("did you mean `nb-iot`?"), "{line}");
     let line = refused(2, &["reproduce", "raitahila"]);
-    assert!(line.contains("raitahila2019"), "{line}");
+    assert!(line.contains("raitahila2019, meng2017"), "{line}");
+}
+
+#[test]
+fn what_a_reproduction_cannot_do_is_told_before_the_work() {
+    let line = refused(2, &["reproduce", "meng2017", "-m", "coca"]);
+    assert!(line.contains("did you mean cocoa?"), "{line}");
+    let line = refused(2, &["reproduce", "meng2017", "-m", "cocoa*100+default"]);
+    assert!(line.contains("clients, or a mechanism has none"), "{line}");
+    let line = refused(2, &["reproduce", "meng2017", "--orders"]);
+    assert_eq!(line, "--orders needs --format csv or --format json");
 }
 
 #[test]

@@ -4,10 +4,11 @@ mod common;
 
 use common::coapace;
 
-const COMMANDS: [&str; 6] = ["run", "reproduce", "trace", "list", "bench", "completions"];
+const COMMANDS: [&str; 7] = ["run", "coexist", "reproduce", "trace", "list", "bench", "completions"];
 
 /// The options of each command beside those of all.
-const OPTIONS: [(&str, &[&str]); 6] = [
+const OPTIONS: [(&str, &[&str]); 7] = [
+    ("coexist", &["[SCENARIO]", "--set", "--mechanism", "--seeds", "--format", "--report"]),
     (
         "run",
         &[
@@ -22,7 +23,7 @@ const OPTIONS: [(&str, &[&str]); 6] = [
             "--trace",
         ],
     ),
-    ("reproduce", &["<PAPER>", "--quick", "--format", "--report"]),
+    ("reproduce", &["<PAPER>", "--quick", "--mechanism", "--orders", "--format", "--report"]),
     ("trace", &["<MECHANISM>", "at_ms,event,draw,answered", "at_ms,event,timeout_ms,rto_ms,next_ms"]),
     ("list", &["mechanisms", "scenarios", "papers"]),
     ("bench", &[]),

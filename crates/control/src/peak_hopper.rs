@@ -9,8 +9,7 @@
 //!
 //! Differences in Californium 3 (preset `californium-3`): the rise is an integer division by the new sample, of the
 //! absolute difference, so only a fall to half or less hops, by as much as is allowed; the second sample always does,
-//! for the one before it counts as zero. Its lower bound at the second sample looks at the first too; that is below the
-//! 500 ms which it arms at least, and not reproduced.
+//! for the one before it counts as zero, though not in the lower bound.
 
 use crate::fine::Fine;
 use crate::karn::KeptBackoff;
@@ -164,11 +163,12 @@ impl PeakHopper {
         let fade = Ratio::new(u16::from(self.fade.saturating_sub(1)), self.fade.into());
         let bound = Fine::from_units(self.max_b.of_u64(WHOLE));
         state.hop = self.rise(state, rtt).max(state.hop.by(fade)).min(bound);
+        let both = rtt.max(state.previous);
         let highest = match self.rise {
             Rise::Californium3 if state.samples == 1 => rtt,
-            _ => rtt.max(state.previous),
+            _ => both,
         };
-        let granular = highest + Fine::from(self.granularity).twice();
+        let granular = both + Fine::from(self.granularity).twice();
         state.rto.by(fade).max(hop(state.hop, highest)).max(granular)
     }
 
@@ -251,5 +251,14 @@ mod tests {
         let state = &mut californium.state();
         let rto = [1_000, 1_001, 1_001, 500, 499].map(|ms| exchange(&californium, state, ms, 0) / 1_000);
         assert_eq!(rto, [1_750, 2_002, 1_960, 2_002, 1_918]);
+    }
+
+    #[test]
+    fn the_lower_bound_of_californium_knows_the_first_sample_when_the_second_comes() {
+        let mut californium = PEAK;
+        californium.set("preset", "californium-3").unwrap();
+        let state = &mut californium.state();
+        let rto = [101, 50, 25].map(|ms| exchange(&californium, state, ms, 0) / 1_000);
+        assert_eq!(rto, [176, 201, 192]); // 101 ms and twice 50 ms; then 23/24 of that
     }
 }

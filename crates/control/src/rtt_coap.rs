@@ -8,7 +8,8 @@
 //! right), and in the region of high variability the rate falls (its prose says increase, its algorithm decrease). The
 //! gains, the loss thresholds, the rate at the start and its bounds, and the timeout that detects a loss are not given:
 //! they are parameters here. βL is 1/8, as αL: with RFC 6298's 1/4 no sequence of samples reaches high variability, for
-//! one that is d above SRTT_L adds 0.375 d to the distance of the averages and d/4 to RTTVAR_L, which is more than half. An exchange that is given up counts as retransmitted, and as a sample of high variability.
+//! one that is d above SRTT_L adds 0.375 d to the distance of the averages and d/4 to RTTVAR_L, which is
+//! more than half. An exchange that is given up counts as retransmitted, and as a sample of high variability.
 //!
 //! Differences: the ordinal of a transmission travels in an elective option, which a peer that does not know it ignores;
 //! the paper's is critical, so that such a peer rejects every request. Until the peer echoes it, an exchange with a
@@ -180,15 +181,15 @@ impl Controller for RttCoap {
 }
 
 impl RttCoapState {
-    /// The short-term average against T(γ) = SRTT_L + γ·RTTVAR_L.
+    /// The short-term average against T(γ) = SRTT_L + γ·RTTVAR_L. Without variation the region is the normal one.
     fn region(&self) -> Region {
         let short = self.short.units();
         let (long, variation) = (self.long.srtt().unwrap_or(Fine::ZERO).units(), self.long.rttvar().units());
         if short + variation < long {
             Region::LowCongestion
-        } else if short < long + variation {
+        } else if short <= long + variation {
             Region::Normal
-        } else if short < long + 2 * variation {
+        } else if short <= long + 2 * variation {
             Region::MediumVariability
         } else {
             Region::HighVariability
@@ -284,6 +285,17 @@ mod tests {
             exchange(&RTT, state, 500, 0);
         }
         assert!((1_900..2_000).contains(&rate(state)), "{}", rate(state));
+    }
+
+    #[test]
+    fn a_round_trip_time_that_never_varies_is_normal() {
+        for ms in [0, 7] {
+            let state = &mut RTT.state();
+            for _ in 0..100 {
+                exchange(&RTT, state, ms, 0);
+                assert_eq!(state.region(), Region::Normal);
+            }
+        }
     }
 
     #[test]

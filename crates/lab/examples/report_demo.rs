@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::{env, fs, io};
 
 use coapace_lab::report::{Group, Report};
-use coapace_lab::results::{Cell, CellResult, Hash64, Published, RunResult, Series, terminal_table};
+use coapace_lab::results::{Cell, CellResult, Hash64, Metric, Published, RunResult, Series, terminal_table};
 
 const CLIENTS: u32 = 100;
 const SEEDS: u64 = 10;
@@ -101,7 +101,7 @@ fn result(group: usize, mechanism: usize) -> CellResult {
     };
     let median_fct_s = fct_s[large] * slower * (1.0 + 0.025 * draws.normal());
     let published = (name != "cocoa:weak=1/4,ageing=off" && name != "rtt-coap")
-        .then(|| Published { median_fct_s, source: "invented".into() });
+        .then(|| Published::figure(Metric::MedianFct, median_fct_s, "invented"));
     let runs = (1..=SEEDS).map(|seed| run(seed, mechanism, large, slower, &mut draws)).collect();
     CellResult { cell, runs, published }
 }

@@ -74,8 +74,7 @@ pub struct Matrix {
 pub struct Encounter {
     /// The clients that have it.
     pub own: PopulationSummary,
-    /// What a client of it completed here, beside what it completes where all have the same mechanism; `None` if that is
-    /// nothing.
+    /// The throughput of one of these clients, beside what it is where all have the same mechanism; `None` if that is none.
     pub kept: Option<f64>,
     /// All clients together.
     pub pair: Summary,
@@ -86,7 +85,7 @@ pub struct Encounter {
 }
 
 impl Encounter {
-    /// Its share of the completed exchanges beside its share of the clients: 1 is fair, 2 is everything.
+    /// Its share of the throughput beside its share of the clients: 1 is fair, 2 is everything.
     pub fn relative_share(&self) -> Option<f64> {
         self.own.relative_share
     }

@@ -82,7 +82,7 @@ impl Contender {
             return Ok(());
         }
         Err(format!(
-            "{:?} needs at least {fewest} clients, or a mechanism has none; there is {clients}",
+            "{:?} needs at least {fewest} clients, or a mechanism has none; the scenario has {clients}",
             self.label
         ))
     }
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(mix.fits(&scenario("3")), Ok(()));
         assert_eq!(
             mix.fits(&scenario("2")).unwrap_err(),
-            "\"cocoa*3+default\" needs at least 3 clients, or a mechanism has none; there is 2"
+            "\"cocoa*3+default\" needs at least 3 clients, or a mechanism has none; the scenario has 2"
         );
     }
 }

@@ -9,6 +9,7 @@ mod group;
 mod headline;
 mod html;
 mod page;
+mod sweep;
 mod tables;
 mod view;
 
@@ -49,7 +50,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Cell, CellResult, Published, RunResult, Series};
+    use crate::results::{Cell, CellResult, Metric, Order, Published, Relation, RunResult, Series};
 
     fn result(mechanism: &str, buffer_bytes: u64, fct_s: f64) -> CellResult {
         let run = RunResult {
@@ -68,7 +69,7 @@ mod tests {
             clients: 2,
             ..Cell::default()
         };
-        let published = Some(Published { median_fct_s: 30.0, source: "Table 1".into() });
+        let published = Some(Published::figure(Metric::MedianFct, 30.0, "Table 1"));
         CellResult { cell, runs: vec![run], published }
     }
 
@@ -131,6 +132,26 @@ mod tests {
     fn the_same_results_make_the_same_page() {
         let results = vec![result("default", 2500, 30.0), result("cocoa", 14_100, 20.0)];
         assert_eq!(page(results.clone()), page(results));
+    }
+
+    #[test]
+    fn orders_that_did_not_hold_stand_before_those_that_did() {
+        let mut results =
+            vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0), result("fasor", 2500, 10.0)];
+        for (result, than, relation) in [(0, "cocoa", Relation::Above), (1, "default", Relation::NotBelow)] {
+            let order = Order { metric: Metric::MedianFct, relation, than: than.into() };
+            results[result].published = Some(Published { orders: vec![order], ..Published::default() });
+        }
+        let page = own_part(&page(results));
+        let table = &page[page.find("id=\"orders\"").unwrap()..];
+        let table = &table[..table.find("</table>").unwrap()];
+        let row = |claim| table.find(claim).unwrap();
+        assert!(row("cocoa ≥ default") < row("default &gt; cocoa"));
+        assert_eq!(table.matches("<strong>not held</strong>").count(), 1);
+        assert!(page.contains(
+            "Published orders: 1 of 2 held; default &gt; cocoa: 1 of 1 held; cocoa ≥ default: 0 of 1 held."
+        ));
+        assert!(!self::page(vec![result("default", 2500, 30.0)]).contains("id=\"orders\""), "there is none");
     }
 
     #[test]

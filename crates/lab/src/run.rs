@@ -12,7 +12,7 @@ use coapace_sim::{
 
 use crate::contender::{Contender, ContenderKind};
 use crate::mix::{Mix, Part};
-use crate::nodes::{CONTENT, Client, GET, Host, Plan, Server, batch_size};
+use crate::nodes::{CONTENT, Client, GET, Host, Plan, Server, batch_size, start};
 use crate::results::{Hash64, Population, RunResult, Series, jain_index};
 use crate::scenario::{Hop, Ip, Jitter as Range, Loss, Scenario, WorkloadKind};
 
@@ -97,13 +97,11 @@ pub fn run_tapped<T: Tap>(
     result.seed = seed;
     result.events = events;
     result.trace_hash = Hash64(hash);
-    result.duration_s = window.map_or(ended_at, |(_, end)| end).as_secs_f64();
-    // Without a window until the last client had its last response; if one never had, until nothing more happened.
-    let finished = || result.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
-    let measured_s = window.map_or_else(
-        || finished().unwrap_or(result.duration_s),
-        |(from, end)| end.as_secs_f64() - from.as_secs_f64(),
-    );
+    result.duration_s =
+        window.map_or(ended_at.as_secs_f64(), |(from, end)| end.as_secs_f64() - from.as_secs_f64());
+    // Until the last client had its last response; if one never had, until nothing more happened.
+    let finished = result.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
+    let measured_s = finished.filter(|_| window.is_none()).unwrap_or(result.duration_s);
     if measured_s > 0.0 {
         let payload_bits = result.completed() as f64 * f64::from(scenario.server.payload_bytes) * 8.0;
         result.goodput_bps = payload_bits / measured_s;
@@ -112,8 +110,9 @@ pub fn run_tapped<T: Tap>(
     if let ContenderKind::Udp(mix) = &contender.kind {
         let rates: Vec<(f64, u32)> = result.rates().zip(0..).collect();
         for (part, population) in result.populations.iter_mut().enumerate() {
-            let own = rates.iter().filter(|(_, client)| mix.part_of(*client) == part);
-            population.jain = jain_index(own.map(|(rate, _)| *rate));
+            let own = rates.iter().filter(|(_, client)| mix.part_of(*client) == part).map(|(rate, _)| *rate);
+            population.throughput = own.clone().sum();
+            population.jain = jain_index(own);
         }
     }
     (result, tap)
@@ -222,6 +221,8 @@ fn udp_hosts<'a>(scenario: &'a Scenario, mix: &'a Mix, luck: Luck, observe: Obse
             },
             think_time: workload.think_time,
             dither: luck.stream("dither"),
+            start_spread_ns: nanos(clients.start_spread),
+            starts: luck.stream("start"),
             batches: luck.stream("batches"),
         })
     };
@@ -245,8 +246,7 @@ fn udp_hosts<'a>(scenario: &'a Scenario, mix: &'a Mix, luck: Luck, observe: Obse
             [_] => format!("client {client}"),
             parts => format!("client {client}, {}", parts[part].label),
         });
-        let (server, start) = (server_of(scenario, client), start(scenario, luck, client));
-        Host::Client(Client::new(plans[part].clone(), client, server, start, series))
+        Host::Client(Client::new(plans[part].clone(), client, server_of(scenario, client), series))
     };
     ((0..scenario.server.count).map(server).collect(), Box::new((1..=clients.count).map(client)))
 }
@@ -260,7 +260,7 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts<'_> {
         handshake_timeout_percent: tcp.handshake_timeout_percent.try_into().unwrap_or(u16::MAX),
         ..TcpParameters::default()
     };
-    let sizes = luck.stream("batches");
+    let (sizes, starts) = (luck.stream("batches"), luck.stream("start"));
     let beforehand = connects_beforehand(scenario);
     let response = TcpResponse { code: CONTENT, tail: response(scenario) };
     // A client may have connections on their way down while it has a new one.
@@ -271,7 +271,7 @@ fn tcp_hosts(scenario: &Scenario, luck: Luck, seed: u64) -> Hosts<'_> {
         Host::TcpServer(Box::new(TcpServer::new(NodeId(id), response.clone(), connections, parameters, seed)))
     };
     let client = move |client| {
-        let start = start(scenario, luck, client);
+        let start = start(nanos(clients.start_spread), starts, client);
         // One after the other, so that the handshakes do not measure a queue of their own making.
         let turn = CONNECTING.as_nanos() / 2 * u64::from(client) / u64::from(clients.count);
         let plan = TcpPlan {
@@ -331,12 +331,6 @@ fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
         left -= size;
     }
     batches
-}
-
-/// When a client makes its first request.
-fn start(scenario: &Scenario, luck: Luck, client: u32) -> Time {
-    let spread = nanos(scenario.clients.start_spread);
-    Time::from_nanos(luck.stream("start").below(spread.max(1), u64::from(client), 0, 0))
 }
 
 fn nanos(span: Duration) -> u64 {

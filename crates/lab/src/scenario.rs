@@ -45,6 +45,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("lossy-lan", include_str!("../../../scenarios/lossy-lan.toml")),
     ("lte-m", include_str!("../../../scenarios/lte-m.toml")),
     ("satellite", include_str!("../../../scenarios/satellite.toml")),
+    ("lossy-switch", include_str!("../../../scenarios/lossy-switch.toml")),
     ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
 ];
 

@@ -41,9 +41,7 @@ fn assert_within(value: f64, range: RangeInclusive<f64>) {
 fn a_run_of_fixed_duration_ends_there_and_has_no_completion_times() {
     for mechanism in ["default", "tcp"] {
         let run = lasting(mechanism, "60 s", "0 s");
-        // Over TCP the clients are connected in the minute before the clock starts.
-        let before = if mechanism == "tcp" { 60.0 } else { 0.0 };
-        assert!((run.duration_s - before - 60.0).abs() < 1e-9, "{mechanism}: {}", run.duration_s);
+        assert!((run.duration_s - 60.0).abs() < 1e-9, "{mechanism}: {}", run.duration_s);
         assert_eq!((run.fct_s.len(), run.exchanges.len()), (0, 20), "{mechanism}");
         assert_eq!(run.given_up, 0, "{mechanism}: what is open at the end has not failed");
         assert!((run.throughput - run.completed() as f64 / 60.0).abs() < 1e-9, "{mechanism}");
@@ -66,6 +64,7 @@ fn what_happens_before_the_warm_up_is_over_is_left_out_and_the_rest_is_not() {
         assert_eq!(summed, counts(&whole), "{mechanism}");
         let something = |run: &RunResult| run.completed() > 0 && run.retransmissions > 0 && run.losses > 0;
         assert!(something(&early) && something(&late), "{mechanism}");
+        assert!((late.duration_s - 40.0).abs() < 1e-9, "{mechanism}: {}", late.duration_s);
         assert!((late.throughput - late.completed() as f64 / 40.0).abs() < 1e-9, "{mechanism}");
     }
 }
@@ -75,6 +74,33 @@ fn the_throughput_of_clients_that_finish_is_over_the_time_until_the_last_has() {
     let run = measured("default", &[]);
     let last = run.fct_s.iter().map(|fct| fct.unwrap()).fold(0.0, f64::max);
     assert!((run.throughput - 1000.0 / last).abs() < 1e-9);
+}
+
+#[test]
+fn a_population_that_finishes_sooner_has_more_of_the_throughput() {
+    let run = measured("cocoa+default", &[("errors", "high"), ("clients", "40")]);
+    let [cocoa, default] = run.populations.as_slice() else { panic!("{run:?}") };
+    assert_eq!((cocoa.exchanges, default.exchanges), (1000, 1000), "all of them finish");
+    let rates =
+        |first: usize| run.fct_s.iter().skip(first).step_by(2).map(|fct| 50.0 / fct.unwrap()).sum::<f64>();
+    assert!((cocoa.throughput - rates(0)).abs() < 1e-9 && (default.throughput - rates(1)).abs() < 1e-9);
+    assert!(cocoa.throughput > 1.02 * default.throughput, "{} {}", cocoa.throughput, default.throughput);
+    assert!(cocoa.exchange_time_us < default.exchange_time_us);
+}
+
+#[test]
+fn without_a_number_of_exchanges_the_throughputs_of_the_populations_make_the_whole() {
+    let run = lasting("cocoa+default+fasor*2", "60 s", "10 s");
+    let clients: Vec<u32> = run.populations.iter().map(|own| own.clients).collect();
+    assert_eq!(clients, [5, 5, 10]);
+    let sum: f64 = run.populations.iter().map(|own| own.throughput).sum();
+    assert!((sum - run.throughput).abs() < 1e-9);
+    for own in &run.populations {
+        assert!((own.throughput - own.exchanges as f64 / 50.0).abs() < 1e-9);
+        // An exchange takes at least the delay, and a client has one at a time.
+        let mean_s = own.exchange_time_us as f64 / 1e6 / own.exchanges as f64;
+        assert_within(mean_s, 0.62..=f64::from(own.clients) / own.throughput * 1.1);
+    }
 }
 
 #[test]

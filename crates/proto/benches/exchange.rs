@@ -26,8 +26,13 @@ fn exchange(c: &mut Criterion) {
                 let now = Instant::from_millis(ms);
                 request.clear();
                 response.clear();
-                let get =
-                    Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: b"\xb5abcde" };
+                let get = Request {
+                    confirmable: true,
+                    code: Code(1),
+                    token: Token::EMPTY,
+                    tail: b"\xb5abcde",
+                    repeatable: false,
+                };
                 client.request(now, 2, get).expect("room");
                 client.poll_transmit(now, |_| Draw::ZERO, &mut request).expect("a request");
                 let Some(Event::Request { responder, .. }) = server.handle_datagram(now, 1, &request) else {

@@ -1,5 +1,8 @@
 //! A heap of deadlines that can be moved: one for each key, no stale entries.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use coapace_control::Instant;
 use smallvec::SmallVec;
 
@@ -8,9 +11,14 @@ use smallvec::SmallVec;
 pub(crate) struct Deadlines {
     /// A binary heap by (deadline, key).
     heap: SmallVec<[(Instant, u32); 1]>,
-    /// For each key its place in the heap plus one, 0 if it has no deadline.
-    places: SmallVec<[u32; 2]>,
+    /// For each key its place in the heap plus one, 0 if it has no deadline; once there are more than [`SCANNED`].
+    /// Behind one pointer: most endpoints never have so many.
+    #[allow(clippy::box_collection)]
+    places: Option<Box<Vec<u32>>>,
 }
+
+/// So few deadlines are found faster by looking at each.
+const SCANNED: usize = 4;
 
 impl Deadlines {
     /// The earliest deadline.
@@ -20,31 +28,52 @@ impl Deadlines {
 
     /// Sets or moves the deadline of `key`.
     pub(crate) fn set(&mut self, key: u32, at: Instant) {
-        let slot = key as usize;
-        while slot >= self.places.len() {
-            self.places.push(0);
+        if let Some(place) = self.place(key) {
+            self.heap[place].0 = at;
+            self.settle(place);
+        } else {
+            self.heap.push((at, key));
+            self.note_last();
+            self.settle(self.heap.len() - 1);
         }
-        let place = match self.places[slot] {
-            0 => {
-                self.heap.push((at, key));
-                self.places[slot] = self.heap.len() as u32;
-                self.heap.len() - 1
-            }
-            place => {
-                self.heap[place as usize - 1].0 = at;
-                place as usize - 1
-            }
-        };
-        self.settle(place);
+    }
+
+    /// Where the deadline of `key` is in the heap.
+    fn place(&self, key: u32) -> Option<usize> {
+        match &self.places {
+            None => self.heap.iter().position(|&(_, other)| other == key),
+            Some(places) => (*places.get(key as usize)? as usize).checked_sub(1),
+        }
+    }
+
+    /// A deadline was added at the end of the heap.
+    fn note_last(&mut self) {
+        if self.places.is_none() && self.heap.len() > SCANNED {
+            self.places = Some(Box::default());
+            (0..self.heap.len() - 1).for_each(|place| self.note(place));
+        }
+        self.note(self.heap.len() - 1);
+    }
+
+    /// Notes which deadline lies at `place` now.
+    fn note(&mut self, place: usize) {
+        let Some(places) = &mut self.places else { return };
+        let key = self.heap[place].1 as usize;
+        if key >= places.len() {
+            places.resize(key + 1, 0);
+        }
+        places[key] = place as u32 + 1;
     }
 
     /// Removes the deadline of `key`, if it has one.
     pub(crate) fn clear(&mut self, key: u32) {
-        let Some(place @ 1..) = self.places.get_mut(key as usize).map(core::mem::take) else { return };
-        let place = place as usize - 1;
+        let Some(place) = self.place(key) else { return };
+        if let Some(places) = &mut self.places {
+            places[key as usize] = 0;
+        }
         self.heap.swap_remove(place);
-        if let Some(&(_, moved)) = self.heap.get(place) {
-            self.places[moved as usize] = place as u32 + 1;
+        if place < self.heap.len() {
+            self.note(place);
             self.settle(place);
         }
     }
@@ -81,8 +110,8 @@ impl Deadlines {
 
     fn swap(&mut self, a: usize, b: usize) {
         self.heap.swap(a, b);
-        self.places[self.heap[a].1 as usize] = a as u32 + 1;
-        self.places[self.heap[b].1 as usize] = b as u32 + 1;
+        self.note(a);
+        self.note(b);
     }
 }
 

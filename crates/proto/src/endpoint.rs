@@ -48,6 +48,10 @@ pub struct Request<'a> {
     pub token: Token,
     /// Options and payload, encoded.
     pub tail: &'a [u8],
+    /// Whether it may be carried out more than once, though its method does not say so: a POST, say, that only reads.
+    /// Under a mechanism with [`Marking::FreshMessageId`](coapace_control::Marking::FreshMessageId) the server takes a
+    /// retransmission for a request of its own.
+    pub repeatable: bool,
 }
 
 /// What is needed to answer a request: kept by the application, so that the endpoint keeps nothing.
@@ -152,8 +156,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// # Errors
     /// [`SendError`] says which bound is reached; nothing has changed then.
     pub fn request(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
-        let Request { confirmable, code, token, tail } = request;
-        self.begin(now, to, confirmable, Purpose::Request, code, token, tail)
+        let Request { confirmable, code, token, tail, repeatable } = request;
+        let id = self.begin(now, to, confirmable, Purpose::Request, code, token, tail)?;
+        self.exchanges[id.index].repeatable = repeatable || code.is_idempotent();
+        Ok(id)
     }
 
     /// Asks whether the peer is alive, with an empty confirmable message (RFC 7252 §4.3).

@@ -56,6 +56,7 @@ pub enum Failure {
 }
 
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // Four facts of their own.
 pub(crate) struct Exchange<C: Controller> {
     pub(crate) first: Instant,
     pub(crate) last: Instant,
@@ -77,6 +78,8 @@ pub(crate) struct Exchange<C: Controller> {
     pub(crate) token: Token,
     pub(crate) code: Code,
     pub(crate) confirmable: bool,
+    /// Whether a server may carry it out more than once.
+    pub(crate) repeatable: bool,
     pub(crate) purpose: Purpose,
     pub(crate) stage: Stage,
     pub(crate) retransmits: u8,
@@ -120,6 +123,7 @@ impl<C: Controller> Exchange<C> {
             token: Token::EMPTY,
             code: Code::EMPTY,
             confirmable: false,
+            repeatable: false,
             purpose: Purpose::Request,
             stage: Stage::Ended,
             retransmits: 0,
@@ -143,10 +147,12 @@ impl<C: Controller> Exchange<C> {
 
     /// How its transmissions are told apart, if the mechanism wants `wanted`: only a confirmable request is marked. A
     /// separate response has the token of its request, and an empty message is four bytes (RFC 7252 §4.1). One that was
-    /// to be non-confirmable may have a token without room.
+    /// to be non-confirmable may have a token without room, and what has a Message ID of its own is carried out again.
     pub(crate) fn marking(&self, wanted: Marking) -> Marking {
         let in_token = matches!(wanted, Marking::Token | Marking::TokenOnRetransmit);
-        let can = self.confirmable && self.purpose == Purpose::Request && !(in_token && self.token.is_full());
+        let room = !(in_token && self.token.is_full());
+        let harmless = wanted != Marking::FreshMessageId || self.repeatable;
+        let can = self.confirmable && self.purpose == Purpose::Request && room && harmless;
         if can { wanted } else { Marking::None }
     }
 

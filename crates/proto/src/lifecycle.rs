@@ -1,11 +1,12 @@
 //! The life of an exchange: it begins, waits for its place, departs, and ends.
 
-use coapace_control::{Controller, Cue, Draw, Instant, Marking, Outcome};
+use coapace_control::{Controller, Cue, Draw, Instant, Limits, Marking, Outcome};
 
 use crate::endpoint::{Endpoint, SendError};
 use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
 use crate::message::{Code, Message, Token};
-use crate::peer::Address;
+use crate::peer::{Address, Peer};
+use crate::slab::Slab;
 use crate::{NONE, Setup};
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
@@ -73,59 +74,55 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     pub(crate) fn admit(&mut self, now: Instant, peer: u32) {
         while self.peers[peer].waiting_head != NONE {
             let there = &self.peers[peer];
-            let Setup { controller, config } = &*self.setup;
-            let limits = controller.limits(&there.state);
-            if there.outstanding >= limits.nstart.unwrap_or(config.nstart) {
+            let limits = self.setup.controller.limits(&there.state);
+            if there.outstanding >= limits.nstart.unwrap_or(self.setup.config.nstart) {
                 return;
             }
-            let next_non = if there.owes_confirmable(config.confirmable_every) {
-                there.next_non.max(limits.next_confirmable)
-            } else {
-                there.next_non
-            };
-            // A rate knows of a message only once it has departed: until then none follows that obeys one. Departures
-            // are in the order of admissions, and the last admitted is the first of the list.
-            let leaving = self.exchanges.get(there.active).is_some_and(|last| !last.departed);
-
-            let (mut before, mut index, mut soonest) = (NONE, there.waiting_head, Instant::MAX);
-            while let Some(exchange) = self.exchanges.get(index) {
-                let earliest = if exchange.confirmable { limits.next_confirmable } else { next_non };
-                let obeys_rate = !exchange.confirmable || earliest != Instant::ZERO;
-                if earliest <= now && !(obeys_rate && leaving) {
-                    break;
-                }
-                soonest = soonest.min(earliest);
-                (before, index) = (index, exchange.next);
-            }
-            if index == NONE {
-                if soonest > now {
-                    self.deadlines.set(2 * peer + 1, soonest);
-                }
-                return;
-            }
-            self.leave_queue(peer, before, index);
+            let head = there.waiting_head;
+            let unrated = self.exchanges[head].confirmable && limits.next_confirmable == Instant::ZERO;
+            let first = if unrated { Some((NONE, head)) } else { self.first_to_go(now, peer, limits) };
+            let Some((before, index)) = first else { return };
             let there = &mut self.peers[peer];
+            leave_queue(there, &mut self.exchanges, before, index);
             self.exchanges[index].next = core::mem::replace(&mut there.active, index);
             there.outstanding += 1;
             self.line_up(index);
         }
     }
 
-    /// Takes an exchange, which stands behind `before`, out of those that wait for a place.
-    fn leave_queue(&mut self, peer: u32, before: u32, index: u32) {
-        let next = self.exchanges[index].next;
-        match before {
-            NONE => self.peers[peer].waiting_head = next,
-            before => self.exchanges[before].next = next,
+    /// The first of those that wait whose rate allows it to go now, and the one before it. If there is none, `admit` is
+    /// called again when a rate allows one: by the clock, or by the departure that the rate depends on.
+    fn first_to_go(&mut self, now: Instant, peer: u32, limits: Limits) -> Option<(u32, u32)> {
+        let there = &self.peers[peer];
+        let next_non = if there.owes_confirmable(self.setup.config.confirmable_every) {
+            there.next_non.max(limits.next_confirmable)
+        } else {
+            there.next_non
+        };
+        // A rate knows of a message only once it has departed: until then none follows that obeys one. Departures are in
+        // the order of admissions, and the last admitted is the first of the list.
+        let leaving = self.exchanges.get(there.active).is_some_and(|last| !last.departed);
+
+        let (mut before, mut index, mut soonest) = (NONE, there.waiting_head, Instant::MAX);
+        while let Some(exchange) = self.exchanges.get(index) {
+            let earliest = if exchange.confirmable { limits.next_confirmable } else { next_non };
+            let obeys_rate = !exchange.confirmable || earliest != Instant::ZERO;
+            if earliest <= now && !(obeys_rate && leaving) {
+                return Some((before, index));
+            }
+            soonest = soonest.min(earliest);
+            (before, index) = (index, exchange.next);
         }
-        if next == NONE {
-            self.peers[peer].waiting_tail = before;
+        if soonest > now {
+            self.deadlines.set(2 * peer + 1, soonest);
         }
+        None
     }
 
     /// Something came from this address: non-confirmable messages to it need not wait any longer (RFC 7252 §4.7).
     pub(crate) fn hear(&mut self, now: Instant, from: A) {
-        if let Some(peer) = self.peers.find(from)
+        if self.peers.listening
+            && let Some(peer) = self.peers.find(from)
             && core::mem::take(&mut self.peers[peer].next_non) != Instant::ZERO
         {
             self.deadlines.clear(2 * peer + 1);
@@ -189,7 +186,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 before = at;
                 at = self.exchanges[at].next;
             }
-            self.leave_queue(peer, before, index);
+            leave_queue(&mut self.peers[peer], &mut self.exchanges, before, index);
             // Perhaps it was the one whose moment was waited for.
             self.deadlines.clear(2 * peer + 1);
         } else if self.peers[peer].active == index {
@@ -236,5 +233,22 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let next = self.peers[peer].next_message_id;
         self.peers[peer].next_message_id = next.wrapping_add(1);
         next
+    }
+}
+
+/// Takes an exchange, which stands behind `before`, out of those that wait for a place.
+fn leave_queue<C: Controller, A>(
+    peer: &mut Peer<C, A>,
+    exchanges: &mut Slab<Exchange<C>>,
+    before: u32,
+    index: u32,
+) {
+    let next = exchanges[index].next;
+    match before {
+        NONE => peer.waiting_head = next,
+        before => exchanges[before].next = next,
+    }
+    if next == NONE {
+        peer.waiting_tail = before;
     }
 }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use coap_message_implementations::option_extension::encode_extensions;
 use coap_message_implementations::option_iteration::{OptItem, OptPayloadReader};
+use coap_numbers::code;
 
 /// The type of a message, RFC 7252 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,12 @@ impl Code {
     /// Whether it is a request method (class 0, not empty).
     pub const fn is_request(self) -> bool {
         self.0 != 0 && self.0 < 32
+    }
+
+    /// Whether it is a method that does the same however often a server carries it out: GET, PUT, DELETE (RFC 7252 §5.8),
+    /// FETCH, iPATCH (RFC 8132 §1). Not POST, not PATCH, and nothing that is not known here.
+    pub const fn is_idempotent(self) -> bool {
+        matches!(self.0, code::GET | code::PUT | code::DELETE | code::FETCH | code::IPATCH)
     }
 
     /// Whether it is a response (classes 2, 4 and 5).

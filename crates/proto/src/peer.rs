@@ -65,11 +65,13 @@ pub(crate) struct Peers<C: Controller, A> {
     slots: SmallVec<[Peer<C, A>; 1]>,
     /// From address to slot, once there are more than [`SCANNED`].
     index: Option<Box<HashTable<u32>>>,
-    hasher: FixedState,
+    seed: u32,
     newest: u32,
     oldest: u32,
     /// Destinations that were ever met: a Message ID sequence never starts where a forgotten one did.
-    met: u32,
+    met: u16,
+    /// Whether a non-confirmable message ever left: until then no peer is listened for.
+    pub(crate) listening: bool,
 }
 
 /// So few addresses are found faster by looking at each.
@@ -77,8 +79,15 @@ const SCANNED: usize = 8;
 
 impl<C: Controller, A: Address> Peers<C, A> {
     pub(crate) fn new(seed: u64) -> Self {
-        let hasher = FixedState::with_seed(seed);
-        Self { slots: SmallVec::new(), index: None, hasher, newest: NONE, oldest: NONE, met: 0 }
+        Self {
+            slots: SmallVec::new(),
+            index: None,
+            seed: (seed ^ seed >> 32) as u32,
+            newest: NONE,
+            oldest: NONE,
+            met: 0,
+            listening: false,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -90,7 +99,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
         match &self.index {
             None => self.slots.iter().position(|peer| peer.address == address).map(|slot| slot as u32),
             Some(index) => index
-                .find(self.hasher.hash_one(address), |&slot| self.slots[slot as usize].address == address)
+                .find(hash_of(self.seed, address), |&slot| self.slots[slot as usize].address == address)
                 .copied(),
         }
     }
@@ -102,14 +111,14 @@ impl<C: Controller, A: Address> Peers<C, A> {
             self.link_newest(slot);
             return Some(slot);
         }
-        let hash = self.hasher.hash_one(address);
+        let hash = hash_of(self.seed, address);
         self.met = self.met.wrapping_add(1);
         let peer = Peer {
             address,
             state: controller.state(),
             next_non: Instant::ZERO,
             outstanding: 0,
-            next_message_id: (hash as u16).wrapping_add((self.met as u16).wrapping_mul(40_503)),
+            next_message_id: (hash as u16).wrapping_add(self.met.wrapping_mul(40_503)),
             echo: Echo::Unknown,
             nons: 0,
             active: NONE,
@@ -147,8 +156,8 @@ impl<C: Controller, A: Address> Peers<C, A> {
     }
 
     fn enter(&mut self, slot: u32, hash: u64) {
-        let Self { slots, hasher, .. } = self;
-        let rehash = |&slot: &u32| hasher.hash_one(slots[slot as usize].address);
+        let Self { slots, seed, .. } = self;
+        let rehash = |&slot: &u32| hash_of(*seed, slots[slot as usize].address);
         match &mut self.index {
             Some(index) => drop(index.insert_unique(hash, slot, rehash)),
             None if slots.len() > SCANNED => {
@@ -163,7 +172,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
     }
 
     fn forget(&mut self, slot: u32) {
-        let hash = self.hasher.hash_one(self.slots[slot as usize].address);
+        let hash = hash_of(self.seed, self.slots[slot as usize].address);
         if let Some(Ok(entry)) =
             self.index.as_mut().map(|index| index.find_entry(hash, |&other| other == slot))
         {
@@ -193,6 +202,10 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
         self.newest = slot;
     }
+}
+
+fn hash_of(seed: u32, address: impl Hash) -> u64 {
+    FixedState::with_seed(seed.into()).hash_one(address)
 }
 
 impl<C: Controller, A> core::ops::Index<u32> for Peers<C, A> {

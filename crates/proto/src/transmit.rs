@@ -115,12 +115,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             (Marking::Option, Echo::Asked | Echo::Yes) => Some(step.transmission),
             _ => None,
         };
-        let start = buffer.len();
+        let (to, start) = (peer.address, buffer.len());
         message.write_marked(count, buffer);
         if !exchange.confirmable {
             peer.next_non = now + limits.non_gap.max(config.probing_gap(buffer.len() - start));
+            self.peers.listening = true;
         }
-        let to = peer.address;
         if again && exchange.retransmits >= config.max_retransmit && !limits.final_wait {
             self.give_up(now, index);
         } else {

@@ -133,7 +133,13 @@ fn a_ping_is_answered_with_a_reset_and_known_as_pong() {
 #[test]
 fn a_non_confirmable_request_is_sent_once_and_answered_in_kind() {
     let mut client = Client::default();
-    let request = Request { confirmable: false, code: GET, token: Token::new(b"n").unwrap(), tail: b"" };
+    let request = Request {
+        confirmable: false,
+        code: GET,
+        token: Token::new(b"n").unwrap(),
+        tail: b"",
+        repeatable: false,
+    };
     let exchange = client.endpoint.request(ms(0), 9, request).unwrap();
     let bytes = client.sent(ms(0)).unwrap();
     assert_eq!(bytes[0] >> 4 & 3, 1);
@@ -245,7 +251,7 @@ fn a_piggybacked_response_with_another_token_is_not_taken() {
 fn what_is_full_is_an_error_and_changes_nothing() {
     let mut client =
         Client::with(Config { max_exchanges: 2, max_peers: 1, max_replies: 1, ..Config::default() });
-    let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"" };
+    let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
     client.endpoint.request(ms(0), 1, request).unwrap();
     assert_eq!(client.endpoint.request(ms(0), 2, request), Err(SendError::PeersFull));
     client.endpoint.request(ms(0), 1, request).unwrap();

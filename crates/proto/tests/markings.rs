@@ -141,7 +141,8 @@ fn a_separate_response_may_carry_the_token_of_any_transmission() {
 fn a_token_of_eight_bytes_is_refused_where_the_ordinal_needs_the_last_and_nothing_changes() {
     for mechanism in ["fasor-token", "fasor-token:preset=libcoap-2019"] {
         let mut client = running(mechanism);
-        let request = Request { confirmable: true, code: GET, token: token(b"12345678"), tail: b"" };
+        let request =
+            Request { confirmable: true, code: GET, token: token(b"12345678"), tail: b"", repeatable: false };
         assert_eq!(client.endpoint.request(ms(0), PEER, request), Err(SendError::TokenTooLong));
         assert_eq!((client.endpoint.exchanges(), client.endpoint.peers()), (0, 0));
         assert_eq!((client.sent(ms(0)), client.endpoint.poll_timeout()), (None, None));
@@ -154,7 +155,8 @@ fn a_token_of_eight_bytes_is_refused_where_the_ordinal_needs_the_last_and_nothin
 #[test]
 fn what_is_not_marked_may_have_a_token_of_eight_bytes() {
     let mut client = running("fasor-token:preset=libcoap-2019");
-    let request = Request { confirmable: false, code: GET, token: token(b"12345678"), tail: b"" };
+    let request =
+        Request { confirmable: false, code: GET, token: token(b"12345678"), tail: b"", repeatable: false };
     client.endpoint.request(ms(0), PEER, request).unwrap();
     assert_eq!(
         client.sent(ms(0)).unwrap()[4..],
@@ -305,7 +307,13 @@ fn the_option_goes_after_lower_options_and_before_the_payload() {
         (Tail::default().option(65_021, b"x"), b"\xe1\xfc\xf0x".to_vec()),
     ] {
         let mut client = running("fasor-option");
-        let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: tail.as_bytes() };
+        let request = Request {
+            confirmable: true,
+            code: GET,
+            token: Token::EMPTY,
+            tail: tail.as_bytes(),
+            repeatable: false,
+        };
         client.endpoint.request(ms(0), PEER, request).unwrap();
         let sent = client.sent(ms(0)).unwrap();
         assert_eq!(sent[4..], marked[..], "{tail:02x?}");
@@ -316,7 +324,7 @@ fn the_option_goes_after_lower_options_and_before_the_payload() {
 #[test]
 fn a_non_confirmable_request_carries_no_option() {
     let mut client = running("fasor-option");
-    let request = Request { confirmable: false, code: GET, token: token(b"t"), tail: b"" };
+    let request = Request { confirmable: false, code: GET, token: token(b"t"), tail: b"", repeatable: false };
     client.endpoint.request(ms(0), PEER, request).unwrap();
     assert_eq!(count_of(&client.sent(ms(0)).unwrap()), None);
 }
@@ -397,6 +405,20 @@ fn with_fresh_message_ids_the_acknowledgement_names_the_transmission() {
 }
 
 #[test]
+fn a_request_that_must_not_be_carried_out_twice_keeps_its_message_id() {
+    // POST, PATCH, and a POST that the application allows it for.
+    for (code, repeatable, fresh) in [(2, false, false), (6, false, false), (2, true, true), (3, false, true)]
+    {
+        let mut client = running("cocoa-i");
+        let request =
+            Request { confirmable: true, code: Code(code), token: token(b"t"), tail: b"", repeatable };
+        client.endpoint.request(ms(0), 9, request).unwrap();
+        let (first, (_, again)) = (client.sent(ms(0)).unwrap(), retransmitted(&mut client));
+        assert_eq!(first[2..4] != again[2..4], fresh, "{code}");
+    }
+}
+
+#[test]
 fn a_reset_of_any_fresh_message_id_ends_the_exchange() {
     for ordinal in 0..=1 {
         let mut client = running("fasor:marking=fresh-message-id");
@@ -433,7 +455,8 @@ fn nstart_is_counted_for_each_destination() {
     let mut buffer = Vec::new();
     let mut departed = Vec::new();
     for to in [1, 2, 1, 2, 3] {
-        let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"" };
+        let request =
+            Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
         client.endpoint.request(ms(0), to, request).unwrap();
     }
     while let Some(transmit) = client.endpoint.poll_transmit(ms(0), |_| Draw::ZERO, &mut buffer) {
@@ -444,7 +467,8 @@ fn nstart_is_counted_for_each_destination() {
 
 /// One exchange with `peer` at `at`, answered 100 ms later.
 fn exchange_with(client: &mut Client, at: Instant, peer: u32) {
-    let request = Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: b"" };
+    let request =
+        Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: b"", repeatable: false };
     client.endpoint.request(at, peer, request).unwrap();
     let mut bytes = Vec::new();
     assert!(client.endpoint.poll_transmit(at, |_| Draw::ZERO, &mut bytes).is_some());
@@ -470,7 +494,7 @@ fn what_was_learnt_of_the_peer_used_least_lately_is_what_is_forgotten() {
 fn a_refused_request_drives_no_peer_out() {
     let config = Config { max_peers: 1, max_exchanges: 0, ..Config::default() };
     let mut full = Client::with(config);
-    let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"" };
+    let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
     assert_eq!(full.endpoint.request(ms(0), 1, request), Err(SendError::ExchangesFull));
     assert_eq!(full.endpoint.peers(), 0);
 

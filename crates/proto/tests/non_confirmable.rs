@@ -73,7 +73,13 @@ fn over_time_a_silent_destination_gets_no_more_than_probing_rate() {
         let mut client = Client::set_up(&Noting::set_up(Noting::LIMITS, config));
         for len in 0..40 {
             let tail = Tail::default().payload(&vec![b'.'; len * 37 % 150]).into_bytes();
-            let request = Request { confirmable: false, code: GET, token: Token::EMPTY, tail: &tail };
+            let request = Request {
+                confirmable: false,
+                code: GET,
+                token: Token::EMPTY,
+                tail: &tail,
+                repeatable: false,
+            };
             client.endpoint.request(ms(0), 9, request).unwrap();
         }
         let departed = play(&mut client, ms(0), secs(100_000));
@@ -168,7 +174,8 @@ fn heard_before_it_departed_is_not_heard_since() {
 #[test]
 fn a_rate_is_kept_however_much_is_asked_for_before_the_first_departs_and_for_each_destination() {
     let mut client = Client::with(ROOMY);
-    let request = Request { confirmable: false, code: GET, token: Token::EMPTY, tail: b"" };
+    let request =
+        Request { confirmable: false, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
     for to in [1, 2, 1, 2, 1] {
         client.endpoint.request(ms(0), to, request).unwrap();
         client.endpoint.handle_timeout(ms(0));
@@ -228,19 +235,21 @@ fn a_confirmable_message_overtakes_one_that_waits_for_its_rate() {
     assert!(client.endpoint.poll_timeout().is_some());
 }
 
-/// Which of `asked` depart as confirmable, if each is answered before the next is asked for.
+/// Which of `asked` depart as confirmable, if each is answered at once, long before the next is asked for.
 fn answered(config: Config, mechanism: &str, asked: &[bool]) -> (Vec<bool>, u64) {
     let mut client = Client::running(mechanism, config);
     let mut departed = Vec::new();
-    for (at, &confirmable) in (0..).zip(asked) {
-        let token = Token::new(&[at as u8]).unwrap();
-        let request = Request { confirmable, code: GET, token, tail: b"" };
-        client.endpoint.request(secs(at), 9, request).unwrap();
-        let request = client.sent(secs(at)).unwrap();
+    for (ordinal, &confirmable) in asked.iter().enumerate() {
+        // No mechanism paces that slowly.
+        let at = secs(100 * ordinal as u64);
+        let token = Token::new(&[ordinal as u8]).unwrap();
+        let request = Request { confirmable, code: GET, token, tail: b"", repeatable: false };
+        client.endpoint.request(at, 9, request).unwrap();
+        let request = client.sent(at).unwrap();
         departed.push(is_confirmable(&request));
-        let kind = if departed[at as usize] { Kind::Acknowledgement } else { Kind::NonConfirmable };
+        let kind = if departed[ordinal] { Kind::Acknowledgement } else { Kind::NonConfirmable };
         let response = reply_to(&request, kind, CONTENT, b"");
-        let event = client.receive(secs(at), &response);
+        let event = client.receive(at, &response);
         assert!(matches!(event, Some(Event::Response { .. })));
     }
     (departed, client.endpoint.counters().converted)
@@ -338,7 +347,8 @@ fn a_confirmable_message_counts_when_it_first_departs_and_not_again() {
 #[test]
 fn each_destination_has_its_own_count() {
     let mut client = Client::with(Config { confirmable_every: 2, ..ROOMY });
-    let request = Request { confirmable: false, code: GET, token: Token::EMPTY, tail: b"" };
+    let request =
+        Request { confirmable: false, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
     let mut confirmable = Vec::new();
     for to in [1, 2, 3, 1] {
         client.endpoint.request(secs(100), to, request).unwrap();
@@ -371,7 +381,7 @@ fn a_converted_message_whose_token_has_no_room_for_a_mark_is_not_marked() {
     for mechanism in ["fasor-token", "fasor-token:preset=libcoap-2019"] {
         let mut client = Client::running(mechanism, Config { confirmable_every: 1, ..ROOMY });
         let token = Token::new(b"12345678").unwrap();
-        let request = Request { confirmable: false, code: GET, token, tail: b"" };
+        let request = Request { confirmable: false, code: GET, token, tail: b"", repeatable: false };
         client.endpoint.request(ms(0), 9, request).unwrap();
         let first = client.sent(ms(0)).unwrap();
         assert!(is_confirmable(&first));

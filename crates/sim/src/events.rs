@@ -41,6 +41,8 @@ const LEVELS: usize = ((TIME_BITS - TICK_BITS) / DIGIT_BITS) as usize;
 const SERIALS: u64 = (1 << 40) - 1;
 /// A slot that grew larger gives its memory back when it has been emptied.
 const KEPT_CAPACITY: usize = 128;
+/// The same for what came late in a tick.
+const LATE_CAPACITY: usize = 4096;
 
 impl Events {
     /// No event at this time or after ever happens.
@@ -145,6 +147,10 @@ impl Events {
     /// Moves on to the first slot that holds something, and its events down. The present tick is empty.
     fn advance(&mut self) {
         let Some(digit) = self.levels.iter().position(|level| level.occupied != 0) else { return };
+        // When all clients start at once, this holds an event of each, and hardly any ever after.
+        if self.late.capacity() > LATE_CAPACITY {
+            self.late = BinaryHeap::new();
+        }
         let level = &mut self.levels[digit];
         // Slots that time has passed are empty, so the lowest is the next.
         let slot = level.occupied.trailing_zeros();

@@ -8,7 +8,7 @@ use coapace_lab::experiment::{Trial, conduct, runs};
 use coapace_lab::report::{Group, Report};
 use coapace_lab::results::{
     CellResult, terminal_table, write_cells_csv, write_cells_json_lines, write_runs_csv,
-    write_runs_json_lines,
+    write_runs_json_lines, write_verdicts_csv, write_verdicts_json_lines,
 };
 
 use crate::arguments::{Arguments, Format};
@@ -45,6 +45,16 @@ pub(crate) fn print(results: &[CellResult], format: Format, each: bool) -> Resul
         (Format::Json, true) => write_runs_json_lines(&mut out, COMMIT, results)?,
     }
     Ok(out.flush()?)
+}
+
+/// Prints what became of published orders, as rows for programs.
+pub(crate) fn print_orders(results: &[CellResult], format: Format) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match format {
+        Format::Json => write_verdicts_json_lines(&mut out, COMMIT, results)?,
+        Format::Csv | Format::Table => write_verdicts_csv(&mut out, COMMIT, results)?,
+    }
+    out.flush()
 }
 
 /// Writes the report on results, by groups of equal conditions.

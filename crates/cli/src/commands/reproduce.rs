@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
+use coapace_lab::contender::Contender;
 use coapace_lab::papers::{PAPERS, Paper};
 use coapace_lab::results::CellResult;
 
-use super::output::{conduct_with_progress, create, print, remark, write_report};
+use super::output::{conduct_with_progress, create, print, print_orders, remark, write_report};
 use crate::Failure;
 use crate::arguments::{Arguments, Format, Reproduce};
 
@@ -14,15 +15,26 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         let known: Vec<_> = PAPERS.iter().map(|paper| paper.key).collect();
         Failure::Usage(format!("there is no paper `{}`; there is {}", reproduce.paper, known.join(", ")))
     })?;
+    if reproduce.orders && reproduce.format == Format::Table {
+        return Err(Failure::Usage("--orders needs --format csv or --format json".to_owned()));
+    }
     let source = paper.source().map_err(Failure::Input)?;
-    let mut trials = paper.trials(reproduce.quick).map_err(Failure::Input)?;
+    let others: Result<Vec<_>, _> = reproduce.mechanism.iter().map(|label| Contender::parse(label)).collect();
+    let others = others.map_err(Failure::Usage)?;
+    let mut trials = paper.trials(reproduce.quick, &others).map_err(Failure::Usage)?;
     if let Some(seeds) = reproduce.seeds {
         for trial in &mut trials {
             trial.seeds = seeds;
         }
     }
     let mut report = reproduce.report.as_deref().map(create).transpose()?;
-    remark(arguments, &format!("{}\n{} published figures: {}", source.source, trials.len(), source.figure));
+    let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
+    let figures = published.iter().map(|published| published.figures.len()).sum::<usize>();
+    let orders = published.iter().map(|published| published.orders.len()).sum::<usize>();
+    remark(arguments, &source.source);
+    for (count, what) in [(figures, "figures"), (orders, "orders")].iter().filter(|(count, _)| *count > 0) {
+        remark(arguments, &format!("{count} published {what}: {}", source.figure));
+    }
 
     let mut results = conduct_with_progress(arguments, &trials);
     // Worst first; what could not be measured is worse than anything.
@@ -33,7 +45,11 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
             .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))?;
         remark(arguments, &format!("report: {}", path.display()));
     }
-    print(&results, reproduce.format, false)?;
+    if reproduce.orders {
+        print_orders(&results, reproduce.format)?;
+    } else {
+        print(&results, reproduce.format, false)?;
+    }
     // Rows are for programs; the summary is for people, wherever the rows go.
     let summary = paper.summary(&results);
     if reproduce.format == Format::Table {

@@ -16,7 +16,7 @@ pub struct Row<'a> {
     pub rival: &'a str,
     /// The clients that have the mechanism.
     pub clients: u32,
-    /// Its share of the completed exchanges, from 0 to 1.
+    /// Its share of the throughput, from 0 to 1.
     pub share: Option<f64>,
     /// That beside its share of the clients: 1 is fair.
     pub relative_share: Option<f64>,

@@ -5,8 +5,8 @@ use super::{Encounter, Matrix};
 /// Two mechanisms share fairly if neither takes more than this above or below a fair share.
 const FAIR: f64 = 0.05;
 
-/// The most starved mechanisms that a sentence names.
-const NAMED: usize = 6;
+/// The most mechanisms that a sentence names one by one.
+const NAMED: usize = 3;
 
 /// One mechanism against all the others.
 #[derive(Clone, Debug)]
@@ -75,58 +75,70 @@ impl Matrix {
         let mut sentences = vec![
             format!("Takes the most: {}.", extent(first)),
             format!("Takes the least: {}.", extent(last)),
-            self.starvation(),
+            self.starvation(&standings),
         ];
         let pairs = || self.encounters().filter(|(row, column, _)| row < column).map(|(.., pair)| pair);
         let off = |pair: &Encounter| pair.relative_share().map_or(f64::INFINITY, |share| (share - 1.0).abs());
         let fair = pairs().filter(|pair| off(pair) <= FAIR).count();
-        let verb = if fair == 1 { "shares" } else { "share" };
         let off_least = standings.iter().min_by(|a, b| a.distance.total_cmp(&b.distance)).unwrap_or(first);
         sentences.push(format!(
-            "Fair: {fair} of {} pairs {verb} within {:.0} % of equally; least off is {}, by {:.1} % on average.",
-            pairs().count(),
+            "Fair: {fair} of {} within {:.0} % of equal shares; least off is {}, by {:.1} % on average.",
+            if pairs().count() == 1 { "1 pair".to_owned() } else { format!("{} pairs", pairs().count()) },
             FAIR * 100.0,
             name(off_least.mechanism),
             off_least.distance * 100.0
         ));
         let throughput = |a: &&Encounter, b: &&Encounter| a.pair.throughput.total_cmp(&b.pair.throughput);
-        if let (Some(worst), Some(best)) = (pairs().min_by(throughput), pairs().max_by(throughput)) {
-            sentences.push(format!(
-                "Together: {} complete {:.1} exchanges a second, the fewest of all pairs; {} complete {:.1}, the most.",
-                worst.cell.mechanism, worst.pair.throughput, best.cell.mechanism, best.pair.throughput
-            ));
+        let together =
+            |pair: &Encounter| format!("{} complete {:.1}", pair.cell.mechanism, pair.pair.throughput);
+        match (pairs().min_by(throughput), pairs().max_by(throughput)) {
+            (Some(worst), Some(best)) if worst.cell.mechanism != best.cell.mechanism => {
+                sentences.push(format!(
+                    "Together: {} exchanges a second, the fewest of all pairs; {}, the most.",
+                    together(worst),
+                    together(best)
+                ));
+            }
+            (Some(only), _) => sentences.push(format!("Together: {} exchanges a second.", together(only))),
+            _ => {}
         }
         sentences
     }
 
-    /// Who starves whom, the worst first.
-    fn starvation(&self) -> String {
+    /// Who starves whom, those that starve most first, and who is worst off.
+    fn starvation(&self, standings: &[Standing]) -> String {
         let name = |mechanism: usize| self.mechanisms()[mechanism].as_str();
-        let mut kept: Vec<(f64, usize, usize)> = (self.encounters())
+        let kept = (self.encounters())
             .filter(|(row, column, _)| row != column)
-            .filter_map(|(row, column, encounter)| Some((encounter.kept?, row, column)))
-            .collect();
-        kept.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let starved =
-            kept.iter().filter(|&&(_, row, column)| self.encounter(row, column).is_starved()).count();
-        let Some(&(worst, row, column)) = kept.first() else {
-            return "Starves: nobody has anything among its own kind.".to_owned();
+            .filter_map(|(row, column, encounter)| Some((encounter.kept?, row, column)));
+        let Some((worst, row, column)) = kept.min_by(|a, b| a.0.total_cmp(&b.0)) else {
+            return "Starves: nobody, for nobody has anything among its own kind.".to_owned();
         };
-        if starved == 0 {
-            return format!(
-                "Starves: nobody; {} keeps least, {worst:.2} against {} of what it has among its own kind.",
-                name(row),
-                name(column)
-            );
-        }
-        let case = |&(kept, row, column): &(f64, usize, usize)| {
-            format!("{} leaves {} {kept:.2}", name(column), name(row))
+        let mut starvers: Vec<_> = standings.iter().filter(|standing| !standing.starves.is_empty()).collect();
+        starvers.sort_by_key(|standing| std::cmp::Reverse(standing.starves.len()));
+        let starved = |standing: &&Standing| {
+            let victims =
+                listed(standing.starves.iter().map(|&place| name(place).to_owned()).collect(), ", ");
+            format!("{} starves {victims}", name(standing.mechanism))
         };
-        let named: Vec<_> = kept[..starved].iter().take(NAMED).map(case).collect();
-        let more = starved.saturating_sub(NAMED);
-        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
-        format!("Starves: {}{more}, of what it has among its own kind.", named.join(", "))
+        let all = match starvers.as_slice() {
+            [] => "nobody".to_owned(),
+            starvers => listed(starvers.iter().map(starved).collect(), "; "),
+        };
+        format!(
+            "Starves: {all}. Worst off is {} beside {}, with {worst:.2} of what it has among its own kind.",
+            name(row),
+            name(column)
+        )
     }
+}
+
+/// The first few, and how many more there are.
+fn listed(mut all: Vec<String>, gap: &str) -> String {
+    let more = all.len().saturating_sub(NAMED);
+    all.truncate(NAMED);
+    let named = all.join(gap);
+    if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
 #[cfg(test)]
@@ -156,19 +168,25 @@ mod tests {
         let mut matrix = matrix(&["default", "cocoa"], 2);
         let [takes, least, starves, fair, together] = matrix.sentences().try_into().unwrap();
         assert!(takes.starts_with("Takes the most: ") && least.starts_with("Takes the least: "));
-        assert!(starves.starts_with("Starves: nobody; "), "{starves}");
-        assert!(fair.contains(" of 1 pairs "), "{fair}");
-        assert!(together.contains("default+cocoa complete "), "{together}");
+        assert!(starves.starts_with("Starves: nobody. Worst off is "), "{starves}");
+        assert!(fair.contains(" of 1 pair within 5 % "), "{fair}");
+        assert!(together.contains("default+cocoa complete ") && !together.contains("fewest"), "{together}");
 
         matrix.encounters[1].kept = Some(0.49);
         assert_eq!(
-            matrix.starvation(),
-            "Starves: cocoa leaves default 0.49, of what it has among its own kind."
+            matrix.sentences()[2],
+            "Starves: cocoa starves default. Worst off is default beside cocoa, with 0.49 of what it has among its own kind."
         );
         let standings = matrix.standings();
         let of = |mechanism| standings.iter().find(|standing| standing.mechanism == mechanism).unwrap();
         assert_eq!((of(0).starved_by.as_slice(), of(1).starves.as_slice()), (&[1][..], &[0][..]));
         assert!(of(0).starves.is_empty() && of(1).starved_by.is_empty());
+    }
+
+    #[test]
+    fn a_long_list_is_cut_short() {
+        let list = |count: usize| listed((1..=count).map(|number| number.to_string()).collect(), ", ");
+        assert_eq!((list(3), list(5)), ("1, 2, 3".to_owned(), "1, 2, 3 and 2 more".to_owned()));
     }
 
     #[test]

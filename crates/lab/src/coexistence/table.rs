@@ -42,9 +42,9 @@ impl Matrix {
         }
         let _ = write!(
             text,
-            "\nHalf the clients have the mechanism of the row, half that of the column. What the row's half completed, in per\n\
-             cent of a fair share: 200 is everything. mean: over the columns. alone: exchanges a second where all clients\n\
-             have the mechanism. * less than {:.0} % of what a client of the row completes there.\n\n",
+            "\nHalf the clients have the mechanism of the row, half that of the column. Throughput of the row's half, in per cent\n\
+             of a fair share: 200 is everything. mean: over the columns. alone: exchanges a second where all clients have the\n\
+             mechanism. * less than {:.0} % of what a client of the row has there.\n\n",
             STARVED * 100.0
         );
         for sentence in self.sentences() {

@@ -6,7 +6,7 @@ use coapace_control::{Duration, Gauges, Mechanism};
 use coapace_proto::{Endpoint, Event, Request, Setup, Step, Token};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time, Transport};
 
-use super::{GET, batch_size, span_s};
+use super::{GET, batch_size, span_s, start};
 use crate::results::{RunResult, Series};
 
 /// What every client of a population does.
@@ -24,10 +24,20 @@ pub(crate) struct Plan {
     pub(crate) batch: Option<(u32, u32)>,
     /// From a response to the next request.
     pub(crate) think_time: Duration,
+    /// First requests are spread over so many nanoseconds.
+    pub(crate) start_spread_ns: u64,
+    /// Random numbers for the moments of first requests, keyed by client.
+    pub(crate) starts: Stream,
     /// Random numbers for timeouts, keyed by client, exchange and transmission.
     pub(crate) dither: Stream,
     /// Random numbers for the lengths of batches, keyed by client and batch.
     pub(crate) batches: Stream,
+}
+
+impl Plan {
+    fn start(&self, client: u32) -> Time {
+        start(self.start_spread_ns, self.starts, client)
+    }
 }
 
 /// Not yet, or not any more: smaller than an `Option`, where there are a hundred thousand clients.
@@ -38,16 +48,14 @@ const NEVER: Time = Time::MAX;
 pub(crate) struct Client {
     plan: Arc<Plan>,
     endpoint: Endpoint<Mechanism, NodeId>,
-    /// When the first request is due.
-    start: Time,
-    /// When the next request is due, [`NEVER`] while one is under way; when all exchanges are over, when the last was.
+    /// When the next request is due; while one is under way, when it began; when all exchanges are over, when the last was.
     moment: Time,
+    /// Whether an exchange is under way.
+    is_busy: bool,
     /// Its number among the clients, from 1: the key of its random numbers.
     number: u32,
     /// Whom the requests go to.
     server: NodeId,
-    /// When the present exchange began.
-    begun: Time,
     /// How long the completed exchanges took in all, in nanoseconds.
     busy_ns: u64,
     /// Exchanges over.
@@ -60,23 +68,15 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The client of this `number`, which makes its first request to `server` at `start`; its RTO is recorded if that
-    /// `series` has a name.
-    pub(crate) fn new(
-        plan: Arc<Plan>,
-        number: u32,
-        server: NodeId,
-        start: Time,
-        series: Option<String>,
-    ) -> Self {
+    /// The client of this `number`, whose requests go to `server`; its RTO is recorded if that `series` has a name.
+    pub(crate) fn new(plan: Arc<Plan>, number: u32, server: NodeId, series: Option<String>) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), u64::from(number)),
+            moment: plan.start(number),
             plan,
-            start,
-            moment: start,
+            is_busy: false,
             number,
             server,
-            begun: start,
             busy_ns: 0,
             done: 0,
             batches: 0,
@@ -91,7 +91,7 @@ impl Client {
         if self.plan.exchanges.is_some() {
             // A client that gave up an exchange never has its last response.
             let finished = self.is_done() && counters.given_up == 0;
-            result.fct_s.push(span_s(Some(self.start), finished.then_some(self.moment)));
+            result.fct_s.push(span_s(Some(self.plan.start(self.number)), finished.then_some(self.moment)));
         }
         result.exchanges.push(counters.completed as u32);
         result.given_up += counters.given_up;
@@ -124,8 +124,9 @@ impl Client {
             self.batches += 1;
             self.endpoint.forget(self.server);
         }
-        let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request };
-        self.begun = now;
+        let request =
+            Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request, repeatable: false };
+        (self.moment, self.is_busy) = (now, true);
         // One exchange at a time is within any bound the endpoint has.
         let begun = self.endpoint.request(now.instant(), self.server, request);
         debug_assert!(begun.is_ok(), "{begun:?}");
@@ -138,12 +139,12 @@ impl Client {
         {
             series.push(now.as_secs_f64(), rto.as_micros() as f64 / 1e6);
         }
-        if self.is_done() {
-            self.moment = now;
-        } else if self.plan.think_time == Duration::ZERO {
-            self.begin(now);
-        } else {
+        (self.moment, self.is_busy) = (now, false);
+        if !self.is_done() {
             self.moment = now + self.plan.think_time.as_micros().saturating_mul(1_000);
+            if self.plan.think_time == Duration::ZERO {
+                self.begin(now);
+            }
         }
     }
 }
@@ -153,7 +154,7 @@ impl Node for Client {
         let event = self.endpoint.handle_datagram(now.instant(), from, bytes);
         match event {
             Some(Event::Response { .. }) => {
-                self.busy_ns += now.as_nanos() - self.begun.as_nanos();
+                self.busy_ns += now.as_nanos() - self.moment.as_nanos();
                 self.exchange_is_over(now);
             }
             Some(Event::Failed { .. }) => self.exchange_is_over(now),
@@ -162,8 +163,7 @@ impl Node for Client {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        if !self.is_done() && self.moment <= now {
-            self.moment = NEVER;
+        if !self.is_done() && !self.is_busy && self.moment <= now {
             self.begin(now);
         }
         self.endpoint.handle_timeout(now.instant());
@@ -173,11 +173,18 @@ impl Node for Client {
     }
 
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        let Self { plan, number, .. } = self;
+        let (dither, number) = (self.plan.dither, u64::from(self.number));
         let draw = |Step { exchange, transmission }| {
-            plan.dither.draw(u64::from(*number), u64::from(exchange), u64::from(transmission))
+            dither.draw(number, u64::from(exchange), u64::from(transmission))
         };
-        let transmit = self.endpoint.poll_transmit(now.instant(), draw, buffer)?;
+        let transmit = loop {
+            if let Some(transmit) = self.endpoint.poll_transmit(now.instant(), draw, buffer) {
+                break transmit;
+            }
+            // A mechanism without a final wait gives an exchange up as its last retransmission departs.
+            self.endpoint.poll_event()?;
+            self.exchange_is_over(now);
+        };
         let mark = transmit.step.map_or_else(Mark::default, |step| Mark {
             exchange: step.exchange,
             transmission: step.transmission,
@@ -186,7 +193,7 @@ impl Node for Client {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let next = if self.is_done() { NEVER } else { self.moment };
+        let next = if self.is_done() || self.is_busy { NEVER } else { self.moment };
         let at = self.endpoint.poll_timeout().map_or(NEVER, Time::from).min(next);
         (at != NEVER).then_some(at)
     }

@@ -90,10 +90,15 @@ fn span_s(from: Option<Time>, to: Option<Time>) -> Option<f64> {
     Some(to?.as_secs_f64() - from?.as_secs_f64())
 }
 
+/// When a client makes its first request.
+pub(crate) fn start(spread_ns: u64, starts: Stream, client: u32) -> Time {
+    Time::from_nanos(starts.below(spread_ns.max(1), u64::from(client), 0, 0))
+}
+
 /// How many exchanges a client's batch has, uniform between two numbers, both included.
 pub(crate) fn batch_size((least, most): (u32, u32), sizes: Stream, client: u32, batch: u32) -> u32 {
     least + sizes.below(u64::from(most - least) + 1, u64::from(client), u64::from(batch), 0) as u32
 }
 
 // A hundred thousand clients are to fit where a hundred did.
-const _: () = assert!(size_of::<Host>() <= 512);
+const _: () = assert!(size_of::<Host>() <= 456);

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::coexistence::{Measure, Pairs};
-use super::view::{Conditioned, Measured, View};
-use crate::results::{Series, quantile};
+use super::sweep::{self, Sweep};
+use super::view::{Conditioned, Measured, View, metrics};
+use crate::results::{Metric, Series, quantile};
 
 /// The most points of a distribution's line.
 const CDF_POINTS: usize = 240;
@@ -30,7 +31,8 @@ pub(super) struct Section {
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Panel<'a> {
     Pairs(Pairs),
-    Published { points: Vec<Point<'a>> },
+    Sweep(Sweep),
+    Published { axis: String, unit: &'static str, points: Vec<Point<'a>> },
     Fct { rows: Vec<FctRow> },
     Cdf { lines: Vec<Line<'a>> },
     Retransmissions { rows: Vec<RetransmissionRow> },
@@ -78,7 +80,11 @@ impl<'a> Charts<'a> {
         let mut charts = Self { mechanisms: &view.mechanisms, panels: Vec::new(), sections: Vec::new() };
         charts.section("share", pairs(view, Measure::Share));
         charts.section("kept", pairs(view, Measure::Kept));
-        charts.section("published", published(view).map(|panel| (String::new(), panel, 520)));
+        charts.section("published", published(view));
+        charts.section(
+            "sweep",
+            sweep::of(view).into_iter().map(|(title, sweep)| (title, Panel::Sweep(sweep), 400)),
+        );
         charts.section("fct", view.groups.iter().filter_map(fct));
         charts.section("cdf", view.groups.iter().filter_map(cdf));
         charts.section("retransmissions", view.groups.iter().filter_map(retransmissions));
@@ -108,19 +114,30 @@ fn pairs<'a>(view: &View<'a>, measure: Measure) -> Option<(String, Panel<'a>, us
     Some((String::new(), Panel::Pairs(pairs), height))
 }
 
-fn published<'a>(view: &View<'a>) -> Option<Panel<'a>> {
-    let points: Vec<_> = (view.compared().into_iter())
-        .filter(|compared| compared.published_s > 0.0)
-        .filter_map(|compared| {
-            Some(Point {
-                m: compared.mechanism,
-                title: compared.title,
-                published: compared.published_s,
-                measured: rounded(compared.measured_s?),
+/// A chart for each metric.
+fn published<'a>(view: &View<'a>) -> Vec<(String, Panel<'a>, usize)> {
+    let compared = view.compared();
+    let metrics = metrics(&compared);
+    let panel = |&metric: &Metric| {
+        let points: Vec<_> = (compared.iter())
+            .filter(|compared| compared.figure.metric == metric && compared.figure.published > 0.0)
+            .filter_map(|compared| {
+                Some(Point {
+                    m: compared.mechanism,
+                    title: compared.title,
+                    published: compared.figure.published,
+                    measured: rounded(compared.figure.measured.filter(|measured| *measured > 0.0)?),
+                })
             })
-        })
-        .collect();
-    (points.len() > 1).then_some(Panel::Published { points })
+            .collect();
+        let title = if metrics.len() > 1 { metric.title() } else { "" };
+        let panel = Panel::Published { axis: metric.axis(), unit: metric.unit(), points };
+        (title.to_owned(), panel, 520)
+    };
+    let panels = metrics.iter().map(panel);
+    panels
+        .filter(|(_, panel, _)| matches!(panel, Panel::Published { points, .. } if points.len() > 1))
+        .collect()
 }
 
 fn fct<'a>(group: &'a Conditioned<'a>) -> Option<(String, Panel<'a>, usize)> {
@@ -132,7 +149,11 @@ fn fct<'a>(group: &'a Conditioned<'a>) -> Option<(String, Panel<'a>, usize)> {
                 m: cell.mechanism,
                 q: [fct.p10, fct.p25, fct.median, fct.p75, fct.p90].map(|q| q.map(rounded)),
                 mean: cell.summary.mean_fct_s.map(rounded),
-                published: cell.result.published.as_ref().map(|published| published.median_fct_s),
+                published: cell
+                    .result
+                    .published
+                    .as_ref()
+                    .and_then(|published| published.get(Metric::MedianFct)),
                 finished: cell.summary.clients_finished,
                 gave_up: cell.summary.clients_gave_up,
             }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::charts::rounded;
+use super::charts::{Section, rounded};
 use super::html::escape;
 use super::tables::{mechanism, number};
 use super::view::View;
@@ -80,6 +80,18 @@ fn numbers(view: &View, matrix: &Matrix) -> Vec<usize> {
     matrix.mechanisms().iter().map(number).collect()
 }
 
+/// A heat map as wide as its squares need.
+pub(super) fn heat_map(section: &Section, matrix: &Matrix) -> String {
+    let width = 230 + 46 * matrix.mechanisms().len().max(6);
+    let figure = |(number, _, height): &(usize, String, usize)| {
+        format!(
+            "<figure style=\"flex:0 1 {width}px;max-width:{width}px\">\
+             <div class=\"plot\" data-panel=\"{number}\" style=\"height:{height}px\"></div></figure>"
+        )
+    };
+    section.panels.iter().map(figure).collect()
+}
+
 /// Every mechanism against all others, who takes most first.
 pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
     const HEADER: [(&str, &str); 5] = [
@@ -109,7 +121,11 @@ pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
             number(&mut html, "", Some(share), &text);
         }
         let starved: Vec<_> = standing.starves.iter().map(|&place| name(place)).collect();
-        let text = if starved.is_empty() { "–".to_owned() } else { starved.join(", ") };
+        let text = match starved.as_slice() {
+            [] => "–".to_owned(),
+            [one] => one.clone(),
+            several => format!("<span title=\"{}\">{}</span>", several.join(", "), several.len()),
+        };
         number(&mut html, "", Some(starved.len() as f64), &text);
         html.push_str("</tr>");
     }

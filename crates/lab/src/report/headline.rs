@@ -1,7 +1,8 @@
 //! What the results say, in a few sentences.
 
-use super::view::{Measured, View};
+use super::view::{Measured, View, metrics};
 use crate::results::number::{count, percent, significant};
+use crate::results::{Metric, tally};
 
 /// Medians closer than this are called equal.
 const TIE: f64 = 1.01;
@@ -16,22 +17,37 @@ pub(super) fn headline(view: &View) -> Vec<String> {
     if let Some(matrix) = view.coexistence {
         return matrix.sentences();
     }
-    [reproduction(view), contest(view), needless(view), unfinished(view)].into_iter().flatten().collect()
+    [reproduction(view), orders(view), contest(view), needless(view), unfinished(view)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
-/// How many published medians are met.
+/// How many published figures are met.
 fn reproduction(view: &View) -> Option<String> {
     let compared = view.compared();
     let worst = compared.first()?;
-    let met = compared.iter().filter(|c| c.error.is_some_and(|error| error.abs() <= MET)).count();
+    let met = compared.iter().filter(|c| c.error().is_some_and(|error| error.abs() <= MET)).count();
     let all = compared.len();
-    let medians = if all == 1 { "published median" } else { "published medians" };
-    let start = format!("{met} of {all} {medians} are met within {:.0} %", MET * 100.0);
+    let metrics = metrics(&compared);
+    let (one, many) =
+        if metrics == [Metric::MedianFct] { ("median", "medians") } else { ("figure", "figures") };
+    let figures = if all == 1 { one } else { many };
+    let start = format!("{met} of {all} published {figures} are met within {:.0} %", MET * 100.0);
     let place = place(worst.title);
-    Some(match worst.error {
+    Some(match worst.error() {
         Some(error) => format!("{start}; farthest off is {}{place}, at {}.", worst.name, percent(error)),
-        None => format!("{start}; {}{place} has no median, for too many clients gave up.", worst.name),
+        None if worst.figure.metric == Metric::MedianFct => {
+            format!("{start}; {}{place} has no median, for too many clients gave up.", worst.name)
+        }
+        None => format!("{start}; {}{place} has no {}.", worst.name, worst.figure.metric.title()),
     })
+}
+
+/// How many published orders held.
+fn orders(view: &View) -> Option<String> {
+    let verdicts: Vec<_> = view.verdicts().into_iter().map(|(_, verdict)| verdict).collect();
+    (!verdicts.is_empty()).then(|| format!("Published orders: {}.", tally(&verdicts)))
 }
 
 /// Who is fastest, and by what factor; by goodput where nothing has an end to reach.
@@ -196,7 +212,7 @@ mod tests {
     fn the_published_median_met_worst_is_named() {
         let mut results = vec![result("default", 1, 33.0, 0), result("cocoa", 1, 44.0, 0)];
         for result in &mut results {
-            result.published = Some(Published { median_fct_s: 33.0, source: String::new() });
+            result.published = Some(Published::figure(Metric::MedianFct, 33.0, ""));
         }
         let text = said(results);
         assert!(

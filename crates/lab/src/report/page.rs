@@ -21,6 +21,10 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     writeln!(out, "<main>")?;
     pairs(out, &view, &charts)?;
     published(out, &view, &charts)?;
+    if let Some(sweeps) = charts.get("sweep") {
+        section(out, "sweep", "Over one knob", SWEEP, &panels(sweeps))?;
+    }
+    orders(out, &view)?;
     let results = tables::results(&view);
     let text = if view.has_fct() { RESULTS } else { ENDLESS_RESULTS };
     let title = if view.coexistence.is_some() { "Each among its own kind" } else { "Results" };
@@ -66,8 +70,10 @@ fn masthead(out: &mut impl io::Write, report: &Report, view: &View) -> io::Resul
     if !view.common.is_empty() {
         writeln!(out, "<p class=\"conditions\">{}</p>", escape(&view.common))?;
     }
-    let headline = headline::headline(view);
-    writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&escape(&headline.join(" "))))
+    let sentences: Vec<_> = headline::headline(view).iter().map(|sentence| escape(sentence)).collect();
+    // Each of those about pairs begins with what it is about.
+    let gap = if view.coexistence.is_some() { "<br>" } else { " " };
+    writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&sentences.join(gap)))
 }
 
 fn legend(out: &mut impl io::Write, view: &View) -> io::Result<()> {
@@ -92,9 +98,10 @@ fn legend(out: &mut impl io::Write, view: &View) -> io::Result<()> {
 /// Two heat maps and the standings beside the first.
 fn pairs(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
     let Some(matrix) = view.coexistence else { return Ok(()) };
-    let heat_map = |kind| charts.get(kind).map(panels).unwrap_or_default();
-    let html =
-        format!("<div class=\"beside\">{}{}</div>", heat_map("share"), coexistence::standings(view, matrix));
+    let heat_map =
+        |kind| charts.get(kind).map(|section| coexistence::heat_map(section, matrix)).unwrap_or_default();
+    let standings = coexistence::standings(view, matrix);
+    let html = format!("<div class=\"beside\">{}{standings}</div>", heat_map("share"));
     section(out, "pairs", "Who takes how much from whom", SHARE, &html)?;
     section(out, "kept", "What the company costs", KEPT, &heat_map("kept"))
 }
@@ -107,6 +114,13 @@ fn published(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Resu
     let mut html = charts.get("published").map(panels).unwrap_or_default();
     html.push_str(&tables::comparison(&compared));
     section(out, "published", "Published and measured", PUBLISHED, &html)
+}
+
+fn orders(out: &mut impl io::Write, view: &View) -> io::Result<()> {
+    match view.verdicts().as_slice() {
+        [] => Ok(()),
+        verdicts => section(out, "orders", "Published orders", ORDERS, &tables::orders(verdicts)),
+    }
 }
 
 fn section(out: &mut impl io::Write, id: &str, title: &str, text: &str, html: &str) -> io::Result<()> {
@@ -172,14 +186,21 @@ fn provenance(report: &Report, view: &View) -> String {
 }
 
 const SHARE: &str = "Each square is one experiment: half of the clients have the mechanism of the row, half that of the \
-    column. The figure is what the row’s half completed, in per cent of a fair share: 100 is fair, 200 is everything, and \
+    column. The figure is the throughput of the row’s half, in per cent of a fair share: 100 is fair, 200 is everything, and \
     row and column of a pair mirror each other. Orange takes, blue yields. Hover for the rest.";
 
-const KEPT: &str = "What a client of the row completes in the company of the column, in per cent of what it completes where \
+const KEPT: &str = "The throughput of a client of the row in the company of the column, in per cent of what it is where \
     all clients have the row’s mechanism. Below 50 the row is starved, and marked with a star. A share can be fair and the \
     company dear all the same: a column that is blue throughout makes everyone slower.";
 
-const PUBLISHED: &str = "Each median that was published, and the one measured here: a point on the diagonal is a \
+const SWEEP: &str = "One line a mechanism, over what is varied while everything else stays: the mean over the seeds, and as a \
+    band around it the 95 % confidence interval of that mean.";
+
+const ORDERS: &str = "What was published is which mechanism lies above which. Times is how many times the one figure is the \
+    other: the geometric mean over the seeds, both mechanisms under the same random numbers, with its 95 % confidence interval. \
+    An order with &gt; holds where the interval is above 1, one with ≥ where it is not below 1. Those that do not hold come first.";
+
+const PUBLISHED: &str = "Each figure that was published, and the one measured here: a point on the diagonal is a \
     perfect match, and the grey band is ±5 %. The table begins with what is met worst.";
 
 const RESULTS: &str = "One row a mechanism; the lowest median of each group is bold. A client that gave up counts as \
@@ -189,7 +210,7 @@ const ENDLESS_RESULTS: &str = "One row a mechanism; the highest throughput of ea
     second, by all clients together. The clients never stop, so there are no completion times. Click a heading to sort.";
 
 const POPULATIONS: &str = "In a mix, clients of different mechanisms share the network. A population’s relative share is its \
-    share of the completed exchanges beside its share of the clients: above 1 it takes more than a fair share from \
+    share of the throughput beside its share of the clients: above 1 it takes more than a fair share from \
     the others, below 1 less.";
 
 const FIGURES: [(&str, &str, &str); 5] = [

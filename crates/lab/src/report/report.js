@@ -222,7 +222,7 @@
         const [a, b] = [plain(names[i]), plain(names[j])];
         return `<b>${a}</b> ${i === j ? "among its own kind" : "beside <b>" + b + "</b>"}<br>` +
           (i === j ? "" : `${percent(cell.share)} of a fair share<br>` +
-            `${percent(cell.kept)} of what it completes among its own kind<br>`) +
+            `${percent(cell.kept)} of its throughput among its own kind<br>`) +
           `${percent(cell.again)} of its requests are retransmissions<br>an exchange takes ${digits(cell.time, 3)} s<br>` +
           `together: ${digits(cell.throughput, 3)} exchanges/s, Jain ${digits(cell.jain, 3)}, ` +
           `${percent(cell.again_together)} retransmissions`;
@@ -233,7 +233,10 @@
         type: "heatmap", z, x: places.map((_, i) => i), y: places.map((_, i) => i), text, hovertext: told,
         hovertemplate: "%{hovertext}<extra></extra>", texttemplate: "%{text}", xgap: 2, ygap: 2,
         zmin: 100 - reach, zmax: 100 + reach,
-        colorscale: [[0, colour(1)], [0.5, style("--shade")], [1, colour(2)]],
+        // Blue and orange on which the ink of the theme can be read.
+        colorscale: theme === "dark" ? [[0, "#00669f"], [0.5, style("--shade")], [1, "#b65000"]]
+          : [[0, "#5aa9dd"], [0.5, style("--shade")], [1, "#f08a45"]],
+        textfont: { color: style("--ink") },
         colorbar: {
           title: { text: "%" }, thickness: 10, len: 0.6, outlinewidth: 0, ticks: "", tickfont: { size: 11 },
         },
@@ -252,7 +255,41 @@
       return [[heat], description];
     },
 
+    sweep(panel) {
+      const lines = shown(panel.lines);
+      const xs = [...new Set(panel.lines.flatMap((line) => line.x))].sort((a, b) => a - b);
+      // Logarithmic where the values lie more evenly so.
+      const widest = (of) => Math.max(...xs.slice(1).map((x, i) => of(x) - of(xs[i]))) / (of(xs.at(-1)) - of(xs[0]));
+      const log = xs[0] > 0 && widest(Math.log) < widest((x) => x);
+      const values = lines.flatMap((line) => line.y);
+      // How far apart the lines are where they are farthest apart.
+      const apart = Math.max(1, ...xs.map((x) => {
+        const there = lines.flatMap((line) => line.y.filter((_, i) => line.x[i] === x));
+        return Math.max(...there) / Math.min(...there);
+      }).filter(Number.isFinite));
+      const high = Math.max(0, ...lines.flatMap((line) => line.high));
+      const yaxis = (log || apart > 10) && values.every((y) => y > 0) ? withRoom(scale(values, panel.y), 0.05)
+        : { title: { text: panel.y }, range: [0, (high || 1) * 1.05] };
+      // A band may reach below nothing, which a logarithmic axis has not.
+      const least = yaxis.type === "log" ? Math.min(...values) / 100 : -Infinity;
+      const lowest = (line) => line.low.map((y) => Math.max(y, least));
+      const unit = (text) => (text ? " " + plain(text) : "");
+      const traces = lines.flatMap((line) => [{
+        type: "scatter", mode: "lines", x: [...line.x, ...line.x.toReversed()], y: [...line.high, ...lowest(line).toReversed()],
+        fill: "toself", fillcolor: faded(line.m, 0.16), line: { width: 0 }, hoverinfo: "skip",
+      }, {
+        type: "scatter", mode: "lines+markers", x: line.x, y: line.y, customdata: line.y.map((_, i) => [digits(line.low[i], 3), digits(line.high[i], 3)]),
+        line: { color: colour(line.m), width: 2, dash: dash(line.m) }, marker: { size: 5, color: colour(line.m) },
+        hovertemplate: `${name(line.m)}<br>%{y:.4~g}${unit(panel.unit)} at %{x:.4~g}${unit(panel.knob_unit)}<br>` +
+          "95 %: %{customdata[0]}–%{customdata[1]}<extra></extra>",
+      }]);
+      const [from, to] = [xs[0], xs.at(-1)];
+      const x = log ? scale(xs, panel.x) : { title: { text: panel.x }, low: from, high: to };
+      return [traces, layout({ xaxis: withRoom(x, 0.05), yaxis })];
+    },
+
     published(panel) {
+      const unit = panel.unit ? " " + panel.unit : "";
       const points = shown(panel.points);
       const all = panel.points.flatMap((point) => [point.published, point.measured]);
       const low = Math.min(...all) / 1.3, high = Math.max(...all) * 1.3;
@@ -272,13 +309,13 @@
             symbol: ["circle", "square", "triangle-up", "triangle-down", "pentagon", "star", "hexagon", "cross"][m % 8] + (m < 8 ? "" : "-open"),
           },
           customdata: own.map((point) => [plain(point.title), (point.measured / point.published - 1) * 100]),
-          hovertemplate: `${name(m)}<br>%{customdata[0]}<br>published %{x:.4~g} s, measured %{y:.4~g} s` +
+          hovertemplate: `${name(m)}<br>%{customdata[0]}<br>published %{x:.4~g}${unit}, measured %{y:.4~g}${unit}` +
             `<br>%{customdata[1]:+.1f} %<extra></extra>`,
         };
       });
       const axis = (title) => ({ title: { text: title }, type: "log", range: [Math.log10(low), Math.log10(high)], ...logTicks(low, high) });
       return [[band, diagonal, ...marks], layout({
-        xaxis: axis("published median FCT in seconds, logarithmic"), yaxis: axis("measured, in seconds, logarithmic"),
+        xaxis: axis(`published ${panel.axis}, logarithmic`), yaxis: axis("measured, logarithmic"),
       })];
     },
   };

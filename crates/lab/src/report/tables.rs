@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::headline::MET;
 use super::html::escape;
-use super::view::{Compared, View};
-use crate::results::Summary;
+use super::view::{Compared, View, metrics};
 use crate::results::number::{count, percent, significant, significant_or_dash};
+use crate::results::{Metric, Ratio, Summary, Verdict};
 
 /// Rows of the comparison that are always shown.
 const WORST: usize = 12;
@@ -84,7 +84,7 @@ pub(super) fn populations(view: &View) -> Option<String> {
         ("Mix", ""),
         ("Of which", ""),
         ("Clients", ""),
-        ("Share", "of the exchanges"),
+        ("Share", "of the throughput"),
         ("Relative share", "1 is fair"),
         ("Retrans&shy;missions", "per client"),
         ("Exchange time", "mean, s"),
@@ -123,16 +123,18 @@ pub(super) fn populations(view: &View) -> Option<String> {
     (rows > 0).then_some(html)
 }
 
-/// Published medians beside measured ones, the worst met first; the well met can be unfolded.
+/// Published figures beside measured ones, the worst met first; the well met can be unfolded.
 pub(super) fn comparison(compared: &[Compared]) -> String {
     // The axis of the bars: at least twice what counts as met, and no wider than one outlier should make it.
-    let largest = compared.iter().filter_map(|c| c.error).map(f64::abs).fold(2.0 * MET, f64::max).min(0.5);
+    let largest =
+        compared.iter().filter_map(Compared::error).map(f64::abs).fold(2.0 * MET, f64::max).min(0.5);
+    let metrics = metrics(compared);
     let (worst, others) = compared.split_at(compared.len().min(WORST));
-    let mut html = comparison_rows(worst, largest);
+    let mut html = comparison_rows(worst, &metrics, largest);
     if !others.is_empty() {
         // The first of them is off by most: rounded up, so that the sentence holds.
-        let within = others[0].error.map_or(0.0, |error| (error.abs() * 1000.0).ceil() / 10.0);
-        let (count, rows) = (others.len(), comparison_rows(others, largest));
+        let within = others[0].error().map_or(0.0, |error| (error.abs() * 1000.0).ceil() / 10.0);
+        let (count, rows) = (others.len(), comparison_rows(others, &metrics, largest));
         let _ = write!(
             html,
             "<details><summary>The other {count}, each within {within:.1} %</summary>{rows}</details>"
@@ -141,14 +143,19 @@ pub(super) fn comparison(compared: &[Compared]) -> String {
     html
 }
 
-fn comparison_rows(compared: &[Compared], largest: f64) -> String {
+/// The metric stands in the header if there is one, in each row if there are several.
+fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> String {
     let titled = compared.iter().any(|c| !c.title.is_empty());
     let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");
     html.push_str(if titled { "<th scope=\"col\">Conditions</th>" } else { "" });
+    let (metric, unit) = match metrics {
+        [metric] => ("", metric.unit()),
+        _ => ("<th scope=\"col\">Metric</th>", ""),
+    };
     let _ = write!(
         html,
-        "<th scope=\"col\">Mechanism</th><th scope=\"col\">Published<small>s</small></th>\
-         <th scope=\"col\">Measured<small>s</small></th><th scope=\"col\">Error</th>\
+        "<th scope=\"col\">Mechanism</th>{metric}<th scope=\"col\">Published<small>{unit}</small></th>\
+         <th scope=\"col\">Measured<small>{unit}</small></th><th scope=\"col\">Error</th>\
          <th scope=\"col\" class=\"axis\">−{0:.0} %<i></i>+{0:.0} %</th></tr></thead><tbody>",
         largest * 100.0
     );
@@ -158,10 +165,13 @@ fn comparison_rows(compared: &[Compared], largest: f64) -> String {
             let _ = write!(html, "<td>{}</td>", escape(c.title));
         }
         html.push_str(&mechanism(c.mechanism, c.name));
-        let published = significant(c.published_s, 4);
+        if metrics.len() > 1 {
+            let _ = write!(html, "<td>{}</td>", c.figure.metric.axis());
+        }
+        let published = significant(c.figure.published, 4);
         let _ = write!(html, "<td title=\"{}\">{published}</td>", escape(c.source));
-        let _ = write!(html, "<td>{}</td>", significant_or_dash(c.measured_s, 4));
-        match c.error {
+        let _ = write!(html, "<td>{}</td>", significant_or_dash(c.figure.measured, 4));
+        match c.error() {
             Some(error) => {
                 let met = if error.abs() <= MET { "met" } else { "missed" };
                 // In percent of the cell's width; the middle is no error.
@@ -180,6 +190,42 @@ fn comparison_rows(compared: &[Compared], largest: f64) -> String {
             None => html.push_str("<td>–</td><td>not finished</td>"),
         }
         html.push_str("</tr>");
+    }
+    html.push_str("</tbody></table></div>");
+    html
+}
+
+/// Published orders, those that did not hold first; when there are many, those that held can be unfolded.
+pub(super) fn orders(verdicts: &[(&str, Verdict)]) -> String {
+    let (held, not_held): (Vec<_>, Vec<_>) = verdicts.iter().partition(|(_, verdict)| verdict.held());
+    if not_held.len() + held.len() <= WORST {
+        return order_rows(&[not_held, held].concat());
+    }
+    let not_held = if not_held.is_empty() { String::new() } else { order_rows(&not_held) };
+    let (count, held) = (held.len(), order_rows(&held));
+    format!("{not_held}<details><summary>The {count} that held</summary>{held}</details>")
+}
+
+fn order_rows(verdicts: &[&(&str, Verdict)]) -> String {
+    let titled = verdicts.iter().any(|(title, _)| !title.is_empty());
+    let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");
+    html.push_str(if titled { "<th scope=\"col\">Conditions</th>" } else { "" });
+    html.push_str(
+        "<th scope=\"col\">Order</th><th scope=\"col\">Above</th><th scope=\"col\">Below</th>\
+         <th scope=\"col\">Times</th><th scope=\"col\">95 %</th><th scope=\"col\">Verdict</th></tr></thead><tbody>",
+    );
+    for (title, verdict) in verdicts {
+        let conditions = if titled { format!("<td>{}</td>", escape(title)) } else { String::new() };
+        let [above, below] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
+        let (times, interval) = verdict.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words);
+        let word = if verdict.held() { "held" } else { "<strong>not held</strong>" };
+        let _ = write!(
+            html,
+            "<tr>{conditions}<th scope=\"row\" title=\"{}\">{}</th><td>{above}</td><td>{below}</td><td>{times}</td>\
+             <td>{interval}</td><td>{word}</td></tr>",
+            escape(&verdict.order.metric.axis()),
+            escape(&verdict.claim())
+        );
     }
     html.push_str("</tbody></table></div>");
     html

@@ -1,9 +1,11 @@
 //! The results as the page sees them: summed up once, mechanisms numbered.
 
+use std::collections::BTreeSet;
+
 use super::Report;
 use crate::coexistence::Matrix;
 use crate::results::conditions::Conditions;
-use crate::results::{CellResult, Summary};
+use crate::results::{self, CellResult, Metric, Summary, Verdict, verdicts};
 
 /// The results of a page.
 pub(super) struct View<'a> {
@@ -21,7 +23,9 @@ pub(super) struct View<'a> {
 pub(super) struct Conditioned<'a> {
     /// What sets it apart.
     pub(super) title: &'a str,
-    /// Its cells.
+    /// Its results.
+    pub(super) results: &'a [CellResult],
+    /// The same, summed up.
     pub(super) cells: Vec<Measured<'a>>,
 }
 
@@ -53,7 +57,7 @@ impl<'a> View<'a> {
                 });
                 cells.push(Measured { mechanism, name, result, summary: result.summary() });
             }
-            groups.push(Conditioned { title: &group.title, cells });
+            groups.push(Conditioned { title: &group.title, results: &group.cells, cells });
         }
         let all = report.groups.iter().flat_map(|group| &group.cells);
         let common = Conditions::of(all.map(|result| &result.cell)).describe_common();
@@ -71,29 +75,32 @@ impl<'a> View<'a> {
         runs.peek().is_none() || runs.any(|(_, cell)| cell.result.has_fct())
     }
 
-    /// Cells with a published median, the worst met first: those whose own median is unknown, then by relative error.
+    /// Published figures, the worst met first: those whose own figure is unknown, then by relative error.
     pub(super) fn compared(&self) -> Vec<Compared<'a>> {
         let mut compared: Vec<_> = (self.cells())
-            .filter_map(|(title, cell)| {
-                let published = cell.result.published.as_ref()?;
-                Some(Compared {
-                    title,
-                    mechanism: cell.mechanism,
-                    name: cell.name,
-                    published_s: published.median_fct_s,
-                    source: &published.source,
-                    measured_s: cell.summary.fct.median,
-                    error: cell.result.relative_error(),
-                })
+            .flat_map(|(title, cell)| {
+                let source = cell.result.published.as_ref().map_or("", |published| &published.source);
+                let (mechanism, name) = (cell.mechanism, cell.name);
+                let of = move |figure| Compared { title, mechanism, name, source, figure };
+                cell.result.compared().into_iter().map(of)
             })
             .collect();
-        let badness = |compared: &Compared| compared.error.map_or(f64::INFINITY, f64::abs);
+        let badness = |compared: &Compared| compared.error().map_or(f64::INFINITY, f64::abs);
         compared.sort_by(|a, b| badness(b).total_cmp(&badness(a)));
         compared
     }
+
+    /// Every published order beside what was measured, with the title of its group, in the order of the groups.
+    pub(super) fn verdicts(&self) -> Vec<(&'a str, Verdict<'a>)> {
+        let of = |group: &Conditioned<'a>| {
+            let title = group.title;
+            verdicts(group.results).into_iter().map(move |verdict| (title, verdict))
+        };
+        self.groups.iter().flat_map(of).collect()
+    }
 }
 
-/// A published median and the measured one.
+/// A published figure and the measured one.
 pub(super) struct Compared<'a> {
     /// The group's title.
     pub(super) title: &'a str,
@@ -101,12 +108,21 @@ pub(super) struct Compared<'a> {
     pub(super) mechanism: usize,
     /// Its name.
     pub(super) name: &'a str,
-    /// The published median FCT in seconds.
-    pub(super) published_s: f64,
-    /// Where it is printed.
+    /// Where the figure is printed.
     pub(super) source: &'a str,
-    /// The measured median FCT in seconds.
-    pub(super) measured_s: Option<f64>,
-    /// The relative error of the latter.
-    pub(super) error: Option<f64>,
+    /// Both.
+    pub(super) figure: results::Compared,
+}
+
+impl Compared<'_> {
+    /// The relative error of the measured figure.
+    pub(super) fn error(&self) -> Option<f64> {
+        self.figure.relative_error()
+    }
+}
+
+/// The metrics among published figures, each once.
+pub(super) fn metrics(compared: &[Compared]) -> Vec<Metric> {
+    let metrics: BTreeSet<Metric> = compared.iter().map(|compared| compared.figure.metric).collect();
+    metrics.into_iter().collect()
 }

@@ -2,16 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Hash64, PopulationSummary, Quantiles, RunResult};
-
-/// What a publication measured for a cell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Published {
-    /// The median flow completion time, in seconds.
-    pub median_fct_s: f64,
-    /// Where it is printed: work, table or figure.
-    pub source: String,
-}
+use super::{Cell, Compared, Hash64, PopulationSummary, Published, Quantiles, RunResult};
 
 /// A cell and its runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,35 +59,15 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// How long a completed exchange took on average, from the first request to the response, in seconds; not known over
-    /// TCP.
-    pub fn exchange_time_s(&self) -> Option<f64> {
-        let timed = self.populations.iter().filter_map(|own| Some((own.share?, own.exchange_time_s?)));
-        let (share, time_s) =
-            timed.fold((0.0, 0.0), |(all, sum), (share, time_s)| (all + share, sum + share * time_s));
-        (share > 0.0).then(|| time_s / share)
-    }
-}
-
-impl CellResult {
-    /// Flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
-    pub fn fct_s(&self) -> Vec<f64> {
-        let mut times: Vec<f64> = (self.runs.iter())
-            .flat_map(|run| run.fct_s.iter().map(|fct| fct.unwrap_or(f64::INFINITY)))
-            .collect();
-        times.sort_by(f64::total_cmp);
-        times
-    }
-
-    /// The runs, pooled.
-    pub fn summary(&self) -> Summary {
-        let fct_s = self.fct_s();
+    /// Of these runs of so many clients.
+    pub fn of(clients: u32, runs: &[RunResult]) -> Self {
+        let fct_s = fct_s(runs);
         let finished = fct_s.partition_point(|fct| fct.is_finite());
-        let mut by_seed: Vec<_> = self.runs.iter().map(|run| (run.seed, run.trace_hash.0)).collect();
+        let mut by_seed: Vec<_> = runs.iter().map(|run| (run.seed, run.trace_hash.0)).collect();
         by_seed.sort_unstable();
-        let per_run = |of: fn(&RunResult) -> f64| mean(self.runs.iter().map(of)).unwrap_or(0.0);
-        let per_client = |of: fn(&RunResult) -> f64| per_run(of) / f64::from(self.cell.clients.max(1));
-        Summary {
+        let per_run = |of: fn(&RunResult) -> f64| mean(runs.iter().map(of)).unwrap_or(0.0);
+        let per_client = |of: fn(&RunResult) -> f64| per_run(of) / f64::from(clients.max(1));
+        Self {
             fct: Quantiles::of(&fct_s),
             mean_fct_s: mean(fct_s[..finished].iter().copied()),
             clients_finished: finished as u64,
@@ -107,15 +78,36 @@ impl CellResult {
             losses: per_run(|run| run.losses as f64),
             goodput_bps: per_run(|run| run.goodput_bps),
             throughput: per_run(|run| run.throughput),
-            jain: mean(self.runs.iter().filter_map(RunResult::fairness)),
+            jain: mean(runs.iter().filter_map(RunResult::fairness)),
             exchanges: per_run(|run| run.completed() as f64),
             given_up: per_run(|run| run.given_up as f64),
-            populations: PopulationSummary::of(&self.runs),
-            runs: self.runs.len() as u64,
+            populations: PopulationSummary::of(runs),
+            runs: runs.len() as u64,
             seed_first: by_seed.first().map_or(0, |run| run.0),
             seed_last: by_seed.last().map_or(0, |run| run.0),
             trace_hash: Hash64::combine(by_seed.into_iter().flat_map(|(seed, hash)| [seed, hash])),
         }
+    }
+
+    /// How long a completed exchange took on average, from the first request to the response, in seconds; not known over
+    /// TCP.
+    pub fn exchange_time_s(&self) -> Option<f64> {
+        let timed = self.populations.iter().filter_map(|own| Some((own.exchanges, own.exchange_time_s?)));
+        let (exchanges, time_s) =
+            timed.fold((0.0, 0.0), |(all, sum), (own, time_s)| (all + own, sum + own * time_s));
+        (exchanges > 0.0).then(|| time_s / exchanges)
+    }
+}
+
+impl CellResult {
+    /// Flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
+    pub fn fct_s(&self) -> Vec<f64> {
+        fct_s(&self.runs)
+    }
+
+    /// The runs, pooled.
+    pub fn summary(&self) -> Summary {
+        Summary::of(self.cell.clients, &self.runs)
     }
 
     /// Whether clients have an end to reach, and so a flow completion time or none because they gave up.
@@ -128,17 +120,36 @@ impl CellResult {
         self.runs.iter().any(|run| run.populations.len() > 1)
     }
 
-    /// How far the measured median is from the published one, as a fraction of the latter; positive where slower.
+    /// Every published figure beside the measured one.
+    pub fn compared(&self) -> Vec<Compared> {
+        let Some(published) = &self.published else { return Vec::new() };
+        let summary = self.summary();
+        let compared = |(&metric, &published)| Compared { metric, published, measured: metric.of(&summary) };
+        published.figures.iter().map(compared).collect()
+    }
+
+    /// How far the measured figure is from the published one, as a fraction of the latter; positive where it is larger.
+    /// Of several figures, of the one that is met worst.
     pub fn relative_error(&self) -> Option<f64> {
-        let published = self.published.as_ref()?.median_fct_s;
-        let measured = Quantiles::of(&self.fct_s()).median?;
-        (published > 0.0).then(|| measured / published - 1.0)
+        let errors = self.compared().into_iter().map(|compared| compared.relative_error());
+        let worse = |a: Option<f64>, b: Option<f64>| {
+            // What is not known is worse than anything.
+            a.zip(b).map(|(a, b)| if b.abs() > a.abs() { b } else { a })
+        };
+        errors.reduce(worse).flatten()
     }
 
     /// The run with the lowest seed: the one whose series are drawn.
     pub fn first_run(&self) -> Option<&RunResult> {
         self.runs.iter().min_by_key(|run| run.seed)
     }
+}
+
+fn fct_s(runs: &[RunResult]) -> Vec<f64> {
+    let mut times: Vec<f64> =
+        runs.iter().flat_map(|run| run.fct_s.iter().map(|fct| fct.unwrap_or(f64::INFINITY))).collect();
+    times.sort_by(f64::total_cmp);
+    times
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -148,6 +159,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::Metric;
     use super::*;
 
     /// Two seeds of two clients, one of which gave up once.
@@ -181,7 +193,7 @@ pub(super) mod tests {
                 knobs: [("delay_ms".to_string(), "200".to_string())].into(),
             },
             runs: vec![run(2, [Some(40.0), None]), run(1, [Some(33.0), Some(35.5)])],
-            published: Some(Published { median_fct_s: 40.0, source: "Table 1".into() }),
+            published: Some(Published::figure(Metric::MedianFct, 40.0, "Table 1")),
         }
     }
 
@@ -220,6 +232,18 @@ pub(super) mod tests {
     #[test]
     fn the_relative_error_is_a_fraction_of_what_was_published() {
         assert!((sample().relative_error().unwrap() - (37.75 / 40.0 - 1.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn of_several_figures_the_one_that_is_met_worst_is_told() {
+        let mut result = sample();
+        let published = result.published.as_mut().unwrap();
+        published.extend(Published::figure(Metric::Throughput, 4.0, ""));
+        assert_eq!(result.relative_error(), Some(-0.5), "2 exchanges a second were measured");
+        assert_eq!(result.compared().len(), 2);
+        let published = result.published.as_mut().unwrap();
+        published.extend(Published::figure(Metric::ExchangeTime, 1.0, ""));
+        assert_eq!(result.relative_error(), None, "a figure that is not known is met worst");
     }
 
     #[test]

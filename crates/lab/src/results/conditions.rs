@@ -42,6 +42,12 @@ impl Conditions {
         phrase(pairs.filter(|(_, value)| !value.is_empty()))
     }
 
+    /// The same without one of the conditions.
+    pub(crate) fn describe_without(&self, name: &str, cell: &Cell) -> String {
+        let varying = self.varying.iter().filter(|other| *other != name).cloned().collect();
+        Self { common: Vec::new(), varying }.describe(cell)
+    }
+
     /// What the cells share, in words.
     pub(crate) fn describe_common(&self) -> String {
         phrase(self.common.iter().cloned())
@@ -66,6 +72,20 @@ fn conditions(cell: &Cell) -> Vec<(String, String)> {
 
 fn value(cell: &Cell, name: &str) -> String {
     conditions(cell).into_iter().find(|(n, _)| n == name).map_or_else(String::new, |(_, value)| value)
+}
+
+/// What a condition is in each of these cells, where that is a number in all of them, and in one unit; and the unit.
+pub(crate) fn numbers<'a>(name: &str, cells: impl Iterator<Item = &'a Cell>) -> Option<(Vec<f64>, String)> {
+    let mut unit = None;
+    let values = cells.map(|cell| {
+        let text: String = value(cell, name).chars().filter(|c| *c != '\u{202f}').collect();
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, own) = text.split_at(digits);
+        let number = number.parse::<f64>().ok()?;
+        (unit.get_or_insert_with(|| own.trim().to_owned()) == own.trim()).then_some(number)
+    });
+    let values = values.collect::<Option<Vec<f64>>>()?;
+    Some((values, unit?))
 }
 
 fn phrase(pairs: impl Iterator<Item = (String, String)>) -> String {
@@ -98,5 +118,18 @@ mod tests {
         assert_eq!(conditions.describe_common(), "random workload · 400 clients");
         assert_eq!(conditions.describe(&one), "buffer 2500\u{a0}B");
         assert_eq!(conditions.describe(&two), "buffer 1\u{202f}410\u{202f}000\u{a0}B · delay_ms 200");
+        assert_eq!(conditions.describe_without("buffer", &two), "delay_ms 200");
+    }
+
+    #[test]
+    fn a_number_is_read_with_its_unit_and_a_word_is_none() {
+        let one = Cell { buffer_bytes: Some(2500), link_errors: "low".into(), ..Cell::default() };
+        let two = Cell { buffer_bytes: Some(1_410_000), ..one.clone() };
+        let of = |name| numbers(name, [&one, &two].into_iter());
+        assert_eq!(of("buffer"), Some((vec![2500.0, 1_410_000.0], "B".to_owned())));
+        assert_eq!(of("clients"), Some((vec![0.0, 0.0], String::new())));
+        assert_eq!(of("link errors"), None);
+        let endless = Cell { buffer_bytes: None, ..one.clone() };
+        assert_eq!(numbers("buffer", [&one, &endless].into_iter()), None);
     }
 }

@@ -3,13 +3,14 @@
 use std::io;
 
 use super::number::field;
-use super::{CellResult, PopulationSummary, Quantiles};
+use super::{CellResult, Metric, PopulationSummary, Published, Quantiles};
 
 /// The columns of [`write_cells_csv`]: times in seconds, `goodput_bps` in bit/s, `throughput` in exchanges per second,
 /// `relative_error` as a fraction; `exchange_time_s` is the mean over completed exchanges; `shares` is what each population
-/// of a mix had of the exchanges, `MECHANISM=SHARE` separated by semicolons;
+/// of a mix had of the throughput, `MECHANISM=SHARE` separated by semicolons; `published` is every published figure,
+/// `COLUMN=VALUE` separated by semicolons, and `relative_error` that of the one which is met worst;
 /// `drops`, `losses`, `exchanges` and `given_up` are means per run.
-pub const CELL_COLUMNS: [&str; 34] = [
+pub const CELL_COLUMNS: [&str; 35] = [
     "workload",
     "clients",
     "buffer_bytes",
@@ -44,6 +45,7 @@ pub const CELL_COLUMNS: [&str; 34] = [
     "throughput",
     "exchange_time_s",
     "shares",
+    "published",
 ];
 
 /// The columns of [`write_runs_csv`]: times in seconds, `goodput_bps` in bit/s, `throughput` in exchanges per second,
@@ -110,7 +112,7 @@ pub fn write_cells_csv(out: impl io::Write, commit: &str, results: &[CellResult]
             field(summary.jain),
             field(Some(summary.exchanges)),
             field(Some(summary.given_up)),
-            field(result.published.as_ref().map(|published| published.median_fct_s)),
+            field(result.published.as_ref().and_then(|published| published.get(Metric::MedianFct))),
             field(result.relative_error()),
             cell.scenario.clone(),
             cell.knobs_field(),
@@ -123,6 +125,7 @@ pub fn write_cells_csv(out: impl io::Write, commit: &str, results: &[CellResult]
             field(Some(summary.throughput)),
             field(summary.exchange_time_s()),
             shares(&summary.populations),
+            result.published.as_ref().map_or_else(String::new, Published::figures_field),
         ];
         csv.write_record(row)?;
     }
@@ -175,7 +178,7 @@ pub fn write_runs_csv(out: impl io::Write, commit: &str, results: &[CellResult])
     csv.flush()
 }
 
-/// What each population of a mix had of the exchanges; nothing where there is one.
+/// What each population of a mix had of the throughput; nothing where there is one.
 fn shares(populations: &[PopulationSummary]) -> String {
     if populations.len() < 2 {
         return String::new();
@@ -201,10 +204,11 @@ mod tests {
                 "workload,clients,buffer_bytes,link_errors,mechanism,median_fct_s,p10,p25,p75,p90,\
                  retransmissions_per_client,unnecessary_per_client,drops,losses,mean_fct_s,clients_finished,\
                  clients_gave_up,goodput_bps,jain,exchanges,given_up,published_median_fct_s,relative_error,scenario,\
-                 knobs,runs,seed_first,seed_last,commit,scenario_hash,trace_hash,throughput,exchange_time_s,shares\n\
+                 knobs,runs,seed_first,seed_last,commit,scenario_hash,trace_hash,throughput,exchange_time_s,shares,\
+                 published\n\
                  continuous,2,2500,none,\"cocoa:preset=draft-3,weak=1/4\",37.75,33.75,34.875,,,\
                  4.5,1,3,1,36.166667,3,1,960,0.993237,100,0,40,-0.05625,bottleneck,\
-                 delay_ms=200,2,1,2,c0ffee,0000000000000abc,{summary_hash},2,,\n"
+                 delay_ms=200,2,1,2,c0ffee,0000000000000abc,{summary_hash},2,,,median_fct_s=40\n"
             )
         );
     }
@@ -236,8 +240,8 @@ mod tests {
         write_runs_csv(&mut runs, "", &results).unwrap();
         for out in [cells, runs] {
             let mut reader = csv::Reader::from_reader(out.as_slice());
-            let row = reader.records().next().unwrap().unwrap();
-            assert_eq!(&row[row.len() - 1], "a=0.75;b=0.25");
+            let shares = reader.headers().unwrap().iter().position(|column| column == "shares").unwrap();
+            assert_eq!(&reader.records().next().unwrap().unwrap()[shares], "a=0.75;b=0.25");
         }
     }
 

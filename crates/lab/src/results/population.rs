@@ -13,6 +13,8 @@ pub struct Population {
     pub clients: u32,
     /// Exchanges that they completed.
     pub exchanges: u64,
+    /// The same per second: each client's over its own time, until its last response if it has one, summed.
+    pub throughput: f64,
     /// Requests that they sent, retransmissions included.
     pub requests_sent: u64,
     /// Requests that they sent again.
@@ -45,10 +47,13 @@ pub struct PopulationSummary {
     pub mechanism: String,
     /// How many clients have it.
     pub clients: u32,
-    /// Its share of all completed exchanges, and so of the goodput, from 0 to 1; `None` if none was completed.
+    /// Its share of the throughput, and so of the goodput, from 0 to 1; `None` if nothing was completed. Where all clients go
+    /// on for the same time, it is the share of the completed exchanges.
     pub share: Option<f64>,
     /// That share beside the population's share of the clients: 1 is fair.
     pub relative_share: Option<f64>,
+    /// Exchanges that it completed, per run.
+    pub exchanges: f64,
     /// Completed exchanges per second of one of its clients.
     pub throughput_per_client: f64,
     /// Retransmissions of a client, on average.
@@ -77,15 +82,14 @@ impl PopulationSummary {
         let (mechanism, clients) =
             own().next().map_or_else(Default::default, |own| (own.mechanism.clone(), own.clients));
         let exchanges = sum(|own| own.exchanges);
-        let share = ratio(exchanges, all().map(|(run, _)| run.completed()).sum::<u64>() as f64);
+        let throughput: f64 = own().map(|own| own.throughput).sum();
+        let share =
+            ratio(throughput, runs.iter().flat_map(|run| &run.populations).map(|any| any.throughput).sum());
         let of_clients = all().next().and_then(|(run, own)| {
             ratio(f64::from(own.clients), run.exchanges.len() as f64).filter(|share| *share > 0.0)
         });
         // Clients of all runs.
         let flows = f64::from(clients) * runs.len() as f64;
-        let throughput = |(run, own): (&RunResult, &Population)| {
-            ratio(own.exchanges as f64, run.completed() as f64).unwrap_or(0.0) * run.throughput
-        };
         let retransmissions = sum(|own| own.retransmissions);
         let jains: Vec<f64> = own().filter_map(|own| own.jain).collect();
         Self {
@@ -93,7 +97,8 @@ impl PopulationSummary {
             clients,
             share,
             relative_share: share.zip(of_clients).map(|(share, fair)| share / fair),
-            throughput_per_client: ratio(all().map(throughput).sum(), flows).unwrap_or(0.0),
+            exchanges: ratio(exchanges, runs.len() as f64).unwrap_or(0.0),
+            throughput_per_client: ratio(throughput, flows).unwrap_or(0.0),
             retransmissions_per_client: ratio(retransmissions, flows).unwrap_or(0.0),
             retransmission_share: ratio(retransmissions, sum(|own| own.requests_sent)),
             exchange_time_s: ratio(sum(|own| own.exchange_time_us) / 1e6, exchanges),
@@ -112,6 +117,7 @@ pub(super) mod tests {
             mechanism: mechanism.into(),
             clients,
             exchanges,
+            throughput: exchanges as f64 / 40.0,
             requests_sent: exchanges + retransmissions,
             retransmissions,
             exchange_time_us: exchanges * 500_000,
@@ -128,13 +134,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_share_is_of_the_exchanges_and_fair_where_it_is_that_of_the_clients() {
+    fn a_share_is_of_the_throughput_and_fair_where_it_is_that_of_the_clients() {
         let summaries = PopulationSummary::of(&[mixed(1), mixed(2)]);
         let [a, b] = summaries.as_slice() else { panic!("{summaries:?}") };
         assert_eq!((a.mechanism.as_str(), a.clients), ("a", 2));
         assert_eq!((a.share, b.share), (Some(0.75), Some(0.25)));
         assert!((a.relative_share.unwrap() - 1.125).abs() < 1e-12);
         assert!((b.relative_share.unwrap() - 0.75).abs() < 1e-12);
+        assert!((a.exchanges - 60.0).abs() < 1e-12);
         assert!((a.throughput_per_client - 0.75).abs() < 1e-12);
         assert!((a.retransmissions_per_client - 10.0).abs() < 1e-12);
         assert_eq!((a.retransmission_share, b.retransmission_share), (Some(0.25), Some(0.0)));

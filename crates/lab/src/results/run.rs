@@ -14,7 +14,7 @@ pub struct RunResult {
     /// Events that the simulator handled.
     #[serde(default)]
     pub events: u64,
-    /// How long the run lasted, in simulated seconds, warm-up included.
+    /// How long the run lasted, in simulated seconds, without the warm-up if there was one.
     pub duration_s: f64,
     /// Flow completion time of each client in seconds, from its first request to its last response; `None` for a
     /// client that gave up. Empty where the workload has no end to reach.

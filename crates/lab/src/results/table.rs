@@ -1,13 +1,16 @@
 //! Results as a table for the terminal.
 
+use std::collections::BTreeSet;
+
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::conditions::Conditions;
 use super::number::{count, percent, significant, significant_or_dash};
-use super::{CellResult, Summary};
+use super::{CellResult, Metric, Summary, verdicts};
 
 /// One rule under the header is all the lines there are.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+pub(super) const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A column: its header, its cells, and how dear it is. Where the table is too wide, the cheapest go first.
 struct Column {
@@ -58,8 +61,8 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         [] => String::new(),
         headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
     };
-    let (legend, populations) = (legend(results), populations(results));
-    format!("{common}{gap}{}\n\n{legend}\n{missing}{populations}", table.trim_fmt())
+    let (legend, populations, orders) = (legend(results), populations(results), verdicts::table(results));
+    format!("{common}{gap}{}\n\n{legend}\n{missing}{populations}{orders}", table.trim_fmt())
 }
 
 /// What each mechanism of the mixes among `results` had; nothing if there are none.
@@ -90,7 +93,7 @@ fn populations(results: &[CellResult]) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     format!(
-        "\n{}\n\nShare of the completed exchanges; 1 of a fair one is that of the clients; exchange time in seconds, mean; \
+        "\n{}\n\nShare of the throughput; 1 of a fair one is that of the clients; exchange time in seconds, mean; \
          Jain among its own.\n",
         table.trim_fmt()
     )
@@ -133,11 +136,16 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     if !results.iter().all(CellResult::has_fct) {
         number("throughput", ESSENTIAL, &|_, summary| significant(summary.throughput, 4));
     }
-    if results.iter().any(|result| result.published.is_some()) {
-        number("published", 8, &|result, _| {
-            significant_or_dash(result.published.as_ref().map(|published| published.median_fct_s), 4)
+    let published = published(results);
+    for &metric in &published {
+        let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
+        number(&format!("published{name}"), 8, &|result, _| {
+            significant_or_dash(result.published.as_ref().and_then(|published| published.get(metric)), 4)
         });
-        number("error", 9, &|result, _| result.relative_error().map_or_else(|| "–".into(), percent));
+    }
+    if !published.is_empty() {
+        let header = if published.len() == 1 { "error" } else { "largest error" };
+        number(header, 9, &|result, _| result.relative_error().map_or_else(|| "–".into(), percent));
     }
     if results.iter().any(|result| result.runs.iter().any(|run| run.given_up > 0)) {
         number("gave up", 7, &|_, summary| count(summary.given_up));
@@ -148,6 +156,14 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     number("goodput", 1, &|_, summary| significant(summary.goodput_bps / 1000.0, 3));
     number("Jain", 0, &|_, summary| summary.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")));
     columns
+}
+
+/// The metrics that figures were published of.
+fn published(results: &[CellResult]) -> Vec<Metric> {
+    let published = results.iter().filter_map(|result| result.published.as_ref());
+    let metrics: BTreeSet<Metric> =
+        published.flat_map(|published| published.figures.keys().copied()).collect();
+    metrics.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl<C: Controller> Client<C> {
     /// A GET of `x`.
     pub(crate) fn ask(&mut self, now: Instant, token: &str, confirmable: bool) -> ExchangeId {
         let token = Token::new(token.as_bytes()).unwrap();
-        let request = Request { confirmable, code: GET, token, tail: b"\xb1x" };
+        let request = Request { confirmable, code: GET, token, tail: b"\xb1x", repeatable: false };
         self.endpoint.request(now, PEER, request).unwrap()
     }
 
