@@ -10,7 +10,7 @@
 
 use crate::fine::Fine;
 use crate::parameters::parameters;
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
 
 parameters! {
     /// One and a half times the last sample.
@@ -111,6 +111,7 @@ pub(crate) const BASIC_RTO: Entry = Entry {
     name: "basic-rto",
     summary: "one and a half times the last round-trip time, nothing smoothed",
     source: "Californium 3, BasicRto",
+    notes: notes::BASIC_RTO,
     mechanism: Mechanism::BasicRto(BasicRto::DEFAULT),
 };
 

@@ -16,7 +16,7 @@ use crate::estimator::Estimator;
 use crate::fine::Fine;
 use crate::karn::KeptBackoff;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
 
 parameters! {
     /// The Eifel retransmission timer for CoAP.
@@ -161,6 +161,7 @@ pub(crate) const COAP_EIFEL: Entry = Entry {
     name: "coap-eifel",
     summary: "gain 1/3, up at once and down slowly, never below the last round-trip time",
     source: "Rathod 2022 §4.3; Ludwig, Sklower 2000",
+    notes: notes::COAP_EIFEL,
     mechanism: Mechanism::CoapEifel(CoapEifel::DEFAULT),
 };
 

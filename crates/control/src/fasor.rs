@@ -18,7 +18,9 @@
 use crate::estimator::{Estimator, Learning};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio, notes,
+};
 
 parameters! {
     /// Fast-slow RTO.
@@ -219,15 +221,16 @@ impl Fasor {
     }
 }
 
-const fn entry(name: &'static str, summary: &'static str, marking: Marking) -> Entry {
+const fn entry(name: &'static str, summary: &'static str, notes: Notes, marking: Marking) -> Entry {
     let mechanism = Mechanism::Fasor(Fasor { marking, ..Fasor::DEFAULT });
-    Entry { name, summary, source: "draft-ietf-core-fasor-02; Raitahila 2019", mechanism }
+    Entry { name, summary, source: "draft-ietf-core-fasor-02; Raitahila 2019", notes, mechanism }
 }
 
 /// `fasor`.
 pub(crate) const FASOR: Entry = entry(
     "fasor",
     "a fast RTO near the round-trip time, a slow one to drain a congested link, alternating as answers tell",
+    notes::FASOR,
     Marking::None,
 );
 
@@ -235,6 +238,7 @@ pub(crate) const FASOR: Entry = entry(
 pub(crate) const FASOR_TOKEN: Entry = entry(
     "fasor-token",
     "FASOR with the transmission's ordinal in the token, so that every answer is a sample",
+    notes::FASOR_TOKEN,
     Marking::TokenOnRetransmit,
 );
 
@@ -242,6 +246,7 @@ pub(crate) const FASOR_TOKEN: Entry = entry(
 pub(crate) const FASOR_OPTION: Entry = entry(
     "fasor-option",
     "FASOR with the transmission's ordinal in an elective option, where the peer echoes it",
+    notes::FASOR_OPTION,
     Marking::Option,
 );
 

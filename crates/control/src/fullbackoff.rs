@@ -12,7 +12,9 @@
 
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio, notes,
+};
 
 parameters! {
     /// Full backoff: RFC 7252's timer that remembers a backoff.
@@ -160,11 +162,18 @@ impl FullBackoff {
     }
 }
 
-const fn entry(name: &'static str, summary: &'static str, source: &'static str, decay: Decay) -> Entry {
+const fn entry(
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    notes: Notes,
+    decay: Decay,
+) -> Entry {
     Entry {
         name,
         summary,
         source,
+        notes,
         mechanism: Mechanism::FullBackoff(FullBackoff { decay, ..FullBackoff::DEFAULT }),
     }
 }
@@ -174,6 +183,7 @@ pub(crate) const FULLBACKOFF1: Entry = entry(
     "fullbackoff1",
     "the default timer that starts from the last backed-off timeout until a first transmission is answered",
     "Järvinen et al. 2018; Rathod 2022 §3.1.1",
+    notes::FULLBACKOFF1,
     Decay::Reset,
 );
 
@@ -182,6 +192,7 @@ pub(crate) const FULLBACKOFF2: Entry = entry(
     "fullbackoff2",
     "as fullbackoff1, but each answer to a first transmission only halves the kept timeout",
     "Järvinen et al. 2018; Rathod 2022 §3.1.2",
+    notes::FULLBACKOFF2,
     Decay::Halve,
 );
 
@@ -190,6 +201,7 @@ pub(crate) const GST_COAP: Entry = entry(
     "gst-coap",
     "as fullbackoff2, but divided by 2, then 4, then 8 as answers to first transmissions follow each other",
     "Rathod 2022 §3.2, GST-CoAP",
+    notes::GST_COAP,
     Decay::Accelerate,
 );
 

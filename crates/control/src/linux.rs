@@ -12,7 +12,7 @@
 use crate::estimator::{Estimator, Learning};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
 
 parameters! {
     /// TCP's retransmission timer.
@@ -174,6 +174,7 @@ pub(crate) const LINUX_RTO: Entry = Entry {
     name: "linux-rto",
     summary: "TCP's timer: SRTT + 4·RTTVAR of unambiguous samples, a backed-off RTO kept until the next of them",
     source: "RFC 6298",
+    notes: notes::LINUX_RTO,
     mechanism: Mechanism::LinuxRto(LinuxRto::DEFAULT),
 };
 

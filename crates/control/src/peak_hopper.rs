@@ -14,7 +14,9 @@
 use crate::fine::Fine;
 use crate::karn::KeptBackoff;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, division};
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, division, notes,
+};
 
 parameters! {
     /// The Peak-Hopper retransmission timer.
@@ -208,6 +210,7 @@ pub(crate) const PEAK_HOPPER: Entry = Entry {
     name: "peak-hopper",
     summary: "hops up with the round-trip time at once, fades slowly from the peak",
     source: "Ekström, Ludwig 2004, The Peak-Hopper",
+    notes: notes::PEAK_HOPPER,
     mechanism: Mechanism::PeakHopper(PeakHopper::DEFAULT),
 };
 

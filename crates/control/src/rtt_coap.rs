@@ -23,6 +23,7 @@ use crate::fine::Fine;
 use crate::parameters::parameters;
 use crate::{
     Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Outcome, Ratio, division,
+    notes,
 };
 
 parameters! {
@@ -251,6 +252,7 @@ pub(crate) const RTT_COAP: Entry = Entry {
     name: "rtt-coap",
     summary: "a pacing rate steered by short- and long-term round-trip time and loss, several exchanges outstanding",
     source: "Ancillotti, Bolettieri, Bruno 2018, RTT-CoAP",
+    notes: notes::RTT_COAP,
     mechanism: Mechanism::RttCoap(RttCoap::DEFAULT),
 };
 

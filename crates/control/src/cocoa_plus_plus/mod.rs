@@ -20,7 +20,7 @@ mod student;
 use crate::cocoa::{Cocoa, CocoaExchange};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
 use gradient::Gradients;
 use student::Student;
 
@@ -186,6 +186,7 @@ pub(crate) const COCOA_PLUS_PLUS: Entry = Entry {
     name: "cocoa-plus-plus",
     summary: "an RTO that grows while the least and greatest round-trip times rise, and shrinks else",
     source: "Rathod 2022 §6, CoCoA++; Hayes, Armitage 2011",
+    notes: notes::COCOA_PLUS_PLUS,
     mechanism: Mechanism::CocoaPlusPlus(CocoaPlusPlus::DEFAULT),
 };
 
