@@ -32,6 +32,7 @@ macro_rules! registry {
 
         /// What a [`Mechanism`] remembers of one exchange.
         #[derive(Clone, Copy, Debug)]
+        #[repr(align(4))] // not bytes, as the exchanges in it, for it is copied at every call
         pub enum Exchange { $(#[doc = concat!("Of [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::Exchange),)+ }
 
         impl Mechanism {
