@@ -10,7 +10,7 @@
 
 use crate::fine::Fine;
 use crate::parameters::parameters;
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
 
 parameters! {
     /// One and a half times the last sample.
@@ -61,13 +61,13 @@ impl Controller for BasicRto {
 
     fn on_start(&self, state: &mut BasicState, cue: Cue) -> (BasicExchange, Duration) {
         let rto = self.rto(*state);
-        let dithered = rto + (rto.by(self.ack_random_factor) - rto).drawn(cue.draw);
+        let dithered = rto.dithered(self.ack_random_factor, cue.draw);
         let timeout = dithered.floored(self.tick).max(self.min_timeout.into()).min(self.max_timeout.into());
         (BasicExchange { timeout }, timeout.into())
     }
 
     fn on_retransmit(&self, _: &mut BasicState, exchange: &mut BasicExchange, _: Cue) -> Duration {
-        exchange.timeout = exchange.timeout.doubled(1).min(self.max_timeout.into());
+        exchange.timeout = exchange.timeout.twice().min(self.max_timeout.into());
         exchange.timeout.into()
     }
 
@@ -88,6 +88,7 @@ impl Controller for BasicRto {
     }
 
     /// SRTT is the last sample: nothing is smoothed.
+    #[inline(always)]
     fn gauges(&self, state: &BasicState) -> Gauges {
         let srtt = (state.last > Fine::ZERO).then(|| state.last.into());
         Gauges { rto: self.rto(*state).into(), srtt, ..Gauges::default() }
@@ -110,6 +111,7 @@ pub(crate) const BASIC_RTO: Entry = Entry {
     name: "basic-rto",
     summary: "one and a half times the last round-trip time, nothing smoothed",
     source: "Californium 3, BasicRto",
+    notes: notes::BASIC_RTO,
     mechanism: Mechanism::BasicRto(BasicRto::DEFAULT),
 };
 

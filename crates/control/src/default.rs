@@ -7,7 +7,9 @@
 //! measured it. With the RFC's own MAX_RETRANSMIT it is out of reach (the last timeout is at most 48 s).
 
 use crate::parameters::{Switch, parameters};
-use crate::{Controller, Cue, Draw, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{
+    Controller, Cue, Draw, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes,
+};
 
 parameters! {
     /// RFC 7252's own retransmission timer.
@@ -81,6 +83,7 @@ impl Controller for DefaultTimer {
         Limits { final_wait: self.final_wait.is_on(), ..limits }
     }
 
+    #[inline(always)]
     fn gauges(&self, (): &()) -> Gauges {
         Gauges { rto: self.ack_timeout, ..Gauges::default() }
     }
@@ -91,6 +94,7 @@ pub(crate) const DEFAULT: Entry = Entry {
     name: "default",
     summary: "fixed timeout drawn from 2-3 s, doubled at every retransmission, nothing learnt",
     source: "RFC 7252 §4.2, §4.8",
+    notes: notes::DEFAULT,
     mechanism: Mechanism::Default(DefaultTimer::DEFAULT),
 };
 

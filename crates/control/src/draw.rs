@@ -4,6 +4,7 @@ use crate::{Duration, Ratio};
 
 /// A number drawn uniformly from [0, 1), as a fraction of 2³².
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(Rust, packed)] // as Ratio
 pub struct Draw(u32);
 
 impl Draw {
@@ -37,9 +38,10 @@ impl Draw {
 
     /// u·`value`, to the nearest integer.
     pub(crate) const fn of_u64(self, value: u64) -> u64 {
-        // Two 64-bit products instead of one of 128 bits: a Cortex-M3 multiplies 32 by 32.
-        let high = (value >> 32).saturating_mul(self.0 as u64);
-        let low = ((value & 0xffff_ffff) * self.0 as u64 + (1 << 31)) >> 32;
-        high.saturating_add(low)
+        // Two 64-bit products instead of one of 128 bits: a Cortex-M3 multiplies 32 by 32. None overflows, nor does the sum,
+        // for u is below 1.
+        let high = (value >> 32) * self.0 as u64;
+        let low = (value & 0xffff_ffff) * self.0 as u64 + (1 << 31);
+        high + (low >> 32)
     }
 }

@@ -16,7 +16,7 @@ use crate::estimator::Estimator;
 use crate::fine::Fine;
 use crate::karn::KeptBackoff;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
 
 parameters! {
     /// The Eifel retransmission timer for CoAP.
@@ -86,7 +86,7 @@ impl Controller for CoapEifel {
 
     fn state(&self) -> EifelState {
         let rto = self.initial_rto.min(self.max_rto).into();
-        EifelState { estimator: Estimator::NEW, rto, backoff: KeptBackoff::NONE }
+        EifelState { estimator: Estimator::new(), rto, backoff: KeptBackoff::NONE }
     }
 
     fn on_start(&self, state: &mut EifelState, cue: Cue) -> (EifelExchange, Duration) {
@@ -94,14 +94,14 @@ impl Controller for CoapEifel {
         let dither = if state.backoff.kept().is_some() && !self.redither.is_on() {
             Fine::ZERO
         } else {
-            (rto.by(self.ack_random_factor) - rto).drawn(cue.draw)
+            rto.by(self.ack_random_factor.above_one()).drawn(cue.draw)
         };
         let timeout = (rto + dither).min(self.max_rto.into());
         (EifelExchange { timeout }, timeout.into())
     }
 
     fn on_retransmit(&self, state: &mut EifelState, exchange: &mut EifelExchange, _: Cue) -> Duration {
-        exchange.timeout = exchange.timeout.doubled(1).min(self.max_rto.into());
+        exchange.timeout = exchange.timeout.twice().min(self.max_rto.into());
         if self.keep_backoff.is_on() {
             state.backoff.keep(exchange.timeout);
         }
@@ -126,6 +126,7 @@ impl Controller for CoapEifel {
         Limits { final_wait: self.final_wait.is_on(), ..limits }
     }
 
+    #[inline(always)]
     fn gauges(&self, state: &EifelState) -> Gauges {
         state.estimator.gauges(state.backoff.kept().unwrap_or(state.rto))
     }
@@ -139,7 +140,7 @@ impl CoapEifel {
             (None, FirstSample::Rfc6298) => (rtt, rtt.halved(1)),
         };
         state.estimator = Estimator::of(srtt, rttvar);
-        let two_ticks = Fine::from(self.tick).doubled(1);
+        let two_ticks = Fine::from(self.tick).twice();
         state.rto = (srtt + rttvar.times(3)).max(rtt + two_ticks).min(self.max_rto.into());
     }
 }
@@ -160,6 +161,7 @@ pub(crate) const COAP_EIFEL: Entry = Entry {
     name: "coap-eifel",
     summary: "gain 1/3, up at once and down slowly, never below the last round-trip time",
     source: "Rathod 2022 §4.3; Ludwig, Sklower 2000",
+    notes: notes::COAP_EIFEL,
     mechanism: Mechanism::CoapEifel(CoapEifel::DEFAULT),
 };
 

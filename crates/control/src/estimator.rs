@@ -35,7 +35,10 @@ impl Learning {
 }
 
 impl Estimator {
-    pub(crate) const NEW: Self = Self { srtt: Fine::ZERO, rttvar: Fine::ZERO };
+    pub(crate) fn new() -> Self {
+        let zero = Fine::stored_zero();
+        Self { srtt: zero, rttvar: zero }
+    }
 
     /// An estimator that another rule than RFC 6298's keeps; `srtt` is above zero.
     pub(crate) const fn of(srtt: Fine, rttvar: Fine) -> Self {
@@ -43,9 +46,15 @@ impl Estimator {
     }
 
     /// Takes in the sample `rtt`.
+    #[inline(always)]
     pub(crate) fn update(&mut self, rtt: Duration, learning: Learning) {
+        self.take(Fine::sample(rtt, learning.tick), learning);
+    }
+
+    /// The same, of a sample in whole ticks.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, rtt: Fine, learning: Learning) {
         let Learning { first_rttvar, srtt_gain, rttvar_gain, tick } = learning;
-        let rtt = Fine::sample(rtt, tick);
         if self.is_measured() {
             // RTTVAR first: its difference is to the old SRTT.
             self.rttvar = self.rttvar.blend(rttvar_gain, self.srtt.distance(rtt)).rounded(tick);
@@ -68,17 +77,22 @@ impl Estimator {
     }
 
     /// SRTT + max(G, `k`·RTTVAR), once measured. No bounds.
+    #[inline(always)]
     pub(crate) fn rto(&self, k: u8, granularity: Duration) -> Option<Fine> {
-        self.is_measured().then(|| self.srtt + self.rttvar.times(k as u64).max(granularity.into()))
+        let variation = (self.rttvar.units() * u64::from(k)).max(Fine::from(granularity).units());
+        self.is_measured().then(|| Fine::from_units(self.srtt.units() + variation))
     }
 
     /// The gauges of a mechanism whose `rto` rests on this estimator.
+    #[inline(always)]
     pub(crate) fn gauges(&self, rto: Fine) -> Gauges {
-        let measured = |span: Fine| self.is_measured().then(|| span.into());
+        if !self.is_measured() {
+            return Gauges { rto: rto.into(), ..Gauges::default() };
+        }
         Gauges {
             rto: rto.into(),
-            srtt: measured(self.srtt),
-            rttvar: measured(self.rttvar),
+            srtt: Some(self.srtt.into()),
+            rttvar: Some(self.rttvar.into()),
             rate_per_ks: None,
         }
     }
@@ -90,7 +104,7 @@ mod tests {
 
     /// RTO in microseconds after each sample of 100, 100, 100, 200, 100 ms.
     fn series(learning: Learning) -> [u64; 5] {
-        let mut estimator = Estimator::NEW;
+        let mut estimator = Estimator::new();
         [100, 100, 100, 200, 100].map(|ms| {
             estimator.update(Duration::from_millis(ms), learning);
             Duration::from(estimator.rto(4, Duration::ZERO).unwrap()).as_micros()
@@ -106,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_steady_round_trip_time_leaves_rto_above_it_by_the_granularity() {
-        let mut estimator = Estimator::NEW;
+        let mut estimator = Estimator::new();
         for _ in 0..200 {
             estimator.update(Duration::from_millis(100), Learning::RFC6298);
         }
@@ -117,7 +131,7 @@ mod tests {
     #[test]
     fn a_tick_is_what_both_averages_are_rounded_to() {
         let learning = Learning { tick: Duration::from_millis(1), ..Learning::RFC6298 };
-        let mut estimator = Estimator::NEW;
+        let mut estimator = Estimator::new();
         estimator.update(Duration::from_micros(101_999), learning); // 101, and half of it rounded down
         assert_eq!(estimator.rto(4, Duration::ZERO).map(Duration::from), Some(Duration::from_millis(301)));
         estimator.update(Duration::from_millis(104), learning); // 101.375 and 38.25
@@ -126,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_sample_of_no_time_still_counts_as_measured() {
-        let mut estimator = Estimator::NEW;
+        let mut estimator = Estimator::new();
         estimator.update(Duration::ZERO, Learning::RFC6298);
         assert!(estimator.is_measured());
         estimator.update(Duration::MAX, Learning::RFC6298);

@@ -18,7 +18,9 @@
 use crate::estimator::{Estimator, Learning};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio, notes,
+};
 
 parameters! {
     /// Fast-slow RTO.
@@ -125,7 +127,7 @@ impl Controller for Fasor {
     type Exchange = FasorExchange;
 
     fn state(&self) -> FasorState {
-        FasorState { estimator: Estimator::NEW, slow: Fine::ZERO, series: Series::Fast, ambiguous: 0 }
+        FasorState { estimator: Estimator::new(), slow: Fine::ZERO, series: Series::Fast, ambiguous: 0 }
     }
 
     fn on_start(&self, state: &mut FasorState, cue: Cue) -> (FasorExchange, Duration) {
@@ -179,6 +181,7 @@ impl Controller for Fasor {
         Limits::with_gauges(self.gauges(state), self.marking)
     }
 
+    #[inline(always)]
     fn gauges(&self, state: &FasorState) -> Gauges {
         // The estimate. The slow RTO is no estimate: it is what an exchange with retransmissions took.
         state.estimator.gauges(self.fast(state).min(self.max_rto.into()))
@@ -193,18 +196,16 @@ impl Fasor {
     }
 
     /// The timeout to arm at transmission `n`, 0 for the first.
+    #[inline(always)]
     fn timeout(&self, exchange: &FasorExchange, n: u8) -> Fine {
         let FasorExchange { fast, slow, series, .. } = *exchange;
-        let timeout = match (series, n) {
-            (Series::Fast, n) => fast.doubled(n),
-            (Series::FastSlowFast | Series::FastSlow, 0) => fast,
-            (Series::FastSlowFast, 1) => slow.max(fast.doubled(1)),
-            (Series::FastSlow, n) => slow.max(fast.doubled(1)).doubled(n - 1),
-            (Series::SlowFast, 0) => slow,
-            (Series::FastSlowFast | Series::SlowFast, n) => fast.doubled(n - 1),
-            (Series::Slow, n) => slow.doubled(n),
+        let (from, doublings) = match (series, n) {
+            (Series::Fast, _) | (Series::FastSlowFast | Series::FastSlow, 0) => (fast, n),
+            (Series::Slow, _) | (Series::SlowFast, 0) => (slow, n),
+            (Series::FastSlowFast, 1) | (Series::FastSlow, _) => (slow.max(fast.twice()), n - 1),
+            (Series::FastSlowFast | Series::SlowFast, _) => (fast, n - 1),
         };
-        timeout.min(self.max_rto.into())
+        from.doubled(doublings).min(self.max_rto.into())
     }
 
     /// An exchange took `elapsed` and retransmissions: the slow RTO follows it, the state moves on.
@@ -220,15 +221,16 @@ impl Fasor {
     }
 }
 
-const fn entry(name: &'static str, summary: &'static str, marking: Marking) -> Entry {
+const fn entry(name: &'static str, summary: &'static str, notes: Notes, marking: Marking) -> Entry {
     let mechanism = Mechanism::Fasor(Fasor { marking, ..Fasor::DEFAULT });
-    Entry { name, summary, source: "draft-ietf-core-fasor-02; Raitahila 2019", mechanism }
+    Entry { name, summary, source: "draft-ietf-core-fasor-02; Raitahila 2019", notes, mechanism }
 }
 
 /// `fasor`.
 pub(crate) const FASOR: Entry = entry(
     "fasor",
     "a fast RTO near the round-trip time, a slow one to drain a congested link, alternating as answers tell",
+    notes::FASOR,
     Marking::None,
 );
 
@@ -236,6 +238,7 @@ pub(crate) const FASOR: Entry = entry(
 pub(crate) const FASOR_TOKEN: Entry = entry(
     "fasor-token",
     "FASOR with the transmission's ordinal in the token, so that every answer is a sample",
+    notes::FASOR_TOKEN,
     Marking::TokenOnRetransmit,
 );
 
@@ -243,6 +246,7 @@ pub(crate) const FASOR_TOKEN: Entry = entry(
 pub(crate) const FASOR_OPTION: Entry = entry(
     "fasor-option",
     "FASOR with the transmission's ordinal in an elective option, where the peer echoes it",
+    notes::FASOR_OPTION,
     Marking::Option,
 );
 

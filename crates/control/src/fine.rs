@@ -1,101 +1,179 @@
 //! Spans of time finer than a microsecond, for estimates that are averaged and multiplied.
 
+use core::cmp::Ordering;
+use core::hint::black_box;
 use core::ops::{Add, Sub};
 
-use crate::{Draw, Duration, Ratio};
+use crate::{Draw, Duration, Ratio, division};
 
 /// A span of time in 1/4096 µs, up to 2²⁸ µs (268 s), in five bytes. All arithmetic rounds to nearest and saturates.
 ///
 /// An average in whole microseconds stalls 4 µs below its input, and a backoff from 0.3 s to 24.3 s multiplies the
 /// error by 81. With twelve more bits what is armed stays within 1 µs of exact arithmetic; the bytes are cheaper than
 /// the alignment of a `u64`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Fine([u8; 5]); // big-endian, so that the derived order is the numbers'
+///
+/// Bytes are for keeping. What calculates unpacks them at once, so that units are in registers and not on the stack: all
+/// here is inlined, but for the arithmetic of [`Ratio`] and [`Draw`]; and spans are compared as one number, not byte by
+/// byte.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(Rust, packed)]
+pub(crate) struct Fine {
+    low: u32,
+    high: u8,
+}
 
 const BITS: u32 = 12;
+/// Bits of a span: its units times 16 bits do not overflow.
+const SPAN_BITS: u32 = 40;
+/// After which a span is zero or the longest.
+const MOST_DOUBLINGS: u8 = SPAN_BITS as u8;
 
 impl Fine {
-    pub(crate) const ZERO: Self = Self([0; 5]);
+    pub(crate) const ZERO: Self = Self { low: 0, high: 0 };
+    const MAX: Self = Self { low: u32::MAX, high: u8::MAX };
     /// The resolution of [`Duration`]: what took no time may have taken up to a microsecond, and counts as one.
     pub(crate) const SHORTEST: Self = Self::from_duration(Duration::from_micros(1));
 
+    /// Zero, as a value that the compiler does not know: for a state that is new, which a store or two makes, and not a
+    /// call of memset that would be linked for it alone.
+    #[inline(always)]
+    pub(crate) fn stored_zero() -> Self {
+        Self { low: black_box(0), high: 0 }
+    }
+
     /// Saturates.
+    #[inline(always)]
     pub(crate) const fn from_units(units: u64) -> Self {
-        let [0, 0, 0, bytes @ ..] = units.to_be_bytes() else { return Self([0xff; 5]) };
-        Self(bytes)
+        if units >> SPAN_BITS > 0 { Self::MAX } else { Self::fitting(units) }
     }
 
+    /// Of units that fit.
+    #[inline(always)]
+    pub(crate) const fn fitting(units: u64) -> Self {
+        Self { low: units as u32, high: (units >> 32) as u8 }
+    }
+
+    #[inline(always)]
     pub(crate) const fn units(self) -> u64 {
-        let mut units = [0; 8];
-        units.split_at_mut(3).1.copy_from_slice(&self.0);
-        u64::from_be_bytes(units)
+        ((self.high as u64) << 32) | self.low as u64
     }
 
+    #[inline(always)]
     pub(crate) const fn from_duration(span: Duration) -> Self {
-        Self::from_units(span.as_micros().saturating_mul(1 << BITS))
+        let us = span.as_micros();
+        if us >> (SPAN_BITS - BITS) > 0 { Self::MAX } else { Self::fitting(us << BITS) }
     }
 
-    pub(crate) const fn times(self, times: u64) -> Self {
-        Self::from_units(self.units().saturating_mul(times))
+    #[inline(always)]
+    pub(crate) const fn times(self, times: u16) -> Self {
+        Self::from_units(self.units() * times as u64)
     }
 
     /// The time a sample took, in whole ticks, and at least one; see [`rounded`](Self::rounded).
+    #[inline(always)]
     pub(crate) fn sample(rtt: Duration, tick: Duration) -> Self {
-        Self::from(rtt).floored(tick).max(tick.into()).max(Self::SHORTEST)
+        let rtt = if rtt == Duration::ZERO { Self::SHORTEST } else { rtt.into() };
+        if tick.as_micros() <= 1 { rtt } else { rtt.floored(tick).max(tick.into()) }
     }
 
     /// To the nearest multiple of `tick`, halves up. A tick of a microsecond rounds nothing: it is the resolution that
     /// nothing is to be lost above.
+    #[inline(always)]
     pub(crate) const fn rounded(self, tick: Duration) -> Self {
         let half = Self::from_duration(tick).units() / 2;
         Self::from_units(self.units() + half).floored_unless(self, tick)
     }
 
     /// To the multiple of `tick` below; see [`rounded`](Self::rounded).
+    #[inline(always)]
     pub(crate) const fn floored(self, tick: Duration) -> Self {
         self.floored_unless(self, tick)
     }
 
     /// As [`floored`](Self::floored), but `exact` where nothing is rounded.
+    #[inline(always)]
     const fn floored_unless(self, exact: Self, tick: Duration) -> Self {
         if tick.as_micros() <= 1 {
             return exact;
         }
         let tick = Self::from_duration(tick).units();
-        Self::from_units(self.units() / tick * tick)
+        Self::fitting(division::by(self.units(), tick) * tick)
     }
 
     /// Halved `times` times.
+    #[inline(always)]
     pub(crate) const fn halved(self, times: u8) -> Self {
-        Self::from_units(if times < 64 { self.units() >> times } else { 0 })
+        Self::fitting(if times < 64 { self.units() >> times } else { 0 })
     }
 
     /// The distance from `other`.
+    #[inline(always)]
     pub(crate) fn distance(self, other: Self) -> Self {
-        self.max(other) - self.min(other)
+        Self::fitting(self.units().abs_diff(other.units()))
+    }
+
+    #[inline(always)]
+    pub(crate) const fn twice(self) -> Self {
+        Self::from_units(self.units() * 2)
     }
 
     /// Doubled `times` times.
+    #[inline(always)]
     pub(crate) const fn doubled(self, times: u8) -> Self {
-        self.times(if times < 64 { 1 << times } else { u64::MAX })
+        // Not a shift: of 64 bits by a number that is no constant a Cortex-M3 calls functions for it.
+        let (mut span, mut left) = (self, if times > MOST_DOUBLINGS { MOST_DOUBLINGS } else { times });
+        while left > 0 {
+            span = span.twice();
+            left -= 1;
+        }
+        span
     }
 
+    #[inline(always)]
     pub(crate) const fn by(self, ratio: Ratio) -> Self {
-        Self::from_units(ratio.of_u64(self.units()))
+        Self::fitting(scaled(self.units(), ratio))
     }
 
     /// `weight`·`new` + (1 − `weight`)·self: one step of a moving average.
+    #[inline(always)]
     pub(crate) const fn blend(self, weight: Ratio, new: Self) -> Self {
-        Self::from_units(weight.blend_u64(new.units(), self.units()))
+        Self::fitting(blended(weight, new.units(), self.units()))
+    }
+
+    /// U(self, `factor`·self); self if `factor` is below 1.
+    #[inline(always)]
+    pub(crate) fn dithered(self, factor: Ratio, draw: Draw) -> Self {
+        self + self.by(factor.above_one()).drawn(draw)
     }
 
     /// U(0, self).
+    #[inline(always)]
     pub(crate) fn drawn(self, draw: Draw) -> Self {
-        Self::from_units(draw.of_u64(self.units()))
+        Self::fitting(draw.of_u64(self.units()))
+    }
+
+    #[inline(always)]
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self::fitting(self.units().min(other.units()))
+    }
+
+    #[inline(always)]
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self::fitting(self.units().max(other.units()))
     }
 }
 
+/// The arithmetic of [`Ratio`], on units that then fit.
+const fn scaled(units: u64, ratio: Ratio) -> u64 {
+    Fine::from_units(ratio.of_u48(units)).units()
+}
+
+const fn blended(weight: Ratio, new: u64, old: u64) -> u64 {
+    Fine::from_units(weight.blend_u47(new, old)).units()
+}
+
 impl From<Duration> for Fine {
+    #[inline(always)]
     fn from(span: Duration) -> Self {
         Self::from_duration(span)
     }
@@ -103,6 +181,7 @@ impl From<Duration> for Fine {
 
 /// To the nearest microsecond.
 impl From<Fine> for Duration {
+    #[inline(always)]
     fn from(span: Fine) -> Self {
         Self::from_micros((span.units() + (1 << (BITS - 1))) >> BITS)
     }
@@ -110,6 +189,7 @@ impl From<Fine> for Duration {
 
 impl Add for Fine {
     type Output = Self;
+    #[inline(always)]
     fn add(self, other: Self) -> Self {
         Self::from_units(self.units() + other.units())
     }
@@ -118,8 +198,32 @@ impl Add for Fine {
 /// Never negative: what would be is zero.
 impl Sub for Fine {
     type Output = Self;
+    #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        Self::from_units(self.units().saturating_sub(other.units()))
+        Self::fitting(self.units().saturating_sub(other.units()))
+    }
+}
+
+impl PartialEq for Fine {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        self.units() == other.units()
+    }
+}
+
+impl Eq for Fine {}
+
+impl Ord for Fine {
+    #[inline(always)]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.units().cmp(&other.units())
+    }
+}
+
+impl PartialOrd for Fine {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -127,7 +231,7 @@ impl Sub for Fine {
 mod tests {
     use super::*;
 
-    const MAX: Fine = Fine([0xff; 5]);
+    const MAX: Fine = Fine::MAX;
 
     #[test]
     fn what_does_not_fit_saturates() {

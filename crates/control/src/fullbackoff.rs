@@ -12,7 +12,9 @@
 
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio, notes,
+};
 
 parameters! {
     /// Full backoff: RFC 7252's timer that remembers a backoff.
@@ -95,7 +97,7 @@ impl Controller for FullBackoff {
 
     fn on_start(&self, state: &mut FullBackoffState, cue: Cue) -> (FullBackoffExchange, Duration) {
         let least = Fine::from(self.ack_timeout);
-        let dither = (least.by(self.ack_random_factor) - least).drawn(cue.draw);
+        let dither = least.by(self.ack_random_factor.above_one()).drawn(cue.draw);
         let timeout = if state.kept == Fine::ZERO {
             least + dither
         } else if self.redither.is_on() {
@@ -113,7 +115,7 @@ impl Controller for FullBackoff {
         exchange: &mut FullBackoffExchange,
         _: Cue,
     ) -> Duration {
-        exchange.timeout = exchange.timeout.doubled(1).min(self.max_rto.into());
+        exchange.timeout = exchange.timeout.twice().min(self.max_rto.into());
         exchange.timeout.into()
     }
 
@@ -138,6 +140,7 @@ impl Controller for FullBackoff {
         Limits { final_wait: self.final_wait.is_on(), ..limits }
     }
 
+    #[inline(always)]
     fn gauges(&self, state: &FullBackoffState) -> Gauges {
         let kept = (state.kept > Fine::ZERO).then_some(state.kept);
         Gauges { rto: kept.unwrap_or(self.ack_timeout.into()).into(), ..Gauges::default() }
@@ -159,11 +162,18 @@ impl FullBackoff {
     }
 }
 
-const fn entry(name: &'static str, summary: &'static str, source: &'static str, decay: Decay) -> Entry {
+const fn entry(
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    notes: Notes,
+    decay: Decay,
+) -> Entry {
     Entry {
         name,
         summary,
         source,
+        notes,
         mechanism: Mechanism::FullBackoff(FullBackoff { decay, ..FullBackoff::DEFAULT }),
     }
 }
@@ -173,6 +183,7 @@ pub(crate) const FULLBACKOFF1: Entry = entry(
     "fullbackoff1",
     "the default timer that starts from the last backed-off timeout until a first transmission is answered",
     "Järvinen et al. 2018; Rathod 2022 §3.1.1",
+    notes::FULLBACKOFF1,
     Decay::Reset,
 );
 
@@ -181,6 +192,7 @@ pub(crate) const FULLBACKOFF2: Entry = entry(
     "fullbackoff2",
     "as fullbackoff1, but each answer to a first transmission only halves the kept timeout",
     "Järvinen et al. 2018; Rathod 2022 §3.1.2",
+    notes::FULLBACKOFF2,
     Decay::Halve,
 );
 
@@ -189,6 +201,7 @@ pub(crate) const GST_COAP: Entry = entry(
     "gst-coap",
     "as fullbackoff2, but divided by 2, then 4, then 8 as answers to first transmissions follow each other",
     "Rathod 2022 §3.2, GST-CoAP",
+    notes::GST_COAP,
     Decay::Accelerate,
 );
 

@@ -19,12 +19,15 @@
 //! assert_eq!(default.on_retransmit(&mut state, &mut exchange, cue(3_000)), Duration::from_secs(6));
 //! ```
 #![no_std]
+// Where it says so, a copy in each caller is less code for a Cortex-M3 than one and its calls: firmware/report.
+#![allow(clippy::inline_always, reason = "measured")]
 
 mod basic;
 mod cocoa;
 mod cocoa_plus_plus;
 mod controller;
 mod default;
+mod division;
 mod draw;
 mod eifel;
 mod estimator;
@@ -34,6 +37,7 @@ mod fullbackoff;
 mod karn;
 mod linux;
 mod mechanism;
+mod notes;
 mod parameters;
 mod peak_hopper;
 mod registry;
@@ -56,6 +60,7 @@ pub use fasor::{Fasor, FasorExchange, FasorState, GiveUp, Variant};
 pub use fullbackoff::{Decay, FullBackoff, FullBackoffExchange, FullBackoffState, LearnFromGiveUp};
 pub use linux::{LinuxExchange, LinuxRto, LinuxState, Rttvar};
 pub use mechanism::ParseMechanismError;
+pub use notes::Notes;
 pub use parameters::{Parameter, Preset, Ratio, SetError, Switch};
 pub use peak_hopper::{PeakHopper, PeakHopperExchange, PeakHopperState, Rise};
 pub use registry::{Entry, Exchange, Mechanism, REGISTRY, State};

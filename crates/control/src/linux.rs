@@ -12,7 +12,7 @@
 use crate::estimator::{Estimator, Learning};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
 
 parameters! {
     /// TCP's retransmission timer.
@@ -87,7 +87,7 @@ impl Controller for LinuxRto {
 
     fn state(&self) -> LinuxState {
         let rto = self.bounded(self.initial_rto.into());
-        LinuxState { estimator: Estimator::NEW, mdev: Fine::ZERO, settled: false, rto }
+        LinuxState { estimator: Estimator::new(), mdev: Fine::ZERO, settled: false, rto }
     }
 
     fn on_start(&self, state: &mut LinuxState, _: Cue) -> (LinuxExchange, Duration) {
@@ -95,7 +95,7 @@ impl Controller for LinuxRto {
     }
 
     fn on_retransmit(&self, state: &mut LinuxState, exchange: &mut LinuxExchange, _: Cue) -> Duration {
-        exchange.timeout = exchange.timeout.doubled(1).min(self.max_timeout.into()).max(self.min_rto.into());
+        exchange.timeout = exchange.timeout.twice().min(self.max_timeout.into()).max(self.min_rto.into());
         if self.keep_backoff.is_on() {
             // Exchanges that overlap lose the same packets: each backs off for itself, and the longest is kept.
             state.rto = state.rto.max(self.bounded(exchange.timeout));
@@ -128,6 +128,7 @@ impl Controller for LinuxRto {
         Limits::with_gauges(self.gauges(state), Marking::None)
     }
 
+    #[inline(always)]
     fn gauges(&self, state: &LinuxState) -> Gauges {
         state.estimator.gauges(state.rto)
     }
@@ -173,6 +174,7 @@ pub(crate) const LINUX_RTO: Entry = Entry {
     name: "linux-rto",
     summary: "TCP's timer: SRTT + 4·RTTVAR of unambiguous samples, a backed-off RTO kept until the next of them",
     source: "RFC 6298",
+    notes: notes::LINUX_RTO,
     mechanism: Mechanism::LinuxRto(LinuxRto::DEFAULT),
 };
 

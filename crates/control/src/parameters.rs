@@ -1,8 +1,9 @@
 //! Parameters of mechanisms: declared once, read and written by name everywhere.
 
 use core::fmt;
+use core::num::NonZeroU16;
 
-use crate::Duration;
+use crate::{Duration, division};
 
 /// One parameter of a mechanism.
 #[derive(Clone, Copy, Debug)]
@@ -36,16 +37,19 @@ pub enum SetError {
 }
 
 /// A fraction of two small integers, for factors and weights that have to be exact: 3/2, 13/10, 1/4.
+// Packed, as all that a state or an exchange is made of: it can be used at any address.
 #[derive(Clone, Copy)]
+#[repr(Rust, packed)]
 pub struct Ratio {
     numerator: u16,
-    denominator: u16,
+    denominator: NonZeroU16,
 }
 
 /// By value: 3/2 is 15/10.
 impl PartialEq for Ratio {
     fn eq(&self, other: &Self) -> bool {
-        self.numerator as u32 * other.denominator as u32 == other.numerator as u32 * self.denominator as u32
+        self.numerator as u32 * other.denominator.get() as u32
+            == other.numerator as u32 * self.denominator.get() as u32
     }
 }
 
@@ -54,7 +58,19 @@ impl Eq for Ratio {}
 impl Ratio {
     /// `numerator` / `denominator`; a denominator of 0 counts as 1.
     pub const fn new(numerator: u16, denominator: u16) -> Self {
-        Self { numerator, denominator: if denominator == 0 { 1 } else { denominator } }
+        let denominator = match NonZeroU16::new(denominator) {
+            Some(denominator) => denominator,
+            None => NonZeroU16::MIN,
+        };
+        Self { numerator, denominator }
+    }
+
+    /// What it is above one, or zero.
+    pub(crate) const fn above_one(self) -> Self {
+        Self {
+            numerator: self.numerator.saturating_sub(self.denominator.get()),
+            denominator: self.denominator,
+        }
     }
 
     /// This fraction of `span`, to the nearest microsecond.
@@ -64,24 +80,45 @@ impl Ratio {
 
     /// This fraction of `value`, to the nearest integer, halves up, saturating.
     pub const fn of_u64(self, value: u64) -> u64 {
-        let denominator = self.denominator as u64;
-        value.saturating_mul(self.numerator as u64).saturating_add(denominator / 2) / denominator
+        let half = (self.denominator.get() / 2) as u64;
+        division::by_u16(value.saturating_mul(self.numerator as u64).saturating_add(half), self.denominator)
     }
 
-    /// This fraction of `new` and the rest of `old`, to the nearest integer, halves up, saturating. A fraction above 1
-    /// leaves nothing of `old`.
-    pub(crate) const fn blend_u64(self, new: u64, old: u64) -> u64 {
-        let denominator = self.denominator as u64;
-        let rest = denominator.saturating_sub(self.numerator as u64);
-        let sum = new.saturating_mul(self.numerator as u64).saturating_add(old.saturating_mul(rest));
-        sum.saturating_add(denominator / 2) / denominator
+    /// Whether a `fraction` of 2¹⁶ is this one at least, to the nearest.
+    pub(crate) const fn is_reached_by(self, fraction: u16) -> bool {
+        let (numerator, denominator) = (self.numerator as u32, self.denominator.get() as u32);
+        (fraction as u32 + 1) * denominator > (numerator << 16) + denominator / 2
+    }
+
+    /// The same of a `value` below 2⁴⁸, which 16 bits more do not make overflow.
+    pub(crate) const fn of_u48(self, value: u64) -> u64 {
+        self.divide(value * self.numerator as u64)
+    }
+
+    /// This fraction of `new` and the rest of `old`, to the nearest integer, halves up; both are below 2⁴⁷. A fraction
+    /// above 1 leaves nothing of `old`.
+    pub(crate) const fn blend_u47(self, new: u64, old: u64) -> u64 {
+        let rest = self.denominator.get().saturating_sub(self.numerator);
+        self.divide(new * self.numerator as u64 + old * rest as u64)
+    }
+
+    /// The same where both are 2¹⁶ at most.
+    pub(crate) const fn blend_u17(self, new: u32, old: u32) -> u32 {
+        let denominator = self.denominator.get() as u32;
+        let rest = denominator.saturating_sub(self.numerator as u32);
+        (new * self.numerator as u32 + old * rest + denominator / 2) / denominator
+    }
+
+    /// A product of 48 and 16 bits by the denominator, to the nearest integer, halves up.
+    const fn divide(self, product: u64) -> u64 {
+        division::by_u16(product + (self.denominator.get() / 2) as u64, self.denominator)
     }
 }
 
 /// As a decimal where that is exact within four digits, else as a fraction.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, d) = (self.numerator as u32, self.denominator as u32);
+        let (n, d) = (self.numerator as u32, self.denominator.get() as u32);
         if (n * 10_000) % d != 0 {
             return write!(f, "{n}/{d}");
         }

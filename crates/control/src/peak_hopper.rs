@@ -14,7 +14,9 @@
 use crate::fine::Fine;
 use crate::karn::KeptBackoff;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, division, notes,
+};
 
 parameters! {
     /// The Peak-Hopper retransmission timer.
@@ -103,7 +105,7 @@ impl Controller for PeakHopper {
     }
 
     fn on_start(&self, state: &mut PeakHopperState, cue: Cue) -> (PeakHopperExchange, Duration) {
-        let dithered = state.rto + (state.rto.by(self.ack_random_factor) - state.rto).drawn(cue.draw);
+        let dithered = state.rto.dithered(self.ack_random_factor, cue.draw);
         let timeout =
             state.backoff.kept().unwrap_or(dithered.floored(self.tick).max(self.min_timeout.into()));
         let timeout = timeout.min(self.max_timeout.into());
@@ -116,7 +118,7 @@ impl Controller for PeakHopper {
         exchange: &mut PeakHopperExchange,
         _: Cue,
     ) -> Duration {
-        exchange.timeout = exchange.timeout.doubled(1).min(self.max_timeout.into());
+        exchange.timeout = exchange.timeout.twice().min(self.max_timeout.into());
         if self.keep_backoff.is_on() {
             state.backoff.keep(exchange.timeout);
         }
@@ -144,6 +146,7 @@ impl Controller for PeakHopper {
     }
 
     /// SRTT is the last sample: nothing is smoothed.
+    #[inline(always)]
     fn gauges(&self, state: &PeakHopperState) -> Gauges {
         let srtt = (state.samples > 0).then(|| state.previous.into());
         Gauges { rto: state.backoff.kept().unwrap_or(state.rto).into(), srtt, ..Gauges::default() }
@@ -167,7 +170,7 @@ impl PeakHopper {
             Rise::Californium3 if state.samples == 1 => rtt,
             _ => both,
         };
-        let granular = both + Fine::from(self.granularity).doubled(1);
+        let granular = both + Fine::from(self.granularity).twice();
         state.rto.by(fade).max(hop(state.hop, highest)).max(granular)
     }
 
@@ -178,7 +181,8 @@ impl PeakHopper {
             Rise::Signed => quotient(rtt - previous, previous),
             Rise::Californium3 if state.samples == 1 => Fine::from_units(2 * WHOLE),
             Rise::Californium3 => {
-                Fine::from_units(2 * WHOLE).times(rtt.distance(previous).units() / rtt.units().max(1))
+                let whole = division::by(rtt.distance(previous).units(), rtt.units());
+                Fine::from_units((2 * WHOLE).saturating_mul(whole))
             }
         }
     }
@@ -194,9 +198,10 @@ fn product(rtt: Fine, hop: Fine) -> Fine {
 /// `rise`/`base` in units of [`WHOLE`], in 64 bits: above 16 s, four bits less of `base` do not matter.
 fn quotient(rise: Fine, base: Fine) -> Fine {
     let base = base.units().max(1);
-    let (whole, rest) = (rise.units() / base, rise.units() % base);
+    let whole = division::by(rise.units(), base);
+    let rest = rise.units() - whole * base;
     let shift = if base < 1 << 36 { 0 } else { 4 };
-    let fraction = (rest >> shift) * WHOLE / (base >> shift);
+    let fraction = division::by((rest >> shift) * WHOLE, base >> shift);
     Fine::from_units(whole.saturating_mul(WHOLE).saturating_add(fraction))
 }
 
@@ -205,6 +210,7 @@ pub(crate) const PEAK_HOPPER: Entry = Entry {
     name: "peak-hopper",
     summary: "hops up with the round-trip time at once, fades slowly from the peak",
     source: "Ekström, Ludwig 2004, The Peak-Hopper",
+    notes: notes::PEAK_HOPPER,
     mechanism: Mechanism::PeakHopper(PeakHopper::DEFAULT),
 };
 

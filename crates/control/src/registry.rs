@@ -1,6 +1,6 @@
 //! Every mechanism there is. A new one is a file of its own and a line here.
 
-use crate::{Controller, Cue, Duration, Gauges, Limits, Outcome, Parameter, Preset, SetError};
+use crate::{Controller, Cue, Duration, Gauges, Limits, Notes, Outcome, Parameter, Preset, SetError};
 
 /// A mechanism as people choose it.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// The paper, draft or RFC it comes from.
     pub source: &'static str,
+    /// When to use it, when not, and what is unsafe about it.
+    pub notes: Notes,
     /// The mechanism with the parameters this name stands for.
     pub mechanism: Mechanism,
 }
@@ -30,6 +32,7 @@ macro_rules! registry {
 
         /// What a [`Mechanism`] remembers of one exchange.
         #[derive(Clone, Copy, Debug)]
+        #[repr(align(4))] // not bytes, as the exchanges in it, for it is copied at every call
         pub enum Exchange { $(#[doc = concat!("Of [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::Exchange),)+ }
 
         impl Mechanism {

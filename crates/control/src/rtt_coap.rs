@@ -8,8 +8,8 @@
 //! right), and in the region of high variability the rate falls (its prose says increase, its algorithm decrease). The
 //! gains, the loss thresholds, the rate at the start and its bounds, and the timeout that detects a loss are not given:
 //! they are parameters here. βL is 1/8, as αL: with RFC 6298's 1/4 no sequence of samples reaches high variability, for
-//! one that is d above SRTT_L adds 0.375 d to the distance of the averages and d/4 to RTTVAR_L, which is more than half. An exchange that is given up counts as retransmitted, and as a sample of
-//! high variability.
+//! one that is d above SRTT_L adds 0.375 d to the distance of the averages and d/4 to RTTVAR_L, which is
+//! more than half. An exchange that is given up counts as retransmitted, and as a sample of high variability.
 //!
 //! Differences: the ordinal of a transmission travels in an elective option, which a peer that does not know it ignores;
 //! the paper's is critical, so that such a peer rejects every request. Until the peer echoes it, an exchange with a
@@ -21,7 +21,10 @@
 use crate::estimator::{Estimator, Learning};
 use crate::fine::Fine;
 use crate::parameters::parameters;
-use crate::{Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Outcome, Ratio, division,
+    notes,
+};
 
 parameters! {
     /// A pacing rate, steered by the round-trip time and the loss.
@@ -85,12 +88,14 @@ struct Rate(Fine);
 
 impl Rate {
     /// One message in `interval`.
+    #[inline(always)]
     fn of(interval: Fine) -> Self {
         Self(Fine::from_units(reciprocal(interval)))
     }
 
+    #[inline(always)]
     fn interval(self) -> Duration {
-        Fine::from_units(reciprocal(self.0)).into()
+        Duration::from_micros((reciprocal(self.0) + (1 << 11)) >> 12)
     }
 
     fn per_ks(self) -> u32 {
@@ -101,7 +106,7 @@ impl Rate {
 /// From units of 2⁻¹² µs to units of 2⁻³² per second, and back.
 fn reciprocal(of: Fine) -> u64 {
     const UNITS: u64 = 1_000_000 << 44;
-    UNITS / of.units().max(1)
+    division::by(UNITS, of.units())
 }
 
 /// How variable the round-trip time is.
@@ -120,23 +125,23 @@ impl Controller for RttCoap {
     fn state(&self) -> RttCoapState {
         RttCoapState {
             short: Fine::ZERO,
-            long: Estimator::NEW,
+            long: Estimator::new(),
             loss: [0; 2],
-            rate: self.bounded(Rate::of(self.initial_interval.into())),
+            rate: Rate::of(self.initial_interval.min(self.max_interval).into()),
             next: [0; 8],
         }
     }
 
     fn on_start(&self, state: &mut RttCoapState, cue: Cue) -> (RttCoapExchange, Duration) {
         state.next = (cue.now + state.rate.interval()).as_micros().to_le_bytes();
-        let rto = self.rto(state);
-        let dithered = rto + (rto.by(self.ack_random_factor) - rto).drawn(cue.draw);
+        let rto = Fine::fitting(self.rto(state));
+        let dithered = rto.dithered(self.ack_random_factor, cue.draw);
         let timeout = dithered.min(self.max_rto.into());
         (RttCoapExchange { timeout }, timeout.into())
     }
 
     fn on_retransmit(&self, _: &mut RttCoapState, exchange: &mut RttCoapExchange, _: Cue) -> Duration {
-        exchange.timeout = exchange.timeout.doubled(1).min(self.max_rto.into());
+        exchange.timeout = exchange.timeout.twice().min(self.max_rto.into());
         exchange.timeout.into()
     }
 
@@ -170,20 +175,22 @@ impl Controller for RttCoap {
     }
 
     /// SRTT and RTTVAR are the long-term ones.
+    #[inline(always)]
     fn gauges(&self, state: &RttCoapState) -> Gauges {
-        Gauges { rate_per_ks: Some(state.rate.per_ks()), ..state.long.gauges(self.rto(state)) }
+        Gauges { rate_per_ks: Some(state.rate.per_ks()), ..state.long.gauges(Fine::fitting(self.rto(state))) }
     }
 }
 
 impl RttCoapState {
     /// The short-term average against T(γ) = SRTT_L + γ·RTTVAR_L. Without variation the region is the normal one.
     fn region(&self) -> Region {
-        let (long, variation) = (self.long.srtt().unwrap_or(Fine::ZERO), self.long.rttvar());
-        if self.short + variation < long {
+        let short = self.short.units();
+        let (long, variation) = (self.long.srtt().unwrap_or(Fine::ZERO).units(), self.long.rttvar().units());
+        if short + variation < long {
             Region::LowCongestion
-        } else if self.short <= long + variation {
+        } else if short <= long + variation {
             Region::Normal
-        } else if self.short <= long + variation.times(2) {
+        } else if short <= long + 2 * variation {
             Region::MediumVariability
         } else {
             Region::HighVariability
@@ -192,48 +199,51 @@ impl RttCoapState {
 }
 
 impl RttCoap {
-    fn rto(&self, state: &RttCoapState) -> Fine {
+    /// The RTO before dither, in the units of [`Fine`].
+    fn rto(&self, state: &RttCoapState) -> u64 {
         let rto = state.long.rto(4, Duration::from_micros(1)).unwrap_or(self.initial_rto.into());
-        rto.min(self.max_rto.into())
+        rto.min(self.max_rto.into()).units()
     }
 
     fn learn(&self, state: &mut RttCoapState, rtt: Duration) {
-        let sample = Fine::from(rtt).max(Fine::SHORTEST);
+        let learning = Learning { srtt_gain: self.alpha_l, rttvar_gain: self.beta_l, ..Learning::RFC6298 };
+        let sample = Fine::sample(rtt, learning.tick);
         let first = !state.long.is_measured();
         state.short = if first { sample } else { state.short.blend(self.alpha_s, sample) };
-        state
-            .long
-            .update(rtt, Learning { srtt_gain: self.alpha_l, rttvar_gain: self.beta_l, ..Learning::RFC6298 });
+        state.long.take(sample, learning);
     }
 
+    #[inline(never)]
     /// An exchange is over: did it need a retransmission?
     fn count(&self, state: &mut RttCoapState, lost: bool) {
-        let before = u64::from(u16::from_le_bytes(state.loss));
-        let mean = self.mu_weight.blend_u64(if lost { 1 << 16 } else { 0 }, before);
+        let before = u16::from_le_bytes(state.loss).into();
+        let mean = self.mu_weight.blend_u17(if lost { 1 << 16 } else { 0 }, before);
         state.loss = u16::try_from(mean).unwrap_or(u16::MAX).to_le_bytes();
     }
 
     /// Moves the rate.
     fn steer(&self, state: &mut RttCoapState, region: Region) {
-        let loss = u64::from(u16::from_le_bytes(state.loss));
-        let reaches = |threshold: Ratio| loss >= threshold.of_u64(1 << 16);
+        let loss = u16::from_le_bytes(state.loss);
+        let (low, high) = (self.l_low.is_reached_by(loss), self.l_high.is_reached_by(loss));
+        let Self { omega_fast, omega_slow, .. } = *self;
         let (rises, omega) = match region {
-            Region::LowCongestion => (true, self.omega_fast),
-            Region::Normal if !reaches(self.l_high) => (true, self.omega_slow),
-            Region::MediumVariability if reaches(self.l_low) => (false, self.omega_slow),
-            Region::HighVariability if reaches(self.l_low) => (false, self.omega_fast),
+            Region::LowCongestion => (true, omega_fast),
+            Region::Normal if !high => (true, omega_slow),
+            Region::MediumVariability if low => (false, omega_slow),
+            Region::HighVariability if low => (false, omega_fast),
             _ => return,
         };
-        // In 64 bits: one message a round trip may be more than a rate can be, and still draws it there.
+        // In 48 bits: one message a round trip may be more than a rate can be, and still draws it there.
         let rate = state.rate.0.units();
-        let reference = reciprocal(state.long.srtt().unwrap_or(self.initial_rto.into()));
-        let step = omega.of_u64(if rate < reference { reference - rate } else { reference });
+        let reference = reciprocal(state.long.srtt().unwrap_or(self.initial_rto.into())).min((1 << 48) - 1);
+        let step = omega.of_u48(if rate < reference { reference - rate } else { reference });
         let moved = if rises { rate.saturating_add(step) } else { rate.saturating_sub(step) };
         state.rate = self.bounded(Rate(Fine::from_units(moved)));
     }
 
+    #[inline(always)]
     fn bounded(&self, rate: Rate) -> Rate {
-        rate.max(Rate::of(self.max_interval.into()))
+        Rate(rate.0.max(Rate::of(self.max_interval.into()).0))
     }
 }
 
@@ -242,6 +252,7 @@ pub(crate) const RTT_COAP: Entry = Entry {
     name: "rtt-coap",
     summary: "a pacing rate steered by short- and long-term round-trip time and loss, several exchanges outstanding",
     source: "Ancillotti, Bolettieri, Bruno 2018, RTT-CoAP",
+    notes: notes::RTT_COAP,
     mechanism: Mechanism::RttCoap(RttCoap::DEFAULT),
 };
 

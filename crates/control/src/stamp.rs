@@ -1,6 +1,10 @@
 //! A moment remembered in four bytes.
 
-use crate::{Duration, Instant};
+use core::num::NonZeroU16;
+
+use crate::{Duration, Instant, division};
+
+const MICROS_IN_A_MILLI: NonZeroU16 = NonZeroU16::new(1_000).unwrap();
 
 /// A moment in milliseconds, modulo 2³² (49.7 days): an idle time longer than that is taken for its remainder, which
 /// ages an estimate less than is due and does no other harm.
@@ -11,7 +15,7 @@ impl Stamp {
     pub(crate) const ZERO: Self = Self([0; 4]);
 
     pub(crate) fn of(now: Instant) -> Self {
-        Self(((now.as_micros() / 1_000) as u32).to_be_bytes())
+        Self((division::by_u16(now.as_micros(), MICROS_IN_A_MILLI) as u32).to_le_bytes())
     }
 
     /// The moment `span` before `now`.
@@ -22,7 +26,7 @@ impl Stamp {
     /// The time from this moment to `now`, in whole milliseconds.
     pub(crate) fn until(self, now: Instant) -> Duration {
         let (Self(now), Self(then)) = (Self::of(now), self);
-        Duration::from_millis(u32::from_be_bytes(now).wrapping_sub(u32::from_be_bytes(then)) as u64)
+        Duration::from_millis(u32::from_le_bytes(now).wrapping_sub(u32::from_le_bytes(then)) as u64)
     }
 }
 

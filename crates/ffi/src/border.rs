@@ -31,8 +31,9 @@ impl Kept {
         Self { mechanism, state: [0; 64], exchange, timeout_us: 0 }
     }
 
-    fn new(name: &CStr) -> Self {
-        let mut kept = Self::zeroed();
+    /// In a box, so that it is not moved: what a state does not use of its bytes may be padding, which is no `u8`.
+    fn new(name: &CStr) -> Box<Self> {
+        let mut kept = Box::new(Self::zeroed());
         assert_eq!(kept.parse(name), Status::Ok);
         assert_eq!(kept.state_init(64), Status::Ok);
         kept

@@ -26,11 +26,12 @@ pub unsafe extern "C" fn coapace_on_start(
     timeout_us: *mut u64,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let (chosen, slot, cue) = unsafe { (Chosen::from_c(mechanism), Slot::new(exchange), told(cue)) };
+    let slot = unsafe { Slot::new(exchange) };
     // First of all, so that an exchange which could not be started is never taken for one.
     let cleared = slot.clear();
     let call = || {
-        let (chosen, (), cue) = (chosen?, cleared?, cue?);
+        // SAFETY: the caller's promise.
+        let ((), chosen, cue) = unsafe { (cleared?, Chosen::from_c(mechanism)?, told(cue)?) };
         on_chosen!(chosen, |controller, tag| {
             // SAFETY: the caller's promise.
             let state = unsafe { state_mut(controller, tag, state)? };
@@ -56,16 +57,16 @@ pub unsafe extern "C" fn coapace_on_retransmit(
     timeout_us: *mut u64,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let (chosen, slot, cue) = unsafe { (Chosen::from_c(mechanism), Slot::new(exchange), told(cue)) };
+    let slot = unsafe { Slot::new(exchange) };
     let call = || {
-        let (chosen, cue) = (chosen?, cue?);
+        // SAFETY: the caller's promise.
+        let (chosen, cue) = unsafe { (Chosen::from_c(mechanism)?, told(cue)?) };
         on_chosen!(chosen, |controller, tag| {
             // SAFETY: the caller's promise.
             let state = unsafe { state_mut(controller, tag, state)? };
-            let mut exchange = slot.get(controller, tag)?;
-            let timeout = controller.on_retransmit(state, &mut exchange, cue);
-            slot.put(controller, tag, exchange)?;
-            Ok(timeout)
+            // SAFETY: the caller's promise.
+            let exchange = unsafe { slot.get(controller, tag)? };
+            Ok(controller.on_retransmit(state, exchange, cue))
         })
     };
     // SAFETY: the caller's promise.
@@ -85,14 +86,16 @@ pub unsafe extern "C" fn coapace_on_end(
     cue: *const Cue,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let (chosen, slot, cue, outcome) =
-        unsafe { (Chosen::from_c(mechanism), Slot::new(exchange), told(cue), Outcome::from_c(outcome)) };
+    let slot = unsafe { Slot::new(exchange) };
     let call = || {
-        let (chosen, cue, outcome) = (chosen?, cue?, outcome?);
+        // SAFETY: the caller's promise.
+        let (chosen, cue, outcome) =
+            unsafe { (Chosen::from_c(mechanism)?, told(cue)?, Outcome::from_c(outcome)?) };
         on_chosen!(chosen, |controller, tag| {
             // SAFETY: the caller's promise.
             let state = unsafe { state_mut(controller, tag, state)? };
-            let exchange = slot.get(controller, tag)?;
+            // SAFETY: the caller's promise; the copy is all that is used.
+            let exchange = *unsafe { slot.get(controller, tag)? };
             controller.on_end(state, exchange, outcome, cue);
             slot.clear()
         })
@@ -110,13 +113,13 @@ pub unsafe extern "C" fn coapace_max_span(
     retransmits: u8,
     span_us: *mut u64,
 ) -> c_int {
-    // SAFETY: the caller's promise.
-    let chosen = unsafe { Chosen::from_c(mechanism) };
-    let span = chosen.and_then(|chosen| {
+    let call = || {
+        // SAFETY: the caller's promise.
+        let chosen = unsafe { Chosen::from_c(mechanism)? };
         on_chosen!(chosen, |controller, _tag| Ok(controller.max_span(retransmits).as_micros()))
-    });
+    };
     // SAFETY: the caller's promise.
-    unsafe { tell(span_us, span) }
+    unsafe { tell(span_us, call) }
 }
 
 /// What to respect towards this destination.
@@ -129,17 +132,17 @@ pub unsafe extern "C" fn coapace_limits(
     state_bytes: *const c_void,
     limits: *mut Limits,
 ) -> c_int {
-    // SAFETY: the caller's promise.
-    let chosen = unsafe { Chosen::from_c(mechanism) };
-    let found = chosen.and_then(|chosen| {
+    let call = || {
+        // SAFETY: the caller's promise.
+        let chosen = unsafe { Chosen::from_c(mechanism)? };
         on_chosen!(chosen, |controller, tag| {
             // SAFETY: the caller's promise.
             let state = unsafe { state(controller, tag, state_bytes)? };
             Ok(controller.limits(state).into())
         })
-    });
+    };
     // SAFETY: the caller's promise.
-    unsafe { tell(limits, found) }
+    unsafe { tell(limits, call) }
 }
 
 /// What the mechanism believes of this destination.
@@ -152,17 +155,17 @@ pub unsafe extern "C" fn coapace_gauges(
     state_bytes: *const c_void,
     gauges: *mut Gauges,
 ) -> c_int {
-    // SAFETY: the caller's promise.
-    let chosen = unsafe { Chosen::from_c(mechanism) };
-    let found = chosen.and_then(|chosen| {
+    let call = || {
+        // SAFETY: the caller's promise.
+        let chosen = unsafe { Chosen::from_c(mechanism)? };
         on_chosen!(chosen, |controller, tag| {
             // SAFETY: the caller's promise.
             let state = unsafe { state(controller, tag, state_bytes)? };
             Ok(controller.gauges(state).into())
         })
-    });
+    };
     // SAFETY: the caller's promise.
-    unsafe { tell(gauges, found) }
+    unsafe { tell(gauges, call) }
 }
 
 /// The cue of a call.
@@ -188,14 +191,14 @@ unsafe fn arm(timeout_us: *mut u64, call: impl FnOnce() -> Result<Duration, Stat
     Status::of(timeout.map(drop))
 }
 
-/// Tells what was found; nothing where there is no place, or nothing was found.
+/// Makes a call that finds something, unless there is no place to tell it; tells nothing if the call fails.
 ///
 /// # Safety
 /// `place` is null or can be written.
-unsafe fn tell<T>(place: *mut T, found: Result<T, Status>) -> c_int {
+unsafe fn tell<T>(place: *mut T, call: impl FnOnce() -> Result<T, Status>) -> c_int {
     if place.is_null() {
         return Status::NullPointer as c_int;
     }
     // SAFETY: not null, so it can be written.
-    Status::of(found.map(|found| unsafe { place.write(found) }))
+    Status::of(call().map(|found| unsafe { place.write(found) }))
 }

@@ -147,11 +147,15 @@ impl Slot {
         Ok(())
     }
 
-    /// What is kept, if it is of this kind.
-    pub(crate) fn get<C: Controller>(self, _: &C, tag: u8) -> Result<C::Exchange, Status> {
+    /// What is kept, where it lies, if it is of this kind.
+    ///
+    /// # Safety
+    /// Nothing else uses the bytes during `'a`, the slot included.
+    pub(crate) unsafe fn get<'a, C: Controller>(self, _: &C, tag: u8) -> Result<&'a mut C::Exchange, Status> {
+        const { assert!(align_of::<C::Exchange>() == 1, "an exchange is made of bytes, like Fine and Ratio") };
         // SAFETY: `new` was promised null or bytes.
         unsafe { expect(self.0, tag, Status::BadExchange)? };
-        // SAFETY: the tag is right, so by the promise to `new` a valid exchange lies behind it, at any alignment.
-        Ok(unsafe { behind_tag::<C::Exchange>(self.0).read_unaligned() })
+        // SAFETY: the tag is right, so by the promise to `new` a valid exchange lies behind it, and the caller lends it.
+        Ok(unsafe { &mut *behind_tag(self.0) })
     }
 }

@@ -4,7 +4,7 @@ use super::{Cocoa, CocoaState};
 use crate::fine::Fine;
 use crate::parameters::choice;
 use crate::stamp::Stamp;
-use crate::{Duration, Instant, Ratio};
+use crate::{Duration, Instant, Ratio, division};
 
 choice! {
     /// How an RTO ages that no sample renews.
@@ -33,16 +33,13 @@ choice! {
 const MOST_STEPS: u64 = 63;
 
 impl Cocoa {
-    /// Ages the RTO by the time that has passed since it was renewed.
-    pub(super) fn age(&self, state: &mut CocoaState, now: Instant) {
-        if !state.is_measured() {
-            return;
-        }
+    /// Ages an RTO that rests on a sample by the time that has passed since it was renewed.
+    pub(super) fn age(&self, state: &mut CocoaState, band: (Fine, Fine), now: Instant) {
         let mut idle = state.renewed.until(now);
         match self.ageing {
             Ageing::Off => {}
             Ageing::Draft03 => {
-                while let Some((patience, aged)) = self.next_age(state)
+                while let Some((patience, aged)) = self.next_age(state.rto, band)
                     && idle > patience
                 {
                     (idle, state.rto) = (idle - patience, aged);
@@ -51,7 +48,7 @@ impl Cocoa {
                 }
             }
             Ageing::Californium3 => {
-                while let Some((patience, aged)) = self.next_age(state)
+                while let Some((patience, aged)) = self.next_age(state.rto, band)
                     && idle > patience
                 {
                     (idle, state.rto) = (idle - patience, aged);
@@ -59,28 +56,28 @@ impl Cocoa {
                 }
             }
             Ageing::Californium2 => {
-                if let Some((patience, _)) = self.next_age(state)
+                if let Some((patience, _)) = self.next_age(state.rto, band)
                     && idle > patience
                 {
-                    let rises = state.rto < self.band(state).0;
+                    let rises = state.rto < band.0;
                     // As many as there is time for, strictly: 32 RTO are one step of 16.
-                    let steps = (idle.as_micros() - 1) / patience.as_micros().max(1);
+                    let steps = division::by(idle.as_micros() - 1, patience.as_micros());
                     for _ in 0..steps.min(MOST_STEPS) {
-                        state.rto = if rises { state.rto.doubled(1) } else { self.eased(state.rto) };
+                        state.rto = if rises { state.rto.twice() } else { self.eased(state.rto) };
                     }
                     state.rto = state.rto.min(self.max_rto.into());
                     state.renewed = Stamp::of(now);
                 }
             }
             Ageing::ErCocoa => {
-                if let Some((patience, aged)) = self.next_age(state)
+                if let Some((patience, aged)) = self.next_age(state.rto, band)
                     && idle > patience
                 {
                     state.rto = if aged > state.rto { seconds(1) } else { aged };
                 }
             }
             Ageing::Cocoa0 => {
-                if let Some((patience, aged)) = self.next_age(state)
+                if let Some((patience, aged)) = self.next_age(state.rto, band)
                     && aged > state.rto
                     && idle > patience
                 {
@@ -97,26 +94,24 @@ impl Cocoa {
         }
     }
 
-    /// How long the RTO stands unless it is renewed, and what it is then; `None` if it stands for ever.
+    /// How long this RTO stands unless it is renewed, and what it is then; `None` if it stands for ever.
     /// draft-ietf-core-cocoa-03 §4.3.
-    fn next_age(&self, state: &CocoaState) -> Option<(Duration, Fine)> {
-        let (low, high) = self.band(state);
-        let rto = state.rto;
-        let stands_for = |times| Duration::from(rto).times(times);
+    fn next_age(&self, rto: Fine, (low, high): (Fine, Fine)) -> Option<(Duration, Fine)> {
         // A band that moves may lie above the bound, or below the 2 s where easing ends: out of reach, there it ends too.
-        let (doubled, eased) = (rto.doubled(1).min(self.max_rto.into()), self.eased(rto));
-        if rto < low && doubled > rto {
-            Some((stands_for(16), doubled))
+        let (doubled, eased) = (rto.twice().min(self.max_rto.into()), self.eased(rto));
+        let (times, aged) = if rto < low && doubled > rto {
+            (16, doubled)
         } else if rto > high && eased < rto {
-            Some((stands_for(4), eased))
+            (4, eased)
         } else {
-            None
-        }
+            return None;
+        };
+        Some((Duration::from(rto).times(times), aged))
     }
 
     /// 1 s + RTO/2.
     fn eased(&self, rto: Fine) -> Fine {
-        (seconds(1) + rto.by(Ratio::new(1, 2))).floored(self.tick)
+        Fine::fitting(seconds(1).units() + rto.by(Ratio::new(1, 2)).units()).floored(self.tick)
     }
 }
 

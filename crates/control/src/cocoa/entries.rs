@@ -1,10 +1,16 @@
 //! The mechanisms that are CoCoA with other parameters.
 
 use super::{AfterBackoff, Ageing, Band, Cocoa, CocoaState, Weighting};
-use crate::{Duration, Entry, Marking, Mechanism, Ratio};
+use crate::{Duration, Entry, Marking, Mechanism, Notes, Ratio, notes};
 
-const fn entry(name: &'static str, summary: &'static str, source: &'static str, mechanism: Cocoa) -> Entry {
-    Entry { name, summary, source, mechanism: Mechanism::Cocoa(mechanism) }
+const fn entry(
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    notes: Notes,
+    mechanism: Cocoa,
+) -> Entry {
+    Entry { name, summary, source, notes, mechanism: Mechanism::Cocoa(mechanism) }
 }
 
 /// `cocoa`.
@@ -12,6 +18,7 @@ pub(crate) const COCOA: Entry = entry(
     "cocoa",
     "strong and weak estimator blended into one RTO, variable backoff factor, ageing",
     "draft-ietf-core-cocoa-03",
+    notes::COCOA,
     Cocoa::DEFAULT,
 );
 
@@ -21,6 +28,7 @@ pub(crate) const COCOA0: Entry = entry(
     "cocoa0",
     "the first CoCoA: strong and weak estimates weigh the same, any exchange is a sample, always doubled",
     "draft-bormann-core-cocoa-00; Betzler et al. 2015 §2.2",
+    notes::COCOA0,
     Cocoa {
         max_rto: Duration::from_secs(60),
         max_timeout: Duration::from_secs(60),
@@ -39,6 +47,7 @@ pub(crate) const COCOA_PLUS: Entry = entry(
     "cocoa-plus",
     "CoCoA as first published: one retransmission at most for a weak sample, factor 1.3 above 3 s",
     "Betzler, Gomez, Demirkol, Paradells 2015, CoCoA+",
+    notes::COCOA_PLUS,
     Cocoa {
         max_rto: Duration::from_secs(60),
         max_timeout: Duration::from_secs(60),
@@ -55,6 +64,7 @@ pub(crate) const COCOA_STRONG: Entry = entry(
     "cocoa-strong",
     "CoCoA without the weak estimator: only exchanges without a retransmission are samples",
     "Bhalerao et al. 2016; Californium, CocoaStrong",
+    notes::COCOA_STRONG,
     Cocoa { max_weak_n: 0, ..Cocoa::DEFAULT },
 );
 
@@ -63,6 +73,7 @@ pub(crate) const FULLBACKOFF1_COCOA: Entry = entry(
     "fullbackoff1-cocoa",
     "CoCoA that takes over the timeout that a retransmitted exchange was answered after",
     "Järvinen et al. 2018; Rathod 2022 §5.1",
+    notes::FULLBACKOFF1_COCOA,
     Cocoa { after_backoff: AfterBackoff::Take, ..Cocoa::DEFAULT },
 );
 
@@ -71,6 +82,7 @@ pub(crate) const FULLBACKOFF2_COCOA: Entry = entry(
     "fullbackoff2-cocoa",
     "CoCoA that takes over the timeout that a retransmitted exchange was answered after, if it is the longer",
     "Järvinen et al. 2018; Rathod 2022 §5.1",
+    notes::FULLBACKOFF2_COCOA,
     Cocoa { after_backoff: AfterBackoff::Maximum, ..Cocoa::DEFAULT },
 );
 
@@ -79,6 +91,7 @@ pub(crate) const GSRTC: Entry = entry(
     "gsrtc",
     "fullbackoff2-cocoa whose strong weight grows with every strong sample in a row, from 1/2 to 0.99",
     "Rathod 2022 §5.2, GSRTC",
+    notes::GSRTC,
     Cocoa { after_backoff: AfterBackoff::Maximum, weighting: Weighting::Gsrtc, ..Cocoa::DEFAULT },
 );
 
@@ -89,6 +102,7 @@ pub(crate) const COCOA_I: Entry = entry(
     "cocoa-i",
     "CoCoA whose band moves with the strong estimate, with a fresh Message ID for every retransmission",
     "Meng et al. 2017, CoCoA-I",
+    notes::COCOA_I,
     Cocoa { band: Band::Strong, marking: Marking::FreshMessageId, ..Cocoa::DEFAULT },
 );
 

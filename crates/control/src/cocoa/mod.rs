@@ -217,31 +217,32 @@ impl Controller for Cocoa {
 
     fn state(&self) -> CocoaState {
         let rto = self.initial_rto.min(self.max_rto).into();
-        CocoaState { strong: Estimator::NEW, weak: Estimator::NEW, rto, renewed: Stamp::default(), streak: 0 }
+        let new = Estimator::new();
+        CocoaState { strong: new, weak: new, rto, renewed: Stamp::default(), streak: 0 }
     }
 
     fn on_start(&self, state: &mut CocoaState, cue: Cue) -> (CocoaExchange, Duration) {
-        let unaged = state.rto;
-        if self.ageing != Ageing::Californium3 {
-            self.age(state, cue.now);
+        let (unaged, band, measured) = (state.rto, self.band(state), state.is_measured());
+        if measured && self.ageing != Ageing::Californium3 {
+            self.age(state, band, cue.now);
         }
-        let rto = if state.is_measured() {
+        let rto = if measured {
             state.rto
         } else {
             // Blind: the k-th exchange at once waits k·2 s (§4.1). This is not learnt.
-            state.rto.times(cue.outstanding.max(1).into())
+            state.rto.times(cue.outstanding.max(1))
         };
         let timeout = self.dithered(rto, cue).max(self.min_timeout.into()).min(self.max_timeout.into());
         let factor = self.backoff_factor(
-            state,
+            band,
             match (self.vbf_on, self.ageing) {
                 (VbfOn::Dithered, _) => timeout,
                 (_, Ageing::Californium2) => unaged,
                 _ => state.rto,
             },
         );
-        if self.ageing == Ageing::Californium3 {
-            self.age(state, cue.now);
+        if measured && self.ageing == Ageing::Californium3 {
+            self.age(state, band, cue.now);
         }
         let base = if self.redither.is_on() { rto.min(self.max_timeout.into()) } else { timeout };
         (CocoaExchange { timeout, base, waited: Fine::ZERO, factor, retransmits: 0 }, timeout.into())
@@ -250,8 +251,11 @@ impl Controller for Cocoa {
     fn on_retransmit(&self, state: &mut CocoaState, exchange: &mut CocoaExchange, cue: Cue) -> Duration {
         let factor = match self.vbf_on {
             VbfOn::Initial | VbfOn::Dithered => exchange.factor,
-            VbfOn::Current => self.backoff_factor(state, exchange.base),
+            VbfOn::Current => self.backoff_factor(self.band(state), exchange.base),
         };
+        if self.give_up == SampleOfGiveUp::Weak {
+            exchange.count();
+        }
         exchange.back_off(factor, self.max_timeout.into());
         exchange.base = exchange.base.floored(self.tick);
         exchange.timeout = exchange.base;
@@ -272,10 +276,14 @@ impl Controller for Cocoa {
             }
             Outcome::GivenUp | Outcome::Reset | Outcome::Cancelled => return,
         };
-        state.count(retransmits);
-        self.blend(state, rtt, retransmits, cue);
-        if retransmits > 0 {
-            self.mind_backoff(state, exchange, cue);
+        if self.weighting == Weighting::Gsrtc || self.forget_strong_after > 0 {
+            state.count(retransmits);
+        }
+        let learnt = self.blend(state, rtt, retransmits);
+        let kept = retransmits > 0 && self.mind_backoff(state, exchange);
+        if learnt || kept {
+            state.rto = state.rto.min(self.max_rto.into());
+            state.renewed = Stamp::of(cue.now);
         }
     }
 
@@ -289,12 +297,14 @@ impl Controller for Cocoa {
     }
 
     /// SRTT and RTTVAR are the strong estimator's; the weak one's as long as there is none.
+    #[inline(always)]
     fn gauges(&self, state: &CocoaState) -> Gauges {
         state.gauges()
     }
 }
 
 impl CocoaState {
+    #[inline(always)]
     pub(crate) fn gauges(&self) -> Gauges {
         let estimator = if self.strong.is_measured() { &self.strong } else { &self.weak };
         estimator.gauges(self.rto)
@@ -306,11 +316,10 @@ impl CocoaState {
 
     /// An exchange was answered after so many retransmissions.
     fn count(&mut self, retransmits: u8) {
-        self.streak = if retransmits == 0 {
-            self.streak.max(0).saturating_add(1)
-        } else {
-            self.streak.min(0).saturating_sub_unsigned(retransmits)
-        };
+        let streak = i16::from(self.streak);
+        let streak =
+            if retransmits == 0 { streak.max(0) + 1 } else { streak.min(0) - i16::from(retransmits) };
+        self.streak = streak.clamp(i8::MIN.into(), i8::MAX.into()) as i8;
     }
 }
 
@@ -324,10 +333,14 @@ impl CocoaExchange {
         self.timeout
     }
 
-    /// The timeout passed; the next is `factor` times as long, or `bound`.
-    pub(crate) fn back_off(&mut self, factor: Ratio, bound: Fine) {
+    /// The timeout passed: for what is learnt from an exchange that is given up.
+    pub(crate) fn count(&mut self) {
         self.retransmits = self.retransmits.saturating_add(1);
         self.waited = self.waited + self.timeout;
+    }
+
+    /// The next timeout is `factor` times as long, or `bound`.
+    pub(crate) fn back_off(&mut self, factor: Ratio, bound: Fine) {
         self.base = self.base.by(factor).min(bound).max(Fine::SHORTEST);
         self.timeout = self.base;
     }
@@ -356,35 +369,35 @@ impl Cocoa {
 
     /// U(`span`, ACK_RANDOM_FACTOR·`span`).
     fn dithered(&self, span: Fine, cue: Cue) -> Fine {
-        (span + (span.by(self.ack_random_factor) - span).drawn(cue.draw)).floored(self.tick)
+        span.dithered(self.ack_random_factor, cue.draw).floored(self.tick)
     }
 
-    /// Takes in a sample, draft-ietf-core-cocoa-03 §4.2.
-    fn blend(&self, state: &mut CocoaState, rtt: Duration, retransmits: u8, cue: Cue) {
+    /// Takes in a sample, draft-ietf-core-cocoa-03 §4.2. Whether it is one.
+    fn blend(&self, state: &mut CocoaState, rtt: Duration, retransmits: u8) -> bool {
         let (estimator, k, weight) = match retransmits {
             0 => (&mut state.strong, self.k_strong, self.strong_weight(state.streak)),
             n if n <= self.max_weak_n => (&mut state.weak, self.k_weak, self.weak_weight),
-            _ => return,
+            _ => return false,
         };
         let Self { srtt_gain, rttvar_gain, tick, .. } = *self;
         estimator.update(rtt, Learning { srtt_gain, rttvar_gain, tick, ..Learning::RFC6298 });
         if let Some(estimate) = estimator.rto(k, self.granularity) {
-            state.rto = state.rto.blend(weight, estimate).rounded(self.tick).min(self.max_rto.into());
+            state.rto = state.rto.blend(weight, estimate).rounded(self.tick);
         }
-        state.renewed = Stamp::of(cue.now);
+        true
     }
 
-    /// What an exchange that needed retransmissions leaves beside its sample.
-    fn mind_backoff(&self, state: &mut CocoaState, exchange: CocoaExchange, cue: Cue) {
+    /// What an exchange that needed retransmissions leaves beside its sample. Whether that is an RTO.
+    fn mind_backoff(&self, state: &mut CocoaState, exchange: CocoaExchange) -> bool {
         if self.forget_strong_after > 0 && state.streak.unsigned_abs() > self.forget_strong_after {
-            state.strong = Estimator::NEW;
+            state.strong = Estimator::new();
         }
-        if self.after_backoff != AfterBackoff::Forget {
-            let backoff = exchange.timeout.min(self.max_rto.into());
-            let maximum = self.after_backoff == AfterBackoff::Maximum;
-            state.rto = if maximum { state.rto.max(backoff) } else { backoff };
-            state.renewed = Stamp::of(cue.now);
-        }
+        state.rto = match self.after_backoff {
+            AfterBackoff::Forget => return false,
+            AfterBackoff::Take => exchange.timeout,
+            AfterBackoff::Maximum => state.rto.max(exchange.timeout),
+        };
+        true
     }
 
     /// The weight of a strong estimate, the sample that made it counted.
@@ -397,14 +410,14 @@ impl Cocoa {
     }
 
     /// The variable backoff factor (VBF), draft-ietf-core-cocoa-03 §4.2.1.
-    fn backoff_factor(&self, state: &CocoaState, rto: Fine) -> Ratio {
-        let (low, high) = self.band(state);
+    fn backoff_factor(&self, (low, high): (Fine, Fine), rto: Fine) -> Ratio {
+        let Self { vbf_small, vbf_middle, vbf_large, .. } = *self;
         if rto < low {
-            self.vbf_small
+            vbf_small
         } else if rto > high {
-            self.vbf_large
+            vbf_large
         } else {
-            self.vbf_middle
+            vbf_middle
         }
     }
 

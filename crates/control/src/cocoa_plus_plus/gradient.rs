@@ -3,7 +3,7 @@
 
 use crate::fine::Fine;
 use crate::stamp::Stamp;
-use crate::{Draw, Duration, Instant};
+use crate::{Draw, Duration, Instant, division};
 
 /// Gradients that are averaged: the window a of Hayes and Armitage 2011.
 const WINDOW: u8 = 8;
@@ -53,7 +53,7 @@ impl Extremes {
 /// From `old` to `new`, microseconds, as milliseconds.
 fn gradient(new: [u8; 4], old: [u8; 4]) -> Millis {
     let (new, old) = (u32::from_le_bytes(new), u32::from_le_bytes(old));
-    let ms = i16::try_from((u64::from(new.abs_diff(old)) + 500) / 1_000).unwrap_or(i16::MAX);
+    let ms = i16::try_from(new.abs_diff(old).saturating_add(500) / 1_000).unwrap_or(i16::MAX);
     if new < old { -ms } else { ms }.to_le_bytes()
 }
 
@@ -98,9 +98,10 @@ impl Gradients {
     pub(super) fn trend(&self) -> Option<Duration> {
         let filled = self.taken.min(WINDOW);
         let mean = |gradients: &[Millis]| {
-            let sum: i64 =
-                gradients.iter().take(filled.into()).map(|&ms| i64::from(i16::from_le_bytes(ms))).sum();
-            Duration::from_micros(u64::try_from(sum).unwrap_or(0) * 1_000 / u64::from(filled.max(1)))
+            let sum: i32 =
+                gradients.iter().take(filled.into()).map(|&ms| i32::from(i16::from_le_bytes(ms))).sum();
+            let us = u32::try_from(sum).unwrap_or(0) * 1_000 / u32::from(filled.max(1));
+            Duration::from_micros(us.into())
         };
         let least = mean(&self.least);
         (filled > 0).then(|| if least > Duration::ZERO { least } else { mean(&self.greatest) })
@@ -124,15 +125,18 @@ const EXPONENTIAL: [u16; 41] = {
 
 /// Whether a trend counts as a rise: with probability 1 − e^(−`trend`/`scaling`), certainly above five times `scaling`.
 pub(super) fn rises(trend: Duration, scaling: Duration, draw: Draw) -> bool {
+    if trend == Duration::ZERO {
+        return false;
+    }
     // In eighths, with eight more bits to find the place between two entries.
-    let place = trend.as_micros().saturating_mul(8 << 8) / scaling.as_micros().max(1);
+    let place = division::by(trend.as_micros().saturating_mul(8 << 8), scaling.as_micros());
     let (entry, between) = ((place >> 8).min(40) as usize, (place & 0xff) as u32);
     if entry == 40 {
         return true;
     }
     let (here, next) = (u32::from(EXPONENTIAL[entry]), u32::from(EXPONENTIAL[entry + 1]));
     let exponential = here - (((here - next) * between) >> 8);
-    trend > Duration::ZERO && draw.to_bits() >> 16 < 0x1_0000 - exponential
+    draw.to_bits() >> 16 < 0x1_0000 - exponential
 }
 
 #[cfg(test)]

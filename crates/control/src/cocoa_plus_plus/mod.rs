@@ -20,7 +20,7 @@ mod student;
 use crate::cocoa::{Cocoa, CocoaExchange};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
 use gradient::Gradients;
 use student::Student;
 
@@ -90,14 +90,18 @@ impl Controller for CocoaPlusPlus {
     }
 
     fn on_start(&self, state: &mut CocoaPlusPlusState, cue: Cue) -> (CocoaExchange, Duration) {
-        match &mut state.0 {
-            Memory::Student(student) => student.on_start(self, cue),
-            Memory::Gradient { rto, .. } => {
-                let dithered = *rto + (rto.by(self.ack_random_factor) - *rto).drawn(cue.draw);
-                let timeout = dithered.min(self.max_rto.into());
-                (CocoaExchange::waiting(timeout), timeout.into())
+        let rto = match (self.rule, &mut state.0) {
+            (Rule::Student, Memory::Student(student)) => return student.on_start(self, cue),
+            (Rule::Gradient, Memory::Gradient { rto, .. }) => *rto,
+            // Of the other rule.
+            _ => {
+                *state = self.state();
+                self.initial_rto.min(self.max_rto).into()
             }
-        }
+        };
+        let dithered = rto.dithered(self.ack_random_factor, cue.draw);
+        let timeout = dithered.min(self.max_rto.into());
+        (CocoaExchange::waiting(timeout), timeout.into())
     }
 
     fn on_retransmit(
@@ -106,18 +110,21 @@ impl Controller for CocoaPlusPlus {
         exchange: &mut CocoaExchange,
         cue: Cue,
     ) -> Duration {
-        let factor = match &state.0 {
-            Memory::Student(student) => student.factor(self, cue.draw),
-            Memory::Gradient { .. } => self.backoff,
+        let factor = match (self.rule, &state.0) {
+            (Rule::Student, Memory::Student(student)) => {
+                exchange.count();
+                student.factor(self, cue.draw)
+            }
+            _ => self.backoff,
         };
         exchange.back_off(factor, self.max_rto.into());
         exchange.timeout().into()
     }
 
     fn on_end(&self, state: &mut CocoaPlusPlusState, exchange: CocoaExchange, outcome: Outcome, cue: Cue) {
-        match &mut state.0 {
-            Memory::Student(student) => student.on_end(self, exchange, outcome, cue),
-            Memory::Gradient { gradients, rto } => {
+        match (self.rule, &mut state.0) {
+            (Rule::Student, Memory::Student(student)) => student.on_end(self, exchange, outcome, cue),
+            (Rule::Gradient, Memory::Gradient { gradients, rto }) => {
                 if let Outcome::Acked(sample) = outcome
                     && let Some(highest) = gradients.take(sample.since_first, cue.now)
                 {
@@ -125,6 +132,7 @@ impl Controller for CocoaPlusPlus {
                     *rto = (*rto).max(highest).min(self.max_rto.into());
                 }
             }
+            _ => {}
         }
     }
 
@@ -138,12 +146,14 @@ impl Controller for CocoaPlusPlus {
     }
 
     /// SRTT is the greatest sample of the last interval: nothing is smoothed.
+    #[inline(always)]
     fn gauges(&self, state: &CocoaPlusPlusState) -> Gauges {
-        match &state.0 {
-            Memory::Student(student) => student.gauges(),
-            Memory::Gradient { gradients, rto } => {
+        match (self.rule, &state.0) {
+            (Rule::Student, Memory::Student(student)) => student.gauges(),
+            (Rule::Gradient, Memory::Gradient { gradients, rto }) => {
                 Gauges { rto: (*rto).into(), srtt: gradients.highest(), ..Gauges::default() }
             }
+            _ => Gauges { rto: self.initial_rto.min(self.max_rto), ..Gauges::default() },
         }
     }
 }
@@ -176,6 +186,7 @@ pub(crate) const COCOA_PLUS_PLUS: Entry = Entry {
     name: "cocoa-plus-plus",
     summary: "an RTO that grows while the least and greatest round-trip times rise, and shrinks else",
     source: "Rathod 2022 §6, CoCoA++; Hayes, Armitage 2011",
+    notes: notes::COCOA_PLUS_PLUS,
     mechanism: Mechanism::CocoaPlusPlus(CocoaPlusPlus::DEFAULT),
 };
 

@@ -20,7 +20,7 @@ pub(super) struct Student {
 /// Samples to a group; the last closes it and is not looked at.
 const GROUP: u8 = 5;
 /// 300 ticks of 1/128 s.
-const STEP: Duration = Duration::from_micros(2_343_750);
+const STEP_US: u32 = 2_343_750;
 /// ⌊100·(1 − e^(−x))⌋ for x = 0, 1, 2 …
 const PERCENT: [u8; 6] = [0, 63, 86, 95, 98, 99];
 
@@ -56,8 +56,8 @@ impl Student {
 
     /// What the next timeout is multiplied by.
     pub(super) fn factor(&self, mechanism: &CocoaPlusPlus, draw: Draw) -> Ratio {
-        let mean = u64::from(u32::from_le_bytes(self.closed)) / u64::from(self.groups.max(1));
-        let steps = (mean / STEP.as_micros()).min(PERCENT.len() as u64 - 1);
+        let mean = u32::from_le_bytes(self.closed) / u32::from(self.groups.max(1));
+        let steps = (mean / STEP_US).min(PERCENT.len() as u32 - 1);
         let percent = (u64::from(draw.to_bits()) * 100) >> 32;
         if u64::from(PERCENT[steps as usize]) > percent { mechanism.up } else { mechanism.down }
     }

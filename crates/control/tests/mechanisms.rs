@@ -1,0 +1,166 @@
+//! `docs/mechanisms.md`, written from the registry and from `firmware/report.csv`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use coapace_control::{Entry, REGISTRY};
+
+const BLESS: &str = "BLESS=1 cargo test -p coapace-control --test mechanisms";
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// What a mechanism costs on a Cortex-M3: a row of `firmware/report.csv`, by the names of the columns.
+struct Cost(BTreeMap<String, String>);
+
+impl Cost {
+    fn get(&self, column: &str) -> &str {
+        self.0.get(column).unwrap_or_else(|| panic!("firmware/report.csv has no column {column}"))
+    }
+
+    /// The deepest stack of any call, in bytes.
+    fn stack(&self) -> u32 {
+        let bytes = self.0.iter().filter(|(column, _)| column.ends_with("_stack_bytes"));
+        bytes.map(|(_, bytes)| bytes.parse().unwrap()).max().unwrap()
+    }
+
+    /// Instructions of a call, median and most.
+    fn instructions(&self, call: &str) -> String {
+        let count = |which| self.get(&format!("{call}_{which}_instructions"));
+        format!("{} / {}", count("median"), count("max"))
+    }
+}
+
+/// The tools that made the report, and the costs by the names of mechanisms.
+fn report() -> (String, BTreeMap<String, Cost>) {
+    let text = fs::read_to_string(repository("firmware/report.csv")).unwrap();
+    let mut lines = text.lines();
+    let tools = lines.next().unwrap().trim_start_matches("# ").to_owned();
+    let columns: Vec<_> = lines.next().unwrap().split(',').map(str::to_owned).collect();
+    let costs = lines.map(|line| {
+        let fields: Vec<_> = line.split(',').map(str::to_owned).collect();
+        assert_eq!(fields.len(), columns.len(), "{line}");
+        (fields[0].clone(), Cost(columns.iter().cloned().zip(fields).collect()))
+    });
+    (tools, costs.collect())
+}
+
+fn overview(page: &mut String, costs: &BTreeMap<String, Cost>) {
+    *page += "| name | source | RAM, bytes a destination | flash, bytes | stack, bytes | `on_start`, instructions | \
+        `on_end`, instructions |\n|---|---|--:|--:|--:|--:|--:|\n";
+    for entry in REGISTRY {
+        let cost = &costs[entry.name];
+        writeln!(
+            page,
+            "| [`{name}`](#{name}) | {} | {} | {} | {} | {} | {} |",
+            entry.source,
+            cost.get("state_bytes"),
+            cost.get("flash_bytes"),
+            cost.stack(),
+            cost.instructions("on_start"),
+            cost.instructions("on_end"),
+            name = entry.name,
+        )
+        .unwrap();
+    }
+}
+
+/// The first entry of the same kind, whose section has the parameters of all.
+fn first_of_kind(entry: &Entry) -> &'static Entry {
+    REGISTRY.iter().find(|other| other.mechanism.kind() == entry.mechanism.kind()).unwrap()
+}
+
+fn value(entry: &Entry, parameter: &str) -> String {
+    entry.mechanism.get(parameter).unwrap().to_string()
+}
+
+fn parameters(page: &mut String, entry: &Entry) {
+    let first = first_of_kind(entry);
+    if first.name != entry.name {
+        let differing = entry.mechanism.parameters().iter().map(|parameter| parameter.name);
+        let differing: Vec<_> = differing
+            .filter(|name| value(entry, name) != value(first, name))
+            .map(|name| format!("`{name}={}`", value(entry, name)))
+            .collect();
+        write!(page, "Parameters and presets are those of [`{name}`](#{name})", name = first.name).unwrap();
+        writeln!(page, ", with {}.", differing.join(", ")).unwrap();
+        return;
+    }
+    *page += "| parameter | value | takes | what it is |\n|---|---|---|---|\n";
+    for parameter in entry.mechanism.parameters() {
+        let (name, kind, doc) = (parameter.name, parameter.kind, parameter.doc);
+        writeln!(page, "| `{name}` | {} | {kind} | {doc} |", value(entry, name)).unwrap();
+    }
+    if !entry.mechanism.presets().is_empty() {
+        *page += "\n| preset | what it stands for |\n|---|---|\n";
+    }
+    for preset in entry.mechanism.presets() {
+        writeln!(page, "| `{}` | {} |", preset.name, preset.doc).unwrap();
+    }
+}
+
+fn section(page: &mut String, entry: &Entry, cost: &Cost) {
+    let notes = entry.notes;
+    let (first, rest) = entry.summary.split_at(1);
+    writeln!(page, "\n## {}\n\n{}{rest}.\n", entry.name, first.to_uppercase()).unwrap();
+    writeln!(page, "* **Source:** {}. {}", entry.source, notes.status).unwrap();
+    writeln!(page, "* **Use it when:** {}", notes.use_when).unwrap();
+    writeln!(page, "* **Do not use it when:** {}", notes.avoid_when).unwrap();
+    writeln!(page, "* **Unsafe:** {}", notes.hazards).unwrap();
+    writeln!(
+        page,
+        "* **Costs:** bytes: {} of RAM a destination, {} of flash, {} of stack; instructions, median / most: \
+         `on_start` {}, `on_retransmit` {}, `on_end` {}.\n",
+        cost.get("state_bytes"),
+        cost.get("flash_bytes"),
+        cost.stack(),
+        cost.instructions("on_start"),
+        cost.instructions("on_retransmit"),
+        cost.instructions("on_end"),
+    )
+    .unwrap();
+    parameters(page, entry);
+}
+
+fn page() -> String {
+    let (tools, costs) = report();
+    let exchange = costs["default"].get("exchange_bytes").to_owned();
+    let mut page = format!(
+        "# Mechanisms\n\n<!-- Generated from the registry, crates/control/src/notes.rs and firmware/report.csv. Rewrite with: \
+         {BLESS} -->\n\n\
+         What can be chosen by name, what it costs and what is known against it. Which takes from which where they share a \
+         bottleneck: see [docs/coexistence.md](coexistence.md).\n\n\
+         Costs are those of a Cortex-M3, the C library with this mechanism alone and its parameters constants, made by {tools}. \
+         RAM counts the byte that says whose state it is; an exchange under way takes {exchange} bytes more, whatever the \
+         mechanism. Flash is all that an image grows by. Stack is the most of any call. Instructions, not cycles, are the \
+         median and the most over the mechanism's vectors. \
+         [How it is measured](decisions/0013-what-a-mechanism-costs.md); `firmware/report.csv` has every call.\n\n"
+    );
+    overview(&mut page, &costs);
+    for entry in REGISTRY {
+        section(&mut page, entry, &costs[entry.name]);
+    }
+    page
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let (path, page) = (repository("docs/mechanisms.md"), page());
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == page, "rewrite it: {BLESS}");
+}
+
+#[test]
+fn every_note_is_a_sentence_or_more() {
+    for Entry { name, notes, .. } in REGISTRY {
+        for note in [notes.status, notes.use_when, notes.avoid_when, notes.hazards] {
+            assert!(note.len() > 20 && note.ends_with('.') && !note.contains("  "), "{name}: {note:?}");
+        }
+    }
+}
