@@ -69,8 +69,10 @@ fn sample(facts: Facts) -> Sample {
 fuzz_target!(|script: Script<'_>| {
     let mut mechanism = REGISTRY[usize::from(script.mechanism) % REGISTRY.len()].mechanism;
     let presets = mechanism.presets();
-    if let Some(preset) = usize::from(script.preset).checked_sub(1) {
-        mechanism.set("preset", presets[preset % presets.len()].name).expect("a preset that is listed");
+    if let Some(preset) = usize::from(script.preset).checked_sub(1)
+        && let Some(preset) = presets.get(preset % presets.len().max(1))
+    {
+        mechanism.set("preset", preset.name).expect("a preset that is listed");
     }
     let set = script.setting.is_some_and(|(parameter, value)| {
         let parameters = mechanism.parameters();

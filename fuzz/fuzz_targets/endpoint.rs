@@ -137,8 +137,10 @@ fn mechanism(script: &Script<'_>) -> Mechanism {
     let presets = mechanism.presets();
     if script.preset == u8::MAX {
         let _ = mechanism.set("marking", "fresh-message-id");
-    } else if let Some(preset) = usize::from(script.preset).checked_sub(1) {
-        mechanism.set("preset", presets[preset % presets.len()].name).expect("a preset that is listed");
+    } else if let Some(preset) = usize::from(script.preset).checked_sub(1)
+        && let Some(preset) = presets.get(preset % presets.len().max(1))
+    {
+        mechanism.set("preset", preset.name).expect("a preset that is listed");
     }
     mechanism
 }
@@ -181,8 +183,13 @@ impl Play {
         match *step {
             Step::Request { to, confirmable, code, token, ref content } => {
                 let Some(token) = Token::new(&token[..token.len().min(8)]) else { return };
-                let request =
-                    Request { confirmable, code: Code(1 + code % 31), token, tail: &content.encoded(), repeatable: false };
+                let request = Request {
+                    confirmable,
+                    code: Code(1 + code % 31),
+                    token,
+                    tail: &content.encoded(),
+                    repeatable: false,
+                };
                 if let Ok(exchange) = self.endpoint.request(now, to % PEERS, request) {
                     self.begun(exchange, Known::Request);
                 }
