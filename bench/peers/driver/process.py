@@ -27,7 +27,8 @@ class Process:
         words = ["taskset", "-c", str(core), *words]  # replaced by the command: the process keeps its number
         pipes.setdefault("stdin", subprocess.DEVNULL)
         pipes.setdefault("stdout", subprocess.DEVNULL)
-        self.child = subprocess.Popen(words, stderr=self.errors, start_new_session=True, **pipes)
+        # Unbuffered: of what a dead process cannot be told, nothing is left to be written when its pipe is closed.
+        self.child = subprocess.Popen(words, bufsize=0, stderr=self.errors, start_new_session=True, **pipes)
         self.pid = self.child.pid
 
     def __enter__(self):
@@ -75,7 +76,6 @@ class Client(Process):
         """Makes the client send `count` requests; returns how many were answered."""
         try:
             self.child.stdin.write(f"{count}\n".encode())
-            self.child.stdin.flush()
         except BrokenPipeError:
             pass  # its end is reported below
         if not select.select([self.child.stdout], [], [], CLIENT_LIMIT)[0]:
