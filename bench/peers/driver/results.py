@@ -58,9 +58,10 @@ def figure(rounds, unit=""):
 
 def number(value):
     """Three digits, and no fewer than are before the point."""
+    value = float(f"{value:.3g}") if abs(value) < 1000 else value
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) >= 100 or value == 0 else f"{value:.{2 if abs(value) < 10 else 1}f}"
+    return f"{value:.0f}" if abs(value) >= 100 or value == 0 else f"{value:.{2 if abs(value) < 10 else 1}f}"
 
 
 def table(title, header, rows):

@@ -16,8 +16,8 @@ CORE = min(os.sched_getaffinity(0))
 
 class Figures(unittest.TestCase):
     def test_a_figure_has_three_digits_and_all_before_the_point(self):
-        self.assertEqual([number(value) for value in (0, 0.1234, 1.234, 12.34, 123.4, 1234.5, -0.5)],
-                         ["0", "0.12", "1.23", "12.3", "123", "1,234", "-0.50"])
+        self.assertEqual([number(value) for value in (0, 0.1234, 1.234, 12.34, 99.96, 123.4, 999.9, 1234.5, -0.5)],
+                         ["0", "0.12", "1.23", "12.3", "100", "123", "1,000", "1,234", "-0.50"])
 
     def test_a_spread_is_shown_of_more_rounds_than_one(self):
         self.assertEqual(figure({1: 3.0}), "3.00")
