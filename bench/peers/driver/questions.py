@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from .peer import FLOOR
 from .process import Client, Failure, Server
 
 #: Closed-loop clients at a time.
