@@ -1,0 +1,47 @@
+//! The floor: a responder and a client that keep nothing and check what they must.
+
+use std::io::{self, BufRead, Write};
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use crate::Result;
+use crate::arguments::Arguments;
+use crate::message::{Answer, MAX_DATAGRAM};
+
+/// Answers until the process is ended: one `recvfrom` and one `sendto` a request.
+pub fn respond(arguments: &Arguments) -> Result<()> {
+    let exchange = arguments.exchange()?;
+    let socket = UdpSocket::bind(arguments.server()?)?;
+    let (mut request, mut response) = ([0; MAX_DATAGRAM], [0; MAX_DATAGRAM]);
+    loop {
+        let (length, source) = socket.recv_from(&mut request)?;
+        if let Some(response) = exchange.respond(&request[..length], &mut response) {
+            // A source that is gone is no reason to end.
+            let _ = socket.send_to(response, source);
+        }
+    }
+}
+
+/// For every number N on standard input: N requests one after the other, and how many were answered on standard output.
+pub fn get(arguments: &Arguments) -> Result<()> {
+    let exchange = arguments.exchange()?;
+    let socket = UdpSocket::bind("127.0.0.1:0")?;
+    socket.connect(arguments.server()?)?;
+    socket.set_read_timeout(Some(Duration::from_secs(2)))?;
+    let mut buffer = [0; MAX_DATAGRAM];
+    let mut asked = 0_u32;
+    for line in io::stdin().lock().lines() {
+        let mut answered = 0;
+        for _ in 0..line?.trim().parse::<u32>()? {
+            asked = asked.wrapping_add(1);
+            let request = exchange.request(asked as u16, asked);
+            socket.send(&request)?;
+            if let Ok(length) = socket.recv(&mut buffer) {
+                answered += u32::from(exchange.check(&request, &buffer[..length]) == Answer::Right);
+            }
+        }
+        println!("{answered}");
+        io::stdout().flush()?;
+    }
+    Ok(())
+}
