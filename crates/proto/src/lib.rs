@@ -19,6 +19,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod block;
 mod config;
 mod counters;
 mod deadlines;
@@ -27,6 +28,7 @@ mod endpoint;
 mod exchange;
 mod lifecycle;
 mod message;
+mod options;
 mod outbox;
 mod peer;
 mod receive;
@@ -40,6 +42,7 @@ pub use counters::Counters;
 pub use endpoint::{Endpoint, Event, Request, Responder, SendError};
 pub use exchange::{ExchangeId, Failure};
 pub use message::{Code, Kind, Malformed, Message, REXMIT_CNT, Token};
+pub use options::{BadOption, DEFAULT_MAX_AGE, Options, is_critical, is_no_cache_key, is_unsafe};
 pub use peer::Address;
 pub use tail::Tail;
 pub use transmit::{Step, Transmit};
