@@ -1,6 +1,16 @@
 //! Bodies larger than a datagram: block-wise transfer (RFC 7959).
 
+mod download;
+mod reassembly;
+mod slice;
+mod transfer;
+mod upload;
+
 use core::fmt;
+
+pub use reassembly::{Assembled, Bounds, Reassembly};
+pub use slice::{Slice, etag};
+pub use transfer::{Progress, Transfer, TransferError};
 
 /// The value of a Block1 or Block2 option: which part of a body (RFC 7959 §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,3 +85,6 @@ impl Block {
         self.num as usize * self.size()
     }
 }
+
+#[cfg(test)]
+mod tests;
