@@ -9,7 +9,7 @@ use super::download::Download;
 use super::upload::{Answer, Upload};
 use super::{MAX_SZX, ReservedSize};
 use crate::options::{BadOption, Options};
-use crate::{Message, Tail};
+use crate::{Message, Tail, echo};
 
 /// A request and its response, each in as many messages as it takes (RFC 7959 §2.7).
 ///
@@ -145,6 +145,12 @@ impl Transfer {
         }
         let complete = self.download.handle(response)?;
         Ok(if complete { Progress::Complete } else { Progress::Continue })
+    }
+
+    /// The server wants the last request repeated with this Echo value (RFC 9175 §2.3): so does
+    /// [`request`](Self::request) from now on.
+    pub fn repeat_with(&mut self, echo: &[u8]) {
+        self.options = echo::repeated(core::mem::take(&mut self.options), echo);
     }
 
     /// What has arrived of the response body.
