@@ -2,7 +2,7 @@
 //! at most once while they play, and once they leave it alone every one that is left ends.
 #![no_main]
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use arbitrary::Arbitrary;
@@ -38,6 +38,8 @@ struct Bounds {
     max_peers: u8,
     max_replies: u8,
     max_deduplicated: u8,
+    max_observers: u8,
+    max_listeners: u8,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -48,6 +50,31 @@ enum Step<'a> {
         code: u8,
         token: &'a [u8],
         content: Content<'a>,
+    },
+    /// A request with the Observe option, to a group, or that asks for no response.
+    Further {
+        to: u8,
+        how: u8,
+        confirmable: bool,
+        token: &'a [u8],
+    },
+    Register {
+        which: u8,
+        resource: u8,
+    },
+    Deregister {
+        peer: u8,
+        token: &'a [u8],
+    },
+    Notify {
+        resource: u8,
+        confirmable: bool,
+        code: u8,
+        content: Content<'a>,
+    },
+    GroupDatagram {
+        from: u8,
+        bytes: &'a [u8],
     },
     Ping {
         to: u8,
@@ -121,6 +148,8 @@ enum Known {
     AcknowledgedRequest,
     Response,
     Ping,
+    /// An observation or a request to a group, which may be followed by notifications, or one without a response.
+    Further,
 }
 
 struct Play {
@@ -128,6 +157,10 @@ struct Play {
     config: Config,
     now: Instant,
     open: BTreeMap<ExchangeId, Known>,
+    /// Exchanges that notifications may name.
+    listening: BTreeSet<ExchangeId>,
+    /// Exchanges that may end without a word.
+    untold: BTreeSet<ExchangeId>,
     requests: VecDeque<Responder<u8>>,
     sent: VecDeque<(u8, Vec<u8>)>,
 }
@@ -157,6 +190,8 @@ impl Play {
             max_peers: u32::from(bounds.max_peers % (PEERS + 1)),
             max_replies: u32::from(bounds.max_replies % 4),
             max_deduplicated: u32::from(bounds.max_deduplicated % 8),
+            max_observers: u32::from(bounds.max_observers % 6),
+            max_listeners: u32::from(bounds.max_listeners % 6),
             ..Config::default()
         };
         let setup = Setup { controller: mechanism(script), config };
@@ -165,6 +200,8 @@ impl Play {
             config,
             now: Instant::ZERO,
             open: BTreeMap::new(),
+            listening: BTreeSet::new(),
+            untold: BTreeSet::new(),
             requests: VecDeque::new(),
             sent: VecDeque::new(),
         }
@@ -175,6 +212,9 @@ impl Play {
     }
 
     fn ended(&mut self, exchange: ExchangeId) -> Known {
+        if self.untold.remove(&exchange) {
+            return Known::Further;
+        }
         self.open.remove(&exchange).expect("an exchange ends once")
     }
 
@@ -194,6 +234,48 @@ impl Play {
                     self.begun(exchange, Known::Request);
                 }
             }
+            Step::Further { to, how, confirmable, token } => {
+                let Some(token) = Token::new(&token[..token.len().min(8)]) else { return };
+                let request = Request { confirmable, code: Code(1), token, tail: b"\x60", repeatable: false };
+                let begun = match how % 3 {
+                    0 => self.endpoint.observe(now, to % PEERS, request),
+                    1 => self.endpoint.request_group(now, to % PEERS, request),
+                    _ => self.endpoint.tell(now, to % PEERS, request),
+                };
+                let Ok(exchange) = begun else { return };
+                if how % 3 < 2 {
+                    self.listening.insert(exchange);
+                }
+                // Of what is not confirmable nothing need be told but to observers; it may leave as confirmable.
+                if how % 3 == 0 || how % 3 == 2 && confirmable {
+                    self.begun(exchange, Known::Further);
+                } else {
+                    self.untold.insert(exchange);
+                }
+            }
+            Step::Register { which, resource } => {
+                let place = usize::from(which) % self.requests.len().max(1);
+                if let Some(responder) = self.requests.get(place) {
+                    let _ = self.endpoint.register(now, responder, (resource % 3).into());
+                }
+            }
+            Step::Deregister { peer, token } => {
+                let Some(token) = Token::new(&token[..token.len().min(8)]) else { return };
+                self.endpoint.deregister(now, peer % PEERS, token);
+            }
+            Step::Notify { resource, confirmable, code, ref content } => {
+                let class = if code < 0x80 { 0x40 } else { 0x80 };
+                let code = Code(class | code % 32);
+                self.endpoint.notify((resource % 3).into(), confirmable, code, &content.encoded());
+            }
+            Step::GroupDatagram { from, bytes } => {
+                if let Some(Event::Request { responder, .. }) =
+                    self.endpoint.handle_group_datagram(now, from % PEERS, bytes)
+                {
+                    self.requests.truncate(KEPT - 1);
+                    self.requests.push_front(responder);
+                }
+            }
             Step::Ping { to } => {
                 if let Ok(exchange) = self.endpoint.ping(now, to % PEERS) {
                     self.begun(exchange, Known::Ping);
@@ -204,10 +286,9 @@ impl Play {
                 if let Some((&exchange, _)) = self.open.iter().nth(place) {
                     self.endpoint.cancel(now, exchange);
                     // One that has failed is still told of.
-                    if let Some(Event::Failed { exchange: failed, .. }) = self.endpoint.poll_event() {
-                        self.ended(failed);
-                    }
+                    self.take_events();
                     self.open.remove(&exchange);
+                    self.listening.remove(&exchange);
                 }
             }
             Step::Acknowledge { which } => {
@@ -268,14 +349,22 @@ impl Play {
             }
             Some(Event::Response { exchange, .. }) => {
                 let known = self.ended(exchange);
-                assert!(matches!(known, Known::Request | Known::AcknowledgedRequest), "{known:?}");
+                let expected = matches!(known, Known::Request | Known::AcknowledgedRequest | Known::Further);
+                assert!(expected, "{known:?}");
             }
             Some(Event::Acknowledged { exchange }) => match self.ended(exchange) {
                 Known::Request => self.begun(exchange, Known::AcknowledgedRequest),
+                // An observation goes on until its response; a request without one is over.
+                Known::Further if self.listening.contains(&exchange) => self.begun(exchange, Known::Further),
+                Known::Further => {}
                 known => assert_eq!(known, Known::Response, "acknowledged"),
             },
             Some(Event::Pong { exchange }) => assert_eq!(self.ended(exchange), Known::Ping),
             Some(Event::Failed { exchange, .. }) => drop(self.ended(exchange)),
+            Some(Event::Notification { exchange, .. }) => {
+                assert!(self.listening.contains(&exchange), "nobody listens for it");
+            }
+            Some(Event::ObserverGone { .. }) => {}
             None => {}
         }
     }
@@ -288,8 +377,11 @@ impl Play {
 
     fn take_events(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
-            let Event::Failed { exchange, .. } = event else { panic!("{event:?}") };
-            self.ended(exchange);
+            match event {
+                Event::Failed { exchange, .. } => drop(self.ended(exchange)),
+                Event::ObserverGone { .. } => {}
+                _ => panic!("{event:?}"),
+            }
         }
     }
 
@@ -298,7 +390,8 @@ impl Play {
         while let Some(transmit) =
             self.endpoint.poll_transmit(self.now, |_| Draw::from_bits(draw), &mut bytes)
         {
-            assert!(Message::parse(&bytes).is_ok(), "{bytes:02x?} is no message");
+            let message = Message::parse(&bytes).expect("a message");
+            assert!(message.code != Code::EMPTY || bytes.len() == 4);
             self.sent.truncate(KEPT - 1);
             self.sent.push_front((transmit.to, std::mem::take(&mut bytes)));
         }
@@ -308,6 +401,7 @@ impl Play {
     fn check(&self) {
         assert!(self.endpoint.exchanges() <= self.config.max_exchanges as usize);
         assert!(self.endpoint.peers() <= self.config.max_peers as usize);
+        assert!(self.endpoint.observer_count() <= self.config.max_observers as usize);
         assert!(self.endpoint.exchanges() >= self.open.len());
     }
 
@@ -316,13 +410,13 @@ impl Play {
         for _ in 0..10_000 {
             self.transmit(0);
             self.take_events();
-            assert_eq!(self.endpoint.exchanges(), self.open.len(), "a slot is lost");
             let Some(at) = self.endpoint.poll_timeout() else { break };
             assert!(at > self.now, "a deadline lies behind");
             self.now = at;
             self.fire();
         }
         assert!(self.open.is_empty(), "{:?} never end", self.open);
+        assert_eq!(self.endpoint.exchanges(), 0, "a slot is lost");
         assert_eq!(self.endpoint.poll_timeout(), None);
     }
 }

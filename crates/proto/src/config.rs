@@ -29,6 +29,10 @@ pub struct Config {
     pub max_exchanges: u32,
     /// Destinations remembered; beyond that the least recently used that has no exchange leaves.
     pub max_peers: u32,
+    /// Observers that may be registered here.
+    pub max_observers: u32,
+    /// Observations of this endpoint and its requests to groups that may be open.
+    pub max_listeners: u32,
     /// Acknowledgements, resets and responses that may wait to be sent.
     pub max_replies: u32,
     /// Received messages remembered to recognise duplicates; 0 answers every copy anew.
@@ -47,6 +51,8 @@ impl Default for Config {
             response_timeout: Duration::from_secs(247),
             max_exchanges: 64,
             max_peers: 64,
+            max_observers: 64,
+            max_listeners: 64,
             max_replies: 64,
             max_deduplicated: 256,
         }

@@ -30,16 +30,13 @@ pub struct Counters {
     pub forgotten_early: u64,
 }
 
-/// What every endpoint counts. The rest is counted where it happens: only those that send replies or recognise
-/// duplicates have an outbox or a memory of duplicates at all.
+/// What every endpoint counts. The rest is counted with what only some endpoints have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) received: u64,
-    pub(crate) malformed: u64,
     pub(crate) late_replies: u64,
     pub(crate) started: u64,
     pub(crate) retransmissions: u64,
     pub(crate) completed: u64,
     pub(crate) given_up: u64,
-    pub(crate) converted: u64,
 }

@@ -11,8 +11,9 @@ use crate::deadlines::Deadlines;
 use crate::deduplication::Deduplication;
 use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
 use crate::message::{Code, Kind, Message, Token};
-use crate::outbox::Outbox;
+use crate::observers::Observer;
 use crate::peer::{Address, Peers};
+use crate::rare::Rare;
 use crate::slab::Slab;
 use crate::{NONE, Setup};
 
@@ -30,8 +31,7 @@ pub struct Endpoint<C: Controller, A: Address> {
     /// Exchanges that failed and are to be told, linked through [`Exchange::next`].
     pub(crate) failed: u32,
     pub(crate) begun: u32,
-    pub(crate) outbox: Option<Box<Outbox<A>>>,
-    pub(crate) deduplication: Option<Box<Deduplication<A>>>,
+    pub(crate) rare: Option<Box<Rare<A>>>,
     pub(crate) tally: Tally,
 }
 
@@ -93,6 +93,21 @@ pub enum Event<'a, A> {
         /// Which ping.
         exchange: ExchangeId,
     },
+    /// Another response to a request that goes on: a notification (RFC 7641), or what a member of a group answers
+    /// (RFC 7252 §8). A notification that is not a success, or has no Observe option, is the last.
+    Notification {
+        /// Which observation or request to a group.
+        exchange: ExchangeId,
+        /// The response.
+        message: Message<'a>,
+    },
+    /// A notification was rejected or given up: there is one observer less.
+    ObserverGone {
+        /// Who it was.
+        observer: Observer<A>,
+        /// Why.
+        failure: Failure,
+    },
     /// The exchange is over without success.
     Failed {
         /// Which one.
@@ -109,6 +124,10 @@ pub enum SendError {
     ExchangesFull,
     /// All of [`max_peers`](crate::Config::max_peers) have exchanges under way.
     PeersFull,
+    /// All of [`max_observers`](crate::Config::max_observers) are registered.
+    ObserversFull,
+    /// All of [`max_listeners`](crate::Config::max_listeners) are open.
+    ListenersFull,
     /// All of [`max_replies`](crate::Config::max_replies) are waiting to be sent.
     RepliesFull,
     /// The mechanism marks transmissions in the token, and the token has no byte left.
@@ -120,6 +139,8 @@ impl fmt::Display for SendError {
         f.write_str(match self {
             Self::ExchangesFull => "too many exchanges under way",
             Self::PeersFull => "exchanges with too many peers under way",
+            Self::ObserversFull => "too many observers",
+            Self::ListenersFull => "too many observations and requests to groups open",
             Self::RepliesFull => "too many replies waiting to be sent",
             Self::TokenTooLong => "the token leaves no byte for the ordinal of the transmission",
         })
@@ -133,8 +154,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// take it from the operating system.
     pub fn new(setup: Arc<Setup<C>>, seed: u64) -> Self {
         let bound = setup.config.max_deduplicated;
-        let deduplication = (bound > 0).then(|| {
-            Box::new(Deduplication::new(bound, seed, setup.exchange_lifetime(), setup.non_lifetime()))
+        let rare = (bound > 0).then(|| {
+            let (exchange_lifetime, non_lifetime) = (setup.exchange_lifetime(), setup.non_lifetime());
+            let deduplication = Deduplication::new(bound, seed, exchange_lifetime, non_lifetime);
+            Box::new(Rare { deduplication: Some(deduplication), ..Rare::default() })
         });
         Self {
             setup,
@@ -145,8 +168,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             due_tail: NONE,
             failed: NONE,
             begun: 0,
-            outbox: None,
-            deduplication,
+            rare,
             tally: Tally::default(),
         }
     }
@@ -160,6 +182,17 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let id = self.begin(now, to, confirmable, Purpose::Request, code, token, tail)?;
         self.exchanges[id.index].repeatable = repeatable || code.is_idempotent();
         Ok(id)
+    }
+
+    /// Sends a request that asks for no response (RFC 7967), as its No-Response option says. One that is confirmable ends
+    /// with [`Event::Acknowledged`], or with the response of a server that does not know the option; of one that is not,
+    /// nothing is told.
+    ///
+    /// # Errors
+    /// [`SendError`] says which bound is reached.
+    pub fn tell(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
+        let Request { confirmable, code, token, tail, .. } = request;
+        self.begin(now, to, confirmable, Purpose::Statement, code, token, tail)
     }
 
     /// Asks whether the peer is alive, with an empty confirmable message (RFC 7252 §4.3).
@@ -199,7 +232,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             return self.begin(now, to, true, Purpose::Response, code, token, tail).map(Some);
         }
         let (kind, message_id) = if confirmable {
-            if self.deduplication.is_some() {
+            if self.deduplication().is_some() {
                 let memory = crate::deduplication::Memory::Replied { code, tail: tail.into() };
                 self.remember(now, &responder, memory);
             }
@@ -215,8 +248,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if self.reply(to, &reply, count) { Ok(None) } else { Err(SendError::RepliesFull) }
     }
 
-    /// Ends an exchange that the application has lost interest in. Nothing will be told of it.
+    /// Ends an exchange, an observation or a request to a group that the application has lost interest in. Nothing will
+    /// be told of it.
     pub fn cancel(&mut self, now: Instant, id: ExchangeId) {
+        if let Some(listeners) = self.listeners() {
+            listeners.forget(id);
+        }
         let Some(exchange) = self.exchanges.get(id.index) else { return };
         let ended = matches!(exchange.stage, Stage::Ended | Stage::Failed(_));
         if exchange.generation == id.generation && !ended {
@@ -252,15 +289,38 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// The next exchange that failed.
+    /// The next exchange that failed, or the next observer that was lost.
     pub fn poll_event(&mut self) -> Option<Event<'static, A>> {
-        let index = self.failed;
-        let exchange = self.exchanges.get(index)?;
-        let Stage::Failed(failure) = exchange.stage else { return None };
-        let id = ExchangeId { index, generation: exchange.generation };
-        self.failed = exchange.next;
-        self.release(index);
-        Some(Event::Failed { exchange: id, failure })
+        loop {
+            let index = self.failed;
+            let exchange = self.exchanges.get(index)?;
+            let Stage::Failed(failure) = exchange.stage else { return None };
+            let (id, purpose) = (ExchangeId { index, generation: exchange.generation }, exchange.purpose);
+            self.failed = exchange.next;
+            self.release(index);
+            if purpose != Purpose::Notification {
+                self.observation_failed(id, purpose);
+                return Some(Event::Failed { exchange: id, failure });
+            }
+            // The observer may have left in the meantime.
+            let gone = self.observer_failed(index, failure);
+            if gone.is_some() {
+                return gone;
+            }
+        }
+    }
+
+    /// A request is over without a response: if it was to register, no notification is listened for.
+    pub(crate) fn observation_failed(&mut self, id: ExchangeId, purpose: Purpose) {
+        if purpose == Purpose::Observation
+            && let Some(listeners) = self.listeners()
+        {
+            listeners.forget(id);
+        }
+    }
+
+    pub(crate) fn deduplication(&mut self) -> Option<&mut Deduplication<A>> {
+        self.rare.as_mut()?.deduplication.as_mut()
     }
 
     /// Forgets what the mechanism has learnt of a peer. Exchanges under way go on.
@@ -277,28 +337,20 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
-        let Tally {
-            received,
-            malformed,
-            late_replies,
-            started,
-            retransmissions,
-            completed,
-            given_up,
-            converted,
-        } = self.tally;
-        let known = self.deduplication.as_deref();
+        let Tally { received, late_replies, started, retransmissions, completed, given_up } = self.tally;
+        let rare = self.rare.as_deref();
+        let known = rare.and_then(|rare| rare.deduplication.as_ref());
         Counters {
             received,
-            malformed,
+            malformed: rare.map_or(0, |rare| rare.malformed),
             duplicates: known.map_or(0, |known| known.duplicates),
             late_replies,
             started,
             retransmissions,
             completed,
-            converted,
+            converted: rare.map_or(0, |rare| rare.converted),
             given_up,
-            replies_dropped: self.outbox.as_deref().map_or(0, |outbox| outbox.dropped),
+            replies_dropped: rare.map_or(0, |rare| rare.outbox.dropped),
             forgotten_early: known.map_or(0, |known| known.forgotten_early),
         }
     }

@@ -21,10 +21,40 @@ pub struct ExchangeId {
 pub(crate) enum Purpose {
     /// A request: a response is due.
     Request,
+    /// A request with the Observe option: a response is due, and then notifications.
+    Observation,
+    /// A request that asks for no response (RFC 7967): if it is confirmable, an acknowledgement is due.
+    Statement,
+    /// A request to a group, never confirmable: responses may come from anywhere.
+    Group,
     /// A separate response: an acknowledgement is due.
     Response,
+    /// One more response to an observer: if it is confirmable, an acknowledgement is due.
+    Notification,
     /// An empty confirmable message: a reset is due.
     Ping,
+}
+
+impl Purpose {
+    /// Whether a response from the peer belongs to it.
+    pub(crate) const fn takes_response(self) -> bool {
+        matches!(self, Self::Request | Self::Observation | Self::Statement)
+    }
+
+    /// Whether a response is still due when the peer has acknowledged.
+    pub(crate) const fn awaits_response(self) -> bool {
+        matches!(self, Self::Request | Self::Observation)
+    }
+
+    /// Whether nothing is due once a non-confirmable one has departed.
+    pub(crate) const fn ends_with_departure(self) -> bool {
+        matches!(self, Self::Statement | Self::Group | Self::Notification)
+    }
+
+    /// Whether it may depart as confirmable, though that was not asked for.
+    pub(crate) const fn may_be_confirmable(self) -> bool {
+        !matches!(self, Self::Response | Self::Group)
+    }
 }
 
 /// Where an exchange stands.

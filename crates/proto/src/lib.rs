@@ -8,7 +8,7 @@
 //! | [`Endpoint::handle_timeout`] | the moment named by `poll_timeout` has come |
 //! | [`Endpoint::poll_transmit`] | after any other call, until it returns `None`: the next datagram to send |
 //! | [`Endpoint::poll_timeout`] | then: when to call `handle_timeout` |
-//! | [`Endpoint::poll_event`] | after `handle_timeout` and `poll_transmit`: exchanges that failed |
+//! | [`Endpoint::poll_event`] | after `handle_timeout` and `poll_transmit`: exchanges that failed, observers that are lost |
 //!
 //! Congestion control is a [`Controller`](coapace_control::Controller), asked at the moment of departure.
 //! Every table is bounded by [`Config`]; what is full is reported.
@@ -19,16 +19,26 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod block;
 mod config;
 mod counters;
 mod deadlines;
 mod deduplication;
+pub mod echo;
 mod endpoint;
 mod exchange;
+pub mod group;
 mod lifecycle;
+pub mod link_format;
+mod listeners;
 mod message;
+mod notify;
+mod observe;
+mod observers;
+mod options;
 mod outbox;
 mod peer;
+mod rare;
 mod receive;
 mod slab;
 pub mod stream;
@@ -40,6 +50,9 @@ pub use counters::Counters;
 pub use endpoint::{Endpoint, Event, Request, Responder, SendError};
 pub use exchange::{ExchangeId, Failure};
 pub use message::{Code, Kind, Malformed, Message, REXMIT_CNT, Token};
+pub use observe::{Observation, Sequence};
+pub use observers::Observer;
+pub use options::{BadOption, DEFAULT_MAX_AGE, Options, is_critical, is_no_cache_key, is_unsafe};
 pub use peer::Address;
 pub use tail::Tail;
 pub use transmit::{Step, Transmit};

@@ -225,7 +225,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// Queues a message that waits for nothing, with the Rexmit-Cnt option if there is a `count`.
     pub(crate) fn reply(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
-        let outbox = self.outbox.get_or_insert_default();
+        let outbox = &mut self.rare.get_or_insert_default().outbox;
         outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer))
     }
 

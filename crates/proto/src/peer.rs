@@ -90,6 +90,11 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
     }
 
+    /// The randomness of hash tables.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.into()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }

@@ -42,8 +42,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    fn malformed<'b>(&mut self) -> Option<Event<'b, A>> {
-        self.tally.malformed += 1;
+    pub(crate) fn malformed<'b>(&mut self) -> Option<Event<'b, A>> {
+        self.rare.get_or_insert_default().malformed += 1;
         None
     }
 
@@ -52,14 +52,19 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         None
     }
 
-    fn receive_request<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
+    pub(crate) fn receive_request<'b>(
+        &mut self,
+        now: Instant,
+        from: A,
+        message: Message<'b>,
+    ) -> Option<Event<'b, A>> {
         let confirmable = message.kind == Kind::Confirmable;
         let Message { message_id, token, .. } = message;
         // What the peer asks in a probe is only whether the option comes back.
         let rexmit_cnt = message.rexmit_cnt;
         let responder =
             Responder { to: from, message_id, token, confirmable, acknowledged: false, rexmit_cnt };
-        if let Some(deduplication) = &mut self.deduplication {
+        if let Some(deduplication) = self.deduplication() {
             if let Some(memory) = deduplication.recognise(now, from, message_id) {
                 if confirmable {
                     if *memory == Memory::Open {
@@ -90,13 +95,13 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     pub(crate) fn is_acknowledged(&mut self, now: Instant, responder: &Responder<A>) -> bool {
         responder.acknowledged
-            || self.deduplication.as_mut().is_some_and(|deduplication| {
+            || self.deduplication().is_some_and(|deduplication| {
                 deduplication.find(now, responder.to, responder.message_id) == Some(&mut Memory::Acknowledged)
             })
     }
 
     pub(crate) fn remember(&mut self, now: Instant, responder: &Responder<A>, memory: Memory) {
-        if let Some(deduplication) = &mut self.deduplication
+        if let Some(deduplication) = self.deduplication()
             && let Some(known) = deduplication.find(now, responder.to, responder.message_id)
         {
             *known = memory;
@@ -117,15 +122,19 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
         if message.code == Code::EMPTY {
             let acked = Outcome::Acked(exchange.sample(now, by_message_id));
-            let id = self.id(index);
-            if exchange.purpose == Purpose::Request {
+            let (id, purpose) = (self.id(index), exchange.purpose);
+            if purpose.awaits_response() {
                 self.await_response(now, index, acked);
             } else {
                 self.complete(now, index, acked);
             }
+            if purpose == Purpose::Notification {
+                self.notification_over(now, index, true);
+                return None;
+            }
             return Some(Event::Acknowledged { exchange: id });
         }
-        if exchange.purpose != Purpose::Request || !may_answer(exchange, &message, marking) {
+        if !exchange.purpose.takes_response() || !may_answer(exchange, &message, marking) {
             return self.late();
         }
         let by_token = token_ordinal(exchange, &message, marking);
@@ -139,41 +148,74 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let confirmable = message.kind == Kind::Confirmable;
         let wanted = self.wanted_marking(from);
         let matches = |exchange: &Exchange<C>| {
-            exchange.purpose == Purpose::Request
+            exchange.purpose.takes_response()
                 && matches!(exchange.stage, Stage::Due | Stage::InFlight | Stage::Acknowledged)
                 && exchange.departed
                 && may_answer(exchange, &message, exchange.marking(wanted))
         };
         let Some((_, index)) = self.find_active(from, matches) else {
-            let known = self.deduplication.as_mut();
-            let seen = known.is_some_and(|known| known.recognise(now, from, message.message_id).is_some());
-            if confirmable {
-                let kind = if seen { Kind::Acknowledgement } else { Kind::Reset };
-                self.reply(from, &Message::empty(kind, message.message_id), None);
-            }
-            return self.late();
+            return self.receive_further(now, from, message);
         };
         if confirmable {
-            self.reply(from, &Message::empty(Kind::Acknowledgement, message.message_id), None);
-            if let Some(deduplication) = &mut self.deduplication {
-                deduplication.insert(now, from, message.message_id, true, Memory::Acknowledged);
-            }
+            self.acknowledge_response(now, from, &message);
         }
         // If the acknowledgement was lost, the time until this response is the server's as much as the network's: the
         // mechanism is told that the exchange is over, and no sample.
         Some(self.respond_to(now, index, message, Outcome::Cancelled))
     }
 
+    /// A response to no exchange under way: a copy of an earlier one, one more to a request that goes on, or to nothing
+    /// that is known here.
+    fn receive_further<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
+        let confirmable = message.kind == Kind::Confirmable;
+        let id = message.message_id;
+        let known = self.deduplication();
+        let seen = known.is_some_and(|known| known.recognise(now, from, id).is_some());
+        let listened = self.listeners().and_then(|listeners| listeners.find(from, message.token));
+        let Some((exchange, observation)) = listened.filter(|_| !seen) else {
+            // One who has forgotten an observation says so, to a notification of either kind (RFC 7641 §3.6).
+            let unwanted = !seen && (confirmable || message.observe().is_some());
+            if confirmable || unwanted {
+                let kind = if seen { Kind::Acknowledgement } else { Kind::Reset };
+                self.reply(from, &Message::empty(kind, id), None);
+            }
+            return self.late();
+        };
+        self.acknowledge_response(now, from, &message);
+        if observation && !goes_on(&message) {
+            self.listeners()?.remove(from, message.token);
+        }
+        Some(Event::Notification { exchange, message })
+    }
+
+    /// Acknowledges a response in a message of its own, if that is wanted, and remembers it.
+    fn acknowledge_response(&mut self, now: Instant, from: A, message: &Message<'_>) {
+        let confirmable = message.kind == Kind::Confirmable;
+        if confirmable {
+            self.reply(from, &Message::empty(Kind::Acknowledgement, message.message_id), None);
+        }
+        if let Some(deduplication) = self.deduplication() {
+            deduplication.insert(now, from, message.message_id, confirmable, Memory::Acknowledged);
+        }
+    }
+
     fn receive_reset<'b>(&mut self, now: Instant, from: A, message_id: u16) -> Option<Event<'b, A>> {
         let matches = |exchange: &Exchange<C>| exchange.departed_as(message_id);
-        let Some((_, index)) = self.find_active(from, matches) else { return self.late() };
-        let id = self.id(index);
-        if self.exchanges[index].purpose == Purpose::Ping {
+        let Some((_, index)) = self.find_active(from, matches) else {
+            let Some(observer) = self.reset_observer(now, from, message_id) else { return self.late() };
+            return Some(Event::ObserverGone { observer, failure: Failure::Reset });
+        };
+        let (id, purpose) = (self.id(index), self.exchanges[index].purpose);
+        if purpose == Purpose::Ping {
             self.complete(now, index, Outcome::Reset);
             return Some(Event::Pong { exchange: id });
         }
         self.finish(now, index, Outcome::Reset);
         self.release(index);
+        if purpose == Purpose::Notification {
+            return self.observer_failed(index, Failure::Reset);
+        }
+        self.observation_failed(id, purpose);
         Some(Event::Failed { exchange: id, failure: Failure::Reset })
     }
 
@@ -235,9 +277,17 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Event<'b, A> {
         let exchange = self.id(index);
         message.token = self.exchanges[index].token;
+        if self.exchanges[index].purpose == Purpose::Observation && !goes_on(&message) {
+            self.observation_failed(exchange, Purpose::Observation);
+        }
         self.complete(now, index, outcome);
         Event::Response { exchange, message }
     }
+}
+
+/// Whether notifications follow this response (RFC 7641 §3.2, §4.2).
+fn goes_on(response: &Message<'_>) -> bool {
+    response.code.0 >> 5 == 2 && response.observe().is_some()
 }
 
 /// Whether the token of a response is that of the exchange, the ordinal of a transmission aside.

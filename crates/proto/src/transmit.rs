@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
-use coapace_control::{Controller, Cue, Draw, Instant, Marking};
+use coapace_control::{Controller, Cue, Draw, Instant, Marking, Outcome};
 
 use crate::Setup;
 use crate::endpoint::Endpoint;
-use crate::exchange::{Purpose, Stage};
+use crate::exchange::Stage;
 use crate::message::{Kind, Message, REXMIT_CNT_PROBE};
 use crate::peer::{Address, Echo};
 
@@ -38,11 +38,27 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         mut draw: impl FnMut(Step) -> Draw,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit<A>> {
-        if let Some(to) = self.outbox.as_mut().and_then(|outbox| outbox.pop(buffer)) {
-            return Some(Transmit { to, step: None });
+        if let Some(rare) = &mut self.rare {
+            if let Some(to) = rare.outbox.pop(buffer) {
+                return Some(Transmit { to, step: None });
+            }
+            if rare.observers.is_some() {
+                self.begin_notifications(now);
+            }
         }
         let index = self.next_in_line()?;
         Some(self.depart(now, index, &mut draw, buffer))
+    }
+
+    /// What may need no answer has departed: if it is not confirmable, it is over.
+    #[cold]
+    fn note_departure(&mut self, now: Instant, index: u32) {
+        self.note_notification(index);
+        if !self.exchanges[index].confirmable {
+            self.finish(now, index, Outcome::Cancelled);
+            self.release(index);
+            self.notification_over(now, index, false);
+        }
     }
 
     fn depart(
@@ -52,6 +68,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         draw: &mut impl FnMut(Step) -> Draw,
         buffer: &mut Vec<u8>,
     ) -> Transmit<A> {
+        let may_be_last = self.exchanges[index].purpose.ends_with_departure();
+        let renewed = may_be_last && self.renew(index);
         let Setup { controller, config } = &*self.setup;
         let exchange = &mut self.exchanges[index];
         let slot = exchange.peer;
@@ -60,10 +78,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         exchange.retransmits += u8::from(again);
         let step = Step { exchange: exchange.ordinal, transmission: exchange.retransmits };
 
-        if !again && exchange.purpose != Purpose::Response {
+        if !again && exchange.purpose.may_be_confirmable() {
             if !exchange.confirmable && peer.owes_confirmable(config.confirmable_every) {
                 exchange.confirmable = true;
-                self.tally.converted += 1;
+                self.rare.get_or_insert_default().converted += 1;
             }
             peer.nons = if exchange.confirmable { 0 } else { peer.nons.saturating_add(1) };
         }
@@ -91,7 +109,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         exchange.last = now;
         exchange.stage = Stage::InFlight;
-        if !again || marking == Marking::FreshMessageId {
+        if !again || renewed || marking == Marking::FreshMessageId {
             exchange.message_id = peer.next_message_id;
             peer.next_message_id = peer.next_message_id.wrapping_add(1);
         }
@@ -125,6 +143,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             self.give_up(now, index);
         } else {
             self.admit(now, slot);
+        }
+        if may_be_last {
+            self.note_departure(now, index);
         }
         Transmit { to, step: Some(step) }
     }

@@ -1,0 +1,85 @@
+//! Where the transfer of a response body stands (RFC 7959 §2.4).
+
+use alloc::vec::Vec;
+
+use smallvec::SmallVec;
+
+use super::{Block, TransferError};
+use crate::{Code, Message};
+
+/// A body on its way from a server in blocks.
+#[derive(Clone, Debug)]
+pub(super) struct Download {
+    pub(super) body: Vec<u8>,
+    max_body: usize,
+    /// What every block of the representation has to have.
+    common: Option<Common>,
+    szx: u8,
+}
+
+#[derive(Clone, Debug)]
+struct Common {
+    code: Code,
+    etag: Option<SmallVec<[u8; 8]>>,
+}
+
+impl Download {
+    pub(super) const fn new(max_body: usize, szx: u8) -> Self {
+        Self { body: Vec::new(), max_body, common: None, szx }
+    }
+
+    /// Whether the first block is there.
+    pub(super) fn has_begun(&self) -> bool {
+        self.common.is_some()
+    }
+
+    /// The block to ask for now.
+    ///
+    /// # Errors
+    /// [`TransferError::TooLarge`]: there is no number for it.
+    pub(super) fn block(&self) -> Result<Block, TransferError> {
+        let num = u32::try_from(self.body.len() >> (self.szx + 4)).unwrap_or(u32::MAX);
+        Block::new(num, false, self.szx).ok_or(TransferError::TooLarge)
+    }
+
+    /// Takes a response. Returns whether the body is complete.
+    pub(super) fn handle(&mut self, response: &Message<'_>) -> Result<bool, TransferError> {
+        let payload = response.payload();
+        let code = response.code;
+        let block = response.block2()?;
+        let changed = self.common.as_ref().is_some_and(|common| common.code != code);
+        if changed && code.0 >> 5 != 2 || !self.has_begun() && block.is_none() {
+            // An error on the way is the response, and what came before it is not part of it.
+            self.body.clear();
+            return self.append(payload).map(|()| true);
+        }
+        let block = block.ok_or(TransferError::OutOfPlace)?;
+        if block.offset() != self.body.len() || block.szx() > self.szx {
+            return Err(TransferError::OutOfPlace);
+        }
+        if payload.len() > block.size() || block.more() && payload.len() != block.size() {
+            return Err(TransferError::Length);
+        }
+        match &self.common {
+            Some(common) if common.code != code || common.etag.as_deref() != response.etag() => {
+                return Err(TransferError::Changed);
+            }
+            Some(_) => {}
+            None if response.size2().is_some_and(|size| size as usize > self.max_body) => {
+                return Err(TransferError::TooLarge);
+            }
+            None => self.common = Some(Common { code, etag: response.etag().map(SmallVec::from_slice) }),
+        }
+        self.szx = block.szx();
+        self.append(payload)?;
+        Ok(!block.more())
+    }
+
+    fn append(&mut self, payload: &[u8]) -> Result<(), TransferError> {
+        if self.body.len() + payload.len() > self.max_body {
+            return Err(TransferError::TooLarge);
+        }
+        self.body.extend_from_slice(payload);
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! The server's side of Block1: request bodies put together (RFC 7959 §2.3, RFC 9175 §3.3).
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
+use coap_numbers::{code, option};
+use coapace_control::{Duration, Instant};
+
+use super::Block;
+use crate::options::{Options, is_no_cache_key};
+use crate::peer::Address;
+use crate::{Code, Message, Tail};
+
+/// What a [`Reassembly`] may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bodies at once; beyond that the one whose last block is the oldest leaves.
+    pub max_bodies: usize,
+    /// Bytes of one body; a larger one is answered with 4.13.
+    pub max_body: usize,
+    /// Bytes of all bodies and of the options that tell them apart; beyond that the oldest leave.
+    pub max_bytes: usize,
+    /// How long a body waits for its next block. EXCHANGE_LIFETIME is what RFC 7959 §2.5 suggests.
+    pub patience: Duration,
+    /// The size exponent asked of clients that begin with larger blocks.
+    pub max_szx: u8,
+}
+
+impl Default for Bounds {
+    /// 16 bodies of at most 64 KiB, 256 KiB in all, 247 s, blocks of 1024 bytes.
+    fn default() -> Self {
+        Self {
+            max_bodies: 16,
+            max_body: 64 << 10,
+            max_bytes: 256 << 10,
+            patience: Duration::from_secs(247),
+            max_szx: super::MAX_SZX,
+        }
+    }
+}
+
+/// Request bodies that are not complete, in the order of their last blocks.
+#[derive(Debug)]
+pub struct Reassembly<A> {
+    bounds: Bounds,
+    bodies: Vec<Body<A>>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Body<A> {
+    from: A,
+    /// What tells operations apart: the code, and the options that are part of the cache key, but for the block options.
+    key: Vec<u8>,
+    bytes: Vec<u8>,
+    touched: Instant,
+}
+
+impl<A> Body<A> {
+    fn cost(&self) -> usize {
+        self.key.len() + self.bytes.len()
+    }
+}
+
+/// What a request means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assembled<'a> {
+    /// The body is complete. The response carries the `block`, if there is one, as Block1.
+    Whole {
+        /// All of it.
+        body: Cow<'a, [u8]>,
+        /// What to put into the response.
+        block: Option<Block>,
+    },
+    /// Answer this, 2.31 or an error; the request goes no further.
+    Answer {
+        /// 2.31 Continue, 4.00, 4.08 or 4.13.
+        code: Code,
+        /// Its options.
+        tail: Tail,
+    },
+}
+
+impl<A: Address> Reassembly<A> {
+    /// With nothing in it.
+    pub const fn new(bounds: Bounds) -> Self {
+        Self { bounds, bodies: Vec::new(), bytes: 0 }
+    }
+
+    /// Bytes held.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bodies that are not complete.
+    pub fn len(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bodies.is_empty()
+    }
+
+    /// Takes a request, whether it is part of a body or all of it.
+    pub fn handle<'a>(&mut self, now: Instant, from: A, request: &Message<'a>) -> Assembled<'a> {
+        let payload = request.payload();
+        let block = match request.block1() {
+            Ok(Some(block)) => block,
+            Ok(None) if payload.len() <= self.bounds.max_body => {
+                return Assembled::Whole { body: Cow::Borrowed(payload), block: None };
+            }
+            Ok(None) => return self.too_large(None),
+            Err(_) => return answer(code::BAD_REQUEST, &Options::default()),
+        };
+        if payload.len() > block.size() || block.more() && payload.len() != block.size() {
+            return answer(code::BAD_REQUEST, &Options::default());
+        }
+        self.expire(now);
+        let key = key(request);
+        let known = self.bodies.iter().position(|body| body.from == from && body.key == key);
+        let known = known.map(|place| self.remove(place));
+        let mut body = match known {
+            _ if block.num() == 0 => Body { from, key, bytes: Vec::new(), touched: now },
+            Some(body) => body,
+            None => return incomplete(block),
+        };
+        let end = block.offset() + payload.len();
+        if end > self.bounds.max_body
+            || request.size1().is_some_and(|size| size as usize > self.bounds.max_body)
+        {
+            return self.too_large(Some(block));
+        }
+        // A block that was taken before and comes again, under another Message ID, is as good as the first.
+        let again = end == body.bytes.len() && body.bytes[block.offset()..] == *payload && block.more();
+        if !again {
+            if block.offset() != body.bytes.len() {
+                return incomplete(block);
+            }
+            body.bytes.extend_from_slice(payload);
+        }
+        if !block.more() {
+            return Assembled::Whole { body: Cow::Owned(body.bytes), block: Some(block) };
+        }
+        body.touched = now;
+        self.keep(body);
+        let smaller = Block::new(block.num(), true, block.szx().min(self.bounds.max_szx));
+        answer(code::CONTINUE, &Options::default().block1(smaller.unwrap_or(block)))
+    }
+
+    /// Forgets bodies whose next block is overdue.
+    pub fn expire(&mut self, now: Instant) {
+        while self.bodies.first().is_some_and(|body| now.since(body.touched) > self.bounds.patience) {
+            self.remove(0);
+        }
+    }
+
+    fn keep(&mut self, body: Body<A>) {
+        let Bounds { max_bodies, max_bytes, .. } = self.bounds;
+        while !self.bodies.is_empty()
+            && (self.bodies.len() >= max_bodies || self.bytes + body.cost() > max_bytes)
+        {
+            self.remove(0);
+        }
+        // One that would not fit alone is not kept: its next block is answered with 4.08.
+        if max_bodies > 0 && body.cost() <= max_bytes {
+            self.bytes += body.cost();
+            self.bodies.push(body);
+        }
+    }
+
+    fn remove(&mut self, place: usize) -> Body<A> {
+        let body = self.bodies.remove(place);
+        self.bytes -= body.cost();
+        body
+    }
+
+    /// 4.13 with the size that would be taken (RFC 7959 §2.9.3).
+    fn too_large<'a>(&self, block: Option<Block>) -> Assembled<'a> {
+        let size = u32::try_from(self.bounds.max_body).unwrap_or(u32::MAX);
+        let options = Options::default().size1(size);
+        answer(code::REQUEST_ENTITY_TOO_LARGE, &block.into_iter().fold(options, Options::block1))
+    }
+}
+
+/// 4.08: a block before this one is missing (RFC 7959 §2.9.2).
+fn incomplete<'a>(block: Block) -> Assembled<'a> {
+    answer(code::REQUEST_ENTITY_INCOMPLETE, &Options::default().block1(block))
+}
+
+fn answer<'a>(code: u8, options: &Options) -> Assembled<'a> {
+    // Block1 and Size1 always have a length that is allowed.
+    Assembled::Answer { code: Code(code), tail: options.tail(&[]).unwrap_or_default() }
+}
+
+fn key(request: &Message<'_>) -> Vec<u8> {
+    let parts = request.options().filter(|&(number, _)| {
+        !is_no_cache_key(number) && number != option::BLOCK1 && number != option::BLOCK2
+    });
+    let mut key =
+        parts.fold(Tail::default(), |tail, (number, value)| tail.option(number, value)).into_bytes();
+    key.push(request.code.0);
+    key
+}

@@ -1,0 +1,57 @@
+//! The server's side of Block2: one block of a representation.
+
+use core::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+use super::Block;
+use crate::options::Options;
+
+/// One block of a representation, to be sent in a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice<'a> {
+    /// The bytes of the block.
+    pub payload: &'a [u8],
+    block: Option<Block>,
+    etag: [u8; 8],
+    size: usize,
+}
+
+impl<'a> Slice<'a> {
+    /// The block of `representation` that is `asked` for, of at most 2^(`max_szx` + 4) bytes; the first if none is asked
+    /// for. `None` where there is no such block: to be answered with 4.00.
+    pub fn new(representation: &'a [u8], asked: Option<Block>, max_szx: u8) -> Option<Self> {
+        let szx = asked.map_or(super::MAX_SZX, Block::szx).min(max_szx);
+        let offset = asked.map_or(0, Block::offset);
+        let rest = representation.get(offset..).filter(|rest| offset == 0 || !rest.is_empty())?;
+        let payload = &rest[..rest.len().min(16 << szx)];
+        let more = payload.len() < rest.len();
+        let block = if more || asked.is_some() {
+            Some(Block::new(u32::try_from(offset >> (szx + 4)).ok()?, more, szx)?)
+        } else {
+            None
+        };
+        let etag = if block.is_some() { etag(representation) } else { [0; 8] };
+        Some(Self { payload, block, etag, size: representation.len() })
+    }
+
+    /// Adds Block2 where the representation needs more blocks than one or the client asked for one, with the first block
+    /// Size2, and an ETag where the application gave none (RFC 7959 §2.4).
+    #[must_use]
+    pub fn options(&self, options: Options) -> Options {
+        let Some(block) = self.block else { return options };
+        let named = options.iter().any(|(number, _)| number == coap_numbers::option::ETAG);
+        let options = if named { options } else { options.etag(&self.etag) };
+        let size = u32::try_from(self.size).ok().filter(|_| block.num() == 0);
+        let options = size.into_iter().fold(options, Options::size2);
+        options.block2(block)
+    }
+}
+
+/// A version of a representation, derived from its bytes: the same bytes have the same on every machine. It tells versions
+/// apart, not malice.
+pub fn etag(representation: &[u8]) -> [u8; 8] {
+    let mut hasher = SipHasher13::new();
+    hasher.write(representation);
+    hasher.finish().to_be_bytes()
+}

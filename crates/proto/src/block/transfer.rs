@@ -1,0 +1,165 @@
+//! The client's side of a block-wise transfer: the request body in blocks, then the response body in blocks.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use coap_numbers::option;
+
+use super::download::Download;
+use super::upload::{Answer, Upload};
+use super::{MAX_SZX, ReservedSize};
+use crate::options::{BadOption, Options};
+use crate::{Message, Tail, echo};
+
+/// A request and its response, each in as many messages as it takes (RFC 7959 §2.7).
+///
+/// ```
+/// # use coapace_proto::{Code, Kind, Message, Options, block::{Block, Progress, Transfer}};
+/// let mut transfer = Transfer::new(Options::default().uri_path("firmware"), Vec::new(), 6, 65_536);
+/// let first = transfer.request().unwrap();
+/// assert_eq!(first.as_bytes(), b"\xb8firmware");
+/// # let respond = |transfer: &mut Transfer, num, more, payload: &[u8]| {
+/// #     let tail = Options::default().block2(Block::new(num, more, 0).unwrap()).tail(payload).unwrap();
+/// #     let message = Message {
+/// #         code: Code(0x45), tail: tail.as_bytes(), ..Message::empty(Kind::Acknowledgement, 1)
+/// #     };
+/// #     transfer.handle(&message).unwrap()
+/// # };
+/// // The server answers with 2:0/1/16, so the client asks for 2:1/0/16.
+/// assert_eq!(respond(&mut transfer, 0, true, b"0123456789abcdef"), Progress::Continue);
+/// assert_eq!(transfer.request().unwrap().as_bytes(), b"\xb8firmware\xc1\x10");
+/// assert_eq!(respond(&mut transfer, 1, false, b"!"), Progress::Complete);
+/// assert_eq!(transfer.into_body(), b"0123456789abcdef!");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    options: Options,
+    body: Vec<u8>,
+    upload: Upload,
+    download: Download,
+    over: bool,
+}
+
+/// What comes after a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// [`Transfer::request`] is to be sent, with the same code, to the same address.
+    Continue,
+    /// That was the last response: its code and options are those of the whole, and the body is complete.
+    Complete,
+}
+
+/// Why a transfer cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferError {
+    /// A block of a size that is reserved.
+    ReservedSize,
+    /// Another block than the one that was due.
+    OutOfPlace,
+    /// A payload that does not fill its block, or is longer.
+    Length,
+    /// The ETag, or the code, is not that of the blocks before: the representation has changed.
+    Changed,
+    /// A body larger than is taken, or with more blocks than have a number.
+    TooLarge,
+    /// An option of the request.
+    Option(BadOption),
+}
+
+impl fmt::Display for TransferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReservedSize => return ReservedSize.fmt(f),
+            Self::OutOfPlace => "another block than the one that was due",
+            Self::Length => "a block that is not full, or too long",
+            Self::Changed => "the representation changed between two blocks",
+            Self::TooLarge => "the body is too large",
+            Self::Option(bad) => return bad.fmt(f),
+        })
+    }
+}
+
+impl core::error::Error for TransferError {}
+
+impl From<ReservedSize> for TransferError {
+    fn from(_: ReservedSize) -> Self {
+        Self::ReservedSize
+    }
+}
+
+impl Transfer {
+    /// A request with these options and this body. `szx` is the largest block either side shall send: 2^(`szx` + 4) bytes;
+    /// above 6 it is 6. A response body of more than `max_body` bytes is an error.
+    ///
+    /// A Request-Tag (RFC 9175 §3) is the caller's to add: it is needed where one client has several transfers to one
+    /// resource under way.
+    pub fn new(options: Options, body: Vec<u8>, szx: u8, max_body: usize) -> Self {
+        let szx = szx.min(MAX_SZX);
+        let options = options.without(option::BLOCK1).without(option::BLOCK2).without(option::SIZE1);
+        let upload = Upload::new(body.len(), szx);
+        Self { options, body, upload, download: Download::new(max_body, szx), over: false }
+    }
+
+    /// Options and payload of the next request.
+    ///
+    /// # Errors
+    /// [`TransferError::Option`] or [`TransferError::TooLarge`].
+    pub fn request(&self) -> Result<Tail, TransferError> {
+        let mut options = self.options.clone();
+        let mut payload = &self.body[self.upload.range()];
+        if self.download.has_begun() {
+            options = options.without(option::OBSERVE).block2(self.download.block()?);
+            payload = &[];
+        } else {
+            if let Some(block) = self.upload.block()? {
+                options = options.block1(block);
+                if block.num() == 0 {
+                    options = options.size1(u32::try_from(self.body.len()).unwrap_or(u32::MAX));
+                }
+            }
+            // A size for the response is asked for early, with the last block of the request.
+            let early = self.download.block()?;
+            if self.upload.is_last() && early.szx() < MAX_SZX {
+                options = options.block2(early);
+            }
+        }
+        options.tail(payload).map_err(TransferError::Option)
+    }
+
+    /// Takes the response to the last request.
+    ///
+    /// # Errors
+    /// [`TransferError`]; the transfer is over then.
+    pub fn handle(&mut self, response: &Message<'_>) -> Result<Progress, TransferError> {
+        if self.over {
+            return Err(TransferError::OutOfPlace);
+        }
+        let progress = self.advance(response);
+        self.over = progress != Ok(Progress::Continue);
+        progress
+    }
+
+    fn advance(&mut self, response: &Message<'_>) -> Result<Progress, TransferError> {
+        if !self.download.has_begun() && self.upload.handle(response)? == Answer::Next {
+            return Ok(Progress::Continue);
+        }
+        let complete = self.download.handle(response)?;
+        Ok(if complete { Progress::Complete } else { Progress::Continue })
+    }
+
+    /// The server wants the last request repeated with this Echo value (RFC 9175 §2.3): so does
+    /// [`request`](Self::request) from now on.
+    pub fn repeat_with(&mut self, echo: &[u8]) {
+        self.options = echo::repeated(core::mem::take(&mut self.options), echo);
+    }
+
+    /// What has arrived of the response body.
+    pub fn body(&self) -> &[u8] {
+        &self.download.body
+    }
+
+    /// The response body.
+    pub fn into_body(self) -> Vec<u8> {
+        self.download.body
+    }
+}

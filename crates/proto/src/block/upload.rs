@@ -1,0 +1,89 @@
+//! Where the transfer of a request body stands (RFC 7959 §2.3, §2.5).
+
+use core::ops::Range;
+
+use coap_numbers::code;
+
+use super::{Block, TransferError};
+use crate::Message;
+
+/// A body on its way to a server in blocks.
+#[derive(Clone, Debug)]
+pub(super) struct Upload {
+    /// Bytes that the server has.
+    offset: usize,
+    /// Bytes in all.
+    len: usize,
+    szx: u8,
+    /// Whether it had to begin again.
+    restarted: bool,
+}
+
+/// What the response to a block means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// There is another block to send.
+    Next,
+    /// It is the response to the request, or its first part.
+    Final,
+}
+
+impl Upload {
+    pub(super) const fn new(len: usize, szx: u8) -> Self {
+        Self { offset: 0, len, szx, restarted: false }
+    }
+
+    /// The bytes to send now.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.offset..self.len.min(self.offset + (16 << self.szx))
+    }
+
+    /// Whether these are the last.
+    pub(super) fn is_last(&self) -> bool {
+        self.range().end == self.len
+    }
+
+    /// The block of these bytes; none if they are all of the body.
+    ///
+    /// # Errors
+    /// [`TransferError::TooLarge`]: there is no number for so many blocks of this size.
+    pub(super) fn block(&self) -> Result<Option<Block>, TransferError> {
+        if self.offset == 0 && self.is_last() {
+            return Ok(None);
+        }
+        let num = u32::try_from(self.offset >> (self.szx + 4)).unwrap_or(u32::MAX);
+        Block::new(num, !self.is_last(), self.szx).ok_or(TransferError::TooLarge).map(Some)
+    }
+
+    pub(super) fn handle(&mut self, response: &Message<'_>) -> Result<Answer, TransferError> {
+        let ours = self.block()?;
+        let theirs = response.block1()?;
+        match response.code.0 {
+            // What was discarded on the way is sent again, once: a server too small for the body discards it each time.
+            code::REQUEST_ENTITY_INCOMPLETE if self.offset > 0 && !self.restarted => {
+                (self.offset, self.restarted) = (0, true);
+                Ok(Answer::Next)
+            }
+            code::REQUEST_ENTITY_TOO_LARGE => match theirs {
+                // The server would take it in smaller blocks (§2.9.3).
+                Some(theirs) if theirs.szx() < self.szx => {
+                    (self.offset, self.szx) = (0, theirs.szx());
+                    Ok(Answer::Next)
+                }
+                _ => Ok(Answer::Final),
+            },
+            code if code == code::CONTINUE || code >> 5 == 2 => match (ours, theirs) {
+                (Some(ours), Some(theirs)) if ours.num() != theirs.num() => Err(TransferError::OutOfPlace),
+                // 2.31, or a success that the server declares to be of this block alone (§2.3).
+                (Some(ours), Some(theirs)) if ours.more() && (code == code::CONTINUE || !theirs.more()) => {
+                    self.offset += ours.size();
+                    self.szx = self.szx.min(theirs.szx());
+                    Ok(Answer::Next)
+                }
+                _ if code == code::CONTINUE => Err(TransferError::OutOfPlace),
+                _ => Ok(Answer::Final),
+            },
+            _ => Ok(Answer::Final),
+        }
+    }
+}

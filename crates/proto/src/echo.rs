@@ -1,0 +1,228 @@
+//! Echo (RFC 9175 §2): who sent a request can be reached at its address.
+//!
+//! A server that sends large responses to addresses that anyone may claim can be turned against them. Up to a
+//! [small factor](is_modest) it answers anyone; beyond that it answers 4.01 with an Echo value, and the client repeats the
+//! request with that. The value proves itself: the server keeps nothing of it.
+
+use alloc::collections::VecDeque;
+use core::hash::Hasher;
+
+use coap_numbers::{code, option};
+use coapace_control::{Duration, Instant};
+use siphasher::sip::SipHasher24;
+
+use crate::options::Options;
+use crate::peer::Address;
+use crate::{Message, Tail};
+
+/// A response of so many bytes of CoAP is sent to anyone (RFC 9175 §2.4, item 3).
+pub const MODEST: usize = 136;
+
+/// A response may be so many times as long as its request (RFC 9175 §2.4, item 3; RFC 9000 §8).
+pub const AMPLIFICATION: usize = 3;
+
+/// Bytes of an Echo value: a time and its MAC.
+const LEN: usize = 12;
+
+/// Makes Echo values, and knows them again: the time of making in seconds, and a MAC of that and the address
+/// (RFC 9175 Appendix A, item 2).
+#[derive(Clone)]
+pub struct Echo {
+    key: [u8; 16],
+    freshness: Duration,
+}
+
+impl core::fmt::Debug for Echo {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Echo").field("freshness", &self.freshness).finish_non_exhaustive()
+    }
+}
+
+impl Echo {
+    /// With a secret `key`, drawn anew from the operating system's randomness at every start. A value is good for
+    /// `freshness`, to the second.
+    pub const fn new(key: [u8; 16], freshness: Duration) -> Self {
+        Self { key, freshness }
+    }
+
+    /// The value for this address.
+    pub fn value<A: Address>(&self, now: Instant, to: A) -> [u8; LEN] {
+        self.value_of((now.as_micros() / 1_000_000) as u32, to)
+    }
+
+    /// Whether `value` was made here, for this address, and not longer ago than it is good for.
+    pub fn is_fresh<A: Address>(&self, now: Instant, from: A, value: &[u8]) -> bool {
+        let Some((time, _)) = value.split_first_chunk() else { return false };
+        let made = u32::from_be_bytes(*time);
+        let age = (now.as_micros() / 1_000_000).checked_sub(made.into());
+        age.is_some_and(|age| Duration::from_secs(age) <= self.freshness)
+            && value == self.value_of(made, from)
+    }
+
+    fn value_of<A: Address>(&self, made: u32, address: A) -> [u8; LEN] {
+        let mut mac = SipHasher24::new_with_key(&self.key);
+        mac.write(&made.to_be_bytes());
+        address.hash(&mut mac);
+        let mut value = [0; LEN];
+        value[..4].copy_from_slice(&made.to_be_bytes());
+        value[4..].copy_from_slice(&mac.finish().to_be_bytes());
+        value
+    }
+}
+
+/// Whether a response of `response` bytes to a request of `request` bytes is sent to anyone (RFC 9175 §2.4, item 3).
+pub const fn is_modest(request: usize, response: usize) -> bool {
+    response <= MODEST || response <= AMPLIFICATION.saturating_mul(request)
+}
+
+/// Keeps large responses from addresses of which nothing is known.
+#[derive(Debug)]
+pub struct Gate<A> {
+    echo: Echo,
+    /// Addresses that were verified and when, the one of the latest request last.
+    verified: VecDeque<(A, Instant)>,
+    bound: usize,
+}
+
+impl<A: Address> Gate<A> {
+    /// A gate that remembers at most `bound` addresses that have shown a fresh value, and as long as that is good for.
+    pub const fn new(echo: Echo, bound: usize) -> Self {
+        Self { echo, verified: VecDeque::new(), bound }
+    }
+
+    /// Whether a response of `response` bytes may go to the sender of this request, which took `length` bytes. If not,
+    /// the response is 4.01 with the options of [`challenge`](Self::challenge), piggybacked or not confirmable, never one
+    /// of its own (RFC 9175 §2.4, item 3), and what the request asks for is not done.
+    pub fn admits(
+        &mut self,
+        now: Instant,
+        from: A,
+        request: &Message<'_>,
+        length: usize,
+        response: usize,
+    ) -> bool {
+        let shown = request.echo().is_some_and(|value| self.echo.is_fresh(now, from, value));
+        let known = self.verified.iter().position(|&(address, _)| address == from);
+        let known = known.and_then(|place| self.verified.remove(place));
+        let at = if shown { Some(now) } else { known.map(|(_, at)| at) };
+        let Some(at) = at.filter(|&at| now.since(at) <= self.echo.freshness) else {
+            return is_modest(length, response);
+        };
+        if self.verified.len() >= self.bound {
+            self.verified.pop_front();
+        }
+        if self.bound > 0 {
+            self.verified.push_back((from, at));
+        }
+        true
+    }
+
+    /// The options of a 4.01 that asks the sender to repeat its request.
+    pub fn challenge(&self, now: Instant, to: A) -> Tail {
+        // The length is one that the option may have.
+        Options::default().echo(&self.echo.value(now, to)).tail(&[]).unwrap_or_default()
+    }
+}
+
+/// The Echo value of a 4.01 response: the client repeats the request with it (RFC 9175 §2.3). In any other response the value
+/// belongs into the next request to that server.
+pub fn challenged<'a>(response: &Message<'a>) -> Option<&'a [u8]> {
+    response.echo().filter(|_| response.code.0 == code::UNAUTHORIZED)
+}
+
+/// The options of a request that is repeated, with this Echo value.
+#[must_use]
+pub fn repeated(request: Options, value: &[u8]) -> Options {
+    request.without(option::ECHO).echo(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Code, Kind};
+
+    const KEY: [u8; 16] = *b"0123456789abcdef";
+
+    fn echo() -> Echo {
+        Echo::new(KEY, Duration::from_secs(60))
+    }
+
+    fn message(code: u8, tail: &Tail) -> Message<'_> {
+        Message { code: Code(code), tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 1) }
+    }
+
+    fn secs(secs: u64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    #[test]
+    fn a_value_is_good_for_its_address_and_its_time_and_the_key_it_was_made_with() {
+        let value = echo().value(secs(100), 'a');
+        assert!(echo().is_fresh(secs(100), 'a', &value) && echo().is_fresh(secs(160), 'a', &value));
+        assert!(!echo().is_fresh(secs(161), 'a', &value), "too old");
+        assert!(!echo().is_fresh(secs(99), 'a', &value), "from the future");
+        assert!(!echo().is_fresh(secs(100), 'b', &value), "of another");
+        assert!(!Echo::new([0; 16], Duration::MAX).is_fresh(secs(100), 'a', &value), "of another server");
+        assert!(!echo().is_fresh(secs(100), 'a', &[]) && !echo().is_fresh(secs(100), 'a', &value[..11]));
+    }
+
+    #[test]
+    fn the_key_does_not_show() {
+        assert!(!std::format!("{:?}", echo()).contains("48"));
+    }
+
+    #[test]
+    fn anyone_is_sent_136_bytes_or_three_times_the_request() {
+        assert!(is_modest(4, 136) && !is_modest(4, 137));
+        assert!(is_modest(100, 300) && !is_modest(100, 301));
+    }
+
+    #[test]
+    fn who_repeats_the_request_with_the_value_gets_the_response_and_is_known_for_a_while() {
+        let mut gate = Gate::new(echo(), 2);
+        let plain = Tail::default();
+        let request = message(1, &plain);
+        assert!(!gate.admits(secs(0), 'a', &request, 20, 1000));
+        assert!(gate.admits(secs(0), 'a', &request, 20, 60));
+        let challenge = gate.challenge(secs(0), 'a');
+        let value = challenged(&message(code::UNAUTHORIZED, &challenge)).unwrap();
+        let again = repeated(Options::default().echo(b"old"), value).tail(b"").unwrap();
+        assert!(!gate.admits(secs(1), 'b', &message(1, &again), 33, 1000), "it is not b's");
+        assert!(gate.admits(secs(1), 'a', &message(1, &again), 33, 1000));
+        assert!(gate.admits(secs(61), 'a', &request, 20, 1000), "it is known");
+        assert!(!gate.admits(secs(62), 'a', &request, 20, 1000), "no longer");
+    }
+
+    #[test]
+    fn the_value_of_another_response_is_no_reason_to_repeat_the_request() {
+        let preemptive = Options::default().echo(b"v").tail(b"").unwrap();
+        assert_eq!(challenged(&message(code::CONTENT, &preemptive)), None);
+    }
+
+    #[test]
+    fn of_too_many_addresses_the_least_recently_heard_is_forgotten() {
+        let mut gate = Gate::new(echo(), 2);
+        let plain = Tail::default();
+        let show = |gate: &mut Gate<char>, from| {
+            let tail = Options::default().echo(&echo().value(secs(0), from)).tail(b"").unwrap();
+            assert!(gate.admits(secs(0), from, &message(1, &tail), 20, 1000));
+        };
+        show(&mut gate, 'a');
+        show(&mut gate, 'b');
+        assert!(gate.admits(secs(0), 'a', &message(1, &plain), 20, 1000));
+        show(&mut gate, 'c');
+        assert!(!gate.admits(secs(0), 'b', &message(1, &plain), 20, 1000));
+        assert!(gate.admits(secs(0), 'a', &message(1, &plain), 20, 1000));
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_that_was_changed_anywhere_is_not_good(at in 0usize..LEN, bit in 0u8..8) {
+            let mut value = echo().value(secs(100), 'a');
+            value[at] ^= 1 << bit;
+            prop_assert!(!echo().is_fresh(secs(100), 'a', &value));
+        }
+    }
+}

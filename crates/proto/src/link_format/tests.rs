@@ -1,0 +1,137 @@
+use proptest::prelude::*;
+use std::borrow::ToOwned;
+use std::string::ToString;
+use std::vec::Vec;
+
+use super::*;
+
+/// RFC 6690 §5, shortened.
+const SENSORS: &str = "</sensors>;ct=40;title=\"Sensor Index\",\
+    </sensors/temp>;rt=\"temperature-c\";if=\"sensor\";obs,\
+    </sensors/light>;rt=\"light-lux core.sen-light\";if=\"sensor\";ct=\"0 41\",\
+    <http://www.example.com/sensors/t123>;anchor=\"/sensors/temp\";rel=\"describedby\"";
+
+fn targets(arguments: &[&str]) -> Vec<String> {
+    let text = filter(SENSORS, arguments);
+    parse(&text).map(|link| link.unwrap().target.to_string()).collect()
+}
+
+#[test]
+fn links_and_their_attributes_are_read() {
+    let links: Vec<_> = parse(SENSORS).map(Result::unwrap).collect();
+    assert_eq!(links.len(), 4);
+    assert_eq!((links[0].target, links[0].text), ("/sensors", "</sensors>;ct=40;title=\"Sensor Index\""));
+    assert_eq!(links[0].attribute("title").as_deref(), Some("Sensor Index"));
+    let attributes: Vec<_> = links[1].attributes().collect();
+    assert_eq!(attributes[2], ("obs", None));
+    assert_eq!(attributes.len(), 3);
+}
+
+#[test]
+fn a_filter_compares_the_target_whole_values_and_single_ones_of_a_list() {
+    assert_eq!(targets(&["rt=temperature-c"]), ["/sensors/temp"]);
+    assert_eq!(targets(&["rt=core.sen-light"]), ["/sensors/light"]);
+    assert_eq!(targets(&["rt=light-lux core.sen-light"]), ["/sensors/light"]);
+    assert_eq!(targets(&["title=Sensor"]), Vec::<&str>::new(), "a title is no list");
+    assert_eq!(targets(&["ct=41"]), ["/sensors/light"]);
+    assert_eq!(targets(&["href=/sensors"]), ["/sensors"]);
+    assert_eq!(targets(&["obs"]), ["/sensors/temp"]);
+    assert_eq!(targets(&[]).len(), 4);
+}
+
+#[test]
+fn a_star_at_the_end_stands_for_anything() {
+    assert_eq!(targets(&["href=/sensors/*"]), ["/sensors/temp", "/sensors/light"]);
+    assert_eq!(targets(&["rt=core.*"]), ["/sensors/light"]);
+    assert_eq!(targets(&["if=*", "rt=temp*"]), ["/sensors/temp"], "both have to fit");
+    assert_eq!(targets(&["rt=*-lux"]), Vec::<&str>::new(), "elsewhere it stands for itself");
+}
+
+#[test]
+fn quotation_marks_commas_and_brackets_in_a_value_end_nothing() {
+    let title = "a \"b\", <c>; \\d";
+    let links = Writer::default().link("/x").unwrap().text("title", title).unwrap().link("/y").unwrap();
+    let read: Vec<_> = parse(links.as_str()).map(Result::unwrap).collect();
+    assert_eq!((read.len(), read[0].attribute("title").as_deref()), (2, Some(title)));
+}
+
+#[test]
+fn what_is_no_link_is_an_error_and_the_end() {
+    for (text, good) in [
+        ("x", 0),
+        ("</a", 0),
+        ("</a>x", 0),
+        ("</a>,", 1),
+        ("</a>,,</b>", 1),
+        ("</a>;", 0),
+        ("</a>;rt=", 0),
+        ("</a>;rt=\"x", 0),
+        ("</a>;rt=\"x\\", 0),
+        ("</a>;rt=x\"y\"", 0),
+    ] {
+        let read: Vec<_> = parse(text).collect();
+        let errors = read.iter().filter(|link| link.is_err()).count();
+        let trailing = usize::from(text == "</a>,");
+        assert_eq!((read.len() - errors, errors + trailing), (good, 1 + trailing), "{text}");
+    }
+    assert_eq!(parse(" ").count(), 0);
+    assert_eq!(parse(" </a> ; rt = x , </b> ").flatten().count(), 2, "spaces are borne");
+}
+
+#[test]
+fn what_cannot_be_part_of_a_link_is_not_written() {
+    let link = || Writer::default().link("/a").unwrap();
+    assert_eq!(Writer::default().link("/a>;evil"), Err(BadLink));
+    assert_eq!(Writer::default().flag("obs"), Err(BadLink), "of what link?");
+    assert_eq!(link().flag(""), Err(BadLink));
+    assert_eq!(link().flag("a=b"), Err(BadLink));
+    assert_eq!(link().text("rt", "a\nb"), Err(BadLink));
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(
+        links in proptest::collection::vec(
+            ("/[a-z0-9/%]{0,8}", proptest::collection::vec(("[a-z-]{1,6}", proptest::option::of("[ -~äß€]{0,12}")), 0..4)),
+            0..5,
+        ),
+    ) {
+        let mut writer = Writer::default();
+        for (target, attributes) in &links {
+            writer = writer.link(target).unwrap();
+            for (name, value) in attributes {
+                writer = match value {
+                    Some(value) => writer.text(name, value).unwrap(),
+                    None => writer.flag(name).unwrap(),
+                };
+            }
+        }
+        let read: Vec<_> = parse(writer.as_str())
+            .map(|link| {
+                let link = link.unwrap();
+                let attributes: Vec<_> = link
+                    .attributes()
+                    .map(|(name, value)| (name.to_owned(), value.map(Cow::into_owned)))
+                    .collect();
+                (link.target.to_owned(), attributes)
+            })
+            .collect();
+        prop_assert_eq!(read, links);
+        prop_assert_eq!(filter(writer.as_str(), &[]), writer.into_string());
+    }
+
+    #[test]
+    fn no_text_brings_the_reader_down(text: String, argument: String) {
+        for link in parse(&text).map_while(Result::ok) {
+            let _ = (link.attributes().count(), link.matches(&argument));
+        }
+    }
+
+    #[test]
+    fn nearly_links_do_not_either(text in "[<>a/;,=\"\\\\ *ä]{0,30}") {
+        let links: Vec<_> = parse(&text).map_while(Result::ok).collect();
+        for link in &links {
+            prop_assert_eq!(parse(link.text).collect::<Vec<_>>(), [Ok(*link)]);
+        }
+    }
+}

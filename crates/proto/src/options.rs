@@ -1,0 +1,208 @@
+//! Options: given in any order, written in the order of their numbers.
+
+mod reading;
+mod rule;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use coap_numbers::option;
+use smallvec::SmallVec;
+
+pub use reading::DEFAULT_MAX_AGE;
+use rule::Rule;
+pub use rule::{is_critical, is_no_cache_key, is_unsafe};
+
+use crate::block::Block;
+use crate::{Message, Tail};
+
+/// The options of a message in the making.
+///
+/// ```
+/// use coapace_proto::Options;
+///
+/// let tail = Options::default().content_format(0).uri_path("sensors/temperature").etag(b"v1").tail(b"21").unwrap();
+/// assert_eq!(tail.as_bytes(), b"\x42v1\x77sensors\x0btemperature\x10\xff21");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Numbers and values, in the order of the numbers.
+    entries: Vec<(u16, SmallVec<[u8; 8]>)>,
+}
+
+/// An option that its specification excludes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadOption {
+    /// The value is too short or too long (RFC 7252 §5.4.3).
+    Length {
+        /// Which option.
+        number: u16,
+    },
+    /// The option must not be there twice (RFC 7252 §5.4.5).
+    Repeated {
+        /// Which option.
+        number: u16,
+    },
+}
+
+impl fmt::Display for BadOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Length { number } | Self::Repeated { number }) = *self;
+        match option::to_name(number) {
+            Some(name) => f.write_str(name)?,
+            None => write!(f, "option {number}")?,
+        }
+        f.write_str(match self {
+            Self::Length { .. } => " is too short or too long",
+            Self::Repeated { .. } => " is there twice",
+        })
+    }
+}
+
+impl core::error::Error for BadOption {}
+
+impl Options {
+    /// The options of a message.
+    pub fn of(message: &Message<'_>) -> Self {
+        Self {
+            entries: message.options().map(|(number, value)| (number, SmallVec::from_slice(value))).collect(),
+        }
+    }
+
+    /// Adds an option (numbers in [`coap_numbers::option`]), behind others of its number.
+    #[must_use]
+    pub fn with(mut self, number: u16, value: &[u8]) -> Self {
+        let place = self.entries.partition_point(|&(other, _)| other <= number);
+        self.entries.insert(place, (number, SmallVec::from_slice(value)));
+        self
+    }
+
+    /// Adds an option whose value is a number, in as few bytes as it takes (RFC 7252 §3.2).
+    #[must_use]
+    pub fn with_uint(self, number: u16, value: u64) -> Self {
+        let bytes = value.to_be_bytes();
+        self.with(number, &bytes[value.leading_zeros() as usize / 8..])
+    }
+
+    /// Takes all options of this number out.
+    #[must_use]
+    pub fn without(mut self, number: u16) -> Self {
+        self.entries.retain(|&(other, _)| other != number);
+        self
+    }
+
+    /// Uri-Path: a segment for each part of `path` between slashes. A slash at the front is no part, and nothing is
+    /// percent-decoded (RFC 7252 §6.4).
+    #[must_use]
+    pub fn uri_path(self, path: &str) -> Self {
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let segments = path.split('/').filter(|_| !path.is_empty());
+        segments.fold(self, |options, segment| options.with(option::URI_PATH, segment.as_bytes()))
+    }
+
+    /// Uri-Query: one argument, as `name=value`, not percent-encoded.
+    #[must_use]
+    pub fn uri_query(self, argument: &str) -> Self {
+        self.with(option::URI_QUERY, argument.as_bytes())
+    }
+
+    /// Content-Format.
+    #[must_use]
+    pub fn content_format(self, format: u16) -> Self {
+        self.with_uint(option::CONTENT_FORMAT, format.into())
+    }
+
+    /// Accept.
+    #[must_use]
+    pub fn accept(self, format: u16) -> Self {
+        self.with_uint(option::ACCEPT, format.into())
+    }
+
+    /// Max-Age, seconds.
+    #[must_use]
+    pub fn max_age(self, seconds: u32) -> Self {
+        self.with_uint(option::MAX_AGE, seconds.into())
+    }
+
+    /// ETag, of 1 to 8 bytes.
+    #[must_use]
+    pub fn etag(self, etag: &[u8]) -> Self {
+        self.with(option::ETAG, etag)
+    }
+
+    /// Observe: the lower 24 bits of `value` (RFC 7641 §2).
+    #[must_use]
+    pub fn observe(self, value: u32) -> Self {
+        self.with_uint(option::OBSERVE, (value & 0xff_ffff).into())
+    }
+
+    /// Block1.
+    #[must_use]
+    pub fn block1(self, block: Block) -> Self {
+        self.with_uint(option::BLOCK1, block.encode().into())
+    }
+
+    /// Block2.
+    #[must_use]
+    pub fn block2(self, block: Block) -> Self {
+        self.with_uint(option::BLOCK2, block.encode().into())
+    }
+
+    /// Size1, bytes.
+    #[must_use]
+    pub fn size1(self, bytes: u32) -> Self {
+        self.with_uint(option::SIZE1, bytes.into())
+    }
+
+    /// Size2, bytes.
+    #[must_use]
+    pub fn size2(self, bytes: u32) -> Self {
+        self.with_uint(option::SIZE2, bytes.into())
+    }
+
+    /// No-Response: a sum of 2 for no 2.xx, 8 for no 4.xx and 16 for no 5.xx (RFC 7967 §2.1).
+    #[must_use]
+    pub fn no_response(self, classes: u8) -> Self {
+        self.with_uint(option::NO_RESPONSE, classes.into())
+    }
+
+    /// Echo, of 1 to 40 bytes.
+    #[must_use]
+    pub fn echo(self, value: &[u8]) -> Self {
+        self.with(option::ECHO, value)
+    }
+
+    /// Request-Tag, of 0 to 8 bytes.
+    #[must_use]
+    pub fn request_tag(self, tag: &[u8]) -> Self {
+        self.with(option::REQUEST_TAG, tag)
+    }
+
+    /// Numbers and values, in the order of the numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &[u8])> {
+        self.entries.iter().map(|(number, value)| (*number, value.as_slice()))
+    }
+
+    /// Writes them, and the payload behind.
+    ///
+    /// # Errors
+    /// [`BadOption`] names the first that a recipient would not recognise.
+    pub fn tail(&self, payload: &[u8]) -> Result<Tail, BadOption> {
+        let mut tail = Tail::default();
+        let mut last = None;
+        for (number, value) in self.iter() {
+            let rule = Rule::of(number);
+            if !rule.allows(value.len()) {
+                return Err(BadOption::Length { number });
+            }
+            if last.replace(number) == Some(number) && !rule.repeatable {
+                return Err(BadOption::Repeated { number });
+            }
+            tail = tail.option(number, value);
+        }
+        Ok(tail.payload(payload))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! What the numbers of options say, and what is known of each option.
+
+use coap_numbers::option;
+
+use crate::REXMIT_CNT;
+
+/// Whether a recipient that does not understand the option must not act on the message (RFC 7252 §5.4.1).
+pub const fn is_critical(number: u16) -> bool {
+    number & 1 == 1
+}
+
+/// Whether a proxy that does not understand the option must not forward the message (RFC 7252 §5.4.2).
+pub const fn is_unsafe(number: u16) -> bool {
+    number & 2 == 2
+}
+
+/// Whether requests that differ in nothing but this option are the same to a cache (RFC 7252 §5.4.2).
+pub const fn is_no_cache_key(number: u16) -> bool {
+    number & 0x1e == 0x1c
+}
+
+/// What the specification of an option allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    /// Whether it may be there more than once (RFC 7252 §5.4.5).
+    pub(crate) repeatable: bool,
+    /// Length of the value in bytes, least and most (RFC 7252 §5.4.3).
+    pub(crate) least: u16,
+    pub(crate) most: u16,
+}
+
+impl Rule {
+    /// The rule of an option; anything goes where the number is not known here. RFC 7252 Table 4, RFC 7641 §2, RFC 7959
+    /// §2.1 and §4, RFC 7967 §2, RFC 8613 §2, RFC 8768 §3, RFC 9175 §2.2.1 and §3.2.1, RFC 9177 §4.1.
+    pub(crate) const fn of(number: u16) -> Self {
+        let (repeatable, least, most) = match number {
+            option::IF_MATCH | option::REQUEST_TAG => (true, 0, 8),
+            option::URI_HOST | option::PROXY_SCHEME => (false, 1, 255),
+            option::ETAG => (true, 1, 8),
+            option::IF_NONE_MATCH => (false, 0, 0),
+            option::OBSERVE | option::BLOCK1 | option::BLOCK2 | option::Q_BLOCK1 => (false, 0, 3),
+            option::Q_BLOCK2 => (true, 0, 3),
+            option::URI_PORT | option::CONTENT_FORMAT | option::ACCEPT => (false, 0, 2),
+            option::LOCATION_PATH | option::URI_PATH | option::URI_QUERY | option::LOCATION_QUERY => {
+                (true, 0, 255)
+            }
+            option::OSCORE => (false, 0, 255),
+            option::MAX_AGE | option::SIZE1 | option::SIZE2 => (false, 0, 4),
+            option::HOP_LIMIT => (false, 1, 1),
+            option::PROXY_URI => (false, 1, 1034),
+            option::ECHO => (false, 1, 40),
+            option::NO_RESPONSE | REXMIT_CNT => (false, 0, 1),
+            _ => (true, 0, u16::MAX),
+        };
+        Self { repeatable, least, most }
+    }
+
+    /// Whether a value may be so long.
+    pub(crate) const fn allows(self, len: usize) -> bool {
+        self.least as usize <= len && len <= self.most as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_classes_are_those_of_rfc_7252_table_4() {
+        let classes = |number| (is_critical(number), is_unsafe(number), is_no_cache_key(number));
+        assert_eq!(classes(option::IF_MATCH), (true, false, false));
+        assert_eq!(classes(option::URI_HOST), (true, true, false));
+        assert_eq!(classes(option::ETAG), (false, false, false));
+        assert_eq!(classes(option::MAX_AGE), (false, true, false));
+        assert_eq!(classes(option::URI_QUERY), (true, true, false));
+        assert_eq!(classes(option::SIZE1), (false, false, true));
+        assert_eq!(classes(option::ECHO), (false, false, true));
+        assert_eq!(classes(option::REQUEST_TAG), (false, false, false));
+    }
+
+    #[test]
+    fn no_option_that_is_unsafe_is_outside_the_cache_key() {
+        assert!((0..=u16::MAX).all(|number| !(is_unsafe(number) && is_no_cache_key(number))));
+    }
+}
