@@ -1,10 +1,14 @@
 //! The command line.
 
+mod device;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Congestion control for CoAP: compare mechanisms, reproduce published experiments.
+pub(crate) use device::{Content, Load, Ping, Request, Serve, Transmission};
+
+/// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
 ///
 /// Without a command, compares all mechanisms on an NB-IoT-like link with 100 clients, prints a table and writes
 /// coapace-report.html.
@@ -26,7 +30,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
   What there is to compare:
     coapace list mechanisms
   One mechanism, step by step:
-    coapace trace cocoa:preset=libcoap-2019 < script.csv")]
+    coapace trace cocoa:preset=libcoap-2019 < script.csv
+  Ask a device, with FASOR in place of RFC 7252's timer:
+    coapace get coap://[::1]/clock --cc fasor --stats
+  Be one:
+    coapace serve --resource /greeting=Hello
+
+Exit codes: 0 done, or answered 2.xx; 1 no answer, or what was given cannot be
+used; 2 wrong usage; 3 answered with another code, such as 4.04")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -69,6 +80,36 @@ Example:
     },
     /// Measure this machine: controller calls, simulated exchanges and events per CPU second
     Bench,
+    /// Read a resource
+    #[command(after_help = device::EXAMPLES_GET)]
+    Get(Request),
+    /// Write a resource
+    #[command(after_help = device::EXAMPLES_PUT)]
+    Put(Request),
+    /// Give a resource something to work on
+    #[command(after_help = device::EXIT_CODES)]
+    Post(Request),
+    /// Remove a resource
+    #[command(after_help = device::EXIT_CODES)]
+    Delete(Request),
+    /// Read what a payload describes of a resource (RFC 8132 §2)
+    #[command(after_help = device::EXIT_CODES)]
+    Fetch(Request),
+    /// Change a resource in part (RFC 8132 §3)
+    #[command(after_help = device::EXIT_CODES)]
+    Patch(Request),
+    /// Change a resource in part, with the same effect however often it is done (RFC 8132 §3)
+    #[command(after_help = device::EXIT_CODES)]
+    Ipatch(Request),
+    /// Ask whether anybody is there, with an empty message (RFC 7252 §4.3)
+    #[command(after_help = device::EXIT_CODES)]
+    Ping(Ping),
+    /// Answer requests, until interrupted
+    #[command(after_help = device::EXAMPLES_SERVE)]
+    Serve(Serve),
+    /// Put a server under load and say what it stands
+    #[command(after_help = device::EXAMPLES_LOAD)]
+    Load(Load),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -2,6 +2,8 @@
 
 mod arguments;
 mod commands;
+mod latencies;
+mod message;
 mod progress;
 
 use std::fmt;
@@ -9,6 +11,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use coap_numbers::code;
 use coapace_lab::scenario::ScenarioError;
 
 use arguments::{Arguments, Command};
@@ -22,12 +25,28 @@ pub(crate) enum Failure {
     Input(String),
     /// Reading or writing failed: exit code 1.
     Io(String, io::Error),
+    /// There is no answer: exit code 1.
+    Network(String),
+    /// The answer is none of success: exit code 3.
+    Refused(String),
+}
+
+impl Failure {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Input(_) | Self::Io(..) | Self::Network(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Refused(_) => 3,
+        }
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(message) | Self::Input(message) => f.write_str(message),
+            Self::Usage(message) | Self::Input(message) | Self::Network(message) | Self::Refused(message) => {
+                f.write_str(message)
+            }
             Self::Io(what, error) => write!(f, "{what}: {error}"),
         }
     }
@@ -57,7 +76,7 @@ fn main() -> ExitCode {
         Err(Failure::Io(_, error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             complain(&failure.to_string());
-            ExitCode::from(if matches!(failure, Failure::Usage(_)) { 2 } else { 1 })
+            ExitCode::from(failure.exit_code())
         }
     }
 }
@@ -89,6 +108,16 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Trace { mechanism }) => commands::trace(mechanism),
         Some(Command::List { what }) => Ok(commands::list(*what, &mut io::stdout().lock())?),
         Some(Command::Bench) => commands::bench(arguments),
+        Some(Command::Get(get)) => commands::request(arguments, code::GET, get),
+        Some(Command::Put(put)) => commands::request(arguments, code::PUT, put),
+        Some(Command::Post(post)) => commands::request(arguments, code::POST, post),
+        Some(Command::Delete(delete)) => commands::request(arguments, code::DELETE, delete),
+        Some(Command::Fetch(fetch)) => commands::request(arguments, code::FETCH, fetch),
+        Some(Command::Patch(patch)) => commands::request(arguments, code::PATCH, patch),
+        Some(Command::Ipatch(ipatch)) => commands::request(arguments, code::IPATCH, ipatch),
+        Some(Command::Ping(ping)) => commands::ping(ping),
+        Some(Command::Serve(serve)) => commands::serve(arguments, serve),
+        Some(Command::Load(load)) => commands::load(arguments, load),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "coapace", &mut script);

@@ -1,15 +1,25 @@
 //! A progress bar for people; nothing for pipes, files and `--quiet`.
 
 use std::io::{IsTerminal, stderr};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar that counts `runs`.
 pub(crate) fn bar(runs: usize, quiet: bool) -> ProgressBar {
+    drawn(runs as u64, "{wide_bar} {pos}/{len} runs, {eta} left  {msg}", quiet)
+}
+
+/// A bar over a time, whose position is in milliseconds.
+pub(crate) fn milliseconds(time: Duration, quiet: bool) -> ProgressBar {
+    drawn(time.as_millis() as u64, "{wide_bar} {eta} left  {msg}", quiet)
+}
+
+fn drawn(length: u64, template: &str, quiet: bool) -> ProgressBar {
     if quiet || !stderr().is_terminal() {
         return ProgressBar::hidden();
     }
-    let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr_with_hz(10));
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left  {msg}");
+    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(10));
+    let style = ProgressStyle::with_template(template);
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -355,6 +355,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
+    /// Retransmissions of an exchange: of one under way, or of the one that the last event ended.
+    pub fn retransmissions(&self, id: ExchangeId) -> u8 {
+        self.exchanges.get(id.index).map_or(0, |exchange| exchange.retransmits)
+    }
+
     /// Exchanges under way or waiting.
     pub fn exchanges(&self) -> usize {
         self.exchanges.in_use()

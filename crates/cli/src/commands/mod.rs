@@ -3,16 +3,26 @@
 mod bench;
 mod coexist;
 mod compare;
+mod device;
 mod list;
+mod load;
 mod output;
+mod ping;
 mod reproduce;
+mod request;
+mod resources;
 mod run;
+mod serve;
 mod trace;
 
 pub(crate) use bench::bench;
 pub(crate) use coexist::coexist;
 pub(crate) use compare::compare;
 pub(crate) use list::list;
+pub(crate) use load::load;
+pub(crate) use ping::ping;
 pub(crate) use reproduce::reproduce;
+pub(crate) use request::request;
 pub(crate) use run::run;
+pub(crate) use serve::serve;
 pub(crate) use trace::trace;

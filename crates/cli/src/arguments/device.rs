@@ -1,0 +1,337 @@
+//! Arguments of the commands that talk to devices: short flags as libcoap's coap-client has them, long ones as
+//! aiocoap-client's, where these have any.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use coapace_net::Code;
+
+/// The method of a request, and whether it is confirmable, has a payload and other options.
+#[derive(Clone, Debug, Args)]
+#[group(skip)]
+pub(crate) struct Content {
+    /// The payload, with %XX for bytes that cannot be typed
+    #[arg(short = 'e', value_name = "TEXT", value_parser = percent_decoded, group = "body")]
+    pub(crate) encoded: Option<Encoded>,
+
+    /// The payload as it is, or @FILE for what is in a file
+    #[arg(long, value_name = "TEXT|@FILE", group = "body")]
+    pub(crate) payload: Option<String>,
+
+    /// The file that has the payload, - for standard input
+    #[arg(short = 'f', long, value_name = "FILE", group = "body")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// What the payload is: a number, or a name such as json, cbor, text/plain
+    #[arg(short = 't', long, value_name = "TYPE", value_parser = content_format)]
+    pub(crate) content_format: Option<u16>,
+
+    /// What the response is to be: a number or a name
+    #[arg(short = 'A', long, value_name = "TYPE", value_parser = content_format)]
+    pub(crate) accept: Option<u16>,
+
+    /// An option, its value as text, or in hexadecimal digits behind 0x; repeatable
+    #[arg(short = 'O', long = "option", value_name = "NUMBER,VALUE", value_parser = numbered_option)]
+    pub(crate) options: Vec<(u16, Encoded)>,
+
+    /// Ask non-confirmably: nothing is retransmitted
+    #[arg(short = 'N', long)]
+    pub(crate) non: bool,
+}
+
+/// How requests are retransmitted and held back.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Transmission {
+    /// The congestion control, as NAME or NAME:parameter=value,… (coapace list mechanisms)
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) cc: String,
+
+    /// Exchanges outstanding to one destination [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) nstart: Option<u16>,
+
+    /// The first timeout, before anything is measured, as 2s or 500ms [default: the mechanism's, as a rule 2s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) ack_timeout: Option<String>,
+
+    /// Retransmissions before a request is given up [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=20))]
+    pub(crate) max_retransmit: Option<u8>,
+
+    /// Wait so long for a response, in seconds or as 500ms [default: until the mechanism gives up; 247 s if acknowledged
+    /// or non-confirmable]
+    #[arg(short = 'B', long, value_name = "TIME", value_parser = time)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Request {
+    /// The resource, as coap://HOST[:PORT]/PATH[?QUERY]
+    pub(crate) uri: String,
+
+    #[command(flatten)]
+    pub(crate) content: Content,
+
+    #[command(flatten)]
+    pub(crate) transmission: Transmission,
+
+    /// Write the payload of the response into a file
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Print code and options of the response to standard error
+    #[arg(short = 'v', long)]
+    pub(crate) verbose: bool,
+
+    /// Print round-trip time, transmissions and the mechanism's RTO to standard error
+    #[arg(long)]
+    pub(crate) stats: bool,
+
+    /// Print each response, or why there is none, as one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Ask so often, one after the other, and sum up
+    #[arg(long, visible_alias = "count", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ping {
+    /// Whom, as coap://HOST[:PORT]
+    pub(crate) uri: String,
+
+    #[command(flatten)]
+    pub(crate) transmission: Transmission,
+
+    /// How often, a second apart
+    #[arg(long, visible_alias = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: u32,
+
+    /// Print each answer, or why there is none, as one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The address and port to answer at; port 0 is any that is free [default: [::]:5683, or 0.0.0.0:5683 without IPv6]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) bind: Option<String>,
+
+    /// A resource whose GET is answered with this text; repeatable
+    #[arg(long = "resource", value_name = "PATH=TEXT", value_parser = path_text)]
+    pub(crate) resources: Vec<(String, String)>,
+
+    /// Have the resources for trying things out, which are there without --resource anyway
+    #[arg(long)]
+    pub(crate) demo: bool,
+
+    /// The congestion control of separate responses, as NAME or NAME:parameter=value,… (coapace list mechanisms)
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) cc: String,
+
+    /// Threads, each with a socket of its own [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Load {
+    /// The resource, as coap://HOST[:PORT]/PATH[?QUERY]
+    pub(crate) uri: String,
+
+    /// The method: get, put, post, delete, fetch, patch or ipatch
+    #[arg(short = 'm', long, value_name = "METHOD", default_value = "get", value_parser = method)]
+    pub(crate) method: Code,
+
+    #[command(flatten)]
+    pub(crate) content: Content,
+
+    #[command(flatten)]
+    pub(crate) transmission: Transmission,
+
+    /// Clients, each with a port and a state of the mechanism of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub(crate) clients: u32,
+
+    /// Requests a second of all clients together [default: each client asks again as soon as it is answered]
+    #[arg(long, value_name = "R", value_parser = rate)]
+    pub(crate) rate: Option<f64>,
+
+    /// How long, in seconds or as 500ms
+    #[arg(long, value_name = "TIME", default_value = "10", value_parser = time)]
+    pub(crate) duration: Duration,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Bytes of an argument. A type of its own, for clap takes a vector for a repeated argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Encoded(pub(crate) Vec<u8>);
+
+pub(super) const EXIT_CODES: &str =
+    "Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
+
+pub(super) const EXAMPLES_GET: &str = "Examples:
+  coapace get coap://[::1]/clock
+  coapace get coap://[::1]/clock --cc fasor --stats
+  coapace get coap://[::1]/clock --repeat 200 --cc cocoa:max_rto=10s > /dev/null
+  coapace get coap://[::1]/clock -A text/plain -O 2050,0xcafe --json
+
+Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
+
+pub(super) const EXAMPLES_PUT: &str = "Examples:
+  coapace put coap://[::1]/store/a -e 21.5
+  coapace put coap://[::1]/store/a --payload '{\"on\": true}' -t json
+  date | coapace put coap://[::1]/store/a -f -
+
+Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
+
+pub(super) const EXAMPLES_SERVE: &str = "Examples:
+  coapace serve
+  coapace serve --bind 127.0.0.1:0 --resource /greeting=Hello --demo
+
+It prints its URI to standard output, and with Ctrl-C a line on what it did to standard error.";
+
+pub(super) const EXAMPLES_LOAD: &str = "Examples:
+  coapace load coap://[::1]/clock --clients 100 --duration 5
+  coapace load coap://[::1]/store/a -m put -e 21.5 --rate 500 --cc fasor --json
+
+Without --rate the loop is closed: each client has one request under way. With --rate requests begin when they are due,
+and their latency counts from then on, the wait for NSTART included.";
+
+fn percent_decoded(text: &str) -> Result<Encoded, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        let (Some(high), Some(low)) = (digit(), digit()) else {
+            return Err(
+                "% is not followed by two hexadecimal digits; write %25 for %, or use --payload".to_owned()
+            );
+        };
+        bytes.push((high << 4 | low) as u8);
+    }
+    Ok(Encoded(bytes))
+}
+
+fn content_format(text: &str) -> Result<u16, String> {
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    let name = match text {
+        "text" | "text/plain" => "text/plain; charset=utf-8",
+        "link" | "link-format" => "application/link-format",
+        "xml" => "application/xml",
+        "binary" | "octet-stream" => "application/octet-stream",
+        "json" => "application/json",
+        "cbor" => "application/cbor",
+        other => other,
+    };
+    coap_numbers::content_format::from_str(name)
+        .ok_or_else(|| "expected a number up to 65535, or a name as application/senml+cbor".to_owned())
+}
+
+fn numbered_option(text: &str) -> Result<(u16, Encoded), String> {
+    let (number, value) = text.split_once(',').unwrap_or((text, ""));
+    let number = number.parse().map_err(|_| "expected NUMBER,VALUE with a number up to 65535".to_owned())?;
+    let Some(digits) = value.strip_prefix("0x") else {
+        return Ok((number, Encoded(value.as_bytes().to_vec())));
+    };
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let bytes = pairs.iter().map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8));
+    match bytes.collect::<Option<Vec<u8>>>() {
+        Some(bytes) if rest.is_empty() => Ok((number, Encoded(bytes))),
+        _ => Err("expected pairs of hexadecimal digits behind 0x".to_owned()),
+    }
+}
+
+fn method(text: &str) -> Result<Code, String> {
+    use coap_numbers::code;
+    Ok(Code(match text {
+        "get" => code::GET,
+        "put" => code::PUT,
+        "post" => code::POST,
+        "delete" => code::DELETE,
+        "fetch" => code::FETCH,
+        "patch" => code::PATCH,
+        "ipatch" => code::IPATCH,
+        _ => return Err("expected get, put, post, delete, fetch, patch or ipatch".to_owned()),
+    }))
+}
+
+/// Seconds, or a number with a unit; up to a day.
+fn time(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1e-3),
+        None => (text.strip_suffix('s').unwrap_or(text), 1.0),
+    };
+    let seconds = number.parse::<f64>().ok().map(|number| number * unit);
+    seconds
+        .filter(|seconds| (1e-3..=86_400.0).contains(seconds))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "expected seconds, or a time such as 500ms, of a day at most".to_owned())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| (1e-3..=1e6).contains(rate));
+    rate.ok_or_else(|| "expected requests a second, from 0.001 to 1000000".to_owned())
+}
+
+fn path_text(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((path, text)) if !path.is_empty() => Ok((path.to_owned(), text.to_owned())),
+        _ => Err("expected PATH=TEXT, as /greeting=Hello".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_is_percent_decoded_and_a_lone_percent_is_told() {
+        assert_eq!(percent_decoded("a%00%fF"), Ok(Encoded(vec![b'a', 0, 0xff])));
+        for text in ["%", "%4", "%zz", "50% off"] {
+            assert!(percent_decoded(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_content_format_is_a_number_or_a_name() {
+        for (text, number) in
+            [("50", 50), ("json", 50), ("application/cbor", 60), ("text/plain", 0), ("65535", 65_535)]
+        {
+            assert_eq!(content_format(text), Ok(number), "{text}");
+        }
+        assert!(content_format("jsn").is_err() && content_format("65536").is_err());
+    }
+
+    #[test]
+    fn an_option_has_text_or_hexadecimal_digits() {
+        assert_eq!(numbered_option("15,a,b"), Ok((15, Encoded(b"a,b".to_vec()))));
+        assert_eq!(numbered_option("4,0xCAfe"), Ok((4, Encoded(vec![0xca, 0xfe]))));
+        assert_eq!(numbered_option("5"), Ok((5, Encoded(Vec::new()))));
+        for text in ["x,1", "65536,1", "4,0xc", "4,0xzz"] {
+            assert!(numbered_option(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_in_seconds_unless_it_says_otherwise() {
+        assert_eq!(time("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(time("0.5s"), time("500ms"));
+        for text in ["", "0", "-1", "NaN", "inf", "1h", "1e9"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+}

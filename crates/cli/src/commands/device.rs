@@ -1,0 +1,177 @@
+//! What the commands that talk to devices have in common: the mechanism, the runtime, words for errors and times.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use coapace_control::SetError;
+use coapace_lab::naming::parse_mechanism;
+use coapace_net::{Call, Error, Mechanism, Profile};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::Failure;
+use crate::arguments::{Content, Transmission};
+use crate::message::option_name;
+
+/// The mechanism and the parameters around it.
+pub(super) fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
+    let mut mechanism = parse_mechanism(&transmission.cc).map_err(Failure::Usage)?;
+    if let Some(timeout) = &transmission.ack_timeout {
+        set_ack_timeout(&mut mechanism, timeout)?;
+    }
+    let mut profile = Profile::from(mechanism);
+    let config = &mut profile.config;
+    config.nstart = transmission.nstart.unwrap_or(config.nstart);
+    config.max_retransmit = transmission.max_retransmit.unwrap_or(config.max_retransmit);
+    Ok(profile)
+}
+
+/// ACK_TIMEOUT is the initial RTO of mechanisms that measure.
+fn set_ack_timeout(mechanism: &mut Mechanism, timeout: &str) -> Result<(), Failure> {
+    let set = match mechanism.set("ack_timeout", timeout) {
+        Err(SetError::UnknownParameter) => mechanism.set("initial_rto", timeout),
+        set => set,
+    };
+    set.map_err(|error| {
+        Failure::Usage(match error {
+            SetError::BadValue(kind) => format!("--ack-timeout is {kind}, not {timeout:?}"),
+            _ => "--ack-timeout means nothing to this mechanism; see coapace list mechanisms".to_owned(),
+        })
+    })
+}
+
+/// A runtime for one thread.
+pub(super) fn runtime() -> Result<Runtime, Failure> {
+    Builder::new_current_thread().enable_all().build().map_err(no_runtime)
+}
+
+pub(super) fn no_runtime(error: io::Error) -> Failure {
+    Failure::Io(
+        "the system has no room for this: fewer open files or more allowed (ulimit -n) help".to_owned(),
+        error,
+    )
+}
+
+/// The payload that the arguments give.
+pub(super) fn payload(content: &Content) -> Result<Vec<u8>, Failure> {
+    if let Some(encoded) = &content.encoded {
+        return Ok(encoded.0.clone());
+    }
+    match (&content.payload, &content.file) {
+        (Some(text), _) => match text.strip_prefix('@') {
+            Some(path) => read(Path::new(path)),
+            None => Ok(text.clone().into_bytes()),
+        },
+        (None, Some(path)) if path == Path::new("-") => {
+            let mut bytes = Vec::new();
+            let read = io::stdin().lock().read_to_end(&mut bytes);
+            read.map(|_| bytes).map_err(|error| Failure::Io("standard input".to_owned(), error))
+        }
+        (None, Some(path)) => read(path),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|error| Failure::Io(format!("cannot read {}", path.display()), error))
+}
+
+/// Gives a request what the arguments say of it.
+pub(super) fn prepare(
+    mut call: Call,
+    content: &Content,
+    payload: &[u8],
+    transmission: &Transmission,
+) -> Call {
+    call = call.payload(payload.to_vec());
+    if let Some(format) = content.content_format {
+        call = call.content_format(format);
+    }
+    if let Some(format) = content.accept {
+        call = call.accept(format);
+    }
+    for (number, value) in &content.options {
+        call = call.option(*number, &value.0);
+    }
+    if content.non {
+        call = call.non_confirmable();
+    }
+    match transmission.timeout {
+        Some(timeout) => call.timeout(timeout),
+        None => call,
+    }
+}
+
+/// Why there is no response, and what may help.
+pub(super) fn explain(error: &Error, uri: &str) -> Failure {
+    let told = match error {
+        Error::Uri(bad) => {
+            return Failure::Usage(format!("bad URI {uri:?}: {bad}; as in coap://[::1]:5683/path"));
+        }
+        Error::Scheme(scheme) => {
+            return Failure::Usage(format!(
+                "{uri}: no transport for {scheme} here; coap:// is what there is"
+            ));
+        }
+        Error::TooLarge { bytes } => {
+            format!("{uri}: {bytes} bytes of options and payload do not fit into a datagram; send less")
+        }
+        Error::NotFound { host, error } => format!("{uri}: {host} not found ({error}); check the name"),
+        Error::GivenUp { .. } => format!("{uri}: {error}; check address, port and network"),
+        Error::TimedOut => format!("{uri}: no response in time; -B waits longer"),
+        Error::Reset => format!("{uri}: {error}; what is there knows nothing of this message"),
+        Error::Unreachable(io::ErrorKind::ConnectionRefused) => {
+            format!("{uri}: nobody listens there; check the port, and whether the server runs")
+        }
+        Error::Unreachable(kind) => format!("{uri}: {kind}; check address and network"),
+        Error::BadOption(number) => format!(
+            "{uri}: the response has the option {}, which must be understood and is not",
+            option_name(*number)
+        ),
+        _ => format!("{uri}: {error}"),
+    };
+    Failure::Network(told)
+}
+
+/// A time with three digits that count.
+pub(super) fn short(time: Duration) -> String {
+    let us = time.as_secs_f64() * 1e6;
+    let (value, unit) = match us {
+        ..1e3 => (us, "µs"),
+        1e3..1e6 => (us / 1e3, "ms"),
+        _ => (us / 1e6, "s"),
+    };
+    let places = match value {
+        ..10.0 => 2,
+        10.0..100.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.places$} {unit}")
+}
+
+/// A line to standard error; if nobody can hear it, nothing is lost.
+pub(super) fn tell(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits_that_count() {
+        let texts =
+            [0, 1_234, 12_345, 123_456, 1_234_567, 93_000_000].map(|us| short(Duration::from_micros(us)));
+        assert_eq!(texts, ["0.00 µs", "1.23 ms", "12.3 ms", "123 ms", "1.23 s", "93.0 s"]);
+    }
+
+    #[test]
+    fn the_ack_timeout_is_the_first_timeout_of_every_mechanism() {
+        for entry in coapace_control::REGISTRY {
+            let mut mechanism = entry.mechanism;
+            set_ack_timeout(&mut mechanism, "7s").expect(entry.name);
+            assert!(mechanism != entry.mechanism, "{}", entry.name);
+        }
+    }
+}

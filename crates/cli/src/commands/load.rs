@@ -1,0 +1,246 @@
+//! `coapace load`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use coapace_net::{Client, Config, Error, Profile, Response};
+use serde_json::json;
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout_at};
+
+use super::device::{explain, no_runtime, payload, prepare, profile, short};
+use crate::arguments::{Arguments, Load};
+use crate::latencies::Latencies;
+use crate::message::code_text;
+use crate::{Failure, progress};
+
+/// Requests of one client that may be under way or wait for NSTART, with `--rate`.
+const MAX_UNDER_WAY: u32 = 4_096;
+
+pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
+    let profile = bounded(profile(&load.transmission)?);
+    let payload = payload(&load.content)?;
+    let mut builder = Builder::new_multi_thread();
+    if let Some(jobs) = arguments.jobs {
+        builder.worker_threads(jobs.into());
+    }
+    let runtime = builder.enable_all().build().map_err(no_runtime)?;
+    let asked = Arc::new(Asked { load: load.clone(), payload, profile, over: AtomicU64::new(0) });
+    let tally = runtime.block_on(conduct(arguments, &asked))?;
+    tally.print(load)
+}
+
+/// What is asked, and of how many requests it is known what became of them.
+struct Asked {
+    load: Load,
+    payload: Vec<u8>,
+    profile: Profile,
+    over: AtomicU64,
+}
+
+/// Bounds for a client of many, with one destination each.
+fn bounded(profile: Profile) -> Profile {
+    let config = Config {
+        max_exchanges: MAX_UNDER_WAY,
+        max_peers: 4,
+        max_replies: 64,
+        max_deduplicated: 256,
+        ..profile.config
+    };
+    Profile { config, ..profile }
+}
+
+impl Asked {
+    fn client(&self) -> Client {
+        Client::builder().mechanism(self.profile.mechanism).config(self.profile.config).build()
+    }
+
+    async fn ask(&self, client: &Client) -> Result<Response, Error> {
+        let call = client.request(self.load.method, &self.load.uri);
+        let result = prepare(call, &self.load.content, &self.payload, &self.load.transmission).await;
+        self.over.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+}
+
+async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Failure> {
+    // One request first: where nobody answers, no load is needed to learn it.
+    asked.ask(&asked.client()).await.map_err(|error| explain(&error, &asked.load.uri))?;
+    asked.over.store(0, Ordering::Relaxed);
+
+    let begin = Instant::now();
+    let end = begin + asked.load.duration;
+    let clients = asked.load.clients;
+    let mut tasks = JoinSet::new();
+    for nth in 0..clients {
+        let asked = asked.clone();
+        match asked.load.rate {
+            None => tasks.spawn(closed(asked, end)),
+            Some(rate) => {
+                let period = Duration::from_secs_f64(f64::from(clients) / rate);
+                // Evenly, not all at once.
+                let first = begin + period.mul_f64(f64::from(nth) / f64::from(clients));
+                tasks.spawn(open(asked, first, period, end))
+            }
+        };
+    }
+    let bar = progress::milliseconds(asked.load.duration, arguments.quiet);
+    let mut tally = Tally::default();
+    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+    loop {
+        tokio::select! {
+            joined = tasks.join_next() => match joined {
+                Some(Ok(each)) => tally.merge(&each),
+                Some(Err(error)) => return Err(Failure::Io("a client ended".to_owned(), error.into())),
+                None => break,
+            },
+            () = sleep(Duration::from_millis(200)) => {
+                bar.set_position(begin.elapsed().as_millis() as u64);
+                bar.set_message(format!("{} requests", asked.over.load(Ordering::Relaxed)));
+            }
+            _ = &mut interrupted => return Err(Failure::Input("interrupted; there is no result".to_owned())),
+        }
+    }
+    bar.finish_and_clear();
+    tally.elapsed = begin.elapsed().min(asked.load.duration);
+    Ok(tally)
+}
+
+/// A client that asks again as soon as it is answered.
+async fn closed(asked: Arc<Asked>, end: Instant) -> Tally {
+    let client = asked.client();
+    let mut tally = Tally::default();
+    while Instant::now() < end {
+        let begun = Instant::now();
+        match timeout_at(end, asked.ask(&client)).await {
+            Ok(result) => {
+                let failed = result.is_err();
+                tally.add(&result, begun.elapsed());
+                if failed {
+                    // What fails at once would fail without end.
+                    sleep(Duration::from_millis(1)).await;
+                }
+            }
+            Err(_) => tally.unfinished += 1,
+        }
+    }
+    tally.close(&client);
+    tally
+}
+
+/// A client that asks when it is due, answered or not.
+async fn open(asked: Arc<Asked>, first: Instant, period: Duration, end: Instant) -> Tally {
+    let client = asked.client();
+    let mut tally = Tally::default();
+    let mut due = interval_at(first, period);
+    due.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let mut under_way = JoinSet::new();
+    let mut over = std::pin::pin!(sleep_until(end));
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut over => break,
+            Some(Ok((result, latency))) = under_way.join_next() => tally.add(&result, latency),
+            begun = due.tick() => {
+                let (asked, client) = (asked.clone(), client.clone());
+                under_way.spawn(async move { (asked.ask(&client).await, begun.elapsed()) });
+            }
+        }
+    }
+    tally.unfinished = under_way.len() as u64;
+    tally.close(&client);
+    tally
+}
+
+/// What became of the requests of one client or of all.
+#[derive(Debug, Default)]
+struct Tally {
+    latencies: Latencies,
+    /// Answers that are no success, by code.
+    codes: BTreeMap<String, u64>,
+    /// Requests without an answer, by what is known of why.
+    failures: BTreeMap<String, u64>,
+    /// Not answered at the end.
+    unfinished: u64,
+    retransmissions: u64,
+    /// Answers to transmissions whose exchange was over.
+    late_replies: u64,
+    elapsed: Duration,
+}
+
+impl Tally {
+    fn add(&mut self, result: &Result<Response, Error>, latency: Duration) {
+        match result {
+            Ok(response) => {
+                self.latencies.add(latency);
+                if !response.is_success() {
+                    *self.codes.entry(code_text(response.code)).or_default() += 1;
+                }
+            }
+            Err(error) => *self.failures.entry(error.to_string()).or_default() += 1,
+        }
+    }
+
+    /// Takes the counters of a client that asks no more.
+    fn close(&mut self, client: &Client) {
+        let counters = client.stats().endpoint;
+        self.retransmissions = counters.retransmissions;
+        self.late_replies = counters.late_replies;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.latencies.merge(&other.latencies);
+        other.codes.iter().for_each(|(code, count)| *self.codes.entry(code.clone()).or_default() += count);
+        other
+            .failures
+            .iter()
+            .for_each(|(why, count)| *self.failures.entry(why.clone()).or_default() += count);
+        self.unfinished += other.unfinished;
+        self.retransmissions += other.retransmissions;
+        self.late_replies += other.late_replies;
+    }
+
+    fn print(&self, load: &Load) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        let answered = self.latencies.len();
+        let failed: u64 = self.failures.values().sum();
+        let per_second = answered as f64 / self.elapsed.as_secs_f64().max(1e-9);
+        let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+        let times = shares.map(|(name, share)| (name, self.latencies.quantile(share)));
+        let times = times.into_iter().chain([("longest", self.latencies.longest())]);
+        if load.json {
+            let ms = times.map(|(name, time)| (name.to_owned(), json!(time.as_micros() as f64 / 1e3)));
+            let object = json!({
+                "uri": load.uri, "cc": load.transmission.cc, "clients": load.clients, "rate": load.rate,
+                "elapsed_s": self.elapsed.as_secs_f64(), "answered": answered, "answered_per_second": per_second,
+                "failed": failed, "unfinished": self.unfinished, "retransmissions": self.retransmissions,
+                "late_replies": self.late_replies, "codes": self.codes, "failures": self.failures,
+                "latency_ms": serde_json::Map::from_iter(ms),
+            });
+            writeln!(out, "{object}")?;
+        } else {
+            writeln!(out, "{answered} answered in {}: {per_second:.0} a second", short(self.elapsed))?;
+            let times = times.map(|(name, time)| format!("{name} {}", short(time)));
+            writeln!(out, "latency: {}", times.collect::<Vec<_>>().join(", "))?;
+            writeln!(
+                out,
+                "{} retransmissions, {} late replies; {failed} failed, {} under way at the end",
+                self.retransmissions, self.late_replies, self.unfinished
+            )?;
+            for (what, count) in self.codes.iter().chain(&self.failures) {
+                writeln!(out, "{count}: {what}")?;
+            }
+        }
+        if failed > 0 {
+            return Err(Failure::Network(format!("{failed} requests got no answer")));
+        }
+        if !self.codes.is_empty() {
+            return Err(Failure::Refused("some answers were no success".to_owned()));
+        }
+        Ok(())
+    }
+}

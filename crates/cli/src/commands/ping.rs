@@ -1,0 +1,57 @@
+//! `coapace ping`.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use coapace_net::Client;
+use serde_json::json;
+
+use super::device::{explain, profile, runtime, short, tell};
+use crate::Failure;
+use crate::arguments::Ping;
+
+/// From the end of one to the begin of the next.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(crate) fn ping(ping: &Ping) -> Result<(), Failure> {
+    let profile = profile(&ping.transmission)?;
+    let client = Client::builder().mechanism(profile.mechanism).config(profile.config).build();
+    let mut out = io::stdout();
+    runtime()?.block_on(async {
+        let mut last = None;
+        for count in 0..ping.count {
+            if count > 0 {
+                tokio::time::sleep(PAUSE).await;
+                // Said now if another follows, by the exit of the command if it was the last.
+                last.take().iter().for_each(|failure| tell(&format!("coapace: {failure}")));
+            }
+            let mut call = client.ping(&ping.uri);
+            if let Some(timeout) = ping.transmission.timeout {
+                call = call.timeout(timeout);
+            }
+            match call.await {
+                Ok(pong) if ping.json => {
+                    let ms = pong.elapsed.as_micros() as f64 / 1e3;
+                    let object =
+                        json!({"uri": ping.uri, "elapsed_ms": ms, "transmissions": pong.transmissions});
+                    writeln!(out, "{object}")?;
+                }
+                Ok(pong) => {
+                    let (elapsed, times) = (short(pong.elapsed), pong.transmissions);
+                    writeln!(out, "{} answers after {elapsed}, transmissions: {times}", ping.uri)?;
+                }
+                Err(error) => {
+                    if ping.json {
+                        writeln!(out, "{}", json!({"uri": ping.uri, "error": error.to_string()}))?;
+                    }
+                    let failure = explain(&error, &ping.uri);
+                    if matches!(failure, Failure::Usage(_)) {
+                        return Err(failure);
+                    }
+                    last = Some(failure);
+                }
+            }
+        }
+        last.map_or(Ok(()), Err)
+    })
+}

@@ -1,0 +1,110 @@
+//! Messages for people and for programs: codes, options and payloads.
+
+use std::fmt::Write as _;
+
+use coap_numbers::{code, content_format, option};
+use coapace_net::{Code, Options, Response};
+use serde_json::{Map, Value, json};
+
+/// A code with its name, as `2.05 Content`.
+pub(crate) fn code_text(code: Code) -> String {
+    let dotted = code::to_dotted(code.0);
+    code::to_name(code.0).map_or(dotted.clone(), |name| format!("{dotted} {name}"))
+}
+
+/// The name of an option, or its number.
+pub(crate) fn option_name(number: u16) -> String {
+    option::to_name(number).map_or_else(|| number.to_string(), str::to_owned)
+}
+
+/// The value of an option as its definition reads it: a number, text, or hexadecimal digits behind `0x`.
+pub(crate) fn option_value(number: u16, value: &[u8]) -> Value {
+    let uint =
+        || (value.len() <= 8).then(|| value.iter().fold(0u64, |sum, &byte| sum << 8 | u64::from(byte)));
+    let read = match number {
+        option::URI_HOST
+        | option::LOCATION_PATH
+        | option::URI_PATH
+        | option::URI_QUERY
+        | option::LOCATION_QUERY
+        | option::PROXY_URI
+        | option::PROXY_SCHEME => std::str::from_utf8(value).ok().map(Value::from),
+        option::CONTENT_FORMAT | option::ACCEPT => uint().map(|number| {
+            let name = u16::try_from(number).ok().and_then(content_format::to_str);
+            name.map_or(number.into(), Value::from)
+        }),
+        option::OBSERVE
+        | option::URI_PORT
+        | option::MAX_AGE
+        | option::HOP_LIMIT
+        | option::SIZE1
+        | option::SIZE2
+        | option::NO_RESPONSE => uint().map(Value::from),
+        // NUM/M/SIZE, as RFC 7959 §3 writes it.
+        option::BLOCK1 | option::BLOCK2 => uint()
+            .filter(|block| block & 7 != 7)
+            .map(|block| format!("{}/{}/{}", block >> 4, block >> 3 & 1, 16 << (block & 7)).into()),
+        _ => None,
+    };
+    read.unwrap_or_else(|| format!("0x{}", hex(value)).into())
+}
+
+/// Options as an array of objects with `number`, `name` and `value`: an option may be there more than once.
+fn options_json(options: &Options) -> Value {
+    let each = options
+        .iter()
+        .map(|(number, value)| json!({"number": number, "name": option_name(number), "value": option_value(number, value)}));
+    each.collect()
+}
+
+/// A response as an object; a payload that is no text is hexadecimal, as `payload_hex`.
+pub(crate) fn response_json(uri: &str, response: &Response) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("uri".into(), uri.into());
+    object.insert("code".into(), code::to_dotted(response.code.0).into());
+    object.insert("name".into(), code::to_name(response.code.0).into());
+    object.insert("options".into(), options_json(&response.options));
+    match std::str::from_utf8(&response.payload) {
+        Ok(text) => object.insert("payload".into(), text.into()),
+        Err(_) => object.insert("payload_hex".into(), hex(&response.payload).into()),
+    };
+    object.insert("elapsed_ms".into(), (response.elapsed.as_micros() as f64 / 1e3).into());
+    object.insert("transmissions".into(), response.transmissions.into());
+    object
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_by_their_meaning() {
+        assert_eq!(option_value(option::CONTENT_FORMAT, &[50]), "application/json");
+        assert_eq!(option_value(option::CONTENT_FORMAT, &[0xff, 0x01]), 0xff01);
+        assert_eq!(option_value(option::CONTENT_FORMAT, &[]), "text/plain; charset=utf-8");
+        assert_eq!(option_value(option::MAX_AGE, &[1, 0]), 256);
+        assert_eq!(option_value(option::BLOCK2, &[0x1e]), "1/1/1024");
+        assert_eq!(option_value(option::LOCATION_PATH, "ä".as_bytes()), "ä");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_hexadecimal() {
+        assert_eq!(option_value(option::ETAG, &[0, 0xab]), "0x00ab");
+        assert_eq!(option_value(option::URI_PATH, &[0xff]), "0xff");
+        assert_eq!(option_value(option::BLOCK1, &[0x17]), "0x17");
+        assert_eq!(option_value(option::MAX_AGE, &[0; 9]), "0x000000000000000000");
+        assert_eq!((option_name(65_001), option_name(14)), ("65001".into(), "Max-Age".into()));
+    }
+
+    #[test]
+    fn codes_have_their_names_where_they_have_one() {
+        assert_eq!((code_text(Code(0x45)), code_text(Code(0xff))), ("2.05 Content".into(), "7.31".into()));
+    }
+}

@@ -1,0 +1,140 @@
+//! Who is at the other end, and at which of our own addresses.
+
+use std::hash::{Hash, Hasher};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::sync::{Mutex, PoisonError};
+
+/// The address of a peer, and the local address it is talked to from: what an endpoint keeps of every message it
+/// remembers, so in 20 bytes. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Remote {
+    ip: Ipv6Addr,
+    port: u16,
+    /// The place of the local address in [`Locals`].
+    local: u16,
+}
+
+/// Equal to `Eq`, in three words.
+impl Hash for Remote {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let ip = self.ip.to_bits();
+        state.write_u64((ip >> 64) as u64);
+        state.write_u64(ip as u64);
+        state.write_u32(u32::from(self.port) << 16 | u32::from(self.local));
+    }
+}
+
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}#{}", self.address(), self.local)
+    }
+}
+
+impl Remote {
+    pub(crate) const fn new(ip: Ipv6Addr, port: u16, local: u16) -> Self {
+        Self { ip, port, local }
+    }
+
+    pub(crate) fn ip(&self) -> Ipv6Addr {
+        self.ip
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn local(&self) -> u16 {
+        self.local
+    }
+
+    /// The address as people write it: IPv4 as such.
+    pub(crate) fn address(&self) -> SocketAddr {
+        SocketAddr::new(self.ip.to_canonical(), self.port)
+    }
+
+    /// The address as an IPv6 socket takes it.
+    pub(crate) fn v6(&self, scope: u32) -> SocketAddrV6 {
+        SocketAddrV6::new(self.ip, self.port, 0, scope)
+    }
+}
+
+/// An address as an IPv6 socket has it.
+pub(crate) fn mapped(ip: IpAddr) -> Ipv6Addr {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    }
+}
+
+/// One of our own addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Local {
+    /// Unspecified where the system is to choose.
+    pub(crate) ip: Ipv6Addr,
+    /// The interface, where the peer's address is link-local and means nothing without; else 0.
+    pub(crate) scope: u32,
+}
+
+impl Local {
+    /// Whichever the system chooses.
+    pub(crate) const ANY: Self = Self { ip: Ipv6Addr::UNSPECIFIED, scope: 0 };
+}
+
+/// Our own addresses that anything was sent to so far, numbered. A host has few; of one that answers for whole
+/// prefixes those beyond the bound are left to the system's choice.
+#[derive(Debug)]
+pub(crate) struct Locals(Mutex<Vec<Local>>);
+
+const MAX_LOCALS: usize = 1024;
+
+impl Default for Locals {
+    fn default() -> Self {
+        Self(Mutex::new(vec![Local::ANY]))
+    }
+}
+
+impl Locals {
+    /// The number of this address.
+    pub(crate) fn number(&self, local: Local) -> u16 {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.iter().position(|&other| other == local) {
+            Some(place) => place as u16,
+            None if known.len() < MAX_LOCALS => {
+                known.push(local);
+                known.len() as u16 - 1
+            }
+            None => 0,
+        }
+    }
+
+    /// The address of this number.
+    pub(crate) fn get(&self, number: u16) -> Local {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(usize::from(number)).copied().unwrap_or(Local::ANY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_takes_20_bytes_and_keeps_its_address() {
+        assert_eq!(size_of::<Remote>(), 20);
+        for text in ["192.0.2.7:5683", "[2001:db8::7]:61616"] {
+            let address: SocketAddr = text.parse().unwrap();
+            assert_eq!(Remote::new(mapped(address.ip()), address.port(), 0).address(), address);
+        }
+    }
+
+    #[test]
+    fn local_addresses_are_numbered_up_to_their_bound() {
+        let locals = Locals::default();
+        let nth = |n: u128| Local { ip: Ipv6Addr::from_bits(n), scope: 0 };
+        assert_eq!((locals.number(Local::ANY), locals.number(nth(5)), locals.number(nth(5))), (0, 1, 1));
+        assert_eq!(locals.get(1), nth(5));
+        (0..2_000).for_each(|n| drop(locals.number(nth(n + 10))));
+        assert_eq!(locals.number(nth(9_999)), 0);
+        assert_eq!(locals.get(9_999), Local::ANY);
+    }
+}

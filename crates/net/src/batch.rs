@@ -1,0 +1,231 @@
+//! Many datagrams for each call of the system: recvmmsg(2) and sendmmsg(2).
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{Ipv6Addr, SocketAddrV4};
+use std::os::fd::AsRawFd;
+
+use nix::libc;
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, SockaddrIn, SockaddrIn6, SockaddrLike,
+    recvmmsg, sendmmsg, sendmsg,
+};
+
+use crate::address::{Local, Remote};
+use crate::carrier::{Carrier, MAX_DATAGRAM, Outgoing, Received};
+use crate::socket::Socket;
+
+/// Datagrams in one call.
+const BATCH: usize = 32;
+
+/// Batches of a socket, whichever its family. Of one thread: the headers hold pointers.
+#[derive(Debug)]
+pub(crate) enum Batch {
+    V4(Headers<SockaddrIn>),
+    V6(Headers<SockaddrIn6>),
+}
+
+impl Batch {
+    pub(crate) fn of(socket: &Socket) -> Self {
+        if socket.v6 { Self::V6(Headers::of(socket)) } else { Self::V4(Headers::of(socket)) }
+    }
+}
+
+impl Carrier for Batch {
+    fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, &[u8])) -> io::Result<Received> {
+        match self {
+            Self::V4(headers) => headers.receive(socket, each),
+            Self::V6(headers) => headers.receive(socket, each),
+        }
+    }
+
+    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+        match self {
+            Self::V4(headers) => headers.send(socket, outgoing),
+            Self::V6(headers) => headers.send(socket, outgoing),
+        }
+    }
+}
+
+/// What differs between the families.
+pub(crate) trait Family: SockaddrLike + Copy {
+    /// Room for the local address in a control message.
+    fn space() -> Vec<u8>;
+    /// A peer's address; a socket of IPv4 is never asked for one of IPv6.
+    fn of(to: Remote, local: Local) -> Self;
+    /// IP address, port and scope.
+    fn parts(&self) -> (Ipv6Addr, u16, u32);
+    /// The local address in a control message.
+    fn told(control: ControlMessageOwned) -> Option<Ipv6Addr>;
+    /// Calls `with` with the control message that names the local address.
+    fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T;
+}
+
+impl Family for SockaddrIn {
+    fn space() -> Vec<u8> {
+        nix::cmsg_space!(libc::in_pktinfo)
+    }
+
+    fn of(to: Remote, _: Local) -> Self {
+        let ip = to.ip().to_ipv4_mapped().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
+        SocketAddrV4::new(ip, to.port()).into()
+    }
+
+    fn parts(&self) -> (Ipv6Addr, u16, u32) {
+        (self.ip().to_ipv6_mapped(), self.port(), 0)
+    }
+
+    fn told(control: ControlMessageOwned) -> Option<Ipv6Addr> {
+        // `ipi_spec_dst` is ours even if the datagram went to a group.
+        let ControlMessageOwned::Ipv4PacketInfo(info) = control else { return None };
+        Some(std::net::Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr)).to_ipv6_mapped())
+    }
+
+    fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
+        let ip = local.ip.to_ipv4_mapped().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
+        let own = libc::in_addr { s_addr: u32::from(ip).to_be() };
+        let any = libc::in_addr { s_addr: 0 };
+        let info = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: own, ipi_addr: any };
+        with(&[ControlMessage::Ipv4PacketInfo(&info)])
+    }
+}
+
+impl Family for SockaddrIn6 {
+    fn space() -> Vec<u8> {
+        nix::cmsg_space!(libc::in6_pktinfo)
+    }
+
+    fn of(to: Remote, local: Local) -> Self {
+        to.v6(local.scope).into()
+    }
+
+    fn parts(&self) -> (Ipv6Addr, u16, u32) {
+        (self.ip(), self.port(), self.scope_id())
+    }
+
+    fn told(control: ControlMessageOwned) -> Option<Ipv6Addr> {
+        let ControlMessageOwned::Ipv6PacketInfo(info) = control else { return None };
+        let ip = Ipv6Addr::from(info.ipi6_addr.s6_addr);
+        // A group is nobody's source.
+        let group =
+            ip.is_multicast() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_multicast() || ip.is_broadcast());
+        Some(if group { Ipv6Addr::UNSPECIFIED } else { ip })
+    }
+
+    fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
+        let ipi6_addr = libc::in6_addr { s6_addr: local.ip.octets() };
+        let info = libc::in6_pktinfo { ipi6_addr, ipi6_ifindex: local.scope };
+        with(&[ControlMessage::Ipv6PacketInfo(&info)])
+    }
+}
+
+/// The headers and buffers of batches.
+#[derive(Debug)]
+pub(crate) struct Headers<S> {
+    received: MultiHeaders<S>,
+    /// For datagrams without and with a local address.
+    sent: MultiHeaders<S>,
+    sent_from: MultiHeaders<S>,
+    buffers: Box<[u8]>,
+    addresses: Vec<Option<S>>,
+    /// The local address that the last datagram came to, and its number.
+    last: (Local, u16),
+}
+
+impl<S: Family> Headers<S> {
+    fn of(socket: &Socket) -> Self {
+        Self {
+            received: MultiHeaders::preallocate(BATCH, socket.tells_local.then(S::space)),
+            sent: MultiHeaders::preallocate(BATCH, None),
+            sent_from: MultiHeaders::preallocate(BATCH, Some(S::space())),
+            buffers: vec![0; BATCH * MAX_DATAGRAM].into(),
+            addresses: Vec::with_capacity(BATCH),
+            last: (Local::ANY, 0),
+        }
+    }
+
+    fn receive(&mut self, socket: &Socket, mut each: impl FnMut(Remote, &[u8])) -> io::Result<Received> {
+        let mut buffers = self.buffers.chunks_exact_mut(MAX_DATAGRAM);
+        let mut slices: [[IoSliceMut<'_>; 1]; BATCH] =
+            std::array::from_fn(|_| [IoSliceMut::new(buffers.next().unwrap_or_default())]);
+        let fd = socket.as_raw_fd();
+        let messages = recvmmsg(fd, &mut self.received, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None)?;
+        let mut received = Received::default();
+        let mut count = 0;
+        for message in messages {
+            count += 1;
+            if message.flags.contains(MsgFlags::MSG_TRUNC) {
+                received.truncated += 1;
+                continue;
+            }
+            let Some(address) = message.address else { continue };
+            let (ip, port, scope) = address.parts();
+            let local = if socket.tells_local {
+                let told = message.cmsgs().ok().and_then(|mut controls| controls.find_map(S::told));
+                Local { ip: told.unwrap_or(Ipv6Addr::UNSPECIFIED), scope }
+            } else {
+                Local { scope, ..Local::ANY }
+            };
+            if self.last.0 != local {
+                self.last = (local, socket.locals.number(local));
+            }
+            each(Remote::new(ip, port, self.last.1), message.iovs().next().unwrap_or_default());
+        }
+        received.more = count == BATCH;
+        Ok(received)
+    }
+
+    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+        while let Some((first, _)) = outgoing.get(0) {
+            let number = first.local();
+            let local = if number == self.last.1 { self.last.0 } else { socket.locals.get(number) };
+            match self.send_alike(socket, outgoing, number, local) {
+                Ok(count) => outgoing.advance(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => outgoing.fail(error),
+            }
+        }
+    }
+
+    /// Sends the first of `outgoing`, as many as leave from the same local address; the control message is one for all.
+    fn send_alike(
+        &mut self,
+        socket: &Socket,
+        outgoing: &Outgoing,
+        number: u16,
+        local: Local,
+    ) -> io::Result<usize> {
+        self.addresses.clear();
+        let mut slices: [[IoSlice<'_>; 1]; BATCH] = [[IoSlice::new(&[])]; BATCH];
+        for (nth, slice) in slices.iter_mut().enumerate() {
+            let Some((to, bytes)) = outgoing.get(nth).filter(|(to, _)| to.local() == number) else { break };
+            *slice = [IoSlice::new(bytes)];
+            self.addresses.push(Some(S::of(to, local)));
+        }
+        let slices = slices[..self.addresses.len()].iter();
+        let (fd, addresses, flags) = (socket.as_raw_fd(), &self.addresses, MsgFlags::MSG_DONTWAIT);
+        let sent = if local.ip.is_unspecified() {
+            sendmmsg(fd, &mut self.sent, slices, addresses, [], flags)?.count()
+        } else {
+            S::tell(local, |control| {
+                sendmmsg(fd, &mut self.sent_from, slices, addresses, control, flags).map(Iterator::count)
+            })?
+        };
+        Ok(sent)
+    }
+
+    /// Sends one datagram from the local address of `to`.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn send_one(socket: &Socket, to: Remote, bytes: &[u8]) -> io::Result<()> {
+        let local = socket.locals.get(to.local());
+        let (slices, address) = ([IoSlice::new(bytes)], S::of(to, local));
+        let (fd, flags) = (socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
+        if local.ip.is_unspecified() {
+            sendmsg(fd, &slices, &[], flags, Some(&address))?;
+        } else {
+            S::tell(local, |control| sendmsg(fd, &slices, control, flags, Some(&address)))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! What carries the datagrams of a driver.
+
+use std::io;
+
+use crate::address::Remote;
+use crate::socket::Socket;
+
+/// The longest datagram that is received, in bytes; a longer one is counted and dropped. RFC 7252 §4.6 has messages
+/// of at most 1152 bytes where nothing is known of the path.
+pub(crate) const MAX_DATAGRAM: usize = 2048;
+
+/// A way to move datagrams between a socket and a driver: one for each call of the system, or many.
+pub(crate) trait Carrier {
+    /// Receives what has arrived, and hands each datagram to `each`. Returns whether more may be there.
+    ///
+    /// # Errors
+    /// Those of the system, [`WouldBlock`](io::ErrorKind::WouldBlock) if nothing had arrived.
+    fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, &[u8])) -> io::Result<Received>;
+
+    /// Sends from the front of `outgoing` as far as the system takes it.
+    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing);
+}
+
+/// What became of a call of [`Carrier::receive`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Received {
+    /// More may be there.
+    pub(crate) more: bool,
+    /// Datagrams longer than [`MAX_DATAGRAM`], which were dropped.
+    pub(crate) truncated: u64,
+}
+
+/// Datagrams on their way to the system.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    /// Where each goes, and where its bytes end.
+    messages: Vec<(Remote, usize)>,
+    /// Their bytes, one after the other.
+    pub(crate) bytes: Vec<u8>,
+    /// How many are sent.
+    sent: usize,
+    /// Those that the system would not send, and why.
+    pub(crate) failed: Vec<(Remote, io::Error)>,
+}
+
+impl Outgoing {
+    /// The bytes appended to `bytes` since the last call are a datagram.
+    pub(crate) fn push(&mut self, to: Remote) {
+        self.messages.push((to, self.bytes.len()));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sent == self.messages.len()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len() - self.sent
+    }
+
+    /// The `nth` of those that are to be sent.
+    pub(crate) fn get(&self, nth: usize) -> Option<(Remote, &[u8])> {
+        let place = self.sent + nth;
+        let &(to, end) = self.messages.get(place)?;
+        let start = place.checked_sub(1).map_or(0, |before| self.messages[before].1);
+        Some((to, &self.bytes[start..end]))
+    }
+
+    /// The first `count` are sent.
+    pub(crate) fn advance(&mut self, count: usize) {
+        self.sent += count;
+        if self.is_empty() {
+            self.messages.clear();
+            self.bytes.clear();
+            self.sent = 0;
+        }
+    }
+
+    /// The first would not be sent.
+    pub(crate) fn fail(&mut self, error: io::Error) {
+        if let Some((to, _)) = self.get(0) {
+            self.failed.push((to, error));
+            self.advance(1);
+        }
+    }
+}
+
+/// One datagram for each call.
+#[derive(Debug)]
+pub(crate) struct Single {
+    buffer: Box<[u8]>,
+}
+
+impl Default for Single {
+    fn default() -> Self {
+        Self { buffer: vec![0; MAX_DATAGRAM + 1].into() }
+    }
+}
+
+impl Carrier for Single {
+    fn receive(&mut self, socket: &Socket, mut each: impl FnMut(Remote, &[u8])) -> io::Result<Received> {
+        let (len, from) = socket.receive(&mut self.buffer)?;
+        let fits = len <= MAX_DATAGRAM;
+        if fits {
+            each(from, &self.buffer[..len]);
+        }
+        Ok(Received { more: true, truncated: u64::from(!fits) })
+    }
+
+    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+        send_singly(socket, outgoing);
+    }
+}
+
+/// Sends one datagram for each call.
+pub(crate) fn send_singly(socket: &Socket, outgoing: &mut Outgoing) {
+    while let Some((to, bytes)) = outgoing.get(0) {
+        match socket.send(to, bytes) {
+            Ok(()) => outgoing.advance(1),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(error) => outgoing.fail(error),
+        }
+    }
+}

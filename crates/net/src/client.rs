@@ -1,0 +1,247 @@
+//! A client: requests to any number of servers.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use coap_numbers::code;
+use coapace_control::{Instant, Mechanism};
+use coapace_proto::{Code, Config, ExchangeId, Message, Responder, SendError, Setup};
+
+use crate::address::Remote;
+use crate::call::Call;
+use crate::carrier::Single;
+use crate::driver::{Driver, Service};
+use crate::hub::{Hub, State};
+use crate::socket::Socket;
+use crate::uri::{Host, Uri};
+use crate::{Destination, Error, Profile, Response, Stats};
+
+/// A client. Its copies are the same client; any number of tasks may use it at once, and the endpoint lets as many
+/// exchanges go to a destination as NSTART and the mechanism allow (RFC 7252 §4.7).
+///
+/// It needs a tokio runtime with I/O and time, and opens a socket with the first request of each [`Profile`].
+///
+/// ```no_run
+/// # async fn example() -> Result<(), coapace_net::Error> {
+/// let client = coapace_net::Client::new();
+/// let response = client.get("coap://[::1]/temperature").await?;
+/// println!("{} after {:?}", response.text(), response.elapsed);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Client(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    profile: Profile,
+    /// By host, as in a URI, and port.
+    destinations: BTreeMap<(String, u16), Profile>,
+    hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
+}
+
+/// Endpoints that a client keeps side by side.
+const MAX_PROFILES: usize = 16;
+
+/// Sets up a client.
+#[derive(Debug, Default)]
+pub struct ClientBuilder(Inner);
+
+impl ClientBuilder {
+    /// The mechanism of requests, if nothing else is said.
+    #[must_use]
+    pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
+        self.0.profile.mechanism = mechanism;
+        self
+    }
+
+    /// The transmission parameters of requests, if nothing else is said.
+    #[must_use]
+    pub fn config(mut self, config: Config) -> Self {
+        self.0.profile.config = config;
+        self
+    }
+
+    /// The profile of requests to one destination: a host as it stands in URIs, in lower case, and a port.
+    #[must_use]
+    pub fn destination(mut self, host: &str, port: u16, profile: Profile) -> Self {
+        self.0.destinations.insert((host.to_lowercase(), port), profile);
+        self
+    }
+
+    /// The client.
+    pub fn build(self) -> Client {
+        Client(Arc::new(self.0))
+    }
+}
+
+macro_rules! methods {
+    ($($name:ident = $code:ident, $what:literal;)+) => {
+        $(
+            #[doc = concat!($what, " to be awaited.")]
+            pub fn $name(&self, uri: &str) -> Call {
+                self.request(Code(code::$code), uri)
+            }
+        )+
+    };
+}
+
+impl Client {
+    /// A client with RFC 7252's own congestion control.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A client to be set up.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    methods! {
+        get = GET, "A GET of the resource at `uri`,";
+        post = POST, "A POST to the resource at `uri`,";
+        put = PUT, "A PUT to the resource at `uri`,";
+        delete = DELETE, "A DELETE of the resource at `uri`,";
+        fetch = FETCH, "A FETCH (RFC 8132 §2) of the resource at `uri`,";
+        patch = PATCH, "A PATCH (RFC 8132 §3) of the resource at `uri`,";
+        ipatch = IPATCH, "An iPATCH (RFC 8132 §3) of the resource at `uri`,";
+    }
+
+    /// A request of any method, to be awaited.
+    pub fn request(&self, method: Code, uri: &str) -> Call {
+        Call::new(self.clone(), method, uri)
+    }
+
+    /// Asks whether anybody is there, with an empty message (RFC 7252 §4.3); the path of `uri` means nothing. The
+    /// response has the code 0.00.
+    pub fn ping(&self, uri: &str) -> Call {
+        self.request(Code::EMPTY, uri)
+    }
+
+    /// What was counted so far, over all endpoints of this client.
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        for (_, hub) in &*self.hubs() {
+            let state = hub.lock();
+            stats.add(&state.endpoint.counters(), &state.counters);
+        }
+        stats
+    }
+
+    /// What is known of the destinations that exchanges have ended with, and under which profile.
+    pub fn destinations(&self) -> Vec<(Profile, Destination)> {
+        let mut known = Vec::new();
+        for (profile, hub) in &*self.hubs() {
+            let state = hub.lock();
+            let each = state.destinations.iter().map(|(remote, counts)| {
+                (*profile, Destination::new(remote, counts, state.endpoint.gauges(remote)))
+            });
+            known.extend(each);
+        }
+        known
+    }
+
+    fn hubs(&self) -> std::sync::MutexGuard<'_, Vec<(Profile, Arc<Hub>)>> {
+        self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The profile of requests to this URI, if nothing else is said.
+    pub(crate) fn profile_of(&self, uri: &Uri) -> Profile {
+        if self.0.destinations.is_empty() {
+            return self.0.profile;
+        }
+        let host = match &uri.host {
+            Host::Address(address, _) => address.to_string(),
+            Host::Name(name) => name.clone(),
+        };
+        self.0.destinations.get(&(host, uri.port)).copied().unwrap_or(self.0.profile)
+    }
+
+    /// The endpoint of a profile, begun if need be.
+    pub(crate) fn hub(&self, profile: Profile) -> Result<Arc<Hub>, Error> {
+        let mut hubs = self.hubs();
+        if let Some((_, hub)) = hubs.iter().find(|(other, hub)| *other == profile && !hub.is_closing()) {
+            return Ok(hub.clone());
+        }
+        // Those whose runtime has ended.
+        hubs.retain(|(_, hub)| !hub.is_closing());
+        if hubs.len() >= MAX_PROFILES {
+            return Err(Error::TooManyProfiles);
+        }
+        let socket = Socket::open().map_err(Error::Io)?;
+        let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
+        let hub = Hub::new(socket, setup);
+        let driver = Driver { hub: hub.clone(), carrier: Single::default(), service: Deaf };
+        tokio::spawn(driver.run());
+        hubs.push((profile, hub.clone()));
+        Ok(hub)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let hubs = self.hubs.get_mut().unwrap_or_else(PoisonError::into_inner);
+        hubs.iter().for_each(|(_, hub)| hub.close());
+    }
+}
+
+/// Where a URI leads to.
+pub(crate) async fn resolve(uri: &Uri) -> Result<SocketAddr, Error> {
+    let not_found = |host: &str, error| Error::NotFound { host: host.into(), error };
+    match &uri.host {
+        Host::Address(IpAddr::V6(address), Some(zone)) => {
+            // The resolver knows the names of interfaces.
+            let host = format!("{address}%{zone}");
+            if let Ok(scope) = zone.parse() {
+                return Ok(SocketAddrV6::new(*address, uri.port, 0, scope).into());
+            }
+            let mut found =
+                tokio::net::lookup_host((host.as_str(), uri.port)).await.map_err(|e| not_found(&host, e))?;
+            found.next().ok_or_else(|| not_found(&host, std::io::ErrorKind::NotFound.into()))
+        }
+        Host::Address(address, _) => Ok(SocketAddr::new(*address, uri.port)),
+        Host::Name(name) => {
+            let mut found =
+                tokio::net::lookup_host((name.as_str(), uri.port)).await.map_err(|e| not_found(name, e))?;
+            found.next().ok_or_else(|| not_found(name, std::io::ErrorKind::NotFound.into()))
+        }
+    }
+}
+
+/// Begins an exchange on a hub and waits for its end; if that is not waited for, it is cancelled.
+pub(crate) async fn exchange(
+    hub: &Arc<Hub>,
+    to: SocketAddr,
+    begin: impl FnOnce(&mut State, Instant, Remote) -> Result<ExchangeId, SendError>,
+) -> Result<Response, Error> {
+    let to = hub.socket.remote(to);
+    let (id, told) = hub.with(|state, now| {
+        let id = begin(state, now, to)?;
+        Ok::<_, Error>((id, state.wait(now, id, to)))
+    })?;
+    let _abandoned = Abandon { hub, id };
+    told.await.unwrap_or(Err(Error::Closed))
+}
+
+/// Cancels an exchange that nobody waits for any more.
+struct Abandon<'a> {
+    hub: &'a Hub,
+    id: ExchangeId,
+}
+
+impl Drop for Abandon<'_> {
+    fn drop(&mut self) {
+        self.hub.abandon(self.id);
+    }
+}
+
+/// Of a client nothing can be asked.
+struct Deaf;
+
+impl Service for Deaf {
+    fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {
+        let response = Response::new(Code(code::NOT_IMPLEMENTED));
+        hub.lock().respond(now, responder, &response);
+    }
+}

@@ -1,0 +1,69 @@
+//! Time and chance, which the endpoint is told.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time;
+
+use coapace_control::{Draw, Instant};
+use coapace_proto::Token;
+
+/// The monotonic clock of the system, counted from the moment an endpoint was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock(time::Instant);
+
+impl Clock {
+    pub(crate) fn start() -> Self {
+        Self(time::Instant::now())
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        Instant::from_micros(self.0.elapsed().as_micros() as u64)
+    }
+
+    /// When the system's clock shows this moment; nothing if that is a year away.
+    pub(crate) fn at(&self, moment: Instant) -> Option<tokio::time::Instant> {
+        // A runtime takes a moment in the distant future for one that has passed.
+        const DISTANT: time::Duration = time::Duration::from_secs(366 * 24 * 60 * 60);
+        let from_start = time::Duration::from_micros(moment.as_micros());
+        let near = from_start < self.0.elapsed() + DISTANT;
+        near.then(|| tokio::time::Instant::from_std(self.0 + from_start))
+    }
+}
+
+/// Numbers that a stranger cannot guess: SipHash of a counter, with keys of the operating system.
+#[derive(Debug, Default)]
+pub(crate) struct Random {
+    keys: RandomState,
+    drawn: u64,
+}
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.drawn += 1;
+        self.keys.hash_one(self.drawn)
+    }
+
+    pub(crate) fn draw(&mut self) -> Draw {
+        Draw::from_bits(self.next() as u32)
+    }
+
+    /// A token of 6 bytes: 32 bits of chance (RFC 7252 §5.3.1) and a count, so that no two under way are equal. There
+    /// is room for a mechanism that marks its transmissions in it.
+    pub(crate) fn token(&mut self) -> Token {
+        let [a, b, c, d, ..] = self.next().to_le_bytes();
+        let [e, f, ..] = self.drawn.to_le_bytes();
+        Token::new(&[a, b, c, d, e, f]).unwrap_or(Token::EMPTY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_differ_and_leave_room_for_a_marking() {
+        let mut random = Random::default();
+        let tokens: std::collections::HashSet<Token> = (0..60_000).map(|_| random.token()).collect();
+        assert_eq!(tokens.len(), 60_000);
+        assert!(tokens.iter().all(|token| token.len() == 6));
+    }
+}

@@ -1,0 +1,96 @@
+//! Why a request has no response.
+
+use std::{fmt, io};
+
+use coapace_proto::SendError;
+
+use crate::uri::{BadUri, Scheme};
+
+/// Why a client's request has no response.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The URI is none.
+    Uri(BadUri),
+    /// There is no transport for this scheme.
+    Scheme(Scheme),
+    /// The name of the host could not be resolved.
+    NotFound {
+        /// The name.
+        host: String,
+        /// What the resolver said.
+        error: io::Error,
+    },
+    /// Every transmission was in vain.
+    GivenUp {
+        /// How many there were.
+        transmissions: u8,
+    },
+    /// The peer rejected the message (RFC 7252 §4.2).
+    Reset,
+    /// There was no response in time.
+    TimedOut,
+    /// The network says that the destination cannot be reached: ICMP, or the own system.
+    Unreachable(io::ErrorKind),
+    /// The response has an option that must be understood, and is not (RFC 7252 §5.4.1); its number.
+    BadOption(u16),
+    /// The request does not fit into a datagram.
+    TooLarge {
+        /// Its options and payload, in bytes.
+        bytes: usize,
+    },
+    /// A table of the endpoint is full.
+    Busy(SendError),
+    /// More mechanisms and parameters side by side than a client keeps endpoints for.
+    TooManyProfiles,
+    /// The client was closed, or the runtime it ran on.
+    Closed,
+    /// The system refused a socket.
+    Io(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uri(bad) => write!(f, "bad URI: {bad}"),
+            Self::Scheme(scheme) => write!(f, "no transport for {scheme}"),
+            Self::NotFound { host, error } => write!(f, "{host} not found: {error}"),
+            Self::GivenUp { transmissions: 1 } => f.write_str("given up after 1 transmission"),
+            Self::GivenUp { transmissions } => write!(f, "given up after {transmissions} transmissions"),
+            Self::Reset => f.write_str("rejected by the peer with a Reset"),
+            Self::TimedOut => f.write_str("no response in time"),
+            Self::Unreachable(kind) => write!(f, "unreachable: {kind}"),
+            Self::BadOption(number) => write!(f, "the response has the unknown critical option {number}"),
+            Self::TooLarge { bytes } => {
+                write!(f, "{bytes} bytes of options and payload do not fit into a datagram")
+            }
+            Self::Busy(error) => error.fmt(f),
+            Self::TooManyProfiles => f.write_str("too many mechanisms and parameters side by side"),
+            Self::Closed => f.write_str("the client is closed"),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Uri(bad) => Some(bad),
+            Self::NotFound { error, .. } | Self::Io(error) => Some(error),
+            Self::Busy(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<BadUri> for Error {
+    fn from(bad: BadUri) -> Self {
+        Self::Uri(bad)
+    }
+}
+
+impl From<SendError> for Error {
+    fn from(error: SendError) -> Self {
+        Self::Busy(error)
+    }
+}

@@ -1,0 +1,75 @@
+//! CoAP on real sockets: clients and servers for tokio, with the congestion control of one's choice.
+//!
+//! A [`Client`] asks, a [`Server`] answers what its [`Router`] leads to. Both run the endpoint of [`coapace_proto`] with
+//! a mechanism of [`coapace_control`], named at run time: `"fasor"`, `"cocoa:max_rto=10s"`.
+//!
+//! ```
+//! use coapace_net::{Client, Mechanism, Rejection, Request, Response, Router, Server};
+//!
+//! async fn temperature(_: Request) -> Result<Response, Rejection> {
+//!     Ok(Response::content("21.5"))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::bind("127.0.0.1:0")?;
+//! let uri = format!("coap://{}/temperature", server.local_addr()?);
+//! tokio::spawn(server.serve(Router::new().get("/temperature", temperature)));
+//!
+//! let fasor: Mechanism = "fasor".parse()?;
+//! let client = Client::builder().mechanism(fasor).build();
+//! let response = client.get(&uri).await?;
+//! assert_eq!(response.text(), "21.5");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How it is built
+//!
+//! A *hub* is an endpoint with its socket, its clock and those who wait for its exchanges, behind one lock. A *driver*
+//! is the loop that receives for a hub and keeps its timers. A client's task sends by itself, and is woken by the
+//! driver; a server's driver calls handlers where it received, and answers whole batches with one call of the system.
+//! Datagrams move through a *carrier*: one for each call of the system, or many.
+//!
+//! Only `coap` over UDP is here so far. DTLS will be a carrier whose datagrams are the plaintext of records. TCP, TLS
+//! and WebSocket have no retransmissions and no endpoint of this kind: each will be a driver of its own over
+//! [`coapace_proto::stream`], with the same [`Router`] before it and the same [`Call`] behind it.
+//!
+//! It runs on Unix. On Linux a datagram is answered from the address it came to, ICMP ends requests that cannot arrive,
+//! and the system is called for batches.
+mod address;
+#[cfg(target_os = "linux")]
+mod batch;
+mod call;
+mod carrier;
+mod client;
+mod clock;
+mod driver;
+mod error;
+mod handler;
+mod hub;
+mod options;
+mod profile;
+mod rejection;
+mod request;
+mod response;
+mod router;
+mod server;
+mod socket;
+mod stats;
+pub mod uri;
+
+pub use call::Call;
+pub use client::{Client, ClientBuilder};
+pub use coapace_control::Mechanism;
+pub use coapace_proto::{Code, Config};
+pub use error::Error;
+pub use options::Options;
+pub use profile::Profile;
+pub use rejection::Rejection;
+pub use request::Request;
+pub use response::Response;
+pub use router::Router;
+pub use server::{Server, ServerConfig, ServerHandle};
+pub use stats::{Destination, NetCounters, Stats};
+pub use uri::Uri;

@@ -1,0 +1,37 @@
+//! How an endpoint transmits.
+
+use coapace_control::{DefaultTimer, Mechanism};
+use coapace_proto::Config;
+
+/// A mechanism and the transmission parameters around it (RFC 7252 §4.8). Requests of one profile share an endpoint:
+/// its port, its queues, and what the mechanism has learnt of each destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The congestion control.
+    pub mechanism: Mechanism,
+    /// The rest.
+    pub config: Config,
+}
+
+impl Default for Profile {
+    /// RFC 7252's own, in bounds for a host: 4,096 exchanges, 1,024 destinations, 32,768 messages remembered.
+    ///
+    /// That is less than there are Message IDs: of a client that goes round them within EXCHANGE_LIFETIME, as it must
+    /// not (RFC 7252 §4.4), no request is taken for a duplicate of one long ago.
+    fn default() -> Self {
+        let config = Config {
+            max_exchanges: 4_096,
+            max_peers: 1_024,
+            max_replies: 256,
+            max_deduplicated: 32_768,
+            ..Config::default()
+        };
+        Self { mechanism: Mechanism::Default(DefaultTimer::DEFAULT), config }
+    }
+}
+
+impl From<Mechanism> for Profile {
+    fn from(mechanism: Mechanism) -> Self {
+        Self { mechanism, ..Self::default() }
+    }
+}

@@ -1,0 +1,124 @@
+//! What a client asks of a server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use coap_numbers::option;
+use coapace_proto::{Code, Kind, Message};
+use smallvec::SmallVec;
+
+use crate::address::Remote;
+use crate::options::{read, uint};
+
+/// The parameters of a route, in the order of its path.
+pub(crate) type Names = Arc<[Box<str>]>;
+
+/// A request that arrived. It is its handler's own; what is short lies in it without a further allocation.
+#[derive(Clone, Debug)]
+pub struct Request {
+    from: Remote,
+    kind: Kind,
+    code: Code,
+    tail: SmallVec<[u8; 64]>,
+    names: Option<Names>,
+    /// Where the values of the parameters lie in the tail: start and length.
+    values: SmallVec<[(u16, u16); 4]>,
+}
+
+impl Request {
+    pub(crate) fn new(from: Remote, message: &Message<'_>) -> Self {
+        Self {
+            from,
+            kind: message.kind,
+            code: message.code,
+            tail: SmallVec::from_slice(message.tail),
+            names: None,
+            values: SmallVec::new(),
+        }
+    }
+
+    pub(crate) fn with_parameters(mut self, names: Option<Names>, values: &[(u16, u16)]) -> Self {
+        self.names = names;
+        self.values.extend_from_slice(values);
+        self
+    }
+
+    /// The client's address.
+    pub fn from(&self) -> SocketAddr {
+        self.from.address()
+    }
+
+    /// The method: GET, PUT, … (constants in [`coap_numbers::code`]).
+    pub fn method(&self) -> Code {
+        self.code
+    }
+
+    /// Whether the client wants to be sure of an answer, and retransmits until it has one.
+    pub fn is_confirmable(&self) -> bool {
+        self.kind == Kind::Confirmable
+    }
+
+    /// The request as a message, without its Message ID and token.
+    pub fn message(&self) -> Message<'_> {
+        Message { code: self.code, tail: &self.tail, ..Message::empty(self.kind, 0) }
+    }
+
+    /// The options as (number, value), in the order of their numbers.
+    pub fn options(&self) -> impl Iterator<Item = (u16, &[u8])> {
+        read(&self.tail)
+    }
+
+    /// The first option of this number.
+    pub fn option(&self, number: u16) -> Option<&[u8]> {
+        self.options().find(|&(other, _)| other == number).map(|(_, value)| value)
+    }
+
+    /// The first option of this number, as an unsigned integer.
+    pub fn uint(&self, number: u16) -> Option<u64> {
+        self.option(number).and_then(uint)
+    }
+
+    /// The value of a parameter of the route: of `{id}` under `id`. Nothing if there is none, or if it is no text.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let place = self.names.as_ref()?.iter().position(|other| **other == *name)?;
+        let &(start, len) = self.values.get(place)?;
+        std::str::from_utf8(self.tail.get(usize::from(start)..)?.get(..usize::from(len))?).ok()
+    }
+
+    /// The path, with a slash before each segment; `/` if there is none.
+    pub fn path(&self) -> String {
+        let mut path = String::new();
+        for (_, segment) in self.options().filter(|&(number, _)| number == option::URI_PATH) {
+            path.push('/');
+            path.push_str(&String::from_utf8_lossy(segment));
+        }
+        if path.is_empty() { String::from("/") } else { path }
+    }
+
+    /// The arguments of the query, in their order.
+    pub fn query(&self) -> impl Iterator<Item = &str> {
+        let arguments = self.options().filter(|&(number, _)| number == option::URI_QUERY);
+        arguments.filter_map(|(_, argument)| std::str::from_utf8(argument).ok())
+    }
+
+    /// The value of the argument `name=value`; empty if the argument is just the name.
+    pub fn argument(&self, name: &str) -> Option<&str> {
+        self.query().find_map(|argument| {
+            let (key, value) = argument.split_once('=').unwrap_or((argument, ""));
+            (key == name).then_some(value)
+        })
+    }
+
+    /// The payload, empty if there is none.
+    pub fn payload(&self) -> &[u8] {
+        self.message().payload()
+    }
+
+    /// The payload as text.
+    ///
+    /// # Errors
+    /// If it is none; converted into a [`Rejection`](crate::Rejection), 4.00.
+    pub fn text(&self) -> Result<&str, std::str::Utf8Error> {
+        std::str::from_utf8(self.message().payload())
+    }
+}

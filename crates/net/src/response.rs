@@ -1,0 +1,110 @@
+//! What answers a request.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use coap_numbers::{code, option};
+use coapace_proto::{Code, Message};
+
+use crate::options::{Options, uint};
+
+/// A response: made by a handler, or received by a client.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The response code; the names are constants in [`coap_numbers::code`].
+    pub code: Code,
+    /// The options.
+    pub options: Options,
+    /// The payload, empty if there is none.
+    pub payload: Bytes,
+    /// From the call of the client to this response; zero in one that was not received.
+    pub elapsed: Duration,
+    /// How often the request was sent, 1 if it was not retransmitted; 0 in a response that was not received.
+    pub transmissions: u8,
+}
+
+impl Response {
+    /// A response of this code and nothing else.
+    pub const fn new(code: Code) -> Self {
+        Self {
+            code,
+            options: Options::new(),
+            payload: Bytes::new(),
+            elapsed: Duration::ZERO,
+            transmissions: 0,
+        }
+    }
+
+    /// 2.05: the answer to a GET.
+    pub fn content(payload: impl Into<Bytes>) -> Self {
+        Self::new(Code(code::CONTENT)).payload(payload)
+    }
+
+    /// 2.04: a PUT, POST or PATCH has changed the resource.
+    pub const fn changed() -> Self {
+        Self::new(Code(code::CHANGED))
+    }
+
+    /// 2.01: a PUT or POST has made a resource.
+    pub const fn created() -> Self {
+        Self::new(Code(code::CREATED))
+    }
+
+    /// 2.02: the resource is gone.
+    pub const fn deleted() -> Self {
+        Self::new(Code(code::DELETED))
+    }
+
+    /// Sets the payload.
+    #[must_use]
+    pub fn payload(mut self, payload: impl Into<Bytes>) -> Self {
+        self.payload = payload.into();
+        self
+    }
+
+    /// Adds an option.
+    #[must_use]
+    pub fn option(mut self, number: u16, value: &[u8]) -> Self {
+        self.options.push(number, value);
+        self
+    }
+
+    /// Says what the payload is: 0 for text, 50 for JSON, 60 for CBOR (RFC 7252 §12.3).
+    #[must_use]
+    pub fn content_format(mut self, format: u16) -> Self {
+        self.options = self.options.with_uint(option::CONTENT_FORMAT, format.into());
+        self
+    }
+
+    /// Says for how many seconds the response is fresh; 60 where this is not said (RFC 7252 §5.10.5).
+    #[must_use]
+    pub fn max_age(mut self, seconds: u32) -> Self {
+        self.options = self.options.with_uint(option::MAX_AGE, seconds.into());
+        self
+    }
+
+    /// Whether the request was carried out: a code of class 2.
+    pub fn is_success(&self) -> bool {
+        self.code.0 >> 5 == 2
+    }
+
+    /// The payload as text, with U+FFFD for what is none.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.payload)
+    }
+
+    /// The Content-Format.
+    pub fn format(&self) -> Option<u16> {
+        uint(self.options.get(option::CONTENT_FORMAT)?)?.try_into().ok()
+    }
+
+    pub(crate) fn received(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Self {
+        Self {
+            code: message.code,
+            options: Options::of(message.tail),
+            payload: Bytes::copy_from_slice(message.payload()),
+            elapsed,
+            transmissions,
+        }
+    }
+}

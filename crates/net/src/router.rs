@@ -1,0 +1,245 @@
+//! Which handler a request goes to.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+
+use coap_numbers::{code, option};
+use coapace_proto::{Code, Message};
+use smallvec::SmallVec;
+
+use crate::address::Remote;
+use crate::handler::{Called, Function, Handler};
+use crate::options::{is_foreign, read};
+use crate::request::Names;
+use crate::{Rejection, Request, Response};
+
+/// Handlers by path and method.
+///
+/// A path is a row of segments, each behind a slash, as Uri-Path options have them (RFC 7252 §5.10.1); `{name}` stands
+/// for any segment, and [`Request::parameter`] has its value. Of two routes that match, the one whose earlier segments
+/// are literal is taken. What matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04; a method
+/// without a handler is answered 4.05; an option that must be understood and is not, 4.02 (RFC 7252 §5.4.1), or 5.05
+/// where a proxy is asked for (§5.7.2).
+///
+/// A handler is a function of a [`Request`] that returns a future of a [`Response`] or of an error that converts into a
+/// [`Rejection`]. It may be called on several threads at once. One that never waits is called where the datagram
+/// arrived and answered on the acknowledgement; of one that waits the rest becomes a task. One that panics is answered
+/// 5.00.
+///
+/// ```
+/// use coapace_net::{Rejection, Request, Response, Router};
+///
+/// async fn greet(request: Request) -> Result<Response, Rejection> {
+///     let name = request.parameter("name").unwrap_or("nobody");
+///     Ok(Response::content(format!("Hello, {name}!")))
+/// }
+///
+/// let router = Router::new().get("/greetings/{name}", greet);
+/// ```
+pub struct Router {
+    /// The root first.
+    nodes: Vec<Node>,
+    fallback: Option<Box<dyn Handler>>,
+    /// Options that a handler understands though this crate does not.
+    understood: Vec<u16>,
+}
+
+/// What is behind a row of segments.
+#[derive(Default)]
+struct Node {
+    children: BTreeMap<Box<[u8]>, usize>,
+    parameter: Option<usize>,
+    /// By method, GET (0.01) first.
+    methods: [Option<Route>; METHODS],
+}
+
+struct Route {
+    names: Option<Names>,
+    handler: Box<dyn Handler>,
+}
+
+/// Of RFC 7252 §12.1.1 and RFC 8132 §7.1.
+const METHODS: usize = 7;
+
+/// Where a segment lies in the options and payload of a message: start and length.
+type Segment = (u16, u16);
+
+macro_rules! methods {
+    ($($name:ident = $code:ident, $what:literal;)+) => {
+        $(
+            #[doc = concat!("Routes ", $what, " of `path` to `handler`.")]
+            #[must_use]
+            pub fn $name<F, Fut, E>(self, path: &str, handler: F) -> Self
+            where
+                F: Fn(Request) -> Fut + Clone + Send + 'static,
+                Fut: Future<Output = Result<Response, E>> + Send + 'static,
+                E: Into<Rejection>,
+            {
+                self.route(Code(code::$code), path, handler)
+            }
+        )+
+    };
+}
+
+impl Default for Router {
+    fn default() -> Self {
+        Self { nodes: vec![Node::default()], fallback: None, understood: Vec::new() }
+    }
+}
+
+impl Clone for Router {
+    fn clone(&self) -> Self {
+        let copy = |route: &Option<Route>| {
+            let Route { names, handler } = route.as_ref()?;
+            Some(Route { names: names.clone(), handler: handler.copy() })
+        };
+        let nodes = self.nodes.iter().map(|node| Node {
+            children: node.children.clone(),
+            parameter: node.parameter,
+            methods: std::array::from_fn(|method| copy(&node.methods[method])),
+        });
+        Self {
+            nodes: nodes.collect(),
+            fallback: self.fallback.as_ref().map(|handler| handler.copy()),
+            understood: self.understood.clone(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Router {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Router").field("nodes", &self.nodes.len()).finish_non_exhaustive()
+    }
+}
+
+impl Router {
+    /// No routes: everything is answered 4.04.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    methods! {
+        get = GET, "GET";
+        post = POST, "POST";
+        put = PUT, "PUT";
+        delete = DELETE, "DELETE";
+        fetch = FETCH, "FETCH (RFC 8132 §2)";
+        patch = PATCH, "PATCH (RFC 8132 §3)";
+        ipatch = IPATCH, "iPATCH (RFC 8132 §3)";
+    }
+
+    /// Routes a method of `path` to `handler`. It replaces one that was there; a code that is no method known here has
+    /// no effect.
+    #[must_use]
+    pub fn route<F, Fut, E>(mut self, method: Code, path: &str, handler: F) -> Self
+    where
+        F: Fn(Request) -> Fut + Clone + Send + 'static,
+        Fut: Future<Output = Result<Response, E>> + Send + 'static,
+        E: Into<Rejection>,
+    {
+        let mut names: Vec<Box<str>> = Vec::new();
+        let mut node = 0;
+        for segment in path.split('/').skip(usize::from(path.starts_with('/'))) {
+            if segment.is_empty() && path.len() <= 1 {
+                break;
+            }
+            let fresh = self.nodes.len();
+            let parameter = segment.strip_prefix('{').and_then(|segment| segment.strip_suffix('}'));
+            let next = if let Some(name) = parameter {
+                names.push(name.into());
+                *self.nodes[node].parameter.get_or_insert(fresh)
+            } else {
+                *self.nodes[node].children.entry(segment.as_bytes().into()).or_insert(fresh)
+            };
+            if next == fresh {
+                self.nodes.push(Node::default());
+            }
+            node = next;
+        }
+        let names = (!names.is_empty()).then(|| names.into());
+        if let Some(route) = index(method).and_then(|method| self.nodes[node].methods.get_mut(method)) {
+            *route = Some(Route { names, handler: Box::new(Function::new(handler)) });
+        }
+        self
+    }
+
+    /// What no path matches goes to `handler`, whatever its method.
+    #[must_use]
+    pub fn fallback<F, Fut, E>(mut self, handler: F) -> Self
+    where
+        F: Fn(Request) -> Fut + Clone + Send + 'static,
+        Fut: Future<Output = Result<Response, E>> + Send + 'static,
+        E: Into<Rejection>,
+    {
+        self.fallback = Some(Box::new(Function::new(handler)));
+        self
+    }
+
+    /// The handlers understand the option of this number, and a request that has it is for them to judge.
+    #[must_use]
+    pub fn understands(mut self, option: u16) -> Self {
+        self.understood.push(option);
+        self
+    }
+
+    /// Calls the handler of a request.
+    pub(crate) fn call(&mut self, from: Remote, message: &Message<'_>) -> Called {
+        let mut path: SmallVec<[Segment; 8]> = SmallVec::new();
+        for (number, value) in read(message.tail) {
+            if number == option::URI_PATH {
+                let start = value.as_ptr() as usize - message.tail.as_ptr() as usize;
+                path.push((start as u16, value.len() as u16));
+            } else if is_foreign(number) && !self.understood.contains(&number) {
+                let proxy = matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
+                let code = if proxy { code::PROXYING_NOT_SUPPORTED } else { code::BAD_OPTION };
+                return Called::Ready(Response::new(Code(code)));
+            }
+        }
+        let mut values = SmallVec::new();
+        let request = Request::new(from, message);
+        match (self.find(0, message.tail, &path, &mut values), &mut self.fallback) {
+            (Some(node), fallback) => {
+                let node = &mut self.nodes[node];
+                let route = index(message.code).and_then(|method| node.methods.get_mut(method)?.as_mut());
+                match (route, fallback) {
+                    (Some(Route { names, handler }), _) => {
+                        handler.call(request.with_parameters(names.clone(), &values))
+                    }
+                    _ => Called::Ready(Response::new(Code(code::METHOD_NOT_ALLOWED))),
+                }
+            }
+            (None, Some(fallback)) => fallback.call(request),
+            (None, None) => Called::Ready(Response::new(Code(code::NOT_FOUND))),
+        }
+    }
+
+    /// The node behind `path`, seen from `node`, that has routes; the values of parameters on the way.
+    fn find(
+        &self,
+        node: usize,
+        tail: &[u8],
+        path: &[Segment],
+        values: &mut SmallVec<[Segment; 4]>,
+    ) -> Option<usize> {
+        let here = &self.nodes[node];
+        let [segment, rest @ ..] = path else {
+            return here.methods.iter().any(Option::is_some).then_some(node);
+        };
+        let (start, len) = (usize::from(segment.0), usize::from(segment.1));
+        let literal = here.children.get(tail.get(start..start + len)?);
+        if let Some(found) = literal.and_then(|&child| self.find(child, tail, rest, values)) {
+            return Some(found);
+        }
+        values.push(*segment);
+        let found = here.parameter.and_then(|child| self.find(child, tail, rest, values));
+        if found.is_none() {
+            values.pop();
+        }
+        found
+    }
+}
+
+/// The place of a method among the routes of a node.
+fn index(method: Code) -> Option<usize> {
+    usize::from(method.0).checked_sub(1)
+}

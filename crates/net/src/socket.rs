@@ -1,0 +1,208 @@
+//! A UDP socket: IPv4, IPv6, or both.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsRawFd, RawFd};
+
+use crate::address::{Local, Locals, Remote, mapped};
+
+/// Bytes asked for the queue of received datagrams; the system may give less. Half a second of 1,000 clients that begin
+/// at once is what it has to hold.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// What a socket is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It answers from the address that a request came to.
+    Serve {
+        /// Several sockets have the port; the system spreads the sources over them.
+        shared: bool,
+    },
+    /// It wants to be told what ICMP says of its destinations.
+    Ask,
+}
+
+/// A bound, non-blocking UDP socket.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    inner: UdpSocket,
+    /// Whether it is of IPv6, perhaps with IPv4 mapped into it.
+    pub(crate) v6: bool,
+    /// Whether the system says which local address a datagram came to.
+    pub(crate) tells_local: bool,
+    pub(crate) locals: Locals,
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.inner.as_raw_fd()
+    }
+}
+
+impl Socket {
+    /// Binds to `address`; to `[::]` is to IPv4 as well.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn bind(address: SocketAddr, r#use: Use) -> io::Result<Self> {
+        let domain = socket2::Domain::for_address(address);
+        let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, None)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(false)?;
+        }
+        if r#use == (Use::Serve { shared: true }) {
+            socket.set_reuse_port(true)?;
+        }
+        // What the system gives is enough to go on with.
+        let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        let serves = matches!(r#use, Use::Serve { .. });
+        let mut socket = Self {
+            inner: socket.into(),
+            v6: address.is_ipv6(),
+            tells_local: serves && address.ip().is_unspecified(),
+            locals: Locals::default(),
+        };
+        socket.set_options(r#use)?;
+        Ok(socket)
+    }
+
+    /// A socket of both families at a port of the system's choice, or of IPv4 where there is no IPv6.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn open() -> io::Result<Self> {
+        Self::bind(([0u16; 8], 0).into(), Use::Ask).or_else(|_| Self::bind(([0u8; 4], 0).into(), Use::Ask))
+    }
+
+    /// The same socket once more, for a runtime to watch.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn duplicate(&self) -> io::Result<UdpSocket> {
+        self.inner.try_clone()
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    /// Receives one datagram; from whom, and its length.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<(usize, Remote)> {
+        let (len, from) = self.inner.recv_from(buffer)?;
+        Ok((len, self.remote(from)))
+    }
+
+    /// The peer of this address. One that is link-local means something on its interface alone.
+    pub(crate) fn remote(&self, address: SocketAddr) -> Remote {
+        let local = match address {
+            SocketAddr::V6(address) if address.scope_id() != 0 => {
+                self.locals.number(Local { scope: address.scope_id(), ..Local::ANY })
+            }
+            _ => 0,
+        };
+        Remote::new(mapped(address.ip()), address.port(), local)
+    }
+
+    /// The address of a peer as this socket takes it.
+    fn address_of(&self, to: Remote) -> io::Result<SocketAddr> {
+        if self.v6 {
+            return Ok(to.v6(self.locals.get(to.local()).scope).into());
+        }
+        let ip = to.ip().to_ipv4_mapped().ok_or(io::ErrorKind::NetworkUnreachable)?;
+        Ok((ip, to.port()).into())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn set_options(&mut self, r#use: Use) -> io::Result<()> {
+        use nix::sys::socket::{setsockopt, sockopt};
+        if self.tells_local && self.v6 {
+            setsockopt(&self.inner, sockopt::Ipv6RecvPacketInfo, &true)?;
+        } else if self.tells_local {
+            setsockopt(&self.inner, sockopt::Ipv4PacketInfo, &true)?;
+        }
+        if r#use == Use::Ask {
+            setsockopt(&self.inner, sockopt::Ipv4RecvErr, &true)?;
+            if self.v6 {
+                setsockopt(&self.inner, sockopt::Ipv6RecvErr, &true)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn set_options(&mut self, _: Use) -> io::Result<()> {
+        self.tells_local = false;
+        Ok(())
+    }
+
+    /// Sends one datagram, from the local address of `to`.
+    ///
+    /// # Errors
+    /// Those of the system.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn send(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
+        use crate::batch::Headers;
+        if to.local() != 0 && self.tells_local {
+            return if self.v6 {
+                Headers::<nix::sys::socket::SockaddrIn6>::send_one(self, to, bytes)
+            } else {
+                Headers::<nix::sys::socket::SockaddrIn>::send_one(self, to, bytes)
+            };
+        }
+        self.send_from_any(to, bytes)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn send(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
+        self.send_from_any(to, bytes)
+    }
+
+    fn send_from_any(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
+        let address = self.address_of(to)?;
+        match self.inner.send_to(bytes, address) {
+            // An error of a datagram before, told late: this one has not been sent.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                self.inner.send_to(bytes, address).map(drop)
+            }
+            sent => sent.map(drop),
+        }
+    }
+
+    /// Takes what ICMP said of datagrams that this socket sent: of which destination, and what.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn take_errors(&self, mut each: impl FnMut(Remote, io::Error)) {
+        use nix::sys::socket::{ControlMessageOwned as Control, MsgFlags, SockaddrStorage, recvmsg};
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        let mut control = nix::cmsg_space!(nix::libc::sock_extended_err, nix::libc::sockaddr_in6);
+        let mut bytes = [0; 4];
+        loop {
+            let mut slices = [io::IoSliceMut::new(&mut bytes)];
+            let Ok(message) =
+                recvmsg::<SockaddrStorage>(self.as_raw_fd(), &mut slices, Some(&mut control), flags)
+            else {
+                return;
+            };
+            let to = message.address.and_then(|to| {
+                let v4 = to.as_sockaddr_in().map(|to| SocketAddr::V4((*to).into()));
+                v4.or_else(|| to.as_sockaddr_in6().map(|to| SocketAddr::V6((*to).into())))
+            });
+            let errors = message.cmsgs().into_iter().flatten().filter_map(|control| match control {
+                Control::Ipv4RecvErr(error, _) | Control::Ipv6RecvErr(error, _) => Some(error.ee_errno),
+                _ => None,
+            });
+            for errno in errors {
+                if let Some(to) = to {
+                    each(self.remote(to), io::Error::from_raw_os_error(errno.cast_signed()));
+                }
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn take_errors(&self, _: impl FnMut(Remote, io::Error)) {}
+}

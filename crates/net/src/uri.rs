@@ -1,0 +1,417 @@
+//! URIs of CoAP and the options they become (RFC 7252 §6, RFC 8323 §8).
+
+use std::fmt::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use coap_numbers::option;
+
+use crate::Options;
+
+/// How a resource is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// `coap`: UDP (RFC 7252 §6.1).
+    Coap,
+    /// `coaps`: DTLS over UDP (RFC 7252 §6.2).
+    Coaps,
+    /// `coap+tcp`: TCP (RFC 8323 §8.1).
+    CoapTcp,
+    /// `coaps+tcp`: TLS over TCP (RFC 8323 §8.2).
+    CoapsTcp,
+    /// `coap+ws`: WebSocket (RFC 8323 §8.3).
+    CoapWs,
+    /// `coaps+ws`: WebSocket over TLS (RFC 8323 §8.4).
+    CoapsWs,
+}
+
+impl Scheme {
+    const ALL: [Self; 6] =
+        [Self::Coap, Self::Coaps, Self::CoapTcp, Self::CoapsTcp, Self::CoapWs, Self::CoapsWs];
+
+    /// Its name, in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Coap => "coap",
+            Self::Coaps => "coaps",
+            Self::CoapTcp => "coap+tcp",
+            Self::CoapsTcp => "coaps+tcp",
+            Self::CoapWs => "coap+ws",
+            Self::CoapsWs => "coaps+ws",
+        }
+    }
+
+    /// The port where none is given.
+    pub const fn default_port(self) -> u16 {
+        match self {
+            Self::Coap | Self::CoapTcp => 5683,
+            Self::Coaps | Self::CoapsTcp => 5684,
+            Self::CoapWs => 80,
+            Self::CoapsWs => 443,
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The host of a URI.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// An address, IPv6 perhaps with a zone (`fe80::1%eth0`, written `%25eth0` or `%eth0` in a URI; RFC 6874).
+    Address(IpAddr, Option<String>),
+    /// A name, decoded and in lower case.
+    Name(String),
+}
+
+/// A URI, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uri {
+    /// How the resource is reached.
+    pub scheme: Scheme,
+    /// Where it is.
+    pub host: Host,
+    /// At which port.
+    pub port: u16,
+    /// The segments of its path, decoded; none for `/`.
+    pub path: Vec<String>,
+    /// The arguments of its query, decoded.
+    pub query: Vec<String>,
+}
+
+/// Why a text is no URI of CoAP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadUri {
+    /// It does not begin with a scheme and `://`.
+    NotAbsolute,
+    /// The scheme is none of CoAP's.
+    UnknownScheme,
+    /// It has a fragment, which is no part of a request (RFC 7252 §6.4 step 4).
+    Fragment,
+    /// There is no host, or one of more than 255 bytes.
+    Host,
+    /// Something stands between brackets that is no IPv6 address.
+    Address,
+    /// The port is no number up to 65535.
+    Port,
+    /// A character that would have to be percent-encoded; holds its place in bytes.
+    Character(usize),
+    /// What is percent-encoded is no text; or a percent sign is not followed by two hexadecimal digits.
+    Encoding,
+    /// A segment or argument is longer than the 255 bytes of an option (RFC 7252 §5.10).
+    TooLong,
+}
+
+impl fmt::Display for BadUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotAbsolute => "expected scheme://host",
+            Self::UnknownScheme => {
+                "expected coap, coaps, coap+tcp, coaps+tcp, coap+ws or coaps+ws as the scheme"
+            }
+            Self::Fragment => "a fragment (#…) cannot be requested",
+            Self::Host => "expected a host of 1 to 255 bytes",
+            Self::Address => "expected an IPv6 address between the brackets",
+            Self::Port => "the port is not a number up to 65535",
+            Self::Character(place) => return write!(f, "byte {} has to be percent-encoded", place + 1),
+            Self::Encoding => "% is not followed by two hexadecimal digits, or what is encoded is not UTF-8",
+            Self::TooLong => "a segment of the path or an argument of the query is longer than 255 bytes",
+        })
+    }
+}
+
+impl std::error::Error for BadUri {}
+
+impl FromStr for Uri {
+    type Err = BadUri;
+
+    /// RFC 7252 §6.4, as far as it does not need a destination.
+    fn from_str(text: &str) -> Result<Self, BadUri> {
+        let (scheme, rest) = text.split_once("://").ok_or(BadUri::NotAbsolute)?;
+        let known = Scheme::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(scheme));
+        let scheme = known.ok_or(BadUri::UnknownScheme)?;
+        if rest.contains('#') {
+            return Err(BadUri::Fragment);
+        }
+        let (before, query) =
+            rest.split_once('?').map_or((rest, None), |(before, query)| (before, Some(query)));
+        let authority_len = before.find('/').unwrap_or(before.len());
+        let (authority, path) = before.split_at(authority_len);
+        let place_of = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
+        let check = |part: &str, allowed: fn(u8) -> bool| match part.bytes().position(|byte| !allowed(byte)) {
+            Some(place) => Err(BadUri::Character(place_of(part) + place)),
+            None => Ok(()),
+        };
+        let (host, port) = parse_authority(authority, check)?;
+        check(path, |byte| is_plain(byte) || matches!(byte, b'/' | b'%' | b'&'))?;
+        check(query.unwrap_or(""), |byte| is_plain(byte) || matches!(byte, b'/' | b'%' | b'&' | b'?'))?;
+        let segments = without_dots(path).into_iter().map(decode).collect::<Result<_, _>>()?;
+        let arguments = query.into_iter().flat_map(|query| query.split('&'));
+        Ok(Self {
+            scheme,
+            host,
+            port: port.unwrap_or(scheme.default_port()),
+            path: segments,
+            query: arguments.map(decode).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The host and the port, if one is given.
+fn parse_authority(
+    authority: &str,
+    check: impl Fn(&str, fn(u8) -> bool) -> Result<(), BadUri>,
+) -> Result<(Host, Option<u16>), BadUri> {
+    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
+        let (inside, behind) = rest.split_once(']').ok_or(BadUri::Address)?;
+        let (address, zone) =
+            inside.split_once('%').map_or((inside, None), |(address, zone)| (address, Some(zone)));
+        let address: Ipv6Addr = address.parse().map_err(|_| BadUri::Address)?;
+        let zone = zone.map(|zone| decode(zone.strip_prefix("25").unwrap_or(zone))).transpose()?;
+        let port = if behind.is_empty() { "" } else { behind.strip_prefix(':').ok_or(BadUri::Port)? };
+        (Host::Address(address.into(), zone), port)
+    } else {
+        let (name, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
+        check(name, |byte| is_plain(byte) && !matches!(byte, b':' | b'@') || matches!(byte, b'%' | b'&'))?;
+        let host = match name.parse::<Ipv4Addr>() {
+            Ok(address) => Host::Address(address.into(), None),
+            Err(_) => Host::Name(
+                decode(name)
+                    .map_err(|bad| if bad == BadUri::TooLong { BadUri::Host } else { bad })?
+                    .to_lowercase(),
+            ),
+        };
+        if host == Host::Name(String::new()) {
+            return Err(BadUri::Host);
+        }
+        (host, port)
+    };
+    if port.is_empty() {
+        return Ok((host, None));
+    }
+    let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+    let port = port.parse().ok().filter(|_| digits).ok_or(BadUri::Port)?;
+    Ok((host, Some(port)))
+}
+
+/// The segments of a path, with `.` and `..` followed (RFC 3986 §5.2.4).
+fn without_dots(path: &str) -> Vec<&str> {
+    let mut segments = Vec::new();
+    let mut ends_in_dots = false;
+    for segment in path.split('/').skip(1) {
+        ends_in_dots = matches!(segment, "." | "..");
+        match segment {
+            "." => {}
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
+        }
+    }
+    if ends_in_dots {
+        segments.push("");
+    }
+    // An empty path and a single slash are the same (RFC 7252 §6.4 step 8).
+    if segments == [""] { Vec::new() } else { segments }
+}
+
+/// What is percent-encoded becomes itself.
+fn decode(text: &str) -> Result<String, BadUri> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        let (high, low) = (digit().ok_or(BadUri::Encoding)?, digit().ok_or(BadUri::Encoding)?);
+        bytes.push((high << 4 | low) as u8);
+    }
+    if bytes.len() > 255 {
+        return Err(BadUri::TooLong);
+    }
+    String::from_utf8(bytes).map_err(|_| BadUri::Encoding)
+}
+
+/// Whether a byte stands for itself in a path and in a query: unreserved, `:`, `@`, and of the delimiters all but `&`
+/// (RFC 7252 §6.5).
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$'()*+,;=:@".contains(&byte)
+}
+
+fn encode(text: &str, also: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    text.bytes().try_for_each(|byte| {
+        if is_plain(byte) || also.contains(&byte) {
+            f.write_char(byte.into())
+        } else {
+            write!(f, "%{byte:02X}")
+        }
+    })
+}
+
+/// RFC 7252 §6.5.
+impl fmt::Display for Uri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://", self.scheme)?;
+        match &self.host {
+            Host::Address(IpAddr::V4(address), _) => write!(f, "{address}")?,
+            Host::Address(IpAddr::V6(address), None) => write!(f, "[{address}]")?,
+            Host::Address(IpAddr::V6(address), Some(zone)) => {
+                write!(f, "[{address}%25")?;
+                encode(zone, &[], f)?;
+                f.write_char(']')?;
+            }
+            // A colon or an at sign would end it.
+            Host::Name(name) => name.bytes().try_for_each(|byte| {
+                let stands = is_plain(byte) && !matches!(byte, b':' | b'@') || byte == b'&';
+                if stands { f.write_char(byte.into()) } else { write!(f, "%{byte:02X}") }
+            })?,
+        }
+        if self.port != self.scheme.default_port() {
+            write!(f, ":{}", self.port)?;
+        }
+        if self.path.is_empty() {
+            f.write_char('/')?;
+        }
+        for segment in &self.path {
+            f.write_char('/')?;
+            match segment.as_str() {
+                // Else they would be followed.
+                "." => f.write_str("%2E")?,
+                ".." => f.write_str("%2E%2E")?,
+                segment => encode(segment, b"&", f)?,
+            }
+        }
+        for (place, argument) in self.query.iter().enumerate() {
+            f.write_char(if place == 0 { '?' } else { '&' })?;
+            encode(argument, b"/?", f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Uri {
+    /// The options of a request for this resource (RFC 7252 §6.4 steps 5 to 9): Uri-Host of a name, Uri-Path and
+    /// Uri-Query. Uri-Port is where the request goes, and need not be said.
+    pub fn options(&self) -> Options {
+        let mut options = Options::new();
+        if let Host::Name(name) = &self.host {
+            options.push(option::URI_HOST, name.as_bytes());
+        }
+        self.path.iter().for_each(|segment| options.push(option::URI_PATH, segment.as_bytes()));
+        self.query.iter().for_each(|argument| options.push(option::URI_QUERY, argument.as_bytes()));
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn uri(text: &str) -> Uri {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_three_examples_of_rfc_7252_6_3_are_one_resource() {
+        let texts = [
+            "coap://example.com:5683/~sensors/temp.xml",
+            "coap://EXAMPLE.com/%7Esensors/temp.xml",
+            "coap://EXAMPLE.com:/%7esensors/temp.xml",
+        ];
+        for text in texts {
+            assert_eq!(uri(text), uri(texts[0]));
+        }
+        assert_eq!(uri(texts[0]).path, ["~sensors", "temp.xml"]);
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_once_and_empty_segments_stay() {
+        let uri = uri("coap://h/a%2Fb//%2525/?q=%26&&x/y?z");
+        assert_eq!(uri.path, ["a/b", "", "%25", ""]);
+        assert_eq!(uri.query, ["q=&", "", "x/y?z"]);
+        assert_eq!(uri.to_string(), "coap://h/a%2Fb//%2525/?q=%26&&x/y?z");
+    }
+
+    #[test]
+    fn the_root_has_no_segment_and_dots_are_followed() {
+        for (text, path) in [
+            ("coap://h", ""),
+            ("coap://h/", ""),
+            ("coap://h/a/./b/../c", "a c"),
+            ("coap://h/../..", ""),
+            ("coap://h/a/.", "a "),
+        ] {
+            assert_eq!(uri(text).path.join(" "), path, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_and_ports_are_as_given_or_of_the_scheme() {
+        let address = |text: &str| match uri(text) {
+            Uri { host: Host::Address(address, zone), port, .. } => (address.to_string(), zone, port),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(address("coap://192.0.2.1:61616/"), ("192.0.2.1".into(), None, 61616));
+        assert_eq!(address("coaps://[2001:db8::1]/x"), ("2001:db8::1".into(), None, 5684));
+        assert_eq!(address("coap+tcp://[fe80::1%25eth0]:9"), ("fe80::1".into(), Some("eth0".into()), 9));
+        let default = |scheme: &str| uri(&format!("{scheme}://h")).port;
+        assert_eq!(Scheme::ALL.map(|scheme| default(scheme.name())), [5683, 5684, 5683, 5684, 80, 443]);
+    }
+
+    #[test]
+    fn what_is_no_uri_says_why() {
+        for (text, why) in [
+            ("/temp", BadUri::NotAbsolute),
+            ("http://h/", BadUri::UnknownScheme),
+            ("coap://h/#x", BadUri::Fragment),
+            ("coap:///x", BadUri::Host),
+            ("coap://:5683/", BadUri::Host),
+            ("coap://[::1/", BadUri::Address),
+            ("coap://[h]/", BadUri::Address),
+            ("coap://h:99999/", BadUri::Port),
+            ("coap://h:+1/", BadUri::Port),
+            ("coap://[::1]5/", BadUri::Port),
+            ("coap://me@h/", BadUri::Character(9)),
+            ("coap://h/a b", BadUri::Character(10)),
+            ("coap://h/%4", BadUri::Encoding),
+            ("coap://h/%ff", BadUri::Encoding),
+        ] {
+            assert_eq!(text.parse::<Uri>(), Err(why), "{text}");
+        }
+        assert_eq!(format!("coap://h/{}", "x".repeat(256)).parse::<Uri>(), Err(BadUri::TooLong));
+    }
+
+    #[test]
+    fn a_name_becomes_uri_host_and_an_address_does_not() {
+        let options = uri("coap://h:1/a?b").options();
+        let options: Vec<_> = options.iter().collect();
+        assert_eq!(options, [(3, &b"h"[..]), (11, b"a"), (15, b"b")]);
+        assert_eq!(uri("coap://[::1]:1/").options(), Options::new());
+    }
+
+    proptest! {
+        #[test]
+        fn a_uri_that_is_written_reads_as_the_same(
+            path in proptest::collection::vec("\\PC{0,8}", 0..5),
+            query in proptest::collection::vec("\\PC{0,8}", 0..4),
+            name in "\\PC{1,8}",
+            port in any::<u16>(),
+        ) {
+            let host = Host::Name(name.to_lowercase());
+            // One empty segment is no segment; one empty argument is no query.
+            prop_assume!(path != [""] && host.clone() != Host::Name(String::new()));
+            prop_assume!(name.parse::<Ipv4Addr>().is_err() && name.to_lowercase().to_lowercase() == name.to_lowercase());
+            let uri = Uri { scheme: Scheme::Coap, host, port, path, query };
+            prop_assert_eq!(uri.to_string().parse::<Uri>(), Ok(uri));
+        }
+
+        #[test]
+        fn whatever_is_read_does_not_panic(text in "(coap://)?\\PC{0,40}") {
+            let _ = text.parse::<Uri>();
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! A server that runs beside a test.
+
+use std::io;
+use std::net::SocketAddr;
+
+use coapace_net::{Router, Server, ServerConfig, ServerHandle};
+use tokio::task::JoinHandle;
+
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) handle: ServerHandle,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Running {
+    /// The URI of a resource of it.
+    pub(crate) fn uri(&self, path: &str) -> String {
+        format!("coap://{}{path}", self.address)
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(&mut self) -> io::Result<()> {
+        (&mut self.task).await.expect("no panic")
+    }
+}
+
+pub(crate) fn serve(router: Router) -> Running {
+    serve_at("127.0.0.1:0", router, ServerConfig { cores: 1, ..ServerConfig::default() })
+}
+
+#[allow(dead_code)]
+pub(crate) fn serve_with(router: Router, config: ServerConfig) -> Running {
+    serve_at("127.0.0.1:0", router, config)
+}
+
+pub(crate) fn serve_at(address: &str, router: Router, config: ServerConfig) -> Running {
+    let server = Server::bind_with(address, config).expect("a port of loopback");
+    let (address, handle) = (server.local_addr().expect("bound"), server.handle());
+    Running { address, handle, task: tokio::spawn(server.serve(router)) }
+}
