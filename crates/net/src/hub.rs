@@ -204,7 +204,10 @@ impl State {
             Event::Response { exchange, .. } | Event::Pong { exchange } | Event::Failed { exchange, .. } => {
                 exchange
             }
-            Event::Acknowledged { .. } | Event::Request { .. } => return,
+            Event::Acknowledged { .. }
+            | Event::Request { .. }
+            | Event::Notification { .. }
+            | Event::ObserverGone { .. } => return,
         };
         let Some(waiting) = self.waiting.remove(&exchange) else { return };
         let transmissions = self.endpoint.retransmissions(exchange) + 1;
