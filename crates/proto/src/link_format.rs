@@ -204,7 +204,8 @@ fn attribute(text: &str) -> Option<(Attribute<'_>, &str)> {
         let (value, rest) = unquote(quoted)?;
         return Some(((name, Some(value)), rest));
     }
-    let end = value.find([',', ';', ' ', '"']).unwrap_or(value.len());
+    let ends = |c: char| matches!(c, ',' | ';' | '"') || c.is_ascii_whitespace();
+    let end = value.find(ends).unwrap_or(value.len());
     let (value, rest) = value.split_at(end);
     (!value.is_empty()).then_some(((name, Some(Cow::Borrowed(value))), rest))
 }

@@ -75,6 +75,8 @@ fn what_is_no_link_is_an_error_and_the_end() {
         assert_eq!((read.len() - errors, errors + trailing), (good, 1 + trailing), "{text}");
     }
     assert_eq!(parse(" ").count(), 0);
+    let line = parse("</a>;rt=x\n").next().unwrap().unwrap();
+    assert_eq!(line.attribute("rt").as_deref(), Some("x"), "the end of a line is none of the value");
     assert_eq!(parse(" </a> ; rt = x , </b> ").flatten().count(), 2, "spaces are borne");
 }
 
@@ -128,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn nearly_links_do_not_either(text in "[<>a/;,=\"\\\\ *ä]{0,30}") {
+    fn nearly_links_do_not_either(text in "[<>a/;,=\"\\\\ *ä\n]{0,30}") {
         let links: Vec<_> = parse(&text).map_while(Result::ok).collect();
         for link in &links {
             prop_assert_eq!(parse(link.text).collect::<Vec<_>>(), [Ok(*link)]);
