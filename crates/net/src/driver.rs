@@ -37,22 +37,24 @@ impl<C: Carrier, S: Service> Driver<C, S> {
         let interest = Interest::READABLE | Interest::WRITABLE | Interest::ERROR;
         let watched = UdpSocket::from_std(hub.socket.duplicate()?)?;
         let mut timer = std::pin::pin!(tokio::time::sleep(std::time::Duration::ZERO));
-        let mut timed_for = Instant::ZERO;
+        // What the timer is set for. One that is set for too early fires in vain once; to move it with every exchange
+        // would cost more.
+        let mut armed = Instant::MAX;
         loop {
-            let (deadline, blocked) = {
+            let blocked = {
                 let mut state = hub.lock();
-                state.armed = state.endpoint.poll_timeout().unwrap_or(Instant::MAX);
-                (state.armed, !state.outgoing.is_empty())
+                let deadline = state.endpoint.poll_timeout().unwrap_or(Instant::MAX);
+                if deadline < armed
+                    && let Some(at) = hub.clock.at(deadline)
+                {
+                    timer.as_mut().reset(at);
+                    armed = deadline;
+                }
+                state.armed = armed;
+                !state.outgoing.is_empty()
             };
             if hub.is_closing() && hub.is_idle() {
                 return Ok(());
-            }
-            let at = hub.clock.at(deadline);
-            if let Some(at) = at
-                && timed_for != deadline
-            {
-                timer.as_mut().reset(at);
-                timed_for = deadline;
             }
             let wanted = if blocked { interest } else { Interest::READABLE | Interest::ERROR };
             tokio::select! {
@@ -71,9 +73,8 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                     }
                 }
                 () = hub.attention.notified() => {}
-                () = timer.as_mut(), if at.is_some() => {
-                    // Whatever the deadline was, it has passed; it may have been moved since.
-                    timed_for = Instant::ZERO;
+                () = timer.as_mut(), if armed != Instant::MAX => {
+                    armed = Instant::MAX;
                     self.send(hub.clock.now());
                 }
             }
