@@ -289,13 +289,19 @@ async fn a_shutdown_lets_handlers_end_and_refuses_new_requests() {
 
 #[tokio::test]
 async fn an_answer_comes_from_the_address_that_was_asked() {
-    let server = serve_at("[::]:0", router(), ServerConfig::default());
-    for host in ["127.0.0.5", "127.0.0.1", "[::1]"] {
-        let uri = format!("coap://{host}:{}/temperature", server.address.port());
-        // A client is told only what comes from where it asked.
-        assert_eq!(text_of(&Client::new(), &uri).await, "21.5");
-        let uri = format!("coap://{host}:{}/slow?ms=300", server.address.port());
-        assert_eq!(text_of(&Client::new(), &uri).await, "late");
+    for bind in ["[::]:0", "0.0.0.0:0"] {
+        let server = serve_at(bind, router(), ServerConfig::default());
+        let client = Client::new();
+        let hosts = ["127.0.0.5", "127.0.0.1", "[::1]"];
+        for host in hosts.into_iter().filter(|host| bind.starts_with('[') || !host.starts_with('[')) {
+            // A client is told only what comes from where it asked. More often than there are places in a batch.
+            let uri = format!("coap://{host}:{}/temperature", server.address.port());
+            for _ in 0..50 {
+                assert_eq!(text_of(&client, &uri).await, "21.5");
+            }
+            let uri = format!("coap://{host}:{}/slow?ms=300", server.address.port());
+            assert_eq!(text_of(&client, &uri).await, "late", "a separate response");
+        }
     }
 }
 
