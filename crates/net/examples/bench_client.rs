@@ -64,7 +64,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             assert!(response.is_success() && response.payload.len() == 60, "{response:?}");
         }
         let us = |span: Duration| span.as_secs_f64() * 1e6 / f64::from(REQUESTS);
-        costs.push((us(between - began), us(cpu()? - between)));
+        costs.push((us(between.saturating_sub(began)), us(cpu()?.saturating_sub(between))));
     }
     costs.sort_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)));
     let (floor, ours) = costs[costs.len() / 2];

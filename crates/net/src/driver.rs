@@ -62,10 +62,16 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                 ready = watched.ready(wanted) => {
                     let ready = ready?;
                     if ready.is_error() {
-                        let _ = watched.try_io(Interest::ERROR, || drained(self.take_errors()));
+                        let _ = watched.try_io(Interest::ERROR, || {
+                            self.take_errors();
+                            drained()
+                        });
                     }
                     if ready.is_writable() {
-                        let _ = watched.try_io(Interest::WRITABLE, || drained(self.send(hub.clock.now())));
+                        let _ = watched.try_io(Interest::WRITABLE, || {
+                            self.send(hub.clock.now());
+                            drained()
+                        });
                     }
                     if ready.is_readable() && watched.try_io(Interest::READABLE, || self.rounds()).is_ok() {
                         // There is more, but other tasks of this thread have their turn first.
@@ -87,7 +93,7 @@ impl<C: Carrier, S: Service> Driver<C, S> {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) as soon as nothing is left. What comes now, the system will tell: to
     /// ask it in vain first would be a call for nothing.
     fn rounds(&mut self) -> io::Result<()> {
-        if (0..ROUNDS).all(|_| self.round()) { Ok(()) } else { drained(()) }
+        if (0..ROUNDS).all(|_| self.round()) { Ok(()) } else { drained() }
     }
 
     /// Receives a batch, handles and answers it. Returns whether more may be there.
@@ -145,7 +151,7 @@ impl<C: Carrier, S: Service> Driver<C, S> {
 }
 
 /// What the runtime takes as a sign that it has to wait for the system.
-fn drained((): ()) -> io::Result<()> {
+fn drained() -> io::Result<()> {
     Err(io::ErrorKind::WouldBlock.into())
 }
 

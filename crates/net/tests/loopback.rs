@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use coapace_net::{Client, Code, Config, Error, Rejection, Request, Response, Router, ServerConfig};
+use coapace_net::{Client, Code, Config, Error, Profile, Rejection, Request, Response, Router, ServerConfig};
 use common::{Running, serve, serve_at, serve_with};
 
 async fn temperature(_: Request) -> Result<Response, Rejection> {
@@ -220,6 +220,42 @@ async fn a_mechanism_of_a_request_learns_for_itself() {
     for (profile, there) in client.destinations() {
         assert!(there.srtt.is_some() && there.rto < Duration::from_secs(2), "{profile:?} {there:?}");
     }
+}
+
+#[tokio::test]
+async fn a_destination_may_have_a_profile_of_its_own() {
+    let (near, far) = (started(), started());
+    let cocoa = Profile::from("cocoa".parse::<coapace_net::Mechanism>().unwrap());
+    let client = Client::builder().destination("127.0.0.1", far.address.port(), cocoa).build();
+    client.get(&near.uri("/temperature")).await.unwrap();
+    client.get(&far.uri("/temperature")).await.unwrap();
+    for (profile, there) in client.destinations() {
+        let expected = if there.address == far.address { cocoa } else { Profile::default() };
+        assert_eq!((profile, there.exchanges), (expected, 1));
+    }
+    assert_eq!(client.destinations().len(), 2);
+}
+
+#[tokio::test]
+async fn a_response_that_must_be_understood_and_is_not_is_an_error_and_so_is_a_reset() {
+    let strange = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = strange.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut request = [0; 100];
+        let (_, from) = strange.recv_from(&mut request).unwrap();
+        // 2.05 with option 9, which is critical and nobody's.
+        let token = &request[4..10];
+        let content = [&[0x66, 0x45, request[2], request[3]], token, &[0x90]].concat();
+        strange.send_to(&content, from).unwrap();
+        let (_, from) = strange.recv_from(&mut request).unwrap();
+        strange.send_to(&[0x70, 0, request[2], request[3]], from).unwrap();
+    });
+    let client = Client::new();
+    let uri = format!("coap://{address}/x");
+    let error = client.get(&uri).await.unwrap_err();
+    assert!(matches!(error, Error::BadOption(9)), "{error}");
+    let error = client.get(&uri).await.unwrap_err();
+    assert!(matches!(error, Error::Reset), "{error}");
 }
 
 #[tokio::test]
