@@ -230,12 +230,11 @@ async fn answer_later(
     patience: Duration,
 ) {
     let hub = &counted.0;
-    let answer = match tokio::time::timeout(patience, &mut rest).await {
-        Ok(answer) => answer,
-        Err(_) => {
-            responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
-            rest.await
-        }
+    let answer = if let Ok(answer) = tokio::time::timeout(patience, &mut rest).await {
+        answer
+    } else {
+        responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
+        rest.await
     };
     let response = answer.unwrap_or_else(|| {
         hub.lock().counters.panics += 1;
@@ -253,12 +252,12 @@ pub struct ServerHandle {
 impl ServerHandle {
     /// What was counted so far, over all cores.
     pub fn stats(&self) -> Stats {
-        let mut stats = Stats::default();
+        let mut sum = Stats::default();
         for hub in &*self.hubs {
             let state = hub.lock();
-            stats.add(&state.endpoint.counters(), &state.counters);
+            sum.add(&state.endpoint.counters(), &state.counters);
         }
-        stats
+        sum
     }
 
     /// New requests are answered 5.03; handlers and separate responses that are under way may end, for
