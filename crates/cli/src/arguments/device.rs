@@ -124,7 +124,7 @@ pub(crate) struct Serve {
     #[arg(long = "resource", value_name = "PATH=TEXT", value_parser = path_text)]
     pub(crate) resources: Vec<(String, String)>,
 
-    /// Have the resources for trying things out, which are there without --resource anyway
+    /// Have resources for trying things out, as if there were no other
     #[arg(long)]
     pub(crate) demo: bool,
 
