@@ -312,6 +312,94 @@ fn a_load_at_a_rate_keeps_to_it() {
 }
 
 #[test]
+fn a_load_with_losses_retransmits_and_is_answered() {
+    let server = Serving::new(&[]);
+    let uri = server.at("/clock");
+    let load = [
+        "load",
+        &uri,
+        "--loss",
+        "0.2",
+        "--ack-timeout",
+        "10ms",
+        "--max-retransmit",
+        "20",
+        "--duration",
+        "2",
+        "--json",
+    ];
+    let result = json(&coapace(&load).success());
+    let number = |name: &str| result[name].as_f64().expect("a number");
+    // A transmission is in vain with 1 - 0.8² = 0.36: 0.56 retransmissions an exchange.
+    assert!(number("answered") > 30.0 && number("lost") > 0.0, "{result}");
+    let each = number("retransmissions") / number("answered");
+    assert!((0.05..1.5).contains(&each), "{result}");
+    assert!(coapace(&["load", &uri, "--loss", "1"]).failure(2).contains("expected a share"));
+}
+
+/// What tshark reads in a capture: one line a packet, the fields separated by tabs.
+fn tshark(file: &str, fields: &[&str], port: &str) -> Option<String> {
+    let decode = format!("udp.port=={port},coap");
+    let mut tshark = std::process::Command::new("tshark");
+    tshark.args(["-r", file, "-d", &decode, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
+    tshark.args(["-T", "fields"]).args(fields.iter().flat_map(|field| ["-e", field]));
+    let Ok(output) = tshark.output() else {
+        println!("skipped: no tshark");
+        return None;
+    };
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_capture_has_every_datagram_with_its_addresses_and_good_checksums() {
+    let (server, scratch) = (Serving::new(&["--resource", "/a=1"]), Scratch::new());
+    let file = scratch.file("capture.pcapng");
+    coapace(&["get", &server.at("/a"), "--repeat", "2", "--pcap", &file]).success();
+    let port = server.uri.rsplit(':').next().expect("a port");
+    let fields = [
+        "ip.src",
+        "ip.dst",
+        "ip.checksum.status",
+        "udp.checksum.status",
+        "coap.code",
+        "coap.type",
+        "udp.dstport",
+    ];
+    let Some(read) = tshark(&file, &fields, port) else { return };
+    let lines: Vec<Vec<&str>> = read.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(lines.len(), 4, "{read}");
+    for (place, line) in lines.iter().enumerate() {
+        let (code, kind) = if place % 2 == 0 { ("1", "0") } else { ("69", "2") };
+        assert_eq!(line[..6], ["127.0.0.1", "127.0.0.1", "1", "1", code, kind], "{read}");
+        assert_eq!(line[6] == port, place % 2 == 0, "{read}");
+    }
+    ping_is_captured(&server, &scratch.file("ping.pcapng"), port);
+}
+
+fn ping_is_captured(server: &Serving, file: &str, port: &str) {
+    coapace(&["ping", &server.uri, "--pcap", file]).success();
+    let read = tshark(file, &["coap.code", "coap.type"], port).unwrap_or_default();
+    assert_eq!(read, "0\t0\n0\t3\n");
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_is_told() {
+    let server = Serving::new(&[]);
+    let (uri, scratch) = (server.at("/counter"), Scratch::new());
+    let missing = scratch.file("no-such-folder/file");
+    assert!(
+        refused(1, &["post", &uri, "--pcap", &missing]).starts_with(&format!("cannot write {missing}: "))
+    );
+    assert_eq!(coapace(&["get", &uri]).success(), "0");
+    if cfg!(target_os = "linux") {
+        let outcome = coapace(&["post", &uri, "--pcap", "/dev/full"]);
+        assert_eq!((outcome.stdout.as_str(), outcome.code), ("1", Some(1)));
+        assert!(outcome.failure(1).starts_with("cannot write /dev/full: "), "{outcome:?}");
+    }
+}
+
+#[test]
 fn a_load_on_nobody_or_on_nothing_fails() {
     let server = Serving::new(&[]);
     let outcome = coapace(&["load", &server.at("/nothing"), "--duration", "100ms"]);

@@ -66,7 +66,15 @@ const OPTIONS: [(&str, &[&str]); 12] = [
     ("get", REQUEST),
     (
         "ipatch",
-        &["-o, --output", "-v, --verbose", "--stats", "--repeat", "--count", "3 answered with another code"],
+        &[
+            "-o, --output",
+            "-v, --verbose",
+            "--stats",
+            "--repeat",
+            "--count",
+            "--pcap",
+            "3 answered with another code",
+        ],
     ),
     ("ping", &["--count", "--cc", "-B, --timeout", "--json", "1 no answer"]),
     ("serve", &["--bind", "--resource", "--demo", "--cc", "--threads"]),

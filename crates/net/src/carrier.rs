@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::Direction;
 use crate::address::Remote;
 use crate::socket::Socket;
 
@@ -100,7 +101,7 @@ impl Carrier for Single {
     fn receive(&mut self, socket: &Socket, mut each: impl FnMut(Remote, &[u8])) -> io::Result<Received> {
         let (len, from) = socket.receive(&mut self.buffer)?;
         let fits = len <= MAX_DATAGRAM;
-        if fits {
+        if fits && socket.passes(Direction::Received, from, &self.buffer[..len]) {
             each(from, &self.buffer[..len]);
         }
         Ok(Received { more: true, truncated: u64::from(!fits) })
@@ -114,6 +115,10 @@ impl Carrier for Single {
 /// Sends one datagram for each call.
 pub(crate) fn send_singly(socket: &Socket, outgoing: &mut Outgoing) {
     while let Some((to, bytes)) = outgoing.get(0) {
+        if !socket.passes(Direction::Sent, to, bytes) {
+            outgoing.advance(1);
+            continue;
+        }
         match socket.send(to, bytes) {
             Ok(()) => outgoing.advance(1),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,

@@ -15,7 +15,7 @@ use crate::driver::{Driver, Service};
 use crate::hub::{Hub, State};
 use crate::socket::Socket;
 use crate::uri::{Host, Uri};
-use crate::{Destination, Error, Profile, Response, Stats};
+use crate::{Destination, Error, Profile, Response, Stats, Tap};
 
 /// A client. Its copies are the same client; any number of tasks may use it at once, and the endpoint lets as many
 /// exchanges go to a destination as NSTART and the mechanism allow (RFC 7252 §4.7).
@@ -38,6 +38,7 @@ struct Inner {
     profile: Profile,
     /// By host, as in a URI, and port.
     destinations: BTreeMap<(String, u16), Profile>,
+    tap: Option<Arc<dyn Tap>>,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
 }
 
@@ -67,6 +68,13 @@ impl ClientBuilder {
     #[must_use]
     pub fn destination(mut self, host: &str, port: u16, profile: Profile) -> Self {
         self.0.destinations.insert((host.to_lowercase(), port), profile);
+        self
+    }
+
+    /// What watches the datagrams of this client.
+    #[must_use]
+    pub fn tap(mut self, tap: Arc<dyn Tap>) -> Self {
+        self.0.tap = Some(tap);
         self
     }
 
@@ -169,7 +177,8 @@ impl Client {
         if hubs.len() >= MAX_PROFILES {
             return Err(Error::TooManyProfiles);
         }
-        let socket = Socket::open().map_err(Error::Io)?;
+        let mut socket = Socket::open().map_err(Error::Io)?;
+        socket.tap.clone_from(&self.0.tap);
         let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
         let hub = Hub::new(socket, setup);
         let driver = Driver { hub: hub.clone(), carrier: Single::default(), service: Deaf };

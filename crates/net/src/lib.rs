@@ -57,6 +57,7 @@ mod router;
 mod server;
 mod socket;
 mod stats;
+mod tap;
 pub mod uri;
 
 pub use call::Call;
@@ -72,4 +73,5 @@ pub use response::Response;
 pub use router::Router;
 pub use server::{Server, ServerConfig, ServerHandle};
 pub use stats::{Destination, NetCounters, Stats};
+pub use tap::{Datagram, Direction, Tap};
 pub use uri::Uri;
