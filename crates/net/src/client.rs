@@ -16,6 +16,8 @@ use crate::hub::{Hub, State};
 use crate::socket::Socket;
 use crate::uri::{Host, Uri};
 use crate::{Destination, Error, Profile, Response, Stats};
+#[cfg(feature = "dtls")]
+use crate::{Dtls, Refused, session::Sealed};
 
 /// A client. Its copies are the same client; any number of tasks may use it at once, and the endpoint lets as many
 /// exchanges go to a destination as NSTART and the mechanism allow (RFC 7252 §4.7).
@@ -38,6 +40,8 @@ struct Inner {
     profile: Profile,
     /// By host, as in a URI, and port.
     destinations: BTreeMap<(String, u16), Profile>,
+    #[cfg(feature = "dtls")]
+    dtls: Option<Dtls>,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
 }
 
@@ -67,6 +71,15 @@ impl ClientBuilder {
     #[must_use]
     pub fn destination(mut self, host: &str, port: u16, profile: Profile) -> Self {
         self.0.destinations.insert((host.to_lowercase(), port), profile);
+        self
+    }
+
+    /// The identity and key of `coaps`; without, there are no such requests. A client is one identity: whoever has
+    /// several needs a client for each.
+    #[cfg(feature = "dtls")]
+    #[must_use]
+    pub fn dtls(mut self, dtls: Dtls) -> Self {
+        self.0.dtls = Some(dtls);
         self
     }
 
@@ -123,8 +136,7 @@ impl Client {
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         for (_, hub) in &*self.hubs() {
-            let state = hub.lock();
-            stats.add(&state.endpoint.counters(), &state.counters);
+            stats.add(hub);
         }
         stats
     }
@@ -140,6 +152,17 @@ impl Client {
             known.extend(each);
         }
         known
+    }
+
+    #[cfg(feature = "dtls")]
+    fn secured(&self, socket: Socket, setup: Arc<Setup<Mechanism>>) -> Result<Arc<Hub>, Error> {
+        let dtls = self.0.dtls.as_ref().ok_or(Error::Session(Refused::NoKeys))?;
+        Hub::secured(socket, setup, dtls).map_err(Error::Io)
+    }
+
+    #[cfg(not(feature = "dtls"))]
+    fn secured(&self, _: Socket, _: Arc<Setup<Mechanism>>) -> Result<Arc<Hub>, Error> {
+        Err(Error::Scheme(crate::uri::Scheme::Coaps))
     }
 
     fn hubs(&self) -> std::sync::MutexGuard<'_, Vec<(Profile, Arc<Hub>)>> {
@@ -158,10 +181,13 @@ impl Client {
         self.0.destinations.get(&(host, uri.port)).copied().unwrap_or(self.0.profile)
     }
 
-    /// The endpoint of a profile, begun if need be.
-    pub(crate) fn hub(&self, profile: Profile) -> Result<Arc<Hub>, Error> {
+    /// The endpoint of a profile, begun if need be; `secure` if its datagrams are to go through DTLS.
+    pub(crate) fn hub(&self, profile: Profile, secure: bool) -> Result<Arc<Hub>, Error> {
         let mut hubs = self.hubs();
-        if let Some((_, hub)) = hubs.iter().find(|(other, hub)| *other == profile && !hub.is_closing()) {
+        let serves = |(other, hub): &&(Profile, Arc<Hub>)| {
+            *other == profile && hub.is_secure() == secure && !hub.is_closing()
+        };
+        if let Some((_, hub)) = hubs.iter().find(serves) {
             return Ok(hub.clone());
         }
         // Those whose runtime has ended.
@@ -171,12 +197,22 @@ impl Client {
         }
         let socket = Socket::open().map_err(Error::Io)?;
         let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
-        let hub = Hub::new(socket, setup);
-        let driver = Driver { hub: hub.clone(), carrier: Single::default(), service: Deaf };
-        tokio::spawn(driver.run());
+        let hub = if secure { self.secured(socket, setup)? } else { Hub::new(socket, setup) };
+        run(hub.clone());
         hubs.push((profile, hub.clone()));
         Ok(hub)
     }
+}
+
+/// Runs an endpoint as a task.
+fn run(hub: Arc<Hub>) {
+    #[cfg(feature = "dtls")]
+    if let Some(sessions) = hub.sessions.clone() {
+        let driver = Driver { hub, carrier: Sealed::new(sessions), service: Deaf };
+        tokio::spawn(driver.run());
+        return;
+    }
+    tokio::spawn(Driver { hub, carrier: Single::default(), service: Deaf }.run());
 }
 
 impl Drop for Inner {
@@ -212,10 +248,9 @@ pub(crate) async fn resolve(uri: &Uri) -> Result<SocketAddr, Error> {
 /// Begins an exchange on a hub and waits for its end; if that is not waited for, it is cancelled.
 pub(crate) async fn exchange(
     hub: &Arc<Hub>,
-    to: SocketAddr,
+    to: Remote,
     begin: impl FnOnce(&mut State, Instant, Remote) -> Result<ExchangeId, SendError>,
 ) -> Result<Response, Error> {
-    let to = hub.socket.remote(to);
     let (id, told) = hub.with(|state, now| {
         let id = begin(state, now, to)?;
         Ok::<_, Error>((id, state.wait(now, id, to)))

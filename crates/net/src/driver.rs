@@ -45,8 +45,10 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                 (state.armed, !state.outgoing.is_empty())
             };
             if hub.is_closing() && hub.is_idle() {
+                self.carrier.close(&hub.socket);
                 return Ok(());
             }
+            let carrier_at = self.carrier.deadline().map(tokio::time::Instant::from_std);
             let at = hub.clock.at(deadline);
             if let Some(at) = at
                 && timed_for != deadline
@@ -74,6 +76,9 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                     // Whatever the deadline was, it has passed; it may have been moved since.
                     timed_for = Instant::ZERO;
                     self.timeout();
+                }
+                () = tokio::time::sleep_until(carrier_at.unwrap_or_else(tokio::time::Instant::now)), if carrier_at.is_some() => {
+                    self.carrier.timeout(&hub.socket);
                 }
             }
         }
@@ -141,7 +146,7 @@ impl<C: Carrier, S: Service> Driver<C, S> {
 
     fn take_errors(&mut self) {
         let now = self.hub.clock.now();
-        self.hub.socket.take_errors(|to, error| self.hub.lock().unreachable(now, to, &error));
+        self.hub.socket.take_errors(|to, error| self.hub.unreachable(now, to, &error));
     }
 }
 

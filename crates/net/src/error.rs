@@ -43,6 +43,9 @@ pub enum Error {
     Busy(SendError),
     /// More mechanisms and parameters side by side than a client keeps endpoints for.
     TooManyProfiles,
+    /// There is no DTLS session with the server.
+    #[cfg(feature = "dtls")]
+    Session(crate::Refused),
     /// The client was closed, or the runtime it ran on.
     Closed,
     /// The system refused a socket.
@@ -66,6 +69,8 @@ impl fmt::Display for Error {
             }
             Self::Busy(error) => error.fmt(f),
             Self::TooManyProfiles => f.write_str("too many mechanisms and parameters side by side"),
+            #[cfg(feature = "dtls")]
+            Self::Session(refused) => refused.fmt(f),
             Self::Closed => f.write_str("the client is closed"),
             Self::Io(error) => error.fmt(f),
         }
@@ -78,6 +83,8 @@ impl std::error::Error for Error {
             Self::Uri(bad) => Some(bad),
             Self::NotFound { error, .. } | Self::Io(error) => Some(error),
             Self::Busy(error) => Some(error),
+            #[cfg(feature = "dtls")]
+            Self::Session(refused) => Some(refused),
             _ => None,
         }
     }

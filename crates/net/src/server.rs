@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use coapace_control::Instant;
+use coapace_control::{Instant, Mechanism};
 use coapace_proto::{Message, Responder, Setup};
 use tokio::sync::watch;
 
 use crate::address::Remote;
+use crate::carrier::Carrier;
 use crate::driver::{Driver, Service};
 use crate::handler::{Called, Pending, panicked};
 use crate::hub::Hub;
@@ -85,6 +86,33 @@ impl Server {
     /// # Errors
     /// Those of the system for the last of them.
     pub fn bind_with(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
+        Self::bind_hubs(address, config, |socket, setup| Ok(Hub::new(socket, setup)))
+    }
+
+    /// Binds to the first of the addresses that can be had, to serve `coaps` there. The port is 5684 by default (RFC
+    /// 7252 §6.2). Where the host has several addresses, bind to one: at `[::]` the system chooses which of them a
+    /// record leaves from.
+    ///
+    /// # Errors
+    /// Those of the system for the last of them, or [`InvalidInput`](io::ErrorKind::InvalidInput) if `dtls` is a
+    /// client's.
+    #[cfg(feature = "dtls")]
+    pub fn bind_dtls(
+        address: impl ToSocketAddrs,
+        config: ServerConfig,
+        dtls: crate::Dtls,
+    ) -> io::Result<Self> {
+        if !dtls.is_server() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the keys of a client cannot serve"));
+        }
+        Self::bind_hubs(address, config, |socket, setup| Hub::secured(socket, setup, &dtls))
+    }
+
+    fn bind_hubs(
+        address: impl ToSocketAddrs,
+        config: ServerConfig,
+        hub: impl Fn(Socket, Arc<Setup<Mechanism>>) -> io::Result<Arc<Hub>>,
+    ) -> io::Result<Self> {
         let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
         for address in address.to_socket_addrs()? {
             bound = sockets(address, config.cores.max(1));
@@ -94,7 +122,7 @@ impl Server {
         }
         let Profile { mechanism, config: transmission } = config.profile;
         let setup = Arc::new(Setup { controller: mechanism, config: transmission });
-        let hubs = bound?.into_iter().map(|socket| Hub::new(socket, setup.clone())).collect();
+        let hubs = bound?.into_iter().map(|socket| hub(socket, setup.clone())).collect::<Result<_, _>>()?;
         Ok(Self { config, hubs })
     }
 
@@ -151,16 +179,27 @@ fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
 fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async move {
+        let service = Serving { router, config };
+        #[cfg(feature = "dtls")]
+        if let Some(sessions) = hub.sessions.clone() {
+            let carrier = crate::session::Sealed::new(sessions);
+            return drive(Driver { hub, carrier, service }).await;
+        }
         #[cfg(target_os = "linux")]
         let carrier = crate::batch::Batch::of(&hub.socket);
         #[cfg(not(target_os = "linux"))]
         let carrier = crate::carrier::Single::default();
-        let driver = Driver { hub: hub.clone(), carrier, service: Serving { router, config } };
-        tokio::select! {
-            ended = driver.run() => ended,
-            () = patience(&hub, config.shutdown_timeout) => Ok(()),
-        }
+        drive(Driver { hub, carrier, service }).await
     })
+}
+
+/// Runs a driver to its end, or until it takes too long to shut down.
+async fn drive(driver: Driver<impl Carrier, Serving>) -> io::Result<()> {
+    let (hub, shutdown_timeout) = (driver.hub.clone(), driver.service.config.shutdown_timeout);
+    tokio::select! {
+        ended = driver.run() => ended,
+        () = patience(&hub, shutdown_timeout) => Ok(()),
+    }
 }
 
 /// Ends so long after the hub began to close.
@@ -255,8 +294,7 @@ impl ServerHandle {
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         for hub in &*self.hubs {
-            let state = hub.lock();
-            stats.add(&state.endpoint.counters(), &state.counters);
+            stats.add(hub);
         }
         stats
     }
