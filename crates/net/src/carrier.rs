@@ -132,3 +132,28 @@ pub(crate) fn send_singly(socket: &Socket, outgoing: &mut Outgoing) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv6Addr;
+
+    #[test]
+    fn datagrams_leave_from_the_front_and_the_rest_keeps_its_bytes() {
+        let mut outgoing = Outgoing::default();
+        for (port, bytes) in [(1, "a"), (2, "bc"), (3, "")] {
+            outgoing.bytes.extend_from_slice(bytes.as_bytes());
+            outgoing.push(Remote::new(Ipv6Addr::LOCALHOST, port, 0));
+        }
+        let left = |outgoing: &Outgoing| -> Vec<(u16, Vec<u8>)> {
+            let each = (0..).map_while(|nth| outgoing.get(nth));
+            each.map(|(to, bytes)| (to.port(), bytes.to_vec())).collect()
+        };
+        outgoing.advance(1);
+        assert_eq!(left(&outgoing), [(2, b"bc".to_vec()), (3, Vec::new())]);
+        outgoing.fail(io::ErrorKind::NetworkUnreachable.into());
+        assert_eq!((left(&outgoing), outgoing.failed.len()), (vec![(3, Vec::new())], 1));
+        outgoing.advance(1);
+        assert!(outgoing.is_empty() && outgoing.bytes.is_empty());
+    }
+}

@@ -134,11 +134,11 @@ impl Client {
 
     /// What was counted so far, over all endpoints of this client.
     pub fn stats(&self) -> Stats {
-        let mut stats = Stats::default();
+        let mut sum = Stats::default();
         for (_, hub) in &*self.hubs() {
-            stats.add(hub);
+            sum.add(hub);
         }
-        stats
+        sum
     }
 
     /// What is known of the destinations that exchanges have ended with, and under which profile.
@@ -218,7 +218,9 @@ fn run(hub: Arc<Hub>) {
 impl Drop for Inner {
     fn drop(&mut self) {
         let hubs = self.hubs.get_mut().unwrap_or_else(PoisonError::into_inner);
-        hubs.iter().for_each(|(_, hub)| hub.close());
+        for (_, hub) in hubs {
+            hub.close();
+        }
     }
 }
 

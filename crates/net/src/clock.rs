@@ -19,10 +19,13 @@ impl Clock {
         Instant::from_micros(self.0.elapsed().as_micros() as u64)
     }
 
-    /// When the system's clock shows this moment; nothing if it never will.
+    /// When the system's clock shows this moment; nothing if that is a year away.
     pub(crate) fn at(&self, moment: Instant) -> Option<tokio::time::Instant> {
-        let at = self.0.checked_add(time::Duration::from_micros(moment.as_micros()))?;
-        Some(tokio::time::Instant::from_std(at))
+        // A runtime takes a moment in the distant future for one that has passed.
+        const DISTANT: time::Duration = time::Duration::from_secs(366 * 24 * 60 * 60);
+        let from_start = time::Duration::from_micros(moment.as_micros());
+        let near = from_start < self.0.elapsed() + DISTANT;
+        near.then(|| tokio::time::Instant::from_std(self.0 + from_start))
     }
 }
 
@@ -46,9 +49,9 @@ impl Random {
     /// A token of 6 bytes: 32 bits of chance (RFC 7252 §5.3.1) and a count, so that no two under way are equal. There
     /// is room for a mechanism that marks its transmissions in it.
     pub(crate) fn token(&mut self) -> Token {
-        let [a, b, c, d, ..] = self.next().to_le_bytes();
-        let [e, f, ..] = self.drawn.to_le_bytes();
-        Token::new(&[a, b, c, d, e, f]).unwrap_or(Token::EMPTY)
+        let mut bytes = self.next().to_le_bytes();
+        bytes[4..6].copy_from_slice(&(self.drawn as u16).to_le_bytes());
+        Token::new(&bytes[..6]).unwrap_or(Token::EMPTY)
     }
 }
 

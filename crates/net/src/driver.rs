@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use coapace_control::Instant;
 use coapace_proto::{Event, Message, Responder};
-use tokio::io::{Interest, Ready};
+use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use crate::address::Remote;
@@ -37,63 +37,66 @@ impl<C: Carrier, S: Service> Driver<C, S> {
         let interest = Interest::READABLE | Interest::WRITABLE | Interest::ERROR;
         let watched = UdpSocket::from_std(hub.socket.duplicate()?)?;
         let mut timer = std::pin::pin!(tokio::time::sleep(std::time::Duration::ZERO));
-        let mut timed_for = Instant::ZERO;
+        // What the timer is set for. One that is set for too early fires in vain once; to move it with every exchange
+        // would cost more.
+        let mut armed = Instant::MAX;
         loop {
-            let (deadline, blocked) = {
+            let blocked = {
                 let mut state = hub.lock();
-                state.armed = state.endpoint.poll_timeout().unwrap_or(Instant::MAX);
-                (state.armed, !state.outgoing.is_empty())
+                let deadline = state.endpoint.poll_timeout().unwrap_or(Instant::MAX);
+                if deadline < armed
+                    && let Some(at) = hub.clock.at(deadline)
+                {
+                    timer.as_mut().reset(at);
+                    armed = deadline;
+                }
+                state.armed = armed;
+                !state.outgoing.is_empty()
             };
             if hub.is_closing() && hub.is_idle() {
                 self.carrier.close(&hub.socket);
                 return Ok(());
             }
-            let carrier_at = self.carrier.deadline().map(tokio::time::Instant::from_std);
-            let at = hub.clock.at(deadline);
-            if let Some(at) = at
-                && timed_for != deadline
-            {
-                timer.as_mut().reset(at);
-                timed_for = deadline;
-            }
+            let carrier_at = self.carrier.deadline();
             let wanted = if blocked { interest } else { Interest::READABLE | Interest::ERROR };
             tokio::select! {
                 biased;
+                () = at(carrier_at), if carrier_at.is_some() => self.carrier.timeout(&hub.socket),
                 ready = watched.ready(wanted) => {
                     let ready = ready?;
-                    let drained = watched.try_io(wanted, || match self.rounds(ready) {
-                        // The runtime is to wait for the next word of the system. That comes with the next datagram:
-                        // to ask for one in vain first would be a call for nothing.
-                        true => Err(io::ErrorKind::WouldBlock.into()),
-                        false => Ok(()),
-                    });
-                    if drained.is_ok() {
+                    if ready.is_error() {
+                        let _ = watched.try_io(Interest::ERROR, || {
+                            self.take_errors();
+                            drained()
+                        });
+                    }
+                    if ready.is_writable() {
+                        let _ = watched.try_io(Interest::WRITABLE, || {
+                            self.send(hub.clock.now());
+                            drained()
+                        });
+                    }
+                    if ready.is_readable() && watched.try_io(Interest::READABLE, || self.rounds()).is_ok() {
+                        // There is more, but other tasks of this thread have their turn first.
                         tokio::task::yield_now().await;
                     }
                 }
                 () = hub.attention.notified() => {}
-                () = timer.as_mut(), if at.is_some() => {
-                    // Whatever the deadline was, it has passed; it may have been moved since.
-                    timed_for = Instant::ZERO;
-                    self.timeout();
-                }
-                () = tokio::time::sleep_until(carrier_at.unwrap_or_else(tokio::time::Instant::now)), if carrier_at.is_some() => {
-                    self.carrier.timeout(&hub.socket);
+                () = timer.as_mut(), if armed != Instant::MAX => {
+                    armed = Instant::MAX;
+                    self.send(hub.clock.now());
                 }
             }
         }
     }
 
-    /// Receives, handles and sends until nothing is left, or for so many rounds. Returns whether nothing is left.
-    fn rounds(&mut self, ready: Ready) -> bool {
-        if ready.is_error() {
-            self.take_errors();
-        }
-        if !ready.is_readable() {
-            self.send(self.hub.clock.now());
-            return true;
-        }
-        (0..ROUNDS).any(|_| !self.round())
+    /// Receives, handles and sends for so many rounds.
+    ///
+    /// # Errors
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) as soon as nothing is left. What comes now, the system will tell: to
+    /// ask it in vain first would be a call for nothing.
+    fn rounds(&mut self) -> io::Result<()> {
+        if (0..ROUNDS).all(|_| self.round()) { Ok(()) } else { drained() }
     }
 
     /// Receives a batch, handles and answers it. Returns whether more may be there.
@@ -133,21 +136,34 @@ impl<C: Carrier, S: Service> Driver<C, S> {
         }
     }
 
+    /// Sends what there is to send, and what a deadline that has passed asks for: timers have no turn of their own as
+    /// long as datagrams keep coming.
     fn send(&mut self, now: Instant) {
         let Self { hub, carrier, .. } = self;
-        hub.lock().send(now, |outgoing| carrier.send(&hub.socket, outgoing));
-    }
-
-    fn timeout(&mut self) {
-        let now = self.hub.clock.now();
-        self.hub.lock().endpoint.handle_timeout(now);
-        self.send(now);
+        let mut state = hub.lock();
+        if state.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            state.endpoint.handle_timeout(now);
+        }
+        state.send(now, |outgoing| carrier.send(&hub.socket, outgoing));
     }
 
     fn take_errors(&mut self) {
         let now = self.hub.clock.now();
         self.hub.socket.take_errors(|to, error| self.hub.unreachable(now, to, &error));
     }
+}
+
+/// Ends at this moment, if it is one.
+async fn at(moment: Option<std::time::Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What the runtime takes as a sign that it has to wait for the system.
+fn drained() -> io::Result<()> {
+    Err(io::ErrorKind::WouldBlock.into())
 }
 
 /// However it ends, nobody waits for nothing.

@@ -131,7 +131,9 @@ mod tests {
             added in proptest::collection::vec((0u16..3000, proptest::collection::vec(any::<u8>(), 0..300)), 0..12),
         ) {
             let mut options = Options::new();
-            added.iter().for_each(|(number, value)| options.push(*number, value));
+            for (number, value) in &added {
+                options.push(*number, value);
+            }
             let mut sorted = added.clone();
             sorted.sort_by_key(|&(number, _)| number);
             let read: Vec<_> = options.iter().map(|(number, value)| (number, value.to_vec())).collect();

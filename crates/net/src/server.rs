@@ -269,12 +269,11 @@ async fn answer_later(
     patience: Duration,
 ) {
     let hub = &counted.0;
-    let answer = match tokio::time::timeout(patience, &mut rest).await {
-        Ok(answer) => answer,
-        Err(_) => {
-            responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
-            rest.await
-        }
+    let answer = if let Ok(answer) = tokio::time::timeout(patience, &mut rest).await {
+        answer
+    } else {
+        responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
+        rest.await
     };
     let response = answer.unwrap_or_else(|| {
         hub.lock().counters.panics += 1;
@@ -292,11 +291,11 @@ pub struct ServerHandle {
 impl ServerHandle {
     /// What was counted so far, over all cores.
     pub fn stats(&self) -> Stats {
-        let mut stats = Stats::default();
+        let mut sum = Stats::default();
         for hub in &*self.hubs {
-            stats.add(hub);
+            sum.add(hub);
         }
-        stats
+        sum
     }
 
     /// New requests are answered 5.03; handlers and separate responses that are under way may end, for

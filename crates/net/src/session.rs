@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dimpl::Output;
 use tokio::sync::oneshot;
@@ -21,6 +21,8 @@ const OVERHEAD: usize = 13 + 8 + 16;
 
 /// Datagrams kept while the system takes none; beyond, they are lost as on any path.
 const MAX_READY: usize = 1_024;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// RFC 5246 §7.2: what a server says of a handshake that fails.
 const HANDSHAKE_FAILURE: u8 = 40;
@@ -198,7 +200,8 @@ impl Sessions {
         let table = self.lock();
         let timer = table.timers.first().map(|&(at, _)| at);
         let idle = table.longest_unused().and_then(|(_, at)| at.checked_add(table.setup.idle_timeout));
-        timer.into_iter().chain(idle).min()
+        // A runtime takes a moment in the distant future for one that has passed.
+        Some(timer.into_iter().chain(idle).min()?.min(Instant::now() + DAY))
     }
 
     fn timeout(&self, socket: &Socket) {
@@ -402,7 +405,9 @@ impl Table {
         }
         let keys_differ = cookies.is_some() && !session.connected && session.seen.all();
         match next {
-            Next::Stays if keys_differ => self.fail(place, DECRYPT_ERROR, &Refused::Alert(DECRYPT_ERROR)),
+            Next::Stays | Next::Fails(_) if keys_differ => {
+                self.fail(place, DECRYPT_ERROR, &Refused::Alert(DECRYPT_ERROR));
+            }
             Next::Stays => {}
             Next::Closed => {
                 self.counters.closed_by_peer += 1;

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use coapace_net::{Router, Server, ServerConfig, ServerHandle};
 use tokio::task::JoinHandle;
 
-pub struct Running {
-    pub address: SocketAddr,
-    pub handle: ServerHandle,
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) handle: ServerHandle,
     task: JoinHandle<io::Result<()>>,
 }
 
@@ -20,26 +20,29 @@ impl Drop for Running {
 
 impl Running {
     /// The URI of a resource of it.
-    pub fn uri(&self, path: &str) -> String {
+    #[allow(dead_code)]
+    pub(crate) fn uri(&self, path: &str) -> String {
         format!("coap://{}{path}", self.address)
     }
 
     /// Waits for its end.
-    pub async fn ended(&mut self) -> io::Result<()> {
+    #[allow(dead_code)]
+    pub(crate) async fn ended(&mut self) -> io::Result<()> {
         (&mut self.task).await.expect("no panic")
     }
 }
 
-pub fn serve(router: Router) -> Running {
+pub(crate) fn serve(router: Router) -> Running {
     serve_at("127.0.0.1:0", router, ServerConfig { cores: 1, ..ServerConfig::default() })
 }
 
 #[allow(dead_code)]
-pub fn serve_with(router: Router, config: ServerConfig) -> Running {
+pub(crate) fn serve_with(router: Router, config: ServerConfig) -> Running {
     serve_at("127.0.0.1:0", router, config)
 }
 
-pub fn serve_at(address: &str, router: Router, config: ServerConfig) -> Running {
+#[allow(dead_code)]
+pub(crate) fn serve_at(address: &str, router: Router, config: ServerConfig) -> Running {
     let server = Server::bind_with(address, config).expect("a port of loopback");
     let (address, handle) = (server.local_addr().expect("bound"), server.handle());
     Running { address, handle, task: tokio::spawn(server.serve(router)) }
