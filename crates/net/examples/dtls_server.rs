@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let keys = Dtls::server(move |identity| (identity == known.as_bytes()).then(|| key.clone().into()));
 
-    let server = Server::bind_dtls(address, ServerConfig::default(), keys)?;
+    let server = Server::bind_dtls(address, ServerConfig::default(), &keys)?;
     println!("listening on {}", server.local_addr()?);
     let handle = server.handle();
     tokio::spawn(async move {

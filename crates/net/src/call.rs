@@ -118,6 +118,13 @@ impl Call {
         let secure = match uri.scheme {
             Scheme::Coap => false,
             Scheme::Coaps => true,
+            #[cfg(feature = "tcp")]
+            Scheme::CoapTcp => {
+                let to = resolve(&uri).await?;
+                let mut tail = Vec::new();
+                options.write(&payload, &mut tail);
+                return client.0.connections.ask(to, code, tail).await;
+            }
             other => return Err(Error::Scheme(other)),
         };
         let usual = client.profile_of(&uri);

@@ -14,6 +14,8 @@ use crate::carrier::Single;
 use crate::driver::{Driver, Service};
 use crate::hub::{Hub, State};
 use crate::socket::Socket;
+#[cfg(feature = "tcp")]
+use crate::tcp_client::Connections;
 use crate::uri::{Host, Uri};
 use crate::{Destination, Error, Profile, Response, Stats};
 #[cfg(feature = "dtls")]
@@ -33,15 +35,17 @@ use crate::{Dtls, Refused, session::Sealed};
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Client(Arc<Inner>);
+pub struct Client(pub(crate) Arc<Inner>);
 
 #[derive(Debug, Default)]
-struct Inner {
+pub(crate) struct Inner {
     profile: Profile,
     /// By host, as in a URI, and port.
     destinations: BTreeMap<(String, u16), Profile>,
     #[cfg(feature = "dtls")]
     dtls: Option<Dtls>,
+    #[cfg(feature = "tcp")]
+    pub(crate) connections: Connections,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
 }
 

@@ -29,7 +29,7 @@ type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let keys = Dtls::server(|identity| (identity == b"lamp-7").then(|| b"a long secret".to_vec()));
-/// let server = Server::bind_dtls("127.0.0.1:0", ServerConfig::default(), keys)?;
+/// let server = Server::bind_dtls("127.0.0.1:0", ServerConfig::default(), &keys)?;
 ///
 /// let client = Client::builder().dtls(Dtls::client("lamp-7", "a long secret")).build();
 /// let call = client.get(&format!("coaps://{}/temperature", server.local_addr()?));

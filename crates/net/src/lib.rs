@@ -32,9 +32,9 @@
 //! Datagrams move through a *carrier*: one for each call of the system, or many.
 //!
 //! DTLS is a carrier whose datagrams are the plaintext of records; its sessions lie between the endpoint and the socket,
-//! and begin before the first request is sent, so that no handshake is taken for a round trip. TCP, TLS
-//! and WebSocket have no retransmissions and no endpoint of this kind: each will be a driver of its own over
-//! [`coapace_proto::stream`], with the same [`Router`] before it and the same [`Call`] behind it.
+//! and begin before the first request is sent, so that no handshake is taken for a round trip. TCP has no
+//! retransmissions and no endpoint of this kind: its connections are over [`coapace_proto::stream`], with the same [`Router`]
+//! before them and the same [`Call`] behind them, and no mechanism.
 //!
 //! It runs on Unix. On Linux a datagram is answered from the address it came to, ICMP ends requests that cannot arrive,
 //! and the system is called for batches.
@@ -64,6 +64,12 @@ mod server;
 mod session;
 mod socket;
 mod stats;
+#[cfg(feature = "tcp")]
+mod tcp;
+#[cfg(feature = "tcp")]
+mod tcp_client;
+#[cfg(feature = "tcp")]
+mod tcp_server;
 pub mod uri;
 
 pub use call::Call;
@@ -81,4 +87,6 @@ pub use response::Response;
 pub use router::Router;
 pub use server::{Server, ServerConfig, ServerHandle};
 pub use stats::{Destination, NetCounters, Stats};
+#[cfg(feature = "tcp")]
+pub use tcp_server::TcpCounters;
 pub use uri::Uri;

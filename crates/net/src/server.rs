@@ -17,6 +17,8 @@ use crate::driver::{Driver, Service};
 use crate::handler::{Called, Pending, panicked};
 use crate::hub::Hub;
 use crate::socket::{Socket, Use};
+#[cfg(feature = "tcp")]
+use crate::tcp_server::Shared;
 use crate::{Profile, Rejection, Router, Stats};
 
 /// What a server is set up with.
@@ -34,6 +36,10 @@ pub struct ServerConfig {
     pub acknowledge_after: Duration,
     /// What Max-Age a 5.03 has, in whole seconds: when the client may try again.
     pub retry_after: Duration,
+    /// Connections of a server over TCP; others wait until one of these ends.
+    pub max_connections: usize,
+    /// How long a connection over TCP may be silent until it is released.
+    pub idle_timeout: Duration,
     /// How long handlers and separate responses may go on when the server shuts down.
     pub shutdown_timeout: Duration,
 }
@@ -46,6 +52,8 @@ impl Default for ServerConfig {
             max_pending: 1_024,
             acknowledge_after: Duration::from_millis(200),
             retry_after: Duration::from_secs(5),
+            max_connections: 1_024,
+            idle_timeout: Duration::from_secs(15 * 60),
             shutdown_timeout: Duration::from_secs(10),
         }
     }
@@ -69,6 +77,8 @@ impl Default for ServerConfig {
 pub struct Server {
     config: ServerConfig,
     hubs: Vec<Arc<Hub>>,
+    #[cfg(feature = "tcp")]
+    tcp: Option<(std::net::TcpListener, Arc<Shared>)>,
 }
 
 impl Server {
@@ -100,12 +110,29 @@ impl Server {
     pub fn bind_dtls(
         address: impl ToSocketAddrs,
         config: ServerConfig,
-        dtls: crate::Dtls,
+        dtls: &crate::Dtls,
     ) -> io::Result<Self> {
         if !dtls.is_server() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the keys of a client cannot serve"));
         }
-        Self::bind_hubs(address, config, |socket, setup| Hub::secured(socket, setup, &dtls))
+        Self::bind_hubs(address, config, |socket, setup| Hub::secured(socket, setup, dtls))
+    }
+
+    /// Binds to the first of the addresses that can be had, to serve `coap+tcp` there (RFC 8323). Of the configuration,
+    /// what concerns endpoints means nothing here; one thread has all connections.
+    ///
+    /// # Errors
+    /// Those of the system for the last of them.
+    #[cfg(feature = "tcp")]
+    pub fn bind_tcp(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
+        let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
+        for address in address.to_socket_addrs()? {
+            bound = crate::tcp_server::listen(address);
+            if bound.is_ok() {
+                break;
+            }
+        }
+        Ok(Self { config, hubs: Vec::new(), tcp: Some((bound?, Shared::new())) })
     }
 
     fn bind_hubs(
@@ -123,7 +150,12 @@ impl Server {
         let Profile { mechanism, config: transmission } = config.profile;
         let setup = Arc::new(Setup { controller: mechanism, config: transmission });
         let hubs = bound?.into_iter().map(|socket| hub(socket, setup.clone())).collect::<Result<_, _>>()?;
-        Ok(Self { config, hubs })
+        Ok(Self {
+            config,
+            hubs,
+            #[cfg(feature = "tcp")]
+            tcp: None,
+        })
     }
 
     /// The address it is bound to.
@@ -131,12 +163,20 @@ impl Server {
     /// # Errors
     /// Those of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        #[cfg(feature = "tcp")]
+        if let Some((listener, _)) = &self.tcp {
+            return listener.local_addr();
+        }
         self.hubs.first().ok_or(io::ErrorKind::NotConnected)?.socket.local_addr()
     }
 
     /// A handle to read its counters and to shut it down.
     pub fn handle(&self) -> ServerHandle {
-        ServerHandle { hubs: self.hubs.as_slice().into() }
+        ServerHandle {
+            hubs: self.hubs.as_slice().into(),
+            #[cfg(feature = "tcp")]
+            tcp: self.tcp.as_ref().map(|(_, shared)| shared.clone()),
+        }
     }
 
     /// Answers requests until it is shut down. Each core has a thread with a runtime of its own, on which its handlers
@@ -151,6 +191,19 @@ impl Server {
             let (router, tell, config) = (router.clone(), tell.clone(), self.config);
             thread::Builder::new().name(format!("coap-{core}")).spawn(move || {
                 if let Err(error) = serve_core(hub, router, config) {
+                    let _ = tell.send_replace(Err(Arc::new(error)));
+                }
+            })?;
+        }
+        #[cfg(feature = "tcp")]
+        if let Some((listener, shared)) = self.tcp {
+            let (tell, config) = (tell.clone(), self.config);
+            thread::Builder::new().name(String::from("coap-tcp")).spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                let serve = |runtime: tokio::runtime::Runtime| {
+                    runtime.block_on(crate::tcp_server::serve(listener, router, config, shared))
+                };
+                if let Err(error) = runtime.and_then(serve) {
                     let _ = tell.send_replace(Err(Arc::new(error)));
                 }
             })?;
@@ -286,6 +339,8 @@ async fn answer_later(
 #[derive(Clone, Debug)]
 pub struct ServerHandle {
     hubs: Arc<[Arc<Hub>]>,
+    #[cfg(feature = "tcp")]
+    tcp: Option<Arc<Shared>>,
 }
 
 impl ServerHandle {
@@ -295,6 +350,10 @@ impl ServerHandle {
         for hub in &*self.hubs {
             sum.add(hub);
         }
+        #[cfg(feature = "tcp")]
+        if let Some(shared) = &self.tcp {
+            sum.tcp = *shared.counters();
+        }
         sum
     }
 
@@ -302,6 +361,10 @@ impl ServerHandle {
     /// [`shutdown_timeout`](ServerConfig::shutdown_timeout) at most. Then [`Server::serve`] returns.
     pub fn shutdown(&self) {
         self.hubs.iter().for_each(|hub| hub.close());
+        #[cfg(feature = "tcp")]
+        if let Some(shared) = &self.tcp {
+            shared.close();
+        }
     }
 }
 

@@ -481,11 +481,9 @@ impl Session {
         let mut next = Next::Stays;
         loop {
             match self.library.poll_output(buffer) {
-                Output::Packet(record) => {
-                    if ready.len() < MAX_READY {
-                        ready.bytes.extend_from_slice(record);
-                        ready.push(self.path);
-                    }
+                Output::Packet(record) if ready.len() < MAX_READY => {
+                    ready.bytes.extend_from_slice(record);
+                    ready.push(self.path);
                 }
                 Output::ApplicationData(bytes) => {
                     if let Some(arrived) = &mut arrived {

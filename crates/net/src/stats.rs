@@ -21,6 +21,9 @@ pub struct Stats {
     /// What was counted of DTLS sessions.
     #[cfg(feature = "dtls")]
     pub dtls: crate::DtlsCounters,
+    /// What was counted of a server's connections over TCP.
+    #[cfg(feature = "tcp")]
+    pub tcp: crate::TcpCounters,
 }
 
 /// Counts of what happens between the network and an endpoint.

@@ -24,7 +24,7 @@ fn router() -> Router {
 }
 
 fn serve() -> Running {
-    secured::serve(router(), keys())
+    secured::serve(router(), &keys())
 }
 
 fn client(identity: &str, key: &[u8]) -> Client {
@@ -116,7 +116,7 @@ async fn a_server_that_is_not_there_or_keeps_silent_ends_the_handshake() {
 #[tokio::test]
 async fn a_session_closed_by_the_server_begins_anew() {
     let keys = keys().idle_timeout(Duration::from_millis(100));
-    let server = secured::serve(router(), keys);
+    let server = secured::serve(router(), &keys);
     let client = client("lamp-7", KEY);
     for nth in 1..=3 {
         assert_eq!(client.get(&server.uri("/hello")).await.unwrap().text(), "Hello!");
@@ -136,7 +136,7 @@ async fn a_client_that_is_dropped_closes_its_session() {
 
 #[tokio::test]
 async fn the_session_unused_for_longest_makes_room_and_comes_back() {
-    let server = secured::serve(router(), keys().max_sessions(2));
+    let server = secured::serve(router(), &keys().max_sessions(2));
     let clients: Vec<_> = (0..3).map(|_| client("lamp-7", KEY)).collect();
     for client in &clients {
         client.get(&server.uri("/hello")).await.unwrap();
@@ -166,7 +166,7 @@ fn ten_thousand_hellos_without_a_cookie_leave_nothing_behind() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let _inside = runtime.enter();
     // With room for one session: none of the hellos takes it from the client.
-    let server = secured::serve(router(), keys().max_sessions(1));
+    let server = secured::serve(router(), &keys().max_sessions(1));
     let client = client("lamp-7", KEY);
     let get = || runtime.block_on(client.get(&server.uri("/hello")).into_future()).unwrap();
     get();
@@ -198,14 +198,16 @@ fn garbage_ends_no_session_and_no_server() {
     let hello = hello();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let _inside = runtime.enter();
-    let server = secured::serve(router(), keys());
+    let server = secured::serve(router(), &keys());
     let client = client("lamp-7", KEY);
     let get = || runtime.block_on(client.get(&server.uri("/hello")).into_future()).unwrap();
     get();
     let source = UdpSocket::bind("127.0.0.1:0").unwrap();
     let changed = (Just(hello.clone()), prop::collection::vec((0..hello.len(), any::<u8>()), 1..8)).prop_map(
         |(mut bytes, changes)| {
-            changes.into_iter().for_each(|(place, byte)| bytes[place] = byte);
+            for (place, byte) in changes {
+                bytes[place] = byte;
+            }
             bytes
         },
     );

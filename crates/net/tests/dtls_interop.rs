@@ -41,7 +41,7 @@ async fn clients_of_libcoap_are_answered() {
         if !installed(&format!("coap-client-{library}")) {
             continue;
         }
-        let server = secured::serve(router.clone(), keys());
+        let server = secured::serve(router.clone(), &keys());
         let output = ask(library, "lamp-7", text(KEY), server.uri("/hello")).await;
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "Hello!", "{library}: {output:?}");
         let counted = server.handle.stats().dtls;

@@ -32,7 +32,7 @@ impl Running {
     }
 }
 
-pub(crate) fn serve(router: Router, dtls: Dtls) -> Running {
+pub(crate) fn serve(router: Router, dtls: &Dtls) -> Running {
     let config = ServerConfig { cores: 1, ..ServerConfig::default() };
     let server = Server::bind_dtls("127.0.0.1:0", config, dtls).expect("a port of loopback");
     let (address, handle) = (server.local_addr().expect("bound"), server.handle());
