@@ -29,7 +29,8 @@ pub struct ServerConfig {
     /// Endpoints, each with a thread and a socket of its own; the system spreads the clients over them. As many as the
     /// process has cores, unless set.
     pub cores: usize,
-    /// Handlers of one endpoint that may wait for something at once; what comes beyond is answered 5.03.
+    /// Handlers of one endpoint that may wait for something at once. One more is dropped where it would begin to wait,
+    /// and its request answered 5.03.
     pub max_pending: u32,
     /// How long a handler may take until its request is acknowledged and the response becomes a separate one (RFC 7252
     /// §5.2.2). To be well below ACK_TIMEOUT, which is 2 s.
