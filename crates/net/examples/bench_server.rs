@@ -104,8 +104,8 @@ impl Running {
 
     /// Bytes of memory in use.
     fn resident(&self) -> io::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+        let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
+        let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap_or_default();
         let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().map_err(io::Error::other)?;
         Ok(kib * 1024)
     }

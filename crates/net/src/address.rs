@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The address of a peer, and the local address it is talked to from: what an endpoint keeps of every message it
 /// remembers, so in 20 bytes. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Remote {
     ip: Ipv6Addr,
     port: u16,

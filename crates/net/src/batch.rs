@@ -170,7 +170,8 @@ impl<S: Family> Headers<S> {
             }
             each(Remote::new(ip, port, self.last.1), message.iovs().next().unwrap_or_default());
         }
-        received.more = count == BATCH;
+        // Where several had come, others have come meanwhile: to look again costs less than to wait for word of them.
+        received.more = count > 1;
         Ok(received)
     }
 

@@ -115,16 +115,25 @@ impl Call {
     async fn transact(self) -> Result<Response, Error> {
         let Self { client, method: code, uri, options, payload, confirmable, repeatable, .. } = self;
         let uri = uri?;
-        if uri.scheme != Scheme::Coap {
-            return Err(Error::Scheme(uri.scheme));
-        }
+        let secure = match uri.scheme {
+            Scheme::Coap => false,
+            Scheme::Coaps => true,
+            #[cfg(feature = "tcp")]
+            Scheme::CoapTcp => {
+                let to = resolve(&uri).await?;
+                let mut tail = Vec::new();
+                options.write(&payload, &mut tail);
+                return client.0.connections.ask(to, code, tail).await;
+            }
+            other => return Err(Error::Scheme(other)),
+        };
         let usual = client.profile_of(&uri);
         let profile = Profile {
             mechanism: self.mechanism.unwrap_or(usual.mechanism),
             config: self.config.unwrap_or(usual.config),
         };
-        let hub = client.hub(profile)?;
-        let to = resolve(&uri).await?;
+        let hub = client.hub(profile, secure)?;
+        let to = hub.reach(resolve(&uri).await?).await?;
         if code == Code::EMPTY {
             return exchange(&hub, to, |state, now, to| state.endpoint.ping(now, to)).await;
         }

@@ -1,6 +1,6 @@
 //! What carries the datagrams of a driver.
 
-use std::io;
+use std::{io, time};
 
 use crate::Direction;
 use crate::address::Remote;
@@ -20,6 +20,17 @@ pub(crate) trait Carrier {
 
     /// Sends from the front of `outgoing` as far as the system takes it.
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing);
+
+    /// When it wants [`timeout`](Self::timeout) to be called, if it has timers of its own.
+    fn deadline(&self) -> Option<time::Instant> {
+        None
+    }
+
+    /// Its time has come, or that of something else.
+    fn timeout(&mut self, _: &Socket) {}
+
+    /// Nothing will be sent any more.
+    fn close(&mut self, _: &Socket) {}
 }
 
 /// What became of a call of [`Carrier::receive`].

@@ -14,8 +14,12 @@ use crate::carrier::Single;
 use crate::driver::{Driver, Service};
 use crate::hub::{Hub, State};
 use crate::socket::Socket;
+#[cfg(feature = "tcp")]
+use crate::tcp_client::Connections;
 use crate::uri::{Host, Uri};
 use crate::{Destination, Error, Profile, Response, Stats, Tap};
+#[cfg(feature = "dtls")]
+use crate::{Dtls, Refused, session::Sealed};
 
 /// A client. Its copies are the same client; any number of tasks may use it at once, and the endpoint lets as many
 /// exchanges go to a destination as NSTART and the mechanism allow (RFC 7252 §4.7).
@@ -31,14 +35,18 @@ use crate::{Destination, Error, Profile, Response, Stats, Tap};
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Client(Arc<Inner>);
+pub struct Client(pub(crate) Arc<Inner>);
 
 #[derive(Debug, Default)]
-struct Inner {
+pub(crate) struct Inner {
     profile: Profile,
     /// By host, as in a URI, and port.
     destinations: BTreeMap<(String, u16), Profile>,
     tap: Option<Arc<dyn Tap>>,
+    #[cfg(feature = "dtls")]
+    dtls: Option<Dtls>,
+    #[cfg(feature = "tcp")]
+    pub(crate) connections: Connections,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
 }
 
@@ -75,6 +83,15 @@ impl ClientBuilder {
     #[must_use]
     pub fn tap(mut self, tap: Arc<dyn Tap>) -> Self {
         self.0.tap = Some(tap);
+        self
+    }
+
+    /// The identity and key of `coaps`; without, there are no such requests. A client is one identity: whoever has
+    /// several needs a client for each.
+    #[cfg(feature = "dtls")]
+    #[must_use]
+    pub fn dtls(mut self, dtls: Dtls) -> Self {
+        self.0.dtls = Some(dtls);
         self
     }
 
@@ -131,8 +148,7 @@ impl Client {
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
         for (_, hub) in &*self.hubs() {
-            let state = hub.lock();
-            sum.add(&state.endpoint.counters(), &state.counters);
+            sum.add(hub);
         }
         sum
     }
@@ -148,6 +164,17 @@ impl Client {
             known.extend(each);
         }
         known
+    }
+
+    #[cfg(feature = "dtls")]
+    fn secured(&self, socket: Socket, setup: Arc<Setup<Mechanism>>) -> Result<Arc<Hub>, Error> {
+        let dtls = self.0.dtls.as_ref().ok_or(Error::Session(Refused::NoKeys))?;
+        Hub::secured(socket, setup, dtls).map_err(Error::Io)
+    }
+
+    #[cfg(not(feature = "dtls"))]
+    fn secured(&self, _: Socket, _: Arc<Setup<Mechanism>>) -> Result<Arc<Hub>, Error> {
+        Err(Error::Scheme(crate::uri::Scheme::Coaps))
     }
 
     fn hubs(&self) -> std::sync::MutexGuard<'_, Vec<(Profile, Arc<Hub>)>> {
@@ -166,10 +193,13 @@ impl Client {
         self.0.destinations.get(&(host, uri.port)).copied().unwrap_or(self.0.profile)
     }
 
-    /// The endpoint of a profile, begun if need be.
-    pub(crate) fn hub(&self, profile: Profile) -> Result<Arc<Hub>, Error> {
+    /// The endpoint of a profile, begun if need be; `secure` if its datagrams are to go through DTLS.
+    pub(crate) fn hub(&self, profile: Profile, secure: bool) -> Result<Arc<Hub>, Error> {
         let mut hubs = self.hubs();
-        if let Some((_, hub)) = hubs.iter().find(|(other, hub)| *other == profile && !hub.is_closing()) {
+        let serves = |(other, hub): &&(Profile, Arc<Hub>)| {
+            *other == profile && hub.is_secure() == secure && !hub.is_closing()
+        };
+        if let Some((_, hub)) = hubs.iter().find(serves) {
             return Ok(hub.clone());
         }
         // Those whose runtime has ended.
@@ -180,12 +210,22 @@ impl Client {
         let mut socket = Socket::open().map_err(Error::Io)?;
         socket.tap.clone_from(&self.0.tap);
         let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
-        let hub = Hub::new(socket, setup);
-        let driver = Driver { hub: hub.clone(), carrier: Single::default(), service: Deaf };
-        tokio::spawn(driver.run());
+        let hub = if secure { self.secured(socket, setup)? } else { Hub::new(socket, setup) };
+        run(hub.clone());
         hubs.push((profile, hub.clone()));
         Ok(hub)
     }
+}
+
+/// Runs an endpoint as a task.
+fn run(hub: Arc<Hub>) {
+    #[cfg(feature = "dtls")]
+    if let Some(sessions) = hub.sessions.clone() {
+        let driver = Driver { hub, carrier: Sealed::new(sessions), service: Deaf };
+        tokio::spawn(driver.run());
+        return;
+    }
+    tokio::spawn(Driver { hub, carrier: Single::default(), service: Deaf }.run());
 }
 
 impl Drop for Inner {
@@ -223,10 +263,9 @@ pub(crate) async fn resolve(uri: &Uri) -> Result<SocketAddr, Error> {
 /// Begins an exchange on a hub and waits for its end; if that is not waited for, it is cancelled.
 pub(crate) async fn exchange(
     hub: &Arc<Hub>,
-    to: SocketAddr,
+    to: Remote,
     begin: impl FnOnce(&mut State, Instant, Remote) -> Result<ExchangeId, SendError>,
 ) -> Result<Response, Error> {
-    let to = hub.socket.remote(to);
     let (id, told) = hub.with(|state, now| {
         let id = begin(state, now, to)?;
         Ok::<_, Error>((id, state.wait(now, id, to)))

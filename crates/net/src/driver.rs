@@ -54,11 +54,14 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                 !state.outgoing.is_empty()
             };
             if hub.is_closing() && hub.is_idle() {
+                self.carrier.close(&hub.socket);
                 return Ok(());
             }
+            let carrier_at = self.carrier.deadline();
             let wanted = if blocked { interest } else { Interest::READABLE | Interest::ERROR };
             tokio::select! {
                 biased;
+                () = at(carrier_at), if carrier_at.is_some() => self.carrier.timeout(&hub.socket),
                 ready = watched.ready(wanted) => {
                     let ready = ready?;
                     if ready.is_error() {
@@ -146,7 +149,15 @@ impl<C: Carrier, S: Service> Driver<C, S> {
 
     fn take_errors(&mut self) {
         let now = self.hub.clock.now();
-        self.hub.socket.take_errors(|to, error| self.hub.lock().unreachable(now, to, &error));
+        self.hub.socket.take_errors(|to, error| self.hub.unreachable(now, to, &error));
+    }
+}
+
+/// Ends at this moment, if it is one.
+async fn at(moment: Option<std::time::Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -34,7 +34,7 @@ pub enum Error {
     Unreachable(io::ErrorKind),
     /// The response has an option that must be understood, and is not (RFC 7252 §5.4.1); its number.
     BadOption(u16),
-    /// The request does not fit into a datagram.
+    /// The request does not fit into a message.
     TooLarge {
         /// Its options and payload, in bytes.
         bytes: usize,
@@ -43,6 +43,12 @@ pub enum Error {
     Busy(SendError),
     /// More mechanisms and parameters side by side than a client keeps endpoints for.
     TooManyProfiles,
+    /// There is no DTLS session with the server.
+    #[cfg(feature = "dtls")]
+    Session(crate::Refused),
+    /// The connection could not be opened, or has ended before the response.
+    #[cfg(feature = "tcp")]
+    Connection(io::ErrorKind),
     /// The client was closed, or the runtime it ran on.
     Closed,
     /// The system refused a socket.
@@ -62,10 +68,14 @@ impl fmt::Display for Error {
             Self::Unreachable(kind) => write!(f, "unreachable: {kind}"),
             Self::BadOption(number) => write!(f, "the response has the unknown critical option {number}"),
             Self::TooLarge { bytes } => {
-                write!(f, "{bytes} bytes of options and payload do not fit into a datagram")
+                write!(f, "{bytes} bytes of options and payload do not fit into a message")
             }
             Self::Busy(error) => error.fmt(f),
             Self::TooManyProfiles => f.write_str("too many mechanisms and parameters side by side"),
+            #[cfg(feature = "dtls")]
+            Self::Session(refused) => refused.fmt(f),
+            #[cfg(feature = "tcp")]
+            Self::Connection(kind) => write!(f, "no connection: {kind}"),
             Self::Closed => f.write_str("the client is closed"),
             Self::Io(error) => error.fmt(f),
         }
@@ -78,6 +88,8 @@ impl std::error::Error for Error {
             Self::Uri(bad) => Some(bad),
             Self::NotFound { error, .. } | Self::Io(error) => Some(error),
             Self::Busy(error) => Some(error),
+            #[cfg(feature = "dtls")]
+            Self::Session(refused) => Some(refused),
             _ => None,
         }
     }

@@ -14,6 +14,8 @@ use crate::carrier::{Outgoing, send_singly};
 use crate::clock::{Clock, Random};
 use crate::socket::Socket;
 use crate::stats::{Destinations, Ended, NetCounters};
+#[cfg(feature = "dtls")]
+use crate::{Dtls, session::Sessions};
 use crate::{Error, Response};
 
 /// One endpoint on one socket. A driver receives and keeps its timers; whoever else has something to send sends it on
@@ -22,6 +24,9 @@ use crate::{Error, Response};
 pub(crate) struct Hub {
     state: Mutex<State>,
     pub(crate) socket: Socket,
+    /// What its datagrams go through, if that is DTLS.
+    #[cfg(feature = "dtls")]
+    pub(crate) sessions: Option<Arc<Sessions>>,
     pub(crate) clock: Clock,
     /// The driver is to look again: an earlier deadline, something left to send, the end.
     pub(crate) attention: Notify,
@@ -58,6 +63,21 @@ struct Waiting {
 
 impl Hub {
     pub(crate) fn new(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Arc<Self> {
+        Arc::new(Self::open(socket, setup))
+    }
+
+    /// One whose datagrams go through DTLS.
+    #[cfg(feature = "dtls")]
+    pub(crate) fn secured(
+        socket: Socket,
+        setup: Arc<Setup<Mechanism>>,
+        dtls: &Dtls,
+    ) -> io::Result<Arc<Self>> {
+        let sessions = Some(Arc::new(Sessions::new(dtls)?));
+        Ok(Arc::new(Self { sessions, ..Self::open(socket, setup) }))
+    }
+
+    fn open(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Self {
         let mut random = Random::default();
         let max_destinations = setup.config.max_peers as usize;
         let state = State {
@@ -70,15 +90,17 @@ impl Hub {
             scratch: Vec::new(),
             armed: Instant::MAX,
         };
-        Arc::new(Self {
+        Self {
             state: Mutex::new(state),
             socket,
+            #[cfg(feature = "dtls")]
+            sessions: None,
             clock: Clock::start(),
             attention: Notify::new(),
             closing: AtomicBool::new(false),
             end: Notify::new(),
             pending: AtomicU32::new(0),
-        })
+        }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -90,12 +112,30 @@ impl Hub {
         let now = self.clock.now();
         let mut state = self.lock();
         let done = act(&mut state, now);
-        state.send(now, |outgoing| send_singly(&self.socket, outgoing));
+        state.send(now, |outgoing| self.transmit(outgoing));
         let sooner = state.endpoint.poll_timeout().is_some_and(|at| at < state.armed);
         if sooner || !state.outgoing.is_empty() {
             self.attention.notify_one();
         }
         done
+    }
+
+    /// Sends from the front of `outgoing` as far as the system takes it.
+    fn transmit(&self, outgoing: &mut Outgoing) {
+        #[cfg(feature = "dtls")]
+        if let Some(sessions) = &self.sessions {
+            return sessions.send(&self.socket, outgoing);
+        }
+        send_singly(&self.socket, outgoing);
+    }
+
+    /// The network says that a destination cannot be reached.
+    pub(crate) fn unreachable(&self, now: Instant, to: Remote, error: &io::Error) {
+        #[cfg(feature = "dtls")]
+        if let Some(sessions) = &self.sessions {
+            sessions.unreachable(to, error);
+        }
+        self.lock().unreachable(now, to, error);
     }
 
     /// No new requests; what is under way may end.
@@ -113,6 +153,24 @@ impl Hub {
         if !self.is_closing() {
             end.await;
         }
+    }
+
+    /// Whether its datagrams go through DTLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        #[cfg(feature = "dtls")]
+        return self.sessions.is_some();
+        #[cfg(not(feature = "dtls"))]
+        false
+    }
+
+    /// What the endpoint calls the peer at this address, once it can be talked to.
+    pub(crate) async fn reach(&self, address: std::net::SocketAddr) -> Result<Remote, Error> {
+        let to = self.socket.remote(address);
+        #[cfg(feature = "dtls")]
+        if let Some(sessions) = &self.sessions {
+            return sessions.connect(self, to).await.map_err(Error::Session);
+        }
+        Ok(to)
     }
 
     pub(crate) fn is_closing(&self) -> bool {

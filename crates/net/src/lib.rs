@@ -31,9 +31,10 @@
 //! driver; a server's driver calls handlers where it received, and answers whole batches with one call of the system.
 //! Datagrams move through a *carrier*: one for each call of the system, or many.
 //!
-//! Only `coap` over UDP is here so far. DTLS will be a carrier whose datagrams are the plaintext of records. TCP, TLS
-//! and WebSocket have no retransmissions and no endpoint of this kind: each will be a driver of its own over
-//! [`coapace_proto::stream`], with the same [`Router`] before it and the same [`Call`] behind it.
+//! DTLS is a carrier whose datagrams are the plaintext of records; its sessions lie between the endpoint and the socket,
+//! and begin before the first request is sent, so that no handshake is taken for a round trip. TCP has no
+//! retransmissions and no endpoint of this kind: its connections are over [`coapace_proto::stream`], with the same [`Router`]
+//! before them and the same [`Call`] behind them, and no mechanism.
 //!
 //! It runs on Unix. On Linux a datagram is answered from the address it came to, ICMP ends requests that cannot arrive,
 //! and the system is called for batches.
@@ -44,7 +45,11 @@ mod call;
 mod carrier;
 mod client;
 mod clock;
+#[cfg(feature = "dtls")]
+mod cookie;
 mod driver;
+#[cfg(feature = "dtls")]
+mod dtls;
 mod error;
 mod handler;
 mod hub;
@@ -55,15 +60,25 @@ mod request;
 mod response;
 mod router;
 mod server;
+#[cfg(feature = "dtls")]
+mod session;
 mod socket;
 mod stats;
 mod tap;
+#[cfg(feature = "tcp")]
+mod tcp;
+#[cfg(feature = "tcp")]
+mod tcp_client;
+#[cfg(feature = "tcp")]
+mod tcp_server;
 pub mod uri;
 
 pub use call::Call;
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
 pub use coapace_proto::{Code, Config};
+#[cfg(feature = "dtls")]
+pub use dtls::{Dtls, DtlsCounters, Refused};
 pub use error::Error;
 pub use options::Options;
 pub use profile::Profile;
@@ -74,4 +89,6 @@ pub use router::Router;
 pub use server::{Server, ServerConfig, ServerHandle};
 pub use stats::{Destination, NetCounters, Stats};
 pub use tap::{Datagram, Direction, Tap};
+#[cfg(feature = "tcp")]
+pub use tcp_server::TcpCounters;
 pub use uri::Uri;

@@ -7,15 +7,18 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use coapace_control::Instant;
+use coapace_control::{Instant, Mechanism};
 use coapace_proto::{Message, Responder, Setup};
 use tokio::sync::watch;
 
 use crate::address::Remote;
+use crate::carrier::Carrier;
 use crate::driver::{Driver, Service};
 use crate::handler::{Called, Pending, panicked};
 use crate::hub::Hub;
 use crate::socket::{Socket, Use};
+#[cfg(feature = "tcp")]
+use crate::tcp_server::Shared;
 use crate::{Profile, Rejection, Router, Stats};
 
 /// What a server is set up with.
@@ -26,13 +29,18 @@ pub struct ServerConfig {
     /// Endpoints, each with a thread and a socket of its own; the system spreads the clients over them. As many as the
     /// process has cores, unless set.
     pub cores: usize,
-    /// Handlers of one endpoint that may wait for something at once; what comes beyond is answered 5.03.
+    /// Handlers of one endpoint that may wait for something at once. One more is dropped where it would begin to wait,
+    /// and its request answered 5.03.
     pub max_pending: u32,
     /// How long a handler may take until its request is acknowledged and the response becomes a separate one (RFC 7252
     /// §5.2.2). To be well below ACK_TIMEOUT, which is 2 s.
     pub acknowledge_after: Duration,
     /// What Max-Age a 5.03 has, in whole seconds: when the client may try again.
     pub retry_after: Duration,
+    /// Connections of a server over TCP; others wait until one of these ends.
+    pub max_connections: usize,
+    /// How long a connection over TCP may be silent until it is released.
+    pub idle_timeout: Duration,
     /// How long handlers and separate responses may go on when the server shuts down.
     pub shutdown_timeout: Duration,
 }
@@ -45,6 +53,8 @@ impl Default for ServerConfig {
             max_pending: 1_024,
             acknowledge_after: Duration::from_millis(200),
             retry_after: Duration::from_secs(5),
+            max_connections: 1_024,
+            idle_timeout: Duration::from_secs(15 * 60),
             shutdown_timeout: Duration::from_secs(10),
         }
     }
@@ -68,6 +78,8 @@ impl Default for ServerConfig {
 pub struct Server {
     config: ServerConfig,
     hubs: Vec<Arc<Hub>>,
+    #[cfg(feature = "tcp")]
+    tcp: Option<(std::net::TcpListener, Arc<Shared>)>,
 }
 
 impl Server {
@@ -85,6 +97,50 @@ impl Server {
     /// # Errors
     /// Those of the system for the last of them.
     pub fn bind_with(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
+        Self::bind_hubs(address, config, |socket, setup| Ok(Hub::new(socket, setup)))
+    }
+
+    /// Binds to the first of the addresses that can be had, to serve `coaps` there. The port is 5684 by default (RFC
+    /// 7252 §6.2). Where the host has several addresses, bind to one: at `[::]` the system chooses which of them a
+    /// record leaves from.
+    ///
+    /// # Errors
+    /// Those of the system for the last of them, or [`InvalidInput`](io::ErrorKind::InvalidInput) if `dtls` is a
+    /// client's.
+    #[cfg(feature = "dtls")]
+    pub fn bind_dtls(
+        address: impl ToSocketAddrs,
+        config: ServerConfig,
+        dtls: &crate::Dtls,
+    ) -> io::Result<Self> {
+        if !dtls.is_server() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the keys of a client cannot serve"));
+        }
+        Self::bind_hubs(address, config, |socket, setup| Hub::secured(socket, setup, dtls))
+    }
+
+    /// Binds to the first of the addresses that can be had, to serve `coap+tcp` there (RFC 8323). Of the configuration,
+    /// what concerns endpoints means nothing here; one thread has all connections.
+    ///
+    /// # Errors
+    /// Those of the system for the last of them.
+    #[cfg(feature = "tcp")]
+    pub fn bind_tcp(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
+        let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
+        for address in address.to_socket_addrs()? {
+            bound = crate::tcp_server::listen(address);
+            if bound.is_ok() {
+                break;
+            }
+        }
+        Ok(Self { config, hubs: Vec::new(), tcp: Some((bound?, Shared::new())) })
+    }
+
+    fn bind_hubs(
+        address: impl ToSocketAddrs,
+        config: ServerConfig,
+        hub: impl Fn(Socket, Arc<Setup<Mechanism>>) -> io::Result<Arc<Hub>>,
+    ) -> io::Result<Self> {
         let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
         for address in address.to_socket_addrs()? {
             bound = sockets(address, config.cores.max(1));
@@ -94,8 +150,13 @@ impl Server {
         }
         let Profile { mechanism, config: transmission } = config.profile;
         let setup = Arc::new(Setup { controller: mechanism, config: transmission });
-        let hubs = bound?.into_iter().map(|socket| Hub::new(socket, setup.clone())).collect();
-        Ok(Self { config, hubs })
+        let hubs = bound?.into_iter().map(|socket| hub(socket, setup.clone())).collect::<Result<_, _>>()?;
+        Ok(Self {
+            config,
+            hubs,
+            #[cfg(feature = "tcp")]
+            tcp: None,
+        })
     }
 
     /// The address it is bound to.
@@ -103,12 +164,20 @@ impl Server {
     /// # Errors
     /// Those of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        #[cfg(feature = "tcp")]
+        if let Some((listener, _)) = &self.tcp {
+            return listener.local_addr();
+        }
         self.hubs.first().ok_or(io::ErrorKind::NotConnected)?.socket.local_addr()
     }
 
     /// A handle to read its counters and to shut it down.
     pub fn handle(&self) -> ServerHandle {
-        ServerHandle { hubs: self.hubs.as_slice().into() }
+        ServerHandle {
+            hubs: self.hubs.as_slice().into(),
+            #[cfg(feature = "tcp")]
+            tcp: self.tcp.as_ref().map(|(_, shared)| shared.clone()),
+        }
     }
 
     /// Answers requests until it is shut down. Each core has a thread with a runtime of its own, on which its handlers
@@ -123,6 +192,19 @@ impl Server {
             let (router, tell, config) = (router.clone(), tell.clone(), self.config);
             thread::Builder::new().name(format!("coap-{core}")).spawn(move || {
                 if let Err(error) = serve_core(hub, router, config) {
+                    let _ = tell.send_replace(Err(Arc::new(error)));
+                }
+            })?;
+        }
+        #[cfg(feature = "tcp")]
+        if let Some((listener, shared)) = self.tcp {
+            let (tell, config) = (tell.clone(), self.config);
+            thread::Builder::new().name(String::from("coap-tcp")).spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                let serve = |runtime: tokio::runtime::Runtime| {
+                    runtime.block_on(crate::tcp_server::serve(listener, router, config, shared))
+                };
+                if let Err(error) = runtime.and_then(serve) {
                     let _ = tell.send_replace(Err(Arc::new(error)));
                 }
             })?;
@@ -151,16 +233,27 @@ fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
 fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async move {
+        let service = Serving { router, config };
+        #[cfg(feature = "dtls")]
+        if let Some(sessions) = hub.sessions.clone() {
+            let carrier = crate::session::Sealed::new(sessions);
+            return drive(Driver { hub, carrier, service }).await;
+        }
         #[cfg(target_os = "linux")]
         let carrier = crate::batch::Batch::of(&hub.socket);
         #[cfg(not(target_os = "linux"))]
         let carrier = crate::carrier::Single::default();
-        let driver = Driver { hub: hub.clone(), carrier, service: Serving { router, config } };
-        tokio::select! {
-            ended = driver.run() => ended,
-            () = patience(&hub, config.shutdown_timeout) => Ok(()),
-        }
+        drive(Driver { hub, carrier, service }).await
     })
+}
+
+/// Runs a driver to its end, or until it takes too long to shut down.
+async fn drive(driver: Driver<impl Carrier, Serving>) -> io::Result<()> {
+    let (hub, shutdown_timeout) = (driver.hub.clone(), driver.service.config.shutdown_timeout);
+    tokio::select! {
+        ended = driver.run() => ended,
+        () = patience(&hub, shutdown_timeout) => Ok(()),
+    }
 }
 
 /// Ends so long after the hub began to close.
@@ -247,6 +340,8 @@ async fn answer_later(
 #[derive(Clone, Debug)]
 pub struct ServerHandle {
     hubs: Arc<[Arc<Hub>]>,
+    #[cfg(feature = "tcp")]
+    tcp: Option<Arc<Shared>>,
 }
 
 impl ServerHandle {
@@ -254,8 +349,11 @@ impl ServerHandle {
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
         for hub in &*self.hubs {
-            let state = hub.lock();
-            sum.add(&state.endpoint.counters(), &state.counters);
+            sum.add(hub);
+        }
+        #[cfg(feature = "tcp")]
+        if let Some(shared) = &self.tcp {
+            sum.tcp = *shared.counters();
         }
         sum
     }
@@ -264,6 +362,10 @@ impl ServerHandle {
     /// [`shutdown_timeout`](ServerConfig::shutdown_timeout) at most. Then [`Server::serve`] returns.
     pub fn shutdown(&self) {
         self.hubs.iter().for_each(|hub| hub.close());
+        #[cfg(feature = "tcp")]
+        if let Some(shared) = &self.tcp {
+            shared.close();
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use coapace_control::Gauges;
 use coapace_proto::Counters;
 
 use crate::address::Remote;
+use crate::hub::Hub;
 
 /// Counts of a client or server since it began, over all of its endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,12 @@ pub struct Stats {
     pub endpoint: Counters,
     /// What was counted around them.
     pub net: NetCounters,
+    /// What was counted of DTLS sessions.
+    #[cfg(feature = "dtls")]
+    pub dtls: crate::DtlsCounters,
+    /// What was counted of a server's connections over TCP.
+    #[cfg(feature = "tcp")]
+    pub tcp: crate::TcpCounters,
 }
 
 /// Counts of what happens between the network and an endpoint.
@@ -38,7 +45,18 @@ pub struct NetCounters {
 }
 
 impl Stats {
-    pub(crate) fn add(&mut self, counters: &Counters, net: &NetCounters) {
+    pub(crate) fn add(&mut self, hub: &Hub) {
+        {
+            let state = hub.lock();
+            self.add_counters(&state.endpoint.counters(), &state.counters);
+        }
+        #[cfg(feature = "dtls")]
+        if let Some(sessions) = &hub.sessions {
+            self.dtls.add(&sessions.counters());
+        }
+    }
+
+    fn add_counters(&mut self, counters: &Counters, net: &NetCounters) {
         macro_rules! sum {
             ($into:expr, $from:expr, $($field:ident),+) => { $($into.$field += $from.$field;)+ };
         }

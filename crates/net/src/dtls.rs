@@ -1,0 +1,283 @@
+//! `coaps`: DTLS 1.2 with pre-shared keys (RFC 7252 §9.1.3.1), for clients and servers.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dimpl::crypto::{CryptoProvider, Dtls12CipherSuite, HmacProvider, rust_crypto};
+use dimpl::{Config, CryptoError, HashAlgorithm, PskResolver};
+
+use crate::cookie::COOKIE;
+
+/// Datagrams of a handshake are no longer than this, in bytes: they pass every path of IPv6.
+const MTU: usize = 1_200;
+
+/// The key of an identity.
+type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
+
+/// What DTLS is set up with: the keys, and the bounds of its sessions.
+///
+/// The cipher suite is `TLS_PSK_WITH_AES_128_CCM_8`, which every CoAP implementation with pre-shared keys has. The
+/// extended master secret (RFC 7627) is required of the peer.
+///
+/// ```
+/// use coapace_net::{Client, Dtls, Server, ServerConfig};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let keys = Dtls::server(|identity| (identity == b"lamp-7").then(|| b"a long secret".to_vec()));
+/// let server = Server::bind_dtls("127.0.0.1:0", ServerConfig::default(), &keys)?;
+///
+/// let client = Client::builder().dtls(Dtls::client("lamp-7", "a long secret")).build();
+/// let call = client.get(&format!("coaps://{}/temperature", server.local_addr()?));
+/// # drop(call);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Dtls {
+    pub(crate) keys: Keys,
+    pub(crate) max_sessions: usize,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) handshake_timeout: Duration,
+}
+
+#[derive(Clone)]
+pub(crate) enum Keys {
+    Client { identity: Vec<u8>, key: Arc<Lookup> },
+    Server { keys: Arc<Lookup> },
+}
+
+/// Keys stay where they are.
+impl fmt::Debug for Dtls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let role = match &self.keys {
+            Keys::Client { .. } => "client",
+            Keys::Server { .. } => "server",
+        };
+        f.debug_struct("Dtls")
+            .field("role", &role)
+            .field("max_sessions", &self.max_sessions)
+            .field("idle_timeout", &self.idle_timeout)
+            .field("handshake_timeout", &self.handshake_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Dtls {
+    /// A client of this identity, which has this key. RFC 4279 §5.3 wants identities of up to 128 bytes and keys of up
+    /// to 64 to be taken by everybody.
+    pub fn client(identity: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        let key = key.into();
+        Self::new(Keys::Client { identity: identity.into(), key: Arc::new(move |_| Some(key.clone())) })
+    }
+
+    /// A server with the keys that `lookup` knows: of an identity, nothing if it is unknown. It is called while
+    /// datagrams wait, so it should not take long. A client is not told whether the identity or the key is wrong.
+    pub fn server(lookup: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
+        Self::new(Keys::Server { keys: Arc::new(lookup) })
+    }
+
+    fn new(keys: Keys) -> Self {
+        Self {
+            keys,
+            max_sessions: 10_000,
+            idle_timeout: Duration::from_secs(24 * 60 * 60),
+            handshake_timeout: Duration::from_secs(40),
+        }
+    }
+
+    /// Sessions, handshakes included, that each endpoint keeps: 10,000 unless set, and at least 1. One more, and the
+    /// oldest handshake makes room, or the session that was not used for longest.
+    #[must_use]
+    pub fn max_sessions(mut self, max: usize) -> Self {
+        self.max_sessions = max.max(1);
+        self
+    }
+
+    /// How long a session may be without a datagram until it is closed: a day unless set.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = timeout;
+        self
+    }
+
+    /// How long a handshake may take: 40 s unless set, of which the flights are repeated in the first 31 s.
+    #[must_use]
+    pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.handshake_timeout = timeout;
+        self
+    }
+
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self.keys, Keys::Server { .. })
+    }
+
+    /// As the library takes it.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if it does not: a timeout of nothing, or of ten years.
+    pub(crate) fn build(&self) -> io::Result<Arc<Config>> {
+        let provider = CryptoProvider { hmac_provider: &Hmac, ..rust_crypto::default_provider() };
+        let builder = Config::builder()
+            .with_crypto_provider(provider)
+            .mtu(MTU)
+            .handshake_timeout(self.handshake_timeout)
+            .dtls12_cipher_suites(&[Dtls12CipherSuite::PSK_AES128_CCM_8])
+            .dtls13_cipher_suites(&[]);
+        let resolver = |keys: &Arc<Lookup>| Arc::new(Resolver(AssertUnwindSafe(keys.clone())));
+        let builder = match &self.keys {
+            Keys::Client { identity, key } => builder.with_psk_client(identity.clone(), resolver(key)),
+            Keys::Server { keys } => builder.with_psk_server(None, resolver(keys)),
+        };
+        let built = builder.build();
+        built.map(Arc::new).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))
+    }
+}
+
+struct Resolver(AssertUnwindSafe<Arc<Lookup>>);
+
+impl PskResolver for Resolver {
+    fn resolve(&self, identity: &[u8]) -> Option<Vec<u8>> {
+        (self.0)(identity)
+    }
+}
+
+thread_local! {
+    /// The cookie that the library is to take for its own.
+    static SHOWN: Cell<Option<[u8; COOKIE]>> = const { Cell::new(None) };
+}
+
+/// Lets the library take this cookie for its own, as long as `act` runs.
+///
+/// The library keeps a session for every ClientHello, with a cookie of that session. Here a session begins with the
+/// second ClientHello, whose cookie [`Cookies`](crate::cookie::Cookies) has verified; and it is part of what both sides
+/// hash, so it cannot be replaced by another.
+pub(crate) fn with_cookie<T>(cookie: [u8; COOKIE], act: impl FnOnce() -> T) -> T {
+    struct Reset;
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            SHOWN.set(None);
+        }
+    }
+    SHOWN.set(Some(cookie));
+    let _reset = Reset;
+    act()
+}
+
+/// The library's HMAC. Of its methods `hmac_sha256` is called for cookies of DTLS 1.2 alone; keys are derived with
+/// `hmac`.
+#[derive(Debug)]
+struct Hmac;
+
+impl HmacProvider for Hmac {
+    fn hmac_sha256(&self, key: &[u8], data: &[u8]) -> Result<[u8; COOKIE], CryptoError> {
+        match SHOWN.get() {
+            Some(cookie) => Ok(cookie),
+            None => rust_crypto::default_provider().hmac_provider.hmac_sha256(key, data),
+        }
+    }
+
+    fn hmac(
+        &self,
+        hash: HashAlgorithm,
+        key: &[u8],
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, CryptoError> {
+        rust_crypto::default_provider().hmac_provider.hmac(hash, key, data, out)
+    }
+}
+
+/// Why there is no session with a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The client has no keys: [`ClientBuilder::dtls`](crate::ClientBuilder::dtls) was not called.
+    NoKeys,
+    /// The server does not accept: the description of its alert (RFC 5246 §7.2). 20, 51 and 115 mean that it does not
+    /// know the identity, or another key; 40, that it has no cipher suite in common.
+    Alert(u8),
+    /// The handshake took too long: nobody is there, or the server keeps silent about a wrong key.
+    TimedOut,
+    /// The network says that the server cannot be reached.
+    Unreachable(io::ErrorKind),
+    /// The session was given up for others, or the client was closed.
+    GivenUp,
+    /// The server did what the protocol does not allow.
+    Protocol(String),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoKeys => f.write_str("the client has no keys for DTLS"),
+            Self::Alert(20 | 51 | 115) => f.write_str("the server does not accept the identity or the key"),
+            Self::Alert(number) => write!(f, "the server refused with alert {number}"),
+            Self::TimedOut => f.write_str("the DTLS handshake took too long"),
+            Self::Unreachable(kind) => write!(f, "unreachable: {kind}"),
+            Self::GivenUp => f.write_str("the DTLS session was given up"),
+            Self::Protocol(what) => write!(f, "the DTLS handshake failed: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<dimpl::Error> for Refused {
+    fn from(error: dimpl::Error) -> Self {
+        match error {
+            dimpl::Error::SecurityError(dimpl::SecurityError::FatalAlert { description }) => {
+                Self::Alert(description)
+            }
+            dimpl::Error::Timeout(_) => Self::TimedOut,
+            other => Self::Protocol(other.to_string()),
+        }
+    }
+}
+
+/// Counts of what happens to DTLS sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DtlsCounters {
+    /// Cookies that a server asked sources for, before it kept anything of them (RFC 6347 §4.2.1).
+    pub cookies_asked: u64,
+    /// Datagrams that belonged to no session and began none.
+    pub strays: u64,
+    /// Handshakes that ended with a session.
+    pub handshakes: u64,
+    /// Handshakes that failed, for whatever reason.
+    pub handshakes_failed: u64,
+    /// Of these, in a server, those that it ended with an alert: no cipher suite in common, a wrong identity or key.
+    pub alerts_sent: u64,
+    /// Sessions that the peer closed.
+    pub closed_by_peer: u64,
+    /// Sessions closed because nothing came for [`Dtls::idle_timeout`].
+    pub idle: u64,
+    /// Sessions and handshakes that made room for others.
+    pub evicted: u64,
+    /// Datagrams that were not sent because their session had ended.
+    pub unsent: u64,
+}
+
+impl DtlsCounters {
+    pub(crate) fn add(&mut self, other: &Self) {
+        macro_rules! sum {
+            ($($field:ident),+) => { $(self.$field += other.$field;)+ };
+        }
+        sum!(
+            cookies_asked,
+            strays,
+            handshakes,
+            handshakes_failed,
+            alerts_sent,
+            closed_by_peer,
+            idle,
+            evicted,
+            unsent
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! `coap+tcp` over loopback and with libcoap at the other end.
+#![cfg(feature = "tcp")]
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use coapace_net::{
+    Client, Code, Error, Rejection, Request, Response, Router, Server, ServerConfig, ServerHandle,
+};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+struct Running {
+    address: SocketAddr,
+    handle: ServerHandle,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Running {
+    fn uri(&self, path: &str) -> String {
+        format!("coap+tcp://{}{path}", self.address)
+    }
+}
+
+fn serve(config: ServerConfig) -> Running {
+    let router = Router::new()
+        .get("/hello", |_| async { Ok::<_, Rejection>(Response::content("Hello!")) })
+        .get("/slow", |_| async {
+            sleep(Duration::from_millis(200)).await;
+            Ok::<_, Rejection>(Response::content("done"))
+        })
+        .get("/panic", |request: Request| async move {
+            assert!(request.payload() != b"", "as asked");
+            Ok::<_, Rejection>(Response::content(""))
+        })
+        .post("/echo", |request: Request| async move {
+            Ok::<_, Rejection>(Response::content(request.payload().to_vec()))
+        });
+    let server = Server::bind_tcp("127.0.0.1:0", config).expect("a port of loopback");
+    let (address, handle) = (server.local_addr().expect("bound"), server.handle());
+    Running { address, handle, task: tokio::spawn(server.serve(router)) }
+}
+
+/// Waits until it is so.
+async fn until(what: impl Fn() -> bool) {
+    let so = async {
+        while !what() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(5), so).await.expect("within 5 s");
+}
+
+#[tokio::test]
+async fn requests_share_a_connection_and_overtake_each_other() {
+    let server = serve(ServerConfig::default());
+    let client = Client::new();
+    let (slow, hello) = (server.uri("/slow"), server.uri("/hello"));
+    let (slow, hello) = tokio::join!(client.get(&slow).into_future(), client.get(&hello).into_future());
+    let (slow, hello) = (slow.unwrap(), hello.unwrap());
+    assert_eq!((slow.text().as_ref(), hello.text().as_ref()), ("done", "Hello!"));
+    assert!(hello.elapsed < slow.elapsed);
+    client.ping(&server.uri("/")).await.unwrap();
+    assert_eq!(client.get(&server.uri("/nowhere")).await.unwrap().code, Code(0x84));
+    assert_eq!(client.get(&server.uri("/panic")).await.unwrap().code, Code(0xa0));
+    let counted = server.handle.stats().tcp;
+    assert_eq!((counted.connections, counted.requests, counted.panics), (1, 4, 1));
+}
+
+#[tokio::test]
+async fn payloads_pass_up_to_the_largest_message_and_not_beyond() {
+    let server = serve(ServerConfig::default());
+    let client = Client::new();
+    for len in [0, 1, 2_000, 20_000, 65_000] {
+        let payload = vec![7; len];
+        let response = client.post(&server.uri("/echo")).payload(payload.clone()).await.unwrap();
+        assert_eq!(response.payload, payload, "{len}");
+    }
+    let error = client.post(&server.uri("/echo")).payload(vec![7; 65_536]).await.unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn many_tasks_ask_at_once() {
+    let server = serve(ServerConfig::default());
+    let client = Client::new();
+    let uri = server.uri("/slow");
+    let calls: Vec<_> = (0..500).map(|_| tokio::spawn(client.get(&uri).into_future())).collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap().text(), "done");
+    }
+    assert_eq!(server.handle.stats().tcp.connections, 1);
+}
+
+#[tokio::test]
+async fn a_closed_port_is_an_error_at_once() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = Client::new().get(&format!("coap+tcp://{address}/")).await.unwrap_err();
+    assert!(matches!(error, Error::Connection(io::ErrorKind::ConnectionRefused)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_shutdown_answers_what_is_under_way_and_ends() {
+    let mut server = serve(ServerConfig::default());
+    let client = Client::new();
+    let call = tokio::spawn(client.get(&server.uri("/slow")).into_future());
+    until(|| server.handle.stats().tcp.requests == 1).await;
+    server.handle.shutdown();
+    assert_eq!(call.await.unwrap().unwrap().text(), "done");
+    timeout(Duration::from_secs(5), &mut server.task).await.expect("it ends").unwrap().unwrap();
+    let error = client.get(&server.uri("/hello")).await.unwrap_err();
+    assert!(matches!(error, Error::Connection(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_released_and_the_next_request_opens_another() {
+    let server = serve(ServerConfig { idle_timeout: Duration::from_millis(100), ..ServerConfig::default() });
+    let client = Client::new();
+    for nth in 1..=2 {
+        client.get(&server.uri("/hello")).await.unwrap();
+        until(|| server.handle.stats().tcp.idle == nth).await;
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(server.handle.stats().tcp.connections, 2);
+}
+
+/// What a server says to these bytes until it closes the connection.
+fn said(server: &Running, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).unwrap();
+    said
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_request_before_the_csm_and_a_message_too_long_abort_the_connection() {
+    let server = serve(ServerConfig::default());
+    let get = [0x01, 0x01, 0x7f];
+    let too_long = [0x00, 0xe1, 0xf0, 0, 0, 255, 255, 1];
+    for (nth, bytes) in [&get[..], &too_long].into_iter().enumerate() {
+        // A CSM with Max-Message-Size 65535, and an Abort.
+        assert_eq!(said(&server, bytes), [0x30, 0xe1, 0x22, 0xff, 0xff, 0x00, 0xe5]);
+        assert_eq!(server.handle.stats().tcp.aborted, nth as u64 + 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_release_is_answered_by_the_end_of_the_connection() {
+    let server = serve(ServerConfig::default());
+    // CSM, GET /hello with the token 7f, Release.
+    let bytes = [&[0x00, 0xe1, 0x61, 0x01, 0x7f, 0xb5][..], b"hello", &[0x00, 0xe4]].concat();
+    let expected = [&[0x30, 0xe1, 0x22, 0xff, 0xff, 0x71, 0x45, 0x7f, 0xff][..], b"Hello!"].concat();
+    assert_eq!(said(&server, &bytes), expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn clients_of_libcoap_are_answered() {
+    let server = serve(ServerConfig::default());
+    let uri = server.uri("/hello");
+    let ask = move || Command::new("coap-client-openssl").args(["-B", "5"]).arg(uri).output();
+    let Ok(output) = tokio::task::spawn_blocking(ask).await.unwrap() else {
+        eprintln!("skipped: coap-client-openssl is not installed");
+        return;
+    };
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "Hello!", "{output:?}");
+}
+
+#[tokio::test]
+async fn servers_of_libcoap_answer() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = Command::new("coap-server-openssl");
+    command.args(["-A", "127.0.0.1", "-p", &free.port().to_string()]);
+    let Ok(mut child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
+        eprintln!("skipped: coap-server-openssl is not installed");
+        return;
+    };
+    sleep(Duration::from_millis(500)).await;
+    let client = Client::new();
+    let uri = format!("coap+tcp://{free}/");
+    let answers = async { (client.get(&uri).await, client.ping(&uri).await) };
+    let answers = timeout(Duration::from_secs(10), answers).await;
+    let _ = child.kill();
+    let _ = child.wait();
+    let (response, pong) = answers.expect("within 10 s");
+    assert!(response.unwrap().text().contains("libcoap"));
+    pong.unwrap();
+}
