@@ -8,7 +8,7 @@ use coapace_control::{Controller, Gauges, Instant, Outcome};
 
 use crate::counters::{Counters, Tally};
 use crate::deadlines::Deadlines;
-use crate::deduplication::Deduplication;
+use crate::deduplication::{Deduplication, Memory};
 use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
 use crate::message::{Code, Kind, Message, Token};
 use crate::observers::Observer;
@@ -207,11 +207,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Returns the responder to use for it.
     #[must_use]
     pub fn acknowledge(&mut self, now: Instant, responder: Responder<A>) -> Responder<A> {
-        if !responder.confirmable || self.is_acknowledged(now, &responder) {
-            return Responder { acknowledged: true, ..responder };
+        if responder.confirmable && !self.was_acknowledged(now, &responder, || Memory::Acknowledged) {
+            self.reply(responder.to, &Message::empty(Kind::Acknowledgement, responder.message_id), None);
         }
-        self.remember(now, &responder, crate::deduplication::Memory::Acknowledged);
-        self.reply(responder.to, &Message::empty(Kind::Acknowledgement, responder.message_id), None);
         Responder { acknowledged: true, ..responder }
     }
 
@@ -228,14 +226,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         tail: &[u8],
     ) -> Result<Option<ExchangeId>, SendError> {
         let Responder { to, message_id, token, confirmable, .. } = responder;
-        if confirmable && self.is_acknowledged(now, &responder) {
+        let memory = || Memory::Replied { code, tail: tail.into() };
+        if confirmable && self.was_acknowledged(now, &responder, memory) {
             return self.begin(now, to, true, Purpose::Response, code, token, tail).map(Some);
         }
         let (kind, message_id) = if confirmable {
-            if self.deduplication().is_some() {
-                let memory = crate::deduplication::Memory::Replied { code, tail: tail.into() };
-                self.remember(now, &responder, memory);
-            }
             (Kind::Acknowledgement, message_id)
         } else {
             let bound = self.setup.config.max_peers;

@@ -168,6 +168,11 @@ impl<C: Controller> Exchange<C> {
         self.departures.get_or_insert_default().0.push(departure);
     }
 
+    /// Whether its transmissions can be told apart.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.departures.as_ref().is_some_and(|departures| !departures.0.is_empty())
+    }
+
     /// Forgets the transmissions of the exchange before.
     pub(crate) fn forget_departures(&mut self) {
         if let Some(departures) = &mut self.departures {

@@ -56,6 +56,9 @@ pub struct Token {
     len: u8,
 }
 
+/// No transmission has a larger ordinal, for all that is known here of the clients of others.
+const MAX_ORDINAL: u8 = 32;
+
 impl Token {
     /// The token of zero length.
     pub const EMPTY: Self = Self { bytes: [0; 8], len: 0 };
@@ -80,6 +83,20 @@ impl Token {
             self.len += 1;
         }
         self
+    }
+
+    /// What copies of one message have in common, though their sender marks each transmission with its ordinal: the token
+    /// without the small bytes at its end. So tokens that differ in nothing else have it in common too.
+    pub(crate) fn base(&self) -> u64 {
+        let mut base = u64::from_be_bytes(self.bytes);
+        while base != 0 {
+            let end = base.trailing_zeros() & !7;
+            if (base >> end) as u8 > MAX_ORDINAL {
+                break;
+            }
+            base &= !(0xff << end);
+        }
+        base
     }
 
     /// The byte that `longer` has beyond this token, if that is the only difference.

@@ -65,7 +65,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let responder =
             Responder { to: from, message_id, token, confirmable, acknowledged: false, rexmit_cnt };
         if let Some(deduplication) = self.deduplication() {
-            if let Some(memory) = deduplication.recognise(now, from, message_id) {
+            if let Some(memory) = deduplication.recognise(now, from, message_id, token) {
                 if confirmable {
                     if *memory == Memory::Open {
                         *memory = Memory::Acknowledged;
@@ -75,7 +75,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 }
                 return None;
             }
-            deduplication.insert(now, from, message_id, confirmable, Memory::Open);
+            deduplication.insert(now, from, message_id, token, confirmable, Memory::Open);
         }
         Some(Event::Request { responder, message })
     }
@@ -93,18 +93,25 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    pub(crate) fn is_acknowledged(&mut self, now: Instant, responder: &Responder<A>) -> bool {
-        responder.acknowledged
-            || self.deduplication().is_some_and(|deduplication| {
-                deduplication.find(now, responder.to, responder.message_id) == Some(&mut Memory::Acknowledged)
-            })
-    }
-
-    pub(crate) fn remember(&mut self, now: Instant, responder: &Responder<A>, memory: Memory) {
-        if let Some(deduplication) = self.deduplication()
-            && let Some(known) = deduplication.find(now, responder.to, responder.message_id)
-        {
-            *known = memory;
+    /// Whether the request, or a copy of it, was acknowledged before. If not, copies are from now on answered with
+    /// `memory`.
+    pub(crate) fn was_acknowledged(
+        &mut self,
+        now: Instant,
+        responder: &Responder<A>,
+        memory: impl FnOnce() -> Memory,
+    ) -> bool {
+        let Responder { to, message_id, token, acknowledged, .. } = *responder;
+        if acknowledged {
+            return true;
+        }
+        match self.deduplication().and_then(|deduplication| deduplication.find(now, to, message_id, token)) {
+            Some(Memory::Acknowledged) => true,
+            Some(known) => {
+                *known = memory();
+                false
+            }
+            None => false,
         }
     }
 
@@ -116,7 +123,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if !matches!(exchange.stage, Stage::Due | Stage::InFlight) || exchange.purpose == Purpose::Ping {
             return self.late();
         }
-        let marking = exchange.marking(self.setup.controller.limits(&self.peers[slot].state).marking);
+        let marking = if exchange.is_marked() {
+            exchange.marking(self.setup.controller.limits(&self.peers[slot].state).marking)
+        } else {
+            Marking::None
+        };
         let by_message_id =
             exchange.ordinal_of(message.message_id).filter(|_| marking == Marking::FreshMessageId);
 
@@ -170,7 +181,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let confirmable = message.kind == Kind::Confirmable;
         let id = message.message_id;
         let known = self.deduplication();
-        let seen = known.is_some_and(|known| known.recognise(now, from, id).is_some());
+        let seen = known.is_some_and(|known| known.recognise(now, from, id, message.token).is_some());
         let listened = self.listeners().and_then(|listeners| listeners.find(from, message.token));
         let Some((exchange, observation)) = listened.filter(|_| !seen) else {
             // One who has forgotten an observation says so, to a notification of either kind (RFC 7641 §3.6).
@@ -195,7 +206,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             self.reply(from, &Message::empty(Kind::Acknowledgement, message.message_id), None);
         }
         if let Some(deduplication) = self.deduplication() {
-            deduplication.insert(now, from, message.message_id, confirmable, Memory::Acknowledged);
+            deduplication.insert(
+                now,
+                from,
+                message.message_id,
+                message.token,
+                confirmable,
+                Memory::Acknowledged,
+            );
         }
     }
 
