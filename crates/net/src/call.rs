@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use coap_numbers::option;
 use coapace_control::Mechanism;
 use coapace_proto::{Code, Config, Request};
 
@@ -62,13 +61,13 @@ impl Call {
 
     /// Says what the payload is: 0 for text, 50 for JSON, 60 for CBOR (RFC 7252 §12.3).
     pub fn content_format(mut self, format: u16) -> Self {
-        self.options = self.options.with_uint(option::CONTENT_FORMAT, format.into());
+        self.options = self.options.content_format(format);
         self
     }
 
     /// Says which Content-Format the response is to have (RFC 7252 §5.10.4).
     pub fn accept(mut self, format: u16) -> Self {
-        self.options = self.options.with_uint(option::ACCEPT, format.into());
+        self.options = self.options.accept(format);
         self
     }
 

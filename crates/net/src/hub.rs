@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use coap_numbers::option;
 use coapace_control::{Instant, Mechanism};
 use coapace_proto::{Endpoint, Event, ExchangeId, Failure, Responder, SendError, Setup};
 use tokio::sync::{Notify, oneshot};
@@ -215,10 +216,9 @@ impl State {
         let (ended, result) = match event {
             Event::Failed { failure, .. } => (Ended::Failed, Err(failed(failure, transmissions))),
             Event::Response { message, .. } => {
-                let foreign = crate::options::read(message.tail)
-                    .find(|&(number, _)| crate::options::is_foreign(number));
+                let foreign = message.first_unrecognised(&[option::BLOCK1, option::BLOCK2]);
                 let response = Response::received(&message, elapsed, transmissions);
-                (Ended::Answered, foreign.map_or(Ok(response), |(number, _)| Err(Error::BadOption(number))))
+                (Ended::Answered, foreign.map_or(Ok(response), |number| Err(Error::BadOption(number))))
             }
             _ => {
                 let pong = Response { elapsed, transmissions, ..Response::new(coapace_proto::Code::EMPTY) };

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use coap_numbers::{code, option};
-use coapace_proto::{Code, Message};
-
-use crate::options::{Options, uint};
+use coapace_proto::{Code, Message, Options};
 
 /// A response: made by a handler, or received by a client.
 #[derive(Clone, Debug)]
@@ -72,14 +70,14 @@ impl Response {
     /// Says what the payload is: 0 for text, 50 for JSON, 60 for CBOR (RFC 7252 §12.3).
     #[must_use]
     pub fn content_format(mut self, format: u16) -> Self {
-        self.options = self.options.with_uint(option::CONTENT_FORMAT, format.into());
+        self.options = self.options.content_format(format);
         self
     }
 
     /// Says for how many seconds the response is fresh; 60 where this is not said (RFC 7252 §5.10.5).
     #[must_use]
     pub fn max_age(mut self, seconds: u32) -> Self {
-        self.options = self.options.with_uint(option::MAX_AGE, seconds.into());
+        self.options = self.options.max_age(seconds);
         self
     }
 
@@ -95,13 +93,13 @@ impl Response {
 
     /// The Content-Format.
     pub fn format(&self) -> Option<u16> {
-        uint(self.options.get(option::CONTENT_FORMAT)?)?.try_into().ok()
+        self.options.uint(option::CONTENT_FORMAT)?.try_into().ok()
     }
 
     pub(crate) fn received(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Self {
         Self {
             code: message.code,
-            options: Options::of(message.tail),
+            options: Options::of(message),
             payload: Bytes::copy_from_slice(message.payload()),
             elapsed,
             transmissions,

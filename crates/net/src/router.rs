@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::future::Future;
 
 use coap_numbers::{code, option};
-use coapace_proto::{Code, Message};
+use coapace_proto::{Code, Message, is_critical};
 use smallvec::SmallVec;
 
 use crate::address::Remote;
 use crate::handler::{Called, Function, Handler};
-use crate::options::{is_foreign, read};
 use crate::request::Names;
 use crate::{Rejection, Request, Response};
 
@@ -40,7 +39,7 @@ pub struct Router {
     /// The root first.
     nodes: Vec<Node>,
     fallback: Option<Box<dyn Handler>>,
-    /// Options that a handler understands though this crate does not.
+    /// Critical options that are understood, here or by a handler.
     understood: Vec<u16>,
 }
 
@@ -57,6 +56,19 @@ struct Route {
     names: Option<Names>,
     handler: Box<dyn Handler>,
 }
+
+/// Critical options that this crate understands, or leaves to handlers.
+const UNDERSTOOD: [u16; 9] = [
+    option::IF_MATCH,
+    option::URI_HOST,
+    option::IF_NONE_MATCH,
+    option::URI_PORT,
+    option::URI_PATH,
+    option::URI_QUERY,
+    option::ACCEPT,
+    option::BLOCK1,
+    option::BLOCK2,
+];
 
 /// Of RFC 7252 §12.1.1 and RFC 8132 §7.1.
 const METHODS: usize = 7;
@@ -83,7 +95,7 @@ macro_rules! methods {
 
 impl Default for Router {
     fn default() -> Self {
-        Self { nodes: vec![Node::default()], fallback: None, understood: Vec::new() }
+        Self { nodes: vec![Node::default()], fallback: None, understood: UNDERSTOOD.into() }
     }
 }
 
@@ -185,15 +197,20 @@ impl Router {
     /// Calls the handler of a request.
     pub(crate) fn call(&mut self, from: Remote, message: &Message<'_>) -> Called {
         let mut path: SmallVec<[Segment; 8]> = SmallVec::new();
-        for (number, value) in read(message.tail) {
+        let mut critical = false;
+        for (number, value) in message.options() {
             if number == option::URI_PATH {
                 let start = value.as_ptr() as usize - message.tail.as_ptr() as usize;
                 path.push((start as u16, value.len() as u16));
-            } else if is_foreign(number) && !self.understood.contains(&number) {
-                let proxy = matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
-                let code = if proxy { code::PROXYING_NOT_SUPPORTED } else { code::BAD_OPTION };
-                return Called::Ready(Response::new(Code(code)));
+                critical |= value.len() > 255;
+            } else {
+                critical |= is_critical(number);
             }
+        }
+        if let Some(number) = critical.then(|| message.first_unrecognised(&self.understood)).flatten() {
+            let proxy = matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
+            let code = if proxy { code::PROXYING_NOT_SUPPORTED } else { code::BAD_OPTION };
+            return Called::Ready(Response::new(Code(code)));
         }
         let mut values = SmallVec::new();
         let request = Request::new(from, message);
