@@ -18,6 +18,9 @@ const ROUNDS: u32 = 8;
 /// Answers requests.
 pub(crate) trait Service {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
+
+    /// A resource has changed: who observes it is to be told.
+    fn resources_changed(&mut self, _: &Arc<Hub>) {}
 }
 
 /// One endpoint's loop.
@@ -39,6 +42,10 @@ impl<C: Carrier, S: Service> Driver<C, S> {
         let mut timer = std::pin::pin!(tokio::time::sleep(std::time::Duration::ZERO));
         let mut timed_for = Instant::ZERO;
         loop {
+            if hub.has_changed() {
+                self.service.resources_changed(&hub);
+                self.send(hub.clock.now());
+            }
             let (deadline, blocked) = {
                 let mut state = hub.lock();
                 state.armed = state.endpoint.poll_timeout().unwrap_or(Instant::MAX);

@@ -38,6 +38,8 @@
 //! It runs on Unix. On Linux a datagram is answered from the address it came to, ICMP ends requests that cannot arrive,
 //! and the system is called for batches.
 mod address;
+mod answers;
+mod asker;
 #[cfg(target_os = "linux")]
 mod batch;
 mod call;
@@ -48,24 +50,34 @@ mod driver;
 mod error;
 mod handler;
 mod hub;
+mod inbox;
+mod kept;
+mod observation;
 mod profile;
 mod rejection;
 mod request;
+mod resource;
 mod response;
 mod router;
 mod server;
+mod serving;
 mod socket;
 mod stats;
+mod terms;
 pub mod uri;
 
+pub use answers::Verify;
 pub use call::Call;
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
+pub use coapace_proto::block::{Bounds, TransferError};
 pub use coapace_proto::{Code, Config, Options};
 pub use error::Error;
+pub use observation::Observation;
 pub use profile::Profile;
 pub use rejection::Rejection;
 pub use request::Request;
+pub use resource::Resource;
 pub use response::Response;
 pub use router::Router;
 pub use server::{Server, ServerConfig, ServerHandle};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use coap_numbers::{code, option};
-use coapace_proto::{Code, Message, Options};
+use coapace_proto::{Code, Kind, Message, Options};
 
 /// A response: made by a handler, or received by a client.
 #[derive(Clone, Debug)]
@@ -17,7 +17,8 @@ pub struct Response {
     pub payload: Bytes,
     /// From the call of the client to this response; zero in one that was not received.
     pub elapsed: Duration,
-    /// How often the request was sent, 1 if it was not retransmitted; 0 in a response that was not received.
+    /// How often the request was sent, 1 if it was not retransmitted; of one in several blocks, the block that was sent
+    /// most often. 0 in a response that was not received.
     pub transmissions: u8,
 }
 
@@ -94,6 +95,13 @@ impl Response {
     /// The Content-Format.
     pub fn format(&self) -> Option<u16> {
         self.options.uint(option::CONTENT_FORMAT)?.try_into().ok()
+    }
+
+    /// Reads it as a message.
+    pub(crate) fn as_message<T>(&self, read: impl FnOnce(&Message<'_>) -> T) -> T {
+        let mut tail = Vec::new();
+        self.options.write(&self.payload, &mut tail);
+        read(&Message { code: self.code, tail: &tail, ..Message::empty(Kind::Acknowledgement, 0) })
     }
 
     pub(crate) fn received(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Self {
