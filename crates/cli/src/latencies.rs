@@ -48,11 +48,11 @@ impl Latencies {
 
     /// What a `share` of them, in (0,1], do not exceed; zero if there is none.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
-        let rank = ((share * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
+        let rank = share * self.total as f64;
         let mut seen = 0;
         for (place, count) in self.counts.iter().enumerate() {
             seen += count;
-            if seen >= rank {
+            if seen > 0 && seen as f64 >= rank {
                 return Duration::from_micros(last_of(place)).min(self.longest);
             }
         }

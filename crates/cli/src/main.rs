@@ -1,8 +1,10 @@
 //! The command `coapace`: arguments and printing only.
 
 mod arguments;
+mod capture;
 mod commands;
 mod latencies;
+mod lossy;
 mod message;
 mod progress;
 

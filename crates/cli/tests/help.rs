@@ -4,10 +4,46 @@ mod common;
 
 use common::coapace;
 
-const COMMANDS: [&str; 7] = ["run", "coexist", "reproduce", "trace", "list", "bench", "completions"];
+const COMMANDS: [&str; 17] = [
+    "run",
+    "coexist",
+    "reproduce",
+    "trace",
+    "list",
+    "bench",
+    "completions",
+    "get",
+    "put",
+    "post",
+    "delete",
+    "fetch",
+    "patch",
+    "ipatch",
+    "ping",
+    "serve",
+    "load",
+];
+
+/// How a request is made and sent.
+const REQUEST: &[&str] = &[
+    "<URI>",
+    "-e <TEXT>",
+    "--payload",
+    "-f, --file",
+    "-t, --content-format",
+    "-A, --accept",
+    "-O, --option",
+    "-N, --non",
+    "--cc",
+    "--nstart",
+    "--ack-timeout",
+    "--max-retransmit",
+    "-B, --timeout",
+    "--json",
+];
 
 /// The options of each command beside those of all.
-const OPTIONS: [(&str, &[&str]); 7] = [
+const OPTIONS: [(&str, &[&str]); 12] = [
     ("coexist", &["[SCENARIO]", "--set", "--mechanism", "--seeds", "--format", "--report"]),
     (
         "run",
@@ -27,6 +63,22 @@ const OPTIONS: [(&str, &[&str]); 7] = [
     ("trace", &["<MECHANISM>", "at_ms,event,draw,answered", "at_ms,event,timeout_ms,rto_ms,next_ms"]),
     ("list", &["mechanisms", "scenarios", "papers"]),
     ("bench", &[]),
+    ("get", REQUEST),
+    (
+        "ipatch",
+        &[
+            "-o, --output",
+            "-v, --verbose",
+            "--stats",
+            "--repeat",
+            "--count",
+            "--pcap",
+            "3 answered with another code",
+        ],
+    ),
+    ("ping", &["--count", "--cc", "-B, --timeout", "--json", "1 no answer"]),
+    ("serve", &["--bind", "--resource", "--demo", "--cc", "--threads"]),
+    ("load", REQUEST),
     ("completions", &["bash", "zsh", "fish"]),
 ];
 

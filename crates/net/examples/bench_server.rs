@@ -114,7 +114,7 @@ impl Running {
     fn cost(&self, generator: &mut Generator, clients: usize) -> io::Result<f64> {
         let before = self.cpu()?;
         let requests = generator.run(self.address, clients)?;
-        Ok((self.cpu()? - before).as_secs_f64() * 1e6 / requests as f64)
+        Ok(self.cpu()?.saturating_sub(before).as_secs_f64() * 1e6 / requests as f64)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::Direction;
 use crate::address::Remote;
 use crate::socket::Socket;
 
@@ -100,7 +101,7 @@ impl Carrier for Single {
     fn receive(&mut self, socket: &Socket, mut each: impl FnMut(Remote, &[u8])) -> io::Result<Received> {
         let (len, from) = socket.receive(&mut self.buffer)?;
         let fits = len <= MAX_DATAGRAM;
-        if fits {
+        if fits && socket.passes(Direction::Received, from, &self.buffer[..len]) {
             each(from, &self.buffer[..len]);
         }
         Ok(Received { more: true, truncated: u64::from(!fits) })
@@ -114,10 +115,39 @@ impl Carrier for Single {
 /// Sends one datagram for each call.
 pub(crate) fn send_singly(socket: &Socket, outgoing: &mut Outgoing) {
     while let Some((to, bytes)) = outgoing.get(0) {
+        if !socket.passes(Direction::Sent, to, bytes) {
+            outgoing.advance(1);
+            continue;
+        }
         match socket.send(to, bytes) {
             Ok(()) => outgoing.advance(1),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) => outgoing.fail(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv6Addr;
+
+    #[test]
+    fn datagrams_leave_from_the_front_and_the_rest_keeps_its_bytes() {
+        let mut outgoing = Outgoing::default();
+        for (port, bytes) in [(1, "a"), (2, "bc"), (3, "")] {
+            outgoing.bytes.extend_from_slice(bytes.as_bytes());
+            outgoing.push(Remote::new(Ipv6Addr::LOCALHOST, port, 0));
+        }
+        let left = |outgoing: &Outgoing| -> Vec<(u16, Vec<u8>)> {
+            let each = (0..).map_while(|nth| outgoing.get(nth));
+            each.map(|(to, bytes)| (to.port(), bytes.to_vec())).collect()
+        };
+        outgoing.advance(1);
+        assert_eq!(left(&outgoing), [(2, b"bc".to_vec()), (3, Vec::new())]);
+        outgoing.fail(io::ErrorKind::NetworkUnreachable.into());
+        assert_eq!((left(&outgoing), outgoing.failed.len()), (vec![(3, Vec::new())], 1));
+        outgoing.advance(1);
+        assert!(outgoing.is_empty() && outgoing.bytes.is_empty());
     }
 }

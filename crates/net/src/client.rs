@@ -16,7 +16,7 @@ use crate::driver::{Driver, Service};
 use crate::hub::Hub;
 use crate::socket::Socket;
 use crate::uri::{Host, Uri};
-use crate::{Destination, Error, Observation, Profile, Response, Stats};
+use crate::{Destination, Error, Observation, Profile, Response, Stats, Tap};
 
 /// A client. Its copies are the same client; any number of tasks may use it at once, and the endpoint lets as many
 /// exchanges go to a destination as NSTART and the mechanism allow (RFC 7252 §4.7).
@@ -40,6 +40,7 @@ struct Inner {
     /// By host, as in a URI, and port.
     destinations: BTreeMap<(String, u16), Profile>,
     blocks: Blocks,
+    tap: Option<Arc<dyn Tap>>,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
 }
 
@@ -85,6 +86,13 @@ impl ClientBuilder {
     #[must_use]
     pub fn max_body(mut self, bytes: usize) -> Self {
         self.0.blocks.max_body = bytes;
+        self
+    }
+
+    /// What watches the datagrams of this client.
+    #[must_use]
+    pub fn tap(mut self, tap: Arc<dyn Tap>) -> Self {
+        self.0.tap = Some(tap);
         self
     }
 
@@ -151,12 +159,12 @@ impl Client {
 
     /// What was counted so far, over all endpoints of this client.
     pub fn stats(&self) -> Stats {
-        let mut stats = Stats::default();
+        let mut sum = Stats::default();
         for (_, hub) in &*self.hubs() {
             let state = hub.lock();
-            stats.add(&state.endpoint.counters(), &state.counters);
+            sum.add(&state.endpoint.counters(), &state.counters);
         }
-        stats
+        sum
     }
 
     /// What is known of the destinations that exchanges have ended with, and under which profile.
@@ -199,7 +207,8 @@ impl Client {
         if hubs.len() >= MAX_PROFILES {
             return Err(Error::TooManyProfiles);
         }
-        let socket = Socket::open().map_err(Error::Io)?;
+        let mut socket = Socket::open().map_err(Error::Io)?;
+        socket.tap.clone_from(&self.0.tap);
         let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
         let hub = Hub::new(socket, setup);
         let driver = Driver { hub: hub.clone(), carrier: Single::default(), service: Deaf };
@@ -212,7 +221,9 @@ impl Client {
 impl Drop for Inner {
     fn drop(&mut self) {
         let hubs = self.hubs.get_mut().unwrap_or_else(PoisonError::into_inner);
-        hubs.iter().for_each(|(_, hub)| hub.close());
+        for (_, hub) in hubs {
+            hub.close();
+        }
     }
 }
 

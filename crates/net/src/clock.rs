@@ -49,9 +49,9 @@ impl Random {
     /// A token of 6 bytes: 32 bits of chance (RFC 7252 §5.3.1) and a count, so that no two under way are equal. There
     /// is room for a mechanism that marks its transmissions in it.
     pub(crate) fn token(&mut self) -> Token {
-        let [a, b, c, d, ..] = self.next().to_le_bytes();
-        let [e, f, ..] = self.drawn.to_le_bytes();
-        Token::new(&[a, b, c, d, e, f]).unwrap_or(Token::EMPTY)
+        let mut bytes = self.next().to_le_bytes();
+        bytes[4..6].copy_from_slice(&(self.drawn as u16).to_le_bytes());
+        Token::new(&bytes[..6]).unwrap_or(Token::EMPTY)
     }
 }
 

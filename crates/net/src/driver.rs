@@ -40,26 +40,28 @@ impl<C: Carrier, S: Service> Driver<C, S> {
         let interest = Interest::READABLE | Interest::WRITABLE | Interest::ERROR;
         let watched = UdpSocket::from_std(hub.socket.duplicate()?)?;
         let mut timer = std::pin::pin!(tokio::time::sleep(std::time::Duration::ZERO));
-        let mut timed_for = Instant::ZERO;
+        // What the timer is set for. One that is set for too early fires in vain once; to move it with every exchange
+        // would cost more.
+        let mut armed = Instant::MAX;
         loop {
             if hub.has_changed() {
                 self.service.resources_changed(&hub);
                 self.send(hub.clock.now());
             }
-            let (deadline, blocked) = {
+            let blocked = {
                 let mut state = hub.lock();
-                state.armed = state.endpoint.poll_timeout().unwrap_or(Instant::MAX);
-                (state.armed, !state.outgoing.is_empty())
+                let deadline = state.endpoint.poll_timeout().unwrap_or(Instant::MAX);
+                if deadline < armed
+                    && let Some(at) = hub.clock.at(deadline)
+                {
+                    timer.as_mut().reset(at);
+                    armed = deadline;
+                }
+                state.armed = armed;
+                !state.outgoing.is_empty()
             };
             if hub.is_closing() && hub.is_idle() {
                 return Ok(());
-            }
-            let at = hub.clock.at(deadline);
-            if let Some(at) = at
-                && timed_for != deadline
-            {
-                timer.as_mut().reset(at);
-                timed_for = deadline;
             }
             let wanted = if blocked { interest } else { Interest::READABLE | Interest::ERROR };
             tokio::select! {
@@ -67,10 +69,16 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                 ready = watched.ready(wanted) => {
                     let ready = ready?;
                     if ready.is_error() {
-                        let _ = watched.try_io(Interest::ERROR, || drained(self.take_errors()));
+                        let _ = watched.try_io(Interest::ERROR, || {
+                            self.take_errors();
+                            drained()
+                        });
                     }
                     if ready.is_writable() {
-                        let _ = watched.try_io(Interest::WRITABLE, || drained(self.send(hub.clock.now())));
+                        let _ = watched.try_io(Interest::WRITABLE, || {
+                            self.send(hub.clock.now());
+                            drained()
+                        });
                     }
                     if ready.is_readable() && watched.try_io(Interest::READABLE, || self.rounds()).is_ok() {
                         // There is more, but other tasks of this thread have their turn first.
@@ -78,9 +86,8 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                     }
                 }
                 () = hub.attention.notified() => {}
-                () = timer.as_mut(), if at.is_some() => {
-                    // Whatever the deadline was, it has passed; it may have been moved since.
-                    timed_for = Instant::ZERO;
+                () = timer.as_mut(), if armed != Instant::MAX => {
+                    armed = Instant::MAX;
                     self.send(hub.clock.now());
                 }
             }
@@ -93,7 +100,7 @@ impl<C: Carrier, S: Service> Driver<C, S> {
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) as soon as nothing is left. What comes now, the system will tell: to
     /// ask it in vain first would be a call for nothing.
     fn rounds(&mut self) -> io::Result<()> {
-        if (0..ROUNDS).all(|_| self.round()) { Ok(()) } else { drained(()) }
+        if (0..ROUNDS).all(|_| self.round()) { Ok(()) } else { drained() }
     }
 
     /// Receives a batch, handles and answers it. Returns whether more may be there.
@@ -151,7 +158,7 @@ impl<C: Carrier, S: Service> Driver<C, S> {
 }
 
 /// What the runtime takes as a sign that it has to wait for the system.
-fn drained((): ()) -> io::Result<()> {
+fn drained() -> io::Result<()> {
     Err(io::ErrorKind::WouldBlock.into())
 }
 

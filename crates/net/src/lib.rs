@@ -63,6 +63,7 @@ mod server;
 mod serving;
 mod socket;
 mod stats;
+mod tap;
 mod terms;
 pub mod uri;
 
@@ -82,4 +83,5 @@ pub use response::Response;
 pub use router::Router;
 pub use server::{Server, ServerConfig, ServerHandle};
 pub use stats::{Destination, NetCounters, Stats};
+pub use tap::{Datagram, Direction, Tap};
 pub use uri::Uri;

@@ -188,12 +188,12 @@ pub struct ServerHandle {
 impl ServerHandle {
     /// What was counted so far, over all cores.
     pub fn stats(&self) -> Stats {
-        let mut stats = Stats::default();
+        let mut sum = Stats::default();
         for hub in &*self.hubs {
             let state = hub.lock();
-            stats.add(&state.endpoint.counters(), &state.counters);
+            sum.add(&state.endpoint.counters(), &state.counters);
         }
-        stats
+        sum
     }
 
     /// New requests are answered 5.03; handlers and separate responses that are under way may end, for

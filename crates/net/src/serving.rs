@@ -206,12 +206,11 @@ async fn answer_later(
     patience: Duration,
 ) {
     let hub = &counted.0;
-    let (answer, acknowledged) = match tokio::time::timeout(patience, &mut rest).await {
-        Ok(answer) => (answer, false),
-        Err(_) => {
-            responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
-            (rest.await, true)
-        }
+    let (answer, acknowledged) = if let Ok(answer) = tokio::time::timeout(patience, &mut rest).await {
+        (answer, false)
+    } else {
+        responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
+        (rest.await, true)
     };
     let response = answer.unwrap_or_else(|| {
         hub.lock().counters.panics += 1;

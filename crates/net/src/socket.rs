@@ -3,8 +3,10 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
 
 use crate::address::{Local, Locals, Remote, mapped};
+use crate::{Datagram, Direction, Tap};
 
 /// Bytes asked for the queue of received datagrams; the system may give less. Half a second of 1,000 clients that begin
 /// at once is what it has to hold.
@@ -31,6 +33,8 @@ pub(crate) struct Socket {
     /// Whether the system says which local address a datagram came to.
     pub(crate) tells_local: bool,
     pub(crate) locals: Locals,
+    /// What watches; at sockets whose datagrams come and go one for each call.
+    pub(crate) tap: Option<Arc<dyn Tap>>,
 }
 
 impl AsRawFd for Socket {
@@ -63,6 +67,7 @@ impl Socket {
             v6: address.is_ipv6(),
             tells_local: serves && address.ip().is_unspecified(),
             locals: Locals::default(),
+            tap: None,
         };
         socket.set_options(r#use)?;
         Ok(socket)
@@ -86,6 +91,13 @@ impl Socket {
 
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.inner.local_addr()
+    }
+
+    /// Whether the tap, if there is one, lets a datagram go on.
+    pub(crate) fn passes(&self, direction: Direction, peer: Remote, bytes: &[u8]) -> bool {
+        let Some(tap) = &self.tap else { return true };
+        let Ok(local) = self.local_addr() else { return true };
+        tap.pass(&Datagram { direction, local, peer: peer.address(), bytes })
     }
 
     /// Receives one datagram; from whom, and its length.

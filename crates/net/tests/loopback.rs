@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use coapace_net::{Client, Code, Config, Error, Rejection, Request, Response, Router, ServerConfig};
+use coapace_net::{Client, Code, Config, Error, Profile, Rejection, Request, Response, Router, ServerConfig};
 use common::{Running, serve, serve_at, serve_with};
 
 async fn temperature(_: Request) -> Result<Response, Rejection> {
@@ -223,6 +223,42 @@ async fn a_mechanism_of_a_request_learns_for_itself() {
 }
 
 #[tokio::test]
+async fn a_destination_may_have_a_profile_of_its_own() {
+    let (near, far) = (started(), started());
+    let cocoa = Profile::from("cocoa".parse::<coapace_net::Mechanism>().unwrap());
+    let client = Client::builder().destination("127.0.0.1", far.address.port(), cocoa).build();
+    client.get(&near.uri("/temperature")).await.unwrap();
+    client.get(&far.uri("/temperature")).await.unwrap();
+    for (profile, there) in client.destinations() {
+        let expected = if there.address == far.address { cocoa } else { Profile::default() };
+        assert_eq!((profile, there.exchanges), (expected, 1));
+    }
+    assert_eq!(client.destinations().len(), 2);
+}
+
+#[tokio::test]
+async fn a_response_that_must_be_understood_and_is_not_is_an_error_and_so_is_a_reset() {
+    let strange = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = strange.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut request = [0; 100];
+        let (_, from) = strange.recv_from(&mut request).unwrap();
+        // 2.05 with option 9, which is critical and nobody's.
+        let token = &request[4..10];
+        let content = [&[0x66, 0x45, request[2], request[3]], token, &[0x90]].concat();
+        strange.send_to(&content, from).unwrap();
+        let (_, from) = strange.recv_from(&mut request).unwrap();
+        strange.send_to(&[0x70, 0, request[2], request[3]], from).unwrap();
+    });
+    let client = Client::new();
+    let uri = format!("coap://{address}/x");
+    let error = client.get(&uri).await.unwrap_err();
+    assert!(matches!(error, Error::BadOption(9)), "{error}");
+    let error = client.get(&uri).await.unwrap_err();
+    assert!(matches!(error, Error::Reset), "{error}");
+}
+
+#[tokio::test]
 async fn dropping_the_call_cancels_the_exchange() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let client = Client::new();
@@ -289,13 +325,19 @@ async fn a_shutdown_lets_handlers_end_and_refuses_new_requests() {
 
 #[tokio::test]
 async fn an_answer_comes_from_the_address_that_was_asked() {
-    let server = serve_at("[::]:0", router(), ServerConfig::default());
-    for host in ["127.0.0.5", "127.0.0.1", "[::1]"] {
-        let uri = format!("coap://{host}:{}/temperature", server.address.port());
-        // A client is told only what comes from where it asked.
-        assert_eq!(text_of(&Client::new(), &uri).await, "21.5");
-        let uri = format!("coap://{host}:{}/slow?ms=300", server.address.port());
-        assert_eq!(text_of(&Client::new(), &uri).await, "late");
+    for bind in ["[::]:0", "0.0.0.0:0"] {
+        let server = serve_at(bind, router(), ServerConfig::default());
+        let client = Client::new();
+        let hosts = ["127.0.0.5", "127.0.0.1", "[::1]"];
+        for host in hosts.into_iter().filter(|host| bind.starts_with('[') || !host.starts_with('[')) {
+            // A client is told only what comes from where it asked. More often than there are places in a batch.
+            let uri = format!("coap://{host}:{}/temperature", server.address.port());
+            for _ in 0..50 {
+                assert_eq!(text_of(&client, &uri).await, "21.5");
+            }
+            let uri = format!("coap://{host}:{}/slow?ms=300", server.address.port());
+            assert_eq!(text_of(&client, &uri).await, "late", "a separate response");
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use coapace_net::{
     Client, Code, Observation, Rejection, Request, Resource, Response, Router, ServerConfig, Verify,
 };
-use common::{Running, serve_with};
+use common::{Running, serve, serve_with};
 
 /// A number that can be observed, as text or in `len` bytes; 4.04 once it is 99.
 #[derive(Clone)]
@@ -62,8 +62,7 @@ impl Counter {
 
 fn started() -> (Running, Counter) {
     let counter = Counter::new(Resource::new());
-    let config = ServerConfig { cores: 1, ..ServerConfig::default() };
-    (serve_with(counter.router(), config), counter)
+    (serve(counter.router()), counter)
 }
 
 /// The next representation, which is to come soon.

@@ -24,8 +24,8 @@ pub(crate) struct Content {
     pub(crate) file: Option<PathBuf>,
 
     /// What the payload is: a number, or a name such as json, cbor, text/plain
-    #[arg(short = 't', long, value_name = "TYPE", value_parser = content_format)]
-    pub(crate) content_format: Option<u16>,
+    #[arg(short = 't', long = "content-format", value_name = "TYPE", value_parser = content_format)]
+    pub(crate) format: Option<u16>,
 
     /// What the response is to be: a number or a name
     #[arg(short = 'A', long, value_name = "TYPE", value_parser = content_format)]
@@ -92,6 +92,10 @@ pub(crate) struct Request {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Write the datagrams of this command as pcapng, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+
     /// Ask so often, one after the other, and sum up
     #[arg(long, visible_alias = "count", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: Option<u32>,
@@ -104,6 +108,10 @@ pub(crate) struct Ping {
 
     #[command(flatten)]
     pub(crate) transmission: Transmission,
+
+    /// Write the datagrams of this command as pcapng, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
 
     /// How often, a second apart
     #[arg(long, visible_alias = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -124,7 +132,7 @@ pub(crate) struct Serve {
     #[arg(long = "resource", value_name = "PATH=TEXT", value_parser = path_text)]
     pub(crate) resources: Vec<(String, String)>,
 
-    /// Have the resources for trying things out, which are there without --resource anyway
+    /// Have resources for trying things out, as if there were no other
     #[arg(long)]
     pub(crate) demo: bool,
 
@@ -159,6 +167,10 @@ pub(crate) struct Load {
     /// Requests a second of all clients together [default: each client asks again as soon as it is answered]
     #[arg(long, value_name = "R", value_parser = rate)]
     pub(crate) rate: Option<f64>,
+
+    /// Lose this share of the datagrams, in each direction, on our side
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub(crate) loss: f64,
 
     /// How long, in seconds or as 500ms
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = time)]
@@ -285,6 +297,11 @@ fn time(text: &str) -> Result<Duration, String> {
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| (1e-3..=1e6).contains(rate));
     rate.ok_or_else(|| "expected requests a second, from 0.001 to 1000000".to_owned())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..1.0).contains(share));
+    share.ok_or_else(|| "expected a share such as 0.1, below 1".to_owned())
 }
 
 fn path_text(text: &str) -> Result<(String, String), String> {

@@ -3,15 +3,18 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use coapace_control::SetError;
 use coapace_lab::naming::parse_mechanism;
-use coapace_net::{Call, Error, Mechanism, Profile};
+use coapace_net::{Call, Client, Error, Mechanism, Profile};
 use tokio::runtime::{Builder, Runtime};
 
+use super::output::create;
 use crate::Failure;
 use crate::arguments::{Content, Transmission};
+use crate::capture::Capture;
 use crate::message::option_name;
 
 /// The mechanism and the parameters around it.
@@ -39,6 +42,35 @@ fn set_ack_timeout(mechanism: &mut Mechanism, timeout: &str) -> Result<(), Failu
             _ => "--ack-timeout means nothing to this mechanism; see coapace list mechanisms".to_owned(),
         })
     })
+}
+
+/// A client, and the capture of its datagrams if there is to be one.
+pub(super) fn client(
+    profile: Profile,
+    pcap: Option<&Path>,
+) -> Result<(Client, Option<Arc<Capture>>), Failure> {
+    let builder = Client::builder().mechanism(profile.mechanism).config(profile.config);
+    let Some(path) = pcap else { return Ok((builder.build(), None)) };
+    let capture = Arc::new(Capture::new(create(path)?));
+    Ok((builder.tap(capture.clone()).build(), Some(capture)))
+}
+
+/// The result of the work and of writing its capture.
+pub(super) fn finish(
+    capture: Option<Arc<Capture>>,
+    pcap: Option<&Path>,
+    result: Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (Some(capture), Some(path)) = (capture, pcap) else { return result };
+    let written =
+        capture.finish().map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error));
+    match (result, written) {
+        (Ok(()), written) => written,
+        (Err(failure), written) => {
+            written.err().iter().for_each(|written| tell(&format!("coapace: {written}")));
+            Err(failure)
+        }
+    }
 }
 
 /// A runtime for one thread.
@@ -85,7 +117,7 @@ pub(super) fn prepare(
     transmission: &Transmission,
 ) -> Call {
     call = call.payload(payload.to_vec());
-    if let Some(format) = content.content_format {
+    if let Some(format) = content.format {
         call = call.content_format(format);
     }
     if let Some(format) = content.accept {

@@ -15,6 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, 
 use super::device::{explain, no_runtime, payload, prepare, profile, short};
 use crate::arguments::{Arguments, Load};
 use crate::latencies::Latencies;
+use crate::lossy::Lossy;
 use crate::message::code_text;
 use crate::{Failure, progress};
 
@@ -55,8 +56,11 @@ fn bounded(profile: Profile) -> Profile {
 }
 
 impl Asked {
-    fn client(&self) -> Client {
-        Client::builder().mechanism(self.profile.mechanism).config(self.profile.config).build()
+    /// A client, and what loses its datagrams.
+    fn client(&self, nth: u32) -> (Client, Arc<Lossy>) {
+        let lossy = Arc::new(Lossy::new(self.load.loss, nth.into()));
+        let builder = Client::builder().mechanism(self.profile.mechanism).config(self.profile.config);
+        (builder.tap(lossy.clone()).build(), lossy)
     }
 
     async fn ask(&self, client: &Client) -> Result<Response, Error> {
@@ -69,7 +73,7 @@ impl Asked {
 
 async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Failure> {
     // One request first: where nobody answers, no load is needed to learn it.
-    asked.ask(&asked.client()).await.map_err(|error| explain(&error, &asked.load.uri))?;
+    asked.ask(&asked.client(u32::MAX).0).await.map_err(|error| explain(&error, &asked.load.uri))?;
     asked.over.store(0, Ordering::Relaxed);
 
     let begin = Instant::now();
@@ -79,12 +83,12 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
     for nth in 0..clients {
         let asked = asked.clone();
         match asked.load.rate {
-            None => tasks.spawn(closed(asked, end)),
+            None => tasks.spawn(closed(asked, nth, end)),
             Some(rate) => {
                 let period = Duration::from_secs_f64(f64::from(clients) / rate);
                 // Evenly, not all at once.
                 let first = begin + period.mul_f64(f64::from(nth) / f64::from(clients));
-                tasks.spawn(open(asked, first, period, end))
+                tasks.spawn(open(asked, nth, first, period, end))
             }
         };
     }
@@ -111,8 +115,8 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
 }
 
 /// A client that asks again as soon as it is answered.
-async fn closed(asked: Arc<Asked>, end: Instant) -> Tally {
-    let client = asked.client();
+async fn closed(asked: Arc<Asked>, nth: u32, end: Instant) -> Tally {
+    let (client, lossy) = asked.client(nth);
     let mut tally = Tally::default();
     while Instant::now() < end {
         let begun = Instant::now();
@@ -128,13 +132,13 @@ async fn closed(asked: Arc<Asked>, end: Instant) -> Tally {
             Err(_) => tally.unfinished += 1,
         }
     }
-    tally.close(&client);
+    tally.close(&client, &lossy);
     tally
 }
 
 /// A client that asks when it is due, answered or not.
-async fn open(asked: Arc<Asked>, first: Instant, period: Duration, end: Instant) -> Tally {
-    let client = asked.client();
+async fn open(asked: Arc<Asked>, nth: u32, first: Instant, period: Duration, end: Instant) -> Tally {
+    let (client, lossy) = asked.client(nth);
     let mut tally = Tally::default();
     let mut due = interval_at(first, period);
     due.set_missed_tick_behavior(MissedTickBehavior::Burst);
@@ -152,7 +156,7 @@ async fn open(asked: Arc<Asked>, first: Instant, period: Duration, end: Instant)
         }
     }
     tally.unfinished = under_way.len() as u64;
-    tally.close(&client);
+    tally.close(&client, &lossy);
     tally
 }
 
@@ -169,6 +173,8 @@ struct Tally {
     retransmissions: u64,
     /// Answers to transmissions whose exchange was over.
     late_replies: u64,
+    /// Datagrams lost on our side.
+    lost: u64,
     elapsed: Duration,
 }
 
@@ -186,7 +192,8 @@ impl Tally {
     }
 
     /// Takes the counters of a client that asks no more.
-    fn close(&mut self, client: &Client) {
+    fn close(&mut self, client: &Client, lossy: &Lossy) {
+        self.lost = lossy.lost();
         let counters = client.stats().endpoint;
         self.retransmissions = counters.retransmissions;
         self.late_replies = counters.late_replies;
@@ -202,6 +209,7 @@ impl Tally {
         self.unfinished += other.unfinished;
         self.retransmissions += other.retransmissions;
         self.late_replies += other.late_replies;
+        self.lost += other.lost;
     }
 
     fn print(&self, load: &Load) -> Result<(), Failure> {
@@ -218,8 +226,8 @@ impl Tally {
                 "uri": load.uri, "cc": load.transmission.cc, "clients": load.clients, "rate": load.rate,
                 "elapsed_s": self.elapsed.as_secs_f64(), "answered": answered, "answered_per_second": per_second,
                 "failed": failed, "unfinished": self.unfinished, "retransmissions": self.retransmissions,
-                "late_replies": self.late_replies, "codes": self.codes, "failures": self.failures,
-                "latency_ms": serde_json::Map::from_iter(ms),
+                "late_replies": self.late_replies, "lost": self.lost, "codes": self.codes, "failures": self.failures,
+                "latency_ms": ms.collect::<serde_json::Map<_, _>>(),
             });
             writeln!(out, "{object}")?;
         } else {
@@ -228,8 +236,8 @@ impl Tally {
             writeln!(out, "latency: {}", times.collect::<Vec<_>>().join(", "))?;
             writeln!(
                 out,
-                "{} retransmissions, {} late replies; {failed} failed, {} under way at the end",
-                self.retransmissions, self.late_replies, self.unfinished
+                "{} retransmissions, {} late replies, {} datagrams lost; {failed} failed, {} under way at the end",
+                self.retransmissions, self.late_replies, self.lost, self.unfinished
             )?;
             for (what, count) in self.codes.iter().chain(&self.failures) {
                 writeln!(out, "{count}: {what}")?;

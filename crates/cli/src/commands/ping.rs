@@ -3,10 +3,9 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use coapace_net::Client;
 use serde_json::json;
 
-use super::device::{explain, profile, runtime, short, tell};
+use super::device::{client, explain, finish, profile, runtime, short, tell};
 use crate::Failure;
 use crate::arguments::Ping;
 
@@ -15,9 +14,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn ping(ping: &Ping) -> Result<(), Failure> {
     let profile = profile(&ping.transmission)?;
-    let client = Client::builder().mechanism(profile.mechanism).config(profile.config).build();
+    let pcap = ping.pcap.as_deref();
+    let (client, capture) = client(profile, pcap)?;
     let mut out = io::stdout();
-    runtime()?.block_on(async {
+    let result = runtime()?.block_on(async {
         let mut last = None;
         for count in 0..ping.count {
             if count > 0 {
@@ -30,14 +30,14 @@ pub(crate) fn ping(ping: &Ping) -> Result<(), Failure> {
                 call = call.timeout(timeout);
             }
             match call.await {
-                Ok(pong) if ping.json => {
-                    let ms = pong.elapsed.as_micros() as f64 / 1e3;
+                Ok(answer) if ping.json => {
+                    let ms = answer.elapsed.as_micros() as f64 / 1e3;
                     let object =
-                        json!({"uri": ping.uri, "elapsed_ms": ms, "transmissions": pong.transmissions});
+                        json!({"uri": ping.uri, "elapsed_ms": ms, "transmissions": answer.transmissions});
                     writeln!(out, "{object}")?;
                 }
-                Ok(pong) => {
-                    let (elapsed, times) = (short(pong.elapsed), pong.transmissions);
+                Ok(answer) => {
+                    let (elapsed, times) = (short(answer.elapsed), answer.transmissions);
                     writeln!(out, "{} answers after {elapsed}, transmissions: {times}", ping.uri)?;
                 }
                 Err(error) => {
@@ -53,5 +53,6 @@ pub(crate) fn ping(ping: &Ping) -> Result<(), Failure> {
             }
         }
         last.map_or(Ok(()), Err)
-    })
+    });
+    finish(capture, pcap, result)
 }

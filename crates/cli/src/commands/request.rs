@@ -7,7 +7,7 @@ use std::time::Duration;
 use coapace_net::{Client, Code, Destination, Error, Response};
 use serde_json::{Map, Value, json};
 
-use super::device::{explain, payload, prepare, profile, runtime, short, tell};
+use super::device::{client, explain, finish, payload, prepare, profile, runtime, short, tell};
 use super::output::remark;
 use crate::Failure;
 use crate::arguments::{Arguments, Request};
@@ -27,15 +27,16 @@ pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> R
     };
     let terminal = request.output.is_none() && io::stdout().is_terminal();
     let mut printer = Printer { request, out, terminal };
-    let client = Client::builder().mechanism(profile.mechanism).config(profile.config).build();
-    runtime()?.block_on(async {
+    let pcap = request.pcap.as_deref();
+    let (client, capture) = client(profile, pcap)?;
+    let result = runtime()?.block_on(async {
         let mut sum = Sum::default();
         for _ in 0..request.repeat.unwrap_or(1) {
             let call = client.request(Code(method), &request.uri);
             let begun = std::time::Instant::now();
             let result = prepare(call, &request.content, &payload, &request.transmission).await;
             sum.add(&result, begun.elapsed());
-            let failure = printer.print(&client, result)?;
+            let failure = printer.print(&client, &result)?;
             if request.repeat.is_none() {
                 return failure.map_or(Ok(()), Err);
             }
@@ -49,8 +50,9 @@ pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> R
                 None => {}
             }
         }
-        printer.sum_up(arguments, &client, sum)
-    })
+        printer.sum_up(arguments, &client, &sum)
+    });
+    finish(capture, pcap, result)
 }
 
 /// What became of requests that were made one after the other.
@@ -92,21 +94,21 @@ impl Printer<'_> {
     fn print(
         &mut self,
         client: &Client,
-        result: Result<Response, Error>,
+        result: &Result<Response, Error>,
     ) -> Result<Option<Failure>, Failure> {
-        let failure = match &result {
+        let failure = match result {
             Ok(response) => refusal(response),
             Err(error) => Some(explain(error, &self.request.uri)),
         };
         if self.request.json {
-            let mut object = match &result {
+            let mut object = match result {
                 Ok(response) => response_json(&self.request.uri, response),
                 Err(error) => failure_json(&self.request.uri, error),
             };
             object.insert("destinations".into(), destinations_json(client, &self.request.transmission.cc));
             self.line(&Value::Object(object).to_string())?;
         }
-        if let Ok(response) = &result {
+        if let Ok(response) = result {
             if self.request.verbose {
                 tell(&code_text(response.code));
                 for (number, value) in response.options.iter() {
@@ -151,7 +153,7 @@ impl Printer<'_> {
         })
     }
 
-    fn sum_up(mut self, arguments: &Arguments, client: &Client, sum: Sum) -> Result<(), Failure> {
+    fn sum_up(mut self, arguments: &Arguments, client: &Client, sum: &Sum) -> Result<(), Failure> {
         let answered = sum.latencies.len();
         let retransmissions = client.stats().endpoint.retransmissions;
         let [median, p95] = [0.5, 0.95].map(|share| sum.latencies.quantile(share));
@@ -178,7 +180,7 @@ impl Printer<'_> {
                 short(sum.latencies.longest()),
             ),
         );
-        match sum.worst {
+        match &sum.worst {
             None => Ok(()),
             Some(Failure::Refused(_)) => Err(Failure::Refused("some answers were no success".to_owned())),
             Some(_) => Err(Failure::Network(format!(

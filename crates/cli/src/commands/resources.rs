@@ -165,14 +165,14 @@ fn store(router: Router) -> Router {
         }
     };
     router
-        .get("/store", on(names))
+        .get("/store", on(|all, _| Ok(names(all))))
         .get("/store/{name}", on(stored))
         .put("/store/{name}", on(put))
         .delete("/store/{name}", on(delete))
 }
 
 /// The names, as far as they fit.
-fn names(all: &mut Stored, _: &Request) -> Answer {
+fn names(all: &Stored) -> Response {
     let mut names = String::new();
     for name in all.keys() {
         if names.len() + name.len() >= MAX_PAYLOAD {
@@ -180,7 +180,7 @@ fn names(all: &mut Stored, _: &Request) -> Answer {
         }
         let _ = writeln!(names, "{name}");
     }
-    Ok(text(names))
+    text(names)
 }
 
 fn name(request: &Request) -> Result<&str, Rejection> {

@@ -31,7 +31,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     let mut out = io::stdout();
     writeln!(out, "coap://{address}")?;
     out.flush()?;
-    let served = runtime()?.block_on(async {
+    let ended = runtime()?.block_on(async {
         let stop = handle.clone();
         tokio::spawn(async move {
             if interrupted().await.is_ok() {
@@ -41,7 +41,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
         server.serve(router).await
     });
     remark(arguments, &summary(&handle));
-    served.map_err(|error| Failure::Io("cannot serve".to_owned(), error))
+    ended.map_err(|error| Failure::Io("cannot serve".to_owned(), error))
 }
 
 /// Ends with Ctrl-C, or when the system asks for the end.

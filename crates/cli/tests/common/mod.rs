@@ -3,9 +3,9 @@
 
 use std::env::temp_dir;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio, id};
+use std::process::{Child, Command, Stdio, id};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a call of the command left behind.
@@ -91,6 +91,50 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `coapace serve` at a port of loopback, until it is dropped.
+pub struct Serving {
+    child: Child,
+    /// Where it is, without a slash at the end.
+    pub uri: String,
+}
+
+impl Serving {
+    /// Serves with these arguments beside the port.
+    pub fn new(arguments: &[&str]) -> Self {
+        let mut serve = command();
+        serve.args(["serve", "--bind", "127.0.0.1:0", "--threads", "1"]).args(arguments);
+        let mut child =
+            serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+        let mut uri = String::new();
+        let stdout = child.stdout.take().expect("its standard output is a pipe");
+        BufReader::new(stdout).read_line(&mut uri).expect("a line");
+        assert!(uri.starts_with("coap://127.0.0.1:"), "{uri:?}");
+        Self { child, uri: uri.trim_end().to_owned() }
+    }
+
+    /// The URI of a resource.
+    pub fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.uri)
+    }
+
+    /// Stops it as Ctrl-C does. Returns the exit code and what it said on standard error.
+    pub fn interrupt(mut self) -> (Option<i32>, String) {
+        let told = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(told.expect("kill runs").success());
+        let mut said = String::new();
+        let mut stderr = self.child.stderr.take().expect("its standard error is a pipe");
+        stderr.read_to_string(&mut said).expect("text");
+        (self.child.wait().expect("it ends").code(), said)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -20,11 +20,13 @@ impl Drop for Running {
 
 impl Running {
     /// The URI of a resource of it.
+    #[allow(dead_code)]
     pub(crate) fn uri(&self, path: &str) -> String {
         format!("coap://{}{path}", self.address)
     }
 
     /// Waits for its end.
+    #[allow(dead_code)]
     pub(crate) async fn ended(&mut self) -> io::Result<()> {
         (&mut self.task).await.expect("no panic")
     }
@@ -39,6 +41,7 @@ pub(crate) fn serve_with(router: Router, config: ServerConfig) -> Running {
     serve_at("127.0.0.1:0", router, config)
 }
 
+#[allow(dead_code)]
 pub(crate) fn serve_at(address: &str, router: Router, config: ServerConfig) -> Running {
     let server = Server::bind_with(address, config).expect("a port of loopback");
     let (address, handle) = (server.local_addr().expect("bound"), server.handle());
