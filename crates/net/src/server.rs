@@ -18,7 +18,7 @@ use crate::socket::{Socket, Use};
 use crate::{Profile, Router, Stats};
 
 /// What a server is set up with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// The mechanism of its own exchanges (separate responses), and the bounds of each of its endpoints.
     pub profile: Profile,
@@ -128,7 +128,7 @@ impl Server {
         let _end = Closing(self.handle());
         let (tell, mut told) = watch::channel(Ok::<(), Arc<io::Error>>(()));
         for (core, hub) in self.hubs.into_iter().enumerate() {
-            let (router, tell, config) = (router.clone(), tell.clone(), self.config);
+            let (router, tell, config) = (router.clone(), tell.clone(), self.config.clone());
             thread::Builder::new().name(format!("coap-{core}")).spawn(move || {
                 if let Err(error) = serve_core(hub, router, config) {
                     let _ = tell.send_replace(Err(Arc::new(error)));
