@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use device::{Content, Load, Ping, Request, Serve, Transmission};
+pub(crate) use device::{Content, Discover, Load, Observe, Ping, Request, Serve, Show, Terms, Transmission};
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
 ///
@@ -101,6 +101,12 @@ Example:
     /// Change a resource in part, with the same effect however often it is done (RFC 8132 §3)
     #[command(after_help = device::EXIT_CODES)]
     Ipatch(Request),
+    /// Print a resource, and again whenever it changes (RFC 7641)
+    #[command(after_help = device::EXAMPLES_OBSERVE)]
+    Observe(Observe),
+    /// List what a server has (RFC 6690)
+    #[command(after_help = device::EXAMPLES_DISCOVER)]
+    Discover(Discover),
     /// Ask whether anybody is there, with an empty message (RFC 7252 §4.3)
     #[command(after_help = device::EXIT_CODES)]
     Ping(Ping),

@@ -117,6 +117,8 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Fetch(fetch)) => commands::request(arguments, code::FETCH, fetch),
         Some(Command::Patch(patch)) => commands::request(arguments, code::PATCH, patch),
         Some(Command::Ipatch(ipatch)) => commands::request(arguments, code::IPATCH, ipatch),
+        Some(Command::Observe(observe)) => commands::observe(arguments, observe),
+        Some(Command::Discover(discover)) => commands::discover(discover),
         Some(Command::Ping(ping)) => commands::ping(ping),
         Some(Command::Serve(serve)) => commands::serve(arguments, serve),
         Some(Command::Load(load)) => commands::load(arguments, load),

@@ -120,7 +120,7 @@ fn the_links_of_a_server_lead_to_its_resources() {
     let links = coapace(&["get", &server.at("/.well-known/core")]).success();
     let paths: Vec<_> =
         links.split(",<").map(|link| link.trim_start_matches('<').split('>').next().unwrap_or("")).collect();
-    assert_eq!(paths, ["/a%20b/%C3%BC", "/clock", "/counter", "/delayed", "/echo", "/store"]);
+    assert_eq!(paths, ["/a%20b/%C3%BC", "/clock", "/counter", "/delayed", "/echo", "/large", "/store"]);
     assert_eq!(coapace(&["get", &server.at(paths[0])]).success(), "x");
 }
 
@@ -242,10 +242,60 @@ fn a_file_that_cannot_be_read_or_written_is_told_before_anything_is_sent() {
 }
 
 #[test]
-fn what_does_not_fit_into_a_datagram_is_told() {
+fn options_that_do_not_fit_into_a_datagram_are_told() {
     let server = Serving::new(&[]);
-    let line = refused(1, &["put", &server.at("/echo"), "-e", &"x".repeat(5_000)]);
+    let line = refused(1, &["get", &server.at("/clock"), "-O", &format!("65000,{}", "x".repeat(2_100))]);
     assert!(line.contains("do not fit into a datagram"), "{line}");
+}
+
+#[test]
+fn large_payloads_go_and_come_whole_in_blocks_of_any_size() {
+    let (server, scratch) = (Serving::new(&[]), Scratch::new());
+    let (sent, received) = (scratch.file("sent"), scratch.file("received"));
+    let bytes: Vec<u8> = (0..20_000u32).map(|at| ((at * at) >> 7) as u8).collect();
+    std::fs::write(&sent, &bytes).expect("a file");
+    let uri = server.at("/store/a");
+    for size in ["64", "1024"] {
+        coapace(&["put", &uri, "-f", &sent, "-b", size]).success();
+        coapace(&["get", &uri, "-o", &received, "-b", size]).success();
+        assert_eq!(std::fs::read(&received).expect("a file"), bytes, "{size}");
+    }
+    let large = coapace(&["get", &server.at("/large?bytes=100000"), "-N", "-B", "60"]).success();
+    assert!(large.len() == 100_000 && large.lines().nth(1000).expect("a line").trim_end() == "64000");
+    let line = refused(2, &["get", &uri, "-b", "100"]);
+    assert!(line.contains("expected 16, 32, 64"), "{line}");
+    let line = refused(2, &["get", &uri, "-O", "4,0x010203040506070809"]);
+    assert!(line.contains("ETag is too short or too long"), "{line}");
+}
+
+#[test]
+fn what_changes_is_printed_until_enough_was_seen() {
+    let server = Serving::new(&[]);
+    let seen = coapace(&["observe", &server.at("/clock"), "--count", "3"]).success();
+    let seconds: Vec<u64> = seen.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(seconds.len(), 3);
+    assert!(seconds.is_sorted() && seconds[2] - seconds[0] <= 4, "{seconds:?}");
+    let json_lines = coapace(&["observe", &server.at("/clock"), "-s", "1500ms", "--json"]).success();
+    assert!(json_lines.lines().count() >= 2, "{json_lines}");
+    assert!(json_lines.lines().all(|line| json(line)["options"][0]["name"] == "Observe"), "{json_lines}");
+    let fixed = coapace(&["observe", &server.at("/large?bytes=3")]);
+    assert_eq!((fixed.code, fixed.stdout.as_str()), (Some(0), "0  \n"));
+    assert!(fixed.stderr.contains("cannot be observed"), "{fixed:?}");
+    refused(3, &["observe", &server.at("/nothing")]);
+}
+
+#[test]
+fn what_a_server_has_is_listed_and_a_query_chooses() {
+    let server = Serving::new(&["--resource", "/greeting=Hello", "--demo"]);
+    let links = coapace(&["discover", &server.uri]).success();
+    assert_eq!(links.lines().next(), Some("</greeting>;title=\"text\""));
+    let chosen = coapace(&["discover", &format!("{}?obs", server.uri), "--json"]).success();
+    let targets: Vec<_> = chosen.lines().map(|line| json(line)["target"].to_string()).collect();
+    assert_eq!(targets, ["\"/clock\"", "\"/counter\""]);
+    assert!(chosen.lines().all(|line| json(line)["attributes"]["obs"] == true), "{chosen}");
+    let none = refused(1, &["discover", &server.at("/clock")]);
+    assert!(none.contains("is no list of links"), "{none}");
+    refused(3, &["discover", &server.at("/nothing")]);
 }
 
 #[test]
@@ -268,8 +318,6 @@ fn a_server_says_what_is_wrong_with_its_address_or_resources() {
         assert!(line.contains(part), "{line}");
     }
     assert!(refused(2, &["serve", "--bind", "nonsense"]).contains("--bind takes ADDRESS:PORT"));
-    let long = format!("/a={}", "x".repeat(1_025));
-    assert!(refused(2, &["serve", "--resource", &long]).contains("1024 bytes at most"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use common::coapace;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 19] = [
     "run",
     "coexist",
     "reproduce",
@@ -19,6 +19,8 @@ const COMMANDS: [&str; 17] = [
     "fetch",
     "patch",
     "ipatch",
+    "observe",
+    "discover",
     "ping",
     "serve",
     "load",
@@ -34,6 +36,7 @@ const REQUEST: &[&str] = &[
     "-A, --accept",
     "-O, --option",
     "-N, --non",
+    "-b, --block-size",
     "--cc",
     "--nstart",
     "--ack-timeout",
@@ -43,7 +46,7 @@ const REQUEST: &[&str] = &[
 ];
 
 /// The options of each command beside those of all.
-const OPTIONS: [(&str, &[&str]); 12] = [
+const OPTIONS: [(&str, &[&str]); 14] = [
     ("coexist", &["[SCENARIO]", "--set", "--mechanism", "--seeds", "--format", "--report"]),
     (
         "run",
@@ -76,6 +79,11 @@ const OPTIONS: [(&str, &[&str]); 12] = [
             "3 answered with another code",
         ],
     ),
+    (
+        "observe",
+        &["<URI>", "-s, --duration", "--count", "-b, --block-size", "-A, --accept", "-o, --output", "--json"],
+    ),
+    ("discover", &["<URI>", "--json", "-O, --option", "--cc"]),
     ("ping", &["--count", "--cc", "-B, --timeout", "--json", "1 no answer"]),
     ("serve", &["--bind", "--resource", "--demo", "--cc", "--threads"]),
     ("load", REQUEST),

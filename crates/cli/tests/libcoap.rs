@@ -2,12 +2,13 @@
 
 mod common;
 
+use std::fs;
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Serving, coapace};
+use common::{Scratch, Serving, coapace};
 
 /// libcoap's server at a port of loopback, until it is dropped.
 struct CoapServer {
@@ -133,4 +134,46 @@ fn the_client_of_libcoap_finds_our_resources() {
     assert_eq!(ask("get", "/delayed?s=4", &[]).trim_end(), "4 s later");
     // The first transmission is lost, the second arrives.
     assert_eq!(ask("post", "/counter", &["-l", "1"]).trim_end(), "2");
+}
+
+#[test]
+fn blocks_go_up_and_down_to_libcoap_and_from_it() {
+    let scratch = Scratch::new();
+    let (sent, received) = (scratch.file("sent"), scratch.file("received"));
+    let text: String = (0..700).map(|line| format!("line {line:04}\n")).collect();
+    fs::write(&sent, &text).expect("a file");
+    let is_whole = |path: &str| fs::read_to_string(path).expect("a file") == text;
+    if let Some(server) = CoapServer::new(&["-d", "10"]) {
+        for size in ["64", "512"] {
+            coapace(&["put", &server.at("/a"), "-f", &sent, "-b", size]).success();
+            coapace(&["get", &server.at("/a"), "-o", &received, "-b", size]).success();
+            assert!(is_whole(&received), "{size}");
+        }
+    }
+    let server = Serving::new(&[]);
+    for size in ["64", "512"] {
+        let uri = server.at("/store/a");
+        let Some(_) = coap_client(&["-m", "put", "-f", &sent, "-b", size, "-B", "20", &uri]) else { return };
+        assert_eq!(coapace(&["get", &uri]).success(), text, "{size}");
+        fs::remove_file(&received).expect("there since the last");
+        coap_client(&["-m", "get", "-o", &received, "-b", size, "-B", "20", &uri]);
+        assert!(is_whole(&received), "{size}");
+        // Up and down in one.
+        fs::remove_file(&received).expect("there since the last");
+        let echo = server.at("/echo");
+        coap_client(&["-m", "post", "-f", &sent, "-o", &received, "-b", size, "-B", "20", &echo]);
+        assert!(is_whole(&received), "{size}");
+    }
+}
+
+#[test]
+fn observations_of_libcoap_and_by_libcoap_go_on() {
+    if let Some(server) = CoapServer::new(&[]) {
+        let seen = coapace(&["observe", &server.at("/time"), "--count", "3"]).success();
+        assert_eq!(seen.lines().count(), 3, "{seen}");
+    }
+    let server = Serving::new(&[]);
+    let Some(seen) = coap_client(&["-s", "4", "-w", "-B", "10", &server.at("/clock")]) else { return };
+    let seconds: Vec<u64> = seen.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert!(seconds.len() >= 4 && seconds.is_sorted(), "{seen}");
 }

@@ -5,14 +5,13 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use coap_numbers::option;
 use coapace_control::Mechanism;
-use coapace_proto::{Code, Config, Request};
+use coapace_proto::{Code, Config};
 
-use crate::carrier::MAX_DATAGRAM;
-use crate::client::{Client, exchange, resolve};
+use crate::asker::{Asker, Blocks, exchange, is_whole, szx};
+use crate::client::{Client, resolve};
 use crate::uri::{BadUri, Scheme, Uri};
-use crate::{Error, Options, Profile, Response};
+use crate::{Error, Observation, Options, Profile, Response};
 
 /// A request that a client is to make: set up, then awaited. If what awaits it is dropped, the exchange is cancelled.
 #[derive(Debug)]
@@ -28,12 +27,14 @@ pub struct Call {
     timeout: Option<Duration>,
     mechanism: Option<Mechanism>,
     config: Option<Config>,
+    blocks: Blocks,
 }
 
 impl Call {
     pub(crate) fn new(client: Client, method: Code, uri: &str) -> Self {
         let uri = uri.parse::<Uri>();
         let options = uri.as_ref().map(Uri::options).unwrap_or_default();
+        let blocks = client.blocks();
         Self {
             client,
             method,
@@ -45,6 +46,7 @@ impl Call {
             timeout: None,
             mechanism: None,
             config: None,
+            blocks,
         }
     }
 
@@ -62,13 +64,13 @@ impl Call {
 
     /// Says what the payload is: 0 for text, 50 for JSON, 60 for CBOR (RFC 7252 §12.3).
     pub fn content_format(mut self, format: u16) -> Self {
-        self.options = self.options.with_uint(option::CONTENT_FORMAT, format.into());
+        self.options = self.options.content_format(format);
         self
     }
 
     /// Says which Content-Format the response is to have (RFC 7252 §5.10.4).
     pub fn accept(mut self, format: u16) -> Self {
-        self.options = self.options.with_uint(option::ACCEPT, format.into());
+        self.options = self.options.accept(format);
         self
     }
 
@@ -103,28 +105,71 @@ impl Call {
         self
     }
 
-    async fn run(self) -> Result<Response, Error> {
-        match self.timeout {
-            Some(timeout) => {
-                tokio::time::timeout(timeout, self.transact()).await.unwrap_or(Err(Error::TimedOut))
-            }
-            None => self.transact().await,
-        }
+    /// The largest block, in bytes, in place of the client's
+    /// ([`ClientBuilder::block_size`](crate::ClientBuilder::block_size)).
+    pub fn block_size(mut self, bytes: usize) -> Self {
+        self.blocks.szx = szx(bytes);
+        self
     }
 
-    async fn transact(self) -> Result<Response, Error> {
-        let Self { client, method: code, uri, options, payload, confirmable, repeatable, .. } = self;
+    /// The largest body of the response, in bytes, in place of the client's.
+    pub fn max_body(mut self, bytes: usize) -> Self {
+        self.blocks.max_body = bytes;
+        self
+    }
+
+    /// Sends it with the Observe option, once: what comes is the response, and then a representation whenever the
+    /// resource changes. The method is GET, or FETCH without a payload (RFC 7641 §2, RFC 8132 §2.4).
+    ///
+    /// # Errors
+    /// Those of any request. A response that is no success, or without notifications to come, is none:
+    /// [`Observation::first`] has it.
+    pub async fn observe(self) -> Result<Observation, Error> {
+        let timeout = self.timeout;
+        let begin = async {
+            let (client, options, blocks) = (self.client.clone(), self.options.clone(), self.blocks);
+            let (asker, _) = self.asker().await?;
+            Observation::begin(client, asker, options, blocks).await
+        };
+        in_time(timeout, begin).await
+    }
+
+    async fn run(self) -> Result<Response, Error> {
+        in_time(self.timeout, self.transact()).await
+    }
+
+    async fn transact(mut self) -> Result<Response, Error> {
+        let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
+        let (code, blocks) = (self.method, self.blocks);
+        #[cfg(feature = "tcp")]
+        if let Ok(uri) = &self.uri
+            && uri.scheme == Scheme::CoapTcp
+        {
+            let to = resolve(uri).await?;
+            let mut tail = Vec::new();
+            options.write(&payload, &mut tail);
+            return self.client.0.connections.ask(to, code, tail).await;
+        }
+        let (asker, _client) = self.asker().await?;
+        if code == Code::EMPTY {
+            return exchange(&asker.hub, asker.to, |state, now, to| state.endpoint.ping(now, to)).await;
+        }
+        let in_one = payload.len() <= blocks.size();
+        let transfer = asker.transfer(options, payload.into(), blocks);
+        let response = asker.ask(&transfer).await?;
+        if in_one && is_whole(&response) {
+            return Ok(response);
+        }
+        asker.finish(transfer, response).await
+    }
+
+    /// Where it goes, and the client, which is to live until it is over.
+    async fn asker(self) -> Result<(Asker, Client), Error> {
+        let Self { client, method: code, uri, confirmable, repeatable, .. } = self;
         let uri = uri?;
         let secure = match uri.scheme {
             Scheme::Coap => false,
             Scheme::Coaps => true,
-            #[cfg(feature = "tcp")]
-            Scheme::CoapTcp => {
-                let to = resolve(&uri).await?;
-                let mut tail = Vec::new();
-                options.write(&payload, &mut tail);
-                return client.0.connections.ask(to, code, tail).await;
-            }
             other => return Err(Error::Scheme(other)),
         };
         let usual = client.profile_of(&uri);
@@ -134,19 +179,18 @@ impl Call {
         };
         let hub = client.hub(profile, secure)?;
         let to = hub.reach(resolve(&uri).await?).await?;
-        if code == Code::EMPTY {
-            return exchange(&hub, to, |state, now, to| state.endpoint.ping(now, to)).await;
-        }
-        let mut tail = Vec::new();
-        options.write(&payload, &mut tail);
-        if tail.len() > MAX_DATAGRAM {
-            return Err(Error::TooLarge { bytes: tail.len() });
-        }
-        exchange(&hub, to, |state, now, to| {
-            let token = state.token();
-            state.endpoint.request(now, to, Request { confirmable, code, token, tail: &tail, repeatable })
-        })
-        .await
+        Ok((Asker { hub, to, code, confirmable, repeatable }, client))
+    }
+}
+
+/// The result of what takes no longer than `timeout`, if there is one.
+async fn in_time<T>(
+    timeout: Option<Duration>,
+    what: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    match timeout {
+        Some(timeout) => tokio::time::timeout(timeout, what).await.unwrap_or(Err(Error::TimedOut)),
+        None => what.await,
     }
 }
 

@@ -6,18 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use coap_numbers::code;
 use coapace_control::{Instant, Mechanism};
-use coapace_proto::{Code, Config, ExchangeId, Message, Responder, SendError, Setup};
+use coapace_proto::{Code, Config, Message, Responder, Setup};
 
 use crate::address::Remote;
+use crate::asker::{Blocks, szx};
 use crate::call::Call;
 use crate::carrier::Single;
 use crate::driver::{Driver, Service};
-use crate::hub::{Hub, State};
+use crate::hub::Hub;
 use crate::socket::Socket;
 #[cfg(feature = "tcp")]
 use crate::tcp_client::Connections;
 use crate::uri::{Host, Uri};
-use crate::{Destination, Error, Profile, Response, Stats, Tap};
+use crate::{Destination, Error, Observation, Profile, Response, Stats, Tap};
 #[cfg(feature = "dtls")]
 use crate::{Dtls, Refused, session::Sealed};
 
@@ -42,6 +43,7 @@ pub(crate) struct Inner {
     profile: Profile,
     /// By host, as in a URI, and port.
     destinations: BTreeMap<(String, u16), Profile>,
+    blocks: Blocks,
     tap: Option<Arc<dyn Tap>>,
     #[cfg(feature = "dtls")]
     dtls: Option<Dtls>,
@@ -76,6 +78,22 @@ impl ClientBuilder {
     #[must_use]
     pub fn destination(mut self, host: &str, port: u16, profile: Profile) -> Self {
         self.0.destinations.insert((host.to_lowercase(), port), profile);
+        self
+    }
+
+    /// The largest block of a body, in bytes, that either side shall send: 16 to 1024, rounded down to a power of two
+    /// (RFC 7959 §2.2). 1024 if nothing else is said.
+    #[must_use]
+    pub fn block_size(mut self, bytes: usize) -> Self {
+        self.0.blocks.szx = szx(bytes);
+        self
+    }
+
+    /// The largest body of a response, in bytes, that is taken; a larger one is
+    /// [`TransferError::TooLarge`](crate::TransferError::TooLarge). 16 MiB if nothing else is said.
+    #[must_use]
+    pub fn max_body(mut self, bytes: usize) -> Self {
+        self.0.blocks.max_body = bytes;
         self
     }
 
@@ -142,6 +160,18 @@ impl Client {
     /// response has the code 0.00.
     pub fn ping(&self, uri: &str) -> Call {
         self.request(Code::EMPTY, uri)
+    }
+
+    /// Observes the resource at `uri` (RFC 7641): [`Call::observe`] of a GET.
+    ///
+    /// # Errors
+    /// Those of any request.
+    pub async fn observe(&self, uri: &str) -> Result<Observation, Error> {
+        self.get(uri).observe().await
+    }
+
+    pub(crate) fn blocks(&self) -> Blocks {
+        self.0.blocks
     }
 
     /// What was counted so far, over all endpoints of this client.
@@ -257,32 +287,6 @@ pub(crate) async fn resolve(uri: &Uri) -> Result<SocketAddr, Error> {
                 tokio::net::lookup_host((name.as_str(), uri.port)).await.map_err(|e| not_found(name, e))?;
             found.next().ok_or_else(|| not_found(name, std::io::ErrorKind::NotFound.into()))
         }
-    }
-}
-
-/// Begins an exchange on a hub and waits for its end; if that is not waited for, it is cancelled.
-pub(crate) async fn exchange(
-    hub: &Arc<Hub>,
-    to: Remote,
-    begin: impl FnOnce(&mut State, Instant, Remote) -> Result<ExchangeId, SendError>,
-) -> Result<Response, Error> {
-    let (id, told) = hub.with(|state, now| {
-        let id = begin(state, now, to)?;
-        Ok::<_, Error>((id, state.wait(now, id, to)))
-    })?;
-    let _abandoned = Abandon { hub, id };
-    told.await.unwrap_or(Err(Error::Closed))
-}
-
-/// Cancels an exchange that nobody waits for any more.
-struct Abandon<'a> {
-    hub: &'a Hub,
-    id: ExchangeId,
-}
-
-impl Drop for Abandon<'_> {
-    fn drop(&mut self) {
-        self.hub.abandon(self.id);
     }
 }
 

@@ -18,6 +18,9 @@ const ROUNDS: u32 = 8;
 /// Answers requests.
 pub(crate) trait Service {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
+
+    /// A resource has changed: who observes it is to be told.
+    fn resources_changed(&mut self, _: &Arc<Hub>) {}
 }
 
 /// One endpoint's loop.
@@ -41,6 +44,10 @@ impl<C: Carrier, S: Service> Driver<C, S> {
         // would cost more.
         let mut armed = Instant::MAX;
         loop {
+            if hub.has_changed() {
+                self.service.resources_changed(&hub);
+                self.send(hub.clock.now());
+            }
             let blocked = {
                 let mut state = hub.lock();
                 let deadline = state.endpoint.poll_timeout().unwrap_or(Instant::MAX);

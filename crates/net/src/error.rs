@@ -3,6 +3,7 @@
 use std::{fmt, io};
 
 use coapace_proto::SendError;
+use coapace_proto::block::TransferError;
 
 use crate::uri::{BadUri, Scheme};
 
@@ -39,6 +40,9 @@ pub enum Error {
         /// Its options and payload, in bytes.
         bytes: usize,
     },
+    /// The block-wise transfer of a body (RFC 7959) cannot go on, or an option of the request is none that a server would
+    /// recognise.
+    Transfer(TransferError),
     /// A table of the endpoint is full.
     Busy(SendError),
     /// More mechanisms and parameters side by side than a client keeps endpoints for.
@@ -70,6 +74,7 @@ impl fmt::Display for Error {
             Self::TooLarge { bytes } => {
                 write!(f, "{bytes} bytes of options and payload do not fit into a message")
             }
+            Self::Transfer(error) => error.fmt(f),
             Self::Busy(error) => error.fmt(f),
             Self::TooManyProfiles => f.write_str("too many mechanisms and parameters side by side"),
             #[cfg(feature = "dtls")]
@@ -87,6 +92,7 @@ impl std::error::Error for Error {
         match self {
             Self::Uri(bad) => Some(bad),
             Self::NotFound { error, .. } | Self::Io(error) => Some(error),
+            Self::Transfer(error) => Some(error),
             Self::Busy(error) => Some(error),
             #[cfg(feature = "dtls")]
             Self::Session(refused) => Some(refused),
@@ -98,6 +104,12 @@ impl std::error::Error for Error {
 impl From<BadUri> for Error {
     fn from(bad: BadUri) -> Self {
         Self::Uri(bad)
+    }
+}
+
+impl From<TransferError> for Error {
+    fn from(error: TransferError) -> Self {
+        Self::Transfer(error)
     }
 }
 

@@ -4,19 +4,23 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use coapace_control::{Instant, Mechanism};
-use coapace_proto::{Endpoint, Event, ExchangeId, Failure, Responder, SendError, Setup};
+use coap_numbers::option;
+use coapace_control::{Draw, Instant, Mechanism};
+use coapace_proto::{Endpoint, Event, ExchangeId, Failure, Message, Setup};
 use tokio::sync::{Notify, oneshot};
 
 use crate::address::Remote;
+use crate::answers::Answers;
 use crate::carrier::{Outgoing, send_singly};
 use crate::clock::{Clock, Random};
+use crate::inbox::Inbox;
 use crate::socket::Socket;
 use crate::stats::{Destinations, Ended, NetCounters};
 #[cfg(feature = "dtls")]
 use crate::{Dtls, session::Sessions};
-use crate::{Error, Response};
+use crate::{Error, Response, ServerConfig};
 
 /// One endpoint on one socket. A driver receives and keeps its timers; whoever else has something to send sends it on
 /// the spot, so that it takes no detour through the driver's task.
@@ -30,6 +34,8 @@ pub(crate) struct Hub {
     pub(crate) clock: Clock,
     /// The driver is to look again: an earlier deadline, something left to send, the end.
     pub(crate) attention: Notify,
+    /// A resource of the server has changed.
+    changed: AtomicBool,
     /// No new requests are taken.
     closing: AtomicBool,
     /// It has begun to close.
@@ -47,8 +53,12 @@ pub(crate) struct State {
     pub(crate) destinations: Destinations,
     random: Random,
     waiting: HashMap<ExchangeId, Waiting>,
+    /// Where notifications go.
+    pub(crate) observed: HashMap<ExchangeId, Arc<Inbox>>,
+    /// What only servers have use for.
+    pub(crate) answers: Answers,
     /// A response, encoded.
-    scratch: Vec<u8>,
+    pub(crate) scratch: Vec<u8>,
     /// When the driver will look by itself. Deadlines that are set later than this need not wake it.
     pub(crate) armed: Instant,
 }
@@ -87,6 +97,8 @@ impl Hub {
             destinations: Destinations::new(max_destinations),
             random,
             waiting: HashMap::new(),
+            observed: HashMap::new(),
+            answers: Answers::of(&ServerConfig::default(), [0; 16]),
             scratch: Vec::new(),
             armed: Instant::MAX,
         };
@@ -97,6 +109,7 @@ impl Hub {
             sessions: None,
             clock: Clock::start(),
             attention: Notify::new(),
+            changed: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             end: Notify::new(),
             pending: AtomicU32::new(0),
@@ -136,6 +149,17 @@ impl Hub {
             sessions.unreachable(to, error);
         }
         self.lock().unreachable(now, to, error);
+    }
+
+    /// A resource that may be observed here has changed.
+    pub(crate) fn look_at_resources(&self) {
+        self.changed.store(true, Ordering::Release);
+        self.attention.notify_one();
+    }
+
+    /// Whether one has, since the last time.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed) && self.changed.swap(false, Ordering::Acquire)
     }
 
     /// No new requests; what is under way may end.
@@ -191,11 +215,6 @@ impl Hub {
             self.with(|state, now| state.endpoint.cancel(now, exchange));
         }
     }
-
-    /// Answers a request.
-    pub(crate) fn respond(&self, responder: Responder<Remote>, response: &Response) {
-        self.with(|state, now| state.respond(now, responder, response));
-    }
 }
 
 impl State {
@@ -204,15 +223,23 @@ impl State {
         self.random.token()
     }
 
-    /// Queues the answer to a request.
-    pub(crate) fn respond(&mut self, now: Instant, responder: Responder<Remote>, response: &Response) {
-        self.scratch.clear();
-        response.options.write(&response.payload, &mut self.scratch);
-        match self.endpoint.respond(now, responder, response.code, &self.scratch) {
-            // The endpoint counts these itself.
-            Ok(_) | Err(SendError::RepliesFull) => {}
-            Err(_) => self.counters.responses_dropped += 1,
-        }
+    /// A draw for a mechanism, or a moment.
+    pub(crate) fn draw(&mut self) -> Draw {
+        self.random.draw()
+    }
+
+    /// Ends an observation: its notifications are rejected from now on. Returns whether there was one.
+    pub(crate) fn forget(&mut self, now: Instant, observation: ExchangeId) -> bool {
+        self.endpoint.cancel(now, observation);
+        self.observed.remove(&observation).is_some()
+    }
+
+    /// It is a server's from now on.
+    pub(crate) fn serve(&mut self, config: &ServerConfig) {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&self.random.next().to_le_bytes());
+        key[8..].copy_from_slice(&self.random.next().to_le_bytes());
+        self.answers = Answers::of(config, key);
     }
 
     /// Lets the caller wait for the end of an exchange.
@@ -262,27 +289,45 @@ impl State {
             Event::Response { exchange, .. } | Event::Pong { exchange } | Event::Failed { exchange, .. } => {
                 exchange
             }
-            Event::Acknowledged { .. }
-            | Event::Request { .. }
-            | Event::Notification { .. }
-            | Event::ObserverGone { .. } => return,
+            Event::Notification { exchange, message } => {
+                if let Some(inbox) = self.observed.get(&exchange) {
+                    match received(&message, Duration::ZERO, 1) {
+                        Ok(response) => inbox.put(now, &message, Some(response)),
+                        Err(error) => inbox.fail(error),
+                    }
+                }
+                return;
+            }
+            Event::Acknowledged { .. } | Event::Request { .. } | Event::ObserverGone { .. } => return,
         };
-        let Some(waiting) = self.waiting.remove(&exchange) else { return };
+        let waiting = self.waiting.remove(&exchange);
+        let inbox = self.observed.get(&exchange);
+        if waiting.is_none() && inbox.is_none() {
+            return;
+        }
         let transmissions = self.endpoint.retransmissions(exchange) + 1;
-        let elapsed = now.since(waiting.since).into();
-        let (ended, result) = match event {
-            Event::Failed { failure, .. } => (Ended::Failed, Err(failed(failure, transmissions))),
+        let elapsed = waiting.as_ref().map_or(Duration::ZERO, |waiting| now.since(waiting.since).into());
+        let result = match event {
+            Event::Failed { failure, .. } => Err(failed(failure, transmissions)),
             Event::Response { message, .. } => {
-                let foreign = crate::options::read(message.tail)
-                    .find(|&(number, _)| crate::options::is_foreign(number));
-                let response = Response::received(&message, elapsed, transmissions);
-                (Ended::Answered, foreign.map_or(Ok(response), |(number, _)| Err(Error::BadOption(number))))
+                let response = received(&message, elapsed, transmissions);
+                if let (Some(inbox), Ok(response)) = (inbox, &response) {
+                    inbox.put(now, &message, waiting.is_none().then(|| response.clone()));
+                }
+                response
             }
-            _ => {
-                let pong = Response { elapsed, transmissions, ..Response::new(coapace_proto::Code::EMPTY) };
-                (Ended::Answered, Ok(pong))
-            }
+            _ => Ok(Response { elapsed, transmissions, ..Response::new(coapace_proto::Code::EMPTY) }),
         };
+        if let (None, Some(inbox), Err(_)) = (&waiting, inbox, &result)
+            && let Err(error) = result
+        {
+            return inbox.fail(error);
+        }
+        let Some(waiting) = waiting else { return };
+        if result.is_err() {
+            self.observed.remove(&exchange);
+        }
+        let ended = if matches!(event, Event::Failed { .. }) { Ended::Failed } else { Ended::Answered };
         self.destinations.count(waiting.to, ended, transmissions);
         // Whoever waited may have stopped a moment ago.
         let _ = waiting.tell.send(result);
@@ -295,7 +340,7 @@ impl State {
         for exchange in there {
             let Some(waiting) = self.waiting.remove(&exchange) else { continue };
             self.destinations.count(to, Ended::Failed, self.endpoint.retransmissions(exchange) + 1);
-            self.endpoint.cancel(now, exchange);
+            self.forget(now, exchange);
             let _ = waiting.tell.send(Err(Error::Unreachable(error.kind())));
         }
     }
@@ -305,6 +350,17 @@ impl State {
         for (_, waiting) in self.waiting.drain() {
             let _ = waiting.tell.send(Err(Error::Closed));
         }
+        for (_, inbox) in self.observed.drain() {
+            inbox.fail(Error::Closed);
+        }
+    }
+}
+
+/// A response as it arrived, unless something is in it that must be understood and is not (RFC 7252 §5.4.1).
+fn received(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Result<Response, Error> {
+    match message.first_unrecognised(&[option::BLOCK1, option::BLOCK2]) {
+        Some(number) => Err(Error::BadOption(number)),
+        None => Ok(Response::received(message, elapsed, transmissions)),
     }
 }
 

@@ -39,6 +39,8 @@
 //! It runs on Unix. On Linux a datagram is answered from the address it came to, ICMP ends requests that cannot arrive,
 //! and the system is called for batches.
 mod address;
+mod answers;
+mod asker;
 #[cfg(target_os = "linux")]
 mod batch;
 mod call;
@@ -53,13 +55,17 @@ mod dtls;
 mod error;
 mod handler;
 mod hub;
-mod options;
+mod inbox;
+mod kept;
+mod observation;
 mod profile;
 mod rejection;
 mod request;
+mod resource;
 mod response;
 mod router;
 mod server;
+mod serving;
 #[cfg(feature = "dtls")]
 mod session;
 mod socket;
@@ -71,19 +77,23 @@ mod tcp;
 mod tcp_client;
 #[cfg(feature = "tcp")]
 mod tcp_server;
+mod terms;
 pub mod uri;
 
+pub use answers::Verify;
 pub use call::Call;
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
-pub use coapace_proto::{Code, Config};
+pub use coapace_proto::block::{Bounds, TransferError};
+pub use coapace_proto::{Code, Config, Options};
 #[cfg(feature = "dtls")]
 pub use dtls::{Dtls, DtlsCounters, Refused};
 pub use error::Error;
-pub use options::Options;
+pub use observation::Observation;
 pub use profile::Profile;
 pub use rejection::Rejection;
 pub use request::Request;
+pub use resource::Resource;
 pub use response::Response;
 pub use router::Router;
 pub use server::{Server, ServerConfig, ServerHandle};

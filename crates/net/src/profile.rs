@@ -14,7 +14,8 @@ pub struct Profile {
 }
 
 impl Default for Profile {
-    /// RFC 7252's own, in bounds for a host: 4,096 exchanges, 1,024 destinations, 32,768 messages remembered.
+    /// RFC 7252's own, in bounds for a host: 4,096 exchanges, 1,024 destinations, 4,096 observers, 1,024
+    /// observations, 32,768 messages remembered.
     ///
     /// That is less than there are Message IDs: of a client that goes round them within EXCHANGE_LIFETIME, as it must
     /// not (RFC 7252 §4.4), no request is taken for a duplicate of one long ago.
@@ -22,6 +23,8 @@ impl Default for Profile {
         let config = Config {
             max_exchanges: 4_096,
             max_peers: 1_024,
+            max_observers: 4_096,
+            max_listeners: 1_024,
             max_replies: 256,
             max_deduplicated: 32_768,
             ..Config::default()

@@ -8,7 +8,6 @@ use coapace_proto::{Code, Kind, Message};
 use smallvec::SmallVec;
 
 use crate::address::Remote;
-use crate::options::{read, uint};
 
 /// The parameters of a route, in the order of its path.
 pub(crate) type Names = Arc<[Box<str>]>;
@@ -65,7 +64,7 @@ impl Request {
 
     /// The options as (number, value), in the order of their numbers.
     pub fn options(&self) -> impl Iterator<Item = (u16, &[u8])> {
-        read(&self.tail)
+        self.message().options()
     }
 
     /// The first option of this number.
@@ -75,7 +74,7 @@ impl Request {
 
     /// The first option of this number, as an unsigned integer.
     pub fn uint(&self, number: u16) -> Option<u64> {
-        self.option(number).and_then(uint)
+        self.message().uint(number)
     }
 
     /// The value of a parameter of the route: of `{id}` under `id`. Nothing if there is none, or if it is no text.

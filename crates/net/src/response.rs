@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use coap_numbers::{code, option};
-use coapace_proto::{Code, Message};
-
-use crate::options::{Options, uint};
+use coapace_proto::{Code, Kind, Message, Options};
 
 /// A response: made by a handler, or received by a client.
 #[derive(Clone, Debug)]
@@ -19,7 +17,8 @@ pub struct Response {
     pub payload: Bytes,
     /// From the call of the client to this response; zero in one that was not received.
     pub elapsed: Duration,
-    /// How often the request was sent, 1 if it was not retransmitted; 0 in a response that was not received.
+    /// How often the request was sent, 1 if it was not retransmitted; of one in several blocks, the block that was sent
+    /// most often. 0 in a response that was not received.
     pub transmissions: u8,
 }
 
@@ -72,14 +71,14 @@ impl Response {
     /// Says what the payload is: 0 for text, 50 for JSON, 60 for CBOR (RFC 7252 §12.3).
     #[must_use]
     pub fn content_format(mut self, format: u16) -> Self {
-        self.options = self.options.with_uint(option::CONTENT_FORMAT, format.into());
+        self.options = self.options.content_format(format);
         self
     }
 
     /// Says for how many seconds the response is fresh; 60 where this is not said (RFC 7252 §5.10.5).
     #[must_use]
     pub fn max_age(mut self, seconds: u32) -> Self {
-        self.options = self.options.with_uint(option::MAX_AGE, seconds.into());
+        self.options = self.options.max_age(seconds);
         self
     }
 
@@ -95,13 +94,20 @@ impl Response {
 
     /// The Content-Format.
     pub fn format(&self) -> Option<u16> {
-        uint(self.options.get(option::CONTENT_FORMAT)?)?.try_into().ok()
+        self.options.uint(option::CONTENT_FORMAT)?.try_into().ok()
+    }
+
+    /// Reads it as a message.
+    pub(crate) fn as_message<T>(&self, read: impl FnOnce(&Message<'_>) -> T) -> T {
+        let mut tail = Vec::new();
+        self.options.write(&self.payload, &mut tail);
+        read(&Message { code: self.code, tail: &tail, ..Message::empty(Kind::Acknowledgement, 0) })
     }
 
     pub(crate) fn received(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Self {
         Self {
             code: message.code,
-            options: Options::of(message.tail),
+            options: Options::of(message),
             payload: Bytes::copy_from_slice(message.payload()),
             elapsed,
             transmissions,

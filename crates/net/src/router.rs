@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::future::Future;
 
 use coap_numbers::{code, option};
-use coapace_proto::{Code, Message};
+use coapace_proto::link_format::Writer;
+use coapace_proto::{Code, Message, is_critical, link_format};
 use smallvec::SmallVec;
 
 use crate::address::Remote;
 use crate::handler::{Called, Function, Handler};
-use crate::options::{is_foreign, read};
 use crate::request::Names;
-use crate::{Rejection, Request, Response};
+use crate::{Rejection, Request, Resource, Response};
 
 /// Handlers by path and method.
 ///
@@ -19,7 +19,11 @@ use crate::{Rejection, Request, Response};
 /// for any segment, and [`Request::parameter`] has its value. Of two routes that match, the one whose earlier segments
 /// are literal is taken. What matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04; a method
 /// without a handler is answered 4.05; an option that must be understood and is not, 4.02 (RFC 7252 §5.4.1), or 5.05
-/// where a proxy is asked for (§5.7.2).
+/// where a proxy is asked for (§5.7.2). A GET of `/.well-known/core` is answered with links to the paths (RFC 6690), see
+/// [`describe`](Self::describe).
+///
+/// Bodies come and go whole: a handler sees all of a payload that arrived in blocks, and what it returns leaves in as many
+/// as it takes (RFC 7959).
 ///
 /// A handler is a function of a [`Request`] that returns a future of a [`Response`] or of an error that converts into a
 /// [`Rejection`]. It may be called on several threads at once. One that never waits is called where the datagram
@@ -40,7 +44,7 @@ pub struct Router {
     /// The root first.
     nodes: Vec<Node>,
     fallback: Option<Box<dyn Handler>>,
-    /// Options that a handler understands though this crate does not.
+    /// Critical options that are understood, here or by a handler.
     understood: Vec<u16>,
 }
 
@@ -51,12 +55,37 @@ struct Node {
     parameter: Option<usize>,
     /// By method, GET (0.01) first.
     methods: [Option<Route>; METHODS],
+    /// What is observed here.
+    resource: Option<Resource>,
+    /// The path, percent-encoded; none where it has parameters.
+    path: Option<String>,
+    /// What its link says (RFC 6690 §3).
+    attributes: Vec<(String, String)>,
 }
 
 struct Route {
     names: Option<Names>,
     handler: Box<dyn Handler>,
 }
+
+/// Critical options that this crate understands, or leaves to handlers.
+const UNDERSTOOD: [u16; 9] = [
+    option::IF_MATCH,
+    option::URI_HOST,
+    option::IF_NONE_MATCH,
+    option::URI_PORT,
+    option::URI_PATH,
+    option::URI_QUERY,
+    option::ACCEPT,
+    option::BLOCK1,
+    option::BLOCK2,
+];
+
+/// The path of RFC 6690 §4.
+const WELL_KNOWN_CORE: [&[u8]; 2] = [b".well-known", b"core"];
+
+/// The Content-Format of links (RFC 7252 §12.3).
+const LINK_FORMAT: u16 = 40;
 
 /// Of RFC 7252 §12.1.1 and RFC 8132 §7.1.
 const METHODS: usize = 7;
@@ -83,7 +112,8 @@ macro_rules! methods {
 
 impl Default for Router {
     fn default() -> Self {
-        Self { nodes: vec![Node::default()], fallback: None, understood: Vec::new() }
+        let root = Node { path: Some(String::new()), ..Node::default() };
+        Self { nodes: vec![root], fallback: None, understood: UNDERSTOOD.into() }
     }
 }
 
@@ -97,6 +127,9 @@ impl Clone for Router {
             children: node.children.clone(),
             parameter: node.parameter,
             methods: std::array::from_fn(|method| copy(&node.methods[method])),
+            resource: node.resource.clone(),
+            path: node.path.clone(),
+            attributes: node.attributes.clone(),
         });
         Self {
             nodes: nodes.collect(),
@@ -137,6 +170,45 @@ impl Router {
         Fut: Future<Output = Result<Response, E>> + Send + 'static,
         E: Into<Rejection>,
     {
+        let (node, names) = self.reach(path);
+        let names = (!names.is_empty()).then(|| names.into());
+        if let Some(route) = index(method).and_then(|method| self.nodes[node].methods.get_mut(method)) {
+            *route = Some(Route { names, handler: Box::new(Function::new(handler)) });
+        }
+        self
+    }
+
+    /// Routes GET of `path` to `handler`, and lets clients observe what it says (RFC 7641). It is called again for them
+    /// whenever the [`Resource`] has [changed](Resource::changed), with the request of the first who asked so; in such a
+    /// call nobody waits for the response, and a handler that waits is not acknowledged.
+    #[must_use]
+    pub fn observe<F, Fut, E>(self, path: &str, resource: &Resource, handler: F) -> Self
+    where
+        F: Fn(Request) -> Fut + Clone + Send + 'static,
+        Fut: Future<Output = Result<Response, E>> + Send + 'static,
+        E: Into<Rejection>,
+    {
+        let mut router = self.get(path, handler);
+        let (node, _) = router.reach(path);
+        router.nodes[node].resource = Some(resource.clone());
+        router
+    }
+
+    /// Sets what `/.well-known/core` says of `path` (RFC 6690 §3): attributes such as `("rt", "temperature")`. `ct` and
+    /// `sz` are numbers, and one without a value is just there; one that no link may have is left out. `obs` is there by
+    /// itself.
+    ///
+    /// Every path that has routes and no parameters is a link. Who wants it otherwise routes `/.well-known/core`.
+    #[must_use]
+    pub fn describe(mut self, path: &str, attributes: &[(&str, &str)]) -> Self {
+        let (node, _) = self.reach(path);
+        let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        self.nodes[node].attributes = attributes.iter().map(owned).collect();
+        self
+    }
+
+    /// The node behind a path, made if need be, and the names of the parameters on the way.
+    fn reach(&mut self, path: &str) -> (usize, Vec<Box<str>>) {
         let mut names: Vec<Box<str>> = Vec::new();
         let mut node = 0;
         for segment in path.split('/').skip(usize::from(path.starts_with('/'))) {
@@ -152,15 +224,53 @@ impl Router {
                 *self.nodes[node].children.entry(segment.as_bytes().into()).or_insert(fresh)
             };
             if next == fresh {
-                self.nodes.push(Node::default());
+                let path = self.nodes[node].path.as_ref().filter(|_| parameter.is_none());
+                let path = path.map(|path| format!("{path}/{}", crate::uri::encoded(segment)));
+                self.nodes.push(Node { path, ..Node::default() });
             }
             node = next;
         }
-        let names = (!names.is_empty()).then(|| names.into());
-        if let Some(route) = index(method).and_then(|method| self.nodes[node].methods.get_mut(method)) {
-            *route = Some(Route { names, handler: Box::new(Function::new(handler)) });
+        (node, names)
+    }
+
+    /// The resources that can be observed.
+    pub(crate) fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.nodes.iter().filter_map(|node| node.resource.as_ref())
+    }
+
+    /// What the path of a request lets observe.
+    pub(crate) fn observable(&self, message: &Message<'_>) -> Option<&Resource> {
+        let segments = message.uri_path().map(|segment| segment_of(message, segment));
+        let path: SmallVec<[Segment; 8]> = segments.collect();
+        let node = self.find(0, message.tail, &path, &mut SmallVec::new())?;
+        self.nodes[node].resource.as_ref()
+    }
+
+    /// The links to what is here, as far as a query asks for them (RFC 6690 §4).
+    fn links(&self, message: &Message<'_>) -> Response {
+        let mut links = Writer::default();
+        let routed = |node: &&Node| node.methods.iter().any(Option::is_some);
+        for node in self.nodes.iter().filter(routed) {
+            let Some(path) = &node.path else { continue };
+            // What no link may have is left out.
+            let Ok(linked) = links.clone().link(if path.is_empty() { "/" } else { path }) else { continue };
+            links = node.attributes.iter().fold(linked, |links, (name, value)| {
+                let number = value.parse().ok().filter(|_| matches!(&**name, "ct" | "sz"));
+                let before = links.clone();
+                let attributed = match number {
+                    Some(number) => links.number(name, number),
+                    None if value.is_empty() => links.flag(name),
+                    None => links.text(name, value),
+                };
+                attributed.unwrap_or(before)
+            });
+            if node.resource.is_some() {
+                links = links.clone().flag("obs").unwrap_or(links);
+            }
         }
-        self
+        let arguments: Vec<&str> =
+            message.uri_query().map_while(|text| std::str::from_utf8(text).ok()).collect();
+        Response::content(link_format::filter(links.as_str(), &arguments)).content_format(LINK_FORMAT)
     }
 
     /// What no path matches goes to `handler`, whatever its method.
@@ -185,15 +295,19 @@ impl Router {
     /// Calls the handler of a request.
     pub(crate) fn call(&mut self, from: Remote, message: &Message<'_>) -> Called {
         let mut path: SmallVec<[Segment; 8]> = SmallVec::new();
-        for (number, value) in read(message.tail) {
+        let mut critical = false;
+        for (number, value) in message.options() {
             if number == option::URI_PATH {
-                let start = value.as_ptr() as usize - message.tail.as_ptr() as usize;
-                path.push((start as u16, value.len() as u16));
-            } else if is_foreign(number) && !self.understood.contains(&number) {
-                let proxy = matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
-                let code = if proxy { code::PROXYING_NOT_SUPPORTED } else { code::BAD_OPTION };
-                return Called::Ready(Response::new(Code(code)));
+                path.push(segment_of(message, value));
+                critical |= value.len() > 255;
+            } else {
+                critical |= is_critical(number);
             }
+        }
+        if let Some(number) = critical.then(|| message.first_unrecognised(&self.understood)).flatten() {
+            let proxy = matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
+            let code = if proxy { code::PROXYING_NOT_SUPPORTED } else { code::BAD_OPTION };
+            return Called::Ready(Response::new(Code(code)));
         }
         let mut values = SmallVec::new();
         let request = Request::new(from, message);
@@ -207,6 +321,9 @@ impl Router {
                     }
                     _ => Called::Ready(Response::new(Code(code::METHOD_NOT_ALLOWED))),
                 }
+            }
+            (None, _) if message.code.0 == code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
+                Called::Ready(self.links(message))
             }
             (None, Some(fallback)) => fallback.call(request),
             (None, None) => Called::Ready(Response::new(Code(code::NOT_FOUND))),
@@ -237,6 +354,12 @@ impl Router {
         }
         found
     }
+}
+
+/// Where a segment of a message's path lies.
+fn segment_of(message: &Message<'_>, segment: &[u8]) -> Segment {
+    let start = segment.as_ptr() as usize - message.tail.as_ptr() as usize;
+    (start as u16, segment.len() as u16)
 }
 
 /// The place of a method among the routes of a node.

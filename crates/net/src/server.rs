@@ -3,26 +3,26 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use coapace_control::{Instant, Mechanism};
-use coapace_proto::{Message, Responder, Setup};
+use coapace_control::Mechanism;
+use coapace_proto::Setup;
+use coapace_proto::block::Bounds;
 use tokio::sync::watch;
 
-use crate::address::Remote;
+use crate::answers::Verify;
 use crate::carrier::Carrier;
-use crate::driver::{Driver, Service};
-use crate::handler::{Called, Pending, panicked};
+use crate::driver::Driver;
 use crate::hub::Hub;
+use crate::serving::Serving;
 use crate::socket::{Socket, Use};
 #[cfg(feature = "tcp")]
 use crate::tcp_server::Shared;
-use crate::{Profile, Rejection, Router, Stats};
+use crate::{Profile, Router, Stats};
 
 /// What a server is set up with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// The mechanism of its own exchanges (separate responses), and the bounds of each of its endpoints.
     pub profile: Profile,
@@ -41,6 +41,13 @@ pub struct ServerConfig {
     pub max_connections: usize,
     /// How long a connection over TCP may be silent until it is released.
     pub idle_timeout: Duration,
+    /// Bodies larger than a block, in each endpoint: those of requests that are not complete, as many again of responses
+    /// of which the client has not asked for the last block, and the largest block. 256 bodies of at most 1 MiB, 8 MiB
+    /// in all, unless set. A response that there is no room for costs a GET another call of the handler for each block,
+    /// and ends with 4.08 after other methods.
+    pub bodies: Bounds,
+    /// Who has to show that its address is its own before it is sent large responses.
+    pub verify: Verify,
     /// How long handlers and separate responses may go on when the server shuts down.
     pub shutdown_timeout: Duration,
 }
@@ -55,6 +62,8 @@ impl Default for ServerConfig {
             retry_after: Duration::from_secs(5),
             max_connections: 1_024,
             idle_timeout: Duration::from_secs(15 * 60),
+            bodies: Bounds { max_bodies: 256, max_body: 1 << 20, max_bytes: 8 << 20, ..Bounds::default() },
+            verify: Verify::default(),
             shutdown_timeout: Duration::from_secs(10),
         }
     }
@@ -189,7 +198,7 @@ impl Server {
         let _end = Closing(self.handle());
         let (tell, mut told) = watch::channel(Ok::<(), Arc<io::Error>>(()));
         for (core, hub) in self.hubs.into_iter().enumerate() {
-            let (router, tell, config) = (router.clone(), tell.clone(), self.config);
+            let (router, tell, config) = (router.clone(), tell.clone(), self.config.clone());
             thread::Builder::new().name(format!("coap-{core}")).spawn(move || {
                 if let Err(error) = serve_core(hub, router, config) {
                     let _ = tell.send_replace(Err(Arc::new(error)));
@@ -233,7 +242,8 @@ fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
 fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async move {
-        let service = Serving { router, config };
+        hub.lock().serve(&config);
+        let service = Serving::new(&hub, router, config);
         #[cfg(feature = "dtls")]
         if let Some(sessions) = hub.sessions.clone() {
             let carrier = crate::session::Sealed::new(sessions);
@@ -260,80 +270,6 @@ async fn drive(driver: Driver<impl Carrier, Serving>) -> io::Result<()> {
 async fn patience(hub: &Hub, shutdown_timeout: Duration) {
     hub.closed().await;
     tokio::time::sleep(shutdown_timeout).await;
-}
-
-/// Routes requests, and lets handlers that wait go on as tasks.
-struct Serving {
-    router: Router,
-    config: ServerConfig,
-}
-
-impl Service for Serving {
-    fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>) {
-        if hub.is_closing() {
-            return self.refuse(hub, now, responder);
-        }
-        let called = self.router.call(responder.to, message);
-        match called {
-            Called::Ready(response) => hub.lock().respond(now, responder, &response),
-            Called::Panicked => {
-                let mut state = hub.lock();
-                state.counters.panics += 1;
-                state.respond(now, responder, &panicked());
-            }
-            Called::Pending(_) if hub.pending.load(Ordering::Relaxed) >= self.config.max_pending => {
-                self.refuse(hub, now, responder);
-            }
-            Called::Pending(rest) => {
-                hub.lock().counters.deferred += 1;
-                hub.pending.fetch_add(1, Ordering::Relaxed);
-                let counted = Counted(hub.clone());
-                tokio::spawn(answer_later(counted, responder, rest, self.config.acknowledge_after));
-            }
-        }
-    }
-}
-
-impl Serving {
-    fn refuse(&self, hub: &Hub, now: Instant, responder: Responder<Remote>) {
-        let seconds = u32::try_from(self.config.retry_after.as_secs()).unwrap_or(u32::MAX);
-        let mut state = hub.lock();
-        state.counters.refused += 1;
-        state.respond(now, responder, &Rejection::unavailable(seconds).into());
-    }
-}
-
-/// A handler that waits, as long as it does.
-struct Counted(Arc<Hub>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.pending.fetch_sub(1, Ordering::Release);
-        if self.0.is_closing() {
-            self.0.attention.notify_one();
-        }
-    }
-}
-
-/// Acknowledges if the handler takes long, and answers when it is done.
-async fn answer_later(
-    counted: Counted,
-    mut responder: Responder<Remote>,
-    mut rest: Pending,
-    patience: Duration,
-) {
-    let hub = &counted.0;
-    let answer = if let Ok(answer) = tokio::time::timeout(patience, &mut rest).await {
-        answer
-    } else {
-        responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
-        rest.await
-    };
-    let response = answer.unwrap_or_else(|| {
-        hub.lock().counters.panics += 1;
-        panicked()
-    });
-    hub.respond(responder, &response);
 }
 
 /// Reads a server's counters and shuts it down.

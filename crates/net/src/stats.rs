@@ -40,6 +40,8 @@ pub struct NetCounters {
     pub panics: u64,
     /// Responses that could not be sent because a table of the endpoint was full.
     pub responses_dropped: u64,
+    /// Requests that clients were asked to repeat, to show that their address is their own (RFC 9175 §2.3).
+    pub challenged: u64,
     /// Handlers that had to wait, and were answered by a task.
     pub deferred: u64,
 }
@@ -75,7 +77,7 @@ impl Stats {
             replies_dropped,
             forgotten_early
         );
-        sum!(self.net, net, truncated, send_errors, refused, panics, responses_dropped, deferred);
+        sum!(self.net, net, truncated, send_errors, refused, panics, responses_dropped, challenged, deferred);
     }
 }
 

@@ -11,7 +11,6 @@ use coapace_proto::{Code, Kind, Message, Token};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::options::{is_foreign, read};
 use crate::tcp::{Connection, Received};
 use crate::{Error, Response};
 
@@ -155,7 +154,7 @@ fn send(connection: &mut Connection, token: Token, ask: Ask, waiting: &mut HashM
 fn answer(waiting: &mut HashMap<Token, Waiting>, token: Token, code: Code, tail: &[u8]) {
     let Some(Waiting { since, tell, .. }) = waiting.remove(&token) else { return };
     let message = Message { code, tail, ..Message::empty(Kind::Acknowledgement, 0) };
-    let foreign = read(tail).find(|&(number, _)| is_foreign(number));
+    let foreign = message.first_unrecognised(&[]);
     let response = Response::received(&message, since.elapsed(), 1);
-    let _ = tell.send(foreign.map_or(Ok(response), |(number, _)| Err(Error::BadOption(number))));
+    let _ = tell.send(foreign.map_or(Ok(response), |number| Err(Error::BadOption(number))));
 }

@@ -77,7 +77,8 @@ pub(crate) async fn serve(
                 Ok((stream, from)) => {
                     shared.counters().connections += 1;
                     let router = router.clone();
-                    let talk = Talk { connection: Connection::new(stream), from, router, config, shared: shared.clone() };
+                    let (connection, config) = (Connection::new(stream), config.clone());
+                    let talk = Talk { connection, from, router, config, shared: shared.clone() };
                     connections.spawn(talk.run());
                 }
                 // Out of descriptors, perhaps: not to be asked again at once.

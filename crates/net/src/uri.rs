@@ -241,7 +241,15 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$'()*+,;=:@".contains(&byte)
 }
 
-fn encode(text: &str, also: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// A segment of a path, percent-encoded.
+pub(crate) fn encoded(segment: &str) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = encode(segment, b"&", &mut text);
+    text
+}
+
+fn encode(text: &str, also: &[u8], f: &mut impl fmt::Write) -> fmt::Result {
     text.bytes().try_for_each(|byte| {
         if is_plain(byte) || also.contains(&byte) {
             f.write_char(byte.into())

@@ -52,6 +52,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         observers.map_or(0, |observers| observers.publish(resource, confirmable, code, tail))
     }
 
+    /// Whether anybody observes `resource`.
+    pub fn is_observed(&self, resource: u64) -> bool {
+        let observers = self.rare.as_ref().and_then(|rare| rare.observers.as_ref());
+        observers.is_some_and(|observers| observers.has(resource))
+    }
+
     /// Observers there are.
     pub fn observer_count(&self) -> usize {
         let observers = self.rare.as_ref().and_then(|rare| rare.observers.as_ref());

@@ -97,6 +97,11 @@ impl<A: Address> Observers<A> {
         self.entries.in_use()
     }
 
+    /// Whether a resource has any.
+    pub(crate) fn has(&self, resource: u64) -> bool {
+        self.resources.contains_key(&resource)
+    }
+
     pub(crate) fn get(&self, slot: u32) -> Option<&Entry<A>> {
         self.entries.get(slot)
     }

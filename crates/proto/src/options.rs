@@ -6,6 +6,7 @@ mod rule;
 use alloc::vec::Vec;
 use core::fmt;
 
+use coap_message_implementations::option_extension::encode_extensions;
 use coap_numbers::option;
 use smallvec::SmallVec;
 
@@ -14,9 +15,9 @@ use rule::Rule;
 pub use rule::{is_critical, is_no_cache_key, is_unsafe};
 
 use crate::block::Block;
-use crate::{Message, Tail};
+use crate::{Kind, Message, Tail};
 
-/// The options of a message in the making.
+/// The options of a message in the making, kept as they travel (RFC 7252 §3.1): what is short needs no allocation.
 ///
 /// ```
 /// use coapace_proto::Options;
@@ -24,10 +25,14 @@ use crate::{Message, Tail};
 /// let tail = Options::default().content_format(0).uri_path("sensors/temperature").etag(b"v1").tail(b"21").unwrap();
 /// assert_eq!(tail.as_bytes(), b"\x42v1\x77sensors\x0btemperature\x10\xff21");
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Numbers and values, in the order of the numbers.
-    entries: Vec<(u16, SmallVec<[u8; 8]>)>,
+    /// Encoded, in the order of their numbers.
+    bytes: SmallVec<[u8; 32]>,
+    /// The last number.
+    last: u16,
+    /// The first whose value no message takes.
+    too_long: Option<u16>,
 }
 
 /// An option that its specification excludes.
@@ -62,19 +67,43 @@ impl fmt::Display for BadOption {
 impl core::error::Error for BadOption {}
 
 impl Options {
-    /// The options of a message.
-    pub fn of(message: &Message<'_>) -> Self {
-        Self {
-            entries: message.options().map(|(number, value)| (number, SmallVec::from_slice(value))).collect(),
-        }
+    /// No options.
+    pub const fn new() -> Self {
+        Self { bytes: SmallVec::new_const(), last: 0, too_long: None }
     }
 
-    /// Adds an option (numbers in [`coap_numbers::option`]), behind others of its number.
+    /// The options of a message.
+    pub fn of(message: &Message<'_>) -> Self {
+        Self::new().and(message.options())
+    }
+
+    /// Adds an option (numbers in [`coap_numbers::option`]), behind others of its number. A value of more than 65,535
+    /// bytes is left out, and [`tail`](Self::tail) says so.
     #[must_use]
     pub fn with(mut self, number: u16, value: &[u8]) -> Self {
-        let place = self.entries.partition_point(|&(other, _)| other <= number);
-        self.entries.insert(place, (number, SmallVec::from_slice(value)));
+        self.push(number, value);
         self
+    }
+
+    /// Adds an option, as [`with`](Self::with) does.
+    pub fn push(&mut self, number: u16, value: &[u8]) {
+        let Ok(len) = u16::try_from(value.len()) else {
+            self.too_long.get_or_insert(number);
+            return;
+        };
+        if number < self.last {
+            let before = Self { too_long: self.too_long, ..Self::new() };
+            let before = before.and(self.iter().filter(|&(other, _)| other <= number)).with(number, value);
+            *self = before.and(self.iter().filter(|&(other, _)| other > number));
+            return;
+        }
+        self.bytes.extend_from_slice(encode_extensions(number - self.last, len).as_ref());
+        self.bytes.extend_from_slice(value);
+        self.last = number;
+    }
+
+    fn and<'a>(self, options: impl Iterator<Item = (u16, &'a [u8])>) -> Self {
+        options.fold(self, |options, (number, value)| options.with(number, value))
     }
 
     /// Adds an option whose value is a number, in as few bytes as it takes (RFC 7252 §3.2).
@@ -86,9 +115,12 @@ impl Options {
 
     /// Takes all options of this number out.
     #[must_use]
-    pub fn without(mut self, number: u16) -> Self {
-        self.entries.retain(|&(other, _)| other != number);
-        self
+    pub fn without(self, number: u16) -> Self {
+        if self.iter().all(|(other, _)| other != number) {
+            return self;
+        }
+        let rest = Self { too_long: self.too_long, ..Self::new() };
+        rest.and(self.iter().filter(|&(other, _)| other != number))
     }
 
     /// Uri-Path: a segment for each part of `path` between slashes. A slash at the front is no part, and nothing is
@@ -180,7 +212,22 @@ impl Options {
 
     /// Numbers and values, in the order of the numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &[u8])> {
-        self.entries.iter().map(|(number, value)| (*number, value.as_slice()))
+        self.message().options()
+    }
+
+    /// The value of an option, the first if there are several; as [`Message::value`] reads it.
+    pub fn value(&self, number: u16) -> Option<&[u8]> {
+        self.message().value(number)
+    }
+
+    /// The value of an option as a number; as [`Message::uint`] reads it.
+    pub fn uint(&self, number: u16) -> Option<u64> {
+        self.message().uint(number)
+    }
+
+    /// A message that has these options and nothing else, to read them.
+    fn message(&self) -> Message<'_> {
+        Message { tail: &self.bytes, ..Message::empty(Kind::Reset, 0) }
     }
 
     /// Writes them, and the payload behind.
@@ -188,7 +235,6 @@ impl Options {
     /// # Errors
     /// [`BadOption`] names the first that a recipient would not recognise.
     pub fn tail(&self, payload: &[u8]) -> Result<Tail, BadOption> {
-        let mut tail = Tail::default();
         let mut last = None;
         for (number, value) in self.iter() {
             let rule = Rule::of(number);
@@ -198,9 +244,27 @@ impl Options {
             if last.replace(number) == Some(number) && !rule.repeatable {
                 return Err(BadOption::Repeated { number });
             }
-            tail = tail.option(number, value);
         }
-        Ok(tail.payload(payload))
+        match self.too_long {
+            Some(number) => Err(BadOption::Length { number }),
+            None => Ok(Tail::of(&self.bytes, self.last).payload(payload)),
+        }
+    }
+
+    /// Appends them, right or wrong, and the payload to `buffer`.
+    pub fn write(&self, payload: &[u8], buffer: &mut Vec<u8>) {
+        buffer.extend_from_slice(&self.bytes);
+        if !payload.is_empty() {
+            buffer.push(0xff);
+            buffer.extend_from_slice(payload);
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = self.iter().map(|(number, value)| (number, value.escape_ascii()));
+        f.debug_map().entries(values.map(|(number, value)| (number, alloc::format!("{value}")))).finish()
     }
 }
 

@@ -19,6 +19,11 @@ pub struct Tail {
 }
 
 impl Tail {
+    /// One that begins with these options, encoded, the last of which has this number.
+    pub(crate) fn of(options: &[u8], last: u16) -> Self {
+        Self { bytes: options.into(), last }
+    }
+
     /// Adds an option. Options are added in the order of their numbers (constants in [`coap_numbers::option`]); one that
     /// comes too late, or is longer than 65,535 bytes, is left out.
     #[must_use]

@@ -33,6 +33,7 @@ fn a_registration_of_the_same_peer_and_token_replaces_the_one_before() {
     server.register(ms(0), 1, "a", 7);
     server.register(secs(300), 1, "a", 8);
     assert_eq!(server.0.observer_count(), 1);
+    assert_eq!((server.0.is_observed(7), server.0.is_observed(8)), (false, true));
     assert_eq!((server.notify(7, true, "x"), server.notify(8, true, "y")), (0, 1));
 }
 

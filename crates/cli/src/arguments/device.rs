@@ -27,6 +27,13 @@ pub(crate) struct Content {
     #[arg(short = 't', long = "content-format", value_name = "TYPE", value_parser = content_format)]
     pub(crate) format: Option<u16>,
 
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+}
+
+/// What every request may say, with a payload or without.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Terms {
     /// What the response is to be: a number or a name
     #[arg(short = 'A', long, value_name = "TYPE", value_parser = content_format)]
     pub(crate) accept: Option<u16>,
@@ -38,6 +45,10 @@ pub(crate) struct Content {
     /// Ask non-confirmably: nothing is retransmitted
     #[arg(short = 'N', long)]
     pub(crate) non: bool,
+
+    /// The largest block of a payload in either direction: 16, 32, 64, 128, 256, 512 or 1024 bytes [default: 1024]
+    #[arg(short = 'b', long, value_name = "BYTES", value_parser = block_size)]
+    pub(crate) block_size: Option<usize>,
 }
 
 /// How requests are retransmitted and held back.
@@ -76,6 +87,17 @@ pub(crate) struct Request {
     #[command(flatten)]
     pub(crate) transmission: Transmission,
 
+    #[command(flatten)]
+    pub(crate) show: Show,
+
+    /// Ask so often, one after the other, and sum up
+    #[arg(long, visible_alias = "count", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: Option<u32>,
+}
+
+/// What is printed of responses, and where to.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Show {
     /// Write the payload of the response into a file
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -95,10 +117,45 @@ pub(crate) struct Request {
     /// Write the datagrams of this command as pcapng, for Wireshark
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
+}
 
-    /// Ask so often, one after the other, and sum up
-    #[arg(long, visible_alias = "count", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) repeat: Option<u32>,
+#[derive(Debug, Args)]
+pub(crate) struct Observe {
+    /// The resource, as coap://HOST[:PORT]/PATH[?QUERY]
+    pub(crate) uri: String,
+
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+
+    #[command(flatten)]
+    pub(crate) transmission: Transmission,
+
+    #[command(flatten)]
+    pub(crate) show: Show,
+
+    /// End it after so long, in seconds or as 500ms [default: with Ctrl-C]
+    #[arg(short = 's', long, value_name = "TIME", value_parser = time)]
+    pub(crate) duration: Option<Duration>,
+
+    /// End it after so many responses, the first included
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Discover {
+    /// Whom, as coap://HOST[:PORT][?QUERY]; a query chooses, as ?rt=temperature or ?obs
+    pub(crate) uri: String,
+
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+
+    #[command(flatten)]
+    pub(crate) transmission: Transmission,
+
+    /// Print each link as one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -200,8 +257,25 @@ pub(super) const EXAMPLES_PUT: &str = "Examples:
   coapace put coap://[::1]/store/a -e 21.5
   coapace put coap://[::1]/store/a --payload '{\"on\": true}' -t json
   date | coapace put coap://[::1]/store/a -f -
+  coapace put coap://[::1]/store/firmware -f firmware.bin -b 256
 
 Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
+
+pub(super) const EXAMPLES_OBSERVE: &str = "Examples:
+  coapace observe coap://[::1]/clock
+  coapace observe coap://[::1]/clock -s 10 --json
+  coapace observe coap://[::1]/counter --count 3 -o counts
+
+Each representation begins a line. The server is told when it is over.
+
+Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
+
+pub(super) const EXAMPLES_DISCOVER: &str = "Examples:
+  coapace discover coap://[::1]
+  coapace discover 'coap://[::1]?obs'
+  coapace discover coap://[::1]/.well-known/core --json
+
+Exit codes: 0 answered 2.xx; 1 no answer, or one that is no list of links; 2 wrong usage; 3 answered with another code";
 
 pub(super) const EXAMPLES_SERVE: &str = "Examples:
   coapace serve
@@ -265,6 +339,11 @@ fn numbered_option(text: &str) -> Result<(u16, Encoded), String> {
         Some(bytes) if rest.is_empty() => Ok((number, Encoded(bytes))),
         _ => Err("expected pairs of hexadecimal digits behind 0x".to_owned()),
     }
+}
+
+fn block_size(text: &str) -> Result<usize, String> {
+    let size = text.parse().ok().filter(|size: &usize| size.is_power_of_two() && (16..=1024).contains(size));
+    size.ok_or_else(|| "expected 16, 32, 64, 128, 256, 512 or 1024".to_owned())
 }
 
 fn method(text: &str) -> Result<Code, String> {
@@ -340,6 +419,14 @@ mod tests {
         assert_eq!(numbered_option("5"), Ok((5, Encoded(Vec::new()))));
         for text in ["x,1", "65536,1", "4,0xc", "4,0xzz"] {
             assert!(numbered_option(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_block_has_a_size_that_can_be_said() {
+        assert_eq!((block_size("16"), block_size("1024")), (Ok(16), Ok(1024)));
+        for text in ["0", "8", "100", "2048", "x"] {
+            assert!(block_size(text).is_err(), "{text}");
         }
     }
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use coapace_control::SetError;
 use coapace_lab::naming::parse_mechanism;
-use coapace_net::{Call, Client, Error, Mechanism, Profile};
+use coapace_net::{Call, Client, Error, Mechanism, Profile, TransferError};
 use tokio::runtime::{Builder, Runtime};
 
 use super::output::create;
 use crate::Failure;
-use crate::arguments::{Content, Transmission};
+use crate::arguments::{Content, Terms, Transmission};
 use crate::capture::Capture;
 use crate::message::option_name;
 
@@ -120,14 +120,22 @@ pub(super) fn prepare(
     if let Some(format) = content.format {
         call = call.content_format(format);
     }
-    if let Some(format) = content.accept {
+    on_terms(call, &content.terms, transmission)
+}
+
+/// Gives a request what every request may say.
+pub(super) fn on_terms(mut call: Call, terms: &Terms, transmission: &Transmission) -> Call {
+    if let Some(format) = terms.accept {
         call = call.accept(format);
     }
-    for (number, value) in &content.options {
+    for (number, value) in &terms.options {
         call = call.option(*number, &value.0);
     }
-    if content.non {
+    if terms.non {
         call = call.non_confirmable();
+    }
+    if let Some(bytes) = terms.block_size {
+        call = call.block_size(bytes);
     }
     match transmission.timeout {
         Some(timeout) => call.timeout(timeout),
@@ -147,7 +155,9 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
             ));
         }
         Error::TooLarge { bytes } => {
-            format!("{uri}: {bytes} bytes of options and payload do not fit into a datagram; send less")
+            format!(
+                "{uri}: {bytes} bytes of options and payload do not fit into a datagram; fewer options do"
+            )
         }
         Error::NotFound { host, error } => format!("{uri}: {host} not found ({error}); check the name"),
         Error::GivenUp { .. } => format!("{uri}: {error}; check address, port and network"),
@@ -161,6 +171,10 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
             "{uri}: the response has the option {}, which must be understood and is not",
             option_name(*number)
         ),
+        Error::Transfer(TransferError::Option(bad)) => return Failure::Usage(format!("{uri}: {bad}")),
+        Error::Transfer(TransferError::Changed) => {
+            format!("{uri}: {error}; ask again, or with larger blocks (-b)")
+        }
         _ => format!("{uri}: {error}"),
     };
     Failure::Network(told)

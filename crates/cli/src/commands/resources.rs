@@ -1,30 +1,31 @@
 //! What `coapace serve` serves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use coap_numbers::{code, option};
-use coapace_net::{Code, Rejection, Request, Response, Router};
+use coapace_net::{Code, Rejection, Request, Resource, Response, Router};
 
 use crate::Failure;
 
-/// The longest payload, in bytes: what RFC 7252 §4.6 has for a message of which nothing else is known.
-const MAX_PAYLOAD: usize = 1024;
-
-/// Entries of the store, and its longest name is that of an option.
+/// Entries of the store, whose longest name is that of an option, and bytes of all of them.
 const MAX_STORED: usize = 1024;
+const MAX_STORED_BYTES: usize = 16 << 20;
 
-const LINK_FORMAT: u16 = 40;
+/// The longest that `/large` can be asked to be, in bytes, and how long it is by itself.
+const MAX_LARGE: usize = 1 << 20;
+const LARGE: usize = 8 << 10;
 
-/// Resources in the making: routes, and a link for each (RFC 6690).
+/// Resources in the making.
 #[derive(Default)]
 pub(super) struct Resources {
     router: Router,
-    /// By path; what each is.
-    links: BTreeMap<String, &'static str>,
+    paths: BTreeSet<String>,
+    /// What changes every second.
+    clock: Option<Resource>,
 }
 
 type Answer = Result<Response, Rejection>;
@@ -40,10 +41,7 @@ impl Resources {
         if path.split('/').any(|segment| segment.len() > 255) {
             return wrong("a segment of a path has 255 bytes at most".to_owned());
         }
-        if text.len() > MAX_PAYLOAD {
-            return wrong(format!("a text has {MAX_PAYLOAD} bytes at most"));
-        }
-        if self.links.contains_key(&path) {
+        if self.paths.contains(&path) {
             return wrong("this path has a text already".to_owned());
         }
         let response = Response::content(text.to_owned()).content_format(0);
@@ -58,22 +56,25 @@ impl Resources {
 
     /// Resources for trying things out.
     pub(super) fn demo(&mut self) -> Result<(), Failure> {
-        for path in ["/clock", "/counter", "/delayed", "/echo", "/store"] {
-            if self.links.contains_key(path) {
+        for path in ["/clock", "/counter", "/delayed", "/echo", "/large", "/store"] {
+            if self.paths.contains(path) {
                 return Err(Failure::Usage(format!("--resource {path}=…: {path} is one of --demo")));
             }
         }
-        self.add("/clock", "seconds since 1970", |router| router.get("/clock", clock));
+        let (second, changes) = (Resource::new(), Resource::new());
+        self.add("/clock", "seconds since 1970", |router| router.observe("/clock", &second, clock));
+        self.clock = Some(second);
         let counter = Arc::new(AtomicU64::new(0));
         let read = counter.clone();
         self.add("/counter", "how often it was asked with POST", |router| {
             router
-                .get("/counter", move |_| {
+                .observe("/counter", &changes.clone(), move |_| {
                     let count = read.load(Ordering::Relaxed);
                     async move { Answer::Ok(text(count.to_string())) }
                 })
                 .post("/counter", move |_| {
                     let count = counter.fetch_add(1, Ordering::Relaxed) + 1;
+                    changes.changed();
                     async move { Answer::Ok(Response::changed().payload(count.to_string()).content_format(0)) }
                 })
         });
@@ -84,41 +85,20 @@ impl Resources {
             let methods = [code::POST, code::PUT, code::FETCH, code::PATCH, code::IPATCH];
             methods.into_iter().fold(router, |router, method| router.route(Code(method), "/echo", echo))
         });
+        self.add("/large", "8 KiB of text, or ?bytes=N", |router| router.get("/large", large));
         self.add("/store", "names in use; PUT, GET and DELETE of /store/NAME", store);
         Ok(())
     }
 
-    fn add(&mut self, path: &str, what: &'static str, routes: impl FnOnce(Router) -> Router) {
-        self.router = routes(std::mem::take(&mut self.router));
-        self.links.insert(path.to_owned(), what);
+    fn add(&mut self, path: &str, title: &str, routes: impl FnOnce(Router) -> Router) {
+        self.router = routes(std::mem::take(&mut self.router)).describe(path, &[("title", title)]);
+        self.paths.insert(path.to_owned());
     }
 
-    /// The routes, with `/.well-known/core`.
-    pub(super) fn router(self) -> Result<Router, Failure> {
-        let links: Vec<String> = self.links.iter().map(|(path, what)| link(path, what)).collect();
-        let links = links.join(",");
-        if links.len() > MAX_PAYLOAD {
-            let told = format!("too many --resource: their links have more than {MAX_PAYLOAD} bytes");
-            return Err(Failure::Usage(told));
-        }
-        Ok(self.router.get("/.well-known/core", move |_| {
-            let links = Response::content(links.clone()).content_format(LINK_FORMAT);
-            async move { Answer::Ok(links) }
-        }))
+    /// The routes, and what is to be said to have changed every second.
+    pub(super) fn finish(self) -> (Router, Option<Resource>) {
+        (self.router, self.clock)
     }
-}
-
-/// A link with a title (RFC 6690 §2).
-fn link(path: &str, what: &str) -> String {
-    let encoded = path.bytes().fold(String::new(), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-        encoded
-    });
-    format!("<{encoded}>;title=\"{what}\"")
 }
 
 fn text(text: String) -> Response {
@@ -138,6 +118,20 @@ async fn delayed(request: Request) -> Answer {
     }
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     Ok(text(format!("{seconds} s later")))
+}
+
+/// Lines of 64 bytes that say where each begins.
+async fn large(request: Request) -> Answer {
+    let bytes: usize = request.argument("bytes").map_or(Ok(LARGE), str::parse)?;
+    if bytes > MAX_LARGE {
+        return Err(Rejection::bad_request(format!("{MAX_LARGE} bytes at most")));
+    }
+    let mut lines = String::with_capacity(bytes + 64);
+    while lines.len() < bytes {
+        let _ = writeln!(lines, "{:<63}", lines.len());
+    }
+    lines.truncate(bytes);
+    Ok(text(lines))
 }
 
 async fn echo(request: Request) -> Answer {
@@ -171,13 +165,10 @@ fn store(router: Router) -> Router {
         .delete("/store/{name}", on(delete))
 }
 
-/// The names, as far as they fit.
+/// The names, a line each.
 fn names(all: &Stored) -> Response {
     let mut names = String::new();
     for name in all.keys() {
-        if names.len() + name.len() >= MAX_PAYLOAD {
-            break;
-        }
         let _ = writeln!(names, "{name}");
     }
     text(names)
@@ -200,6 +191,11 @@ fn put(all: &mut Stored, request: &Request) -> Answer {
     let name = name(request)?;
     let known = all.contains_key(name);
     if !known && all.len() >= MAX_STORED {
+        return Err(Rejection::internal("the store is full; DELETE something"));
+    }
+    let others: usize =
+        all.iter().filter(|(other, _)| *other != name).map(|(_, (_, bytes))| bytes.len()).sum();
+    if others + request.payload().len() > MAX_STORED_BYTES {
         return Err(Rejection::internal("the store is full; DELETE something"));
     }
     let format = request.option(option::CONTENT_FORMAT).map(<[u8]>::to_vec);

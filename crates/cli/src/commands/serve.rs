@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::time::{Duration, SystemTime};
 
 use coapace_lab::naming::parse_mechanism;
-use coapace_net::{Profile, Server, ServerConfig, ServerHandle};
+use coapace_net::{Profile, Resource, Server, ServerConfig, ServerHandle};
 
 use super::device::runtime;
 use super::output::remark;
@@ -21,7 +22,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     if serve.demo || serve.resources.is_empty() {
         resources.demo()?;
     }
-    let router = resources.router()?;
+    let (router, clock) = resources.finish();
 
     let mut config = ServerConfig { profile: Profile::from(mechanism), ..ServerConfig::default() };
     config.cores = serve.threads.map_or(config.cores, usize::from);
@@ -38,10 +39,22 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
                 stop.shutdown();
             }
         });
+        if let Some(clock) = clock {
+            tokio::spawn(tick(clock));
+        }
         server.serve(router).await
     });
     remark(arguments, &summary(&handle));
     ended.map_err(|error| Failure::Io("cannot serve".to_owned(), error))
+}
+
+/// Tells whoever observes a clock, at every full second.
+async fn tick(clock: Resource) {
+    loop {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        tokio::time::sleep(Duration::from_nanos(1_000_000_000 - u64::from(since.subsec_nanos()))).await;
+        clock.changed();
+    }
 }
 
 /// Ends with Ctrl-C, or when the system asks for the end.

@@ -115,6 +115,13 @@ proptest! {
         let message = message(tail.as_bytes());
         prop_assert!(message.options().eq(sorted.iter().map(|(number, value)| (*number, &value[..]))));
         prop_assert_eq!(message.payload(), &payload[..]);
+        prop_assert!(options.iter().eq(message.options()));
+        let without = options.without(60_005);
+        sorted.retain(|&(number, _)| number != 60_005);
+        prop_assert!(without.iter().eq(sorted.iter().map(|(number, value)| (*number, &value[..]))));
+        let again = given.iter().filter(|(number, _)| *number != 60_005);
+        let again = again.fold(Options::new(), |options, (number, value)| options.with(*number, value));
+        prop_assert_eq!(without, again, "whatever was there before");
     }
 
     #[test]

@@ -1,0 +1,75 @@
+//! `coapace observe`.
+
+use std::time::Duration;
+
+use coap_numbers::code;
+use coapace_net::{Client, Code, Observation};
+use tokio::time::{Instant, sleep_until};
+
+use super::device::{client, explain, finish, on_terms, profile, runtime, tell};
+use super::output::remark;
+use super::printer::Printer;
+use crate::Failure;
+use crate::arguments::{Arguments, Observe};
+
+/// How long the server has to hear of the end.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+pub(crate) fn observe(arguments: &Arguments, observe: &Observe) -> Result<(), Failure> {
+    let profile = profile(&observe.transmission)?;
+    let mut printer = Printer::open(&observe.uri, &observe.transmission.cc, &observe.show, true)?;
+    let pcap = observe.show.pcap.as_deref();
+    let (client, capture) = client(profile, pcap)?;
+    let result = runtime()?.block_on(follow(arguments, observe, &mut printer, &client));
+    finish(capture, pcap, result)
+}
+
+async fn follow(
+    arguments: &Arguments,
+    observe: &Observe,
+    printer: &mut Printer<'_>,
+    client: &Client,
+) -> Result<(), Failure> {
+    let call = on_terms(client.request(Code(code::GET), &observe.uri), &observe.terms, &observe.transmission);
+    let mut observation = match call.observe().await {
+        Ok(observation) => observation,
+        Err(error) => return printer.print(client, &Err(error))?.map_or(Ok(()), Err),
+    };
+    let end = observe.duration.map(|duration| Instant::now() + duration);
+    let mut result = Ok(observation.first().clone());
+    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+    for count in 1.. {
+        if let Some(failure) = printer.print(client, &result)? {
+            return Err(failure);
+        }
+        if observe.count.is_some_and(|bound| count >= bound) {
+            break;
+        }
+        result = tokio::select! {
+            next = observation.next() => match next {
+                Some(next) => next,
+                None if count == 1 => {
+                    remark(arguments, &format!("{} cannot be observed", observe.uri));
+                    return Ok(());
+                }
+                None => {
+                    remark(arguments, "the server has ended it");
+                    return Ok(());
+                }
+            },
+            () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => break,
+            _ = &mut interrupted => break,
+        };
+    }
+    bid_farewell(observation, &observe.uri).await;
+    Ok(())
+}
+
+/// Tells the server; that it does not answer is worth a line, and no failure.
+async fn bid_farewell(observation: Observation, uri: &str) {
+    match tokio::time::timeout(FAREWELL, observation.end()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tell(&explain(&error, uri).to_string()),
+        Err(_) => tell(&format!("{uri}: the server did not answer to the end")),
+    }
+}

@@ -1,0 +1,163 @@
+//! What commands print of responses.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use coapace_net::{Client, Destination, Error, Response};
+use serde_json::{Map, Value, json};
+
+use super::device::{explain, short, tell};
+use crate::Failure;
+use crate::arguments::Show;
+use crate::message::{code_text, hex, option_name, option_value, response_json};
+
+/// Prints what comes back.
+pub(super) struct Printer<'a> {
+    uri: &'a str,
+    /// The mechanism, as it was named.
+    cc: &'a str,
+    show: &'a Show,
+    /// Whether there is more than one response: each begins a line, and the mechanism is summed up at the end.
+    several: bool,
+    out: Box<dyn Write>,
+    /// Whether a person reads the payload.
+    terminal: bool,
+}
+
+impl<'a> Printer<'a> {
+    /// Opens the file, if it is to be one: what cannot be written is known before anything is asked.
+    pub(super) fn open(uri: &'a str, cc: &'a str, show: &'a Show, several: bool) -> Result<Self, Failure> {
+        let out: Box<dyn Write> = match &show.output {
+            Some(path) => Box::new(
+                File::create(path)
+                    .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))?,
+            ),
+            None => Box::new(io::stdout()),
+        };
+        let terminal = show.output.is_none() && io::stdout().is_terminal();
+        Ok(Self { uri, cc, show, several, out, terminal })
+    }
+
+    /// Prints a response, or why there is none. Returns what is wrong with it.
+    pub(super) fn print(
+        &mut self,
+        client: &Client,
+        result: &Result<Response, Error>,
+    ) -> Result<Option<Failure>, Failure> {
+        let failure = match result {
+            Ok(response) => refusal(response),
+            Err(error) => Some(explain(error, self.uri)),
+        };
+        if self.show.json {
+            let mut object = match result {
+                Ok(response) => response_json(self.uri, response),
+                Err(error) => failure_json(self.uri, error),
+            };
+            object.insert("destinations".into(), destinations_json(client, self.cc));
+            self.line(&Value::Object(object).to_string())?;
+        }
+        if let Ok(response) = result {
+            if self.show.verbose {
+                tell(&code_text(response.code));
+                for (number, value) in response.options.iter() {
+                    tell(&format!("{}: {}", option_name(number), option_value(number, value)));
+                }
+            }
+            if self.show.stats {
+                tell(&exchange_line(response));
+            }
+            if !self.show.json && !is_diagnostic(response) {
+                self.payload(response)?;
+            }
+        }
+        if self.show.stats && !self.several {
+            destination_lines(client, self.cc);
+        }
+        Ok(failure)
+    }
+
+    /// The payload as it is; for a person what is no text as hexadecimal digits, and each on lines of its own.
+    fn payload(&mut self, response: &Response) -> Result<(), Failure> {
+        let is_text = std::str::from_utf8(&response.payload).is_ok();
+        if self.terminal && !is_text {
+            return self.line(&hex(&response.payload));
+        }
+        let line = self.terminal || self.several;
+        if line && is_text && !response.payload.is_empty() && !response.payload.ends_with(b"\n") {
+            return self.line(&response.text());
+        }
+        self.write(&response.payload)
+    }
+
+    pub(super) fn line(&mut self, text: &str) -> Result<(), Failure> {
+        self.write(format!("{text}\n").as_bytes())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
+        written.map_err(|error| match &self.show.output {
+            Some(path) => Failure::Io(format!("cannot write {}", path.display()), error),
+            None => error.into(),
+        })
+    }
+}
+
+/// What is wrong with a response, with the words that the server has for a person.
+pub(super) fn refusal(response: &Response) -> Option<Failure> {
+    if response.is_success() {
+        return None;
+    }
+    let words = if is_diagnostic(response) { response.text() } else { "".into() };
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let code = code_text(response.code);
+    Some(Failure::Refused(if words.is_empty() { code } else { format!("{code}: {words}") }))
+}
+
+/// Whether the payload is for a person to read: that of an error without Content-Format (RFC 7252 §5.5.2).
+fn is_diagnostic(response: &Response) -> bool {
+    !response.is_success() && response.format().is_none() && std::str::from_utf8(&response.payload).is_ok()
+}
+
+fn exchange_line(response: &Response) -> String {
+    let times = if response.transmissions == 1 { "transmission" } else { "transmissions" };
+    format!(
+        "{} after {}, {} {times}",
+        code_text(response.code),
+        short(response.elapsed),
+        response.transmissions
+    )
+}
+
+/// What the mechanism has learnt of each destination.
+pub(super) fn destination_lines(client: &Client, cc: &str) {
+    for (_, known) in client.destinations() {
+        let Destination { address, rto, srtt, rttvar, exchanges, failed, retransmissions, .. } = known;
+        let measured = srtt.map_or(String::new(), |srtt| format!(", SRTT {}", short(srtt)));
+        let varied = rttvar.map_or(String::new(), |rttvar| format!(", RTTVAR {}", short(rttvar)));
+        tell(&format!(
+            "{address}: {cc}, RTO {}{measured}{varied}; {exchanges} exchanges, {failed} failed, \
+             {retransmissions} retransmissions",
+            short(rto),
+        ));
+    }
+}
+
+fn destinations_json(client: &Client, cc: &str) -> Value {
+    let ms = |time: Duration| time.as_micros() as f64 / 1e3;
+    let each = client.destinations().into_iter().map(|(_, known)| {
+        json!({
+            "address": known.address.to_string(), "cc": cc, "rto_ms": ms(known.rto),
+            "srtt_ms": known.srtt.map(ms), "rttvar_ms": known.rttvar.map(ms), "exchanges": known.exchanges,
+            "failed": known.failed, "retransmissions": known.retransmissions,
+        })
+    });
+    each.collect()
+}
+
+fn failure_json(uri: &str, error: &Error) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("uri".into(), uri.into());
+    object.insert("error".into(), error.to_string().into());
+    object
+}

@@ -1,0 +1,151 @@
+//! The exchanges of one call: as many as its bodies take blocks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use coap_numbers::option;
+use coapace_control::Instant;
+use coapace_proto::block::{Progress, Transfer};
+use coapace_proto::{Code, ExchangeId, Options, Request, SendError, echo};
+
+use crate::address::Remote;
+use crate::carrier::MAX_DATAGRAM;
+use crate::hub::{Hub, State};
+use crate::{Error, Response};
+
+/// How bodies larger than a datagram travel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocks {
+    /// The size exponent of the largest block either side shall send.
+    pub(crate) szx: u8,
+    /// The most bytes of a response that are taken.
+    pub(crate) max_body: usize,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Self { szx: coapace_proto::block::MAX_SZX, max_body: 16 << 20 }
+    }
+}
+
+impl Blocks {
+    /// Bytes of a block.
+    pub(crate) fn size(self) -> usize {
+        16 << self.szx
+    }
+}
+
+/// The exponent of the largest block of at most so many bytes (RFC 7959 §2.2).
+pub(crate) fn szx(bytes: usize) -> u8 {
+    (bytes.max(16).ilog2() - 4).min(coapace_proto::block::MAX_SZX.into()) as u8
+}
+
+/// Where the requests of a call go, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Asker {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) to: Remote,
+    pub(crate) code: Code,
+    pub(crate) confirmable: bool,
+    pub(crate) repeatable: bool,
+}
+
+impl Asker {
+    /// The transfer of a body to come, and of another back.
+    pub(crate) fn transfer(&self, mut options: Options, body: Vec<u8>, blocks: Blocks) -> Transfer {
+        if body.len() > blocks.size() && options.value(option::REQUEST_TAG).is_none() {
+            // Tells it from others that this client has under way to the same resource (RFC 9175 §3.3).
+            options.push(option::REQUEST_TAG, &self.hub.lock().token());
+        }
+        Transfer::new(options, body, blocks.szx, blocks.max_body)
+    }
+
+    /// One request, one response.
+    pub(crate) async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
+        let tail = transfer.request()?;
+        let tail = tail.as_bytes();
+        fits(tail)?;
+        let &Self { code, confirmable, repeatable, .. } = self;
+        exchange(&self.hub, self.to, |state, now, to| {
+            let token = state.token();
+            state.endpoint.request(now, to, Request { confirmable, code, token, tail, repeatable })
+        })
+        .await
+    }
+
+    /// Goes on from the response to the first request, until all of the response is there.
+    pub(crate) async fn finish(
+        &self,
+        mut transfer: Transfer,
+        mut response: Response,
+    ) -> Result<Response, Error> {
+        let (mut elapsed, mut transmissions) = (Duration::ZERO, 0);
+        let mut repeated = false;
+        loop {
+            elapsed += response.elapsed;
+            transmissions = transmissions.max(response.transmissions);
+            // Once for each request: who asks again after that will go on asking.
+            let asked = response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec));
+            let challenge = asked.filter(|_| !repeated);
+            repeated = challenge.is_some();
+            if let Some(value) = challenge {
+                transfer.repeat_with(&value);
+            } else if response.as_message(|message| transfer.handle(message))? == Progress::Complete {
+                let options = response.options.without(option::BLOCK1).without(option::BLOCK2);
+                let payload = transfer.into_body().into();
+                return Ok(Response { code: response.code, options, payload, elapsed, transmissions });
+            }
+            response = self.ask(&transfer).await?;
+        }
+    }
+}
+
+/// Whether a response is all there is: no part of a body, and no challenge.
+pub(crate) fn is_whole(response: &Response) -> bool {
+    !response
+        .options
+        .iter()
+        .any(|(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::ECHO))
+}
+
+/// Whether a request fits into a datagram.
+pub(crate) fn fits(tail: &[u8]) -> Result<(), Error> {
+    if tail.len() > MAX_DATAGRAM { Err(Error::TooLarge { bytes: tail.len() }) } else { Ok(()) }
+}
+
+/// Begins an exchange on a hub and waits for its end; if that is not waited for, it is cancelled.
+pub(crate) async fn exchange(
+    hub: &Arc<Hub>,
+    to: Remote,
+    begin: impl FnOnce(&mut State, Instant, Remote) -> Result<ExchangeId, SendError>,
+) -> Result<Response, Error> {
+    let (id, told) = hub.with(|state, now| {
+        let id = begin(state, now, to)?;
+        Ok::<_, Error>((id, state.wait(now, id, to)))
+    })?;
+    let _abandoned = Abandon { hub, id };
+    told.await.unwrap_or(Err(Error::Closed))
+}
+
+/// Cancels an exchange that nobody waits for any more.
+struct Abandon<'a> {
+    hub: &'a Hub,
+    id: ExchangeId,
+}
+
+impl Drop for Abandon<'_> {
+    fn drop(&mut self) {
+        self.hub.abandon(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_the_largest_that_is_allowed() {
+        let sizes = [0, 16, 31, 32, 100, 512, 1023, 1024, 70_000].map(|bytes| 16 << szx(bytes));
+        assert_eq!(sizes, [16, 16, 16, 32, 64, 512, 512, 1024, 1024]);
+    }
+}

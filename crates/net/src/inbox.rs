@@ -1,0 +1,146 @@
+//! What has come of an observation and was not taken yet: room for one.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use coapace_control::{Draw, Instant};
+use coapace_proto::{Message, Observation};
+use tokio::sync::Notify;
+
+use crate::{Error, Response};
+
+/// Between a hub, which puts notifications in, and who awaits them. A newer representation takes the place of one that
+/// was not taken yet (RFC 7641 §1.3: the newest is what counts).
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    slot: Mutex<Slot>,
+    /// Something was put in.
+    pub(crate) arrived: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    newest: Option<Response>,
+    order: Observation,
+    /// A registration is under way: what it brings is waited for, however stale the representation is.
+    registering: bool,
+    end: Option<End>,
+}
+
+/// Nothing will come any more.
+#[derive(Debug)]
+enum End {
+    /// The server has said so, or was never asked to go on.
+    Over,
+    /// Something went wrong.
+    Failed(Error),
+}
+
+/// What is in an inbox.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// The newest representation.
+    News(Response),
+    /// Nothing yet. Then the server is to be asked again; or not, as long as it is being asked.
+    Nothing(Option<Instant>),
+    /// Nothing, and there will be nothing.
+    Over(Option<Error>),
+}
+
+impl Inbox {
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The response to a registration, or a notification. The response to the first registration goes its own way.
+    pub(crate) fn put(&self, now: Instant, message: &Message<'_>, response: Option<Response>) {
+        let mut slot = self.slot();
+        slot.registering = false;
+        if !slot.order.update(now, message) {
+            return;
+        }
+        if message.code.0 >> 5 != 2 || message.observe().is_none() {
+            slot.end = Some(End::Over);
+        }
+        slot.newest = response;
+        drop(slot);
+        self.arrived.notify_one();
+    }
+
+    /// The server is asked to go on.
+    pub(crate) fn register(&self) {
+        self.slot().registering = true;
+    }
+
+    /// Nothing will come any more.
+    pub(crate) fn fail(&self, error: Error) {
+        self.slot().end.get_or_insert(End::Failed(error));
+        self.arrived.notify_one();
+    }
+
+    /// Whether the server sends, as far as is known here.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.slot().end.is_none()
+    }
+
+    pub(crate) fn take(&self, draw: Draw) -> Taken {
+        let mut slot = self.slot();
+        if let Some(newest) = slot.newest.take() {
+            return Taken::News(newest);
+        }
+        match slot.end.take() {
+            Some(end) => {
+                slot.end = Some(End::Over);
+                Taken::Over(match end {
+                    End::Over => None,
+                    End::Failed(error) => Some(error),
+                })
+            }
+            None => Taken::Nothing((!slot.registering).then(|| slot.order.register_again_at(draw))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coapace_proto::{Code, Kind, Options};
+
+    fn put(inbox: &Inbox, number: u32, text: &'static str) {
+        let tail = Options::default().observe(number).max_age(30).tail(text.as_bytes()).unwrap();
+        let message =
+            Message { code: Code(0x45), tail: tail.as_bytes(), ..Message::empty(Kind::NonConfirmable, 1) };
+        inbox.put(Instant::ZERO, &message, Some(Response::content(text)));
+    }
+
+    #[test]
+    fn of_representations_that_were_not_taken_the_newest_is_there() {
+        let inbox = Inbox::default();
+        put(&inbox, 1, "a");
+        put(&inbox, 3, "c");
+        put(&inbox, 2, "b");
+        let Taken::News(news) = inbox.take(Draw::ZERO) else { panic!("no news") };
+        assert_eq!(news.text(), "c");
+        let Taken::Nothing(Some(again)) = inbox.take(Draw::ZERO) else { panic!("something") };
+        assert_eq!(again, Instant::from_secs(35), "Max-Age and 5 s");
+    }
+
+    #[test]
+    fn a_notification_without_the_option_is_the_last() {
+        let inbox = Inbox::default();
+        let message = Message { code: Code(0x84), ..Message::empty(Kind::Confirmable, 1) };
+        inbox.put(Instant::ZERO, &message, Some(Response::new(message.code)));
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::News(_)));
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(None)));
+        assert!(!inbox.goes_on());
+    }
+
+    #[test]
+    fn an_error_is_told_once() {
+        let inbox = Inbox::default();
+        inbox.register();
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(None)));
+        inbox.fail(Error::Reset);
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(Some(Error::Reset))));
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(None)));
+    }
+}

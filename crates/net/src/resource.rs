@@ -1,0 +1,87 @@
+//! A resource of a server that can be observed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::hub::Hub;
+
+/// Says that a resource has [`changed`](Self::changed). Its copies are the same resource.
+///
+/// It is handed to [`Router::observe`](crate::Router::observe) together with the handler, and kept by whatever changes
+/// what the handler says:
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use coapace_net::{Rejection, Resource, Response, Router};
+///
+/// let state = Arc::new(Mutex::new(20));
+/// let temperature = Resource::new();
+/// let read = state.clone();
+/// let router = Router::new().observe("/temperature", &temperature, move |_| {
+///     let text = read.lock().unwrap().to_string();
+///     async move { Ok::<_, Rejection>(Response::content(text)) }
+/// });
+/// // Later, from anywhere:
+/// *state.lock().unwrap() = 21;
+/// temperature.changed();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Resource(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// How often it has changed.
+    version: AtomicU64,
+    confirmable: bool,
+    hubs: Mutex<Vec<Weak<Hub>>>,
+}
+
+impl Default for Resource {
+    fn default() -> Self {
+        Self::of(true)
+    }
+}
+
+impl Resource {
+    /// One whose notifications are confirmable: what was lost is sent again, in its newest state, under the mechanism
+    /// of the server's profile.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One whose notifications are non-confirmable, but for every eighth, and at the rate that RFC 7252 §4.7 has for
+    /// whom nothing is heard of.
+    pub fn non_confirmable() -> Self {
+        Self::of(false)
+    }
+
+    fn of(confirmable: bool) -> Self {
+        Self(Arc::new(Shared { version: AtomicU64::new(0), confirmable, hubs: Mutex::default() }))
+    }
+
+    /// On every core whose clients observe it, the handler is called, once for each form of the request that they made
+    /// (query, Accept, parameters of the path), and what it returns is sent to all who made it. Changes that come
+    /// faster than handlers or the network take them become one. An error ends the observations.
+    pub fn changed(&self) {
+        self.0.version.fetch_add(1, Ordering::Release);
+        let hubs = self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner);
+        hubs.iter().filter_map(Weak::upgrade).for_each(|hub| hub.look_at_resources());
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.0.version.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_confirmable(&self) -> bool {
+        self.0.confirmable
+    }
+
+    /// Changes are told to this hub too.
+    pub(crate) fn attach(&self, hub: &Arc<Hub>) {
+        let mut hubs = self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner);
+        hubs.retain(|other| other.strong_count() > 0);
+        if !hubs.iter().any(|other| other.as_ptr() == Arc::as_ptr(hub)) {
+            hubs.push(Arc::downgrade(hub));
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What a core of a server does with requests, and with resources that have changed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use coap_numbers::{code, option};
+use coapace_control::Instant;
+use coapace_proto::block::{Assembled, Reassembly};
+use coapace_proto::{Code, Kind, Message, Options, Responder};
+
+use crate::address::Remote;
+use crate::driver::Service;
+use crate::handler::{Called, Pending, panicked};
+use crate::hub::Hub;
+use crate::terms::{Terms, has_terms};
+use crate::{Rejection, Response, Router, ServerConfig};
+
+/// Routes requests, and lets handlers that wait go on as tasks.
+pub(crate) struct Serving {
+    router: Router,
+    pub(crate) config: ServerConfig,
+    /// Request bodies that are not complete.
+    bodies: Reassembly<Remote>,
+}
+
+impl Service for Serving {
+    fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>) {
+        if hub.is_closing() {
+            return self.refuse(hub, now, responder);
+        }
+        if has_terms(message) {
+            return self.negotiate(hub, now, responder, message);
+        }
+        match self.router.call(responder.to, message) {
+            Called::Ready(response) => {
+                let mut state = hub.lock();
+                if response.payload.len() <= state.answers.unconditional(responder.to) {
+                    return state.respond(now, responder, &response);
+                }
+                let mut terms = Terms::of(message, None);
+                state.answers.admit(now, responder.to, message, &mut terms);
+                state.answer(now, responder, &terms, response, false);
+            }
+            called => {
+                let mut terms = Terms::of(message, None);
+                hub.lock().answers.admit(now, responder.to, message, &mut terms);
+                self.settle(hub, now, responder, terms, called);
+            }
+        }
+    }
+
+    fn resources_changed(&mut self, hub: &Arc<Hub>) {
+        let now = hub.clock.now();
+        let due = hub.lock().answers.due();
+        for due in due {
+            let request =
+                Message { code: Code(code::GET), tail: &due.tail, ..Message::empty(Kind::NonConfirmable, 0) };
+            let again = match self.router.call(due.from, &request) {
+                Called::Ready(response) => hub.lock().publish(now, due.number, response),
+                Called::Panicked => {
+                    let mut state = hub.lock();
+                    state.counters.panics += 1;
+                    state.publish(now, due.number, panicked())
+                }
+                Called::Pending(rest) => {
+                    // One for each form of a request, and these are bounded.
+                    tokio::spawn(publish_later(count(hub), due.number, rest));
+                    false
+                }
+            };
+            if again {
+                hub.look_at_resources();
+            }
+        }
+    }
+}
+
+impl Serving {
+    pub(crate) fn new(hub: &Arc<Hub>, router: Router, config: ServerConfig) -> Self {
+        router.resources().for_each(|resource| resource.attach(hub));
+        let bodies = Reassembly::new(config.bodies.clone());
+        Self { router, config, bodies }
+    }
+
+    /// A request that says how it is to be answered.
+    fn negotiate(
+        &mut self,
+        hub: &Arc<Hub>,
+        now: Instant,
+        responder: Responder<Remote>,
+        message: &Message<'_>,
+    ) {
+        let Ok(block2) = message.block2() else {
+            return hub.lock().respond(now, responder, &Response::new(Code(code::BAD_REQUEST)));
+        };
+        let mut terms = Terms::of(message, block2);
+        hub.lock().answers.admit(now, responder.to, message, &mut terms);
+        if let Some(block) = block2
+            && block.num() > 0
+        {
+            let kept = hub.lock().answers.kept(now, responder.to, &terms);
+            match kept {
+                Some(response) => return hub.lock().answer(now, responder, &terms, response, false),
+                // Once more does no harm, and is the only way where nothing could be kept.
+                None if message.code.0 == code::GET => {}
+                None => {
+                    let incomplete = Response::new(Code(code::REQUEST_ENTITY_INCOMPLETE));
+                    return hub.lock().respond(now, responder, &incomplete);
+                }
+            }
+        }
+        let mut whole = Vec::new();
+        let mut request = *message;
+        match self.bodies.handle(now, responder.to, message) {
+            Assembled::Answer { code, tail } => {
+                let mut state = hub.lock();
+                if state.endpoint.respond(now, responder, code, tail.as_bytes()).is_err() {
+                    state.counters.responses_dropped += 1;
+                }
+                return;
+            }
+            Assembled::Whole { block: None, .. } => {}
+            Assembled::Whole { body, block } => {
+                terms.block1 = block;
+                Options::of(message).without(option::BLOCK1).without(option::SIZE1).write(&body, &mut whole);
+                request.tail = &whole;
+            }
+        }
+        if request.code.0 == code::GET && block2.is_none_or(|block| block.num() == 0) {
+            match message.observe() {
+                Some(0) => {
+                    if let Some(resource) = self.router.observable(&request) {
+                        hub.lock().register(now, &responder, resource, &request, &mut terms);
+                    }
+                }
+                Some(1) => {
+                    hub.lock().endpoint.deregister(now, responder.to, message.token);
+                }
+                _ => {}
+            }
+        }
+        let called = self.router.call(responder.to, &request);
+        self.settle(hub, now, responder, terms, called);
+    }
+
+    /// Answers what a handler has said, or when it has.
+    fn settle(
+        &self,
+        hub: &Arc<Hub>,
+        now: Instant,
+        responder: Responder<Remote>,
+        terms: Terms,
+        called: Called,
+    ) {
+        match called {
+            Called::Ready(response) => hub.lock().answer(now, responder, &terms, response, false),
+            Called::Panicked => {
+                let mut state = hub.lock();
+                state.counters.panics += 1;
+                state.answer(now, responder, &terms, panicked(), false);
+            }
+            Called::Pending(_) if hub.pending.load(Ordering::Relaxed) >= self.config.max_pending => {
+                if terms.observed.is_some() {
+                    hub.lock().endpoint.deregister(now, responder.to, terms.token);
+                }
+                self.refuse(hub, now, responder);
+            }
+            Called::Pending(rest) => {
+                hub.lock().counters.deferred += 1;
+                tokio::spawn(answer_later(count(hub), responder, terms, rest, self.config.acknowledge_after));
+            }
+        }
+    }
+
+    fn refuse(&self, hub: &Hub, now: Instant, responder: Responder<Remote>) {
+        let seconds = u32::try_from(self.config.retry_after.as_secs()).unwrap_or(u32::MAX);
+        let mut state = hub.lock();
+        state.counters.refused += 1;
+        state.respond(now, responder, &Rejection::unavailable(seconds).into());
+    }
+}
+
+fn count(hub: &Arc<Hub>) -> Counted {
+    hub.pending.fetch_add(1, Ordering::Relaxed);
+    Counted(hub.clone())
+}
+
+/// A handler that waits, as long as it does.
+struct Counted(Arc<Hub>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.pending.fetch_sub(1, Ordering::Release);
+        if self.0.is_closing() {
+            self.0.attention.notify_one();
+        }
+    }
+}
+
+/// Acknowledges if the handler takes long, and answers when it is done.
+async fn answer_later(
+    counted: Counted,
+    mut responder: Responder<Remote>,
+    terms: Terms,
+    mut rest: Pending,
+    patience: Duration,
+) {
+    let hub = &counted.0;
+    let (answer, acknowledged) = if let Ok(answer) = tokio::time::timeout(patience, &mut rest).await {
+        (answer, false)
+    } else {
+        responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
+        (rest.await, true)
+    };
+    let response = answer.unwrap_or_else(|| {
+        hub.lock().counters.panics += 1;
+        panicked()
+    });
+    hub.with(|state, now| state.answer(now, responder, &terms, response, acknowledged));
+}
+
+/// Publishes what a handler says of a resource that has changed.
+async fn publish_later(counted: Counted, number: u64, rest: Pending) {
+    let hub = &counted.0;
+    let response = rest.await.unwrap_or_else(|| {
+        hub.lock().counters.panics += 1;
+        panicked()
+    });
+    if hub.with(|state, now| state.publish(now, number, response)) {
+        hub.look_at_resources();
+    }
+}
