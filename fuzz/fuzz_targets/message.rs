@@ -16,6 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
         (message.kind, message.code, message.message_id, message.token)
     );
     assert_eq!((again.tail, again.rexmit_cnt), (message.tail, message.rexmit_cnt));
+    assert_eq!(again.extended_token, message.extended_token);
+    assert_eq!(message.token.is_extended(), message.extended_token.len() > 8);
 
     // There is one encoding of every option and of the payload (RFC 7252 §3.1): made anew, the tail is the same.
     let mut tail = Tail::default();

@@ -29,6 +29,9 @@ pub struct Config {
     pub max_exchanges: u32,
     /// Destinations remembered; beyond that the least recently used that has no exchange leaves.
     pub max_peers: u32,
+    /// Bytes of the longest token that a request may have. More than 8 are an extension of RFC 8974: a request with a longer
+    /// token is rejected. As many such tokens are kept as there may be observers and peers.
+    pub max_token: u16,
     /// Observers that may be registered here.
     pub max_observers: u32,
     /// Observations of this endpoint and its requests to groups that may be open.
@@ -51,6 +54,7 @@ impl Default for Config {
             response_timeout: Duration::from_secs(247),
             max_exchanges: 64,
             max_peers: 64,
+            max_token: 8,
             max_observers: 64,
             max_listeners: 64,
             max_replies: 64,

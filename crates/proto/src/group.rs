@@ -51,7 +51,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Option<Event<'b, A>> {
         self.tally.received += 1;
         match Message::parse(bytes) {
-            Ok(message) if message.kind == Kind::NonConfirmable && message.code.is_request() => {
+            Ok(message)
+                if message.kind == Kind::NonConfirmable
+                    && message.code.is_request()
+                    && message.extended_token.len() <= usize::from(self.setup.config.max_token) =>
+            {
                 self.hear(now, from);
                 self.receive_request(now, from, message)
             }

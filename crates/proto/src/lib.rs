@@ -43,6 +43,7 @@ mod receive;
 mod slab;
 pub mod stream;
 mod tail;
+mod tokens;
 mod transmit;
 
 pub use config::{Config, Setup};

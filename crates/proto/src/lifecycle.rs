@@ -6,6 +6,7 @@ use crate::endpoint::{Endpoint, SendError};
 use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
 use crate::message::{Code, Message, Token};
 use crate::peer::{Address, Peer};
+use crate::rare::Rare;
 use crate::slab::Slab;
 use crate::{NONE, Setup};
 
@@ -225,7 +226,20 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// Queues a message that waits for nothing, with the Rexmit-Cnt option if there is a `count`.
     pub(crate) fn reply(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
+        if message.token.is_extended() {
+            return self.reply_extended(to, message, count);
+        }
         let outbox = &mut self.rare.get_or_insert_default().outbox;
+        outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer))
+    }
+
+    /// Queues a message whose token is longer than 8 bytes; without that it would be a reply to nothing.
+    #[cold]
+    fn reply_extended(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
+        let Rare { outbox, tokens, .. } = &mut **self.rare.get_or_insert_default();
+        let known = tokens.as_ref().and_then(|tokens| tokens.get(to, message.token));
+        let Some(extended_token) = known else { return false };
+        let message = Message { extended_token, ..*message };
         outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer))
     }
 

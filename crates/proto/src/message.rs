@@ -4,10 +4,12 @@
 //! [`coap_message_implementations`]. What follows the token, options and payload together, is called the *tail*.
 
 use alloc::vec::Vec;
+use core::hash::Hasher;
 
 use coap_message_implementations::option_extension::encode_extensions;
 use coap_message_implementations::option_iteration::{OptItem, OptPayloadReader};
 use coap_numbers::code;
+use siphasher::sip::SipHasher13;
 
 /// The type of a message, RFC 7252 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +51,16 @@ impl Code {
     }
 }
 
-/// A token: 0 to 8 bytes chosen by the client (RFC 7252 §5.3.1).
+/// A token: 0 to 8 bytes chosen by the client (RFC 7252 §5.3.1). Of a longer one (RFC 8974) that came in a request it is a
+/// digest of 8 bytes, which the endpoint that received it knows how to answer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Token {
     bytes: [u8; 8],
     len: u8,
 }
+
+/// The length of a token of more than 8 bytes, of which the digest is here.
+const EXTENDED: u8 = u8::MAX;
 
 /// No transmission has a larger ordinal, for all that is known here of the clients of others.
 const MAX_ORDINAL: u8 = 32;
@@ -70,9 +76,22 @@ impl Token {
         Some(token)
     }
 
+    /// What stands for a longer token.
+    #[cold]
+    fn digest(bytes: &[u8]) -> Self {
+        let mut hasher = SipHasher13::new();
+        hasher.write(bytes);
+        Self { bytes: hasher.finish().to_be_bytes(), len: EXTENDED }
+    }
+
+    /// Whether it stands for a token of more than 8 bytes.
+    pub fn is_extended(&self) -> bool {
+        self.len == EXTENDED
+    }
+
     /// Whether it has all of its 8 bytes.
     pub fn is_full(&self) -> bool {
-        usize::from(self.len) == self.bytes.len()
+        usize::from(self.len) >= self.bytes.len()
     }
 
     /// This token and one byte more; itself if it is full.
@@ -102,14 +121,15 @@ impl Token {
     /// The byte that `longer` has beyond this token, if that is the only difference.
     pub fn byte_beyond(&self, longer: &Self) -> Option<u8> {
         let len = usize::from(self.len);
-        (longer.len == self.len + 1 && longer.bytes[..len] == self.bytes[..len]).then(|| longer.bytes[len])
+        (!self.is_full() && longer.len == self.len + 1 && longer.bytes[..len] == self.bytes[..len])
+            .then(|| longer.bytes[len])
     }
 }
 
 impl core::ops::Deref for Token {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
+        &self.bytes[..usize::from(self.len).min(self.bytes.len())]
     }
 }
 
@@ -131,6 +151,8 @@ pub struct Message<'a> {
     pub message_id: u16,
     /// Token.
     pub token: Token,
+    /// The token, where it is longer than 8 bytes (RFC 8974).
+    pub extended_token: &'a [u8],
     /// Options and payload, encoded.
     pub tail: &'a [u8],
     /// The value of the Rexmit-Cnt option, if it is among the options.
@@ -177,8 +199,13 @@ impl<'a> Message<'a> {
         let message_id = u16::from_be_bytes([high, low]);
         let malformed = Malformed::Format { kind, message_id };
 
-        let (token, tail) = rest.split_at_checked(usize::from(first & 15)).ok_or(malformed)?;
-        let token = Token::new(token).ok_or(malformed)?;
+        let (token, extended_token, tail) = if first & 15 <= 8 {
+            let (token, tail) = rest.split_at_checked(usize::from(first & 15)).ok_or(malformed)?;
+            (Token::new(token).ok_or(malformed)?, &[][..], tail)
+        } else {
+            let (token, tail) = split_extended(first & 15, rest).ok_or(malformed)?;
+            (Token::digest(token), token, tail)
+        };
         let code = Code(code);
         if code == Code::EMPTY && !rest.is_empty() || matches!(code.0 >> 5, 1 | 6 | 7) {
             return Err(malformed);
@@ -193,7 +220,7 @@ impl<'a> Message<'a> {
                 OptItem::Payload(_) => break,
             }
         }
-        Ok(Self { kind, code, message_id, token, tail, rexmit_cnt })
+        Ok(Self { kind, code, message_id, token, extended_token, tail, rexmit_cnt })
     }
 
     /// Appends the message to `buffer`.
@@ -213,13 +240,25 @@ impl<'a> Message<'a> {
 
     fn write_head(&self, buffer: &mut Vec<u8>) {
         let [high, low] = self.message_id.to_be_bytes();
-        buffer.extend_from_slice(&[1 << 6 | (self.kind as u8) << 4 | self.token.len, self.code.0, high, low]);
+        let first = 1 << 6 | (self.kind as u8) << 4;
+        if self.token.is_extended() {
+            return write_extended([first, self.code.0, high, low], self.extended_token, buffer);
+        }
+        buffer.extend_from_slice(&[first | self.token.len, self.code.0, high, low]);
         buffer.extend_from_slice(&self.token);
     }
 
     /// A message of four bytes: an empty acknowledgement, a reset, a ping.
     pub const fn empty(kind: Kind, message_id: u16) -> Self {
-        Self { kind, code: Code::EMPTY, message_id, token: Token::EMPTY, tail: &[], rexmit_cnt: None }
+        Self {
+            kind,
+            code: Code::EMPTY,
+            message_id,
+            token: Token::EMPTY,
+            extended_token: &[],
+            tail: &[],
+            rexmit_cnt: None,
+        }
     }
 
     /// The options, in order, as (number, value).
@@ -238,6 +277,36 @@ impl<'a> Message<'a> {
                 _ => None,
             })
             .unwrap_or(&[])
+    }
+}
+
+/// Writes header and token where the length of the token may need bytes of its own (RFC 8974 §2.1).
+#[cold]
+fn write_extended(mut header: [u8; 4], token: &[u8], buffer: &mut Vec<u8>) {
+    let extended = token.len().saturating_sub(13);
+    let (tkl, skip) = match extended {
+        0 if token.len() <= 12 => (token.len() as u8, 2),
+        0..256 => (13, 1),
+        _ => (14, 0),
+    };
+    header[0] |= tkl;
+    buffer.extend_from_slice(&header);
+    // No datagram has room for a token whose length does not fit.
+    let len = if tkl == 14 { u16::try_from(extended - 256).unwrap_or(u16::MAX) } else { extended as u16 };
+    buffer.extend_from_slice(&len.to_be_bytes()[skip..]);
+    buffer.extend_from_slice(token);
+}
+
+/// A token whose length is 9 to 12, or is extended (RFC 8974 §2.1), and what comes after it.
+#[cold]
+fn split_extended(tkl: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    match (tkl, rest) {
+        (9..=12, rest) => rest.split_at_checked(tkl.into()),
+        (13, &[len, ref rest @ ..]) => rest.split_at_checked(13 + usize::from(len)),
+        (14, &[high, low, ref rest @ ..]) => {
+            rest.split_at_checked(269 + usize::from(u16::from_be_bytes([high, low])))
+        }
+        _ => None,
     }
 }
 

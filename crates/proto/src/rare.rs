@@ -6,11 +6,14 @@ use crate::deduplication::Deduplication;
 use crate::listeners::Listeners;
 use crate::observers::Observers;
 use crate::outbox::Outbox;
+use crate::tokens::ExtendedTokens;
 
 #[derive(Debug)]
 pub(crate) struct Rare<A> {
     pub(crate) outbox: Outbox<A>,
     pub(crate) deduplication: Option<Deduplication<A>>,
+    /// Made by the first token that is longer than 8 bytes.
+    pub(crate) tokens: Option<Box<ExtendedTokens<A>>>,
     /// Who is told when a resource changes.
     pub(crate) observers: Option<Box<Observers<A>>>,
     /// Tokens for which more than one response may come.
@@ -24,6 +27,7 @@ impl<A> Default for Rare<A> {
         Self {
             outbox: Outbox::default(),
             deduplication: None,
+            tokens: None,
             observers: None,
             listeners: None,
             malformed: 0,

@@ -8,6 +8,7 @@ use crate::endpoint::{Endpoint, Event, Responder};
 use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
 use crate::message::{Code, Kind, Malformed, Message, REXMIT_CNT_PROBE};
 use crate::peer::{Address, Echo};
+use crate::rare::Rare;
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
     /// A datagram arrived. Returns what it means to the application, if anything.
@@ -16,13 +17,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     pub fn handle_datagram<'b>(&mut self, now: Instant, from: A, bytes: &'b [u8]) -> Option<Event<'b, A>> {
         self.tally.received += 1;
         let message = match Message::parse(bytes) {
-            Ok(message) => message,
-            Err(malformed) => {
-                if let Malformed::Format { kind: Kind::Confirmable, message_id } = malformed {
-                    self.reply(from, &Message::empty(Kind::Reset, message_id), None);
-                }
+            Ok(message) if message.extended_token.len() <= usize::from(self.setup.config.max_token) => {
+                message
+            }
+            Ok(Message { kind: Kind::Confirmable, message_id, .. })
+            | Err(Malformed::Format { kind: Kind::Confirmable, message_id }) => {
+                self.reply(from, &Message::empty(Kind::Reset, message_id), None);
                 return self.malformed();
             }
+            _ => return self.malformed(),
         };
         self.hear(now, from);
         match message.kind {
@@ -60,6 +63,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Option<Event<'b, A>> {
         let confirmable = message.kind == Kind::Confirmable;
         let Message { message_id, token, .. } = message;
+        if token.is_extended() {
+            self.keep_token(from, &message);
+        }
         // What the peer asks in a probe is only whether the option comes back.
         let rexmit_cnt = message.rexmit_cnt;
         let responder =
@@ -78,6 +84,17 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             deduplication.insert(now, from, message_id, token, confirmable, Memory::Open);
         }
         Some(Event::Request { responder, message })
+    }
+
+    /// Keeps a token of more than 8 bytes for the answer, and as long as its sender observes.
+    #[cold]
+    fn keep_token(&mut self, from: A, request: &Message<'_>) {
+        let bound = self.setup.config.max_observers.saturating_add(self.setup.config.max_peers);
+        let Rare { tokens, observers, .. } = &mut **self.rare.get_or_insert_default();
+        let observes = |peer, token| {
+            observers.as_ref().is_some_and(|observers| observers.find_token(peer, token).is_some())
+        };
+        tokens.get_or_insert_default().keep(bound, from, request.token, request.extended_token, observes);
     }
 
     /// Answers a duplicate as the first copy was answered. The token is the duplicate's own, for a mechanism may mark

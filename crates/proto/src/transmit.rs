@@ -124,7 +124,13 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             _ => exchange.token,
         };
         let (code, tail) = (exchange.code, exchange.tail.as_slice());
-        let message = Message { code, token, tail, ..Message::empty(kind, exchange.message_id) };
+        let mut message = Message { code, token, tail, ..Message::empty(kind, exchange.message_id) };
+        if token.is_extended() {
+            // Of one that is forgotten the digest goes out, and the peer rejects the message.
+            let tokens = self.rare.as_ref().and_then(|rare| rare.tokens.as_ref());
+            let known = tokens.and_then(|tokens| tokens.get(peer.address, token));
+            message.extended_token = known.unwrap_or(&token);
+        }
         let count = match (marking, peer.echo) {
             (Marking::Option, Echo::Unknown) => {
                 peer.echo = Echo::Asked;

@@ -21,6 +21,7 @@ const ROOMY: Config = Config {
     response_timeout: Duration::from_secs(247),
     max_exchanges: 64,
     max_peers: 64,
+    max_token: 8,
     max_observers: 64,
     max_listeners: 64,
     max_replies: 64,
