@@ -140,7 +140,8 @@ fn the_client_of_libcoap_finds_our_resources() {
 fn blocks_go_up_and_down_to_libcoap_and_from_it() {
     let scratch = Scratch::new();
     let (sent, received) = (scratch.file("sent"), scratch.file("received"));
-    let text: String = (0..700).map(|line| format!("line {line:04}\n")).collect();
+    let lines: Vec<_> = (0..700).map(|line| format!("line {line:04}\n")).collect();
+    let text = lines.concat();
     fs::write(&sent, &text).expect("a file");
     let is_whole = |path: &str| fs::read_to_string(path).expect("a file") == text;
     if let Some(server) = CoapServer::new(&["-d", "10"]) {

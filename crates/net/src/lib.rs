@@ -85,7 +85,7 @@ pub use call::Call;
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
 pub use coapace_proto::block::{Bounds, TransferError};
-pub use coapace_proto::{Code, Config, Options};
+pub use coapace_proto::{Code, Config, Options, link_format};
 #[cfg(feature = "dtls")]
 pub use dtls::{Dtls, DtlsCounters, Refused};
 pub use error::Error;

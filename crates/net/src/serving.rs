@@ -79,8 +79,7 @@ impl Service for Serving {
 impl Serving {
     pub(crate) fn new(hub: &Arc<Hub>, router: Router, config: ServerConfig) -> Self {
         router.resources().for_each(|resource| resource.attach(hub));
-        let bodies = Reassembly::new(config.bodies.clone());
-        Self { router, config, bodies }
+        Self { router, bodies: Reassembly::new(config.bodies), config }
     }
 
     /// A request that says how it is to be answered.
