@@ -199,12 +199,14 @@ fn a_uri_that_cannot_be_asked_is_told_with_what_would_do() {
         ("coap://localhost/a b", "has to be percent-encoded"),
         ("coap://localhost:99999/", "the port is not a number"),
         ("coap://localhost/#x", "fragment"),
-        ("coaps://localhost/", "no transport for coaps here"),
-        ("coap+tcp://localhost/", "no transport for coap+tcp here"),
+        ("coaps+tcp://localhost/", "no transport for coaps+tcp here"),
+        ("coap+ws://localhost/", "no transport for coap+ws here"),
     ] {
         let line = refused(2, &["get", uri]);
         assert!(line.contains(part) && line.contains(uri), "{line}");
     }
+    let line = refused(1, &["get", "coaps://localhost/"]);
+    assert!(line.contains("no keys for DTLS"), "{line}");
     let line = refused(1, &["get", "coap://no-such-host.invalid/"]);
     assert!(line.contains("no-such-host.invalid not found") && line.ends_with("check the name"), "{line}");
 }
