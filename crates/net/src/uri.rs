@@ -216,8 +216,8 @@ fn without_dots(path: &str) -> Vec<&str> {
     if segments == [""] { Vec::new() } else { segments }
 }
 
-/// What is percent-encoded becomes itself.
-fn decode(text: &str) -> Result<String, BadUri> {
+/// What is percent-encoded becomes itself (RFC 3986 §2.1); nothing if a `%` is not followed by two hexadecimal digits.
+pub fn percent_decoded(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -226,9 +226,15 @@ fn decode(text: &str) -> Result<String, BadUri> {
             continue;
         }
         let mut digit = || char::from(rest.next()?).to_digit(16);
-        let (high, low) = (digit().ok_or(BadUri::Encoding)?, digit().ok_or(BadUri::Encoding)?);
+        let (high, low) = (digit()?, digit()?);
         bytes.push((high << 4 | low) as u8);
     }
+    Some(bytes)
+}
+
+/// A part of a URI as the option of it has it.
+fn decode(text: &str) -> Result<String, BadUri> {
+    let bytes = percent_decoded(text).ok_or(BadUri::Encoding)?;
     if bytes.len() > 255 {
         return Err(BadUri::TooLong);
     }

@@ -291,22 +291,10 @@ Without --rate the loop is closed: each client has one request under way. With -
 and their latency counts from then on, the wait for NSTART included.";
 
 fn percent_decoded(text: &str) -> Result<Encoded, String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || char::from(rest.next()?).to_digit(16);
-        let (Some(high), Some(low)) = (digit(), digit()) else {
-            return Err(
-                "% is not followed by two hexadecimal digits; write %25 for %, or use --payload".to_owned()
-            );
-        };
-        bytes.push((high << 4 | low) as u8);
-    }
-    Ok(Encoded(bytes))
+    let bytes = coapace_net::uri::percent_decoded(text);
+    let wrong =
+        || "% is not followed by two hexadecimal digits; write %25 for %, or use --payload".to_owned();
+    bytes.map(Encoded).ok_or_else(wrong)
 }
 
 fn content_format(text: &str) -> Result<u16, String> {
