@@ -1,21 +1,18 @@
 """The stacks: where their servers and clients are, and how they are built."""
 
 import os
-import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
 BUILD = HERE / "build"
-REPOSITORY = HERE.parent.parent
 
 PATH = "bench"
 PAYLOAD = "0123456789" * 6
 
 #: Every folder with a script `build` that leaves `server`, `client` and `version`.
 STACKS = sorted(script.parent.name for script in HERE.glob("*/build") if script.is_file())
-OURS = "coapace"
 FLOOR = "bare"
 #: How a script says that its stack cannot be had here, as automake does.
 UNAVAILABLE = 77
@@ -57,19 +54,6 @@ def floor(generator):
     words = ["--server", "{address}:{port}", "--path", "{path}", "--payload", "{payload}"]
     version = "recvfrom and sendto, no state"
     return Peer(FLOOR, version, [str(generator), "respond", *words], [str(generator), "get", *words])
-
-
-def ours(server, client):
-    """Coapace, by the commands given, or as it was built in this repository."""
-    if server is None:
-        binary = REPOSITORY / "target" / "release" / "coapace"
-        if not binary.exists():
-            raise Missing("target/release/coapace is not built, and --ours names no other command")
-        if subprocess.run([binary, "serve", "--help"], capture_output=True).returncode != 0:
-            raise Missing("target/release/coapace has no command 'serve', and --ours names no other command")
-        server = f"{shlex.quote(str(binary))} serve --bind {{address}}:{{port}} --resource {{path}}={{payload}}"
-    git = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True)
-    return Peer(OURS, git.stdout.strip() or "?", shlex.split(server), shlex.split(client) if client else None)
 
 
 def build(name):
