@@ -6,7 +6,7 @@ use std::time::Duration;
 use coap_numbers::option;
 use coapace_control::Instant;
 use coapace_proto::block::{Progress, Transfer};
-use coapace_proto::{Code, ExchangeId, Options, Request, SendError, echo};
+use coapace_proto::{Code, ExchangeId, Options, Request, SendError, Tail, echo};
 
 use crate::address::Remote;
 use crate::carrier::MAX_DATAGRAM;
@@ -32,6 +32,12 @@ impl Blocks {
     /// Bytes of a block.
     pub(crate) fn size(self) -> usize {
         16 << self.szx
+    }
+
+    /// Whether a request takes more than its options and payload as they are.
+    pub(crate) fn are_needed(self, options: &Options, payload: usize) -> bool {
+        let said = |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::SIZE1);
+        self.szx < coapace_proto::block::MAX_SZX || payload > self.size() || options.iter().any(said)
     }
 }
 
@@ -62,7 +68,11 @@ impl Asker {
 
     /// One request, one response.
     pub(crate) async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
-        let tail = transfer.request()?;
+        self.send(&transfer.request()?).await
+    }
+
+    /// One request of these options and this payload.
+    pub(crate) async fn send(&self, tail: &Tail) -> Result<Response, Error> {
         let tail = tail.as_bytes();
         fits(tail)?;
         let &Self { code, confirmable, repeatable, .. } = self;

@@ -2,15 +2,17 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use coapace_control::Mechanism;
-use coapace_proto::{Code, Config};
+use coapace_proto::{Code, Config, block::TransferError};
 
 use crate::asker::{Asker, Blocks, exchange, is_whole, szx};
 use crate::client::{Client, resolve};
-use crate::uri::{BadUri, Scheme, Uri};
+use crate::target::Target;
+use crate::uri::{BadUri, Scheme};
 use crate::{Error, Observation, Options, Profile, Response};
 
 /// A request that a client is to make: set up, then awaited. If what awaits it is dropped, the exchange is cancelled.
@@ -19,7 +21,7 @@ use crate::{Error, Observation, Options, Profile, Response};
 pub struct Call {
     client: Client,
     method: Code,
-    uri: Result<Uri, BadUri>,
+    target: Result<Arc<Target>, BadUri>,
     options: Options,
     payload: Bytes,
     confirmable: bool,
@@ -32,13 +34,13 @@ pub struct Call {
 
 impl Call {
     pub(crate) fn new(client: Client, method: Code, uri: &str) -> Self {
-        let uri = uri.parse::<Uri>();
-        let options = uri.as_ref().map(Uri::options).unwrap_or_default();
+        let target = client.target(uri);
+        let options = target.as_ref().map(|target| target.options.clone()).unwrap_or_default();
         let blocks = client.blocks();
         Self {
             client,
             method,
-            uri,
+            target,
             options,
             payload: Bytes::new(),
             confirmable: true,
@@ -127,59 +129,67 @@ impl Call {
     pub async fn observe(self) -> Result<Observation, Error> {
         let timeout = self.timeout;
         let begin = async {
-            let (client, options, blocks) = (self.client.clone(), self.options.clone(), self.blocks);
-            let (asker, _) = self.asker().await?;
-            Observation::begin(client, asker, options, blocks).await
+            let asker = self.asker().await?;
+            Observation::begin(self.client, asker, self.options, self.blocks).await
         };
         in_time(timeout, begin).await
     }
 
-    async fn run(self) -> Result<Response, Error> {
+    async fn run(mut self) -> Result<Response, Error> {
         in_time(self.timeout, self.transact()).await
     }
 
-    async fn transact(mut self) -> Result<Response, Error> {
+    /// What is rare is boxed: what every call is made of stays small.
+    async fn transact(&mut self) -> Result<Response, Error> {
         let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
         let (code, blocks) = (self.method, self.blocks);
         #[cfg(feature = "tcp")]
-        if let Ok(uri) = &self.uri
-            && uri.scheme == Scheme::CoapTcp
+        if let Ok(target) = &self.target
+            && target.uri.scheme == Scheme::CoapTcp
         {
-            let to = resolve(uri).await?;
+            let to = resolve(&target.uri).await?;
             let mut tail = Vec::new();
             options.write(&payload, &mut tail);
-            return self.client.0.connections.ask(to, code, tail).await;
+            return Box::pin(self.client.0.connections.ask(to, code, tail)).await;
         }
-        let (asker, _client) = self.asker().await?;
+        let asker = self.asker().await?;
         if code == Code::EMPTY {
-            return exchange(&asker.hub, asker.to, |state, now, to| state.endpoint.ping(now, to)).await;
+            let ping = exchange(&asker.hub, asker.to, |state, now, to| state.endpoint.ping(now, to));
+            return Box::pin(ping).await;
         }
-        let in_one = payload.len() <= blocks.size();
-        let transfer = asker.transfer(options, payload.into(), blocks);
-        let response = asker.ask(&transfer).await?;
-        if in_one && is_whole(&response) {
-            return Ok(response);
+        if !blocks.are_needed(&options, payload.len()) {
+            let response = asker.send(&options.tail(&payload).map_err(TransferError::Option)?).await?;
+            if is_whole(&response) {
+                return Ok(response);
+            }
+            let transfer = asker.transfer(options, payload.into(), blocks);
+            return Box::pin(asker.finish(transfer, response)).await;
         }
-        asker.finish(transfer, response).await
+        Box::pin(async {
+            let transfer = asker.transfer(options, payload.into(), blocks);
+            let response = asker.ask(&transfer).await?;
+            asker.finish(transfer, response).await
+        })
+        .await
     }
 
-    /// Where it goes, and the client, which is to live until it is over.
-    async fn asker(self) -> Result<(Asker, Client), Error> {
-        let Self { client, method: code, uri, confirmable, repeatable, .. } = self;
-        let uri = uri?;
+    /// Where it goes.
+    async fn asker(&self) -> Result<Asker, Error> {
+        let uri = &self.target.as_ref().map_err(|&bad| bad)?.uri;
         let secure = match uri.scheme {
             Scheme::Coap => false,
             Scheme::Coaps => true,
             other => return Err(Error::Scheme(other)),
         };
-        let usual = client.profile_of(&uri);
-        let profile = Profile {
-            mechanism: self.mechanism.unwrap_or(usual.mechanism),
-            config: self.config.unwrap_or(usual.config),
+        let usual = self.client.profile_of(uri);
+        let hub = if self.mechanism.is_none() && self.config.is_none() {
+            self.client.hub(usual, secure)?
+        } else {
+            let mechanism = self.mechanism.unwrap_or(usual.mechanism);
+            self.client.hub(&Profile { mechanism, config: self.config.unwrap_or(usual.config) }, secure)?
         };
-        let hub = client.hub(profile, secure)?;
-        let to = hub.reach(resolve(&uri).await?).await?;
-        Ok((Asker { hub, to, code, confirmable, repeatable }, client))
+        let to = hub.reach(resolve(uri).await?).await?;
+        Ok(Asker { hub, to, code: self.method, confirmable: self.confirmable, repeatable: self.repeatable })
     }
 }
 
@@ -188,6 +198,8 @@ async fn in_time<T>(
     timeout: Option<Duration>,
     what: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
+    // Pinned here, it is kept once; each arm would have room for it otherwise.
+    let what = std::pin::pin!(what);
     match timeout {
         Some(timeout) => tokio::time::timeout(timeout, what).await.unwrap_or(Err(Error::TimedOut)),
         None => what.await,

@@ -13,11 +13,12 @@ use crate::asker::{Blocks, szx};
 use crate::call::Call;
 use crate::carrier::Single;
 use crate::driver::{Driver, Service};
-use crate::hub::Hub;
+use crate::hub::{Hub, State};
 use crate::socket::Socket;
+use crate::target::{Last, Target};
 #[cfg(feature = "tcp")]
 use crate::tcp_client::Connections;
-use crate::uri::{Host, Uri};
+use crate::uri::{BadUri, Host, Uri};
 use crate::{Destination, Error, Observation, Profile, Response, Stats, Tap};
 #[cfg(feature = "dtls")]
 use crate::{Dtls, Refused, session::Sealed};
@@ -49,6 +50,7 @@ pub(crate) struct Inner {
     dtls: Option<Dtls>,
     #[cfg(feature = "tcp")]
     pub(crate) connections: Connections,
+    last: Last,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
 }
 
@@ -170,6 +172,10 @@ impl Client {
         self.get(uri).observe().await
     }
 
+    pub(crate) fn target(&self, uri: &str) -> Result<Arc<Target>, BadUri> {
+        self.0.last.target(uri)
+    }
+
     pub(crate) fn blocks(&self) -> Blocks {
         self.0.blocks
     }
@@ -212,22 +218,22 @@ impl Client {
     }
 
     /// The profile of requests to this URI, if nothing else is said.
-    pub(crate) fn profile_of(&self, uri: &Uri) -> Profile {
+    pub(crate) fn profile_of(&self, uri: &Uri) -> &Profile {
         if self.0.destinations.is_empty() {
-            return self.0.profile;
+            return &self.0.profile;
         }
         let host = match &uri.host {
             Host::Address(address, _) => address.to_string(),
             Host::Name(name) => name.clone(),
         };
-        self.0.destinations.get(&(host, uri.port)).copied().unwrap_or(self.0.profile)
+        self.0.destinations.get(&(host, uri.port)).unwrap_or(&self.0.profile)
     }
 
     /// The endpoint of a profile, begun if need be; `secure` if its datagrams are to go through DTLS.
-    pub(crate) fn hub(&self, profile: Profile, secure: bool) -> Result<Arc<Hub>, Error> {
+    pub(crate) fn hub(&self, profile: &Profile, secure: bool) -> Result<Arc<Hub>, Error> {
         let mut hubs = self.hubs();
         let serves = |(other, hub): &&(Profile, Arc<Hub>)| {
-            *other == profile && hub.is_secure() == secure && !hub.is_closing()
+            other == profile && hub.is_secure() == secure && !hub.is_closing()
         };
         if let Some((_, hub)) = hubs.iter().find(serves) {
             return Ok(hub.clone());
@@ -242,7 +248,7 @@ impl Client {
         let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
         let hub = if secure { self.secured(socket, setup)? } else { Hub::new(socket, setup) };
         run(hub.clone());
-        hubs.push((profile, hub.clone()));
+        hubs.push((*profile, hub.clone()));
         Ok(hub)
     }
 }
@@ -251,11 +257,11 @@ impl Client {
 fn run(hub: Arc<Hub>) {
     #[cfg(feature = "dtls")]
     if let Some(sessions) = hub.sessions.clone() {
-        let driver = Driver { hub, carrier: Sealed::new(sessions), service: Deaf };
+        let driver = Driver::new(hub, Sealed::new(sessions), Deaf);
         tokio::spawn(driver.run());
         return;
     }
-    tokio::spawn(Driver { hub, carrier: Single::default(), service: Deaf }.run());
+    tokio::spawn(Driver::new(hub, Single::default(), Deaf).run());
 }
 
 impl Drop for Inner {
@@ -269,31 +275,32 @@ impl Drop for Inner {
 
 /// Where a URI leads to.
 pub(crate) async fn resolve(uri: &Uri) -> Result<SocketAddr, Error> {
-    let not_found = |host: &str, error| Error::NotFound { host: host.into(), error };
     match &uri.host {
-        Host::Address(IpAddr::V6(address), Some(zone)) => {
+        Host::Address(IpAddr::V6(address), Some(zone)) => match zone.parse() {
+            Ok(scope) => Ok(SocketAddrV6::new(*address, uri.port, 0, scope).into()),
             // The resolver knows the names of interfaces.
-            let host = format!("{address}%{zone}");
-            if let Ok(scope) = zone.parse() {
-                return Ok(SocketAddrV6::new(*address, uri.port, 0, scope).into());
-            }
-            let mut found =
-                tokio::net::lookup_host((host.as_str(), uri.port)).await.map_err(|e| not_found(&host, e))?;
-            found.next().ok_or_else(|| not_found(&host, std::io::ErrorKind::NotFound.into()))
-        }
+            Err(_) => look_up(&format!("{address}%{zone}"), uri.port).await,
+        },
         Host::Address(address, _) => Ok(SocketAddr::new(*address, uri.port)),
-        Host::Name(name) => {
-            let mut found =
-                tokio::net::lookup_host((name.as_str(), uri.port)).await.map_err(|e| not_found(name, e))?;
-            found.next().ok_or_else(|| not_found(name, std::io::ErrorKind::NotFound.into()))
-        }
+        Host::Name(name) => look_up(name, uri.port).await,
     }
+}
+
+/// What the system's resolver says first.
+async fn look_up(host: &str, port: u16) -> Result<SocketAddr, Error> {
+    let found = Box::pin(tokio::net::lookup_host((host, port))).await;
+    let first = found.and_then(|mut found| found.next().ok_or(std::io::ErrorKind::NotFound.into()));
+    first.map_err(|error| Error::NotFound { host: host.into(), error })
 }
 
 /// Of a client nothing can be asked.
 struct Deaf;
 
 impl Service for Deaf {
+    fn expects(&self, state: &State) -> bool {
+        state.endpoint.exchanges() > 0 || !state.observed.is_empty()
+    }
+
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {
         let response = Response::new(Code(code::NOT_IMPLEMENTED));
         hub.lock().respond(now, responder, &response);

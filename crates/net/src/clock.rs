@@ -19,6 +19,11 @@ impl Clock {
         Instant::from_micros(self.0.elapsed().as_micros() as u64)
     }
 
+    /// A moment of the system's clock.
+    pub(crate) fn moment(&self, at: time::Instant) -> Instant {
+        Instant::from_micros(at.saturating_duration_since(self.0).as_micros() as u64)
+    }
+
     /// When the system's clock shows this moment; nothing if that is a year away.
     pub(crate) fn at(&self, moment: Instant) -> Option<tokio::time::Instant> {
         // A runtime takes a moment in the distant future for one that has passed.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 
 use coapace_control::Instant;
 use coapace_proto::{Event, Message, Responder};
@@ -10,7 +11,8 @@ use tokio::net::UdpSocket;
 
 use crate::address::Remote;
 use crate::carrier::Carrier;
-use crate::hub::Hub;
+use crate::hub::{Hub, State};
+use crate::watch::{Sign, Watch};
 
 /// Batches received before other tasks of the thread get their turn.
 const ROUNDS: u32 = 8;
@@ -18,6 +20,11 @@ const ROUNDS: u32 = 8;
 /// Answers requests.
 pub(crate) trait Service {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
+
+    /// Whether datagrams are to come.
+    fn expects(&self, _: &State) -> bool {
+        true
+    }
 
     /// A resource has changed: who observes it is to be told.
     fn resources_changed(&mut self, _: &Arc<Hub>) {}
@@ -28,18 +35,23 @@ pub(crate) struct Driver<C, S> {
     pub(crate) hub: Arc<Hub>,
     pub(crate) carrier: C,
     pub(crate) service: S,
+    /// The system has not been asked whether more had come.
+    unasked: bool,
 }
 
 impl<C: Carrier, S: Service> Driver<C, S> {
+    pub(crate) fn new(hub: Arc<Hub>, carrier: C, service: S) -> Self {
+        Self { hub, carrier, service, unasked: false }
+    }
+
     /// Runs until the hub is closing and nothing is under way any more.
     ///
     /// # Errors
     /// If the runtime cannot watch the socket.
     pub(crate) async fn run(mut self) -> io::Result<()> {
         let hub = self.hub.clone();
-        let interest = Interest::READABLE | Interest::WRITABLE | Interest::ERROR;
         let watched = UdpSocket::from_std(hub.socket.duplicate()?)?;
-        let mut timer = std::pin::pin!(tokio::time::sleep(std::time::Duration::ZERO));
+        let mut watch = Watch::of(&watched, &hub.attention);
         // What the timer is set for. One that is set for too early fires in vain once; to move it with every exchange
         // would cost more.
         let mut armed = Instant::MAX;
@@ -48,13 +60,14 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                 self.service.resources_changed(&hub);
                 self.send(hub.clock.now());
             }
+            let carrier_at = self.carrier.deadline().map(|at| hub.clock.moment(at));
             let blocked = {
                 let mut state = hub.lock();
-                let deadline = state.endpoint.poll_timeout().unwrap_or(Instant::MAX);
-                if deadline < armed
+                let deadline = [state.endpoint.poll_timeout(), carrier_at].into_iter().flatten().min();
+                if let Some(deadline) = deadline.filter(|&deadline| deadline < armed)
                     && let Some(at) = hub.clock.at(deadline)
                 {
-                    timer.as_mut().reset(at);
+                    watch.set_timer(at);
                     armed = deadline;
                 }
                 state.armed = armed;
@@ -64,35 +77,39 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                 self.carrier.close(&hub.socket);
                 return Ok(());
             }
-            let carrier_at = self.carrier.deadline();
-            let wanted = if blocked { interest } else { Interest::READABLE | Interest::ERROR };
-            tokio::select! {
-                biased;
-                () = at(carrier_at), if carrier_at.is_some() => self.carrier.timeout(&hub.socket),
-                ready = watched.ready(wanted) => {
-                    let ready = ready?;
-                    if ready.is_error() {
-                        let _ = watched.try_io(Interest::ERROR, || {
-                            self.take_errors();
-                            drained()
-                        });
-                    }
-                    if ready.is_writable() {
-                        let _ = watched.try_io(Interest::WRITABLE, || {
-                            self.send(hub.clock.now());
-                            drained()
-                        });
-                    }
-                    if ready.is_readable() && watched.try_io(Interest::READABLE, || self.rounds()).is_ok() {
+            match watch.next(blocked, armed != Instant::MAX).await? {
+                Sign::Readable => {
+                    if watched.try_io(Interest::READABLE, || self.rounds()).is_ok() {
                         // There is more, but other tasks of this thread have their turn first.
                         tokio::task::yield_now().await;
                     }
+                    if std::mem::take(&mut self.unasked) {
+                        requeue().await;
+                        while !self.service.expects(&hub.lock()) && self.rounds_to_the_end() {
+                            tokio::task::yield_now().await;
+                        }
+                    }
                 }
-                () = hub.attention.notified() => {}
-                () = timer.as_mut(), if armed != Instant::MAX => {
+                Sign::Writable => {
+                    let _ = watched.try_io(Interest::WRITABLE, || {
+                        self.send(hub.clock.now());
+                        drained()
+                    });
+                }
+                Sign::Error => {
+                    let _ = watched.try_io(Interest::ERROR, || {
+                        self.take_errors();
+                        drained()
+                    });
+                }
+                Sign::Attention => {}
+                Sign::Timer => {
                     armed = Instant::MAX;
                     self.send(hub.clock.now());
                 }
+            }
+            if carrier_at.is_some_and(|at| at <= hub.clock.now()) {
+                self.carrier.timeout(&hub.socket);
             }
         }
     }
@@ -100,15 +117,31 @@ impl<C: Carrier, S: Service> Driver<C, S> {
     /// Receives, handles and sends for so many rounds.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) as soon as nothing is left. What comes now, the system will tell: to
-    /// ask it in vain first would be a call for nothing.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) as soon as nothing is left, or nothing is expected any more.
+    ///
+    /// What was waited for has come, and whoever waited will most likely send the next request; then the system will tell
+    /// of its response. To ask the system first would be a call in vain for every request of a client.
     fn rounds(&mut self) -> io::Result<()> {
-        if (0..ROUNDS).all(|_| self.round()) { Ok(()) } else { drained() }
+        for _ in 0..ROUNDS {
+            if !self.round() {
+                return drained();
+            }
+            if !self.service.expects(&self.hub.lock()) {
+                self.unasked = true;
+                return drained();
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, whatever is expected. Returns whether more may be there.
+    fn rounds_to_the_end(&mut self) -> bool {
+        (0..ROUNDS).all(|_| self.round())
     }
 
     /// Receives a batch, handles and answers it. Returns whether more may be there.
     fn round(&mut self) -> bool {
-        let Self { hub, carrier, service } = self;
+        let Self { hub, carrier, service, .. } = self;
         let now = hub.clock.now();
         let received = carrier.receive(&hub.socket, |from, bytes| {
             let mut state = hub.lock();
@@ -160,12 +193,18 @@ impl<C: Carrier, S: Service> Driver<C, S> {
     }
 }
 
-/// Ends at this moment, if it is one.
-async fn at(moment: Option<std::time::Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment.into()).await,
-        None => std::future::pending().await,
-    }
+/// Lets the tasks that are ready have their turn, and nothing else: [`yield_now`](tokio::task::yield_now) would have the
+/// runtime ask the system for news in between.
+async fn requeue() {
+    let mut first = true;
+    std::future::poll_fn(|cx| {
+        if std::mem::take(&mut first) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
 }
 
 /// What the runtime takes as a sign that it has to wait for the system.

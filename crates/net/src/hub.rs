@@ -1,6 +1,5 @@
 //! An endpoint and what the tasks around it share: its socket, its clock, and who waits for what.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +8,7 @@ use std::time::Duration;
 use coap_numbers::option;
 use coapace_control::{Draw, Instant, Mechanism};
 use coapace_proto::{Endpoint, Event, ExchangeId, Failure, Message, Setup};
+use foldhash::{HashMap, HashMapExt};
 use tokio::sync::{Notify, oneshot};
 
 use crate::address::Remote;
@@ -192,7 +192,7 @@ impl Hub {
         let to = self.socket.remote(address);
         #[cfg(feature = "dtls")]
         if let Some(sessions) = &self.sessions {
-            return sessions.connect(self, to).await.map_err(Error::Session);
+            return Box::pin(sessions.connect(self, to)).await.map_err(Error::Session);
         }
         Ok(to)
     }

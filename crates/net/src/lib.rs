@@ -71,6 +71,7 @@ mod session;
 mod socket;
 mod stats;
 mod tap;
+mod target;
 #[cfg(feature = "tcp")]
 mod tcp;
 #[cfg(feature = "tcp")]
@@ -79,6 +80,7 @@ mod tcp_client;
 mod tcp_server;
 mod terms;
 pub mod uri;
+mod watch;
 
 pub use answers::Verify;
 pub use call::Call;

@@ -247,13 +247,13 @@ fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::Result
         #[cfg(feature = "dtls")]
         if let Some(sessions) = hub.sessions.clone() {
             let carrier = crate::session::Sealed::new(sessions);
-            return drive(Driver { hub, carrier, service }).await;
+            return drive(Driver::new(hub, carrier, service)).await;
         }
         #[cfg(target_os = "linux")]
         let carrier = crate::batch::Batch::of(&hub.socket);
         #[cfg(not(target_os = "linux"))]
         let carrier = crate::carrier::Single::default();
-        drive(Driver { hub, carrier, service }).await
+        drive(Driver::new(hub, carrier, service)).await
     })
 }
 

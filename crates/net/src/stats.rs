@@ -1,11 +1,11 @@
 //! What can be read of a client or server while it runs.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use coapace_control::Gauges;
 use coapace_proto::Counters;
+use foldhash::{HashMap, HashMapExt};
 
 use crate::address::Remote;
 use crate::hub::Hub;

@@ -234,17 +234,37 @@ pub fn percent_decoded(text: &str) -> Option<Vec<u8>> {
 
 /// A part of a URI as the option of it has it.
 fn decode(text: &str) -> Result<String, BadUri> {
-    let bytes = percent_decoded(text).ok_or(BadUri::Encoding)?;
-    if bytes.len() > 255 {
-        return Err(BadUri::TooLong);
-    }
-    String::from_utf8(bytes).map_err(|_| BadUri::Encoding)
+    let decoded = if text.contains('%') {
+        let bytes = percent_decoded(text).ok_or(BadUri::Encoding)?;
+        String::from_utf8(bytes).map_err(|_| BadUri::Encoding)?
+    } else {
+        text.to_owned()
+    };
+    if decoded.len() > 255 { Err(BadUri::TooLong) } else { Ok(decoded) }
 }
 
 /// Whether a byte stands for itself in a path and in a query: unreserved, `:`, `@`, and of the delimiters all but `&`
 /// (RFC 7252 §6.5).
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~!$'()*+,;=:@".contains(&byte)
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'.'
+                | b'_'
+                | b'~'
+                | b'!'
+                | b'$'
+                | b'\''
+                | b'('
+                | b')'
+                | b'*'
+                | b'+'
+                | b','
+                | b';'
+                | b'='
+                | b':'
+                | b'@'
+        )
 }
 
 /// A segment of a path, percent-encoded.

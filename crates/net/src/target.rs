@@ -1,0 +1,48 @@
+//! What a request is for: a URI, taken apart once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::Options;
+use crate::uri::{BadUri, Uri};
+
+/// A URI, and what is made of it for each request.
+#[derive(Debug)]
+pub(crate) struct Target {
+    text: Box<str>,
+    pub(crate) uri: Uri,
+    pub(crate) options: Options,
+}
+
+/// The target of a client's last request. Who polls a resource has it without taking its URI apart again, which would be
+/// a fifth of the instructions of a request.
+#[derive(Debug, Default)]
+pub(crate) struct Last(Mutex<Option<Arc<Target>>>);
+
+impl Last {
+    /// The target of this URI, which is the last one from now on.
+    pub(crate) fn target(&self, text: &str) -> Result<Arc<Target>, BadUri> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(target) = last.as_ref().filter(|target| &*target.text == text) {
+            return Ok(target.clone());
+        }
+        let uri: Uri = text.parse()?;
+        let target = Arc::new(Target { text: text.into(), options: uri.options(), uri });
+        *last = Some(target.clone());
+        Ok(target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_is_taken_apart_when_it_changes() {
+        let last = Last::default();
+        let first = last.target("coap://[::1]/a").unwrap();
+        assert!(Arc::ptr_eq(&first, &last.target("coap://[::1]/a").unwrap()));
+        assert_eq!(last.target("coap://[::1]/b").unwrap().uri.path, ["b"]);
+        assert_eq!(last.target("coap:/").unwrap_err(), BadUri::NotAbsolute);
+        assert_eq!(last.target("coap://[::1]/a").unwrap().options, first.options);
+    }
+}
