@@ -181,14 +181,16 @@ impl Call {
             Scheme::Coaps => true,
             other => return Err(Error::Scheme(other)),
         };
+        let address = resolve(uri).await?;
         let usual = self.client.profile_of(uri);
         let hub = if self.mechanism.is_none() && self.config.is_none() {
-            self.client.hub(usual, secure)?
+            self.client.hub(usual, secure, address)?
         } else {
             let mechanism = self.mechanism.unwrap_or(usual.mechanism);
-            self.client.hub(&Profile { mechanism, config: self.config.unwrap_or(usual.config) }, secure)?
+            let config = self.config.unwrap_or(usual.config);
+            self.client.hub(&Profile { mechanism, config }, secure, address)?
         };
-        let to = hub.reach(resolve(uri).await?).await?;
+        let to = hub.reach(address).await?;
         Ok(Asker { hub, to, code: self.method, confirmable: self.confirmable, repeatable: self.repeatable })
     }
 }

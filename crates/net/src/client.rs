@@ -26,7 +26,8 @@ use crate::{Dtls, Refused, session::Sealed};
 /// A client. Its copies are the same client; any number of tasks may use it at once, and the endpoint lets as many
 /// exchanges go to a destination as NSTART and the mechanism allow (RFC 7252 §4.7).
 ///
-/// It needs a tokio runtime with I/O and time, and opens a socket with the first request of each [`Profile`].
+/// It needs a tokio runtime with I/O and time, and opens a socket with the first request of each [`Profile`] over IPv4,
+/// and over IPv6.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), coapace_net::Error> {
@@ -229,11 +230,20 @@ impl Client {
         self.0.destinations.get(&(host, uri.port)).unwrap_or(&self.0.profile)
     }
 
-    /// The endpoint of a profile, begun if need be; `secure` if its datagrams are to go through DTLS.
-    pub(crate) fn hub(&self, profile: &Profile, secure: bool) -> Result<Arc<Hub>, Error> {
+    /// The endpoint that asks what is at `address` under a profile, begun if need be; `secure` if its datagrams are to go
+    /// through DTLS.
+    pub(crate) fn hub(
+        &self,
+        profile: &Profile,
+        secure: bool,
+        address: SocketAddr,
+    ) -> Result<Arc<Hub>, Error> {
         let mut hubs = self.hubs();
         let serves = |(other, hub): &&(Profile, Arc<Hub>)| {
-            other == profile && hub.is_secure() == secure && !hub.is_closing()
+            other == profile
+                && hub.is_secure() == secure
+                && hub.socket.v6 == address.is_ipv6()
+                && !hub.is_closing()
         };
         if let Some((_, hub)) = hubs.iter().find(serves) {
             return Ok(hub.clone());
@@ -243,7 +253,7 @@ impl Client {
         if hubs.len() >= MAX_PROFILES {
             return Err(Error::TooManyProfiles);
         }
-        let mut socket = Socket::open().map_err(Error::Io)?;
+        let mut socket = Socket::open(address).map_err(Error::Io)?;
         socket.tap.clone_from(&self.0.tap);
         let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
         let hub = if secure { self.secured(socket, setup)? } else { Hub::new(socket, setup) };

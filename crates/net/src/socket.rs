@@ -1,7 +1,7 @@
 //! A UDP socket: IPv4, IPv6, or both.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
@@ -73,12 +73,17 @@ impl Socket {
         Ok(socket)
     }
 
-    /// A socket of both families at a port of the system's choice, or of IPv4 where there is no IPv6.
+    /// A socket at a port of the system's choice, to ask what is at `destination`. One of IPv6 could ask IPv4 as well, at
+    /// a price: the system does more for each datagram.
     ///
     /// # Errors
     /// Those of the system.
-    pub(crate) fn open() -> io::Result<Self> {
-        Self::bind(([0u16; 8], 0).into(), Use::Ask).or_else(|_| Self::bind(([0u8; 4], 0).into(), Use::Ask))
+    pub(crate) fn open(destination: SocketAddr) -> io::Result<Self> {
+        let any: IpAddr = match destination {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        Self::bind((any, 0).into(), Use::Ask)
     }
 
     /// The same socket once more, for a runtime to watch.
