@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use device::{Content, Discover, Load, Observe, Ping, Request, Serve, Show, Terms, Transmission};
+pub(crate) use device::{
+    AnyRequest, Content, Discover, Load, Observe, Ping, Request, Serve, Show, Terms, Transmission,
+};
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
 ///
@@ -101,6 +103,9 @@ Example:
     /// Change a resource in part, with the same effect however often it is done (RFC 8132 §3)
     #[command(after_help = device::EXIT_CODES)]
     Ipatch(Request),
+    /// Make a request of any method
+    #[command(after_help = device::EXIT_CODES)]
+    Request(AnyRequest),
     /// Print a resource, and again whenever it changes (RFC 7641)
     #[command(after_help = device::EXAMPLES_OBSERVE)]
     Observe(Observe),

@@ -10,8 +10,8 @@ use nix::sys::socket::{
     recvmmsg, sendmmsg, sendmsg,
 };
 
-use crate::address::{Local, Remote};
 use crate::Direction;
+use crate::address::{Local, Remote};
 use crate::carrier::{Carrier, MAX_DATAGRAM, Outgoing, Received, send_singly};
 use crate::socket::Socket;
 

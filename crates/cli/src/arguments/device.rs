@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use coapace_net::Code;
 
+use crate::message::bytes_of_hex;
+
 /// The method of a request, and whether it is confirmable, has a payload and other options.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
@@ -51,9 +53,18 @@ pub(crate) struct Terms {
     pub(crate) block_size: Option<usize>,
 }
 
-/// How requests are retransmitted and held back.
+/// How requests are retransmitted and held back, what seals them, and where they are captured.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Transmission {
+    /// The identity that a coaps:// server knows us by
+    #[arg(short = 'u', long, value_name = "IDENTITY", requires = "key")]
+    pub(crate) identity: Option<String>,
+
+    /// The key of that identity: text, hexadecimal digits behind 0x, or @FILE for what a file says, where no list of
+    /// processes shows it
+    #[arg(short = 'k', long, value_name = "KEY", requires = "identity")]
+    pub(crate) key: Option<String>,
+
     /// The congestion control, as NAME or NAME:parameter=value,… (coapace list mechanisms)
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) cc: String,
@@ -74,6 +85,10 @@ pub(crate) struct Transmission {
     /// or non-confirmable]
     #[arg(short = 'B', long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
+
+    /// Write the datagrams of this command as pcapng, for Wireshark; those of coaps:// as they are sealed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -113,10 +128,17 @@ pub(crate) struct Show {
     /// Print each response, or why there is none, as one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
+}
 
-    /// Write the datagrams of this command as pcapng, for Wireshark
-    #[arg(long, value_name = "FILE")]
-    pub(crate) pcap: Option<PathBuf>,
+/// A request whose method is named by an option.
+#[derive(Debug, Args)]
+pub(crate) struct AnyRequest {
+    /// The method: get, put, post, delete, fetch, patch or ipatch
+    #[arg(short = 'm', long, value_name = "METHOD", default_value = "get", value_parser = method)]
+    pub(crate) method: Code,
+
+    #[command(flatten)]
+    pub(crate) request: Request,
 }
 
 #[derive(Debug, Args)]
@@ -166,10 +188,6 @@ pub(crate) struct Ping {
     #[command(flatten)]
     pub(crate) transmission: Transmission,
 
-    /// Write the datagrams of this command as pcapng, for Wireshark
-    #[arg(long, value_name = "FILE")]
-    pub(crate) pcap: Option<PathBuf>,
-
     /// How often, a second apart
     #[arg(long, visible_alias = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: u32,
@@ -185,11 +203,36 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) bind: Option<String>,
 
+    /// Answer over TCP as well (coap+tcp://), at this address and port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) tcp: Option<String>,
+
+    /// Answer over DTLS (coaps://) at this address and port [default with keys: that of --bind, one port higher]
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "identities")]
+    pub(crate) dtls: Option<String>,
+
+    /// An identity that clients of coaps:// have; repeatable, each with its -k
+    #[arg(short = 'u', long = "identity", value_name = "IDENTITY", requires = "keys")]
+    pub(crate) identities: Vec<String>,
+
+    /// The key of an identity: text, hexadecimal digits behind 0x, or @FILE for what a file says
+    #[arg(short = 'k', long = "key", value_name = "KEY", requires = "identities")]
+    pub(crate) keys: Vec<String>,
+
+    /// Serve the files of a directory and those below it, but for names that begin with a dot; a file has 8 MiB at most,
+    /// and 1000 of them are in /.well-known/core
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+
+    /// Let clients write and remove these files with PUT and DELETE
+    #[arg(long, requires = "directory")]
+    pub(crate) writable: bool,
+
     /// A resource whose GET is answered with this text; repeatable
     #[arg(long = "resource", value_name = "PATH=TEXT", value_parser = path_text)]
     pub(crate) resources: Vec<(String, String)>,
 
-    /// Have resources for trying things out, as if there were no other
+    /// Have resources for trying things out, as there are without --resource and --directory
     #[arg(long)]
     pub(crate) demo: bool,
 
@@ -200,6 +243,10 @@ pub(crate) struct Serve {
     /// Threads, each with a socket of its own [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+
+    /// Write the datagrams that come and go as pcapng, for Wireshark; those of coaps:// as they are sealed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -250,6 +297,7 @@ pub(super) const EXAMPLES_GET: &str = "Examples:
   coapace get coap://[::1]/clock --cc fasor --stats
   coapace get coap://[::1]/clock --repeat 200 --cc cocoa:max_rto=10s > /dev/null
   coapace get coap://[::1]/clock -A text/plain -O 2050,0xcafe --json
+  coapace get coaps://[::1]/clock -u lamp-7 -k @lamp-7.key
 
 Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
 
@@ -280,8 +328,12 @@ Exit codes: 0 answered 2.xx; 1 no answer, or one that is no list of links; 2 wro
 pub(super) const EXAMPLES_SERVE: &str = "Examples:
   coapace serve
   coapace serve --bind 127.0.0.1:0 --resource /greeting=Hello --demo
+  coapace serve --tcp '[::]:5683' -u lamp-7 -k @lamp-7.key -u lamp-8 -k 0xcafe42
+  coapace serve --directory firmware
+  coapace serve --directory uploads --writable
 
-It prints its URI to standard output, and with Ctrl-C a line on what it did to standard error.";
+It prints its URIs to standard output, one a line, and with Ctrl-C a line for each of them on what it did to standard
+error.";
 
 pub(super) const EXAMPLES_LOAD: &str = "Examples:
   coapace load coap://[::1]/clock --clients 100 --duration 5
@@ -320,13 +372,9 @@ fn numbered_option(text: &str) -> Result<(u16, Encoded), String> {
     let Some(digits) = value.strip_prefix("0x") else {
         return Ok((number, Encoded(value.as_bytes().to_vec())));
     };
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let bytes = pairs.iter().map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8));
-    match bytes.collect::<Option<Vec<u8>>>() {
-        Some(bytes) if rest.is_empty() => Ok((number, Encoded(bytes))),
-        _ => Err("expected pairs of hexadecimal digits behind 0x".to_owned()),
-    }
+    let bytes = bytes_of_hex(digits.as_bytes());
+    let bytes = bytes.ok_or_else(|| "expected pairs of hexadecimal digits behind 0x".to_owned())?;
+    Ok((number, Encoded(bytes)))
 }
 
 fn block_size(text: &str) -> Result<usize, String> {

@@ -6,14 +6,18 @@ use coapace_net::link_format::{self, Link};
 use coapace_net::{Client, Error, Uri};
 use serde_json::{Map, Value, json};
 
-use super::device::{explain, on_terms, profile, runtime};
+use super::device::{Setup, explain, on_terms, runtime};
 use super::printer::refusal;
 use crate::Failure;
 use crate::arguments::Discover;
 
 pub(crate) fn discover(discover: &Discover) -> Result<(), Failure> {
-    let profile = profile(&discover.transmission)?;
-    let client = Client::builder().mechanism(profile.mechanism).config(profile.config).build();
+    let setup = Setup::new(&discover.transmission)?;
+    let result = list(discover, &setup.client());
+    setup.finish(result)
+}
+
+fn list(discover: &Discover, client: &Client) -> Result<(), Failure> {
     let mut uri: Uri = discover.uri.parse().map_err(|bad| explain(&Error::Uri(bad), &discover.uri))?;
     if uri.path.is_empty() {
         uri.path = [".well-known", "core"].map(str::to_owned).into();
