@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn cbor_is_in_diagnostic_notation() {
         let cbor = [0xa3, 0x61, b't', 21, 0x62, b'o', b'n', 0xf5, 0x62, b'i', b'd', 0x42, 0xca, 0xfe];
-        assert_eq!(readable(CBOR, &cbor).as_deref(), Some(r#"{"t": 21, "on": true, "id": h'cafe'}"#));
+        assert_eq!(readable(CBOR, &cbor).as_deref(), Some(r#"{"t": 21, "on": true, "id": h'ca fe'}"#));
         // application/cbor-seq
         assert_eq!(readable(Some(63), &[1, 2]).as_deref(), Some("1\n2"));
     }

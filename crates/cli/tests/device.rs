@@ -49,6 +49,8 @@ fn every_method_reaches_the_server_as_itself() {
         let answer = json(&coapace(&[method, &server.at("/echo"), "-e", "abc", "--json"]).success());
         assert_eq!((&answer["code"], &answer["payload"]), (&code.into(), &"abc".into()), "{method}");
     }
+    let any = ["request", "-m", "fetch", &server.at("/echo"), "-e", "abc"];
+    assert_eq!(coapace(&any).success(), "abc");
     assert_eq!(refused(3, &["get", &server.at("/echo")]), "4.05 Method Not Allowed");
     assert_eq!(coapace(&["post", &server.at("/counter")]).success(), "1");
     assert_eq!(coapace(&["post", &server.at("/counter")]).success(), "2");
@@ -205,8 +207,8 @@ fn a_uri_that_cannot_be_asked_is_told_with_what_would_do() {
         let line = refused(2, &["get", uri]);
         assert!(line.contains(part) && line.contains(uri), "{line}");
     }
-    let line = refused(1, &["get", "coaps://localhost/"]);
-    assert!(line.contains("no keys for DTLS"), "{line}");
+    let line = refused(2, &["get", "coaps://localhost/"]);
+    assert!(line.contains("give -u IDENTITY and -k KEY"), "{line}");
     let line = refused(1, &["get", "coap://no-such-host.invalid/"]);
     assert!(line.contains("no-such-host.invalid not found") && line.ends_with("check the name"), "{line}");
 }
@@ -291,6 +293,11 @@ fn what_a_server_has_is_listed_and_a_query_chooses() {
     let server = Serving::new(&["--resource", "/greeting=Hello", "--demo"]);
     let links = coapace(&["discover", &server.uri]).success();
     assert_eq!(links.lines().next(), Some("</greeting>;title=\"text\""));
+    for (uri, filter) in [(server.at("?obs"), "title=*"), (server.uri.clone(), "obs")] {
+        let chosen = coapace(&["discover", &uri, filter]).success();
+        assert_eq!(chosen.lines().count(), 2, "{chosen}");
+    }
+    assert_eq!(coapace(&["discover", &server.uri, "obs", "href=/cl*"]).success().lines().count(), 1);
     let chosen = coapace(&["discover", &format!("{}?obs", server.uri), "--json"]).success();
     let targets: Vec<_> = chosen.lines().map(|line| json(line)["target"].to_string()).collect();
     assert_eq!(targets, ["\"/clock\"", "\"/counter\""]);
@@ -425,6 +432,35 @@ fn a_capture_has_every_datagram_with_its_addresses_and_good_checksums() {
         assert_eq!(line[6] == port, place % 2 == 0, "{read}");
     }
     ping_is_captured(&server, &scratch.file("ping.pcapng"), port);
+    a_load_is_captured(&server, &scratch.file("load.pcapng"), port);
+}
+
+/// What is lost on our side has been sent, and has not arrived.
+fn a_load_is_captured(server: &Serving, file: &str, port: &str) {
+    let lossy = ["--loss", "0.2", "--ack-timeout", "10ms", "--max-retransmit", "20", "--duration", "2"];
+    let uri = server.at("/a");
+    let load = [&["load", &uri, "--pcap", file, "--json"][..], &lossy].concat();
+    let result = json(&coapace(&load).success());
+    let read = tshark(file, &["coap.code"], port).unwrap_or_default();
+    let count = |code: &str| read.lines().filter(|line| *line == code).count() as u64;
+    let answered = result["answered"].as_u64().expect("a number");
+    assert!(answered > 0 && count("69") >= answered, "{result} {read}");
+    assert!(count("1") > count("69"), "{result} {read}");
+}
+
+#[test]
+fn a_capture_of_a_server_has_what_came_and_went_from_the_address_that_was_asked() {
+    let scratch = Scratch::new();
+    let file = scratch.file("serve.pcapng");
+    let server = Serving::new(&["--resource", "/a=1", "--pcap", &file]);
+    coapace(&["get", &server.at("/a"), "--repeat", "3"]).success();
+    let port = server.uri.rsplit(':').next().expect("a port").to_owned();
+    assert_eq!(server.interrupt().0, Some(0));
+    let fields = ["ip.src", "ip.checksum.status", "udp.checksum.status", "coap.code", "udp.srcport"];
+    let Some(read) = tshark(&file, &fields, &port) else { return };
+    assert_eq!(read.lines().count(), 6, "{read}");
+    let answer = format!("127.0.0.1\t1\t1\t69\t{port}");
+    assert_eq!(read.lines().filter(|line| *line == answer).count(), 3, "{read}");
 }
 
 fn ping_is_captured(server: &Serving, file: &str, port: &str) {

@@ -11,7 +11,7 @@ use coapace_proto::{Code, Config};
 use crate::asker::{Asker, Blocks, exchange, is_whole, szx};
 use crate::client::{Client, resolve};
 use crate::uri::{BadUri, Scheme, Uri};
-use crate::{Error, Observation, Options, Profile, Response};
+use crate::{Error, Group, Observation, Options, Profile, Response};
 
 /// A request that a client is to make: set up, then awaited. If what awaits it is dropped, the exchange is cancelled.
 #[derive(Debug)]
@@ -132,6 +132,22 @@ impl Call {
             Observation::begin(client, asker, options, blocks).await
         };
         in_time(timeout, begin).await
+    }
+
+    /// Sends it to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, never confirmable, over UDP
+    /// alone. What comes are the answers of its members. A timeout that was set means nothing here.
+    ///
+    /// # Errors
+    /// Those that a request meets before it is sent.
+    pub async fn group(mut self) -> Result<Group, Error> {
+        if let Ok(Uri { scheme, .. }) = &self.uri
+            && *scheme != Scheme::Coap
+        {
+            return Err(Error::Scheme(*scheme));
+        }
+        let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
+        let (asker, client) = self.asker().await?;
+        Group::begin(client, asker, &options, &payload)
     }
 
     async fn run(self) -> Result<Response, Error> {

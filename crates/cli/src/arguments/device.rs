@@ -166,8 +166,13 @@ pub(crate) struct Observe {
 
 #[derive(Debug, Args)]
 pub(crate) struct Discover {
-    /// Whom, as coap://HOST[:PORT][?QUERY]; a query chooses, as ?rt=temperature or ?obs
+    /// Whom, as coap://HOST[:PORT]; a group such as coap://224.0.1.187 or coap://[ff02::fd%25eth0] is all that answer
+    /// there within 6 s, or as long as -B says
     pub(crate) uri: String,
+
+    /// What to choose by, as rt=temperature, href=/sensors/* or obs; each has to fit (RFC 6690 §4.1)
+    #[arg(value_name = "FILTER")]
+    pub(crate) filters: Vec<String>,
 
     #[command(flatten)]
     pub(crate) terms: Terms,
@@ -211,7 +216,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS:PORT", requires = "identities")]
     pub(crate) dtls: Option<String>,
 
-    /// An identity that clients of coaps:// have; repeatable, each with its -k
+    /// An identity that clients of coaps:// have; repeatable, with a key for each
     #[arg(short = 'u', long = "identity", value_name = "IDENTITY", requires = "keys")]
     pub(crate) identities: Vec<String>,
 
@@ -320,7 +325,8 @@ Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another
 
 pub(super) const EXAMPLES_DISCOVER: &str = "Examples:
   coapace discover coap://[::1]
-  coapace discover 'coap://[::1]?obs'
+  coapace discover coap://[::1] obs
+  coapace discover coap://224.0.1.187 rt=temperature
   coapace discover coap://[::1]/.well-known/core --json
 
 Exit codes: 0 answered 2.xx; 1 no answer, or one that is no list of links; 2 wrong usage; 3 answered with another code";
