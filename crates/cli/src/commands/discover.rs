@@ -58,6 +58,8 @@ async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fa
     let mut over = std::pin::pin!(tokio::time::sleep(patience));
     loop {
         let (address, response) = tokio::select! {
+            // What has come in time while a member was asked for the rest counts.
+            biased;
             answer = answers.next() => answer.ok_or_else(|| explain(&Error::Closed, &shown))?,
             () = &mut over => break,
         };
