@@ -463,6 +463,19 @@ fn a_capture_of_a_server_has_what_came_and_went_from_the_address_that_was_asked(
     assert_eq!(read.lines().filter(|line| *line == answer).count(), 3, "{read}");
 }
 
+#[test]
+fn a_capture_has_the_records_of_dtls_in_both_directions() {
+    let (server, scratch) = (Serving::new(&["-u", "a", "-k", "b"]), Scratch::new());
+    let (file, uri) = (scratch.file("records.pcapng"), format!("{}/clock", server.others[0]));
+    coapace(&["get", &uri, "-u", "a", "-k", "b", "--pcap", &file]).success();
+    let port = server.others[0].rsplit(':').next().expect("a port");
+    let Some(read) = tshark(&file, &["udp.srcport"], port) else { return };
+    let theirs = read.lines().filter(|line| *line == port).count();
+    // Cookie, hello, the end of the handshake, the response; and as many of ours, or a farewell more.
+    assert_eq!(theirs, 4, "{read}");
+    assert!((4..=5).contains(&(read.lines().count() - theirs)), "{read}");
+}
+
 fn ping_is_captured(server: &Serving, file: &str, port: &str) {
     coapace(&["ping", &server.uri, "--pcap", file]).success();
     let read = tshark(file, &["coap.code", "coap.type"], port).unwrap_or_default();

@@ -4,6 +4,7 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::{Scratch, Serving, coapace};
@@ -115,6 +116,8 @@ fn files() -> (Scratch, String) {
     fs::write(top.join("sub/ü b.bin"), [0, 0xff]).expect("a file");
     fs::write(top.join(".hidden"), "hidden").expect("a file");
     fs::write(scratch.path().join("secret"), "secret").expect("a file");
+    let pipe = Command::new("mkfifo").arg(top.join("pipe")).status().expect("mkfifo runs");
+    assert!(pipe.success());
     symlink("../secret", top.join("out")).expect("a link");
     symlink(scratch.path().join("secret"), top.join("absolute.txt")).expect("a link");
     symlink("..", top.join("up")).expect("a link");
@@ -200,7 +203,7 @@ fn no_path_leads_out_of_the_directory() {
     assert_eq!(fs::read(scratch.path().join("secret")).expect("still there"), b"secret");
     let beside = fs::read_dir(scratch.path()).expect("a folder").count();
     assert_eq!(beside, 2, "nothing was written beside it");
-    for path in ["/", "/sub", "/nothing", "/a.txt/x", "/sub/"] {
+    for path in ["/", "/sub", "/nothing", "/a.txt/x", "/sub/", "/pipe"] {
         assert_eq!(refused(3, &["get", &server.at(path)]), "4.04 Not Found", "{path}");
     }
 }

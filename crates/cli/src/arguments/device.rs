@@ -229,7 +229,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 
-    /// Let clients write and remove these files with PUT and DELETE
+    /// Let whoever reaches the server write and remove these files, with PUT and DELETE
     #[arg(long, requires = "directory")]
     pub(crate) writable: bool,
 

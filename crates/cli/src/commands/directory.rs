@@ -89,7 +89,7 @@ impl Directory {
         router
             .get("/.well-known/core", move |request| {
                 let (files, links) = (listed.clone(), links.clone());
-                aside(files, move |files| files.core(&links, &request))
+                aside(files, move |files| Ok(files.core(&links, &request)))
             })
             .fallback(move |request| aside(files.clone(), move |files| files.act(&request)))
     }
@@ -191,7 +191,7 @@ impl Directory {
     }
 
     /// `/.well-known/core`: links to what else there is, and to the files.
-    fn core(&self, links: &str, request: &Request) -> Answer {
+    fn core(&self, links: &str, request: &Request) -> Response {
         let mut found = Vec::new();
         self.list(&mut found);
         found.sort();
@@ -203,7 +203,7 @@ impl Directory {
         }
         let all: Vec<_> = [links, files.as_str()].into_iter().filter(|links| !links.is_empty()).collect();
         let arguments: Vec<&str> = request.query().collect();
-        Ok(Response::content(link_format::filter(&all.join(","), &arguments)).content_format(LINKS))
+        Response::content(link_format::filter(&all.join(","), &arguments)).content_format(LINKS)
     }
 
     /// Adds the files, percent-encoded, with Content-Format and size in bytes. What cannot be read is left out, as it is

@@ -38,7 +38,9 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     let ended = runtime()?.block_on(async {
         tokio::spawn(async move {
             if interrupted().await.is_ok() {
-                stop.iter().for_each(|(_, _, handle)| handle.shutdown());
+                for (_, _, handle) in &stop {
+                    handle.shutdown();
+                }
             }
         });
         if let Some(clock) = clock {
@@ -189,12 +191,13 @@ fn summary(scheme: Scheme, handle: &ServerHandle) -> String {
     if scheme == Scheme::CoapTcp {
         let tcp = stats.tcp;
         return format!(
-            "{} connections with {} requests, {} of them refused; {} connections aborted",
-            tcp.connections, tcp.requests, tcp.refused, tcp.aborted
+            "{} connections with {} requests, {} of them refused; {} connections aborted; {} responses larger than the \
+             client takes",
+            tcp.connections, tcp.requests, tcp.refused, tcp.aborted, tcp.too_large
         );
     }
     let (endpoint, net, dtls) = (stats.endpoint, stats.net, stats.dtls);
-    let mut told = format!(
+    let told = format!(
         "{} datagrams received, {} of them copies and {} malformed; {} separate responses with {} retransmissions, \
          {} given up; {} requests refused, {} responses dropped",
         endpoint.received,
@@ -206,8 +209,8 @@ fn summary(scheme: Scheme, handle: &ServerHandle) -> String {
         net.refused,
         net.responses_dropped,
     );
-    if scheme == Scheme::Coaps {
-        told += &format!("; {} sessions, {} handshakes failed", dtls.handshakes, dtls.handshakes_failed);
+    if scheme != Scheme::Coaps {
+        return told;
     }
-    told
+    format!("{told}; {} sessions, {} handshakes failed", dtls.handshakes, dtls.handshakes_failed)
 }

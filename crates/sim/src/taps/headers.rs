@@ -108,8 +108,8 @@ mod tests {
         let (four, six) = (address("10.0.0.1:1"), address("[::1]:1"));
         let mut packet = Vec::new();
         assert_eq!(udp_packet(four, six, 0, b"", &mut packet), None);
-        assert_eq!(udp_packet(four, four, 0, &[0; 65_510], &mut packet), None);
-        assert_eq!(udp_packet(six, six, 0, &[0; 65_530], &mut packet), None);
+        assert_eq!(udp_packet(four, four, 0, &vec![0; 65_510], &mut packet), None);
+        assert_eq!(udp_packet(six, six, 0, &vec![0; 65_530], &mut packet), None);
         assert!(packet.is_empty());
     }
 }
