@@ -1,12 +1,16 @@
 //! The command line.
 
 mod device;
+mod serve;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use device::{Content, Discover, Load, Observe, Ping, Request, Serve, Show, Terms, Transmission};
+pub(crate) use device::{
+    AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
+};
+pub(crate) use serve::Serve;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
 ///
@@ -101,6 +105,9 @@ Example:
     /// Change a resource in part, with the same effect however often it is done (RFC 8132 §3)
     #[command(after_help = device::EXIT_CODES)]
     Ipatch(Request),
+    /// Make a request of any method
+    #[command(after_help = device::EXIT_CODES)]
+    Request(AnyRequest),
     /// Print a resource, and again whenever it changes (RFC 7641)
     #[command(after_help = device::EXAMPLES_OBSERVE)]
     Observe(Observe),
@@ -111,7 +118,7 @@ Example:
     #[command(after_help = device::EXIT_CODES)]
     Ping(Ping),
     /// Answer requests, until interrupted
-    #[command(after_help = device::EXAMPLES_SERVE)]
+    #[command(after_help = serve::EXAMPLES_SERVE)]
     Serve(Serve),
     /// Put a server under load and say what it stands
     #[command(after_help = device::EXAMPLES_LOAD)]

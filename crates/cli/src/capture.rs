@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use coapace_net::{Datagram, Direction, Tap};
-use coapace_sim::{Accounting, Event, Mark, NodeId, Pcapng, Record, Tap as _, Time, Transport};
+use coapace_sim::{Accounting, Event, Mark, NodeId, Pcapng, Record, Tap as _, Time, Transport, udp_packet};
 
-/// Writes the datagrams of a client as pcapng, in the IP and UDP headers that they have on their way.
+/// Writes the datagrams of a client or server as pcapng, in the IP and UDP headers that they have on their way.
 #[derive(Debug)]
 pub(crate) struct Capture(Mutex<Option<Writing>>);
 
@@ -18,12 +18,13 @@ struct Writing {
     file: Pcapng<BufWriter<File>>,
     /// A peer, and the own address that the system talks to it from.
     route: Option<(SocketAddr, IpAddr)>,
+    packet: Vec<u8>,
 }
 
 impl Capture {
     pub(crate) fn new(file: BufWriter<File>) -> Self {
         let file = Pcapng::new(file, Accounting::Ipv4, 0..0, &[]);
-        Self(Mutex::new(Some(Writing { file, route: None })))
+        Self(Mutex::new(Some(Writing { file, route: None, packet: Vec::new() })))
     }
 
     /// Ends the capture. What passes by later is not in it.
@@ -55,7 +56,10 @@ impl Writing {
             Direction::Sent => (local, peer, Event::Sent),
             Direction::Received => (peer, local, Event::Delivered),
         };
-        let Some(packet) = packet(from, to, datagram.bytes) else { return };
+        self.packet.clear();
+        if udp_packet(from, to, 0, datagram.bytes, &mut self.packet).is_none() {
+            return;
+        }
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         self.file.record(&Record {
             time: Time::from_nanos(since.as_nanos() as u64),
@@ -65,10 +69,10 @@ impl Writing {
             to: NodeId(0),
             mark: Mark::default(),
             transport: Transport::Ip,
-            wire_bytes: packet.len() as u32,
+            wire_bytes: self.packet.len() as u32,
             queue_bytes: 0,
             wait_ns: 0,
-            bytes: &packet,
+            bytes: &self.packet,
         });
     }
 
@@ -89,58 +93,4 @@ impl Writing {
         self.route = Some((peer, ip));
         ip
     }
-}
-
-const UDP: u8 = 17;
-
-/// A datagram in its headers (RFC 791, RFC 8200 §3, RFC 768); nothing if it is too long for them, or if one end is of IPv4
-/// and the other of IPv6.
-fn packet(from: SocketAddr, to: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
-    let length = u16::try_from(8 + bytes.len()).ok()?;
-    let mut packet = Vec::with_capacity(48 + bytes.len());
-    let addresses = match (from.ip(), to.ip()) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => {
-            packet.extend_from_slice(&[0x45, 0]);
-            packet.extend_from_slice(&length.checked_add(20)?.to_be_bytes());
-            packet.extend_from_slice(&[0, 0, 0x40, 0, 64, UDP, 0, 0]); // not to be fragmented; time to live 64
-            packet.extend_from_slice(&from.octets());
-            packet.extend_from_slice(&to.octets());
-            let header = checksum(sum(&packet));
-            packet[10..12].copy_from_slice(&header.to_be_bytes());
-            12..20
-        }
-        (IpAddr::V6(from), IpAddr::V6(to)) => {
-            packet.extend_from_slice(&[0x60, 0, 0, 0]);
-            packet.extend_from_slice(&length.to_be_bytes());
-            packet.extend_from_slice(&[UDP, 64]); // hop limit 64
-            packet.extend_from_slice(&from.octets());
-            packet.extend_from_slice(&to.octets());
-            8..40
-        }
-        _ => return None,
-    };
-    let udp = packet.len();
-    packet.extend([from.port(), to.port(), length, 0].iter().flat_map(|word| word.to_be_bytes()));
-    packet.extend_from_slice(bytes);
-    // The pseudo-header: addresses, protocol, length.
-    let pseudo = sum(&packet[addresses]) + u64::from(UDP) + u64::from(length);
-    // 0 would mean that there is no checksum.
-    let whole = match checksum(sum(&packet[udp..]) + pseudo) {
-        0 => 0xffff,
-        whole => whole,
-    };
-    packet[udp + 6..udp + 8].copy_from_slice(&whole.to_be_bytes());
-    Some(packet)
-}
-
-/// The sum of 16-bit words (RFC 1071).
-fn sum(bytes: &[u8]) -> u64 {
-    let (words, last) = bytes.as_chunks::<2>();
-    let words: u64 = words.iter().map(|&word| u64::from(u16::from_be_bytes(word))).sum();
-    words + last.first().map_or(0, |&byte| u64::from(byte) << 8)
-}
-
-fn checksum(sum: u64) -> u16 {
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
 }

@@ -1,21 +1,26 @@
 //! Losses at random, as a bad network has them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use coapace_net::{Datagram, Tap};
+use coapace_net::{Datagram, Direction, Tap};
 
-/// Loses a share of the datagrams of a client, in both directions.
+use crate::capture::Capture;
+
+/// Loses a share of the datagrams of a client, in both directions. A capture sees what the client has sent, lost or not, and
+/// what it receives, as it would in front of a network that loses.
 #[derive(Debug)]
 pub(crate) struct Lossy {
     share: f64,
     state: AtomicU64,
     lost: AtomicU64,
+    capture: Option<Arc<Capture>>,
 }
 
 impl Lossy {
     /// Loses a `share` in [0,1); equal seeds lose the same datagrams.
-    pub(crate) fn new(share: f64, seed: u64) -> Self {
-        Self { share, state: AtomicU64::new(mix(seed)), lost: AtomicU64::new(0) }
+    pub(crate) fn new(share: f64, seed: u64, capture: Option<Arc<Capture>>) -> Self {
+        Self { share, state: AtomicU64::new(mix(seed)), lost: AtomicU64::new(0), capture }
     }
 
     /// How many were lost so far.
@@ -33,8 +38,14 @@ impl Lossy {
 }
 
 impl Tap for Lossy {
-    fn pass(&self, _: &Datagram<'_>) -> bool {
-        !self.loses()
+    fn pass(&self, datagram: &Datagram<'_>) -> bool {
+        let passes = !self.loses();
+        if let Some(capture) = &self.capture
+            && (passes || datagram.direction == Direction::Sent)
+        {
+            capture.pass(datagram);
+        }
+        passes
     }
 }
 
@@ -52,7 +63,7 @@ mod tests {
     #[test]
     fn the_share_is_lost_and_no_other() {
         for share in [0.0, 0.1, 0.5] {
-            let lossy = Lossy::new(share, 1);
+            let lossy = Lossy::new(share, 1, None);
             let lost = (0..10_000).filter(|_| lossy.loses()).count();
             // Within four standard deviations.
             assert!(
@@ -66,7 +77,7 @@ mod tests {
     #[test]
     fn equal_seeds_lose_the_same_and_others_do_not() {
         let pattern = |seed| {
-            let lossy = Lossy::new(0.5, seed);
+            let lossy = Lossy::new(0.5, seed, None);
             (0..64).map(|_| lossy.loses()).collect::<Vec<_>>()
         };
         assert_eq!(pattern(1), pattern(1));

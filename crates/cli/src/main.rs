@@ -3,10 +3,12 @@
 mod arguments;
 mod capture;
 mod commands;
+mod keys;
 mod latencies;
 mod lossy;
 mod message;
 mod progress;
+mod readable;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -117,6 +119,7 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Fetch(fetch)) => commands::request(arguments, code::FETCH, fetch),
         Some(Command::Patch(patch)) => commands::request(arguments, code::PATCH, patch),
         Some(Command::Ipatch(ipatch)) => commands::request(arguments, code::IPATCH, ipatch),
+        Some(Command::Request(any)) => commands::request(arguments, any.method.0, &any.request),
         Some(Command::Observe(observe)) => commands::observe(arguments, observe),
         Some(Command::Discover(discover)) => commands::discover(discover),
         Some(Command::Ping(ping)) => commands::ping(ping),

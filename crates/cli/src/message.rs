@@ -73,6 +73,14 @@ pub(crate) fn response_json(uri: &str, response: &Response) -> Map<String, Value
     object
 }
 
+/// The bytes of pairs of hexadecimal digits; nothing if they are none.
+pub(crate) fn bytes_of_hex(digits: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let bytes = pairs.iter().map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8));
+    bytes.collect::<Option<_>>().filter(|_| rest.is_empty())
+}
+
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
         let _ = write!(digits, "{byte:02x}");

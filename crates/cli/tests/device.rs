@@ -49,6 +49,8 @@ fn every_method_reaches_the_server_as_itself() {
         let answer = json(&coapace(&[method, &server.at("/echo"), "-e", "abc", "--json"]).success());
         assert_eq!((&answer["code"], &answer["payload"]), (&code.into(), &"abc".into()), "{method}");
     }
+    let any = ["request", "-m", "fetch", &server.at("/echo"), "-e", "abc"];
+    assert_eq!(coapace(&any).success(), "abc");
     assert_eq!(refused(3, &["get", &server.at("/echo")]), "4.05 Method Not Allowed");
     assert_eq!(coapace(&["post", &server.at("/counter")]).success(), "1");
     assert_eq!(coapace(&["post", &server.at("/counter")]).success(), "2");
@@ -205,8 +207,8 @@ fn a_uri_that_cannot_be_asked_is_told_with_what_would_do() {
         let line = refused(2, &["get", uri]);
         assert!(line.contains(part) && line.contains(uri), "{line}");
     }
-    let line = refused(1, &["get", "coaps://localhost/"]);
-    assert!(line.contains("no keys for DTLS"), "{line}");
+    let line = refused(2, &["get", "coaps://localhost/"]);
+    assert!(line.contains("give -u IDENTITY and -k KEY"), "{line}");
     let line = refused(1, &["get", "coap://no-such-host.invalid/"]);
     assert!(line.contains("no-such-host.invalid not found") && line.ends_with("check the name"), "{line}");
 }
@@ -291,6 +293,11 @@ fn what_a_server_has_is_listed_and_a_query_chooses() {
     let server = Serving::new(&["--resource", "/greeting=Hello", "--demo"]);
     let links = coapace(&["discover", &server.uri]).success();
     assert_eq!(links.lines().next(), Some("</greeting>;title=\"text\""));
+    for (uri, filter) in [(server.at("?obs"), "title=*"), (server.uri.clone(), "obs")] {
+        let chosen = coapace(&["discover", &uri, filter]).success();
+        assert_eq!(chosen.lines().count(), 2, "{chosen}");
+    }
+    assert_eq!(coapace(&["discover", &server.uri, "obs", "href=/cl*"]).success().lines().count(), 1);
     let chosen = coapace(&["discover", &format!("{}?obs", server.uri), "--json"]).success();
     let targets: Vec<_> = chosen.lines().map(|line| json(line)["target"].to_string()).collect();
     assert_eq!(targets, ["\"/clock\"", "\"/counter\""]);
@@ -385,68 +392,6 @@ fn a_load_with_losses_retransmits_and_is_answered() {
     let each = number("retransmissions") / number("answered");
     assert!((0.05..1.5).contains(&each), "{result}");
     assert!(coapace(&["load", &uri, "--loss", "1"]).failure(2).contains("expected a share"));
-}
-
-/// What tshark reads in a capture: one line a packet, the fields separated by tabs.
-fn tshark(file: &str, fields: &[&str], port: &str) -> Option<String> {
-    let decode = format!("udp.port=={port},coap");
-    let mut tshark = std::process::Command::new("tshark");
-    tshark.args(["-r", file, "-d", &decode, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
-    tshark.args(["-T", "fields"]).args(fields.iter().flat_map(|field| ["-e", field]));
-    let Ok(output) = tshark.output() else {
-        println!("skipped: no tshark");
-        return None;
-    };
-    assert!(output.status.success(), "{output:?}");
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-#[test]
-fn a_capture_has_every_datagram_with_its_addresses_and_good_checksums() {
-    let (server, scratch) = (Serving::new(&["--resource", "/a=1"]), Scratch::new());
-    let file = scratch.file("capture.pcapng");
-    coapace(&["get", &server.at("/a"), "--repeat", "2", "--pcap", &file]).success();
-    let port = server.uri.rsplit(':').next().expect("a port");
-    let fields = [
-        "ip.src",
-        "ip.dst",
-        "ip.checksum.status",
-        "udp.checksum.status",
-        "coap.code",
-        "coap.type",
-        "udp.dstport",
-    ];
-    let Some(read) = tshark(&file, &fields, port) else { return };
-    let lines: Vec<Vec<&str>> = read.lines().map(|line| line.split('\t').collect()).collect();
-    assert_eq!(lines.len(), 4, "{read}");
-    for (place, line) in lines.iter().enumerate() {
-        let (code, kind) = if place % 2 == 0 { ("1", "0") } else { ("69", "2") };
-        assert_eq!(line[..6], ["127.0.0.1", "127.0.0.1", "1", "1", code, kind], "{read}");
-        assert_eq!(line[6] == port, place % 2 == 0, "{read}");
-    }
-    ping_is_captured(&server, &scratch.file("ping.pcapng"), port);
-}
-
-fn ping_is_captured(server: &Serving, file: &str, port: &str) {
-    coapace(&["ping", &server.uri, "--pcap", file]).success();
-    let read = tshark(file, &["coap.code", "coap.type"], port).unwrap_or_default();
-    assert_eq!(read, "0\t0\n0\t3\n");
-}
-
-#[test]
-fn a_capture_that_cannot_be_written_is_told() {
-    let server = Serving::new(&[]);
-    let (uri, scratch) = (server.at("/counter"), Scratch::new());
-    let missing = scratch.file("no-such-folder/file");
-    assert!(
-        refused(1, &["post", &uri, "--pcap", &missing]).starts_with(&format!("cannot write {missing}: "))
-    );
-    assert_eq!(coapace(&["get", &uri]).success(), "0");
-    if cfg!(target_os = "linux") {
-        let outcome = coapace(&["post", &uri, "--pcap", "/dev/full"]);
-        assert_eq!((outcome.stdout.as_str(), outcome.code), ("1", Some(1)));
-        assert!(outcome.failure(1).starts_with("cannot write /dev/full: "), "{outcome:?}");
-    }
 }
 
 #[test]

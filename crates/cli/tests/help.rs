@@ -4,7 +4,7 @@ mod common;
 
 use common::coapace;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "run",
     "coexist",
     "reproduce",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 19] = [
     "fetch",
     "patch",
     "ipatch",
+    "request",
     "observe",
     "discover",
     "ping",
@@ -42,11 +43,14 @@ const REQUEST: &[&str] = &[
     "--ack-timeout",
     "--max-retransmit",
     "-B, --timeout",
+    "-u, --identity",
+    "-k, --key",
+    "--pcap",
     "--json",
 ];
 
 /// The options of each command beside those of all.
-const OPTIONS: [(&str, &[&str]); 14] = [
+const OPTIONS: [(&str, &[&str]); 15] = [
     ("coexist", &["[SCENARIO]", "--set", "--mechanism", "--seeds", "--format", "--report"]),
     (
         "run",
@@ -67,6 +71,7 @@ const OPTIONS: [(&str, &[&str]); 14] = [
     ("list", &["mechanisms", "scenarios", "papers"]),
     ("bench", &[]),
     ("get", REQUEST),
+    ("request", &["-m, --method"]),
     (
         "ipatch",
         &[
@@ -83,9 +88,25 @@ const OPTIONS: [(&str, &[&str]); 14] = [
         "observe",
         &["<URI>", "-s, --duration", "--count", "-b, --block-size", "-A, --accept", "-o, --output", "--json"],
     ),
-    ("discover", &["<URI>", "--json", "-O, --option", "--cc"]),
+    ("discover", &["<URI>", "[FILTER]", "-u, --identity", "--pcap", "--json", "-O, --option", "--cc"]),
     ("ping", &["--count", "--cc", "-B, --timeout", "--json", "1 no answer"]),
-    ("serve", &["--bind", "--resource", "--demo", "--cc", "--threads"]),
+    (
+        "serve",
+        &[
+            "--bind",
+            "--dtls",
+            "--tcp",
+            "-u, --identity",
+            "-k, --key",
+            "--directory",
+            "--writable",
+            "--resource",
+            "--demo",
+            "--cc",
+            "--threads",
+            "--pcap",
+        ],
+    ),
     ("load", REQUEST),
     ("completions", &["bash", "zsh", "fish"]),
 ];

@@ -1,4 +1,4 @@
-//! Against libcoap, where its tools without TLS are installed (Debian: libcoap3-bin).
+//! Against libcoap, where its tools without TLS and those with OpenSSL are installed (Debian: libcoap3-bin).
 
 mod common;
 
@@ -10,27 +10,35 @@ use std::time::{Duration, Instant};
 
 use common::{Scratch, Serving, coapace};
 
-/// libcoap's server at a port of loopback, until it is dropped.
+/// libcoap's server at a port, until it is dropped.
 struct CoapServer {
     child: Child,
     uri: String,
+    /// Where it is over DTLS, if it has keys.
+    secure: String,
 }
 
 impl CoapServer {
-    /// Nothing where it is not installed.
+    /// At loopback; nothing where it is not installed.
     fn new(arguments: &[&str]) -> Option<Self> {
+        Self::start("notls", &[&["-A", "127.0.0.1"], arguments].concat())
+    }
+
+    fn start(library: &str, arguments: &[&str]) -> Option<Self> {
         let port =
             UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
-        let mut server = Command::new("coap-server-notls");
-        server.args(["-A", "127.0.0.1", "-p", &port.to_string(), "-v", "0"]).args(arguments);
+        let program = format!("coap-server-{library}");
+        let mut server = Command::new(&program);
+        server.args(["-p", &port.to_string(), "-v", "0"]).args(arguments);
         let Ok(child) = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-            println!("skipped: no coap-server-notls");
+            println!("skipped: no {program}");
             return None;
         };
-        let server = Self { child, uri: format!("coap://127.0.0.1:{port}") };
+        let secure = format!("coaps://127.0.0.1:{}", u32::from(port) + 1);
+        let server = Self { child, uri: format!("coap://127.0.0.1:{port}"), secure };
         let begun = Instant::now();
         while coapace(&["ping", &server.uri, "--ack-timeout", "50ms"]).code != Some(0) {
-            assert!(begun.elapsed() < Duration::from_secs(20), "coap-server-notls does not answer");
+            assert!(begun.elapsed() < Duration::from_secs(20), "{program} does not answer");
             thread::sleep(Duration::from_millis(50));
         }
         Some(server)
@@ -50,9 +58,13 @@ impl Drop for CoapServer {
 
 /// What libcoap's client prints on both of its outputs; nothing where it is not installed.
 fn coap_client(arguments: &[&str]) -> Option<String> {
-    let client = Command::new("coap-client-notls").args(arguments).stdin(Stdio::null()).output();
-    let Ok(output) = client else {
-        println!("skipped: no coap-client-notls");
+    coap_client_of("notls", arguments)
+}
+
+fn coap_client_of(library: &str, arguments: &[&str]) -> Option<String> {
+    let program = format!("coap-client-{library}");
+    let Ok(output) = Command::new(&program).args(arguments).stdin(Stdio::null()).output() else {
+        println!("skipped: no {program}");
         return None;
     };
     Some(String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
@@ -177,4 +189,83 @@ fn observations_of_libcoap_and_by_libcoap_go_on() {
     let Some(seen) = coap_client(&["-s", "4", "-w", "-B", "10", &server.at("/clock")]) else { return };
     let seconds: Vec<u64> = seen.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     assert!(seconds.len() >= 4 && seconds.is_sorted(), "{seen}");
+}
+
+#[test]
+fn a_server_of_libcoap_with_keys_is_asked_and_a_wrong_key_is_told_within_seconds() {
+    let secret = ["-u", "lamp-7", "-k", "a long secret"];
+    let Some(server) = CoapServer::start("openssl", &[&["-A", "127.0.0.1", "-h", ""][..], &secret].concat())
+    else {
+        return;
+    };
+    let uri = format!("{}/time", server.secure);
+    assert!(coapace(&[&["get", &uri][..], &secret].concat()).success().contains(':'));
+    let seen = coapace(&[&["observe", &uri, "--count", "2"][..], &secret].concat()).success();
+    assert_eq!(seen.lines().count(), 2, "{seen}");
+    let begun = Instant::now();
+    let outcome = coapace(&["get", &uri, "-u", "lamp-7", "-k", "another"]);
+    let line = outcome.failure(1);
+    assert!(line.contains("handshake took too long") || line.contains("does not accept"), "{line}");
+    assert!(line.contains("key") && begun.elapsed() < Duration::from_secs(15), "{line}");
+}
+
+#[test]
+fn a_client_of_libcoap_with_keys_is_answered_and_one_with_others_is_not() {
+    let keys = ["-u", "lamp-7", "-k", "a long secret", "-u", "lamp-8", "-k", "0x736563726574"];
+    let server = Serving::new(&[&keys[..], &["--resource", "/greeting=Hello"]].concat());
+    let uri = format!("{}/greeting", server.others[0]);
+    for (identity, key, answered) in [
+        ("lamp-7", "a long secret", true),
+        ("lamp-8", "secret", true),
+        ("lamp-8", "a long secret", false),
+        ("lamp-9", "secret", false),
+    ] {
+        let said = coap_client_of("openssl", &["-B", "5", "-u", identity, "-k", key, &uri]);
+        let Some(said) = said else { return };
+        assert_eq!(said.contains("Hello"), answered, "{identity} {key}: {said}");
+    }
+}
+
+#[test]
+fn a_client_of_libcoap_is_answered_over_tcp() {
+    let server = Serving::new(&["--tcp", "127.0.0.1:0", "--resource", "/greeting=Hello"]);
+    let Some(said) = coap_client(&["-B", "5", &format!("{}/greeting", server.others[0])]) else { return };
+    assert_eq!(said.trim_end(), "Hello");
+}
+
+#[test]
+fn the_members_of_a_group_are_found_with_their_links() {
+    let Some(server) = CoapServer::start("notls", &["-g", "224.0.1.187"]) else { return };
+    let port = server.uri.rsplit(':').next().expect("a port");
+    let group = format!("coap://224.0.1.187:{port}");
+    let outcome = coapace(&["discover", &group, "rt=ticks"]);
+    if outcome.code == Some(1) && outcome.stderr.contains("check address and network") {
+        return println!("skipped: no network takes datagrams to groups");
+    }
+    let links = outcome.success();
+    assert!(!links.is_empty());
+    for link in links.lines() {
+        assert!(link.starts_with("<coap://") && link.contains(&format!(":{port}/time>;")), "{links}");
+    }
+    let nobody = coapace(&["discover", "coap://224.0.1.187:9", "-B", "300ms"]);
+    assert!(nobody.failure(1).contains("nobody answered"), "{nobody:?}");
+}
+
+#[test]
+fn a_client_of_libcoap_reads_and_writes_files() {
+    let scratch = Scratch::new();
+    let lines: Vec<_> = (0..700).map(|line| format!("line {line:04}\n")).collect();
+    let text = lines.concat();
+    fs::write(scratch.path().join("lines.txt"), &text).expect("a file");
+    let top = scratch.path().to_str().expect("UTF-8");
+    let server = Serving::new(&["--directory", top, "--writable"]);
+    let received = scratch.file("received");
+    let get = ["-m", "get", "-o", &received, "-B", "20", &server.at("/lines.txt")];
+    let Some(_) = coap_client(&get) else { return };
+    assert_eq!(fs::read_to_string(&received).expect("a file"), text);
+    let uri = server.at("/copy.txt");
+    coap_client(&["-m", "put", "-f", &received, "-b", "256", "-B", "20", &uri]);
+    assert_eq!(fs::read_to_string(scratch.path().join("copy.txt")).expect("a file"), text);
+    coap_client(&["-m", "delete", "-B", "20", &uri]);
+    assert!(!scratch.path().join("copy.txt").exists());
 }

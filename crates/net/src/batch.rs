@@ -10,8 +10,9 @@ use nix::sys::socket::{
     recvmmsg, sendmmsg, sendmsg,
 };
 
+use crate::Direction;
 use crate::address::{Local, Remote};
-use crate::carrier::{Carrier, MAX_DATAGRAM, Outgoing, Received};
+use crate::carrier::{Carrier, MAX_DATAGRAM, Outgoing, Received, send_singly};
 use crate::socket::Socket;
 
 /// Datagrams in one call.
@@ -40,6 +41,7 @@ impl Carrier for Batch {
 
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
         match self {
+            _ if socket.tap.is_some() => send_singly(socket, outgoing),
             Self::V4(headers) => headers.send(socket, outgoing),
             Self::V6(headers) => headers.send(socket, outgoing),
         }
@@ -168,7 +170,11 @@ impl<S: Family> Headers<S> {
             if self.last.0 != local {
                 self.last = (local, socket.locals.number(local));
             }
-            each(Remote::new(ip, port, self.last.1), message.iovs().next().unwrap_or_default());
+            let from = Remote::new(ip, port, self.last.1);
+            let bytes = message.iovs().next().unwrap_or_default();
+            if socket.passes(Direction::Received, from, bytes) {
+                each(from, bytes);
+            }
         }
         // Where several had come, others have come meanwhile: to look again costs less than to wait for word of them.
         received.more = count > 1;

@@ -13,7 +13,7 @@ use crate::asker::{Asker, Blocks, exchange, is_whole, szx};
 use crate::client::{Client, resolve};
 use crate::target::Target;
 use crate::uri::{BadUri, Scheme};
-use crate::{Error, Observation, Options, Profile, Response};
+use crate::{Error, Group, Observation, Options, Profile, Response};
 
 /// A request that a client is to make: set up, then awaited. If what awaits it is dropped, the exchange is cancelled.
 #[derive(Debug)]
@@ -133,6 +133,21 @@ impl Call {
             Observation::begin(self.client, asker, self.options, self.blocks).await
         };
         in_time(timeout, begin).await
+    }
+
+    /// Sends it to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, never confirmable, over UDP
+    /// alone. What comes are the answers of its members. A timeout that was set means nothing here.
+    ///
+    /// # Errors
+    /// Those that a request meets before it is sent.
+    pub async fn group(self) -> Result<Group, Error> {
+        if let Ok(target) = &self.target
+            && target.uri.scheme != Scheme::Coap
+        {
+            return Err(Error::Scheme(target.uri.scheme));
+        }
+        let asker = self.asker().await?;
+        Group::begin(self.client, asker, &self.options, &self.payload)
     }
 
     async fn run(mut self) -> Result<Response, Error> {

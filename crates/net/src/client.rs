@@ -308,7 +308,7 @@ struct Deaf;
 
 impl Service for Deaf {
     fn expects(&self, state: &State) -> bool {
-        state.endpoint.exchanges() > 0 || !state.observed.is_empty()
+        state.endpoint.exchanges() > 0 || !state.observed.is_empty() || !state.groups.is_empty()
     }
 
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {

@@ -151,7 +151,7 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                     drop(state);
                     service.request(hub, now, responder, &message);
                 }
-                Some(event) => state.tell(now, event),
+                Some(event) => state.tell(now, Some(from), event),
                 None => {}
             }
         });

@@ -9,12 +9,13 @@ use coap_numbers::option;
 use coapace_control::{Draw, Instant, Mechanism};
 use coapace_proto::{Endpoint, Event, ExchangeId, Failure, Message, Setup};
 use foldhash::{HashMap, HashMapExt};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::address::Remote;
 use crate::answers::Answers;
 use crate::carrier::{Outgoing, send_singly};
 use crate::clock::{Clock, Random};
+use crate::group::Answer;
 use crate::inbox::Inbox;
 use crate::socket::Socket;
 use crate::stats::{Destinations, Ended, NetCounters};
@@ -55,6 +56,8 @@ pub(crate) struct State {
     waiting: HashMap<ExchangeId, Waiting>,
     /// Where notifications go.
     pub(crate) observed: HashMap<ExchangeId, Arc<Inbox>>,
+    /// Requests to groups: since when, and who takes the answers.
+    pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<Answer>)>,
     /// What only servers have use for.
     pub(crate) answers: Answers,
     /// A response, encoded.
@@ -98,6 +101,7 @@ impl Hub {
             random,
             waiting: HashMap::new(),
             observed: HashMap::new(),
+            groups: HashMap::new(),
             answers: Answers::of(&ServerConfig::default(), [0; 16]),
             scratch: Vec::new(),
             armed: Instant::MAX,
@@ -279,17 +283,23 @@ impl State {
             self.unreachable(now, to, &error);
         }
         while let Some(event) = self.endpoint.poll_event() {
-            self.tell(now, event);
+            self.tell(now, None, event);
         }
     }
 
-    /// What became of an exchange goes to whoever waits for it.
-    pub(crate) fn tell(&mut self, now: Instant, event: Event<'_, Remote>) {
+    /// What became of an exchange goes to whoever waits for it; `from` if it has arrived just now.
+    pub(crate) fn tell(&mut self, now: Instant, from: Option<Remote>, event: Event<'_, Remote>) {
         let exchange = match event {
             Event::Response { exchange, .. } | Event::Pong { exchange } | Event::Failed { exchange, .. } => {
                 exchange
             }
             Event::Notification { exchange, message } => {
+                if let (Some(from), Some((since, tell))) = (from, self.groups.get(&exchange))
+                    && let Ok(response) = received(&message, now.since(*since).into(), 1)
+                {
+                    // Who does not take them, or no more, misses them.
+                    let _ = tell.try_send((from.address(), response));
+                }
                 if let Some(inbox) = self.observed.get(&exchange) {
                     match received(&message, Duration::ZERO, 1) {
                         Ok(response) => inbox.put(now, &message, Some(response)),
@@ -353,6 +363,7 @@ impl State {
         for (_, inbox) in self.observed.drain() {
             inbox.fail(Error::Closed);
         }
+        self.groups.clear();
     }
 }
 

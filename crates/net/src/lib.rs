@@ -53,6 +53,7 @@ mod driver;
 #[cfg(feature = "dtls")]
 mod dtls;
 mod error;
+mod group;
 mod handler;
 mod hub;
 mod inbox;
@@ -91,6 +92,7 @@ pub use coapace_proto::{Code, Config, Options, link_format};
 #[cfg(feature = "dtls")]
 pub use dtls::{Dtls, DtlsCounters, Refused};
 pub use error::Error;
+pub use group::Group;
 pub use observation::Observation;
 pub use profile::Profile;
 pub use rejection::Rejection;

@@ -246,8 +246,8 @@ impl Router {
         self.nodes[node].resource.as_ref()
     }
 
-    /// The links to what is here, as far as a query asks for them (RFC 6690 §4).
-    fn links(&self, message: &Message<'_>) -> Response {
+    /// The links to all paths that have routes and no parameters, as `/.well-known/core` has them (RFC 6690 §4).
+    pub fn links(&self) -> String {
         let mut links = Writer::default();
         let routed = |node: &&Node| node.methods.iter().any(Option::is_some);
         for node in self.nodes.iter().filter(routed) {
@@ -268,9 +268,14 @@ impl Router {
                 links = links.clone().flag("obs").unwrap_or(links);
             }
         }
+        links.into_string()
+    }
+
+    /// The links that a query asks for (RFC 6690 §4.1).
+    fn discover(&self, message: &Message<'_>) -> Response {
         let arguments: Vec<&str> =
             message.uri_query().map_while(|text| std::str::from_utf8(text).ok()).collect();
-        Response::content(link_format::filter(links.as_str(), &arguments)).content_format(LINK_FORMAT)
+        Response::content(link_format::filter(&self.links(), &arguments)).content_format(LINK_FORMAT)
     }
 
     /// What no path matches goes to `handler`, whatever its method.
@@ -323,7 +328,7 @@ impl Router {
                 }
             }
             (None, _) if message.code.0 == code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
-                Called::Ready(self.links(message))
+                Called::Ready(self.discover(message))
             }
             (None, Some(fallback)) => fallback.call(request),
             (None, None) => Called::Ready(Response::new(Code(code::NOT_FOUND))),

@@ -19,7 +19,7 @@ use crate::serving::Serving;
 use crate::socket::{Socket, Use};
 #[cfg(feature = "tcp")]
 use crate::tcp_server::Shared;
-use crate::{Profile, Router, Stats};
+use crate::{Profile, Router, Stats, Tap};
 
 /// What a server is set up with.
 #[derive(Clone, Debug)]
@@ -50,6 +50,8 @@ pub struct ServerConfig {
     pub verify: Verify,
     /// How long handlers and separate responses may go on when the server shuts down.
     pub shutdown_timeout: Duration,
+    /// What watches its datagrams, on all cores. With it datagrams leave one for each call of the system.
+    pub tap: Option<Arc<dyn Tap>>,
 }
 
 impl Default for ServerConfig {
@@ -65,6 +67,7 @@ impl Default for ServerConfig {
             bodies: Bounds { max_bodies: 256, max_body: 1 << 20, max_bytes: 8 << 20, ..Bounds::default() },
             verify: Verify::default(),
             shutdown_timeout: Duration::from_secs(10),
+            tap: None,
         }
     }
 }
@@ -159,7 +162,11 @@ impl Server {
         }
         let Profile { mechanism, config: transmission } = config.profile;
         let setup = Arc::new(Setup { controller: mechanism, config: transmission });
-        let hubs = bound?.into_iter().map(|socket| hub(socket, setup.clone())).collect::<Result<_, _>>()?;
+        let watched = bound?.into_iter().map(|mut socket| {
+            socket.tap.clone_from(&config.tap);
+            hub(socket, setup.clone())
+        });
+        let hubs = watched.collect::<Result<_, _>>()?;
         Ok(Self {
             config,
             hubs,

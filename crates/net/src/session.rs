@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use dimpl::Output;
 use tokio::sync::oneshot;
 
+use crate::Direction;
 use crate::address::Remote;
 use crate::carrier::{Carrier, MAX_DATAGRAM, Outgoing, Received, send_singly};
 use crate::cookie::{Cookies, Hello};
@@ -521,7 +522,7 @@ impl Carrier for Sealed {
     fn receive(&mut self, socket: &Socket, mut each: impl FnMut(Remote, &[u8])) -> io::Result<Received> {
         let (len, from) = socket.receive(&mut self.buffer)?;
         let fits = len < self.buffer.len();
-        if fits {
+        if fits && socket.passes(Direction::Received, from, &self.buffer[..len]) {
             self.sessions.open(socket, from, &self.buffer[..len], &mut self.arrived);
             while let Some((from, bytes)) = self.arrived.get(0) {
                 each(from, bytes);

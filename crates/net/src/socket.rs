@@ -33,7 +33,7 @@ pub(crate) struct Socket {
     /// Whether the system says which local address a datagram came to.
     pub(crate) tells_local: bool,
     pub(crate) locals: Locals,
-    /// What watches; at sockets whose datagrams come and go one for each call.
+    /// What watches. Where something does, datagrams leave one for each call.
     pub(crate) tap: Option<Arc<dyn Tap>>,
 }
 
@@ -101,7 +101,11 @@ impl Socket {
     /// Whether the tap, if there is one, lets a datagram go on.
     pub(crate) fn passes(&self, direction: Direction, peer: Remote, bytes: &[u8]) -> bool {
         let Some(tap) = &self.tap else { return true };
-        let Ok(local) = self.local_addr() else { return true };
+        let Ok(mut local) = self.local_addr() else { return true };
+        let told = self.locals.get(peer.local()).ip;
+        if !told.is_unspecified() {
+            local.set_ip(told.to_canonical());
+        }
         tap.pass(&Datagram { direction, local, peer: peer.address(), bytes })
     }
 

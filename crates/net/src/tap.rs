@@ -1,9 +1,10 @@
-//! What watches the datagrams of a client.
+//! What watches the datagrams of a client or server.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
 
-/// Sees every datagram of a client, and may lose it: for captures, and to try out what a bad network does.
+/// Sees every datagram of a client or server, and may lose it: for captures, and to try out what a bad network does. Of
+/// DTLS it sees the records, of TCP nothing.
 pub trait Tap: Debug + Send + Sync {
     /// A datagram is about to leave, or has arrived. Returns whether it goes on; else it is lost. It is called by
     /// whoever sends or receives, so it is not to wait for anything.

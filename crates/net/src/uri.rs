@@ -268,7 +268,7 @@ const fn is_plain(byte: u8) -> bool {
 }
 
 /// A segment of a path, percent-encoded.
-pub(crate) fn encoded(segment: &str) -> String {
+pub fn encoded(segment: &str) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(segment, b"&", &mut text);

@@ -1,4 +1,4 @@
-//! What watches a client sees all of its datagrams, and may lose them.
+//! What watches a client or a server sees all of its datagrams, and may lose them.
 
 mod common;
 
@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use coapace_net::Direction::{Received, Sent};
-use coapace_net::{Client, Config, Datagram, Direction, Profile, Rejection, Request, Response, Router, Tap};
-use common::serve;
+use coapace_net::{
+    Client, Config, Datagram, Direction, Profile, Rejection, Request, Response, Router, ServerConfig, Tap,
+};
+use common::{serve, serve_with};
 
 /// Notes what passes by, and loses the first of these directions.
 #[derive(Debug, Default)]
@@ -43,4 +45,22 @@ async fn a_tap_sees_requests_and_responses_and_what_it_loses_is_sent_again() {
     assert_eq!(seen[0].1, seen[1].1);
     assert!(seen[0].1.ends_with(b"\xb1a") && seen[4].1.ends_with(b"\xff1"), "{seen:?}");
     assert_eq!(server.handle.stats().endpoint.duplicates, 1, "the first never arrived, the third is a copy");
+}
+
+#[tokio::test]
+async fn a_tap_of_a_server_sees_and_loses_what_comes_and_goes() {
+    let tap = Arc::new(Noting::default());
+    tap.loses.lock().unwrap().extend([Direction::Sent, Direction::Received]);
+    let config = ServerConfig { cores: 1, tap: Some(tap.clone()), ..ServerConfig::default() };
+    let router = Router::new().get("/a", |_: Request| async { Ok::<_, Rejection>(Response::content("1")) });
+    let server = serve_with(router, config);
+    let mechanism = "default:ack_timeout=20ms".parse().expect("a mechanism");
+    let config = Config { max_retransmit: 8, ..Profile::default().config };
+    let client = Client::builder().mechanism(mechanism).config(config).build();
+    let response = client.get(&server.uri("/a")).timeout(Duration::from_secs(10)).await.unwrap();
+    assert_eq!((response.text().as_ref(), response.transmissions), ("1", 3));
+    let seen = tap.seen.lock().unwrap();
+    let directions: Vec<_> = seen.iter().map(|(direction, _)| *direction).collect();
+    assert_eq!(directions, [Received, Received, Sent, Received, Sent]);
+    assert_eq!((&seen[0].1, &seen[2].1), (&seen[3].1, &seen[4].1));
 }

@@ -77,6 +77,6 @@ pub use node::{Mark, Node, NodeId, Outgoing, Transport};
 pub use rate::Rate;
 pub use route::{PathError, Site};
 pub use tap::{Event, Record, Tap};
-pub use taps::{Counters, HopCounters, Pcapng, QueueSeries, Trace, TraceHash};
+pub use taps::{Counters, HopCounters, Pcapng, QueueSeries, Trace, TraceHash, udp_packet};
 pub use time::Time;
 pub use world::{Summary, World};

@@ -2,12 +2,14 @@
 
 mod counters;
 mod hash;
+mod headers;
 mod pcapng;
 mod queue_series;
 mod trace;
 
 pub use counters::{Counters, HopCounters};
 pub use hash::TraceHash;
+pub use headers::udp_packet;
 pub use pcapng::Pcapng;
 pub use queue_series::QueueSeries;
 pub use trace::Trace;

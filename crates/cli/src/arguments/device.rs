@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use coapace_net::Code;
 
+use crate::message::bytes_of_hex;
+
 /// The method of a request, and whether it is confirmable, has a payload and other options.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
@@ -51,9 +53,18 @@ pub(crate) struct Terms {
     pub(crate) block_size: Option<usize>,
 }
 
-/// How requests are retransmitted and held back.
+/// How requests are retransmitted and held back, what seals them, and where they are captured.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Transmission {
+    /// The identity that a coaps:// server knows us by
+    #[arg(short = 'u', long, value_name = "IDENTITY", requires = "key")]
+    pub(crate) identity: Option<String>,
+
+    /// The key of that identity: text, hexadecimal digits behind 0x, or @FILE for what a file says, where no list of
+    /// processes shows it
+    #[arg(short = 'k', long, value_name = "KEY", requires = "identity")]
+    pub(crate) key: Option<String>,
+
     /// The congestion control, as NAME or NAME:parameter=value,… (coapace list mechanisms)
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) cc: String,
@@ -74,6 +85,10 @@ pub(crate) struct Transmission {
     /// or non-confirmable]
     #[arg(short = 'B', long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
+
+    /// Write the datagrams of this command as pcapng, for Wireshark; those of coaps:// as they are sealed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -113,10 +128,17 @@ pub(crate) struct Show {
     /// Print each response, or why there is none, as one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
+}
 
-    /// Write the datagrams of this command as pcapng, for Wireshark
-    #[arg(long, value_name = "FILE")]
-    pub(crate) pcap: Option<PathBuf>,
+/// A request whose method is named by an option.
+#[derive(Debug, Args)]
+pub(crate) struct AnyRequest {
+    /// The method: get, put, post, delete, fetch, patch or ipatch
+    #[arg(short = 'm', long, value_name = "METHOD", default_value = "get", value_parser = method)]
+    pub(crate) method: Code,
+
+    #[command(flatten)]
+    pub(crate) request: Request,
 }
 
 #[derive(Debug, Args)]
@@ -144,8 +166,13 @@ pub(crate) struct Observe {
 
 #[derive(Debug, Args)]
 pub(crate) struct Discover {
-    /// Whom, as coap://HOST[:PORT][?QUERY]; a query chooses, as ?rt=temperature or ?obs
+    /// Whom, as coap://HOST[:PORT]; a group such as coap://224.0.1.187 or coap://[ff02::fd%25eth0] is all that answer
+    /// there within 6 s, or as long as -B says
     pub(crate) uri: String,
+
+    /// What to choose by, as rt=temperature, href=/sensors/* or obs; each has to fit (RFC 6690 §4.1)
+    #[arg(value_name = "FILTER")]
+    pub(crate) filters: Vec<String>,
 
     #[command(flatten)]
     pub(crate) terms: Terms,
@@ -166,10 +193,6 @@ pub(crate) struct Ping {
     #[command(flatten)]
     pub(crate) transmission: Transmission,
 
-    /// Write the datagrams of this command as pcapng, for Wireshark
-    #[arg(long, value_name = "FILE")]
-    pub(crate) pcap: Option<PathBuf>,
-
     /// How often, a second apart
     #[arg(long, visible_alias = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: u32,
@@ -177,29 +200,6 @@ pub(crate) struct Ping {
     /// Print each answer, or why there is none, as one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Serve {
-    /// The address and port to answer at; port 0 is any that is free [default: [::]:5683, or 0.0.0.0:5683 without IPv6]
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) bind: Option<String>,
-
-    /// A resource whose GET is answered with this text; repeatable
-    #[arg(long = "resource", value_name = "PATH=TEXT", value_parser = path_text)]
-    pub(crate) resources: Vec<(String, String)>,
-
-    /// Have resources for trying things out, as if there were no other
-    #[arg(long)]
-    pub(crate) demo: bool,
-
-    /// The congestion control of separate responses, as NAME or NAME:parameter=value,… (coapace list mechanisms)
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    pub(crate) cc: String,
-
-    /// Threads, each with a socket of its own [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -250,6 +250,7 @@ pub(super) const EXAMPLES_GET: &str = "Examples:
   coapace get coap://[::1]/clock --cc fasor --stats
   coapace get coap://[::1]/clock --repeat 200 --cc cocoa:max_rto=10s > /dev/null
   coapace get coap://[::1]/clock -A text/plain -O 2050,0xcafe --json
+  coapace get coaps://[::1]/clock -u lamp-7 -k @lamp-7.key
 
 Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
 
@@ -272,16 +273,11 @@ Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another
 
 pub(super) const EXAMPLES_DISCOVER: &str = "Examples:
   coapace discover coap://[::1]
-  coapace discover 'coap://[::1]?obs'
+  coapace discover coap://[::1] obs
+  coapace discover coap://224.0.1.187 rt=temperature
   coapace discover coap://[::1]/.well-known/core --json
 
 Exit codes: 0 answered 2.xx; 1 no answer, or one that is no list of links; 2 wrong usage; 3 answered with another code";
-
-pub(super) const EXAMPLES_SERVE: &str = "Examples:
-  coapace serve
-  coapace serve --bind 127.0.0.1:0 --resource /greeting=Hello --demo
-
-It prints its URI to standard output, and with Ctrl-C a line on what it did to standard error.";
 
 pub(super) const EXAMPLES_LOAD: &str = "Examples:
   coapace load coap://[::1]/clock --clients 100 --duration 5
@@ -320,13 +316,9 @@ fn numbered_option(text: &str) -> Result<(u16, Encoded), String> {
     let Some(digits) = value.strip_prefix("0x") else {
         return Ok((number, Encoded(value.as_bytes().to_vec())));
     };
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let bytes = pairs.iter().map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8));
-    match bytes.collect::<Option<Vec<u8>>>() {
-        Some(bytes) if rest.is_empty() => Ok((number, Encoded(bytes))),
-        _ => Err("expected pairs of hexadecimal digits behind 0x".to_owned()),
-    }
+    let bytes = bytes_of_hex(digits.as_bytes());
+    let bytes = bytes.ok_or_else(|| "expected pairs of hexadecimal digits behind 0x".to_owned())?;
+    Ok((number, Encoded(bytes)))
 }
 
 fn block_size(text: &str) -> Result<usize, String> {
@@ -369,13 +361,6 @@ fn rate(text: &str) -> Result<f64, String> {
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| (0.0..1.0).contains(share));
     share.ok_or_else(|| "expected a share such as 0.1, below 1".to_owned())
-}
-
-fn path_text(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((path, text)) if !path.is_empty() => Ok((path.to_owned(), text.to_owned())),
-        _ => Err("expected PATH=TEXT, as /greeting=Hello".to_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -2,23 +2,79 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use coapace_control::SetError;
 use coapace_lab::naming::parse_mechanism;
-use coapace_net::{Call, Client, Error, Mechanism, Profile, TransferError};
+use coapace_net::{Call, Client, ClientBuilder, Dtls, Error, Mechanism, Profile, Refused, TransferError};
 use tokio::runtime::{Builder, Runtime};
 
 use super::output::create;
 use crate::Failure;
 use crate::arguments::{Content, Terms, Transmission};
 use crate::capture::Capture;
+use crate::keys;
 use crate::message::option_name;
 
+/// What the clients of a command have in common.
+pub(super) struct Setup {
+    pub(super) profile: Profile,
+    dtls: Option<Dtls>,
+    /// What their datagrams are written into.
+    pub(super) capture: Option<Arc<Capture>>,
+    pcap: Option<PathBuf>,
+}
+
+impl Setup {
+    /// Reads the key and opens the capture: what fails here costs no request.
+    pub(super) fn new(transmission: &Transmission) -> Result<Self, Failure> {
+        let dtls = match (&transmission.identity, &transmission.key) {
+            (Some(identity), Some(key)) => {
+                let dtls = Dtls::client(identity.as_str(), keys::key(key)?);
+                Some(dtls.handshake_timeout(transmission.timeout.unwrap_or(HANDSHAKE_TIMEOUT)))
+            }
+            _ => None,
+        };
+        let profile = profile(transmission)?;
+        let capture = transmission.pcap.as_deref().map(capture).transpose()?;
+        Ok(Self { profile, dtls, capture, pcap: transmission.pcap.clone() })
+    }
+
+    /// A client in the making, whose datagrams are not captured yet.
+    pub(super) fn builder(&self) -> ClientBuilder {
+        let builder = Client::builder().mechanism(self.profile.mechanism).config(self.profile.config);
+        match &self.dtls {
+            Some(dtls) => builder.dtls(dtls.clone()),
+            None => builder,
+        }
+    }
+
+    /// A client.
+    pub(super) fn client(&self) -> Client {
+        match &self.capture {
+            Some(capture) => self.builder().tap(capture.clone()).build(),
+            None => self.builder().build(),
+        }
+    }
+
+    /// The result of the work and of writing its capture.
+    pub(super) fn finish(&self, result: Result<(), Failure>) -> Result<(), Failure> {
+        finish(self.capture.as_deref(), self.pcap.as_deref(), result)
+    }
+}
+
+/// How long a server has for a DTLS handshake if `-B` does not say: OpenSSL keeps silent about a wrong key.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Begins a capture.
+pub(super) fn capture(path: &Path) -> Result<Arc<Capture>, Failure> {
+    Ok(Arc::new(Capture::new(create(path)?)))
+}
+
 /// The mechanism and the parameters around it.
-pub(super) fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
+fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
     let mut mechanism = parse_mechanism(&transmission.cc).map_err(Failure::Usage)?;
     if let Some(timeout) = &transmission.ack_timeout {
         set_ack_timeout(&mut mechanism, timeout)?;
@@ -44,20 +100,9 @@ fn set_ack_timeout(mechanism: &mut Mechanism, timeout: &str) -> Result<(), Failu
     })
 }
 
-/// A client, and the capture of its datagrams if there is to be one.
-pub(super) fn client(
-    profile: Profile,
-    pcap: Option<&Path>,
-) -> Result<(Client, Option<Arc<Capture>>), Failure> {
-    let builder = Client::builder().mechanism(profile.mechanism).config(profile.config);
-    let Some(path) = pcap else { return Ok((builder.build(), None)) };
-    let capture = Arc::new(Capture::new(create(path)?));
-    Ok((builder.tap(capture.clone()).build(), Some(capture)))
-}
-
 /// The result of the work and of writing its capture.
 pub(super) fn finish(
-    capture: Option<Arc<Capture>>,
+    capture: Option<&Capture>,
     pcap: Option<&Path>,
     result: Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -151,7 +196,7 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
         }
         Error::Scheme(scheme) => {
             return Failure::Usage(format!(
-                "{uri}: no transport for {scheme} here; coap:// is what there is"
+                "{uri}: no transport for {scheme} here; coap, coaps and coap+tcp are what there is"
             ));
         }
         Error::TooLarge { bytes } => {
@@ -163,7 +208,18 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
         Error::GivenUp { .. } => format!("{uri}: {error}; check address, port and network"),
         Error::TimedOut => format!("{uri}: no response in time; -B waits longer"),
         Error::Reset => format!("{uri}: {error}; what is there knows nothing of this message"),
-        Error::Unreachable(io::ErrorKind::ConnectionRefused) => {
+        Error::Session(Refused::NoKeys) => {
+            return Failure::Usage(format!("{uri}: DTLS takes keys; give -u IDENTITY and -k KEY"));
+        }
+        Error::Session(Refused::TimedOut) => {
+            format!(
+                "{uri}: {error}; check address and port, and the key, for some servers keep silent about a wrong one"
+            )
+        }
+        Error::Session(Refused::Alert(20 | 51 | 115)) => format!("{uri}: {error}; check -u and -k"),
+        Error::Unreachable(io::ErrorKind::ConnectionRefused)
+        | Error::Connection(io::ErrorKind::ConnectionRefused)
+        | Error::Session(Refused::Unreachable(io::ErrorKind::ConnectionRefused)) => {
             format!("{uri}: nobody listens there; check the port, and whether the server runs")
         }
         Error::Unreachable(kind) => format!("{uri}: {kind}; check address and network"),

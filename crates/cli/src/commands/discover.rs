@@ -1,45 +1,144 @@
 //! `coapace discover`.
 
 use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
+use coap_numbers::option;
 use coapace_net::link_format::{self, Link};
-use coapace_net::{Client, Error, Uri};
+use coapace_net::uri::Host;
+use coapace_net::{Client, Error, Response, Uri};
 use serde_json::{Map, Value, json};
 
-use super::device::{explain, on_terms, profile, runtime};
+use super::device::{Setup, explain, on_terms, runtime, tell};
 use super::printer::refusal;
 use crate::Failure;
 use crate::arguments::Discover;
 
+/// DEFAULT_LEISURE, over which a group spreads its answers (RFC 7252 §8.2), and a second for the way.
+const PATIENCE: Duration = Duration::from_secs(6);
+
 pub(crate) fn discover(discover: &Discover) -> Result<(), Failure> {
-    let profile = profile(&discover.transmission)?;
-    let client = Client::builder().mechanism(profile.mechanism).config(profile.config).build();
+    let setup = Setup::new(&discover.transmission)?;
     let mut uri: Uri = discover.uri.parse().map_err(|bad| explain(&Error::Uri(bad), &discover.uri))?;
     if uri.path.is_empty() {
         uri.path = [".well-known", "core"].map(str::to_owned).into();
     }
+    uri.query.extend(discover.filters.iter().cloned());
+    let client = setup.client();
+    let result = runtime()?.block_on(async {
+        match &uri.host {
+            Host::Address(address, _) if address.is_multicast() => group(discover, &uri, &client).await,
+            _ => one(discover, &uri, &client).await,
+        }
+    });
+    setup.finish(result)
+}
+
+/// Asks one server.
+async fn one(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Failure> {
+    let response = ask(discover, uri, client).await?;
+    print(discover, &uri.to_string(), None, &response)
+}
+
+async fn ask(discover: &Discover, uri: &Uri, client: &Client) -> Result<Response, Failure> {
     let uri = uri.to_string();
     let call = on_terms(client.get(&uri), &discover.terms, &discover.transmission);
-    let answer = runtime()?.block_on(async { call.await });
-    let response = answer.map_err(|error| explain(&error, &uri))?;
-    if let Some(failure) = refusal(&response) {
-        return Err(failure);
+    let response = call.await.map_err(|error| explain(&error, &uri))?;
+    refusal(&response).map_or(Ok(response), Err)
+}
+
+/// Asks a group, and each member that has more to say than it may send unasked.
+async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Failure> {
+    let shown = uri.to_string();
+    let patience = discover.transmission.timeout.unwrap_or(PATIENCE);
+    let call = on_terms(client.get(&shown), &discover.terms, &discover.transmission);
+    let mut answers = call.group().await.map_err(|error| explain(&error, &shown))?;
+    let mut members = 0;
+    let mut over = std::pin::pin!(tokio::time::sleep(patience));
+    loop {
+        let (address, response) = tokio::select! {
+            // What has come in time while a member was asked for the rest counts.
+            biased;
+            answer = answers.next() => answer.ok_or_else(|| explain(&Error::Closed, &shown))?,
+            () = &mut over => break,
+        };
+        members += 1;
+        let member = member(uri, address);
+        let partial = |(number, _)| matches!(number, option::BLOCK2 | option::ECHO);
+        let whole = if response.options.iter().any(partial) {
+            ask(discover, &member, client).await
+        } else {
+            refusal(&response).map_or(Ok(response), Err)
+        };
+        let base = Uri { path: Vec::new(), query: Vec::new(), ..member };
+        let base = base.to_string();
+        let printed = whole.and_then(|response| print(discover, &base, Some(&base), &response));
+        match printed {
+            Err(failure @ Failure::Io(..)) => return Err(failure),
+            // One of many.
+            Err(failure) => tell(&format!("coapace: {failure}")),
+            Ok(()) => {}
+        }
     }
+    match members {
+        0 => Err(Failure::Network(format!(
+            "{shown}: nobody answered; check the network, and name the interface of an IPv6 group, as in %25eth0"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The same resource at a member of the group.
+fn member(uri: &Uri, address: SocketAddr) -> Uri {
+    let zone = match (&uri.host, address) {
+        (Host::Address(_, Some(zone)), _) => Some(zone.clone()),
+        (_, SocketAddr::V6(address)) if address.scope_id() != 0 => Some(address.scope_id().to_string()),
+        _ => None,
+    };
+    let local = matches!(address.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let host = Host::Address(address.ip(), zone.filter(|_| local));
+    Uri { host, port: address.port(), ..uri.clone() }
+}
+
+/// Prints links; those of a group's members lead to where they are, from `base`.
+fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let text = response.text();
-    for link in link_format::parse(&text) {
+    for link in link_format::parse(&response.text()) {
         let Ok(link) = link else {
             return Err(Failure::Network(format!("{uri}: the answer is no list of links (RFC 6690)")));
         };
-        if discover.json { writeln!(out, "{}", link_json(&link))? } else { writeln!(out, "{}", link.text)? }
+        let base = base.filter(|_| link.target.starts_with('/')).unwrap_or_default().trim_end_matches('/');
+        let target = format!("{base}{}", link.target);
+        if discover.json {
+            writeln!(out, "{}", link_json(&target, &link))?;
+        } else {
+            // Behind the target and its brackets.
+            writeln!(out, "<{target}>{}", &link.text[link.target.len() + 2..])?;
+        }
     }
     Ok(())
 }
 
 /// A link with its attributes; one without a value is true, and of one that is there more than once the last counts.
-fn link_json(link: &Link<'_>) -> Value {
+fn link_json(target: &str, link: &Link<'_>) -> Value {
     let value = |value: Option<std::borrow::Cow<'_, str>>| value.map_or(true.into(), Value::from);
     let attributes: Map<String, Value> =
         link.attributes().map(|(name, text)| (name.to_owned(), value(text))).collect();
-    json!({ "target": link.target, "attributes": attributes })
+    json!({ "target": target, "attributes": attributes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_asked_where_it_answered_from() {
+        let at = |uri: &str, address: &str| {
+            member(&uri.parse().expect("a URI"), address.parse().expect("an address")).to_string()
+        };
+        assert_eq!(at("coap://224.0.1.187/x?rt=a", "192.0.2.7:5683"), "coap://192.0.2.7/x?rt=a");
+        assert_eq!(at("coap://[ff02::fd%25eth0]/x", "[fe80::7]:61616"), "coap://[fe80::7%25eth0]:61616/x");
+        assert_eq!(at("coap://[ff05::fd%25eth0]/x", "[2001:db8::7]:5683"), "coap://[2001:db8::7]/x");
+    }
 }

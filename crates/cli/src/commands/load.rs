@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout_at};
 
-use super::device::{explain, no_runtime, payload, prepare, profile, short};
+use super::device::{Setup, explain, no_runtime, payload, prepare, short};
 use crate::arguments::{Arguments, Load};
 use crate::latencies::Latencies;
 use crate::lossy::Lossy;
@@ -23,23 +23,24 @@ use crate::{Failure, progress};
 const MAX_UNDER_WAY: u32 = 4_096;
 
 pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
-    let profile = bounded(profile(&load.transmission)?);
+    let mut setup = Setup::new(&load.transmission)?;
+    setup.profile = bounded(setup.profile);
     let payload = payload(&load.content)?;
     let mut builder = Builder::new_multi_thread();
     if let Some(jobs) = arguments.jobs {
         builder.worker_threads(jobs.into());
     }
     let runtime = builder.enable_all().build().map_err(no_runtime)?;
-    let asked = Arc::new(Asked { load: load.clone(), payload, profile, over: AtomicU64::new(0) });
-    let tally = runtime.block_on(conduct(arguments, &asked))?;
-    tally.print(load)
+    let asked = Arc::new(Asked { load: load.clone(), payload, setup, over: AtomicU64::new(0) });
+    let result = runtime.block_on(conduct(arguments, &asked)).and_then(|tally| tally.print(load));
+    asked.setup.finish(result)
 }
 
 /// What is asked, and of how many requests it is known what became of them.
 struct Asked {
     load: Load,
     payload: Vec<u8>,
-    profile: Profile,
+    setup: Setup,
     over: AtomicU64,
 }
 
@@ -58,9 +59,8 @@ fn bounded(profile: Profile) -> Profile {
 impl Asked {
     /// A client, and what loses its datagrams.
     fn client(&self, nth: u32) -> (Client, Arc<Lossy>) {
-        let lossy = Arc::new(Lossy::new(self.load.loss, nth.into()));
-        let builder = Client::builder().mechanism(self.profile.mechanism).config(self.profile.config);
-        (builder.tap(lossy.clone()).build(), lossy)
+        let lossy = Arc::new(Lossy::new(self.load.loss, nth.into(), self.setup.capture.clone()));
+        (self.setup.builder().tap(lossy.clone()).build(), lossy)
     }
 
     async fn ask(&self, client: &Client) -> Result<Response, Error> {

@@ -4,6 +4,7 @@ mod bench;
 mod coexist;
 mod compare;
 mod device;
+mod directory;
 mod discover;
 mod list;
 mod load;

@@ -6,7 +6,7 @@ use coap_numbers::code;
 use coapace_net::{Client, Code, Observation};
 use tokio::time::{Instant, sleep_until};
 
-use super::device::{client, explain, finish, on_terms, profile, runtime, tell};
+use super::device::{Setup, explain, on_terms, runtime, tell};
 use super::output::remark;
 use super::printer::Printer;
 use crate::Failure;
@@ -16,12 +16,10 @@ use crate::arguments::{Arguments, Observe};
 const FAREWELL: Duration = Duration::from_secs(3);
 
 pub(crate) fn observe(arguments: &Arguments, observe: &Observe) -> Result<(), Failure> {
-    let profile = profile(&observe.transmission)?;
+    let setup = Setup::new(&observe.transmission)?;
     let mut printer = Printer::open(&observe.uri, &observe.transmission.cc, &observe.show, true)?;
-    let pcap = observe.show.pcap.as_deref();
-    let (client, capture) = client(profile, pcap)?;
-    let result = runtime()?.block_on(follow(arguments, observe, &mut printer, &client));
-    finish(capture, pcap, result)
+    let result = runtime()?.block_on(follow(arguments, observe, &mut printer, &setup.client()));
+    setup.finish(result)
 }
 
 async fn follow(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::device::{client, explain, finish, profile, runtime, short, tell};
+use super::device::{Setup, explain, runtime, short, tell};
 use crate::Failure;
 use crate::arguments::Ping;
 
@@ -13,9 +13,8 @@ use crate::arguments::Ping;
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn ping(ping: &Ping) -> Result<(), Failure> {
-    let profile = profile(&ping.transmission)?;
-    let pcap = ping.pcap.as_deref();
-    let (client, capture) = client(profile, pcap)?;
+    let setup = Setup::new(&ping.transmission)?;
+    let client = setup.client();
     let mut out = io::stdout();
     let result = runtime()?.block_on(async {
         let mut last = None;
@@ -54,5 +53,5 @@ pub(crate) fn ping(ping: &Ping) -> Result<(), Failure> {
         }
         last.map_or(Ok(()), Err)
     });
-    finish(capture, pcap, result)
+    setup.finish(result)
 }

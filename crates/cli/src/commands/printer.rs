@@ -11,6 +11,7 @@ use super::device::{explain, short, tell};
 use crate::Failure;
 use crate::arguments::Show;
 use crate::message::{code_text, hex, option_name, option_value, response_json};
+use crate::readable::readable;
 
 /// Prints what comes back.
 pub(super) struct Printer<'a> {
@@ -77,8 +78,12 @@ impl<'a> Printer<'a> {
         Ok(failure)
     }
 
-    /// The payload as it is; for a person what is no text as hexadecimal digits, and each on lines of its own.
+    /// The payload as it is; for a person JSON indented, CBOR in diagnostic notation, what else is no text as hexadecimal
+    /// digits, and each on lines of its own.
     fn payload(&mut self, response: &Response) -> Result<(), Failure> {
+        if let Some(text) = readable(response.format(), &response.payload).filter(|_| self.terminal) {
+            return self.line(&text);
+        }
         let is_text = std::str::from_utf8(&response.payload).is_ok();
         if self.terminal && !is_text {
             return self.line(&hex(&response.payload));

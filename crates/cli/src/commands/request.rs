@@ -1,11 +1,11 @@
-//! `coapace get`, `put`, `post`, `delete`, `fetch`, `patch` and `ipatch`.
+//! `coapace get`, `put`, `post`, `delete`, `fetch`, `patch`, `ipatch` and `request`.
 
 use std::time::Duration;
 
 use coapace_net::{Client, Code, Error, Response};
 use serde_json::json;
 
-use super::device::{client, finish, payload, prepare, profile, runtime, short, tell};
+use super::device::{Setup, payload, prepare, runtime, short, tell};
 use super::output::remark;
 use super::printer::{Printer, destination_lines};
 use crate::Failure;
@@ -13,12 +13,11 @@ use crate::arguments::{Arguments, Request};
 use crate::latencies::Latencies;
 
 pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> Result<(), Failure> {
-    let profile = profile(&request.transmission)?;
+    let setup = Setup::new(&request.transmission)?;
     let payload = payload(&request.content)?;
     let several = request.repeat.is_some();
     let mut printer = Printer::open(&request.uri, &request.transmission.cc, &request.show, several)?;
-    let pcap = request.show.pcap.as_deref();
-    let (client, capture) = client(profile, pcap)?;
+    let client = setup.client();
     let result = runtime()?.block_on(async {
         let mut sum = Sum::default();
         for _ in 0..request.repeat.unwrap_or(1) {
@@ -42,7 +41,7 @@ pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> R
         }
         sum_up(arguments, request, printer, &client, &sum)
     });
-    finish(capture, pcap, result)
+    setup.finish(result)
 }
 
 /// What became of requests that were made one after the other.

@@ -5,47 +5,165 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, SystemTime};
 
 use coapace_lab::naming::parse_mechanism;
-use coapace_net::{Profile, Resource, Server, ServerConfig, ServerHandle};
+use coapace_net::uri::Scheme;
+use coapace_net::{Profile, Resource, Router, Server, ServerConfig, ServerHandle};
+use tokio::task::JoinSet;
 
-use super::device::runtime;
+use super::device::{capture, finish, runtime};
+use super::directory::Directory;
 use super::output::remark;
 use super::resources::Resources;
-use crate::Failure;
 use crate::arguments::{Arguments, Serve};
+use crate::{Failure, keys};
 
 pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure> {
     let mechanism = parse_mechanism(&serve.cc).map_err(Failure::Usage)?;
-    let mut resources = Resources::default();
-    for (path, text) in &serve.resources {
-        resources.fixed(path, text)?;
-    }
-    if serve.demo || serve.resources.is_empty() {
-        resources.demo()?;
-    }
-    let (router, clock) = resources.finish();
-
+    let (router, clock) = routes(serve)?;
     let mut config = ServerConfig { profile: Profile::from(mechanism), ..ServerConfig::default() };
     config.cores = serve.threads.map_or(config.cores, usize::from);
-    let server = bind(serve.bind.as_deref(), config)?;
-    let address = server.local_addr().map_err(|error| Failure::Io("the socket".to_owned(), error))?;
-    let handle = server.handle();
-    let mut out = io::stdout();
-    writeln!(out, "coap://{address}")?;
+    if serve.directory.is_some() {
+        config.bodies = Directory::bodies();
+    }
+    let capture = serve.pcap.as_deref().map(capture).transpose()?;
+    config.tap = capture.clone().map(|capture| capture as _);
+
+    let listeners = listeners(serve, &config)?;
+    let mut out = io::stdout().lock();
+    listeners.iter().try_for_each(|listener| writeln!(out, "{}", listener.uri))?;
     out.flush()?;
+    drop(out);
+    let handle = |listener: &Listener| (listener.scheme, listener.uri.clone(), listener.server.handle());
+    let handles: Vec<(Scheme, String, ServerHandle)> = listeners.iter().map(handle).collect();
+    let stop = handles.clone();
     let ended = runtime()?.block_on(async {
-        let stop = handle.clone();
         tokio::spawn(async move {
             if interrupted().await.is_ok() {
-                stop.shutdown();
+                for (_, _, handle) in &stop {
+                    handle.shutdown();
+                }
             }
         });
         if let Some(clock) = clock {
             tokio::spawn(tick(clock));
         }
-        server.serve(router).await
+        run(listeners, &router).await
     });
-    remark(arguments, &summary(&handle));
-    ended.map_err(|error| Failure::Io("cannot serve".to_owned(), error))
+    for (scheme, uri, handle) in &handles {
+        let told = summary(*scheme, handle);
+        remark(arguments, &if handles.len() > 1 { format!("{uri}: {told}") } else { told });
+    }
+    let ended = ended.map_err(|error| Failure::Io("cannot serve".to_owned(), error));
+    finish(capture.as_deref(), serve.pcap.as_deref(), ended)
+}
+
+/// What is served, and what is to be said to have changed every second.
+fn routes(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
+    let mut resources = Resources::default();
+    for (path, text) in &serve.resources {
+        resources.fixed(path, text)?;
+    }
+    if serve.demo || serve.resources.is_empty() && serve.directory.is_none() {
+        resources.demo()?;
+    }
+    let (router, clock) = resources.finish();
+    let Some(path) = &serve.directory else { return Ok((router, clock)) };
+    Ok((Directory::open(path, serve.writable)?.behind(router), clock))
+}
+
+/// A server, how it is reached, and where.
+struct Listener {
+    scheme: Scheme,
+    uri: String,
+    server: Server,
+}
+
+impl Listener {
+    fn new(scheme: Scheme, server: Server) -> Result<Self, Failure> {
+        let address = server.local_addr().map_err(|error| Failure::Io("the socket".to_owned(), error))?;
+        Ok(Self { scheme, uri: format!("{scheme}://{address}"), server })
+    }
+}
+
+/// Binds to all addresses, before anything is answered at one of them.
+fn listeners(serve: &Serve, config: &ServerConfig) -> Result<Vec<Listener>, Failure> {
+    let addresses = match &serve.bind {
+        Some(text) => named("--bind", text)?,
+        None => vec![([0u16; 8], 5683).into(), ([0u8; 4], 5683).into()],
+    };
+    let server = bind("--bind", &addresses, true, |to| Server::bind_with(to, config.clone()))?;
+    let udp = Listener::new(Scheme::Coap, server)?;
+    let mut listeners = Vec::new();
+    if let Some(keys) = keys::of_clients(&serve.identities, &serve.keys)? {
+        let addresses = match &serve.dtls {
+            Some(text) => named("--dtls", text)?,
+            None => vec![one_higher(&udp, &addresses)?],
+        };
+        let server = bind("--dtls", &addresses, true, |to| Server::bind_dtls(to, config.clone(), &keys))?;
+        listeners.push(Listener::new(Scheme::Coaps, server)?);
+    }
+    if let Some(text) = &serve.tcp {
+        let server = bind("--tcp", &named("--tcp", text)?, false, |to| Server::bind_tcp(to, config.clone()))?;
+        listeners.push(Listener::new(Scheme::CoapTcp, server)?);
+    }
+    listeners.insert(0, udp);
+    Ok(listeners)
+}
+
+/// Where DTLS is, if nothing is said of it: beside UDP, as 5684 is beside 5683 (RFC 7252 §6.2).
+fn one_higher(udp: &Listener, asked: &[SocketAddr]) -> Result<SocketAddr, Failure> {
+    let mut address = udp.server.local_addr().map_err(|error| Failure::Io("the socket".to_owned(), error))?;
+    let any = asked.iter().all(|asked| asked.port() == 0);
+    let port = if any { Some(0) } else { address.port().checked_add(1) };
+    address.set_port(port.ok_or_else(|| Failure::Usage("--dtls has to say which port it is".to_owned()))?);
+    Ok(address)
+}
+
+/// The addresses of an argument.
+fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
+    let addresses = text.to_socket_addrs().map_err(|error| {
+        Failure::Usage(format!("{flag} takes ADDRESS:PORT, as [::]:5683, not {text:?} ({error})"))
+    })?;
+    Ok(addresses.collect())
+}
+
+/// A server at the first of these addresses that can be had.
+fn bind(
+    flag: &str,
+    addresses: &[SocketAddr],
+    datagrams: bool,
+    server: impl Fn(&[SocketAddr]) -> io::Result<Server>,
+) -> Result<Server, Failure> {
+    let shown = addresses.first().map_or_else(String::new, SocketAddr::to_string);
+    // Several threads share a port of datagrams, and so they would with another server.
+    let alone =
+        addresses.iter().map(|address| if datagrams { UdpSocket::bind(address).map(drop) } else { Ok(()) });
+    let free = alone.reduce(Result::or).unwrap_or_else(|| Err(io::ErrorKind::AddrNotAvailable.into()));
+    free.and_then(|()| server(addresses)).map_err(|error| {
+        Failure::Network(match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                format!("{shown} is in use; name another port with {flag}, 0 for any that is free")
+            }
+            io::ErrorKind::AddrNotAvailable => {
+                format!("{shown} is not an address of this host; {flag} [::]:PORT is all of them")
+            }
+            io::ErrorKind::PermissionDenied => {
+                format!("{shown} is not for this user to bind to; name a port above 1023 with {flag}")
+            }
+            _ => format!("cannot bind to {shown} ({flag}): {error}"),
+        })
+    })
+}
+
+/// Serves until all have ended, or one cannot go on.
+async fn run(listeners: Vec<Listener>, router: &Router) -> io::Result<()> {
+    let mut serving = JoinSet::new();
+    for listener in listeners {
+        serving.spawn(listener.server.serve(router.clone()));
+    }
+    while let Some(ended) = serving.join_next().await {
+        ended.map_err(io::Error::other)??;
+    }
+    Ok(())
 }
 
 /// Tells whoever observes a clock, at every full second.
@@ -67,41 +185,19 @@ async fn interrupted() -> io::Result<()> {
     }
 }
 
-/// A server at the address named, or at the default port of all addresses.
-fn bind(named: Option<&str>, config: ServerConfig) -> Result<Server, Failure> {
-    let addresses: Vec<SocketAddr> = match named {
-        Some(text) => text
-            .to_socket_addrs()
-            .map_err(|error| {
-                Failure::Usage(format!("--bind takes ADDRESS:PORT, as [::]:5683, not {text:?} ({error})"))
-            })?
-            .collect(),
-        None => vec![([0u16; 8], 5683).into(), ([0u8; 4], 5683).into()],
-    };
-    let shown = named.unwrap_or("[::]:5683");
-    let alone = addresses.iter().map(UdpSocket::bind).reduce(Result::or);
-    // Several threads share the port, and so they would with another server.
-    let free = alone.unwrap_or_else(|| Err(io::ErrorKind::AddrNotAvailable.into())).map(drop);
-    free.and_then(|()| Server::bind_with(&addresses[..], config)).map_err(|error| {
-        Failure::Network(match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                format!("{shown} is in use; name another port with --bind, 0 for any that is free")
-            }
-            io::ErrorKind::AddrNotAvailable => {
-                format!("{shown} is not an address of this host; --bind [::]:PORT is all of them")
-            }
-            io::ErrorKind::PermissionDenied => {
-                format!("{shown} is not for this user to bind to; name a port above 1023 with --bind")
-            }
-            _ => format!("cannot bind to {shown}: {error}"),
-        })
-    })
-}
-
-fn summary(handle: &ServerHandle) -> String {
+/// What a server did.
+fn summary(scheme: Scheme, handle: &ServerHandle) -> String {
     let stats = handle.stats();
-    let (endpoint, net) = (stats.endpoint, stats.net);
-    format!(
+    if scheme == Scheme::CoapTcp {
+        let tcp = stats.tcp;
+        return format!(
+            "{} connections with {} requests, {} of them refused; {} connections aborted; {} responses larger than the \
+             client takes",
+            tcp.connections, tcp.requests, tcp.refused, tcp.aborted, tcp.too_large
+        );
+    }
+    let (endpoint, net, dtls) = (stats.endpoint, stats.net, stats.dtls);
+    let told = format!(
         "{} datagrams received, {} of them copies and {} malformed; {} separate responses with {} retransmissions, \
          {} given up; {} requests refused, {} responses dropped",
         endpoint.received,
@@ -112,5 +208,9 @@ fn summary(handle: &ServerHandle) -> String {
         endpoint.given_up,
         net.refused,
         net.responses_dropped,
-    )
+    );
+    if scheme != Scheme::Coaps {
+        return told;
+    }
+    format!("{told}; {} sessions, {} handshakes failed", dtls.handshakes, dtls.handshakes_failed)
 }

@@ -99,6 +99,8 @@ pub struct Serving {
     child: Child,
     /// Where it is, without a slash at the end.
     pub uri: String,
+    /// Where else, over DTLS and over TCP.
+    pub others: Vec<String>,
 }
 
 impl Serving {
@@ -108,11 +110,14 @@ impl Serving {
         serve.args(["serve", "--bind", "127.0.0.1:0", "--threads", "1"]).args(arguments);
         let mut child =
             serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
-        let mut uri = String::new();
         let stdout = child.stdout.take().expect("its standard output is a pipe");
-        BufReader::new(stdout).read_line(&mut uri).expect("a line");
+        let mut lines = BufReader::new(stdout).lines();
+        let mut line = || lines.next().expect("a line").expect("text");
+        let uri = line();
         assert!(uri.starts_with("coap://127.0.0.1:"), "{uri:?}");
-        Self { child, uri: uri.trim_end().to_owned() }
+        let others = ["-u", "--tcp"].iter().filter(|other| arguments.contains(other));
+        let others = others.map(|_| line()).collect();
+        Self { child, uri, others }
     }
 
     /// The URI of a resource.

@@ -1,8 +1,10 @@
 //! Captures that Wireshark reads.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::ops::Range;
 
+use super::udp_packet;
 use crate::{Accounting, Event, NodeId, Record, Tap, Transport};
 
 /// Writes pcapng (draft-ietf-opsawg-pcapng): raw IP packets with times in nanoseconds, seen by three interfaces: `sent`
@@ -37,7 +39,6 @@ const IF_TSRESOL: u16 = 9;
 
 const LINKTYPE_RAW: u32 = 101;
 const COAP_PORT: u16 = 5683;
-const UDP: u8 = 17;
 
 impl<W: Write> Pcapng<W> {
     /// A capture in which the nodes of `servers` are servers, and the hops bear the names that
@@ -103,45 +104,18 @@ impl<W: Write> Pcapng<W> {
             self.packet.extend_from_slice(record.bytes);
             return Some(());
         }
-        let ports = [self.port(record.from), self.port(record.to)];
-        let length = u16::try_from(8 + record.bytes.len()).ok()?;
-        let packet = &mut self.packet;
-        let addresses = match self.accounting {
-            Accounting::Ipv4 => {
-                packet.extend_from_slice(&[0x45, 0]);
-                packet.extend_from_slice(&length.checked_add(20)?.to_be_bytes());
-                packet.extend_from_slice(&self.packets.to_be_bytes());
-                packet.extend_from_slice(&[0x40, 0, 64, UDP, 0, 0]); // not to be fragmented; time to live 64
-                packet.extend_from_slice(&ipv4(record.from));
-                packet.extend_from_slice(&ipv4(record.to));
-                let checksum = checksum(sum(packet));
-                packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-                12..20
-            }
-            Accounting::Ipv6 => {
-                packet.extend_from_slice(&[0x60, 0, 0, 0]);
-                packet.extend_from_slice(&length.to_be_bytes());
-                packet.extend_from_slice(&[UDP, 64]); // hop limit 64
-                packet.extend_from_slice(&ipv6(record.from));
-                packet.extend_from_slice(&ipv6(record.to));
-                8..40
-            }
-        };
+        let [from, to] = [record.from, record.to].map(|node| self.address(node));
+        udp_packet(from, to, self.packets, record.bytes, &mut self.packet)?;
         self.packets = self.packets.wrapping_add(1);
-        let udp = packet.len();
-        packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
-        packet.extend_from_slice(&length.to_be_bytes());
-        packet.extend_from_slice(&[0, 0]);
-        packet.extend_from_slice(record.bytes);
-        // With the pseudo-header (RFC 768, RFC 8200 §8.1): addresses, protocol, length.
-        let pseudo = sum(&packet[addresses]) + u64::from(UDP) + u64::from(length);
-        // 0 would mean that there is no checksum.
-        let checksum = match checksum(sum(&packet[udp..]) + pseudo) {
-            0 => 0xffff,
-            checksum => checksum,
-        };
-        packet[udp + 6..udp + 8].copy_from_slice(&checksum.to_be_bytes());
         Some(())
+    }
+
+    fn address(&self, node: NodeId) -> SocketAddr {
+        let port = self.port(node);
+        match self.accounting {
+            Accounting::Ipv4 => (ipv4(node), port).into(),
+            Accounting::Ipv6 => (ipv6(node), port).into(),
+        }
     }
 
     fn port(&self, node: NodeId) -> u16 {
@@ -199,21 +173,6 @@ fn ipv6(node: NodeId) -> [u8; 16] {
     (0xfd00_u128 << 112 | u128::from(node.0)).to_be_bytes()
 }
 
-/// The sum of `bytes` as words of 16 bits (RFC 1071).
-fn sum(bytes: &[u8]) -> u64 {
-    let (words, last) = bytes.as_chunks::<2>();
-    let words: u64 = words.iter().map(|&word| u64::from(u16::from_be_bytes(word))).sum();
-    words + last.first().map_or(0, |&byte| u64::from(byte) << 8)
-}
-
-/// The Internet checksum (RFC 1071) of what was summed up.
-fn checksum(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
 fn add_option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
     let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
     block.extend_from_slice(&code.to_le_bytes());
@@ -234,13 +193,6 @@ fn pad(block: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_checksum_is_that_of_rfc_1071() {
-        // RFC 1071 §3: 00 01 f2 03 f4 f5 f6 f7 sum up to ddf2.
-        assert_eq!(checksum(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])), !0xddf2);
-        assert_eq!(sum(&[1, 2, 3]), 0x0102 + 0x0300);
-    }
 
     #[test]
     fn addresses_derive_from_the_node() {

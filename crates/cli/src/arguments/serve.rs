@@ -1,0 +1,74 @@
+//! Arguments of `coapace serve`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The address and port to answer at; port 0 is any that is free [default: [::]:5683, or 0.0.0.0:5683 without IPv6]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) bind: Option<String>,
+
+    /// Answer over TCP as well (coap+tcp://), at this address and port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) tcp: Option<String>,
+
+    /// Answer over DTLS (coaps://) at this address and port [default with keys: that of --bind, one port higher]
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "identities")]
+    pub(crate) dtls: Option<String>,
+
+    /// An identity that clients of coaps:// have; repeatable, with a key for each
+    #[arg(short = 'u', long = "identity", value_name = "IDENTITY", requires = "keys")]
+    pub(crate) identities: Vec<String>,
+
+    /// The key of an identity: text, hexadecimal digits behind 0x, or @FILE for what a file says
+    #[arg(short = 'k', long = "key", value_name = "KEY", requires = "identities")]
+    pub(crate) keys: Vec<String>,
+
+    /// Serve the files of a directory and those below it, but for names that begin with a dot; a file has 8 MiB at most,
+    /// and 1000 of them are in /.well-known/core
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+
+    /// Let whoever reaches the server write and remove these files, with PUT and DELETE
+    #[arg(long, requires = "directory")]
+    pub(crate) writable: bool,
+
+    /// A resource whose GET is answered with this text; repeatable
+    #[arg(long = "resource", value_name = "PATH=TEXT", value_parser = path_text)]
+    pub(crate) resources: Vec<(String, String)>,
+
+    /// Have resources for trying things out, as there are without --resource and --directory
+    #[arg(long)]
+    pub(crate) demo: bool,
+
+    /// The congestion control of separate responses, as NAME or NAME:parameter=value,… (coapace list mechanisms)
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) cc: String,
+
+    /// Threads, each with a socket of its own [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+
+    /// Write the datagrams that come and go as pcapng, for Wireshark; those of coaps:// as they are sealed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+}
+
+pub(super) const EXAMPLES_SERVE: &str = "Examples:
+  coapace serve
+  coapace serve --bind 127.0.0.1:0 --resource /greeting=Hello --demo
+  coapace serve --tcp '[::]:5683' -u lamp-7 -k @lamp-7.key -u lamp-8 -k 0xcafe42
+  coapace serve --directory firmware
+  coapace serve --directory uploads --writable
+
+It prints its URIs to standard output, one a line, and with Ctrl-C a line for each of them on what it did to standard
+error.";
+
+fn path_text(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((path, text)) if !path.is_empty() => Ok((path.to_owned(), text.to_owned())),
+        _ => Err("expected PATH=TEXT, as /greeting=Hello".to_owned()),
+    }
+}

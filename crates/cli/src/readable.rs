@@ -1,0 +1,128 @@
+//! Payloads as a person reads them.
+
+use coap_numbers::content_format;
+use serde::de::IgnoredAny;
+
+/// A payload whose Content-Format is JSON or CBOR, or built on one of them: JSON indented, CBOR in the diagnostic notation
+/// of RFC 8949 §8. Nothing if it is neither, or not what it claims to be.
+pub(crate) fn readable(format: Option<u16>, payload: &[u8]) -> Option<String> {
+    let name = content_format::to_str(format?)?;
+    // "application/senml+json", "application/cbor-seq", "application/ace+cbor; …".
+    let kind = name.split(';').next()?.rsplit(['/', '+']).next()?;
+    match kind {
+        "json" => indented(std::str::from_utf8(payload).ok()?),
+        "cbor" | "cbor-seq" => diagnostic(payload),
+        _ => None,
+    }
+}
+
+/// JSON with a member or element on each line. Names, numbers and their order are left as they are.
+fn indented(json: &str) -> Option<String> {
+    serde_json::from_str::<IgnoredAny>(json).ok()?;
+    let mut text = String::with_capacity(2 * json.len());
+    let mut depth = 0;
+    let mut inside_text = false;
+    let mut rest = json.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            _ if inside_text => {
+                text.push(c);
+                match c {
+                    '"' => inside_text = false,
+                    // What is escaped, a quote perhaps, ends nothing.
+                    '\\' => text.extend(rest.next()),
+                    _ => {}
+                }
+            }
+            c if c.is_ascii_whitespace() => {}
+            '{' | '[' => {
+                text.push(c);
+                while rest.next_if(char::is_ascii_whitespace).is_some() {}
+                if let Some(end) = rest.next_if(|&next| matches!(next, '}' | ']')) {
+                    text.push(end);
+                } else {
+                    depth += 1;
+                    break_line(&mut text, depth);
+                }
+            }
+            '}' | ']' => {
+                depth -= 1;
+                break_line(&mut text, depth);
+                text.push(c);
+            }
+            ',' => {
+                text.push(c);
+                break_line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            c => {
+                inside_text = c == '"';
+                text.push(c);
+            }
+        }
+    }
+    Some(text)
+}
+
+fn break_line(text: &mut String, depth: usize) {
+    text.push('\n');
+    text.extend(std::iter::repeat_n("  ", depth));
+}
+
+/// The items of a payload, each on a line.
+fn diagnostic(payload: &[u8]) -> Option<String> {
+    let mut lines = Vec::new();
+    let mut decoder = minicbor::Decoder::new(payload);
+    while decoder.position() < payload.len() {
+        let start = decoder.position();
+        decoder.skip().ok()?;
+        lines.push(minicbor::display(payload.get(start..decoder.position())?).to_string());
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JSON: Option<u16> = Some(50);
+    const CBOR: Option<u16> = Some(60);
+
+    #[test]
+    fn json_is_indented_and_nothing_else_of_it_changes() {
+        let json = br#"{"b": [1.50, 12345678901234567890123, {}],"a":"x, \"y\": {", "n":[ ]}"#;
+        let text = readable(JSON, json).expect("it is JSON");
+        let lines = [
+            "{",
+            r#"  "b": ["#,
+            "    1.50,",
+            "    12345678901234567890123,",
+            "    {}",
+            "  ],",
+            r#"  "a": "x, \"y\": {","#,
+            r#"  "n": []"#,
+            "}",
+        ];
+        assert_eq!(text, lines.join("\n"));
+        // application/senml+json
+        assert_eq!(readable(Some(110), b"[1]").as_deref(), Some("[\n  1\n]"));
+    }
+
+    #[test]
+    fn cbor_is_in_diagnostic_notation() {
+        let cbor = [0xa3, 0x61, b't', 21, 0x62, b'o', b'n', 0xf5, 0x62, b'i', b'd', 0x42, 0xca, 0xfe];
+        assert_eq!(readable(CBOR, &cbor).as_deref(), Some(r#"{"t": 21, "on": true, "id": h'ca fe'}"#));
+        // application/cbor-seq
+        assert_eq!(readable(Some(63), &[1, 2]).as_deref(), Some("1\n2"));
+    }
+
+    #[test]
+    fn what_is_not_what_it_claims_to_be_is_left_alone() {
+        assert_eq!(readable(JSON, b"{\"a\":"), None);
+        assert_eq!(readable(JSON, &[0xff]), None);
+        assert_eq!(readable(CBOR, &[0x82, 1]), None);
+        assert_eq!(readable(CBOR, b""), None);
+        assert_eq!(readable(Some(0), b"{}"), None);
+        assert_eq!(readable(None, b"{}"), None);
+    }
+}
