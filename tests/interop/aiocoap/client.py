@@ -1,0 +1,40 @@
+"""client METHOD URI [non] [block=BYTES] [observe=N]: one request with aiocoap."""
+
+import asyncio
+import sys
+
+import aiocoap
+from aiocoap.numbers.codes import Code
+
+
+def show(response):
+    print(f"{response.code.class_}.{response.code & 31:02} {response.payload.hex()}", flush=True)
+
+
+async def main(method, uri, *flags):
+    flags = dict(flag.partition("=")[::2] for flag in flags)
+    context = await aiocoap.Context.create_client_context()
+    request = aiocoap.Message(code=getattr(Code, method), uri=uri, payload=sys.stdin.buffer.read())
+    if "non" in flags:
+        request.transport_tuning = aiocoap.Unreliable
+    if "block" in flags:
+        await context.find_remote_and_interface(request)  # gives it an address that knows of block sizes
+        request.remote.maximum_block_size_exp = int(flags["block"]).bit_length() - 5
+    if "observe" in flags:
+        request.opt.observe = 0
+        asked = context.request(request)
+        show(await asked.response)
+        left = int(flags["observe"]) - 1
+        async for notification in asked.observation:
+            show(notification)
+            left -= 1
+            if left == 0:
+                break
+        asked.observation.cancel()
+        await asyncio.sleep(1.5)  # it answers the next notification with a Reset
+    else:
+        show(await context.request(request).response)
+    await context.shutdown()
+
+
+asyncio.run(main(*sys.argv[1:]))
