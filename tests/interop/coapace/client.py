@@ -18,7 +18,7 @@ if "observe" in flags:
 if "identity" in flags:
     words += ["-u", flags["identity"], "-k", flags["key"]]
 if command not in ("ping", "get", "observe", "delete"):
-    words += ["--file", "-"]
+    words += ["--file", "-", "--content-format", "text"]
 called = subprocess.run(words, stdout=subprocess.PIPE, text=True)
 if called.returncode not in (0, 3):
     sys.exit(called.returncode)

@@ -32,6 +32,8 @@ class Pair:
         self.program, self.ports = client, ports
         #: A resource that no other case touches.
         self.store = f"/store/{name.replace(' ', '-')}"
+        #: What stood between them, for whoever wants to know what was seen.
+        self.relays = []
 
     def ask(self, method, path, payload=b"", *flags, via=None, scheme="coap", limit=LIMIT):
         """One call of the client: a list of codes and payloads, one of each response. `via` is a relay."""
@@ -58,7 +60,8 @@ class Pair:
         return responses[0][1]
 
     def relay(self, lose=None):
-        return Relay(self.ports["coap"], lose)
+        self.relays.append(Relay(self.ports["coap"], lose))
+        return self.relays[-1]
 
 
 def short(payload):

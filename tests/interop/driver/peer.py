@@ -29,7 +29,8 @@ class Missing(Exception):
 
 @dataclass
 class Limit:
-    """Why a case, or several (`coaps *`), do not pass: as a server or a client, it is "not offered", or wrong by the "peer"."""
+    """Why a case, or several (`coaps *`), do not pass: as a server or a client, it is "not offered",
+    or wrong by the "peer" or by "ours"."""
 
     role: str
     case: str
@@ -114,14 +115,14 @@ def builder(name, out):
 
 
 def limits(file):
-    """Lines of `server|client CASE, …: not offered|peer: REASON`."""
+    """Lines of `server|client CASE, …: not offered|peer|ours: REASON`."""
     found = []
     for line in file.read_text().splitlines() if file.exists() else ():
         if not line.strip() or line.startswith("#"):
             continue
         place, word, reason = (part.strip() for part in line.split(":", 2))
         role, cases = place.split(None, 1)
-        if role not in ("server", "client") or word not in ("not offered", "peer"):
+        if role not in ("server", "client") or word not in ("not offered", "peer", "ours"):
             raise ValueError(f"{file}: {line!r}")
         found += [Limit(role, case.strip(), word, reason) for case in cases.split(",")]
     return found

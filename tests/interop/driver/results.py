@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 #: The words of the table; a case that neither passes nor fails has a note.
-WORDS = {"pass": "pass", "fail": "FAIL", "not offered": "–", "peer": "peer"}
+WORDS = {"pass": "pass", "fail": "FAIL", "not offered": "–", "peer": "peer", "ours": "ours"}
 ROLES = {"client": "their client, our server", "server": "our client, their server"}
 
 
