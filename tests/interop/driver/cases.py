@@ -145,8 +145,11 @@ def separate(pair):
 def non(pair):
     with pair.relay() as relay:
         pair.one("GET", "/hello", b"", "non", code="2.05", payload=b"Hello", via=relay)
-        want([message.type for _, message in relay.messages()] == [NON_CONFIRMABLE] * 2,
-             "request and response are not both non-confirmable")
+        seen = relay.messages()
+        want(len(seen) == 2 or seen[1][1].type == CONFIRMABLE, f"{len(seen)} messages for a non-confirmable request")
+        want(seen[0][1].type == NON_CONFIRMABLE, "the request is not non-confirmable")
+        # A non-confirmable response is what it should be, and need not be (RFC 7252 §5.2.3).
+        want(seen[1][1].type in (CONFIRMABLE, NON_CONFIRMABLE), "the response is an acknowledgement")
 
 
 @case("request lost")
@@ -248,7 +251,7 @@ def core(pair):
 @case("ping")
 def ping(pair):
     with pair.relay() as relay:
-        pair.one("PING", "", code="0.00", via=relay)
+        pair.one("PING", "", code="0.00", via=relay, limit=8)
         kinds = [(message.type, message.code) for _, message in relay.messages()]
         want(kinds == [(CONFIRMABLE, "0.00"), (RESET, "0.00")], f"no ping and Reset, but {kinds}")
 
@@ -300,4 +303,4 @@ over("coap+tcp")
 
 @case("coap+tcp ping")
 def ping_tcp(pair):
-    pair.one("PING", "", code="0.00", scheme="coap+tcp")
+    pair.one("PING", "", code="0.00", scheme="coap+tcp", limit=8)
