@@ -290,9 +290,12 @@ over("coaps", f"identity={IDENTITY}", f"key={KEY}")
 
 @case("coaps wrong key")
 def wrong_key(pair):
-    flags = f"identity={IDENTITY}", f"key={WRONG_KEY}"
+    def hello(key, **named):
+        return pair.ask("GET", "/hello", b"", f"identity={IDENTITY}", f"key={key}", scheme="coaps", **named)
+
+    hello(KEY)
     try:
-        responses = pair.ask("GET", "/hello", b"", *flags, scheme="coaps", limit=8)
+        responses = hello(WRONG_KEY, limit=8)
     except Failure:
         return
     raise Failure(f"it is answered: {shown(responses)}")
