@@ -8,8 +8,6 @@ from .message import ACKNOWLEDGEMENT, BLOCK1, BLOCK2, CONFIRMABLE, CONTENT_FORMA
 from .process import Failure, call
 from .relay import Relay
 
-#: Seconds for one call of a client.
-LIMIT = 30
 #: A key that both sides have, and one that they have not.
 IDENTITY, KEY, WRONG_KEY = "lamp-7", "a long secret", "another secret"
 #: What a body of more than one block is: the same lines that every server has at /large.
@@ -28,18 +26,19 @@ def case(name):
 class Pair:
     """A client of one stack and a server of another."""
 
-    def __init__(self, client, ports, name):
-        self.program, self.ports = client, ports
+    def __init__(self, client, ports, name, limit):
+        #: `limit` is what one call of the client may take, in seconds.
+        self.program, self.ports, self.limit = client, ports, limit
         #: A resource that no other case touches.
         self.store = f"/store/{name.replace(' ', '-')}"
         #: What stood between them, for whoever wants to know what was seen.
         self.relays = []
 
-    def ask(self, method, path, payload=b"", *flags, via=None, scheme="coap", limit=LIMIT):
+    def ask(self, method, path, payload=b"", *flags, via=None, scheme="coap", limit=None):
         """One call of the client: a list of codes and payloads, one of each response. `via` is a relay."""
         port = via.port if via else self.ports[scheme]
         words = [self.program, method, f"{scheme}://127.0.0.1:{port}{path}", *flags]
-        status, out, said = call(words, payload, limit)
+        status, out, said = call(words, payload, limit or self.limit)
         if status != 0:
             raise Failure(f"{method} {path}: the client exits with {status}: {said}")
         responses = []
@@ -251,7 +250,7 @@ def core(pair):
 @case("ping")
 def ping(pair):
     with pair.relay() as relay:
-        pair.one("PING", "", code="0.00", via=relay, limit=8)
+        pair.one("PING", "", code="0.00", via=relay)
         kinds = [(message.type, message.code) for _, message in relay.messages()]
         want(kinds == [(CONFIRMABLE, "0.00"), (RESET, "0.00")], f"no ping and Reset, but {kinds}")
 
@@ -306,4 +305,4 @@ over("coap+tcp")
 
 @case("coap+tcp ping")
 def ping_tcp(pair):
-    pair.one("PING", "", code="0.00", scheme="coap+tcp", limit=8)
+    pair.one("PING", "", code="0.00", scheme="coap+tcp")

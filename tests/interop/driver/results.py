@@ -2,6 +2,17 @@
 
 from dataclasses import dataclass
 
+#: How the documentation begins.
+HEAD = """# Interoperability
+
+What the clients and servers of other CoAP stacks and ours understand of each other, written by `tests/interop/run --markdown`.
+[tests/interop/README.md](../tests/interop/README.md) says how it is tried, and [cases.py](../tests/interop/driver/cases.py) what each case asks
+and looks at.
+
+`pass`: as it should be. `–`: one of the two does not offer it. `peer`: it fails, by the other stack's fault. `ours`: it fails, by ours.
+The reasons are below each table.
+"""
+
 #: The words of the table; a case that neither passes nor fails has a note.
 WORDS = {"pass": "pass", "fail": "FAIL", "not offered": "–", "peer": "peer", "ours": "ours"}
 ROLES = {"client": "their client, our server", "server": "our client, their server"}
@@ -60,11 +71,11 @@ class Results:
         return "\n".join([*lines, "", *notes])
 
     def markdown(self):
-        lines = [f"* `{peer.name}`: {peer.version}" for peer in self.peers]
+        lines = [HEAD, *(f"* `{peer.name}`: {peer.version}" for peer in self.peers)]
         for role, title in ROLES.items():
             header, *rows = self.rows(role)
             lines += ["", f"## {title[0].upper()}{title[1:]}", "", row(header), row(["---"] * len(header)), *map(row, rows)]
-            lines += ["", *(f"* `{peer}`, {cases}: {WORDS[word]} {reason}" for peer, of, word, cases, reason in self.notes()
+            lines += ["", *(f"* `{peer}`, {cases}: {WORDS[word] + ': ' if word != 'not offered' else ''}{reason}." for peer, of, word, cases, reason in self.notes()
                             if of == role)]
         return "\n".join(lines)
 
