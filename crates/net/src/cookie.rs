@@ -31,8 +31,9 @@ pub(crate) struct Hello<'a> {
     /// Version, random and session identifier.
     before: &'a [u8],
     cookie: &'a [u8],
-    /// Cipher suites, compression methods and extensions.
-    after: &'a [u8],
+    /// Cipher suites and compression methods.
+    offered: &'a [u8],
+    extensions: &'a [u8],
 }
 
 impl<'a> Hello<'a> {
@@ -53,9 +54,12 @@ impl<'a> Hello<'a> {
         let session_id_len = usize::from(*body.get(34)?);
         let (before, rest) = body.split_at_checked(35 + session_id_len)?;
         let (&cookie_len, rest) = rest.split_first()?;
-        let (cookie, after) = rest.split_at_checked(cookie_len.into())?;
+        let (cookie, rest) = rest.split_at_checked(cookie_len.into())?;
+        let suites = usize::from(u16::from_be_bytes(*rest.first_chunk()?));
+        let methods = usize::from(*rest.get(2 + suites)?);
+        let (offered, extensions) = rest.split_at_checked(3 + suites + methods)?;
         let message = u16::from_be_bytes([handshake[4], handshake[5]]);
-        Some(Self { sequence: &header[3..11], message, before, cookie, after })
+        Some(Self { sequence: &header[3..11], message, before, cookie, offered, extensions })
     }
 
     /// The client's random, which tells one handshake from another.
@@ -70,12 +74,13 @@ impl<'a> Hello<'a> {
 
     /// The first ClientHello of this handshake, which had no cookie yet.
     pub(crate) fn first(&self) -> Vec<u8> {
-        let body = self.before.len() + 1 + self.after.len();
+        let body = self.before.len() + 1 + self.offered.len() + self.extensions.len();
         let mut first = Vec::with_capacity(RECORD + HANDSHAKE + body);
         header(&mut first, &[0; 8], CLIENT_HELLO, 0, body);
         first.extend_from_slice(self.before);
         first.push(0);
-        first.extend_from_slice(self.after);
+        first.extend_from_slice(self.offered);
+        first.extend_from_slice(self.extensions);
         first
     }
 }
@@ -94,8 +99,9 @@ fn header(into: &mut Vec<u8>, sequence: &[u8], kind: u8, message: u16, body: usi
     into.extend_from_slice(&length[1..]);
 }
 
-/// Makes cookies and knows them again, without keeping any: each is a keyed hash of the source's address, the
-/// ClientHello and the minute.
+/// Makes cookies and knows them again, without keeping any: each is a keyed hash of the source's address, of what has to be
+/// the same in both ClientHellos, and of the minute. The extensions need not be (RFC 6347 §4.2.1): pion sends more of them
+/// the second time.
 #[derive(Debug)]
 pub(crate) struct Cookies {
     keys: RandomState,
@@ -114,7 +120,8 @@ impl Cookies {
     fn cookie(&self, period: u64, from: Remote, hello: &Hello<'_>) -> [u8; COOKIE] {
         let mut cookie = [0; COOKIE];
         for (part, bytes) in cookie.chunks_exact_mut(8).enumerate() {
-            let hash = self.keys.hash_one((part, period, from.ip(), from.port(), hello.before, hello.after));
+            let same = (hello.before, hello.offered);
+            let hash = self.keys.hash_one((part, period, from.ip(), from.port(), same));
             bytes.copy_from_slice(&hash.to_be_bytes());
         }
         cookie
@@ -183,7 +190,25 @@ mod tests {
         assert!(cookies.verify(now + PERIOD, at(1), &second));
         assert!(!cookies.verify(now + 2 * PERIOD, at(1), &second));
         assert!(!Cookies::new(now).verify(now, at(1), &second));
-        assert_eq!(Hello::read(&second.first()).unwrap().after, second.after);
+        assert_eq!(Hello::read(&second.first()).unwrap().offered, second.offered);
+    }
+
+    #[test]
+    fn a_second_hello_may_have_other_extensions() {
+        let now = Instant::now();
+        let cookies = Cookies::new(now);
+        let mut request = Vec::new();
+        cookies.request(now, at(1), &Hello::read(&hello(0, &[])).unwrap(), &mut request);
+        let mut second = hello(1, &request[28..]);
+        let extended_master_secret = [0, 4, 0, 23, 0, 0];
+        second.extend_from_slice(&extended_master_secret);
+        for length in [12, 16, 24] {
+            second[length] += extended_master_secret.len() as u8;
+        }
+        let second = Hello::read(&second).unwrap();
+        assert_eq!(second.extensions, extended_master_secret);
+        assert!(cookies.verify(now, at(1), &second));
+        assert!(second.first().ends_with(&extended_master_secret));
     }
 
     #[test]

@@ -36,10 +36,11 @@ impl<'a> Slice<'a> {
     }
 
     /// Adds Block2 where the representation needs more blocks than one or the client asked for one, with the first block
-    /// Size2, and an ETag where the application gave none (RFC 7959 §2.4).
+    /// Size2, and an ETag where the application gave none (RFC 7959 §2.4). Nothing has no blocks, whatever was asked for:
+    /// the answer to a PUT, as a rule.
     #[must_use]
     pub fn options(&self, options: Options) -> Options {
-        let Some(block) = self.block else { return options };
+        let Some(block) = self.block.filter(|_| self.size > 0) else { return options };
         let named = options.iter().any(|(number, _)| number == coap_numbers::option::ETAG);
         let options = if named { options } else { options.etag(&self.etag) };
         let size = u32::try_from(self.size).ok().filter(|_| block.num() == 0);

@@ -323,6 +323,12 @@ fn a_slice_beyond_the_end_is_none_and_the_empty_representation_has_one() {
 }
 
 #[test]
+fn nothing_has_no_blocks_though_one_is_asked_for() {
+    let slice = Slice::new(&[], Some(block(0, false, 2)), 6).unwrap();
+    assert_eq!(slice.options(Options::new()), Options::new());
+}
+
+#[test]
 fn the_etag_of_the_application_goes_before_the_one_derived_from_the_bytes() {
     let representation = body(2000);
     let slice = Slice::new(&representation, None, 6).unwrap();

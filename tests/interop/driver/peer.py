@@ -1,0 +1,128 @@
+"""The stacks: where their servers and clients are, how they are built, what they do not offer."""
+
+import os
+import socket
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from .process import Process
+
+HERE = Path(__file__).resolve().parent.parent
+ROOT = HERE.parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
+
+OURS = "coapace"
+#: Every other folder with limits. Its name is the stack's.
+PEERS = sorted({file.parent.name for file in HERE.glob("*/limits")} - {OURS})
+#: How a script says that its stack cannot be had here, as automake does.
+UNAVAILABLE = 77
+#: Seconds for a build with nothing fetched yet, and for a server to listen.
+BUILD_LIMIT, START_LIMIT = 240, 30
+
+
+class Missing(Exception):
+    """A stack that cannot be had here, and why."""
+
+
+@dataclass
+class Limit:
+    """Why a case, or several (`coaps *`), do not pass: as a server or a client, it is "not offered",
+    or wrong by the "peer" or by "ours"."""
+
+    role: str
+    case: str
+    word: str
+    reason: str
+
+
+@dataclass
+class Peer:
+    """A stack with a server and a client, and its limits."""
+
+    name: str
+    version: str
+    folder: Path
+    limits: list
+
+    def limit(self, role, case):
+        """What of it is said of a case, if anything."""
+        return next((limit for limit in self.limits if limit.role == role and fnmatchcase(case, limit.case)), None)
+
+    def serve(self, *words):
+        """Its server at a free port of loopback, to be told `words`."""
+        port = free_port()
+        return Server([self.folder / "server", str(port), *words], port)
+
+    def client(self):
+        return str(self.folder / "client")
+
+
+class Server(Process):
+    """A server: CoAP over UDP and TCP at one port, over DTLS at the next, as with 5683 and 5684."""
+
+    def __init__(self, words, port):
+        self.ports = {"coap": port, "coap+tcp": port, "coaps": port + 1}
+        super().__init__(words)
+
+    def __enter__(self):
+        try:
+            self.line(START_LIMIT)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+
+def free_port():
+    """A port of UDP and TCP that nothing listens to, and nothing of UDP to the next."""
+    while True:
+        with (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams,
+              socket.socket(socket.AF_INET, socket.SOCK_STREAM) as streams,
+              socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as secured):
+            datagrams.bind(("127.0.0.1", 0))
+            port = datagrams.getsockname()[1]
+            try:
+                streams.bind(("127.0.0.1", port))
+                secured.bind(("127.0.0.1", port + 1))
+            except (OSError, OverflowError):
+                continue
+            return port
+
+
+def build(name):
+    """Builds a stack into the folder interop of the target directory; Missing says why it cannot be had."""
+    out = TARGET / "interop" / name
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile("w+") as log:
+        with Process(builder(name, out), stdout=log, stderr=log) as process:
+            status = process.wait(BUILD_LIMIT)
+        log.seek(0)
+        words = log.read().strip()
+    if status == UNAVAILABLE:
+        raise Missing(words.splitlines()[-1] if words else "its script does not say why")
+    if status != 0:
+        raise RuntimeError(f"{name} does not build:\n{words}")
+    return Peer(name, (out / "version").read_text().strip(), out, limits(HERE / name / "limits"))
+
+
+def builder(name, out):
+    """The script of its own, or that of bench/peers for the programs of this folder."""
+    own = HERE / name / "build"
+    return [own, out] if own.exists() else [ROOT / "bench" / "peers" / name / "build", out, HERE / name]
+
+
+def limits(file):
+    """Lines of `server|client CASE, …: not offered|peer|ours: REASON`."""
+    found = []
+    for line in file.read_text().splitlines() if file.exists() else ():
+        if not line.strip() or line.startswith("#"):
+            continue
+        place, word, reason = (part.strip() for part in line.split(":", 2))
+        role, cases = place.split(None, 1)
+        if role not in ("server", "client") or word not in ("not offered", "peer", "ours"):
+            raise ValueError(f"{file}: {line!r}")
+        found += [Limit(role, case.strip(), word, reason) for case in cases.split(",")]
+    return found

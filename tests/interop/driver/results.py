@@ -1,0 +1,84 @@
+"""What became of the cases, as a table for a terminal or for the documentation."""
+
+from dataclasses import dataclass
+
+#: How the documentation begins.
+HEAD = """# Interoperability
+
+What the clients and servers of other CoAP stacks and ours understand of each other, written by `tests/interop/run --markdown`.
+[tests/interop/README.md](../tests/interop/README.md) says how it is tried, and [cases.py](../tests/interop/driver/cases.py) what each case asks
+and looks at.
+
+`pass`: as it should be. `–`: one of the two does not offer it. `peer`: it fails, by the other stack's fault. `ours`: it fails, by ours.
+The reasons are below each table.
+"""
+
+#: The words of the table; a case that neither passes nor fails has a note.
+WORDS = {"pass": "pass", "fail": "FAIL", "not offered": "–", "peer": "peer", "ours": "ours"}
+ROLES = {"client": "their client, our server", "server": "our client, their server"}
+
+
+@dataclass
+class Result:
+    """What became of one case: `word` is a key of WORDS. The role is what the other stack is."""
+
+    peer: str
+    role: str
+    case: str
+    word: str
+    reason: str
+
+
+class Results:
+    """Of all stacks."""
+
+    def __init__(self, cases):
+        self.cases, self.peers, self.all, self.missing = cases, [], {}, {}
+
+    def add(self, peer, results):
+        self.peers.append(peer)
+        for result in results:
+            self.all[peer.name, result.role, result.case] = result
+
+    def broken(self, peer, reason):
+        """Keeps that a stack did not come as far as its cases."""
+        self.add(peer, [Result(peer.name, role, case, "fail", reason) for role in ROLES for case in self.cases])
+
+    def failed(self):
+        return any(result.word == "fail" for result in self.all.values())
+
+    def rows(self, role):
+        """The header and a row for each case of one direction."""
+        names = [peer.name for peer in self.peers]
+        return [["case", *names]] + [[case, *(WORDS[self.all[name, role, case].word] for name in names)] for case in self.cases]
+
+    def notes(self):
+        """Why cases did not pass, those with the same reason in one line."""
+        found = {}
+        for result in self.all.values():
+            if result.word != "pass":
+                found.setdefault((result.peer, result.role, result.word, result.reason), []).append(result.case)
+        return [(peer, role, word, ", ".join(cases), reason) for (peer, role, word, reason), cases in found.items()]
+
+    def text(self):
+        lines = [f"{peer.name}: {peer.version}" for peer in self.peers]
+        for role, title in ROLES.items():
+            rows = self.rows(role)
+            widths = [max(map(len, column)) for column in zip(*rows)]
+            lines += ["", title]
+            lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        notes = [f"{peer} as {role}, {cases}: {word}: {reason}" for peer, role, word, cases, reason in self.notes()]
+        return "\n".join([*lines, "", *notes])
+
+    def markdown(self):
+        lines = [HEAD, *(f"* `{peer.name}`: {peer.version}" for peer in self.peers)]
+        for role, title in ROLES.items():
+            header, *rows = self.rows(role)
+            lines += ["", f"## {title[0].upper()}{title[1:]}", "", row(header), row(["---"] * len(header)), *map(row, rows)]
+            lines += ["", *(f"* `{peer}`, {cases}: {WORDS[word] + ': ' if word != 'not offered' else ''}{reason}." for peer, of, word, cases, reason in self.notes()
+                            if of == role)]
+        return "\n".join(lines)
+
+
+def row(cells):
+    return f"| {' | '.join(cells)} |"
