@@ -6,7 +6,7 @@ use std::time::Duration;
 use coap_numbers::option;
 use coapace_control::Instant;
 use coapace_proto::block::{Progress, Transfer};
-use coapace_proto::{Code, ExchangeId, Options, Request, SendError, Tail, echo};
+use coapace_proto::{Code, ExchangeId, Options, Request, SendError, Tail, Token, echo};
 
 use crate::address::Remote;
 use crate::carrier::MAX_DATAGRAM;
@@ -54,9 +54,21 @@ pub(crate) struct Asker {
     pub(crate) code: Code,
     pub(crate) confirmable: bool,
     pub(crate) repeatable: bool,
+    /// The token of all requests, if they have one in common.
+    pub(crate) token: Option<Token>,
 }
 
 impl Asker {
+    /// Gives all blocks of a body one token, where nothing speaks against it: some servers know the blocks that belong
+    /// together by that alone (go-coap, node-coap), though nothing asks a client for it. Below DTLS no token is used twice
+    /// (RFC 9175 §4.2).
+    pub(crate) fn with_one_token(mut self) -> Self {
+        if !self.hub.is_secure() {
+            self.token = Some(self.hub.lock().token());
+        }
+        self
+    }
+
     /// The transfer of a body to come, and of another back.
     pub(crate) fn transfer(&self, mut options: Options, body: Vec<u8>, blocks: Blocks) -> Transfer {
         if body.len() > blocks.size() && options.value(option::REQUEST_TAG).is_none() {
@@ -75,9 +87,9 @@ impl Asker {
     pub(crate) async fn send(&self, tail: &Tail) -> Result<Response, Error> {
         let tail = tail.as_bytes();
         fits(tail)?;
-        let &Self { code, confirmable, repeatable, .. } = self;
+        let &Self { code, confirmable, repeatable, token, .. } = self;
         exchange(&self.hub, self.to, |state, now, to| {
-            let token = state.token();
+            let token = token.unwrap_or_else(|| state.token());
             state.endpoint.request(now, to, Request { confirmable, code, token, tail, repeatable })
         })
         .await

@@ -180,6 +180,7 @@ impl Call {
             let transfer = asker.transfer(options, payload.into(), blocks);
             return Box::pin(asker.finish(transfer, response)).await;
         }
+        let asker = asker.with_one_token();
         Box::pin(async {
             let transfer = asker.transfer(options, payload.into(), blocks);
             let response = asker.ask(&transfer).await?;
@@ -206,7 +207,8 @@ impl Call {
             self.client.hub(&Profile { mechanism, config }, secure, address)?
         };
         let to = hub.reach(address).await?;
-        Ok(Asker { hub, to, code: self.method, confirmable: self.confirmable, repeatable: self.repeatable })
+        let Self { method: code, confirmable, repeatable, .. } = *self;
+        Ok(Asker { hub, to, code, confirmable, repeatable, token: None })
     }
 }
 
