@@ -18,7 +18,7 @@ use crate::socket::Socket;
 #[cfg(feature = "tcp")]
 use crate::tcp_client::Connections;
 use crate::uri::{Host, Uri};
-use crate::{Destination, Error, Observation, Profile, Response, Stats, Tap};
+use crate::{Destination, Error, Metrics, Observation, Profile, Response, Stats, Tap};
 #[cfg(feature = "dtls")]
 use crate::{Dtls, Refused, session::Sealed};
 
@@ -180,6 +180,16 @@ impl Client {
         for (_, hub) in &*self.hubs() {
             sum.add(hub);
         }
+        sum
+    }
+
+    /// All that can be read of this client now, over all of its endpoints.
+    pub fn metrics(&self) -> Metrics {
+        let mut sum = Metrics::default();
+        for (_, hub) in &*self.hubs() {
+            sum.add(hub);
+        }
+        sum.stats = self.stats();
         sum
     }
 

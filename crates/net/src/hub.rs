@@ -90,8 +90,10 @@ impl Hub {
     fn open(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Self {
         let mut random = Random::default();
         let max_destinations = setup.config.max_peers as usize;
+        let mut endpoint = Endpoint::new(setup, random.next());
+        endpoint.measure();
         let state = State {
-            endpoint: Endpoint::new(setup, random.next()),
+            endpoint,
             outgoing: Outgoing::default(),
             counters: NetCounters::default(),
             destinations: Destinations::new(max_destinations),

@@ -19,7 +19,7 @@ use crate::serving::Serving;
 use crate::socket::{Socket, Use};
 #[cfg(feature = "tcp")]
 use crate::tcp_server::Shared;
-use crate::{Profile, Router, Stats};
+use crate::{Metrics, Profile, Router, Stats};
 
 /// What a server is set up with.
 #[derive(Clone, Debug)]
@@ -291,6 +291,16 @@ impl ServerHandle {
         if let Some(shared) = &self.tcp {
             sum.tcp = *shared.counters();
         }
+        sum
+    }
+
+    /// All that can be read of the server now, over all cores.
+    pub fn metrics(&self) -> Metrics {
+        let mut sum = Metrics::default();
+        for hub in &*self.hubs {
+            sum.add(hub);
+        }
+        sum.stats = self.stats();
         sum
     }
 

@@ -139,6 +139,11 @@ impl Sessions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Sessions there are, handshakes included.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().sessions.len()
+    }
+
     pub(crate) fn counters(&self) -> DtlsCounters {
         self.lock().counters
     }

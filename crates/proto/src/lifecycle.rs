@@ -37,6 +37,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             return Err(SendError::PeersFull);
         };
         let exchange = &mut self.exchanges[index];
+        // Until it departs, the moment of the call.
+        exchange.first = now;
         exchange.tail.clear();
         exchange.tail.extend_from_slice(tail);
         exchange.forget_departures();
@@ -168,6 +170,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         let peer = &mut self.peers[exchange.peer];
         if let Some(control) = exchange.control.take() {
+            if let (Outcome::Acked(sample), Some(rare)) = (&outcome, &mut self.rare)
+                && let Some(measures) = &mut rare.measures
+            {
+                measures.acknowledged(sample);
+            }
             let cue = Cue { now, draw: Draw::ZERO, outstanding: peer.outstanding };
             self.setup.controller.on_end(&mut peer.state, control, outcome, cue);
         }
@@ -213,6 +220,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     pub(crate) fn fail(&mut self, now: Instant, index: u32, failure: Failure, outcome: Outcome) {
+        if failure == Failure::TimedOut {
+            self.rare.get_or_insert_default().timed_out += 1;
+        }
         self.finish(now, index, outcome);
         self.exchanges[index].stage = Stage::Failed(failure);
         self.exchanges[index].next = core::mem::replace(&mut self.failed, index);

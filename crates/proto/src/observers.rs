@@ -66,6 +66,15 @@ struct Resource {
     version: u32,
 }
 
+/// Counts of what became of notifications and of observers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) notifications: u64,
+    pub(crate) replaced: u64,
+    pub(crate) rejected: u64,
+    pub(crate) given_up: u64,
+}
+
 /// All observers of all resources.
 #[derive(Debug)]
 pub(crate) struct Observers<A> {
@@ -78,6 +87,7 @@ pub(crate) struct Observers<A> {
     /// From the slot of an exchange to the observer whose notification it is.
     of_exchange: Vec<u32>,
     pub(crate) under_way: u32,
+    pub(crate) told: Told,
 }
 
 impl<A: Address> Observers<A> {
@@ -89,6 +99,7 @@ impl<A: Address> Observers<A> {
             queue: VecDeque::new(),
             of_exchange: Vec::new(),
             under_way: 0,
+            told: Told::default(),
         }
     }
 
@@ -203,9 +214,10 @@ impl<A: Address> Observers<A> {
         known.tail.clear();
         known.tail.extend_from_slice(tail);
         (known.code, known.confirmable) = (code, confirmable);
+        let (mut count, mut slot, before) = (0, known.first, known.version);
         known.version = known.version.wrapping_add(1);
-        let (mut count, mut slot) = (0, known.first);
         while slot != NONE {
+            self.told.replaced += u64::from(self.entries[slot].told != before);
             self.enqueue(slot);
             count += 1;
             slot = self.entries[slot].later;
@@ -260,6 +272,7 @@ impl<A: Address> Observers<A> {
         let entry = &mut self.entries[slot];
         let resource = self.resources.get(&entry.observer.resource)?;
         let told = core::mem::replace(&mut entry.told, resource.version);
+        self.told.notifications += u64::from(told != resource.version);
         (told != resource.version).then_some((resource.code, &resource.tail, resource.confirmable))
     }
 

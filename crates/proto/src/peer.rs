@@ -70,6 +70,8 @@ pub(crate) struct Peers<C: Controller, A> {
     oldest: u32,
     /// Destinations that were ever met: a Message ID sequence never starts where a forgotten one did.
     met: u16,
+    /// Destinations that made room for others.
+    pub(crate) evicted: u64,
     /// Whether a non-confirmable message ever left: until then no peer is listened for.
     pub(crate) listening: bool,
 }
@@ -86,6 +88,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
             newest: NONE,
             oldest: NONE,
             met: 0,
+            evicted: 0,
             listening: false,
         }
     }
@@ -138,6 +141,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
         } else {
             let slot = self.oldest_idle()?;
             self.forget(slot);
+            self.evicted += 1;
             self.slots[slot as usize] = peer;
             slot
         };
@@ -257,7 +261,7 @@ mod tests {
         let mut peers = peers(0..20, 20);
         peers.find_or_insert(0, 20, &DefaultTimer::DEFAULT);
         peers.find_or_insert(99, 20, &DefaultTimer::DEFAULT);
-        assert_eq!(peers.len(), 20);
+        assert_eq!((peers.len(), peers.evicted), (20, 1));
         assert_eq!(peers.find(1), None);
         assert!(peers.find(0).is_some() && peers.find(99).is_some());
     }

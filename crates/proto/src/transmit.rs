@@ -38,6 +38,19 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         mut draw: impl FnMut(Step) -> Draw,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit<A>> {
+        let start = buffer.len();
+        let transmit = self.next_datagram(now, &mut draw, buffer)?;
+        self.tally.sent += 1;
+        self.tally.sent_bytes += (buffer.len() - start) as u64;
+        Some(transmit)
+    }
+
+    fn next_datagram(
+        &mut self,
+        now: Instant,
+        draw: &mut impl FnMut(Step) -> Draw,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit<A>> {
         if let Some(rare) = &mut self.rare {
             if let Some(to) = rare.outbox.pop(buffer) {
                 return Some(Transmit { to, step: None });
@@ -47,7 +60,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             }
         }
         let index = self.next_in_line()?;
-        Some(self.depart(now, index, &mut draw, buffer))
+        Some(self.depart(now, index, draw, buffer))
     }
 
     /// What may need no answer has departed: if it is not confirmable, it is over.
@@ -104,6 +117,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if again {
             self.tally.retransmissions += 1;
         } else {
+            if let Some(rare) = &mut self.rare
+                && let Some(measures) = &mut rare.measures
+            {
+                let rto = exchange.confirmable.then(|| controller.gauges(&peer.state).rto);
+                measures.departs(now.since(exchange.first), rto);
+            }
             exchange.first = now;
             self.tally.started += 1;
         }

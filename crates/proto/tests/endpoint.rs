@@ -103,6 +103,7 @@ fn a_response_that_never_comes_is_reported_after_the_response_timeout() {
     assert_eq!(at, Instant::from_millis(247_010));
     client.endpoint.handle_timeout(at);
     assert!(matches!(client.endpoint.poll_event(), Some(Event::Failed { failure: Failure::TimedOut, .. })));
+    assert_eq!(client.endpoint.counters().timed_out, 1);
 }
 
 #[test]
