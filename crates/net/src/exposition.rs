@@ -42,11 +42,11 @@ impl Metrics {
     }
 
     fn datagrams(&self, text: &mut Exposition<'_, '_>) -> fmt::Result {
-        let (endpoint, net) = (&self.stats.endpoint, &self.stats.net);
+        let (endpoint, net, measures) = (&self.stats.endpoint, &self.stats.net, &self.measures);
         text.counter("coap_datagrams_received_total", "Datagrams received.", endpoint.received)?;
-        text.counter("coap_received_bytes_total", "Bytes of CoAP received.", endpoint.received_bytes)?;
-        text.counter("coap_datagrams_sent_total", "Datagrams sent.", endpoint.sent)?;
-        text.counter("coap_sent_bytes_total", "Bytes of CoAP sent.", endpoint.sent_bytes)?;
+        text.counter("coap_received_bytes_total", "Bytes of CoAP received.", measures.received_bytes)?;
+        text.counter("coap_datagrams_sent_total", "Datagrams sent.", measures.sent)?;
+        text.counter("coap_sent_bytes_total", "Bytes of CoAP sent.", measures.sent_bytes)?;
         text.counter("coap_datagrams_malformed_total", "Datagrams that are no CoAP.", endpoint.malformed)?;
         text.counter("coap_datagrams_truncated_total", "Datagrams longer than is taken.", net.truncated)?;
         text.counter(

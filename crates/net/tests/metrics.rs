@@ -132,7 +132,7 @@ async fn requests_are_counted_by_method_and_code_and_those_without_an_answer_too
     assert_eq!(of("coap_datagrams_received_total"), 12.0 + 1.0);
     assert_eq!((of("coap_duplicates_total"), of("coap_handler_panics_total")), (1.0, 1.0));
     assert_eq!((of("coap_handlers_deferred_total"), of("coap_handlers_waiting")), (1.0, 0.0));
-    let sent = client.metrics().stats.endpoint;
+    let sent = client.metrics().measures;
     let strange = 4.0 + 4.0 + silent.len() as f64;
     assert_eq!(of("coap_received_bytes_total"), sent.sent_bytes as f64 + strange);
 }

@@ -5,8 +5,6 @@
 pub struct Counters {
     /// Datagrams received.
     pub received: u64,
-    /// Their bytes.
-    pub received_bytes: u64,
     /// Of these, no CoAP message, or one with a format error.
     pub malformed: u64,
     /// Of these, copies of a request or separate response seen before.
@@ -14,10 +12,6 @@ pub struct Counters {
     /// Of these, acknowledgements, resets and responses to no exchange under way: for a client, the sign of a
     /// retransmission that was not necessary.
     pub late_replies: u64,
-    /// Datagrams to send that were handed out: transmissions of exchanges, and replies.
-    pub sent: u64,
-    /// Their bytes.
-    pub sent_bytes: u64,
     /// First transmissions of exchanges.
     pub started: u64,
     /// Retransmissions.
@@ -56,9 +50,6 @@ pub struct Counters {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) received: u64,
-    pub(crate) received_bytes: u64,
-    pub(crate) sent: u64,
-    pub(crate) sent_bytes: u64,
     pub(crate) late_replies: u64,
     pub(crate) started: u64,
     pub(crate) retransmissions: u64,

@@ -236,9 +236,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let (kind, message_id) = if confirmable {
             (Kind::Acknowledgement, message_id)
         } else {
-            let bound = self.setup.config.max_peers;
-            let peer = self.peers.find_or_insert(to, bound, &self.setup.controller);
-            (Kind::NonConfirmable, self.next_message_id(peer.ok_or(SendError::PeersFull)?))
+            let peer = self.find_or_insert_peer(to).ok_or(SendError::PeersFull)?;
+            (Kind::NonConfirmable, self.next_message_id(peer))
         };
         let reply = Message { code, token, tail, ..Message::empty(kind, message_id) };
         // The option is echoed on acknowledgements only (draft-ietf-core-fasor-02 §4.4).
@@ -335,20 +334,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
-        let Tally { received, received_bytes, sent, sent_bytes, late_replies, started, .. } = self.tally;
-        let Tally { retransmissions, completed, given_up, .. } = self.tally;
+        let Tally { received, late_replies, started, retransmissions, completed, given_up } = self.tally;
         let rare = self.rare.as_deref();
         let known = rare.and_then(|rare| rare.deduplication.as_ref());
         let observers = rare.and_then(|rare| rare.observers.as_ref());
         let told = observers.map(|observers| observers.told).unwrap_or_default();
         Counters {
             received,
-            received_bytes,
             malformed: rare.map_or(0, |rare| rare.malformed),
             duplicates: known.map_or(0, |known| known.duplicates),
             late_replies,
-            sent,
-            sent_bytes,
             started,
             retransmissions,
             completed,
@@ -360,13 +355,13 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             notifications_replaced: told.replaced,
             observers_rejected: told.rejected,
             observers_given_up: told.given_up,
-            peers_evicted: self.peers.evicted,
+            peers_evicted: rare.map_or(0, |rare| rare.peers_evicted),
             replies_dropped: rare.map_or(0, |rare| rare.outbox.dropped),
             forgotten_early: known.map_or(0, |known| known.forgotten_early),
         }
     }
 
-    /// From now on distributions are kept, in 700 bytes.
+    /// From now on [`measures`](Self::measures) are kept, in 700 bytes.
     pub fn measure(&mut self) {
         self.rare.get_or_insert_default().measures.get_or_insert_default();
     }

@@ -29,10 +29,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         {
             return Err(SendError::TokenTooLong);
         }
-        let Setup { controller, config } = &*self.setup;
-        let index =
-            self.exchanges.take(config.max_exchanges, Exchange::blank).ok_or(SendError::ExchangesFull)?;
-        let Some(peer) = self.peers.find_or_insert(to, config.max_peers, controller) else {
+        let bound = self.setup.config.max_exchanges;
+        let index = self.exchanges.take(bound, Exchange::blank).ok_or(SendError::ExchangesFull)?;
+        let Some(peer) = self.find_or_insert_peer(to) else {
             self.exchanges.give_back(index);
             return Err(SendError::PeersFull);
         };
@@ -59,6 +58,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         self.admit(now, peer);
         Ok(id)
+    }
+
+    /// The slot of a peer, in place of another's if there is no room; `None` if all have exchanges under way.
+    pub(crate) fn find_or_insert_peer(&mut self, to: A) -> Option<u32> {
+        let Setup { controller, config } = &*self.setup;
+        let (slot, evicts) = self.peers.find_or_insert(to, config.max_peers, controller)?;
+        if evicts {
+            self.rare.get_or_insert_default().peers_evicted += 1;
+        }
+        Some(slot)
     }
 
     /// How the mechanism wants transmissions to this peer to be told apart, whether there is state of it or not.
@@ -170,9 +179,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         let peer = &mut self.peers[exchange.peer];
         if let Some(control) = exchange.control.take() {
-            if let (Outcome::Acked(sample), Some(rare)) = (&outcome, &mut self.rare)
-                && let Some(measures) = &mut rare.measures
-            {
+            if let (Outcome::Acked(sample), Some(measures)) = (&outcome, Rare::measures(&mut self.rare)) {
                 measures.acknowledged(sample);
             }
             let cue = Cue { now, draw: Draw::ZERO, outstanding: peer.outstanding };

@@ -1,12 +1,18 @@
-//! What an endpoint measures of its exchanges.
+//! What an endpoint measures of its traffic and its exchanges.
 
 use coapace_control::{Duration, Sample};
 
 use crate::histogram::Histogram;
 
-/// Distributions over the exchanges that an endpoint began, since it was told to [measure](crate::Endpoint::measure).
+/// Sums over all datagrams of an endpoint and distributions over the exchanges that it began, since it was told to [measure](crate::Endpoint::measure).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measures {
+    /// Bytes of the datagrams received.
+    pub received_bytes: u64,
+    /// Datagrams handed out to be sent: transmissions of exchanges, and replies.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
     /// Round-trip times of confirmable messages of which it is known which transmission was acknowledged: there was one,
     /// or they are marked. The strong samples of draft-ietf-core-cocoa-03 §4.2.
     pub rtt_strong: Histogram,
@@ -23,6 +29,9 @@ pub struct Measures {
 impl Measures {
     /// Adds those of another endpoint.
     pub fn merge(&mut self, other: &Self) {
+        self.received_bytes += other.received_bytes;
+        self.sent += other.sent;
+        self.sent_bytes += other.sent_bytes;
         self.rtt_strong.merge(&other.rtt_strong);
         self.rtt_weak.merge(&other.rtt_weak);
         self.rto.merge(&other.rto);

@@ -70,8 +70,6 @@ pub(crate) struct Peers<C: Controller, A> {
     oldest: u32,
     /// Destinations that were ever met: a Message ID sequence never starts where a forgotten one did.
     met: u16,
-    /// Destinations that made room for others.
-    pub(crate) evicted: u64,
     /// Whether a non-confirmable message ever left: until then no peer is listened for.
     pub(crate) listening: bool,
 }
@@ -88,7 +86,6 @@ impl<C: Controller, A: Address> Peers<C, A> {
             newest: NONE,
             oldest: NONE,
             met: 0,
-            evicted: 0,
             listening: false,
         }
     }
@@ -112,12 +109,13 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
     }
 
-    /// The slot of this address, made if need be; `None` if all of `bound` slots have exchanges under way.
-    pub(crate) fn find_or_insert(&mut self, address: A, bound: u32, controller: &C) -> Option<u32> {
+    /// The slot of this address, made if need be, and whether another address left it; `None` if all of `bound` slots have
+    /// exchanges under way.
+    pub(crate) fn find_or_insert(&mut self, address: A, bound: u32, controller: &C) -> Option<(u32, bool)> {
         if let Some(slot) = self.find(address) {
             self.unlink(slot);
             self.link_newest(slot);
-            return Some(slot);
+            return Some((slot, false));
         }
         let hash = hash_of(self.seed, address);
         self.met = self.met.wrapping_add(1);
@@ -135,19 +133,19 @@ impl<C: Controller, A: Address> Peers<C, A> {
             newer: NONE,
             older: NONE,
         };
-        let slot = if self.slots.len() < bound as usize {
+        let full = self.slots.len() >= bound as usize;
+        let slot = if !full {
             self.slots.push(peer);
             self.slots.len() as u32 - 1
         } else {
             let slot = self.oldest_idle()?;
             self.forget(slot);
-            self.evicted += 1;
             self.slots[slot as usize] = peer;
             slot
         };
         self.link_newest(slot);
         self.enter(slot, hash);
-        Some(slot)
+        Some((slot, full))
     }
 
     /// The destination unused for longest that has no exchange. Busy ones on the way are counted as used now, so that
@@ -259,9 +257,9 @@ mod tests {
     #[test]
     fn the_least_recently_used_leaves_when_the_table_is_full() {
         let mut peers = peers(0..20, 20);
-        peers.find_or_insert(0, 20, &DefaultTimer::DEFAULT);
-        peers.find_or_insert(99, 20, &DefaultTimer::DEFAULT);
-        assert_eq!((peers.len(), peers.evicted), (20, 1));
+        let mut evicts = |address| peers.find_or_insert(address, 20, &DefaultTimer::DEFAULT).unwrap().1;
+        assert!(!evicts(0) && evicts(99));
+        assert_eq!(peers.len(), 20);
         assert_eq!(peers.find(1), None);
         assert!(peers.find(0).is_some() && peers.find(99).is_some());
     }

@@ -25,6 +25,14 @@ pub(crate) struct Rare<A> {
     pub(crate) converted: u64,
     pub(crate) timed_out: u64,
     pub(crate) rejected: u64,
+    pub(crate) peers_evicted: u64,
+}
+
+impl<A> Rare<A> {
+    /// What is measured, of an endpoint that measures.
+    pub(crate) fn measures(rare: &mut Option<Box<Self>>) -> Option<&mut Measures> {
+        rare.as_mut()?.measures.as_deref_mut()
+    }
 }
 
 impl<A> Default for Rare<A> {
@@ -40,6 +48,7 @@ impl<A> Default for Rare<A> {
             converted: 0,
             timed_out: 0,
             rejected: 0,
+            peers_evicted: 0,
         }
     }
 }

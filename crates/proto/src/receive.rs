@@ -16,7 +16,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// What is malformed is counted and ignored or rejected as RFC 7252 §4.2 and §4.3 say.
     pub fn handle_datagram<'b>(&mut self, now: Instant, from: A, bytes: &'b [u8]) -> Option<Event<'b, A>> {
         self.tally.received += 1;
-        self.tally.received_bytes += bytes.len() as u64;
+        if let Some(measures) = Rare::measures(&mut self.rare) {
+            measures.received_bytes += bytes.len() as u64;
+        }
         let message = match Message::parse(bytes) {
             Ok(message) if message.extended_token.len() <= usize::from(self.setup.config.max_token) => {
                 message

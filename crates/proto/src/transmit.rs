@@ -9,6 +9,7 @@ use crate::endpoint::Endpoint;
 use crate::exchange::Stage;
 use crate::message::{Kind, Message, REXMIT_CNT_PROBE};
 use crate::peer::{Address, Echo};
+use crate::rare::Rare;
 
 /// A datagram to send; its bytes are in the buffer that was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +41,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Option<Transmit<A>> {
         let start = buffer.len();
         let transmit = self.next_datagram(now, &mut draw, buffer)?;
-        self.tally.sent += 1;
-        self.tally.sent_bytes += (buffer.len() - start) as u64;
+        if let Some(measures) = Rare::measures(&mut self.rare) {
+            measures.sent += 1;
+            measures.sent_bytes += (buffer.len() - start) as u64;
+        }
         Some(transmit)
     }
 
@@ -117,9 +120,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if again {
             self.tally.retransmissions += 1;
         } else {
-            if let Some(rare) = &mut self.rare
-                && let Some(measures) = &mut rare.measures
-            {
+            if let Some(measures) = Rare::measures(&mut self.rare) {
                 let rto = exchange.confirmable.then(|| controller.gauges(&peer.state).rto);
                 measures.departs(now.since(exchange.first), rto);
             }

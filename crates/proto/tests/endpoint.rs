@@ -284,6 +284,16 @@ fn a_cancelled_exchange_leaves_its_place_to_the_next_wherever_it_stood() {
 }
 
 #[test]
+fn a_peer_that_makes_room_for_another_is_counted() {
+    let mut client = Client::with(Config { max_peers: 1, ..Config::default() });
+    for (peer, evicted) in [(1, 0), (1, 0), (2, 1), (1, 2)] {
+        let ping = client.endpoint.ping(ms(0), peer).unwrap();
+        client.endpoint.cancel(ms(0), ping);
+        assert_eq!(client.endpoint.counters().peers_evicted, evicted);
+    }
+}
+
+#[test]
 fn exchange_lifetime_follows_the_parameters_in_force() {
     let lifetime = |max_retransmit, ack_timeout: &str| {
         let mut controller = DefaultTimer::DEFAULT;

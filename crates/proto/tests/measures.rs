@@ -102,7 +102,7 @@ fn who_was_not_told_to_measure_does_not() {
 
 #[test]
 fn datagrams_and_their_bytes_are_counted_whatever_they_are() {
-    let mut client = Client::default();
+    let mut client = measuring("default");
     client.get(ms(0), "a");
     let request = client.sent(ms(0)).unwrap();
     let reset = reply_to(&[0x40, 1, request[2], request[3]], Kind::Reset, Code::EMPTY, b"");
@@ -112,7 +112,8 @@ fn datagrams_and_their_bytes_are_counted_whatever_they_are() {
     client.receive(ms(9), &[0xff; 7]);
     assert_eq!(client.sent(ms(9)).unwrap().len(), 4);
     let counters = client.endpoint.counters();
-    assert_eq!((counters.received, counters.received_bytes), (3, 4 + 4 + 7));
-    assert_eq!((counters.sent, counters.sent_bytes), (2, request.len() as u64 + 4));
+    let measures = client.endpoint.measures().unwrap();
+    assert_eq!((counters.received, measures.received_bytes), (3, 4 + 4 + 7));
+    assert_eq!((measures.sent, measures.sent_bytes), (2, request.len() as u64 + 4));
     assert_eq!((counters.rejected, counters.timed_out, counters.malformed), (1, 0, 1));
 }
