@@ -3,6 +3,7 @@
 mod arguments;
 mod capture;
 mod commands;
+mod exporter;
 mod latencies;
 mod lossy;
 mod message;

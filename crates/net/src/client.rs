@@ -20,7 +20,7 @@ use crate::tcp_client::Connections;
 use crate::uri::{Host, Uri};
 use crate::{Destination, Error, Metrics, Observation, Profile, Response, Stats, Tap};
 #[cfg(feature = "dtls")]
-use crate::{Dtls, Refused, session::Sealed};
+use crate::{Dtls, Refused, sessions::Sealed};
 
 /// A client. Its copies are the same client; any number of tasks may use it at once, and the endpoint lets as many
 /// exchanges go to a destination as NSTART and the mechanism allow (RFC 7252 §4.7).

@@ -19,7 +19,7 @@ use crate::inbox::Inbox;
 use crate::socket::Socket;
 use crate::stats::{Destinations, Ended, NetCounters};
 #[cfg(feature = "dtls")]
-use crate::{Dtls, session::Sessions};
+use crate::{Dtls, sessions::Sessions};
 use crate::{Error, Response, ServerConfig};
 
 /// One endpoint on one socket. A driver receives and keeps its timers; whoever else has something to send sends it on

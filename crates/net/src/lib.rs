@@ -71,6 +71,10 @@ mod server;
 mod serving;
 #[cfg(feature = "dtls")]
 mod session;
+#[cfg(feature = "dtls")]
+mod session_table;
+#[cfg(feature = "dtls")]
+mod sessions;
 mod socket;
 mod stats;
 mod tap;

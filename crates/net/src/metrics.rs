@@ -40,7 +40,9 @@ impl Metrics {
         self.stats.merge(stats);
         self.requests.merge(requests);
         self.measures.merge(measures);
-        profiles.iter().for_each(|profile| self.note_profile(profile));
+        for profile in profiles {
+            self.note_profile(profile);
+        }
         self.exchanges += exchanges;
         self.observers += observers;
         self.peers += peers;

@@ -246,7 +246,7 @@ fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::Result
         let service = Serving::new(&hub, router, config);
         #[cfg(feature = "dtls")]
         if let Some(sessions) = hub.sessions.clone() {
-            let carrier = crate::session::Sealed::new(sessions);
+            let carrier = crate::sessions::Sealed::new(sessions);
             return drive(Driver { hub, carrier, service }).await;
         }
         #[cfg(target_os = "linux")]

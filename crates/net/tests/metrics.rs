@@ -1,4 +1,5 @@
 //! What a server and its clients say of themselves, after traffic that is known.
+#![allow(clippy::float_cmp)] // Counts, and sums of what is configured.
 
 mod common;
 

@@ -71,7 +71,9 @@ mod tests {
     fn two_make_one_of_all() {
         let of = |durations_ms: &[u64]| {
             let mut histogram = Histogram::default();
-            durations_ms.iter().for_each(|&ms| histogram.add(Duration::from_millis(ms)));
+            for &ms in durations_ms {
+                histogram.add(Duration::from_millis(ms));
+            }
             histogram
         };
         let mut both = of(&[1, 150_000]);

@@ -84,6 +84,8 @@ pub(crate) struct Observers<A> {
     resources: HashMap<u64, Resource, FixedState>,
     /// Observers that have not been told the present representation and have no notification under way.
     queue: VecDeque<u32>,
+    /// Of these, deregistered: they still occupy their slots.
+    gone: usize,
     /// From the slot of an exchange to the observer whose notification it is.
     of_exchange: Vec<u32>,
     pub(crate) under_way: u32,
@@ -97,6 +99,7 @@ impl<A: Address> Observers<A> {
             by_peer: HashMap::with_hasher(FixedState::with_seed(seed)),
             resources: HashMap::with_hasher(FixedState::with_seed(seed)),
             queue: VecDeque::new(),
+            gone: 0,
             of_exchange: Vec::new(),
             under_way: 0,
             told: Told::default(),
@@ -104,8 +107,7 @@ impl<A: Address> Observers<A> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        // Those that are gone but queued are counted too, for they occupy their slots.
-        self.entries.in_use()
+        self.entries.in_use() - self.gone
     }
 
     /// Whether a resource has any.
@@ -203,6 +205,7 @@ impl<A: Address> Observers<A> {
         }
         if is_queued {
             self.entries[slot].is_gone = true;
+            self.gone += 1;
         } else {
             self.entries.give_back(slot);
         }
@@ -241,6 +244,7 @@ impl<A: Address> Observers<A> {
             if entry.is_gone {
                 self.queue.pop_front();
                 self.entries.give_back(slot);
+                self.gone -= 1;
                 continue;
             }
             let confirmable =

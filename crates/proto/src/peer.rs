@@ -134,14 +134,14 @@ impl<C: Controller, A: Address> Peers<C, A> {
             older: NONE,
         };
         let full = self.slots.len() >= bound as usize;
-        let slot = if !full {
-            self.slots.push(peer);
-            self.slots.len() as u32 - 1
-        } else {
+        let slot = if full {
             let slot = self.oldest_idle()?;
             self.forget(slot);
             self.slots[slot as usize] = peer;
             slot
+        } else {
+            self.slots.push(peer);
+            self.slots.len() as u32 - 1
         };
         self.link_newest(slot);
         self.enter(slot, hash);

@@ -212,6 +212,18 @@ fn one_that_deregisters_after_its_notification_was_given_up_is_told_of_no_more()
 }
 
 #[test]
+fn one_that_leaves_while_its_next_notification_waits_is_no_longer_counted() {
+    let mut server = End::new(plain());
+    server.register(ms(0), 1, "a", 7);
+    server.register(ms(0), 1, "b", 7);
+    server.notify(7, true, "v1");
+    server.0.deregister(ms(0), 1, token("b"));
+    assert_eq!(server.0.observer_count(), 1);
+    server.sent(ms(0));
+    assert_eq!(server.0.observer_count(), 1);
+}
+
+#[test]
 fn to_one_peer_no_more_than_nstart_are_outstanding() {
     let mut server = End::new(plain());
     for name in ["a", "b", "c"] {

@@ -200,6 +200,10 @@ pub(crate) struct Serve {
     /// Threads, each with a socket of its own [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+
+    /// Tell Prometheus at http://ADDRESS:PORT/metrics what was counted; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -280,8 +284,9 @@ Exit codes: 0 answered 2.xx; 1 no answer, or one that is no list of links; 2 wro
 pub(super) const EXAMPLES_SERVE: &str = "Examples:
   coapace serve
   coapace serve --bind 127.0.0.1:0 --resource /greeting=Hello --demo
+  coapace serve --metrics 127.0.0.1:9683
 
-It prints its URI to standard output, and with Ctrl-C a line on what it did to standard error.";
+It prints its URI to standard output, behind it that of the metrics, and with Ctrl-C a line on what it did to standard error.";
 
 pub(super) const EXAMPLES_LOAD: &str = "Examples:
   coapace load coap://[::1]/clock --clients 100 --duration 5

@@ -12,6 +12,7 @@ use super::output::remark;
 use super::resources::Resources;
 use crate::Failure;
 use crate::arguments::{Arguments, Serve};
+use crate::exporter::Exporter;
 
 pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure> {
     let mechanism = parse_mechanism(&serve.cc).map_err(Failure::Usage)?;
@@ -26,11 +27,15 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
 
     let mut config = ServerConfig { profile: Profile::from(mechanism), ..ServerConfig::default() };
     config.cores = serve.threads.map_or(config.cores, usize::from);
+    let exporter = serve.metrics.as_deref().map(Exporter::bind).transpose()?;
     let server = bind(serve.bind.as_deref(), config)?;
     let address = server.local_addr().map_err(|error| Failure::Io("the socket".to_owned(), error))?;
     let handle = server.handle();
     let mut out = io::stdout();
     writeln!(out, "coap://{address}")?;
+    if let Some(exporter) = &exporter {
+        writeln!(out, "{}", exporter.uri())?;
+    }
     out.flush()?;
     let ended = runtime()?.block_on(async {
         let stop = handle.clone();
@@ -39,6 +44,9 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
                 stop.shutdown();
             }
         });
+        if let Some(exporter) = exporter {
+            tokio::spawn(exporter.run(vec![handle.clone()]));
+        }
         if let Some(clock) = clock {
             tokio::spawn(tick(clock));
         }
