@@ -85,7 +85,7 @@ const OPTIONS: [(&str, &[&str]); 14] = [
     ),
     ("discover", &["<URI>", "--json", "-O, --option", "--cc"]),
     ("ping", &["--count", "--cc", "-B, --timeout", "--json", "1 no answer"]),
-    ("serve", &["--bind", "--resource", "--demo", "--cc", "--threads"]),
+    ("serve", &["--bind", "--resource", "--demo", "--cc", "--threads", "--metrics"]),
     ("load", REQUEST),
     ("completions", &["bash", "zsh", "fish"]),
 ];
