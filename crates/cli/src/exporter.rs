@@ -59,14 +59,14 @@ impl Exporter {
 
     /// Answers for as long as the runtime lives. It serves from its own tasks, and holds a server up no longer than it takes
     /// to copy its counters.
-    ///
-    /// # Errors
-    /// If the runtime cannot watch the socket.
-    pub(crate) async fn run(self, servers: Vec<ServerHandle>) -> io::Result<()> {
-        let listener = tokio::net::TcpListener::from_std(self.listener)?;
+    pub(crate) async fn run(self, servers: Vec<ServerHandle>) {
+        let listener = match tokio::net::TcpListener::from_std(self.listener) {
+            Ok(listener) => listener,
+            Err(error) => return crate::complain(&format!("no metrics: {error}")),
+        };
         let (servers, places) = (Arc::new(servers), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else { return Ok(()) };
+            let Ok(place) = places.clone().acquire_owned().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
                 // Out of descriptors, perhaps: not to be asked again at once.
                 sleep(Duration::from_millis(50)).await;
