@@ -233,7 +233,9 @@ async fn two_servers_are_one_when_their_metrics_are_merged() {
         until(|| server.handle.stats().endpoint.completed == 1).await;
     }
     let mut both = Metrics::default();
-    servers.iter().for_each(|server| both.merge(&server.handle.metrics()));
+    for server in &servers {
+        both.merge(&server.handle.metrics());
+    }
     let samples = parsed(&both.to_string());
     assert_eq!(samples["coap_requests_total{method=\"GET\",code=\"2.05\"}"], 2.0);
     assert_eq!(
