@@ -3,6 +3,7 @@
 mod arguments;
 mod capture;
 mod commands;
+mod exporter;
 mod keys;
 mod latencies;
 mod lossy;

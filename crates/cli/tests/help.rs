@@ -105,6 +105,7 @@ const OPTIONS: [(&str, &[&str]); 15] = [
             "--cc",
             "--threads",
             "--pcap",
+            "--metrics",
         ],
     ),
     ("load", REQUEST),

@@ -13,7 +13,7 @@ use crate::address::Remote;
 use crate::hub::State;
 use crate::kept::Kept;
 use crate::terms::{Terms, length};
-use crate::{Profile, Resource, Response, ServerConfig};
+use crate::{Profile, Requests, Resource, Response, ServerConfig};
 
 /// Which clients have to show that they are where they say they are, before they are sent more than 136 bytes and more
 /// than three times what they sent: with an Echo option (RFC 9175 §2.4, item 3).
@@ -48,6 +48,7 @@ pub(crate) struct Answers {
     /// How many may be in there.
     max_watched: usize,
     sequence: Sequence,
+    pub(crate) requests: Requests,
 }
 
 /// A form of a request that observers have made.
@@ -86,6 +87,7 @@ impl Answers {
             // Those that nobody observes any more leave when it is full: half of them at least.
             max_watched: 2 * config.max_observers as usize,
             sequence: Sequence::after(begin()),
+            requests: Requests::default(),
         }
     }
 
@@ -191,6 +193,7 @@ impl State {
         if terms.suppresses(response.code) {
             // What is confirmable is acknowledged nevertheless.
             let _ = self.endpoint.acknowledge(now, responder);
+            self.answers.requests.count(responder.method, None);
             return;
         }
         let observed = terms.observed.filter(|_| response.is_success());
@@ -267,11 +270,27 @@ impl State {
 
     /// Queues the answer to a request, whose options and payload are in `scratch`.
     fn respond_encoded(&mut self, now: Instant, responder: Responder<Remote>, code: Code) {
+        let method = responder.method;
         match self.endpoint.respond(now, responder, code, &self.scratch) {
+            Ok(_) => return self.answers.requests.count(method, Some(code)),
             // The endpoint counts these itself.
-            Ok(_) | Err(SendError::RepliesFull) => {}
+            Err(SendError::RepliesFull) => {}
             Err(_) => self.counters.responses_dropped += 1,
         }
+        self.answers.requests.count(method, None);
+    }
+
+    /// Queues the answer to a part of a body.
+    pub(crate) fn respond_in_between(
+        &mut self,
+        now: Instant,
+        responder: Responder<Remote>,
+        code: Code,
+        tail: &[u8],
+    ) {
+        self.scratch.clear();
+        self.scratch.extend_from_slice(tail);
+        self.respond_encoded(now, responder, code);
     }
 
     /// Queues the answer to a request, as it is.

@@ -19,9 +19,9 @@ use crate::target::{Last, Target};
 #[cfg(feature = "tcp")]
 use crate::tcp_client::Connections;
 use crate::uri::{BadUri, Host, Uri};
-use crate::{Destination, Error, Observation, Profile, Response, Stats, Tap};
+use crate::{Destination, Error, Metrics, Observation, Profile, Response, Stats, Tap};
 #[cfg(feature = "dtls")]
-use crate::{Dtls, Refused, session::Sealed};
+use crate::{Dtls, Refused, sessions::Sealed};
 
 /// A client. Its copies are the same client; any number of tasks may use it at once, and the endpoint lets as many
 /// exchanges go to a destination as NSTART and the mechanism allow (RFC 7252 §4.7).
@@ -187,6 +187,16 @@ impl Client {
         for (_, hub) in &*self.hubs() {
             sum.add(hub);
         }
+        sum
+    }
+
+    /// All that can be read of this client now, over all of its endpoints.
+    pub fn metrics(&self) -> Metrics {
+        let mut sum = Metrics::default();
+        for (_, hub) in &*self.hubs() {
+            sum.add(hub);
+        }
+        sum.stats = self.stats();
         sum
     }
 

@@ -20,7 +20,7 @@ use crate::inbox::Inbox;
 use crate::socket::Socket;
 use crate::stats::{Destinations, Ended, NetCounters};
 #[cfg(feature = "dtls")]
-use crate::{Dtls, session::Sessions};
+use crate::{Dtls, sessions::Sessions};
 use crate::{Error, Response, ServerConfig};
 
 /// One endpoint on one socket. A driver receives and keeps its timers; whoever else has something to send sends it on
@@ -93,8 +93,10 @@ impl Hub {
     fn open(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Self {
         let mut random = Random::default();
         let max_destinations = setup.config.max_peers as usize;
+        let mut endpoint = Endpoint::new(setup, random.next());
+        endpoint.measure();
         let state = State {
-            endpoint: Endpoint::new(setup, random.next()),
+            endpoint,
             outgoing: Outgoing::default(),
             counters: NetCounters::default(),
             destinations: Destinations::new(max_destinations),

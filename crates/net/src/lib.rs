@@ -53,15 +53,18 @@ mod driver;
 #[cfg(feature = "dtls")]
 mod dtls;
 mod error;
+mod exposition;
 mod group;
 mod handler;
 mod hub;
 mod inbox;
 mod kept;
+mod metrics;
 mod observation;
 mod profile;
 mod rejection;
 mod request;
+mod requests;
 mod resource;
 mod response;
 mod router;
@@ -69,6 +72,10 @@ mod server;
 mod serving;
 #[cfg(feature = "dtls")]
 mod session;
+#[cfg(feature = "dtls")]
+mod session_table;
+#[cfg(feature = "dtls")]
+mod sessions;
 mod socket;
 mod stats;
 mod tap;
@@ -88,15 +95,17 @@ pub use call::Call;
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
 pub use coapace_proto::block::{Bounds, TransferError};
-pub use coapace_proto::{Code, Config, Options, link_format};
+pub use coapace_proto::{Code, Config, Histogram, Measures, Options, link_format};
 #[cfg(feature = "dtls")]
 pub use dtls::{Dtls, DtlsCounters, Refused};
 pub use error::Error;
 pub use group::Group;
+pub use metrics::Metrics;
 pub use observation::Observation;
 pub use profile::Profile;
 pub use rejection::Rejection;
 pub use request::Request;
+pub use requests::Requests;
 pub use resource::Resource;
 pub use response::Response;
 pub use router::Router;

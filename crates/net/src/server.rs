@@ -19,7 +19,7 @@ use crate::serving::Serving;
 use crate::socket::{Socket, Use};
 #[cfg(feature = "tcp")]
 use crate::tcp_server::Shared;
-use crate::{Profile, Router, Stats, Tap};
+use crate::{Metrics, Profile, Router, Stats, Tap};
 
 /// What a server is set up with.
 #[derive(Clone, Debug)]
@@ -253,7 +253,7 @@ fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::Result
         let service = Serving::new(&hub, router, config);
         #[cfg(feature = "dtls")]
         if let Some(sessions) = hub.sessions.clone() {
-            let carrier = crate::session::Sealed::new(sessions);
+            let carrier = crate::sessions::Sealed::new(sessions);
             return drive(Driver::new(hub, carrier, service)).await;
         }
         #[cfg(target_os = "linux")]
@@ -298,6 +298,16 @@ impl ServerHandle {
         if let Some(shared) = &self.tcp {
             sum.tcp = *shared.counters();
         }
+        sum
+    }
+
+    /// All that can be read of the server now, over all cores.
+    pub fn metrics(&self) -> Metrics {
+        let mut sum = Metrics::default();
+        for hub in &*self.hubs {
+            sum.add(hub);
+        }
+        sum.stats = self.stats();
         sum
     }
 

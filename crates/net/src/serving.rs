@@ -113,11 +113,7 @@ impl Serving {
         let mut request = *message;
         match self.bodies.handle(now, responder.to, message) {
             Assembled::Answer { code, tail } => {
-                let mut state = hub.lock();
-                if state.endpoint.respond(now, responder, code, tail.as_bytes()).is_err() {
-                    state.counters.responses_dropped += 1;
-                }
-                return;
+                return hub.lock().respond_in_between(now, responder, code, tail.as_bytes());
             }
             Assembled::Whole { block: None, .. } => {}
             Assembled::Whole { body, block } => {
@@ -134,7 +130,9 @@ impl Serving {
                     }
                 }
                 Some(1) => {
-                    hub.lock().endpoint.deregister(now, responder.to, message.token);
+                    let mut state = hub.lock();
+                    let was_there = state.endpoint.deregister(now, responder.to, message.token);
+                    state.counters.deregistered += u64::from(was_there);
                 }
                 _ => {}
             }

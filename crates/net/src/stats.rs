@@ -44,6 +44,13 @@ pub struct NetCounters {
     pub challenged: u64,
     /// Handlers that had to wait, and were answered by a task.
     pub deferred: u64,
+    /// Observers that have said that they want no more notifications (RFC 7641 §3.6: Observe 1).
+    pub deregistered: u64,
+}
+
+/// Adds fields.
+macro_rules! sum {
+    ($into:expr, $from:expr, $($field:ident),+) => { $($into.$field += $from.$field;)+ };
 }
 
 impl Stats {
@@ -58,10 +65,16 @@ impl Stats {
         }
     }
 
+    /// Adds those of another client or server.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.add_counters(&other.endpoint, &other.net);
+        #[cfg(feature = "dtls")]
+        self.dtls.add(&other.dtls);
+        #[cfg(feature = "tcp")]
+        sum!(self.tcp, other.tcp, connections, requests, aborted, idle, refused, panics, too_large);
+    }
+
     fn add_counters(&mut self, counters: &Counters, net: &NetCounters) {
-        macro_rules! sum {
-            ($into:expr, $from:expr, $($field:ident),+) => { $($into.$field += $from.$field;)+ };
-        }
         sum!(
             self.endpoint,
             counters,
@@ -74,10 +87,28 @@ impl Stats {
             completed,
             converted,
             given_up,
+            timed_out,
+            rejected,
+            notifications,
+            notifications_replaced,
+            observers_rejected,
+            observers_given_up,
+            peers_evicted,
             replies_dropped,
             forgotten_early
         );
-        sum!(self.net, net, truncated, send_errors, refused, panics, responses_dropped, challenged, deferred);
+        sum!(
+            self.net,
+            net,
+            truncated,
+            send_errors,
+            refused,
+            panics,
+            responses_dropped,
+            challenged,
+            deferred,
+            deregistered
+        );
     }
 }
 

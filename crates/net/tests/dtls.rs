@@ -1,12 +1,14 @@
 //! `coaps` over loopback: clients and servers of this crate, and what strangers do to them.
 #![cfg(feature = "dtls")]
 
+mod common;
 mod secured;
 
 use std::net::UdpSocket;
 use std::time::Duration;
 
 use coapace_net::{Client, Dtls, Error, Refused, Rejection, Request, Response, Router};
+use common::until;
 use proptest::prelude::*;
 use secured::{KEY, Running, keys};
 use tokio::time::{sleep, timeout};
@@ -29,16 +31,6 @@ fn serve() -> Running {
 
 fn client(identity: &str, key: &[u8]) -> Client {
     Client::builder().dtls(Dtls::client(identity, key)).build()
-}
-
-/// Waits until it is so.
-async fn until(what: impl Fn() -> bool) {
-    let so = async {
-        while !what() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(Duration::from_secs(5), so).await.expect("within 5 s");
 }
 
 #[tokio::test]

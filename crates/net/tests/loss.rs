@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use coapace_net::{Client, Error, Rejection, Request, Response, Router};
-use common::serve;
+use common::{serve, until};
 
 /// Passes datagrams on between one client and a server, if `passes` says so for the direction (true: to the server) and
 /// the ordinal there. It ends with the process.
@@ -83,10 +83,7 @@ async fn a_separate_response_is_sent_again_until_it_is_acknowledged() {
     let address = proxy(server.address, |to_server, nth| to_server || nth != 1);
     let response = Client::new().get(&format!("coap://{address}/slow")).await.unwrap();
     assert_eq!((response.text().as_ref(), response.transmissions), ("late", 1));
-    let deadline = std::time::Instant::now() + Duration::from_secs(2);
-    while server.handle.stats().endpoint.completed == 0 && std::time::Instant::now() < deadline {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until(|| server.handle.stats().endpoint.completed == 1).await;
     let server = server.handle.stats().endpoint;
     assert_eq!((server.started, server.retransmissions, server.completed), (1, 1, 1));
 }

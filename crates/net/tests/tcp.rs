@@ -1,6 +1,8 @@
 //! `coap+tcp` over loopback and with libcoap at the other end.
 #![cfg(feature = "tcp")]
 
+mod common;
+
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
@@ -9,6 +11,7 @@ use std::time::Duration;
 use coapace_net::{
     Client, Code, Error, Rejection, Request, Response, Router, Server, ServerConfig, ServerHandle,
 };
+use common::until;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -47,16 +50,6 @@ fn serve(config: ServerConfig) -> Running {
     let server = Server::bind_tcp("127.0.0.1:0", config).expect("a port of loopback");
     let (address, handle) = (server.local_addr().expect("bound"), server.handle());
     Running { address, handle, task: tokio::spawn(server.serve(router)) }
-}
-
-/// Waits until it is so.
-async fn until(what: impl Fn() -> bool) {
-    let so = async {
-        while !what() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(Duration::from_secs(5), so).await.expect("within 5 s");
 }
 
 #[tokio::test]

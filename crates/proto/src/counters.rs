@@ -23,6 +23,22 @@ pub struct Counters {
     pub converted: u64,
     /// Exchanges given up after MAX_RETRANSMIT.
     pub given_up: u64,
+    /// Exchanges that were acknowledged, or not confirmable, and whose response did not come within
+    /// [`response_timeout`](crate::Config::response_timeout).
+    pub timed_out: u64,
+    /// Exchanges, other than pings, that the peer rejected with a Reset.
+    pub rejected: u64,
+    /// Representations of resources that departed to an observer; one transmitted again counts once.
+    pub notifications: u64,
+    /// Representations that an observer was not sent, because the resource had changed again before they could depart
+    /// (RFC 7641 §4.5.2).
+    pub notifications_replaced: u64,
+    /// Observers removed because they rejected a notification with a Reset.
+    pub observers_rejected: u64,
+    /// Observers removed because a notification was given up.
+    pub observers_given_up: u64,
+    /// Peers forgotten because [`max_peers`](crate::Config::max_peers) were remembered already.
+    pub peers_evicted: u64,
     /// Replies not sent because [`max_replies`](crate::Config::max_replies) were waiting already.
     pub replies_dropped: u64,
     /// Received messages forgotten before their time because

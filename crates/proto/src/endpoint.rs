@@ -10,6 +10,7 @@ use crate::counters::{Counters, Tally};
 use crate::deadlines::Deadlines;
 use crate::deduplication::{Deduplication, Memory};
 use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
+use crate::measures::Measures;
 use crate::message::{Code, Kind, Message, Token};
 use crate::observers::Observer;
 use crate::peer::{Address, Peers};
@@ -59,6 +60,8 @@ pub struct Request<'a> {
 pub struct Responder<A> {
     /// Whom to answer.
     pub to: A,
+    /// The method of the request.
+    pub method: Code,
     pub(crate) message_id: u16,
     pub(crate) token: Token,
     pub(crate) confirmable: bool,
@@ -233,9 +236,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let (kind, message_id) = if confirmable {
             (Kind::Acknowledgement, message_id)
         } else {
-            let bound = self.setup.config.max_peers;
-            let peer = self.peers.find_or_insert(to, bound, &self.setup.controller);
-            (Kind::NonConfirmable, self.next_message_id(peer.ok_or(SendError::PeersFull)?))
+            let peer = self.find_or_insert_peer(to).ok_or(SendError::PeersFull)?;
+            (Kind::NonConfirmable, self.next_message_id(peer))
         };
         let reply = Message { code, token, tail, ..Message::empty(kind, message_id) };
         // The option is echoed on acknowledgements only (draft-ietf-core-fasor-02 §4.4).
@@ -335,6 +337,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let Tally { received, late_replies, started, retransmissions, completed, given_up } = self.tally;
         let rare = self.rare.as_deref();
         let known = rare.and_then(|rare| rare.deduplication.as_ref());
+        let observers = rare.and_then(|rare| rare.observers.as_ref());
+        let told = observers.map(|observers| observers.told).unwrap_or_default();
         Counters {
             received,
             malformed: rare.map_or(0, |rare| rare.malformed),
@@ -345,9 +349,31 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             completed,
             converted: rare.map_or(0, |rare| rare.converted),
             given_up,
+            timed_out: rare.map_or(0, |rare| rare.timed_out),
+            rejected: rare.map_or(0, |rare| rare.rejected),
+            notifications: told.notifications,
+            notifications_replaced: told.replaced,
+            observers_rejected: told.rejected,
+            observers_given_up: told.given_up,
+            peers_evicted: rare.map_or(0, |rare| rare.peers_evicted),
             replies_dropped: rare.map_or(0, |rare| rare.outbox.dropped),
             forgotten_early: known.map_or(0, |known| known.forgotten_early),
         }
+    }
+
+    /// From now on [`measures`](Self::measures) are kept, in 700 bytes.
+    pub fn measure(&mut self) {
+        self.rare.get_or_insert_default().measures.get_or_insert_default();
+    }
+
+    /// What was measured so far, if it was asked for.
+    pub fn measures(&self) -> Option<&Measures> {
+        self.rare.as_deref()?.measures.as_deref()
+    }
+
+    /// Mechanism and parameters.
+    pub fn setup(&self) -> &Setup<C> {
+        &self.setup
     }
 
     /// Retransmissions of an exchange: of one under way, or of the one that the last event ended.

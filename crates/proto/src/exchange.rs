@@ -88,6 +88,7 @@ pub enum Failure {
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // Four facts of their own.
 pub(crate) struct Exchange<C: Controller> {
+    /// When the first transmission departed; until then, when the exchange was begun.
     pub(crate) first: Instant,
     pub(crate) last: Instant,
     /// What the mechanism remembers, from the first departure on.

@@ -29,14 +29,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         {
             return Err(SendError::TokenTooLong);
         }
-        let Setup { controller, config } = &*self.setup;
-        let index =
-            self.exchanges.take(config.max_exchanges, Exchange::blank).ok_or(SendError::ExchangesFull)?;
-        let Some(peer) = self.peers.find_or_insert(to, config.max_peers, controller) else {
+        let bound = self.setup.config.max_exchanges;
+        let index = self.exchanges.take(bound, Exchange::blank).ok_or(SendError::ExchangesFull)?;
+        let Some(peer) = self.find_or_insert_peer(to) else {
             self.exchanges.give_back(index);
             return Err(SendError::PeersFull);
         };
         let exchange = &mut self.exchanges[index];
+        // Until it departs, the moment of the call.
+        exchange.first = now;
         exchange.tail.clear();
         exchange.tail.extend_from_slice(tail);
         exchange.forget_departures();
@@ -57,6 +58,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         self.admit(now, peer);
         Ok(id)
+    }
+
+    /// The slot of a peer, in place of another's if there is no room; `None` if all have exchanges under way.
+    pub(crate) fn find_or_insert_peer(&mut self, to: A) -> Option<u32> {
+        let Setup { controller, config } = &*self.setup;
+        let (slot, evicts) = self.peers.find_or_insert(to, config.max_peers, controller)?;
+        if evicts {
+            self.rare.get_or_insert_default().peers_evicted += 1;
+        }
+        Some(slot)
     }
 
     /// How the mechanism wants transmissions to this peer to be told apart, whether there is state of it or not.
@@ -168,6 +179,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         let peer = &mut self.peers[exchange.peer];
         if let Some(control) = exchange.control.take() {
+            if let (Outcome::Acked(sample), Some(measures)) = (&outcome, Rare::measures(&mut self.rare)) {
+                measures.acknowledged(sample);
+            }
             let cue = Cue { now, draw: Draw::ZERO, outstanding: peer.outstanding };
             self.setup.controller.on_end(&mut peer.state, control, outcome, cue);
         }
@@ -213,6 +227,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     pub(crate) fn fail(&mut self, now: Instant, index: u32, failure: Failure, outcome: Outcome) {
+        if failure == Failure::TimedOut {
+            self.rare.get_or_insert_default().timed_out += 1;
+        }
         self.finish(now, index, outcome);
         self.exchanges[index].stage = Stage::Failed(failure);
         self.exchanges[index].next = core::mem::replace(&mut self.failed, index);

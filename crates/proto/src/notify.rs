@@ -161,6 +161,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let observers = self.observers()?;
         let slot = observers.of_exchange(index)?;
         let observer = observers.get(slot)?.observer;
+        match failure {
+            Failure::Reset => observers.told.rejected += 1,
+            Failure::GivenUp | Failure::TimedOut => observers.told.given_up += 1,
+        }
         observers.settle(slot);
         observers.remove(slot);
         Some(Event::ObserverGone { observer, failure })
@@ -168,7 +172,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// A Reset that belongs to no exchange may be for a notification that was not confirmable (RFC 7641 §4.5).
     pub(crate) fn reset_observer(&mut self, now: Instant, from: A, message_id: u16) -> Option<Observer<A>> {
-        let slot = self.observers()?.find_message_id(from, message_id)?;
+        let observers = self.observers()?;
+        let slot = observers.find_message_id(from, message_id)?;
+        observers.told.rejected += 1;
         self.remove_observer(now, slot)
     }
 

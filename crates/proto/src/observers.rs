@@ -66,6 +66,15 @@ struct Resource {
     version: u32,
 }
 
+/// Counts of what became of notifications and of observers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) notifications: u64,
+    pub(crate) replaced: u64,
+    pub(crate) rejected: u64,
+    pub(crate) given_up: u64,
+}
+
 /// All observers of all resources.
 #[derive(Debug)]
 pub(crate) struct Observers<A> {
@@ -75,9 +84,12 @@ pub(crate) struct Observers<A> {
     resources: HashMap<u64, Resource, FixedState>,
     /// Observers that have not been told the present representation and have no notification under way.
     queue: VecDeque<u32>,
+    /// Of these, deregistered: they still occupy their slots.
+    gone: usize,
     /// From the slot of an exchange to the observer whose notification it is.
     of_exchange: Vec<u32>,
     pub(crate) under_way: u32,
+    pub(crate) told: Told,
 }
 
 impl<A: Address> Observers<A> {
@@ -87,14 +99,15 @@ impl<A: Address> Observers<A> {
             by_peer: HashMap::with_hasher(FixedState::with_seed(seed)),
             resources: HashMap::with_hasher(FixedState::with_seed(seed)),
             queue: VecDeque::new(),
+            gone: 0,
             of_exchange: Vec::new(),
             under_way: 0,
+            told: Told::default(),
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        // Those that are gone but queued are counted too, for they occupy their slots.
-        self.entries.in_use()
+        self.entries.in_use() - self.gone
     }
 
     /// Whether a resource has any.
@@ -192,6 +205,7 @@ impl<A: Address> Observers<A> {
         }
         if is_queued {
             self.entries[slot].is_gone = true;
+            self.gone += 1;
         } else {
             self.entries.give_back(slot);
         }
@@ -203,9 +217,10 @@ impl<A: Address> Observers<A> {
         known.tail.clear();
         known.tail.extend_from_slice(tail);
         (known.code, known.confirmable) = (code, confirmable);
+        let (mut count, mut slot, before) = (0, known.first, known.version);
         known.version = known.version.wrapping_add(1);
-        let (mut count, mut slot) = (0, known.first);
         while slot != NONE {
+            self.told.replaced += u64::from(self.entries[slot].told != before);
             self.enqueue(slot);
             count += 1;
             slot = self.entries[slot].later;
@@ -229,6 +244,7 @@ impl<A: Address> Observers<A> {
             if entry.is_gone {
                 self.queue.pop_front();
                 self.entries.give_back(slot);
+                self.gone -= 1;
                 continue;
             }
             let confirmable =
@@ -260,6 +276,7 @@ impl<A: Address> Observers<A> {
         let entry = &mut self.entries[slot];
         let resource = self.resources.get(&entry.observer.resource)?;
         let told = core::mem::replace(&mut entry.told, resource.version);
+        self.told.notifications += u64::from(told != resource.version);
         (told != resource.version).then_some((resource.code, &resource.tail, resource.confirmable))
     }
 

@@ -109,12 +109,13 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
     }
 
-    /// The slot of this address, made if need be; `None` if all of `bound` slots have exchanges under way.
-    pub(crate) fn find_or_insert(&mut self, address: A, bound: u32, controller: &C) -> Option<u32> {
+    /// The slot of this address, made if need be, and whether another address left it; `None` if all of `bound` slots have
+    /// exchanges under way.
+    pub(crate) fn find_or_insert(&mut self, address: A, bound: u32, controller: &C) -> Option<(u32, bool)> {
         if let Some(slot) = self.find(address) {
             self.unlink(slot);
             self.link_newest(slot);
-            return Some(slot);
+            return Some((slot, false));
         }
         let hash = hash_of(self.seed, address);
         self.met = self.met.wrapping_add(1);
@@ -132,18 +133,19 @@ impl<C: Controller, A: Address> Peers<C, A> {
             newer: NONE,
             older: NONE,
         };
-        let slot = if self.slots.len() < bound as usize {
-            self.slots.push(peer);
-            self.slots.len() as u32 - 1
-        } else {
+        let full = self.slots.len() >= bound as usize;
+        let slot = if full {
             let slot = self.oldest_idle()?;
             self.forget(slot);
             self.slots[slot as usize] = peer;
             slot
+        } else {
+            self.slots.push(peer);
+            self.slots.len() as u32 - 1
         };
         self.link_newest(slot);
         self.enter(slot, hash);
-        Some(slot)
+        Some((slot, full))
     }
 
     /// The destination unused for longest that has no exchange. Busy ones on the way are counted as used now, so that
@@ -255,8 +257,8 @@ mod tests {
     #[test]
     fn the_least_recently_used_leaves_when_the_table_is_full() {
         let mut peers = peers(0..20, 20);
-        peers.find_or_insert(0, 20, &DefaultTimer::DEFAULT);
-        peers.find_or_insert(99, 20, &DefaultTimer::DEFAULT);
+        let mut evicts = |address| peers.find_or_insert(address, 20, &DefaultTimer::DEFAULT).unwrap().1;
+        assert!(!evicts(0) && evicts(99));
         assert_eq!(peers.len(), 20);
         assert_eq!(peers.find(1), None);
         assert!(peers.find(0).is_some() && peers.find(99).is_some());

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use crate::deduplication::Deduplication;
 use crate::listeners::Listeners;
+use crate::measures::Measures;
 use crate::observers::Observers;
 use crate::outbox::Outbox;
 use crate::tokens::ExtendedTokens;
@@ -18,8 +19,20 @@ pub(crate) struct Rare<A> {
     pub(crate) observers: Option<Box<Observers<A>>>,
     /// Tokens for which more than one response may come.
     pub(crate) listeners: Option<Box<Listeners<A>>>,
+    /// If the application wants them.
+    pub(crate) measures: Option<Box<Measures>>,
     pub(crate) malformed: u64,
     pub(crate) converted: u64,
+    pub(crate) timed_out: u64,
+    pub(crate) rejected: u64,
+    pub(crate) peers_evicted: u64,
+}
+
+impl<A> Rare<A> {
+    /// What is measured, of an endpoint that measures.
+    pub(crate) fn measures(rare: &mut Option<Box<Self>>) -> Option<&mut Measures> {
+        rare.as_mut()?.measures.as_deref_mut()
+    }
 }
 
 impl<A> Default for Rare<A> {
@@ -30,8 +43,12 @@ impl<A> Default for Rare<A> {
             tokens: None,
             observers: None,
             listeners: None,
+            measures: None,
             malformed: 0,
             converted: 0,
+            timed_out: 0,
+            rejected: 0,
+            peers_evicted: 0,
         }
     }
 }

@@ -16,6 +16,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// What is malformed is counted and ignored or rejected as RFC 7252 §4.2 and §4.3 say.
     pub fn handle_datagram<'b>(&mut self, now: Instant, from: A, bytes: &'b [u8]) -> Option<Event<'b, A>> {
         self.tally.received += 1;
+        if let Some(measures) = Rare::measures(&mut self.rare) {
+            measures.received_bytes += bytes.len() as u64;
+        }
         let message = match Message::parse(bytes) {
             Ok(message) if message.extended_token.len() <= usize::from(self.setup.config.max_token) => {
                 message
@@ -68,8 +71,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         // What the peer asks in a probe is only whether the option comes back.
         let rexmit_cnt = message.rexmit_cnt;
+        let acknowledged = false;
+        let method = message.code;
         let responder =
-            Responder { to: from, message_id, token, confirmable, acknowledged: false, rexmit_cnt };
+            Responder { to: from, method, message_id, token, confirmable, acknowledged, rexmit_cnt };
         if let Some(deduplication) = self.deduplication() {
             if let Some(memory) = deduplication.recognise(now, from, message_id, token) {
                 if confirmable {
@@ -245,6 +250,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             self.complete(now, index, Outcome::Reset);
             return Some(Event::Pong { exchange: id });
         }
+        self.rare.get_or_insert_default().rejected += 1;
         self.finish(now, index, Outcome::Reset);
         self.release(index);
         if purpose == Purpose::Notification {

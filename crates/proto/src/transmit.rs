@@ -9,6 +9,7 @@ use crate::endpoint::Endpoint;
 use crate::exchange::Stage;
 use crate::message::{Kind, Message, REXMIT_CNT_PROBE};
 use crate::peer::{Address, Echo};
+use crate::rare::Rare;
 
 /// A datagram to send; its bytes are in the buffer that was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,21 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         mut draw: impl FnMut(Step) -> Draw,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit<A>> {
+        let start = buffer.len();
+        let transmit = self.next_datagram(now, &mut draw, buffer)?;
+        if let Some(measures) = Rare::measures(&mut self.rare) {
+            measures.sent += 1;
+            measures.sent_bytes += (buffer.len() - start) as u64;
+        }
+        Some(transmit)
+    }
+
+    fn next_datagram(
+        &mut self,
+        now: Instant,
+        draw: &mut impl FnMut(Step) -> Draw,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit<A>> {
         if let Some(rare) = &mut self.rare {
             if let Some(to) = rare.outbox.pop(buffer) {
                 return Some(Transmit { to, step: None });
@@ -47,7 +63,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             }
         }
         let index = self.next_in_line()?;
-        Some(self.depart(now, index, &mut draw, buffer))
+        Some(self.depart(now, index, draw, buffer))
     }
 
     /// What may need no answer has departed: if it is not confirmable, it is over.
@@ -104,6 +120,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if again {
             self.tally.retransmissions += 1;
         } else {
+            if let Some(measures) = Rare::measures(&mut self.rare) {
+                let rto = exchange.confirmable.then(|| controller.gauges(&peer.state).rto);
+                measures.departs(now.since(exchange.first), rto);
+            }
             exchange.first = now;
             self.tally.started += 1;
         }

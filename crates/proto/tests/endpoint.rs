@@ -103,6 +103,7 @@ fn a_response_that_never_comes_is_reported_after_the_response_timeout() {
     assert_eq!(at, Instant::from_millis(247_010));
     client.endpoint.handle_timeout(at);
     assert!(matches!(client.endpoint.poll_event(), Some(Event::Failed { failure: Failure::TimedOut, .. })));
+    assert_eq!(client.endpoint.counters().timed_out, 1);
 }
 
 #[test]
@@ -280,6 +281,16 @@ fn a_cancelled_exchange_leaves_its_place_to_the_next_wherever_it_stood() {
     assert_eq!(client.sent(ms(0)), None);
     client.endpoint.cancel(ms(5), ids[2]);
     assert_eq!((client.endpoint.exchanges(), client.endpoint.poll_timeout()), (0, None));
+}
+
+#[test]
+fn a_peer_that_makes_room_for_another_is_counted() {
+    let mut client = Client::with(Config { max_peers: 1, ..Config::default() });
+    for (peer, evicted) in [(1, 0), (1, 0), (2, 1), (1, 2)] {
+        let ping = client.endpoint.ping(ms(0), peer).unwrap();
+        client.endpoint.cancel(ms(0), ping);
+        assert_eq!(client.endpoint.counters().peers_evicted, evicted);
+    }
 }
 
 #[test]

@@ -60,6 +60,9 @@ fn a_notification_that_waits_to_be_retransmitted_departs_with_the_newest_represe
     assert_eq!(failure, Failure::GivenUp);
     assert_eq!((server.0.observer_count(), server.0.exchanges()), (0, 0));
     assert!(server.0.poll_event().is_none());
+    let counters = server.0.counters();
+    assert_eq!((counters.notifications, counters.notifications_replaced), (2, 1), "v0 and v2 departed");
+    assert_eq!((counters.observers_given_up, counters.observers_rejected), (1, 0));
 }
 
 #[test]
@@ -76,6 +79,8 @@ fn what_changed_while_a_notification_was_outstanding_departs_once_that_is_acknow
     assert_eq!(text(&next[0].1), "v3");
     server.answer(ms(200), 1, Kind::Acknowledgement, &next[0].1);
     assert_eq!((server.sent(ms(200)).len(), server.0.exchanges()), (0, 0), "nothing is left to say");
+    let counters = server.0.counters();
+    assert_eq!((counters.notifications, counters.notifications_replaced), (2, 1));
 }
 
 #[test]
@@ -93,6 +98,8 @@ fn a_reset_removes_the_observer_whether_the_notification_was_confirmable_or_not(
         assert_eq!((observer.token, failure), (token("a"), Failure::Reset));
         assert_eq!(server.0.observer_count(), 1);
         assert!(server.answer(ms(9), 1, Kind::Reset, &sent).is_none(), "it is gone");
+        let counters = server.0.counters();
+        assert_eq!((counters.observers_rejected, counters.observers_given_up), (1, 0));
     }
 }
 
@@ -202,6 +209,18 @@ fn one_that_deregisters_after_its_notification_was_given_up_is_told_of_no_more()
     server.0.deregister(secs(1000), 1, token("a"));
     assert!(server.0.poll_event().is_none());
     assert_eq!(server.0.exchanges(), 0);
+}
+
+#[test]
+fn one_that_leaves_while_its_next_notification_waits_is_no_longer_counted() {
+    let mut server = End::new(plain());
+    server.register(ms(0), 1, "a", 7);
+    server.register(ms(0), 1, "b", 7);
+    server.notify(7, true, "v1");
+    server.0.deregister(ms(0), 1, token("b"));
+    assert_eq!(server.0.observer_count(), 1);
+    server.sent(ms(0));
+    assert_eq!(server.0.observer_count(), 1);
 }
 
 #[test]

@@ -51,6 +51,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 
+    /// Tell Prometheus at http://ADDRESS:PORT/metrics what was counted; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<String>,
+
     /// Write the datagrams that come and go as pcapng, for Wireshark; those of coaps:// as they are sealed
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
@@ -61,10 +65,11 @@ pub(super) const EXAMPLES_SERVE: &str = "Examples:
   coapace serve --bind 127.0.0.1:0 --resource /greeting=Hello --demo
   coapace serve --tcp '[::]:5683' -u lamp-7 -k @lamp-7.key -u lamp-8 -k 0xcafe42
   coapace serve --directory firmware
+  coapace serve --metrics 127.0.0.1:9683
   coapace serve --directory uploads --writable
 
-It prints its URIs to standard output, one a line, and with Ctrl-C a line for each of them on what it did to standard
-error.";
+It prints its URIs to standard output, one a line, that of the metrics last, and with Ctrl-C a line for each server on
+what it did to standard error.";
 
 fn path_text(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

@@ -14,6 +14,7 @@ use super::directory::Directory;
 use super::output::remark;
 use super::resources::Resources;
 use crate::arguments::{Arguments, Serve};
+use crate::exporter::Exporter;
 use crate::{Failure, keys};
 
 pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure> {
@@ -27,9 +28,13 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     let capture = serve.pcap.as_deref().map(capture).transpose()?;
     config.tap = capture.clone().map(|capture| capture as _);
 
+    let exporter = serve.metrics.as_deref().map(Exporter::bind).transpose()?;
     let listeners = listeners(serve, &config)?;
     let mut out = io::stdout().lock();
     listeners.iter().try_for_each(|listener| writeln!(out, "{}", listener.uri))?;
+    if let Some(exporter) = &exporter {
+        writeln!(out, "{}", exporter.uri())?;
+    }
     out.flush()?;
     drop(out);
     let handle = |listener: &Listener| (listener.scheme, listener.uri.clone(), listener.server.handle());
@@ -43,6 +48,9 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
                 }
             }
         });
+        if let Some(exporter) = exporter {
+            tokio::spawn(exporter.run(handles.iter().map(|(_, _, handle)| handle.clone()).collect()));
+        }
         if let Some(clock) = clock {
             tokio::spawn(tick(clock));
         }

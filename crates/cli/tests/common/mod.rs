@@ -5,7 +5,7 @@ use std::env::temp_dir;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio, id};
+use std::process::{Child, ChildStdout, Command, Stdio, id};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a call of the command left behind.
@@ -97,6 +97,7 @@ impl Drop for Scratch {
 /// `coapace serve` at a port of loopback, until it is dropped.
 pub struct Serving {
     child: Child,
+    stdout: BufReader<ChildStdout>,
     /// Where it is, without a slash at the end.
     pub uri: String,
     /// Where else, over DTLS and over TCP.
@@ -110,14 +111,22 @@ impl Serving {
         serve.args(["serve", "--bind", "127.0.0.1:0", "--threads", "1"]).args(arguments);
         let mut child =
             serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
-        let stdout = child.stdout.take().expect("its standard output is a pipe");
-        let mut lines = BufReader::new(stdout).lines();
-        let mut line = || lines.next().expect("a line").expect("text");
-        let uri = line();
-        assert!(uri.starts_with("coap://127.0.0.1:"), "{uri:?}");
-        let others = ["-u", "--tcp"].iter().filter(|other| arguments.contains(other));
-        let others = others.map(|_| line()).collect();
-        Self { child, uri, others }
+        let stdout = BufReader::new(child.stdout.take().expect("its standard output is a pipe"));
+        let mut serving = Self { child, stdout, uri: String::new(), others: Vec::new() };
+        serving.uri = serving.line();
+        assert!(serving.uri.starts_with("coap://127.0.0.1:"), "{:?}", serving.uri);
+        for _ in ["-u", "--tcp"].iter().filter(|other| arguments.contains(other)) {
+            let other = serving.line();
+            serving.others.push(other);
+        }
+        serving
+    }
+
+    /// The next line that it prints.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("a line");
+        line.trim_end().to_owned()
     }
 
     /// The URI of a resource.

@@ -1,10 +1,13 @@
-//! A server that runs beside a test.
+//! A server that runs beside a test, and patience.
+#![allow(dead_code)] // Each test file uses its share.
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use coapace_net::{Router, Server, ServerConfig, ServerHandle};
 use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
@@ -20,13 +23,11 @@ impl Drop for Running {
 
 impl Running {
     /// The URI of a resource of it.
-    #[allow(dead_code)]
     pub(crate) fn uri(&self, path: &str) -> String {
         format!("coap://{}{path}", self.address)
     }
 
     /// Waits for its end.
-    #[allow(dead_code)]
     pub(crate) async fn ended(&mut self) -> io::Result<()> {
         (&mut self.task).await.expect("no panic")
     }
@@ -36,14 +37,22 @@ pub(crate) fn serve(router: Router) -> Running {
     serve_at("127.0.0.1:0", router, ServerConfig { cores: 1, ..ServerConfig::default() })
 }
 
-#[allow(dead_code)]
 pub(crate) fn serve_with(router: Router, config: ServerConfig) -> Running {
     serve_at("127.0.0.1:0", router, config)
 }
 
-#[allow(dead_code)]
 pub(crate) fn serve_at(address: &str, router: Router, config: ServerConfig) -> Running {
     let server = Server::bind_with(address, config).expect("a port of loopback");
     let (address, handle) = (server.local_addr().expect("bound"), server.handle());
     Running { address, handle, task: tokio::spawn(server.serve(router)) }
+}
+
+/// Waits until it is so.
+pub(crate) async fn until(what: impl Fn() -> bool) {
+    let so = async {
+        while !what() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(5), so).await.expect("within 5 s");
 }

@@ -1,0 +1,143 @@
+//! The metrics of a server over HTTP, for Prometheus.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use coapace_net::{Metrics, ServerHandle};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use crate::Failure;
+
+/// Connections at once; others wait in the system's queue.
+const MAX_CONNECTIONS: usize = 8;
+
+/// How long a connection may last: Prometheus gives up after 10 s.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest head of a request, in bytes, and the most fields in it.
+const MAX_HEAD: usize = 8 << 10;
+const MAX_FIELDS: usize = 64;
+
+/// A socket that listens.
+#[derive(Debug)]
+pub(crate) struct Exporter {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Exporter {
+    /// Binds to an address as people write it.
+    pub(crate) fn bind(text: &str) -> Result<Self, Failure> {
+        let addresses: Vec<SocketAddr> = text
+            .to_socket_addrs()
+            .map_err(|error| {
+                let example = "as 127.0.0.1:9683 or [::1]:9683";
+                Failure::Usage(format!("--metrics takes ADDRESS:PORT, {example}, not {text:?} ({error})"))
+            })?
+            .collect();
+        let bound = TcpListener::bind(&addresses[..]).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok(Self { address: listener.local_addr()?, listener })
+        });
+        bound.map_err(|error| {
+            Failure::Network(match error.kind() {
+                io::ErrorKind::AddrInUse => format!("{text} is in use; name another port with --metrics"),
+                _ => format!("cannot bind to {text}: {error}"),
+            })
+        })
+    }
+
+    /// Where the metrics are.
+    pub(crate) fn uri(&self) -> String {
+        format!("http://{}/metrics", self.address)
+    }
+
+    /// Answers for as long as the runtime lives. It serves from its own tasks, and holds a server up no longer than it takes
+    /// to copy its counters.
+    pub(crate) async fn run(self, servers: Vec<ServerHandle>) {
+        let listener = match tokio::net::TcpListener::from_std(self.listener) {
+            Ok(listener) => listener,
+            Err(error) => return crate::complain(&format!("no metrics: {error}")),
+        };
+        let (servers, places) = (Arc::new(servers), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+        loop {
+            let Ok(place) = places.clone().acquire_owned().await else { return };
+            let Ok((stream, _)) = listener.accept().await else {
+                // Out of descriptors, perhaps: not to be asked again at once.
+                sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let servers = servers.clone();
+            tokio::spawn(async move {
+                // Whoever is too slow, or gone, gets nothing.
+                let _ = timeout(PATIENCE, talk(stream, &servers)).await;
+                drop(place);
+            });
+        }
+    }
+}
+
+/// Answers one request and closes the connection.
+async fn talk(mut stream: TcpStream, servers: &[ServerHandle]) -> io::Result<()> {
+    let mut head = Vec::new();
+    let answer = loop {
+        if let Some(answer) = respond(&head, servers) {
+            break answer;
+        }
+        if stream.read_buf(&mut head).await? == 0 {
+            return Ok(());
+        }
+    };
+    stream.write_all(&answer).await?;
+    stream.shutdown().await?;
+    // Closed with something unread, the connection would be reset, and the answer perhaps lost.
+    let mut rest = [0; 1024];
+    while stream.read(&mut rest).await? > 0 {}
+    Ok(())
+}
+
+/// What is answered to a head; nothing as long as it is not complete.
+fn respond(head: &[u8], servers: &[ServerHandle]) -> Option<Vec<u8>> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+    let mut request = httparse::Request::new(&mut fields);
+    let plain = "text/plain; charset=utf-8";
+    let only = "Allow: GET, HEAD\r\n";
+    let failed = |status, more, body: &str| Some(answer(status, plain, more, body, true));
+    match request.parse(head) {
+        Ok(httparse::Status::Partial) if head.len() < MAX_HEAD => return None,
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) => {
+            return failed("431 Request Header Fields Too Large", "", "too long\n");
+        }
+        Err(_) => return failed("400 Bad Request", "", "not HTTP/1\n"),
+    }
+    let method = request.method.unwrap_or_default();
+    if !matches!(method, "GET" | "HEAD") {
+        return failed("405 Method Not Allowed", only, "GET or HEAD\n");
+    }
+    let path = request.path.unwrap_or_default().split('?').next();
+    if path != Some("/metrics") {
+        return failed("404 Not Found", "", "the metrics are at /metrics\n");
+    }
+    let mut sum = Metrics::default();
+    for server in servers {
+        sum.merge(&server.metrics());
+    }
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    Some(answer("200 OK", kind, "", &sum.to_string(), method == "GET"))
+}
+
+/// A response; without its body to HEAD.
+fn answer(status: &str, kind: &str, more: &str, body: &str, whole: bool) -> Vec<u8> {
+    let length = body.len();
+    let body = if whole { body } else { "" };
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{more}Connection: close\r\n\r\n{body}"
+    )
+    .into_bytes()
+}

@@ -1,0 +1,143 @@
+//! `coapace serve --metrics`, asked over HTTP as Prometheus does and as nobody should.
+#![allow(clippy::float_cmp)] // Counts.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use common::{Serving, coapace};
+
+/// A server with metrics, and where they are.
+fn serving(arguments: &[&str]) -> (Serving, String) {
+    let mut server = Serving::new(&[&["--metrics", "127.0.0.1:0"], arguments].concat());
+    let uri = server.line();
+    let address = uri.strip_prefix("http://").and_then(|uri| uri.strip_suffix("/metrics"));
+    let address = address.unwrap_or_else(|| panic!("{uri:?}")).to_owned();
+    (server, address)
+}
+
+fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("somebody listens");
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time");
+    stream
+}
+
+/// What is answered to these bytes: the status line and fields, and the body.
+fn ask(address: &str, bytes: &[u8]) -> (String, String) {
+    let mut stream = connect(address);
+    stream.write_all(bytes).expect("taken");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
+    (head.to_owned(), body.to_owned())
+}
+
+fn scrape(address: &str) -> String {
+    let (head, body) = ask(address, b"GET /metrics HTTP/1.1\r\nHost: here\r\nAccept: text/plain\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert!(head.contains("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{head}");
+    assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", body.len())), "{head}");
+    body
+}
+
+fn value(text: &str, sample: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{sample} in {text}")).parse().expect("a number")
+}
+
+#[test]
+fn what_was_asked_and_learnt_is_told_and_goes_on_counting() {
+    let (server, address) = serving(&["--demo", "--cc", "cocoa"]);
+    let gets = "coap_requests_total{method=\"GET\",code=\"2.05\"}";
+    coapace(&["get", &server.at("/clock"), "--repeat", "5"]).success();
+    // Its separate response has a round trip of its own.
+    coapace(&["get", &server.at("/delayed?s=1")]).success();
+    assert_eq!(coapace(&["get", &server.at("/nowhere")]).code, Some(3));
+    let text = scrape(&address);
+    assert_eq!(value(&text, gets), 6.0);
+    assert_eq!(value(&text, "coap_requests_total{method=\"GET\",code=\"4.04\"}"), 1.0);
+    assert_eq!(value(&text, "coap_rtt_seconds_count{sample=\"strong\"}"), 1.0);
+    assert_eq!(value(&text, "coap_rto_seconds_bucket{le=\"2\"}"), 1.0);
+    let info = "coap_cc_info{mechanism=\"cocoa\",nstart=\"1\",ack_timeout_seconds=\"2\"}";
+    assert_eq!(value(&text, info), 1.0);
+    coapace(&["get", &server.at("/clock"), "--repeat", "2"]).success();
+    assert_eq!(value(&scrape(&address), gets), 8.0);
+    assert_eq!(server.interrupt().0, Some(0));
+}
+
+#[test]
+fn an_observer_that_is_lost_is_given_up_and_its_retransmissions_are_seen() {
+    let (server, address) = serving(&["--demo", "--cc", "default:ack_timeout=50ms"]);
+    let uri = server.at("/clock");
+    // It is gone without a word; nobody is at its port to say so.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let to = uri.trim_start_matches("coap://").trim_end_matches("/clock").to_owned();
+    silent.send_to(b"\x41\x01\x00\x01t\x60\x55clock", to).expect("sent");
+    let began = Instant::now();
+    let text = loop {
+        let text = scrape(&address);
+        if value(&text, "coap_observers_removed_total{reason=\"given_up\"}") == 1.0 {
+            break text;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{text}");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    assert_eq!(value(&text, "coap_retransmissions_total"), 4.0);
+    assert_eq!(value(&text, "coap_exchanges_ended_total{outcome=\"given_up\"}"), 1.0);
+    assert_eq!(
+        (value(&text, "coap_observers"), value(&text, "coap_rtt_seconds_count{sample=\"weak\"}")),
+        (0.0, 0.0)
+    );
+}
+
+#[test]
+fn what_is_no_request_for_metrics_is_answered_in_words_and_changes_nothing() {
+    let (server, address) = serving(&[]);
+    let long = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000));
+    for (bytes, status) in [
+        (&b"GET / HTTP/1.1\r\n\r\n"[..], "404 Not Found"),
+        (b"POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "405 Method Not Allowed"),
+        (b"\x00\xff nonsense\r\n\r\n", "400 Bad Request"),
+        (long.as_bytes(), "431 Request Header Fields Too Large"),
+    ] {
+        let (head, body) = ask(&address, bytes);
+        assert!(head.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{head}");
+        assert!(body.ends_with('\n') && body.len() < 100, "{body}");
+    }
+    let (head, body) = ask(&address, b"HEAD /metrics?x HTTP/1.0\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && body.is_empty(), "{head}");
+    coapace(&["get", &server.at("/clock")]).success();
+    scrape(&address);
+}
+
+#[test]
+fn connections_that_say_nothing_hold_up_no_request_and_leave_after_a_while() {
+    let (server, address) = serving(&[]);
+    let mut idle: Vec<_> = (0..50).map(|_| connect(&address)).collect();
+    for stream in &mut idle[..25] {
+        stream.write_all(b"GET /metr").expect("taken");
+    }
+    let began = Instant::now();
+    coapace(&["get", &server.at("/clock"), "--repeat", "20"]).success();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    // Eight at a time are let go of after ten seconds.
+    assert_eq!(idle[0].read(&mut [0]).expect("closed by the server"), 0);
+    assert!((8..25).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    drop(idle);
+    assert!(value(&scrape(&address), "coap_datagrams_received_total") >= 20.0);
+}
+
+#[test]
+fn an_address_that_cannot_be_had_is_told_in_one_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("bound").to_string();
+    let refused = |code, metrics: &str| {
+        let outcome = coapace(&["serve", "--bind", "127.0.0.1:0", "--metrics", metrics]);
+        assert_eq!(outcome.stdout, "");
+        outcome.failure(code).to_owned()
+    };
+    assert_eq!(refused(1, &address), format!("{address} is in use; name another port with --metrics"));
+    assert!(refused(2, "9683").starts_with("--metrics takes ADDRESS:PORT, as 127.0.0.1:9683"));
+}
