@@ -8,7 +8,7 @@ use bytes::Bytes;
 use coapace_control::Mechanism;
 use coapace_proto::{Code, Config};
 
-use crate::asker::{Asker, Blocks, exchange, is_whole, szx};
+use crate::asker::{Asker, Asks, Blocks, exchange, is_whole, szx};
 use crate::client::{Client, resolve};
 use crate::uri::{BadUri, Scheme, Uri};
 use crate::{Error, Observation, Options, Profile, Response};
@@ -128,6 +128,10 @@ impl Call {
         let timeout = self.timeout;
         let begin = async {
             let (client, options, blocks) = (self.client.clone(), self.options.clone(), self.blocks);
+            #[cfg(feature = "tcp")]
+            if let Some(stream) = self.stream().await? {
+                return Observation::over(client, stream, self.method, options, blocks).await;
+            }
             let (asker, _) = self.asker().await?;
             Observation::begin(client, asker, options, blocks).await
         };
@@ -142,13 +146,8 @@ impl Call {
         let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
         let (code, blocks) = (self.method, self.blocks);
         #[cfg(feature = "tcp")]
-        if let Ok(uri) = &self.uri
-            && uri.scheme == Scheme::CoapTcp
-        {
-            let to = resolve(uri).await?;
-            let mut tail = Vec::new();
-            options.write(&payload, &mut tail);
-            return self.client.0.connections.ask(to, code, tail).await;
+        if let Some(stream) = self.stream().await? {
+            return stream.transact(code, options, payload, blocks).await;
         }
         let (asker, _client) = self.asker().await?;
         if code == Code::EMPTY {
@@ -161,6 +160,20 @@ impl Call {
             return Ok(response);
         }
         asker.finish(transfer, response).await
+    }
+
+    /// The connection it goes over, if its scheme is one of a reliable transport (RFC 8323 §8).
+    #[cfg(feature = "tcp")]
+    async fn stream(&self) -> Result<Option<crate::stream::Stream>, Error> {
+        let Ok(uri) = &self.uri else { return Ok(None) };
+        match uri.scheme {
+            Scheme::Coap | Scheme::Coaps => Ok(None),
+            #[cfg(not(feature = "tls"))]
+            Scheme::CoapsTcp | Scheme::CoapsWs => Err(Error::Scheme(uri.scheme)),
+            #[cfg(not(feature = "ws"))]
+            Scheme::CoapWs | Scheme::CoapsWs => Err(Error::Scheme(uri.scheme)),
+            _ => self.client.0.connections.to(uri, resolve(uri).await?).map(Some),
+        }
     }
 
     /// Where it goes, and the client, which is to live until it is over.

@@ -12,8 +12,9 @@ use tokio::sync::oneshot;
 use crate::address::Remote;
 use crate::carrier::{Carrier, MAX_DATAGRAM, Outgoing, Received, send_singly};
 use crate::cookie::{Cookies, Hello};
-use crate::dtls::{Dtls, DtlsCounters, Keys, Refused, with_cookie};
+use crate::dtls::{Dtls, DtlsCounters, Keys, Refused, take_resolved, with_cookie};
 use crate::hub::Hub;
+use crate::identity::Identity;
 use crate::socket::Socket;
 
 /// What a record adds to a datagram at most, in bytes: header, explicit nonce, tag.
@@ -65,6 +66,8 @@ struct Session {
     /// The client's random.
     random: Vec<u8>,
     connected: bool,
+    /// What the peer of a server calls itself; it is so once the handshake has ended.
+    identity: Option<Arc<Identity>>,
     /// Its place in the order, beside `connected`.
     used: u64,
     used_at: Instant,
@@ -183,6 +186,13 @@ impl Sessions {
         // There is a timer to keep.
         hub.attention.notify_one();
         told.await.unwrap_or(Err(Refused::GivenUp))
+    }
+
+    /// Who a server's peer has shown to be.
+    pub(crate) fn identity(&self, peer: Remote) -> Option<Arc<Identity>> {
+        let table = self.lock();
+        let session = table.sessions.get(&key(peer))?;
+        session.identity.clone().filter(|_| session.connected && session.peer == peer)
     }
 
     /// The network says that a peer cannot be reached: no handshake there will come to an end.
@@ -345,6 +355,7 @@ impl Table {
             peer,
             random,
             connected: false,
+            identity: None,
             used: self.uses,
             used_at: now,
             timer: None,
@@ -385,12 +396,16 @@ impl Table {
         let Some(session) = sessions.get_mut(&place) else { return };
         let (was_connected, timer) = (session.connected, session.timer);
         // Whatever strangers make of the library, it is the end of one session and no more.
+        take_resolved();
         let next = catch_unwind(AssertUnwindSafe(|| {
             let done = act(session);
             let next = session.take_output(ready, arrived, buffer);
             done.map_or_else(|error| Next::Fails(error.into()), |()| next)
         }));
         let next = next.unwrap_or_else(|_| Next::Fails(Refused::Protocol("the library panicked".into())));
+        if let Some(identity) = take_resolved() {
+            session.identity = Some(Arc::new(Identity::Psk(identity)));
+        }
         if session.timer != timer {
             timer.map(|at| timers.remove(&(at, place)));
             session.timer.map(|at| timers.insert((at, place)));
