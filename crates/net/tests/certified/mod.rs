@@ -21,8 +21,10 @@ impl Authority {
     pub(crate) fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, "root of a test");
         let key = KeyPair::generate().unwrap();
+        // Roots of the same name would be taken for one another.
+        let name = format!("root {:?}", &key.public_key_raw()[1..9]);
+        params.distinguished_name.push(DnType::CommonName, name);
         let pem = params.self_signed(&key).unwrap().pem();
         Self { issuer: Issuer::new(params, key), pem }
     }
