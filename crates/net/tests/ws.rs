@@ -131,7 +131,7 @@ async fn a_client_that_does_not_read_is_not_read_from() {
         let answered = server.handle.stats().tcp.requests;
         assert!((1..500).contains(&answered), "{answered} requests were answered, ws: {ws}");
         // Now it reads.
-        std::thread::spawn(move || eprintln!("DBG {:?}", io::copy(&mut stream, &mut io::sink())));
+        std::thread::spawn(move || io::copy(&mut stream, &mut io::sink()));
         for _ in 0..500 {
             if server.handle.stats().tcp.requests == 2_000 {
                 break;

@@ -21,11 +21,13 @@ pub(crate) struct Bytes {
     /// To be written, from `written` on.
     out: Vec<u8>,
     written: usize,
+    /// The stream may hold some of it back.
+    unflushed: bool,
 }
 
 impl Bytes {
     pub(crate) fn new(stream: Box<dyn ByteStream>) -> Self {
-        Self { stream, decoder: Decoder::new(MAX_MESSAGE), out: Vec::new(), written: 0 }
+        Self { stream, decoder: Decoder::new(MAX_MESSAGE), out: Vec::new(), written: 0, unflushed: false }
     }
 }
 
@@ -36,19 +38,24 @@ impl Wire for Bytes {
     }
 
     fn queued(&self) -> usize {
-        self.out.len() - self.written
+        self.out.len() - self.written + usize::from(self.unflushed)
     }
 
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(rest @ [_, ..]) = self.out.get(self.written..) {
             match ready!(Pin::new(&mut self.stream).poll_write(context, rest))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.written += count,
+                count => {
+                    self.written += count;
+                    self.unflushed = true;
+                }
             }
         }
         self.out.clear();
         self.written = 0;
-        Pin::new(&mut self.stream).poll_flush(context)
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.unflushed = false;
+        Poll::Ready(Ok(()))
     }
 
     fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

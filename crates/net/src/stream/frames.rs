@@ -27,8 +27,9 @@ pub(crate) struct Frames {
     socket: WebSocketStream<Box<dyn ByteStream>>,
     /// To be sent.
     out: VecDeque<Vec<u8>>,
-    /// Bytes of these.
+    /// Bytes of these, and of the one that is leaving.
     queued: usize,
+    leaving: usize,
 }
 
 /// Frames are no larger than messages, and written one by one.
@@ -43,7 +44,7 @@ fn config() -> WebSocketConfig {
 
 impl Frames {
     fn new(socket: WebSocketStream<Box<dyn ByteStream>>) -> Self {
-        Self { socket, out: VecDeque::new(), queued: 0 }
+        Self { socket, out: VecDeque::new(), queued: 0, leaving: 0 }
     }
 
     /// Asks an HTTP server for a WebSocket.
@@ -127,12 +128,15 @@ impl Wire for Frames {
         while !self.out.is_empty() {
             // One leaves before the next is taken from here.
             ready!(socket.as_mut().poll_flush(context)).map_err(io_error)?;
+            self.queued -= std::mem::take(&mut self.leaving);
             ready!(socket.as_mut().poll_ready(context)).map_err(io_error)?;
             let Some(frame) = self.out.pop_front() else { break };
-            self.queued -= frame.len();
+            self.leaving = frame.len();
             socket.as_mut().start_send(Frame::Binary(frame.into())).map_err(io_error)?;
         }
-        socket.poll_flush(context).map_err(io_error)
+        ready!(socket.poll_flush(context)).map_err(io_error)?;
+        self.queued -= std::mem::take(&mut self.leaving);
+        Poll::Ready(Ok(()))
     }
 
     fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

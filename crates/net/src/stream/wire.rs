@@ -35,7 +35,7 @@ pub(crate) trait Wire: Send + fmt::Debug {
     /// Queues a message.
     fn push(&mut self, message: &Message<'_>);
 
-    /// Bytes that are queued.
+    /// Bytes that are queued, and not 0 before all have left.
     fn queued(&self) -> usize;
 
     /// Writes what is queued. Ready when all of it has left; progress is what [`queued`](Self::queued) says.
