@@ -170,8 +170,10 @@ impl Call {
             Scheme::Coap | Scheme::Coaps => Ok(None),
             #[cfg(not(feature = "tls"))]
             Scheme::CoapsTcp | Scheme::CoapsWs => Err(Error::Scheme(uri.scheme)),
-            #[cfg(not(feature = "ws"))]
+            #[cfg(all(not(feature = "ws"), feature = "tls"))]
             Scheme::CoapWs | Scheme::CoapsWs => Err(Error::Scheme(uri.scheme)),
+            #[cfg(not(any(feature = "ws", feature = "tls")))]
+            Scheme::CoapWs => Err(Error::Scheme(uri.scheme)),
             _ => self.client.0.connections.to(uri, resolve(uri).await?).map(Some),
         }
     }

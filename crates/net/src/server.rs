@@ -146,13 +146,15 @@ impl Server {
     /// Those of the system for the last of them, or [`InvalidInput`](io::ErrorKind::InvalidInput) if the certificates do
     /// not make a server.
     #[cfg(feature = "tls")]
+    #[allow(clippy::field_reassign_with_default)] // without WebSockets it is the only field
     pub fn bind_tls(
         address: impl ToSocketAddrs,
         config: ServerConfig,
         certificates: &crate::Certificates,
     ) -> io::Result<Self> {
-        let tls = Some(certificates.acceptor(false)?);
-        Self::bind_stream(address, config, Acceptor { tls, ..Acceptor::default() })
+        let mut acceptor = Acceptor::default();
+        acceptor.tls = Some(certificates.acceptor(false)?);
+        Self::bind_stream(address, config, acceptor)
     }
 
     /// Binds to the first of the addresses that can be had, to serve `coap+ws` there: WebSockets at

@@ -107,7 +107,7 @@ async fn requests_share_a_connection_and_overtake_each_other() {
 #[tokio::test]
 async fn bodies_larger_than_a_message_go_both_ways_in_blocks() {
     for server in all() {
-        for len in [0, 1, 1_152, 65_400, 65_600, 200_000] {
+        for len in [0_usize, 1, 1_152, 65_400, 65_600, 200_000] {
             let body: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
             let call = server.client.post(&server.uri("/echo")).payload(body.clone());
             assert_eq!(call.await.unwrap().payload, body, "{} {len}", server.scheme);

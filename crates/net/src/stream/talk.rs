@@ -313,17 +313,16 @@ impl Talk {
 impl Watch {
     /// What the handler says after the next change. It ends with the resource.
     async fn next(mut self, core: Arc<Core>, peer: Peer, terms: Terms) -> Answer {
-        let response = match self.changes.changed().await {
-            Err(_) => Some(Response::new(Code(code::SERVICE_UNAVAILABLE))),
-            Ok(()) => {
-                let request =
-                    Message { code: self.code, tail: &self.tail, ..Message::empty(Kind::Confirmable, 0) };
-                match core.call(&peer, &request) {
-                    Called::Ready(response) => Some(response),
-                    Called::Panicked => None,
-                    Called::Pending(rest) => rest.await,
-                }
+        let response = if self.changes.changed().await.is_ok() {
+            let request =
+                Message { code: self.code, tail: &self.tail, ..Message::empty(Kind::Confirmable, 0) };
+            match core.call(&peer, &request) {
+                Called::Ready(response) => Some(response),
+                Called::Panicked => None,
+                Called::Pending(rest) => rest.await,
             }
+        } else {
+            Some(Response::new(Code(code::SERVICE_UNAVAILABLE)))
         };
         Answer { terms, response, watch: Some(self) }
     }
