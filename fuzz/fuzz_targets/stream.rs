@@ -1,4 +1,4 @@
-//! A stream of RFC 8323, cut anywhere: the same messages and the same end as in one piece.
+//! A stream of RFC 8323, cut anywhere: the same messages and the same end as in one piece. The same bytes as a frame.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -89,4 +89,9 @@ fuzz_target!(|stream: Stream<'_>| {
         }
     }
     assert_eq!(written, bytes[..whole.bytes], "every length has one encoding");
+
+    if let Ok(message) = Message::from_frame(bytes) {
+        let _ = Signal::read(&message);
+        assert_eq!(message.to_frame(), bytes);
+    }
 });

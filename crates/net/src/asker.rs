@@ -1,5 +1,6 @@
 //! The exchanges of one call: as many as its bodies take blocks.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,11 +79,6 @@ impl Asker {
         Transfer::new(options, body, blocks.szx, blocks.max_body)
     }
 
-    /// One request, one response.
-    pub(crate) async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
-        self.send(&transfer.request()?).await
-    }
-
     /// One request of these options and this payload.
     pub(crate) async fn send(&self, tail: &Tail) -> Result<Response, Error> {
         let tail = tail.as_bytes();
@@ -94,30 +90,44 @@ impl Asker {
         })
         .await
     }
+}
+
+impl Asks for Asker {
+    async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
+        self.send(&transfer.request()?).await
+    }
+}
+
+/// What asks for the parts of a transfer.
+pub(crate) trait Asks: Sync {
+    /// One request, one response.
+    fn ask(&self, transfer: &Transfer) -> impl Future<Output = Result<Response, Error>> + Send;
 
     /// Goes on from the response to the first request, until all of the response is there.
-    pub(crate) async fn finish(
+    fn finish(
         &self,
         mut transfer: Transfer,
         mut response: Response,
-    ) -> Result<Response, Error> {
-        let (mut elapsed, mut transmissions) = (Duration::ZERO, 0);
-        let mut repeated = false;
-        loop {
-            elapsed += response.elapsed;
-            transmissions = transmissions.max(response.transmissions);
-            // Once for each request: who asks again after that will go on asking.
-            let asked = response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec));
-            let challenge = asked.filter(|_| !repeated);
-            repeated = challenge.is_some();
-            if let Some(value) = challenge {
-                transfer.repeat_with(&value);
-            } else if response.as_message(|message| transfer.handle(message))? == Progress::Complete {
-                let options = response.options.without(option::BLOCK1).without(option::BLOCK2);
-                let payload = transfer.into_body().into();
-                return Ok(Response { code: response.code, options, payload, elapsed, transmissions });
+    ) -> impl Future<Output = Result<Response, Error>> + Send {
+        async move {
+            let (mut elapsed, mut transmissions) = (Duration::ZERO, 0);
+            let mut repeated = false;
+            loop {
+                elapsed += response.elapsed;
+                transmissions = transmissions.max(response.transmissions);
+                // Once for each request: who asks again after that will go on asking.
+                let asked = response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec));
+                let challenge = asked.filter(|_| !repeated);
+                repeated = challenge.is_some();
+                if let Some(value) = challenge {
+                    transfer.repeat_with(&value);
+                } else if response.as_message(|message| transfer.handle(message))? == Progress::Complete {
+                    let options = response.options.without(option::BLOCK1).without(option::BLOCK2);
+                    let payload = transfer.into_body().into();
+                    return Ok(Response { code: response.code, options, payload, elapsed, transmissions });
+                }
+                response = self.ask(&transfer).await?;
             }
-            response = self.ask(&transfer).await?;
         }
     }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use coapace_control::Mechanism;
 use coapace_proto::{Code, Config, block::TransferError};
 
-use crate::asker::{Asker, Blocks, exchange, is_whole, szx};
+use crate::asker::{Asker, Asks, Blocks, exchange, is_whole, szx};
 use crate::client::{Client, resolve};
 use crate::target::Target;
 use crate::uri::{BadUri, Scheme};
@@ -129,6 +129,10 @@ impl Call {
     pub async fn observe(self) -> Result<Observation, Error> {
         let timeout = self.timeout;
         let begin = async {
+            #[cfg(feature = "tcp")]
+            if let Some(stream) = self.stream().await? {
+                return Observation::over(self.client, stream, self.method, self.options, self.blocks).await;
+            }
             let asker = self.asker().await?;
             Observation::begin(self.client, asker, self.options, self.blocks).await
         };
@@ -159,13 +163,8 @@ impl Call {
         let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
         let (code, blocks) = (self.method, self.blocks);
         #[cfg(feature = "tcp")]
-        if let Ok(target) = &self.target
-            && target.uri.scheme == Scheme::CoapTcp
-        {
-            let to = resolve(&target.uri).await?;
-            let mut tail = Vec::new();
-            options.write(&payload, &mut tail);
-            return Box::pin(self.client.0.connections.ask(to, code, tail)).await;
+        if let Some(stream) = self.stream().await? {
+            return Box::pin(stream.transact(code, options, payload, blocks)).await;
         }
         let asker = self.asker().await?;
         if code == Code::EMPTY {
@@ -187,6 +186,22 @@ impl Call {
             asker.finish(transfer, response).await
         })
         .await
+    }
+
+    /// The connection it goes over, if its scheme is one of a reliable transport (RFC 8323 §8).
+    #[cfg(feature = "tcp")]
+    async fn stream(&self) -> Result<Option<crate::stream::Stream>, Error> {
+        let Ok(Target { uri, .. }) = self.target.as_deref() else { return Ok(None) };
+        match uri.scheme {
+            Scheme::Coap | Scheme::Coaps => Ok(None),
+            #[cfg(not(feature = "tls"))]
+            Scheme::CoapsTcp | Scheme::CoapsWs => Err(Error::Scheme(uri.scheme)),
+            #[cfg(all(not(feature = "ws"), feature = "tls"))]
+            Scheme::CoapWs | Scheme::CoapsWs => Err(Error::Scheme(uri.scheme)),
+            #[cfg(not(any(feature = "ws", feature = "tls")))]
+            Scheme::CoapWs => Err(Error::Scheme(uri.scheme)),
+            _ => self.client.0.connections.to(uri, resolve(uri).await?).map(Some),
+        }
     }
 
     /// Where it goes.

@@ -15,9 +15,9 @@ use crate::carrier::Single;
 use crate::driver::{Driver, Service};
 use crate::hub::{Hub, State};
 use crate::socket::Socket;
-use crate::target::{Last, Target};
 #[cfg(feature = "tcp")]
-use crate::tcp_client::Connections;
+use crate::stream::Connections;
+use crate::target::{Last, Target};
 use crate::uri::{BadUri, Host, Uri};
 use crate::{Destination, Error, Metrics, Observation, Profile, Response, Stats, Tap};
 #[cfg(feature = "dtls")]
@@ -114,6 +114,17 @@ impl ClientBuilder {
     pub fn dtls(mut self, dtls: Dtls) -> Self {
         self.0.dtls = Some(dtls);
         self
+    }
+
+    /// Whom `coaps+tcp` and `coaps+ws` trust, and with which certificate they go there; without, there are no such
+    /// requests.
+    ///
+    /// # Errors
+    /// If the library of TLS does not take them.
+    #[cfg(feature = "tls")]
+    pub fn certificates(mut self, certificates: &crate::Certificates) -> Result<Self, crate::BadCertificate> {
+        self.0.connections.tls = Some(certificates.connectors()?.map(crate::stream::Connector));
+        Ok(self)
     }
 
     /// The client.

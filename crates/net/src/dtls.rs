@@ -142,6 +142,7 @@ struct Resolver(AssertUnwindSafe<Arc<Lookup>>);
 
 impl PskResolver for Resolver {
     fn resolve(&self, identity: &[u8]) -> Option<Vec<u8>> {
+        RESOLVED.set(Some(identity.to_vec()));
         (self.0)(identity)
     }
 }
@@ -149,6 +150,16 @@ impl PskResolver for Resolver {
 thread_local! {
     /// The cookie that the library is to take for its own.
     static SHOWN: Cell<Option<[u8; COOKIE]>> = const { Cell::new(None) };
+}
+
+thread_local! {
+    /// The identity whose key the library has asked for last.
+    static RESOLVED: Cell<Option<Vec<u8>>> = const { Cell::new(None) };
+}
+
+/// The identity whose key the library has asked for since the last call of this.
+pub(crate) fn take_resolved() -> Option<Vec<u8>> {
+    RESOLVED.take()
 }
 
 /// Lets the library take this cookie for its own, as long as `act` runs.

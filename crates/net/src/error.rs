@@ -50,6 +50,12 @@ pub enum Error {
     /// There is no DTLS session with the server.
     #[cfg(feature = "dtls")]
     Session(crate::Refused),
+    /// There is no TLS with the server.
+    #[cfg(feature = "tls")]
+    Tls(crate::TlsError),
+    /// The server of a connection, or the HTTP server before it, does not do what it should.
+    #[cfg(feature = "tcp")]
+    Protocol(String),
     /// The connection could not be opened, or has ended before the response.
     #[cfg(feature = "tcp")]
     Connection(io::ErrorKind),
@@ -79,6 +85,10 @@ impl fmt::Display for Error {
             Self::TooManyProfiles => f.write_str("too many mechanisms and parameters side by side"),
             #[cfg(feature = "dtls")]
             Self::Session(refused) => refused.fmt(f),
+            #[cfg(feature = "tls")]
+            Self::Tls(error) => error.fmt(f),
+            #[cfg(feature = "tcp")]
+            Self::Protocol(what) => f.write_str(what),
             #[cfg(feature = "tcp")]
             Self::Connection(kind) => write!(f, "no connection: {kind}"),
             Self::Closed => f.write_str("the client is closed"),
@@ -96,6 +106,8 @@ impl std::error::Error for Error {
             Self::Busy(error) => Some(error),
             #[cfg(feature = "dtls")]
             Self::Session(refused) => Some(refused),
+            #[cfg(feature = "tls")]
+            Self::Tls(error) => Some(error),
             _ => None,
         }
     }

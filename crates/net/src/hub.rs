@@ -16,6 +16,7 @@ use crate::answers::Answers;
 use crate::carrier::{Outgoing, send_singly};
 use crate::clock::{Clock, Random};
 use crate::group::Answer;
+use crate::identity::Peer;
 use crate::inbox::Inbox;
 use crate::socket::Socket;
 use crate::stats::{Destinations, Ended, NetCounters};
@@ -191,6 +192,15 @@ impl Hub {
         return self.sessions.is_some();
         #[cfg(not(feature = "dtls"))]
         false
+    }
+
+    /// A peer of the endpoint, and who it has shown to be.
+    pub(crate) fn peer(&self, remote: Remote) -> Peer {
+        #[cfg(feature = "dtls")]
+        let identity = self.sessions.as_ref().and_then(|sessions| sessions.identity(remote));
+        #[cfg(not(feature = "dtls"))]
+        let identity = None;
+        Peer { remote, identity }
     }
 
     /// What the endpoint calls the peer at this address, once it can be talked to.

@@ -66,6 +66,18 @@ impl Inbox {
         self.arrived.notify_one();
     }
 
+    /// A notification over a reliable transport, where they keep their order (RFC 8323 §7); whether there will be more.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn deliver(&self, response: Response, goes_on: bool) {
+        let mut slot = self.slot();
+        if !goes_on {
+            slot.end = Some(End::Over);
+        }
+        slot.newest = Some(response);
+        drop(slot);
+        self.arrived.notify_one();
+    }
+
     /// The server is asked to go on.
     pub(crate) fn register(&self) {
         self.slot().registering = true;

@@ -32,9 +32,9 @@
 //! Datagrams move through a *carrier*: one for each call of the system, or many.
 //!
 //! DTLS is a carrier whose datagrams are the plaintext of records; its sessions lie between the endpoint and the socket,
-//! and begin before the first request is sent, so that no handshake is taken for a round trip. TCP has no
-//! retransmissions and no endpoint of this kind: its connections are over [`coapace_proto::stream`], with the same [`Router`]
-//! before them and the same [`Call`] behind them, and no mechanism.
+//! and begin before the first request is sent, so that no handshake is taken for a round trip. TCP, TLS and WebSockets have no
+//! retransmissions here and no endpoint of this kind: their connections are over [`coapace_proto::stream`], with the same
+//! [`Router`] before them and the same [`Call`] behind them, and no mechanism.
 //!
 //! It runs on Unix. On Linux a datagram is answered from the address it came to, ICMP ends requests that cannot arrive,
 //! and the system is called for batches.
@@ -45,6 +45,8 @@ mod asker;
 mod batch;
 mod call;
 mod carrier;
+#[cfg(feature = "tls")]
+mod certificates;
 mod client;
 mod clock;
 #[cfg(feature = "dtls")]
@@ -57,6 +59,7 @@ mod exposition;
 mod group;
 mod handler;
 mod hub;
+mod identity;
 mod inbox;
 mod kept;
 mod metrics;
@@ -78,20 +81,18 @@ mod session_table;
 mod sessions;
 mod socket;
 mod stats;
+#[cfg(feature = "tcp")]
+mod stream;
 mod tap;
 mod target;
-#[cfg(feature = "tcp")]
-mod tcp;
-#[cfg(feature = "tcp")]
-mod tcp_client;
-#[cfg(feature = "tcp")]
-mod tcp_server;
 mod terms;
 pub mod uri;
 mod watch;
 
 pub use answers::Verify;
 pub use call::Call;
+#[cfg(feature = "tls")]
+pub use certificates::{BadCertificate, Certificates, TlsError};
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
 pub use coapace_proto::block::{Bounds, TransferError};
@@ -100,6 +101,9 @@ pub use coapace_proto::{Code, Config, Histogram, Measures, Options, link_format}
 pub use dtls::{Dtls, DtlsCounters, Refused};
 pub use error::Error;
 pub use group::Group;
+#[cfg(feature = "tls")]
+pub use identity::Certificate;
+pub use identity::Identity;
 pub use metrics::Metrics;
 pub use observation::Observation;
 pub use profile::Profile;
@@ -111,7 +115,7 @@ pub use response::Response;
 pub use router::Router;
 pub use server::{Server, ServerConfig, ServerHandle};
 pub use stats::{Destination, NetCounters, Stats};
-pub use tap::{Datagram, Direction, Tap};
 #[cfg(feature = "tcp")]
-pub use tcp_server::TcpCounters;
+pub use stream::TcpCounters;
+pub use tap::{Datagram, Direction, Tap};
 pub use uri::Uri;

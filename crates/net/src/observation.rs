@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use coap_numbers::option;
 use coapace_control::{Draw, Instant};
+#[cfg(feature = "tcp")]
+use coapace_proto::Code;
 use coapace_proto::block::{Transfer, TransferError};
 use coapace_proto::{ExchangeId, Options, Request, SendError, Token, echo};
 
-use crate::asker::{Asker, Blocks, exchange, fits, is_whole};
+use crate::asker::{Asker, Asks, Blocks, exchange, fits, is_whole};
 use crate::hub::State;
 use crate::inbox::{Inbox, Taken};
+#[cfg(feature = "tcp")]
+use crate::stream::{Observing, Stream};
 use crate::{Client, Error, Response};
 
 /// What a server sends of a resource as it changes: the [response](Self::first) to the registration, and then
@@ -30,7 +34,79 @@ use crate::{Client, Error, Response};
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Observation {
+pub struct Observation(Way);
+
+#[derive(Debug)]
+enum Way {
+    Datagrams(Box<Datagrams>),
+    #[cfg(feature = "tcp")]
+    Stream(Box<Observing>),
+}
+
+/// What is done, whatever carries it.
+macro_rules! either {
+    ($self:expr, $it:ident => $what:expr) => {
+        match $self {
+            Way::Datagrams($it) => $what,
+            #[cfg(feature = "tcp")]
+            Way::Stream($it) => $what,
+        }
+    };
+}
+
+impl Observation {
+    pub(crate) async fn begin(
+        client: Client,
+        asker: Asker,
+        options: Options,
+        blocks: Blocks,
+    ) -> Result<Self, Error> {
+        let begun = Datagrams::begin(client, asker, options, blocks).await?;
+        Ok(Self(Way::Datagrams(Box::new(begun))))
+    }
+
+    /// Over a reliable transport.
+    #[cfg(feature = "tcp")]
+    pub(crate) async fn over(
+        client: Client,
+        stream: Stream,
+        code: Code,
+        options: Options,
+        blocks: Blocks,
+    ) -> Result<Self, Error> {
+        let begun = Observing::begin(client, stream, code, options, blocks).await?;
+        Ok(Self(Way::Stream(Box::new(begun))))
+    }
+
+    /// The response to the registration. If the server does not let the resource be observed, that is all there is.
+    pub fn first(&self) -> &Response {
+        either!(&self.0, it => &it.first)
+    }
+
+    /// The next representation; nothing once the server has ended the observation. The last response may be an error
+    /// of the server, such as 4.04.
+    ///
+    /// It may be dropped before it is done, and called again.
+    ///
+    /// # Errors
+    /// What became of an attempt to register again, or to fetch the rest of a large representation; over a reliable
+    /// transport, what became of the connection. The observation goes on after the second, and is over after the others.
+    pub async fn next(&mut self) -> Option<Result<Response, Error>> {
+        either!(&mut self.0, it => it.next().await)
+    }
+
+    /// Tells the server that nothing is to come any more, and waits until it knows (RFC 7641 §3.6).
+    ///
+    /// # Errors
+    /// Why it does not know. It will learn it from the Reset that the next notification is answered with.
+    pub async fn end(self) -> Result<(), Error> {
+        either!(self.0, it => it.end().await)
+    }
+}
+
+/// Over UDP or DTLS.
+#[derive(Debug)]
+struct Datagrams {
     asker: Asker,
     /// Keeps the hub going.
     _client: Client,
@@ -45,13 +121,8 @@ pub struct Observation {
     draw: Draw,
 }
 
-impl Observation {
-    pub(crate) async fn begin(
-        client: Client,
-        asker: Asker,
-        options: Options,
-        blocks: Blocks,
-    ) -> Result<Self, Error> {
+impl Datagrams {
+    async fn begin(client: Client, asker: Asker, options: Options, blocks: Blocks) -> Result<Self, Error> {
         let token = asker.hub.lock().token();
         let inbox = Arc::new(Inbox::default());
         let draw = asker.hub.lock().draw();
@@ -116,20 +187,7 @@ impl Observation {
         })
     }
 
-    /// The response to the registration. If the server does not let the resource be observed, that is all there is.
-    pub fn first(&self) -> &Response {
-        &self.first
-    }
-
-    /// The next representation; nothing once the server has ended the observation. The last response may be an error
-    /// of the server, such as 4.04.
-    ///
-    /// It may be dropped before it is done, and called again.
-    ///
-    /// # Errors
-    /// What became of an attempt to register again, or to fetch the rest of a large representation. The observation is
-    /// over after the first, and goes on after the second.
-    pub async fn next(&mut self) -> Option<Result<Response, Error>> {
+    async fn next(&mut self) -> Option<Result<Response, Error>> {
         loop {
             match self.inbox.take(self.draw) {
                 Taken::News(news) => self.partial = Some(news),
@@ -167,11 +225,7 @@ impl Observation {
         }
     }
 
-    /// Tells the server that nothing is to come any more, and waits until it knows (RFC 7641 §3.6).
-    ///
-    /// # Errors
-    /// Why it does not know. It will learn it from the Reset that the next notification is answered with.
-    pub async fn end(mut self) -> Result<(), Error> {
+    async fn end(mut self) -> Result<(), Error> {
         if !self.forget() {
             return Ok(());
         }
@@ -200,7 +254,7 @@ impl Observation {
     }
 }
 
-impl Drop for Observation {
+impl Drop for Datagrams {
     fn drop(&mut self) {
         if self.forget()
             && let Ok(tail) = self.farewell()

@@ -7,7 +7,8 @@ use coap_numbers::option;
 use coapace_proto::{Code, Kind, Message};
 use smallvec::SmallVec;
 
-use crate::address::Remote;
+use crate::Identity;
+use crate::identity::Peer;
 
 /// The parameters of a route, in the order of its path.
 pub(crate) type Names = Arc<[Box<str>]>;
@@ -15,7 +16,7 @@ pub(crate) type Names = Arc<[Box<str>]>;
 /// A request that arrived. It is its handler's own; what is short lies in it without a further allocation.
 #[derive(Clone, Debug)]
 pub struct Request {
-    from: Remote,
+    peer: Peer,
     kind: Kind,
     code: Code,
     tail: SmallVec<[u8; 64]>,
@@ -25,9 +26,9 @@ pub struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(from: Remote, message: &Message<'_>) -> Self {
+    pub(crate) fn new(peer: Peer, message: &Message<'_>) -> Self {
         Self {
-            from,
+            peer,
             kind: message.kind,
             code: message.code,
             tail: SmallVec::from_slice(message.tail),
@@ -44,7 +45,14 @@ impl Request {
 
     /// The client's address.
     pub fn from(&self) -> SocketAddr {
-        self.from.address()
+        self.peer.remote.address()
+    }
+
+    /// Who the client has shown to be: the identity of its pre-shared key, or its certificate. Nothing where it has
+    /// shown neither. Observers over UDP and DTLS share a call of the handler, with the request of the first of them: what
+    /// depends on who asks is not to be observed there.
+    pub fn peer_identity(&self) -> Option<&Identity> {
+        self.peer.identity.as_deref()
     }
 
     /// The method: GET, PUT, … (constants in [`coap_numbers::code`]).

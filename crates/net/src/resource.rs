@@ -1,7 +1,8 @@
 //! A resource of a server that can be observed.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::watch;
 
 use crate::hub::Hub;
 
@@ -31,7 +32,7 @@ pub struct Resource(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     /// How often it has changed.
-    version: AtomicU64,
+    version: watch::Sender<u64>,
     confirmable: bool,
     hubs: Mutex<Vec<Weak<Hub>>>,
 }
@@ -56,20 +57,26 @@ impl Resource {
     }
 
     fn of(confirmable: bool) -> Self {
-        Self(Arc::new(Shared { version: AtomicU64::new(0), confirmable, hubs: Mutex::default() }))
+        Self(Arc::new(Shared { version: watch::Sender::new(0), confirmable, hubs: Mutex::default() }))
     }
 
     /// On every core whose clients observe it, the handler is called, once for each form of the request that they made
     /// (query, Accept, parameters of the path), and what it returns is sent to all who made it. Changes that come
     /// faster than handlers or the network take them become one. An error ends the observations.
     pub fn changed(&self) {
-        self.0.version.fetch_add(1, Ordering::Release);
+        self.0.version.send_modify(|version| *version += 1);
         let hubs = self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner);
         hubs.iter().filter_map(Weak::upgrade).for_each(|hub| hub.look_at_resources());
     }
 
     pub(crate) fn version(&self) -> u64 {
-        self.0.version.load(Ordering::Acquire)
+        *self.0.version.borrow()
+    }
+
+    /// Waits for changes from now on.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.0.version.subscribe()
     }
 
     pub(crate) fn is_confirmable(&self) -> bool {

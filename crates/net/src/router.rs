@@ -8,8 +8,8 @@ use coapace_proto::link_format::Writer;
 use coapace_proto::{Code, Message, is_critical, link_format};
 use smallvec::SmallVec;
 
-use crate::address::Remote;
 use crate::handler::{Called, Function, Handler};
+use crate::identity::Peer;
 use crate::request::Names;
 use crate::{Rejection, Request, Resource, Response};
 
@@ -298,7 +298,7 @@ impl Router {
     }
 
     /// Calls the handler of a request.
-    pub(crate) fn call(&mut self, from: Remote, message: &Message<'_>) -> Called {
+    pub(crate) fn call(&mut self, peer: impl Into<Peer>, message: &Message<'_>) -> Called {
         let mut path: SmallVec<[Segment; 8]> = SmallVec::new();
         let mut critical = false;
         for (number, value) in message.options() {
@@ -315,7 +315,7 @@ impl Router {
             return Called::Ready(Response::new(Code(code)));
         }
         let mut values = SmallVec::new();
-        let request = Request::new(from, message);
+        let request = Request::new(peer.into(), message);
         match (self.find(0, message.tail, &path, &mut values), &mut self.fallback) {
             (Some(node), fallback) => {
                 let node = &mut self.nodes[node];

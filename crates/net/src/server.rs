@@ -18,7 +18,7 @@ use crate::hub::Hub;
 use crate::serving::Serving;
 use crate::socket::{Socket, Use};
 #[cfg(feature = "tcp")]
-use crate::tcp_server::Shared;
+use crate::stream::{Acceptor, Shared};
 use crate::{Metrics, Profile, Router, Stats, Tap};
 
 /// What a server is set up with.
@@ -37,9 +37,10 @@ pub struct ServerConfig {
     pub acknowledge_after: Duration,
     /// What Max-Age a 5.03 has, in whole seconds: when the client may try again.
     pub retry_after: Duration,
-    /// Connections of a server over TCP; others wait until one of these ends.
+    /// Connections of a server over TCP, TLS and WebSockets, over all cores; others wait until one of these ends.
     pub max_connections: usize,
-    /// How long a connection over TCP may be silent until it is released.
+    /// How long such a connection may be silent until it is released. One with observers is pinged first, and released
+    /// when it stays silent once more as long.
     pub idle_timeout: Duration,
     /// Bodies larger than a block, in each endpoint: those of requests that are not complete, as many again of responses
     /// of which the client has not asked for the last block, and the largest block. 256 bodies of at most 1 MiB, 8 MiB
@@ -91,7 +92,7 @@ pub struct Server {
     config: ServerConfig,
     hubs: Vec<Arc<Hub>>,
     #[cfg(feature = "tcp")]
-    tcp: Option<(std::net::TcpListener, Arc<Shared>)>,
+    tcp: Option<(std::net::TcpListener, Acceptor, Arc<Shared>)>,
 }
 
 impl Server {
@@ -132,20 +133,73 @@ impl Server {
     }
 
     /// Binds to the first of the addresses that can be had, to serve `coap+tcp` there (RFC 8323). Of the configuration,
-    /// what concerns endpoints means nothing here; one thread has all connections.
+    /// what concerns mechanisms and messages means nothing here. Each core accepts connections, and answers them.
     ///
     /// # Errors
     /// Those of the system for the last of them.
     #[cfg(feature = "tcp")]
     pub fn bind_tcp(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
+        Self::bind_stream(address, config, Acceptor::default())
+    }
+
+    /// Binds to the first of the addresses that can be had, to serve `coaps+tcp` there (RFC 8323 §8.2). The port is 5684
+    /// by default.
+    ///
+    /// # Errors
+    /// Those of the system for the last of them, or [`InvalidInput`](io::ErrorKind::InvalidInput) if the certificates do
+    /// not make a server.
+    #[cfg(feature = "tls")]
+    #[allow(clippy::field_reassign_with_default)] // without WebSockets it is the only field
+    pub fn bind_tls(
+        address: impl ToSocketAddrs,
+        config: ServerConfig,
+        certificates: &crate::Certificates,
+    ) -> io::Result<Self> {
+        let mut acceptor = Acceptor::default();
+        acceptor.tls = Some(certificates.acceptor(false)?);
+        Self::bind_stream(address, config, acceptor)
+    }
+
+    /// Binds to the first of the addresses that can be had, to serve `coap+ws` there: WebSockets at
+    /// `/.well-known/coap` (RFC 8323 §4, §8.3). The port is 80 by default.
+    ///
+    /// # Errors
+    /// Those of the system for the last of them.
+    #[cfg(feature = "ws")]
+    pub fn bind_ws(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
+        Self::bind_stream(address, config, Acceptor { ws: true, ..Acceptor::default() })
+    }
+
+    /// Binds to the first of the addresses that can be had, to serve `coaps+ws` there (RFC 8323 §8.4). The port is 443
+    /// by default.
+    ///
+    /// # Errors
+    /// As of [`bind_tls`](Self::bind_tls).
+    #[cfg(all(feature = "tls", feature = "ws"))]
+    pub fn bind_wss(
+        address: impl ToSocketAddrs,
+        config: ServerConfig,
+        certificates: &crate::Certificates,
+    ) -> io::Result<Self> {
+        let tls = Some(certificates.acceptor(true)?);
+        Self::bind_stream(address, config, Acceptor { tls, ws: true })
+    }
+
+    #[cfg(feature = "tcp")]
+    fn bind_stream(
+        address: impl ToSocketAddrs,
+        config: ServerConfig,
+        acceptor: Acceptor,
+    ) -> io::Result<Self> {
         let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
         for address in address.to_socket_addrs()? {
-            bound = crate::tcp_server::listen(address);
+            bound = crate::stream::listen(address);
             if bound.is_ok() {
                 break;
             }
         }
-        Ok(Self { config, hubs: Vec::new(), tcp: Some((bound?, Shared::new())) })
+        let shared = Shared::new(config.max_connections);
+        Ok(Self { config, hubs: Vec::new(), tcp: Some((bound?, acceptor, shared)) })
     }
 
     fn bind_hubs(
@@ -181,7 +235,7 @@ impl Server {
     /// Those of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         #[cfg(feature = "tcp")]
-        if let Some((listener, _)) = &self.tcp {
+        if let Some((listener, ..)) = &self.tcp {
             return listener.local_addr();
         }
         self.hubs.first().ok_or(io::ErrorKind::NotConnected)?.socket.local_addr()
@@ -192,7 +246,7 @@ impl Server {
         ServerHandle {
             hubs: self.hubs.as_slice().into(),
             #[cfg(feature = "tcp")]
-            tcp: self.tcp.as_ref().map(|(_, shared)| shared.clone()),
+            tcp: self.tcp.as_ref().map(|(.., shared)| shared.clone()),
         }
     }
 
@@ -213,17 +267,20 @@ impl Server {
             })?;
         }
         #[cfg(feature = "tcp")]
-        if let Some((listener, shared)) = self.tcp {
-            let (tell, config) = (tell.clone(), self.config);
-            thread::Builder::new().name(String::from("coap-tcp")).spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                let serve = |runtime: tokio::runtime::Runtime| {
-                    runtime.block_on(crate::tcp_server::serve(listener, router, config, shared))
-                };
-                if let Err(error) = runtime.and_then(serve) {
-                    let _ = tell.send_replace(Err(Arc::new(error)));
-                }
-            })?;
+        if let Some((listener, acceptor, shared)) = self.tcp {
+            for core in 0..self.config.cores.max(1) {
+                let (tell, config, router) = (tell.clone(), self.config.clone(), router.clone());
+                let (listener, acceptor, shared) = (listener.try_clone()?, acceptor.clone(), shared.clone());
+                thread::Builder::new().name(format!("coap-tcp-{core}")).spawn(move || {
+                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                    let serve = |runtime: tokio::runtime::Runtime| {
+                        runtime.block_on(crate::stream::serve(listener, acceptor, router, config, shared))
+                    };
+                    if let Err(error) = runtime.and_then(serve) {
+                        let _ = tell.send_replace(Err(Arc::new(error)));
+                    }
+                })?;
+            }
         }
         drop(tell);
         // Ends with an error, or when every core has ended.

@@ -32,7 +32,7 @@ impl Service for Serving {
         if has_terms(message) {
             return self.negotiate(hub, now, responder, message);
         }
-        match self.router.call(responder.to, message) {
+        match self.router.call(hub.peer(responder.to), message) {
             Called::Ready(response) => {
                 let mut state = hub.lock();
                 if response.payload.len() <= state.answers.unconditional(responder.to) {
@@ -56,7 +56,7 @@ impl Service for Serving {
         for due in due {
             let request =
                 Message { code: Code(code::GET), tail: &due.tail, ..Message::empty(Kind::NonConfirmable, 0) };
-            let again = match self.router.call(due.from, &request) {
+            let again = match self.router.call(hub.peer(due.from), &request) {
                 Called::Ready(response) => hub.lock().publish(now, due.number, response),
                 Called::Panicked => {
                     let mut state = hub.lock();
@@ -137,7 +137,7 @@ impl Serving {
                 _ => {}
             }
         }
-        let called = self.router.call(responder.to, &request);
+        let called = self.router.call(hub.peer(responder.to), &request);
         self.settle(hub, now, responder, terms, called);
     }
 

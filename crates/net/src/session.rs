@@ -1,5 +1,6 @@
 //! A DTLS session, or the handshake that is to become one.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use dimpl::Output;
@@ -8,6 +9,7 @@ use tokio::sync::oneshot;
 use crate::address::Remote;
 use crate::carrier::Outgoing;
 use crate::dtls::Refused;
+use crate::identity::Identity;
 
 /// Datagrams kept while the system takes none; beyond, they are lost as on any path.
 pub(crate) const MAX_READY: usize = 1_024;
@@ -24,6 +26,8 @@ pub(crate) struct Session {
     /// The client's random.
     pub(crate) random: Vec<u8>,
     pub(crate) connected: bool,
+    /// What the peer of a server calls itself; it is so once the handshake has ended.
+    pub(crate) identity: Option<Arc<Identity>>,
     /// Its place in the order, beside `connected`.
     pub(crate) used: u64,
     pub(crate) used_at: Instant,

@@ -11,7 +11,8 @@ use dimpl::Output;
 use crate::address::Remote;
 use crate::carrier::{MAX_DATAGRAM, Outgoing, send_singly};
 use crate::cookie::{Cookies, Hello};
-use crate::dtls::{Dtls, DtlsCounters, Keys, Refused, with_cookie};
+use crate::dtls::{Dtls, DtlsCounters, Keys, Refused, take_resolved, with_cookie};
+use crate::identity::Identity;
 use crate::session::{MAX_READY, Next, Seen, Session};
 use crate::socket::Socket;
 
@@ -171,6 +172,7 @@ impl Table {
             peer,
             random,
             connected: false,
+            identity: None,
             used: self.uses,
             used_at: now,
             timer: None,
@@ -211,12 +213,16 @@ impl Table {
         let Some(session) = sessions.get_mut(&place) else { return };
         let (was_connected, timer) = (session.connected, session.timer);
         // Whatever strangers make of the library, it is the end of one session and no more.
+        take_resolved();
         let next = catch_unwind(AssertUnwindSafe(|| {
             let done = act(session);
             let next = session.take_output(ready, arrived, buffer);
             done.map_or_else(|error| Next::Fails(error.into()), |()| next)
         }));
         let next = next.unwrap_or_else(|_| Next::Fails(Refused::Protocol("the library panicked".into())));
+        if let Some(identity) = take_resolved() {
+            session.identity = Some(Arc::new(Identity::Psk(identity)));
+        }
         if session.timer != timer {
             timer.map(|at| timers.remove(&(at, place)));
             session.timer.map(|at| timers.insert((at, place)));

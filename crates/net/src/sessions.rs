@@ -11,6 +11,7 @@ use crate::address::Remote;
 use crate::carrier::{Carrier, MAX_DATAGRAM, Outgoing, Received};
 use crate::dtls::{Dtls, DtlsCounters, Refused};
 use crate::hub::Hub;
+use crate::identity::Identity;
 use crate::session_table::{OVERHEAD, Table, key};
 use crate::socket::Socket;
 
@@ -80,6 +81,13 @@ impl Sessions {
         // There is a timer to keep.
         hub.attention.notify_one();
         told.await.unwrap_or(Err(Refused::GivenUp))
+    }
+
+    /// Who a server's peer has shown to be.
+    pub(crate) fn identity(&self, peer: Remote) -> Option<Arc<Identity>> {
+        let table = self.lock();
+        let session = table.sessions.get(&key(peer))?;
+        session.identity.clone().filter(|_| session.connected && session.peer == peer)
     }
 
     /// The network says that a peer cannot be reached: no handshake there will come to an end.

@@ -1,6 +1,8 @@
 //! URIs of CoAP and the options they become (RFC 7252 §6, RFC 8323 §8).
 
 use std::fmt::{self, Write as _};
+#[cfg(feature = "tcp")]
+use std::net::SocketAddr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
@@ -326,7 +328,26 @@ impl fmt::Display for Uri {
     }
 }
 
+impl fmt::Display for Host {
+    /// Without the brackets of an IPv6 address, and without its zone.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address, _) => address.fmt(f),
+            Self::Name(name) => name.fmt(f),
+        }
+    }
+}
+
 impl Uri {
+    /// Host and port as an HTTP server is told them: an IPv6 address in brackets, without its zone, and the port always.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn authority(&self) -> String {
+        match &self.host {
+            Host::Address(address, _) => SocketAddr::new(*address, self.port).to_string(),
+            Host::Name(name) => format!("{}:{}", encoded(name), self.port),
+        }
+    }
+
     /// The options of a request for this resource (RFC 7252 §6.4 steps 5 to 9): Uri-Host of a name, Uri-Path and
     /// Uri-Query. Uri-Port is where the request goes, and need not be said.
     pub fn options(&self) -> Options {

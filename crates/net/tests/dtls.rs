@@ -7,7 +7,7 @@ mod secured;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use coapace_net::{Client, Dtls, Error, Refused, Rejection, Request, Response, Router};
+use coapace_net::{Client, Dtls, Error, Identity, Refused, Rejection, Request, Response, Router};
 use common::until;
 use proptest::prelude::*;
 use secured::{KEY, Running, keys};
@@ -44,6 +44,23 @@ async fn a_session_begins_with_the_first_request_and_serves_all() {
     let (here, there) = (client.stats().dtls, server.handle.stats().dtls);
     assert_eq!((here.handshakes, there.handshakes, there.cookies_asked), (1, 1, 1));
     assert_eq!((there.handshakes_failed, there.evicted, there.strays), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_handler_knows_the_identity_of_whoever_asks() {
+    let who = |request: Request| async move {
+        let Some(Identity::Psk(identity)) = request.peer_identity() else {
+            return Err(Rejection::not_found());
+        };
+        Ok::<_, Rejection>(Response::content(identity.clone()))
+    };
+    let keys = Dtls::server(|identity| identity.starts_with(b"lamp-").then(|| KEY.to_vec()));
+    let server = secured::serve(Router::new().get("/who", who), &keys);
+    let (seven, eight) = (client("lamp-7", KEY), client("lamp-8", KEY));
+    for _ in 0..2 {
+        assert_eq!(seven.get(&server.uri("/who")).await.unwrap().text(), "lamp-7");
+        assert_eq!(eight.get(&server.uri("/who")).await.unwrap().text(), "lamp-8");
+    }
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 //! No message type, no Message ID, no retransmission, no deduplication and no congestion control: the transport has
 //! them. What is left is a length in front of each message and, in codes 7.xx, a few messages about the connection.
 
+mod frame;
+
 use alloc::vec::Vec;
 
 use coap_message_implementations::option_extension::encode_extensions;
@@ -35,7 +37,7 @@ pub enum Broken {
     TooLong,
     /// A token length of 9 to 15: reserved by RFC 8323, extended by RFC 8974 for those who ask for it in their CSM.
     TokenTooLong,
-    /// A signalling message whose options cannot be read.
+    /// A signalling message whose options cannot be read, or a frame that is no message.
     Malformed,
     /// A critical option in a signalling message that is not understood (RFC 8323 §5.2).
     UnknownOption {
@@ -262,6 +264,13 @@ impl Signal {
 
     /// Appends the signal to `buffer`. `token` is empty, except in a Pong, which repeats that of the Ping.
     pub fn write(self, token: Token, buffer: &mut Vec<u8>) {
+        let (code, tail) = self.encode();
+        let written = Message { code, token, tail: &tail }.write(buffer);
+        debug_assert!(written.is_ok(), "a signal is a few bytes");
+    }
+
+    /// Its code, and its options as they are in a message.
+    pub fn encode(self) -> (Code, Vec<u8>) {
         let mut tail = Tail::default();
         let code = match self {
             Self::Csm { max_message_size, block_wise_transfer } => {
@@ -287,8 +296,7 @@ impl Signal {
                 code::ABORT
             }
         };
-        let written = Message { code: Code(code), token, tail: &tail.bytes }.write(buffer);
-        debug_assert!(written.is_ok(), "a signal is a few bytes");
+        (Code(code), tail.bytes)
     }
 }
 

@@ -15,6 +15,8 @@ pub(super) struct Download {
     /// What every block of the representation has to have.
     common: Option<Common>,
     szx: u8,
+    /// Whether the transport is reliable, so that SZX 7 means something.
+    reliable: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -25,7 +27,7 @@ struct Common {
 
 impl Download {
     pub(super) const fn new(max_body: usize, szx: u8) -> Self {
-        Self { body: Vec::new(), max_body, common: None, szx }
+        Self { body: Vec::new(), max_body, common: None, szx, reliable: szx == super::BERT }
     }
 
     /// Whether the first block is there.
@@ -38,7 +40,7 @@ impl Download {
     /// # Errors
     /// [`TransferError::TooLarge`]: there is no number for it.
     pub(super) fn block(&self) -> Result<Block, TransferError> {
-        let num = u32::try_from(self.body.len() >> (self.szx + 4)).unwrap_or(u32::MAX);
+        let num = u32::try_from(self.body.len() / super::size(self.szx)).unwrap_or(u32::MAX);
         Block::new(num, false, self.szx).ok_or(TransferError::TooLarge)
     }
 
@@ -46,7 +48,7 @@ impl Download {
     pub(super) fn handle(&mut self, response: &Message<'_>) -> Result<bool, TransferError> {
         let payload = response.payload();
         let code = response.code;
-        let block = response.block2()?;
+        let block = if self.reliable { response.block2_reliable() } else { response.block2()? };
         let changed = self.common.as_ref().is_some_and(|common| common.code != code);
         if changed && code.0 >> 5 != 2 || !self.has_begun() && block.is_none() {
             // An error on the way is the response, and what came before it is not part of it.
@@ -57,7 +59,7 @@ impl Download {
         if block.offset() != self.body.len() || block.szx() > self.szx {
             return Err(TransferError::OutOfPlace);
         }
-        if payload.len() > block.size() || block.more() && payload.len() != block.size() {
+        if !block.admits(payload.len()) {
             return Err(TransferError::Length);
         }
         match &self.common {

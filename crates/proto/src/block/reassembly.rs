@@ -22,7 +22,7 @@ pub struct Bounds {
     pub max_bytes: usize,
     /// How long a body waits for its next block. EXCHANGE_LIFETIME is what RFC 7959 §2.5 suggests.
     pub patience: Duration,
-    /// The size exponent asked of clients that begin with larger blocks.
+    /// The size exponent asked of clients that begin with larger blocks; [`BERT`](super::BERT) over reliable transports.
     pub max_szx: u8,
 }
 
@@ -105,7 +105,8 @@ impl<A: Address> Reassembly<A> {
     /// Takes a request, whether it is part of a body or all of it.
     pub fn handle<'a>(&mut self, now: Instant, from: A, request: &Message<'a>) -> Assembled<'a> {
         let payload = request.payload();
-        let block = match request.block1() {
+        let reliable = self.bounds.max_szx == super::BERT;
+        let block = match if reliable { Ok(request.block1_reliable()) } else { request.block1() } {
             Ok(Some(block)) => block,
             Ok(None) if payload.len() <= self.bounds.max_body => {
                 return Assembled::Whole { body: Cow::Borrowed(payload), block: None };
@@ -113,7 +114,7 @@ impl<A: Address> Reassembly<A> {
             Ok(None) => return self.too_large(None),
             Err(_) => return answer(code::BAD_REQUEST, &Options::default()),
         };
-        if payload.len() > block.size() || block.more() && payload.len() != block.size() {
+        if !block.admits(payload.len()) {
             return answer(code::BAD_REQUEST, &Options::default());
         }
         self.expire(now);

@@ -4,8 +4,11 @@ use core::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 
-use super::Block;
+use super::{BERT, Block};
 use crate::options::Options;
+
+/// Bytes of an ETag, a Size2 and a Block2 option, and of the payload marker, at most.
+const OPTIONS: usize = 10 + 6 + 5 + 1;
 
 /// One block of a representation, to be sent in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +25,27 @@ impl<'a> Slice<'a> {
     /// for. `None` where there is no such block: to be answered with 4.00.
     pub fn new(representation: &'a [u8], asked: Option<Block>, max_szx: u8) -> Option<Self> {
         let szx = asked.map_or(super::MAX_SZX, Block::szx).min(max_szx);
+        Self::cut(representation, asked, szx, super::size(szx))
+    }
+
+    /// The same for a client that is reached over a reliable transport, and takes [`BERT`]: all that fits into `room`
+    /// bytes, of which options other than Block2, Size2 and ETag are not part.
+    pub fn reliable(representation: &'a [u8], asked: Option<Block>, room: usize) -> Option<Self> {
+        let room = room.saturating_sub(OPTIONS);
+        if asked.is_none() && representation.len() <= room {
+            return Self::cut(representation, None, BERT, representation.len());
+        }
+        let (szx, len) = super::step(asked.map_or(BERT, Block::szx), room)?;
+        Self::cut(representation, asked, szx, len)
+    }
+
+    fn cut(representation: &'a [u8], asked: Option<Block>, szx: u8, len: usize) -> Option<Self> {
         let offset = asked.map_or(0, Block::offset);
         let rest = representation.get(offset..).filter(|rest| offset == 0 || !rest.is_empty())?;
-        let payload = &rest[..rest.len().min(16 << szx)];
+        let payload = &rest[..rest.len().min(len)];
         let more = payload.len() < rest.len();
         let block = if more || asked.is_some() {
-            Some(Block::new(u32::try_from(offset >> (szx + 4)).ok()?, more, szx)?)
+            Some(Block::new(u32::try_from(offset / super::size(szx)).ok()?, more, szx)?)
         } else {
             None
         };

@@ -7,7 +7,7 @@ use coap_numbers::option;
 
 use super::download::Download;
 use super::upload::{Answer, Upload};
-use super::{MAX_SZX, ReservedSize};
+use super::{BERT, MAX_SZX, ReservedSize};
 use crate::options::{BadOption, Options};
 use crate::{Message, Tail, echo};
 
@@ -95,9 +95,19 @@ impl Transfer {
     /// resource under way.
     pub fn new(options: Options, body: Vec<u8>, szx: u8, max_body: usize) -> Self {
         let szx = szx.min(MAX_SZX);
-        let options = options.without(option::BLOCK1).without(option::BLOCK2).without(option::SIZE1);
         let upload = Upload::new(body.len(), szx);
-        Self { options, body, upload, download: Download::new(max_body, szx), over: false }
+        Self::of(options, body, upload, Download::new(max_body, szx))
+    }
+
+    /// The same over a reliable transport, with [`BERT`] (RFC 8323 §6): payloads of requests have up to `room` bytes.
+    pub fn reliable(options: Options, body: Vec<u8>, room: usize, max_body: usize) -> Self {
+        let upload = Upload::reliable(body.len(), room);
+        Self::of(options, body, upload, Download::new(max_body, BERT))
+    }
+
+    fn of(options: Options, body: Vec<u8>, upload: Upload, download: Download) -> Self {
+        let options = options.without(option::BLOCK1).without(option::BLOCK2).without(option::SIZE1);
+        Self { options, body, upload, download, over: false }
     }
 
     /// Options and payload of the next request.

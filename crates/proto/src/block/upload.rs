@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use coap_numbers::code;
 
-use super::{Block, TransferError};
+use super::{BERT, Block, TransferError};
 use crate::Message;
 
 /// A body on its way to a server in blocks.
@@ -15,6 +15,10 @@ pub(super) struct Upload {
     /// Bytes in all.
     len: usize,
     szx: u8,
+    /// Bytes to send at once.
+    step: usize,
+    /// Whether the transport is reliable, so that SZX 7 means something.
+    reliable: bool,
     /// Whether it had to begin again.
     restarted: bool,
 }
@@ -30,12 +34,20 @@ pub(super) enum Answer {
 
 impl Upload {
     pub(super) const fn new(len: usize, szx: u8) -> Self {
-        Self { offset: 0, len, szx, restarted: false }
+        Self { offset: 0, len, szx, step: super::size(szx), reliable: false, restarted: false }
+    }
+
+    /// Over a reliable transport, in payloads of no more than `room` bytes.
+    pub(super) fn reliable(len: usize, room: usize) -> Self {
+        let whole = (BERT, len);
+        let (szx, step) =
+            if len <= room { whole } else { super::step(BERT, room).unwrap_or((0, super::size(0))) };
+        Self { offset: 0, len, szx, step, reliable: true, restarted: false }
     }
 
     /// The bytes to send now.
     pub(super) fn range(&self) -> Range<usize> {
-        self.offset..self.len.min(self.offset + (16 << self.szx))
+        self.offset..self.len.min(self.offset + self.step)
     }
 
     /// Whether these are the last.
@@ -51,13 +63,20 @@ impl Upload {
         if self.offset == 0 && self.is_last() {
             return Ok(None);
         }
-        let num = u32::try_from(self.offset >> (self.szx + 4)).unwrap_or(u32::MAX);
+        let num = u32::try_from(self.offset / super::size(self.szx)).unwrap_or(u32::MAX);
         Block::new(num, !self.is_last(), self.szx).ok_or(TransferError::TooLarge).map(Some)
+    }
+
+    /// The server wants blocks no larger than this.
+    fn shrink(&mut self, szx: u8) {
+        if szx < self.szx {
+            (self.szx, self.step) = (szx, super::size(szx));
+        }
     }
 
     pub(super) fn handle(&mut self, response: &Message<'_>) -> Result<Answer, TransferError> {
         let ours = self.block()?;
-        let theirs = response.block1()?;
+        let theirs = if self.reliable { response.block1_reliable() } else { response.block1()? };
         match response.code.0 {
             // What was discarded on the way is sent again, once: a server too small for the body discards it each time.
             code::REQUEST_ENTITY_INCOMPLETE if self.offset > 0 && !self.restarted => {
@@ -67,7 +86,8 @@ impl Upload {
             code::REQUEST_ENTITY_TOO_LARGE => match theirs {
                 // The server would take it in smaller blocks (§2.9.3).
                 Some(theirs) if theirs.szx() < self.szx => {
-                    (self.offset, self.szx) = (0, theirs.szx());
+                    self.offset = 0;
+                    self.shrink(theirs.szx());
                     Ok(Answer::Next)
                 }
                 _ => Ok(Answer::Final),
@@ -76,8 +96,8 @@ impl Upload {
                 (Some(ours), Some(theirs)) if ours.num() != theirs.num() => Err(TransferError::OutOfPlace),
                 // 2.31, or a success that the server declares to be of this block alone (§2.3).
                 (Some(ours), Some(theirs)) if ours.more() && (code == code::CONTINUE || !theirs.more()) => {
-                    self.offset += ours.size();
-                    self.szx = self.szx.min(theirs.szx());
+                    self.offset = self.range().end;
+                    self.shrink(theirs.szx());
                     Ok(Answer::Next)
                 }
                 _ if code == code::CONTINUE => Err(TransferError::OutOfPlace),

@@ -85,6 +85,16 @@ impl<'a> Message<'a> {
         self.uint(option::BLOCK2).map(|value| Block::decode(value as u32)).transpose()
     }
 
+    /// Block1 over a reliable transport, where SZX 7 is [`BERT`](crate::block::BERT).
+    pub fn block1_reliable(&self) -> Option<Block> {
+        self.uint(option::BLOCK1).map(|value| Block::decode_reliable(value as u32))
+    }
+
+    /// Block2 over a reliable transport, where SZX 7 is [`BERT`](crate::block::BERT).
+    pub fn block2_reliable(&self) -> Option<Block> {
+        self.uint(option::BLOCK2).map(|value| Block::decode_reliable(value as u32))
+    }
+
     /// Size1: bytes of the request body, or in a 4.13 the most that are taken (RFC 7959 §4).
     pub fn size1(&self) -> Option<u32> {
         self.uint(option::SIZE1).map(|value| value as u32)

@@ -1,0 +1,184 @@
+//! A connection of RFC 8323, for clients and servers: whole messages and the signals between them.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use coapace_proto::stream::{self, Broken, Message, Signal};
+use coapace_proto::{Code, Token};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::wire::{Ended, Wire};
+use super::{MAX_MESSAGE, PATIENCE};
+
+/// Lengths, code and token of a message on TCP, at most.
+const HEAD: usize = 14;
+
+/// What is queued, in bytes, when nothing more is heard: who does not listen.
+const DEAF: usize = 4 * MAX_MESSAGE as usize;
+
+/// A connection, and what its peer has said of itself.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    wire: Box<dyn Wire>,
+    /// The largest message the peer takes, in bytes.
+    max_message_size: u32,
+    /// The peer does block-wise transfers.
+    block_wise: bool,
+    /// The peer's CSM has come.
+    greeted: bool,
+    /// When the peer will have taken nothing for too long.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+/// What has come.
+#[derive(Debug)]
+pub(crate) enum Received {
+    /// A request, response or empty message.
+    Message(Code, Token, Vec<u8>),
+    /// The answer to a ping with this token.
+    Pong(Token),
+    /// The peer wants to end: no new requests.
+    Release,
+}
+
+impl Connection {
+    /// Takes a connection over, and says what this side is able to do.
+    pub(crate) fn new(wire: Box<dyn Wire>) -> Self {
+        let max_message_size = stream::BASE_MAX_MESSAGE_SIZE;
+        let mut this = Self { wire, max_message_size, block_wise: false, greeted: false, stalled: None };
+        // Both together promise BERT (RFC 8323 §5.3.2).
+        let csm = Signal::Csm { max_message_size: Some(MAX_MESSAGE), block_wise_transfer: true };
+        this.signal(csm, Token::EMPTY);
+        this
+    }
+
+    /// Whether the peer has said what it is able to do.
+    pub(crate) fn is_greeted(&self) -> bool {
+        self.greeted
+    }
+
+    /// The most bytes of options and payload that the peer takes in a message.
+    pub(crate) fn room(&self) -> usize {
+        (self.max_message_size as usize).saturating_sub(HEAD)
+    }
+
+    /// Whether the peer takes parts of bodies, and of which form: `Some(true)` is BERT (RFC 8323 §6).
+    pub(crate) fn blocks(&self) -> Option<bool> {
+        self.block_wise.then_some(self.max_message_size > stream::BASE_MAX_MESSAGE_SIZE)
+    }
+
+    /// Whether so much is queued that nothing more should be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.wire.queued() >= MAX_MESSAGE as usize
+    }
+
+    /// Whether nothing is left to be written.
+    pub(crate) fn is_written(&self) -> bool {
+        self.wire.queued() == 0
+    }
+
+    /// Queues a message.
+    pub(crate) fn push(&mut self, code: Code, token: Token, tail: &[u8]) {
+        self.wire.push(&Message { code, token, tail });
+    }
+
+    /// Queues a signal.
+    pub(crate) fn signal(&mut self, signal: Signal, token: Token) {
+        let (code, tail) = signal.encode();
+        self.push(code, token, &tail);
+    }
+
+    /// Writes what is queued, and reads if `hear`: until something has come, or all that was queued has left. Returns
+    /// whether it was the former. To be dropped at will.
+    ///
+    /// # Errors
+    /// Why nothing more comes. If it is the peer's fault, it is told with the next [`flush`](Self::flush).
+    pub(crate) async fn turn(&mut self, hear: bool, mut each: impl FnMut(Received)) -> Result<bool, Ended> {
+        let ended = poll_fn(|context| {
+            let hear = hear && self.wire.queued() < DEAF;
+            if hear && let Poll::Ready(read) = self.poll_read(context, &mut each) {
+                return Poll::Ready(read.map(|()| true));
+            }
+            // What reading has queued leaves with the next turn.
+            let waiting = !self.is_written();
+            match self.poll_write(context) {
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
+                Poll::Ready(Ok(())) if waiting => Poll::Ready(Ok(false)),
+                _ => Poll::Pending,
+            }
+        })
+        .await;
+        if let Err(Ended::Broken(broken)) = &ended {
+            self.signal(broken.abort(), Token::EMPTY);
+        }
+        ended
+    }
+
+    /// Writes all that is queued.
+    ///
+    /// # Errors
+    /// Those of the system, and [`TimedOut`](io::ErrorKind::TimedOut) if the peer takes nothing.
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        poll_fn(|context| self.poll_write(context)).await
+    }
+
+    /// Writes all that is queued, and says that there will be no more.
+    ///
+    /// # Errors
+    /// As of [`flush`](Self::flush).
+    pub(crate) async fn close(&mut self) -> io::Result<()> {
+        self.flush().await?;
+        poll_fn(|context| self.wire.poll_close(context)).await
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let before = self.wire.queued();
+        let written = self.wire.poll_write(context);
+        if written.is_ready() || before == 0 {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        if self.wire.queued() < before {
+            stalled.as_mut().reset(Instant::now() + PATIENCE);
+        }
+        stalled.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        each: &mut dyn FnMut(Received),
+    ) -> Poll<Result<(), Ended>> {
+        let Self { wire, max_message_size, block_wise, greeted, .. } = self;
+        let mut pings = Vec::new();
+        let read = wire.poll_read(context, &mut |message| {
+            let signal = Signal::read(&message)?;
+            // The first message is a CSM (RFC 8323 §5.3).
+            if !*greeted && !matches!(signal, Some(Signal::Csm { .. })) {
+                return Err(Broken::Malformed.into());
+            }
+            match signal {
+                Some(Signal::Csm { max_message_size: size, block_wise_transfer }) => {
+                    *greeted = true;
+                    *block_wise |= block_wise_transfer;
+                    *max_message_size = size.unwrap_or(*max_message_size);
+                }
+                Some(Signal::Ping { .. }) => pings.push(message.token),
+                Some(Signal::Pong { .. }) => each(Received::Pong(message.token)),
+                Some(Signal::Release) => each(Received::Release),
+                Some(Signal::Abort { .. }) => return Err(Ended::Aborted),
+                // A detail that nobody has defined.
+                None if message.code.0 >> 5 == 7 => {}
+                None => each(Received::Message(message.code, message.token, message.tail.to_vec())),
+            }
+            Ok(())
+        });
+        for token in pings {
+            self.signal(Signal::Pong { custody: false }, token);
+        }
+        read
+    }
+}

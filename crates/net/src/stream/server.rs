@@ -1,0 +1,216 @@
+//! The connections of a server: accepted on all cores, each a task of the core that took it.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use coapace_proto::block::{BERT, Bounds, Reassembly};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::PATIENCE;
+use super::bytes::Bytes;
+use super::connection::Connection;
+use super::talk::Talk;
+use super::wire::{ByteStream, Wire};
+use crate::address::{Remote, mapped};
+use crate::clock::Clock;
+use crate::identity::{Identity, Peer};
+use crate::kept::Kept;
+use crate::{Router, ServerConfig};
+
+/// What the tasks of a server and its handles share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(super) closing: watch::Sender<bool>,
+    counters: Mutex<TcpCounters>,
+    /// Connections that there is room for.
+    room: Arc<Semaphore>,
+    /// Numbers connections, so that what is kept for one is not for the next from the same port.
+    begun: AtomicU16,
+}
+
+/// Counts of what happens to connections over TCP, with or without TLS and WebSockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TcpCounters {
+    /// Connections that were accepted.
+    pub connections: u64,
+    /// Of these, those of which nothing came because the handshake of TLS or the WebSocket failed.
+    pub handshakes_failed: u64,
+    /// Requests that arrived.
+    pub requests: u64,
+    /// Notifications that were sent to observers.
+    pub notifications: u64,
+    /// Connections ended because the peer did not keep to the protocol (RFC 8323 §5.6).
+    pub aborted: u64,
+    /// Connections closed because nothing came for [`ServerConfig::idle_timeout`].
+    pub idle: u64,
+    /// Connections closed because the client took nothing of what was sent to it for 30 s.
+    pub stalled: u64,
+    /// Requests answered 5.03, because too many handlers were waiting.
+    pub refused: u64,
+    /// Handlers that panicked.
+    pub panics: u64,
+    /// Responses larger than the client takes, replaced by 5.00.
+    pub too_large: u64,
+}
+
+impl Shared {
+    pub(crate) fn new(max_connections: usize) -> Arc<Self> {
+        Arc::new(Self {
+            closing: watch::Sender::new(false),
+            counters: Mutex::default(),
+            room: Semaphore::new(max_connections.min(Semaphore::MAX_PERMITS)).into(),
+            begun: AtomicU16::new(0),
+        })
+    }
+
+    pub(crate) fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    pub(crate) fn counters(&self) -> MutexGuard<'_, TcpCounters> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is between TCP and the messages of a server.
+#[derive(Clone, Default)]
+pub(crate) struct Acceptor {
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<tokio_rustls::TlsAcceptor>,
+    #[cfg(feature = "ws")]
+    pub(crate) ws: bool,
+}
+
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Acceptor")
+    }
+}
+
+impl Acceptor {
+    async fn accept(&self, stream: TcpStream) -> io::Result<(Box<dyn Wire>, Option<Arc<Identity>>)> {
+        // Messages are whole; to wait for more of them helps nobody.
+        let _ = stream.set_nodelay(true);
+        #[cfg(feature = "tls")]
+        let (stream, identity): (Box<dyn ByteStream>, _) = match &self.tls {
+            None => (Box::new(stream), None),
+            Some(acceptor) => {
+                let stream = acceptor.accept(stream).await?;
+                let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+                let certificate = shown.and_then(|shown| crate::Certificate::read(shown));
+                (Box::new(stream), certificate.map(Identity::Certificate).map(Arc::new))
+            }
+        };
+        #[cfg(not(feature = "tls"))]
+        let (stream, identity): (Box<dyn ByteStream>, _) = (Box::new(stream), None);
+        #[cfg(feature = "ws")]
+        if self.ws {
+            return Ok((Box::new(super::frames::Frames::accept(stream).await?), identity));
+        }
+        Ok((Box::new(Bytes::new(stream)), identity))
+    }
+}
+
+/// What the connections of one core share.
+pub(super) struct Core {
+    pub(super) router: Mutex<Router>,
+    pub(super) bodies: Mutex<Bodies>,
+    pub(super) config: ServerConfig,
+    pub(super) clock: Clock,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// Bodies that are not complete: of requests, and responses of which clients have only the first blocks.
+pub(super) struct Bodies {
+    pub(super) requests: Reassembly<Remote>,
+    pub(super) responses: Kept,
+}
+
+/// Accepts connections until the server is closed; those that are there may then end, for a while.
+///
+/// # Errors
+/// If the runtime cannot watch the socket.
+pub(crate) async fn serve(
+    listener: std::net::TcpListener,
+    acceptor: Acceptor,
+    router: Router,
+    config: ServerConfig,
+    shared: Arc<Shared>,
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    let mut connections = JoinSet::new();
+    let mut closing = shared.closing.subscribe();
+    let bounds = Bounds { max_szx: BERT, ..config.bodies };
+    let bodies = Bodies { requests: Reassembly::new(bounds), responses: Kept::new(bounds) };
+    let (router, bodies, clock) = (router.into(), bodies.into(), Clock::start());
+    let core = Arc::new(Core { router, bodies, config, clock, shared: shared.clone() });
+    loop {
+        let accept = async {
+            let accepted = listener.accept().await;
+            // With so many, this one waits, and others in the system's queue.
+            (accepted, shared.room.clone().acquire_owned().await)
+        };
+        tokio::select! {
+            (accepted, room) = accept => match accepted {
+                Ok((stream, from)) => {
+                    shared.counters().connections += 1;
+                    let (core, acceptor) = (core.clone(), acceptor.clone());
+                    connections.spawn(async move {
+                        begin(core, acceptor, stream, from).await;
+                        drop(room);
+                    });
+                }
+                // Out of descriptors, perhaps: not to be asked again at once.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            },
+            () = closed(&mut closing) => break,
+        }
+        while connections.try_join_next().is_some() {}
+    }
+    drop(listener);
+    let rest = async { while connections.join_next().await.is_some() {} };
+    let _ = timeout(core.config.shutdown_timeout, rest).await;
+    Ok(())
+}
+
+/// Ends when the server is to.
+pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
+    let _ = closing.wait_for(|closing| *closing).await;
+}
+
+/// A connection, from its first byte on.
+async fn begin(core: Arc<Core>, acceptor: Acceptor, stream: TcpStream, from: SocketAddr) {
+    let Ok(Ok((wire, identity))) = timeout(PATIENCE, acceptor.accept(stream)).await else {
+        core.shared.counters().handshakes_failed += 1;
+        return;
+    };
+    let number = core.shared.begun.fetch_add(1, Ordering::Relaxed);
+    let remote = Remote::new(mapped(from.ip()), from.port(), number);
+    Talk::new(core, Connection::new(wire), Peer { remote, identity }).run().await;
+}
+
+/// A socket that listens.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    // A server that starts again need not wait for connections of the last one.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(1_024)?;
+    Ok(socket.into())
+}

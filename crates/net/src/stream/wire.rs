@@ -1,0 +1,58 @@
+//! What carries whole messages.
+
+use std::fmt;
+use std::io;
+use std::task::{Context, Poll};
+
+use coapace_proto::stream::{Broken, Message};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Why nothing more comes.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The system, or what is between it and the messages.
+    Io(io::Error),
+    /// The peer does not keep to the protocol: it is to be told (RFC 8323 §5.6).
+    Broken(Broken),
+    /// The peer has aborted.
+    Aborted,
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Broken> for Ended {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+/// Whole messages in, whole messages out.
+pub(crate) trait Wire: Send + fmt::Debug {
+    /// Queues a message.
+    fn push(&mut self, message: &Message<'_>);
+
+    /// Bytes that are queued, and not 0 before all have left.
+    fn queued(&self) -> usize;
+
+    /// Writes what is queued. Ready when all of it has left; progress is what [`queued`](Self::queued) says.
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Says that nothing more will be written.
+    fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Reads some messages, perhaps none.
+    fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        each: &mut dyn FnMut(Message<'_>) -> Result<(), Ended>,
+    ) -> Poll<Result<(), Ended>>;
+}
+
+/// What bytes are read from and written to: TCP, or TLS over it.
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin + fmt::Debug {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin + fmt::Debug> ByteStream for T {}

@@ -1,0 +1,144 @@
+//! `coap+ws`: what a server says to those who are no clients of it, and to those who do not listen.
+#![cfg(feature = "ws")]
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use coapace_net::{Client, Error, Rejection, Response, Router, Server, ServerConfig, ServerHandle};
+use tokio::task::JoinHandle;
+
+struct Running {
+    address: SocketAddr,
+    handle: ServerHandle,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn serve(bind: impl FnOnce(ServerConfig) -> io::Result<Server>) -> Running {
+    let router = Router::new()
+        .get("/hello", |_| async { Ok::<_, Rejection>(Response::content("Hello!")) })
+        .get("/large", |_| async { Ok::<_, Rejection>(Response::content(vec![7; 60_000])) });
+    let server = bind(ServerConfig::default()).expect("a port of loopback");
+    let (address, handle) = (server.local_addr().expect("bound"), server.handle());
+    Running { address, handle, task: tokio::spawn(server.serve(router)) }
+}
+
+fn serve_ws() -> Running {
+    serve(|config| Server::bind_ws("127.0.0.1:0", config))
+}
+
+/// Asks for a WebSocket. Returns what the server says, up to the end of its headers.
+fn upgrade(server: &Running, path: &str, protocol: &str) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{protocol}\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut said = Vec::new();
+    let mut byte = [0];
+    while !said.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+        said.push(byte[0]);
+    }
+    (stream, String::from_utf8(said).unwrap())
+}
+
+const COAP: &str = "Sec-WebSocket-Protocol: chat, coap\r\n";
+
+/// A frame of a client, with a mask of zeros.
+fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    [&[0x80 | kind, 0x80 | payload.len() as u8, 0, 0, 0, 0][..], payload].concat()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn only_its_path_and_its_protocol_are_upgraded() {
+    let server = serve_ws();
+    for (path, protocol, status) in [
+        ("/", COAP, "HTTP/1.1 404"),
+        ("/.well-known/coap", "", "HTTP/1.1 400"),
+        ("/.well-known/coap", "Sec-WebSocket-Protocol: mqtt\r\n", "HTTP/1.1 400"),
+    ] {
+        let (_, said) = upgrade(&server, path, protocol);
+        assert!(said.starts_with(status), "{path} {protocol}: {said}");
+    }
+    let (_, said) = upgrade(&server, "/.well-known/coap", COAP);
+    assert!(said.starts_with("HTTP/1.1 101"), "{said}");
+    // The example of RFC 6455 §1.3.
+    let said = said.to_lowercase();
+    assert!(said.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="), "{said}");
+    assert!(said.contains("sec-websocket-protocol: coap\r\n"), "{said}");
+    assert_eq!(server.handle.stats().tcp.handshakes_failed, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn text_a_length_and_half_a_message_abort_the_connection() {
+    let server = serve_ws();
+    let csm = frame(2, &[0, 0xe1]);
+    for (nth, wrong) in
+        [frame(1, b"hello"), frame(2, &[0x10, 1, 0xff]), frame(2, &[4, 1]), frame(2, &[])].iter().enumerate()
+    {
+        let (mut stream, _) = upgrade(&server, "/.well-known/coap", COAP);
+        stream.write_all(&csm).unwrap();
+        stream.write_all(wrong).unwrap();
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).unwrap();
+        // The CSM with Max-Message-Size 65535 and Block-wise-Transfer, an Abort, and the end of the WebSocket.
+        let expected = [0x82, 7, 0, 0xe1, 0x22, 0xff, 0xff, 0x20, 0, 0x82, 2, 0, 0xe5];
+        assert_eq!(said[2..8], expected[2..8], "{nth}");
+        assert!(said.windows(4).any(|bytes| bytes == [0x82, 2, 0, 0xe5]), "{nth}: {said:x?}");
+        assert_eq!(server.handle.stats().tcp.aborted, nth as u64 + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_something_else_is_an_error_that_says_so() {
+    let tcp = serve(|config| Server::bind_tcp("127.0.0.1:0", config));
+    let error = Client::new().get(&format!("coap+ws://{}/hello", tcp.address)).await.unwrap_err();
+    assert!(matches!(error, Error::Protocol(_) | Error::Connection(_)), "{error:?}");
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = Client::new().get(&format!("coap+ws://{closed}/")).await.unwrap_err();
+    assert!(matches!(error, Error::Connection(io::ErrorKind::ConnectionRefused)), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_client_that_does_not_read_is_not_read_from() {
+    for ws in [false, true] {
+        let server = if ws { serve_ws() } else { serve(|config| Server::bind_tcp("127.0.0.1:0", config)) };
+        let mut stream = if ws {
+            upgrade(&server, "/.well-known/coap", COAP).0
+        } else {
+            TcpStream::connect(server.address).unwrap()
+        };
+        // It takes large messages, and asks 2,000 times for 60,000 bytes.
+        let csm: &[u8] = &[0xe1, 0x22, 0xff, 0xff];
+        let get = |head: u8| [&[head, 1, 0xb5][..], b"large"].concat();
+        let (csm, get) = if ws {
+            (frame(2, &[&[0], csm].concat()), frame(2, &get(0)))
+        } else {
+            ([&[0x30], csm].concat(), get(0x60))
+        };
+        stream.write_all(&csm).unwrap();
+        stream.write_all(&get.repeat(2_000)).unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        // 120 MB, of which the system's buffers hold a few.
+        let answered = server.handle.stats().tcp.requests;
+        assert!((1..500).contains(&answered), "{answered} requests were answered, ws: {ws}");
+        // Now it reads.
+        std::thread::spawn(move || io::copy(&mut stream, &mut io::sink()));
+        for _ in 0..500 {
+            if server.handle.stats().tcp.requests == 2_000 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let counted = server.handle.stats().tcp;
+        assert_eq!(counted.requests, 2_000, "ws: {ws}: {counted:?}");
+    }
+}
