@@ -10,7 +10,7 @@ use coapace_control::Mechanism;
 use coapace_proto::{Code, Config, block::TransferError};
 
 use crate::asker::{Asker, Asks, Blocks, exchange, is_whole, szx};
-use crate::client::{Client, resolve};
+use crate::client::Client;
 use crate::target::Target;
 use crate::uri::{BadUri, Scheme};
 use crate::{Error, Group, Observation, Options, Profile, Response};
@@ -154,6 +154,21 @@ impl Call {
         Group::begin(self.client, asker, &self.options, &self.payload)
     }
 
+    /// How long a response is waited for, if that was said.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// The scheme of its URI.
+    pub(crate) fn scheme(&self) -> Option<Scheme> {
+        self.target.as_ref().ok().map(|target| target.uri.scheme)
+    }
+
+    /// It, without a look at the time that was set for it: that takes a runtime.
+    pub(crate) async fn unhurried(mut self) -> Result<Response, Error> {
+        self.transact().await
+    }
+
     async fn run(mut self) -> Result<Response, Error> {
         in_time(self.timeout, self.transact()).await
     }
@@ -200,7 +215,7 @@ impl Call {
             Scheme::CoapWs | Scheme::CoapsWs => Err(Error::Scheme(uri.scheme)),
             #[cfg(not(any(feature = "ws", feature = "tls")))]
             Scheme::CoapWs => Err(Error::Scheme(uri.scheme)),
-            _ => self.client.0.connections.to(uri, resolve(uri).await?).map(Some),
+            _ => self.client.0.connections.to(uri, self.client.resolve(uri).await?).map(Some),
         }
     }
 
@@ -212,7 +227,7 @@ impl Call {
             Scheme::Coaps => true,
             other => return Err(Error::Scheme(other)),
         };
-        let address = resolve(uri).await?;
+        let address = self.client.resolve(uri).await?;
         let usual = self.client.profile_of(uri);
         let hub = if self.mechanism.is_none() && self.config.is_none() {
             self.client.hub(usual, secure, address)?

@@ -1,7 +1,7 @@
 //! A client: requests to any number of servers.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use coap_numbers::code;
@@ -10,6 +10,7 @@ use coapace_proto::{Code, Config, Message, Responder, Setup};
 
 use crate::address::Remote;
 use crate::asker::{Blocks, szx};
+use crate::blocking::Undriven;
 use crate::call::Call;
 use crate::carrier::Single;
 use crate::driver::{Driver, Service};
@@ -52,6 +53,8 @@ pub(crate) struct Inner {
     #[cfg(feature = "tcp")]
     pub(crate) connections: Connections,
     last: Last,
+    /// Its endpoints are no tasks, but driven by whoever waits.
+    undriven: Option<Undriven>,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
 }
 
@@ -131,6 +134,12 @@ impl ClientBuilder {
     pub fn build(self) -> Client {
         Client(Arc::new(self.0))
     }
+
+    /// The client within a [`blocking::Client`](crate::blocking::Client).
+    pub(crate) fn build_blocking(mut self) -> Client {
+        self.0.undriven = Some(Undriven::default());
+        self.build()
+    }
 }
 
 macro_rules! methods {
@@ -186,6 +195,11 @@ impl Client {
 
     pub(crate) fn target(&self, uri: &str) -> Result<Arc<Target>, BadUri> {
         self.0.last.target(uri)
+    }
+
+    /// The endpoints of a blocking client that have begun since the last time.
+    pub(crate) fn undriven(&self) -> Vec<Arc<Hub>> {
+        self.0.undriven.as_ref().map(Undriven::take).unwrap_or_default()
     }
 
     pub(crate) fn blocks(&self) -> Blocks {
@@ -251,6 +265,26 @@ impl Client {
         self.0.destinations.get(&(host, uri.port)).unwrap_or(&self.0.profile)
     }
 
+    /// Where a URI leads to.
+    pub(crate) async fn resolve(&self, uri: &Uri) -> Result<SocketAddr, Error> {
+        match &uri.host {
+            Host::Address(IpAddr::V6(address), Some(zone)) => match zone.parse() {
+                Ok(scope) => Ok(SocketAddrV6::new(*address, uri.port, 0, scope).into()),
+                // The resolver knows the names of interfaces.
+                Err(_) => self.look_up(&format!("{address}%{zone}"), uri.port).await,
+            },
+            Host::Address(address, _) => Ok(SocketAddr::new(*address, uri.port)),
+            Host::Name(name) => self.look_up(name, uri.port).await,
+        }
+    }
+
+    async fn look_up(&self, host: &str, port: u16) -> Result<SocketAddr, Error> {
+        if self.0.undriven.is_some() {
+            return first(host, (host, port).to_socket_addrs());
+        }
+        first(host, Box::pin(tokio::net::lookup_host((host, port))).await)
+    }
+
     /// The endpoint that asks what is at `address` under a profile, begun if need be; `secure` if its datagrams are to go
     /// through DTLS.
     pub(crate) fn hub(
@@ -278,7 +312,10 @@ impl Client {
         socket.tap.clone_from(&self.0.tap);
         let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
         let hub = if secure { self.secured(socket, setup)? } else { Hub::new(socket, setup) };
-        run(hub.clone());
+        match &self.0.undriven {
+            Some(undriven) => undriven.push(hub.clone()),
+            None => run(hub.clone()),
+        }
         hubs.push((*profile, hub.clone()));
         Ok(hub)
     }
@@ -304,28 +341,18 @@ impl Drop for Inner {
     }
 }
 
-/// Where a URI leads to.
-pub(crate) async fn resolve(uri: &Uri) -> Result<SocketAddr, Error> {
-    match &uri.host {
-        Host::Address(IpAddr::V6(address), Some(zone)) => match zone.parse() {
-            Ok(scope) => Ok(SocketAddrV6::new(*address, uri.port, 0, scope).into()),
-            // The resolver knows the names of interfaces.
-            Err(_) => look_up(&format!("{address}%{zone}"), uri.port).await,
-        },
-        Host::Address(address, _) => Ok(SocketAddr::new(*address, uri.port)),
-        Host::Name(name) => look_up(name, uri.port).await,
-    }
-}
-
 /// What the system's resolver says first.
-async fn look_up(host: &str, port: u16) -> Result<SocketAddr, Error> {
-    let found = Box::pin(tokio::net::lookup_host((host, port))).await;
-    let first = found.and_then(|mut found| found.next().ok_or(std::io::ErrorKind::NotFound.into()));
+fn first(
+    host: &str,
+    found: std::io::Result<impl IntoIterator<Item = SocketAddr>>,
+) -> Result<SocketAddr, Error> {
+    let first = found.and_then(|found| found.into_iter().next().ok_or(std::io::ErrorKind::NotFound.into()));
     first.map_err(|error| Error::NotFound { host: host.into(), error })
 }
 
 /// Of a client nothing can be asked.
-struct Deaf;
+#[derive(Debug)]
+pub(crate) struct Deaf;
 
 impl Service for Deaf {
     fn expects(&self, state: &State) -> bool {

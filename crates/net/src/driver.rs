@@ -31,6 +31,7 @@ pub(crate) trait Service {
 }
 
 /// One endpoint's loop.
+#[derive(Debug)]
 pub(crate) struct Driver<C, S> {
     pub(crate) hub: Arc<Hub>,
     pub(crate) carrier: C,
@@ -140,10 +141,12 @@ impl<C: Carrier, S: Service> Driver<C, S> {
     }
 
     /// Receives a batch, handles and answers it. Returns whether more may be there.
-    fn round(&mut self) -> bool {
+    pub(crate) fn round(&mut self) -> bool {
         let Self { hub, carrier, service, .. } = self;
-        let now = hub.clock.now();
+        // Of the first datagram: the system may have waited for it.
+        let mut now = None;
         let received = carrier.receive(&hub.socket, |from, bytes| {
+            let now = *now.get_or_insert_with(|| hub.clock.now());
             let mut state = hub.lock();
             match state.endpoint.handle_datagram(now, from, bytes) {
                 Some(Event::Request { responder, message }) => {
@@ -155,6 +158,7 @@ impl<C: Carrier, S: Service> Driver<C, S> {
                 None => {}
             }
         });
+        let now = now.unwrap_or_else(|| hub.clock.now());
         match received {
             Ok(received) => {
                 if received.truncated > 0 {
@@ -178,7 +182,7 @@ impl<C: Carrier, S: Service> Driver<C, S> {
 
     /// Sends what there is to send, and what a deadline that has passed asks for: timers have no turn of their own as
     /// long as datagrams keep coming.
-    fn send(&mut self, now: Instant) {
+    pub(crate) fn send(&mut self, now: Instant) {
         let Self { hub, carrier, .. } = self;
         let mut state = hub.lock();
         if state.endpoint.poll_timeout().is_some_and(|at| at <= now) {

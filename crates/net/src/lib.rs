@@ -43,6 +43,7 @@ mod answers;
 mod asker;
 #[cfg(target_os = "linux")]
 mod batch;
+pub mod blocking;
 mod call;
 mod carrier;
 #[cfg(feature = "tls")]

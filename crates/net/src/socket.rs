@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::address::{Local, Locals, Remote, mapped};
 use crate::{Datagram, Direction, Tap};
@@ -92,6 +93,22 @@ impl Socket {
     /// Those of the system.
     pub(crate) fn duplicate(&self) -> io::Result<UdpSocket> {
         self.inner.try_clone()
+    }
+
+    /// Has the system wait for a datagram.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn block(&self) -> io::Result<()> {
+        self.inner.set_nonblocking(false)
+    }
+
+    /// Has it wait for so long at most.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        self.inner.set_read_timeout(Some(patience))
     }
 
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
