@@ -1,12 +1,15 @@
 //! A datagram that passed, and what can be checked of it.
 
 use std::fmt::Write as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use coap_numbers::{code, option};
 use coapace_net::Direction;
 use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind, Message};
+
+/// An endpoint reads its clock up to so long before a datagram is noted here, on a machine with other things to do.
+pub(crate) const MOMENT: Duration = Duration::from_millis(50);
 
 /// A message that passed. Each check fails the case, and returns the message for the next.
 #[derive(Clone, Debug)]
@@ -179,6 +182,13 @@ impl Seen {
     pub(crate) fn lost(self) -> Self {
         assert!(self.is_lost, "{self:?}");
         self
+    }
+
+    /// At least so much time is between it and this one.
+    #[track_caller]
+    pub(crate) fn after(&self, other: &Self, time: Duration) {
+        let passed = self.at - other.at;
+        assert!(passed + MOMENT >= time, "{passed:?} instead of {time:?}");
     }
 
     /// Its Observe option is newer than that of the one before (RFC 7641 §3.4).
