@@ -1,5 +1,6 @@
 //! How a server answers: in blocks, to observers, and to addresses that may be another's.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::time::SystemTime;
 
@@ -60,7 +61,7 @@ struct Watched {
     tail: Vec<u8>,
     block: Option<Block>,
     /// The Content-Format of its representations, once there was one.
-    format: Option<Option<u16>>,
+    format: OnceCell<Option<u16>>,
     /// The version of the resource that the handler was called for last, and whether that call is under way.
     called: u64,
     under_way: bool,
@@ -77,8 +78,9 @@ pub(crate) struct Due {
 impl Watched {
     /// Whether a response has the Content-Format of those before it, as observers must be able to rely on; one that cannot
     /// have it ends the observations with 4.06 (RFC 7641 §4.2).
-    fn keeps_format(&mut self, response: &Response) -> bool {
-        response.code.0 != code::CONTENT || *self.format.get_or_insert(response.format()) == response.format()
+    fn keeps_format(&self, response: &Response) -> bool {
+        response.code.0 != code::CONTENT
+            || *self.format.get_or_init(|| response.format()) == response.format()
     }
 }
 
@@ -179,7 +181,7 @@ impl State {
                 from: responder.to,
                 tail,
                 block: terms.block2,
-                format: None,
+                format: OnceCell::new(),
                 called: resource.version(),
                 under_way: false,
             },
@@ -205,7 +207,7 @@ impl State {
         }
         let observed = terms.observed.filter(|_| response.is_success());
         if observed.is_some()
-            && let Some(watched) = self.answers.watched.get_mut(&terms.observable())
+            && let Some(watched) = self.answers.watched.get(&terms.observable())
         {
             watched.keeps_format(&response);
         }

@@ -21,11 +21,8 @@ pub(crate) const OBS_MAX_AGE: u32 = 1;
 
 /// A body of three blocks of 1024 bytes, each different from the others.
 pub(crate) fn large() -> String {
-    let mut body = String::new();
-    for line in 0..150 {
-        body.push_str(&format!("line {line:3} of /lar\n"));
-    }
-    body
+    let lines: Vec<String> = (0..150).map(|line| format!("line {line:3} of /lar\n")).collect();
+    lines.concat()
 }
 
 /// What the resources say, and who is to be told when they change.
@@ -121,13 +118,13 @@ impl State {
         now(move |request| answer(&state, request))
     }
 
-    fn validate(&self, request: &Request) -> Answer {
+    fn validate(&self, request: &Request) -> Response {
         let things = self.things();
         let tag = etag(&things.validate);
         if request.options().any(|option| option == (option::ETAG, tag)) {
-            return Ok(Response::new(Code(code::VALID)).option(option::ETAG, tag));
+            return Response::new(Code(code::VALID)).option(option::ETAG, tag);
         }
-        Ok(text(things.validate.clone()).option(option::ETAG, tag))
+        text(things.validate.clone()).option(option::ETAG, tag)
     }
 
     fn update(&self, request: &Request) -> Answer {
@@ -184,9 +181,9 @@ impl State {
         Ok(Response::changed())
     }
 
-    fn delete_obs(&self, _: &Request) -> Answer {
+    fn delete_obs(&self) -> Response {
         self.change_obs(None);
-        Ok(Response::deleted())
+        Response::deleted()
     }
 
     pub(crate) fn router(&self) -> Router {
@@ -208,7 +205,7 @@ impl State {
             .get("/query", fixed(text("asked")))
             .post("/location-query", fixed(queried))
             .get("/multi-format", now(multi_format))
-            .get("/validate", self.handler(Self::validate))
+            .get("/validate", self.handler(|state, request| Ok(state.validate(request))))
             .put("/validate", self.handler(Self::update))
             .put("/create1", self.handler(Self::create1))
             .get("/large", fixed(text(large())))
@@ -219,7 +216,7 @@ impl State {
             .post("/large-post", fixed(Response::changed().payload(large()).content_format(TEXT)))
             .observe("/obs", &self.obs, self.handler(Self::obs))
             .post("/obs", self.handler(Self::update_obs))
-            .delete("/obs", self.handler(Self::delete_obs))
+            .delete("/obs", self.handler(|state, _| Ok(state.delete_obs())))
             .observe("/obs-non", &self.obs_non, self.handler(Self::obs))
             .observe("/obs-pumping", &self.obs, self.handler(Self::obs_pumping))
             .get("/link1", fixed(text("1")))
