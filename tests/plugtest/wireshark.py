@@ -4,6 +4,7 @@ It marks as retransmitted exactly the confirmable messages that were sent again,
 capture, and of the command, within a millisecond.
 """
 
+import concurrent.futures
 import json
 import os
 import socket
@@ -78,9 +79,11 @@ def main():
     folder, command = sys.argv[1:]
     cases = sorted(name for name in os.listdir(folder) if name.startswith("TD_") and name.endswith(".pcapng"))
     responses = 0
-    for name in cases:
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        captures = list(pool.map(read, [os.path.join(folder, name) for name in cases]))
+    for name, frames in zip(cases, captures):
         case = name[len("TD_COAP_") : -len(".pcapng")]
-        retransmissions, times = examine(case, read(os.path.join(folder, name)))
+        retransmissions, times = examine(case, frames)
         assert retransmissions == RETRANSMISSIONS.get(case, 0), (case, retransmissions)
         responses += len(times)
     assert set(RETRANSMISSIONS) <= {name[len("TD_COAP_") : -len(".pcapng")] for name in cases}

@@ -144,12 +144,16 @@ async fn td_coap_obs_06_the_client_is_rebooted() {
     plug.client = Client::new();
     // What is at its address now knows of nothing.
     let port = plug.wire.client_port();
-    let socket = loop {
-        match UdpSocket::bind(("127.0.0.1", port)) {
-            Ok(socket) => break socket,
-            Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+    let left = async {
+        loop {
+            match UdpSocket::bind(("127.0.0.1", port)) {
+                Ok(socket) => break socket,
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
         }
     };
+    let socket =
+        tokio::time::timeout(Duration::from_secs(10), left).await.expect("the client leaves its port");
     let profile = Profile::default();
     let setup = Setup { controller: profile.mechanism, config: profile.config };
     let mut rebooted = Endpoint::new(Arc::new(setup), 1);
