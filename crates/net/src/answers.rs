@@ -1,5 +1,6 @@
 //! How a server answers: in blocks, to observers, and to addresses that may be another's.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::time::SystemTime;
 
@@ -60,6 +61,8 @@ struct Watched {
     from: Remote,
     tail: Vec<u8>,
     block: Option<Block>,
+    /// The Content-Format of its representations, once there was one.
+    format: OnceCell<Option<u16>>,
     /// The version of the resource that the handler was called for last, and whether that call is under way.
     called: u64,
     under_way: bool,
@@ -71,6 +74,15 @@ pub(crate) struct Due {
     pub(crate) number: u64,
     pub(crate) from: Remote,
     pub(crate) tail: Vec<u8>,
+}
+
+impl Watched {
+    /// Whether a response has the Content-Format of those before it, as observers must be able to rely on; one that cannot
+    /// have it ends the observations with 4.06 (RFC 7641 §4.2).
+    fn keeps_format(&self, response: &Response) -> bool {
+        response.code.0 != code::CONTENT
+            || *self.format.get_or_init(|| response.format()) == response.format()
+    }
 }
 
 impl Answers {
@@ -149,8 +161,7 @@ impl State {
         terms: &mut Terms,
     ) {
         let Self { endpoint, answers, .. } = self;
-        // Who wants other blocks is sent others.
-        let number = terms.operation.wrapping_add(terms.block2.map_or(7, Block::szx).into());
+        let number = terms.observable();
         if endpoint.register(now, responder, number).is_err() {
             return;
         }
@@ -172,6 +183,7 @@ impl State {
                 from: responder.to,
                 tail,
                 block: terms.block2,
+                format: OnceCell::new(),
                 called: resource.version(),
                 under_way: false,
             },
@@ -197,6 +209,11 @@ impl State {
             return;
         }
         let observed = terms.observed.filter(|_| response.is_success());
+        if observed.is_some()
+            && let Some(watched) = self.answers.watched.get(&terms.observable())
+        {
+            watched.keeps_format(&response);
+        }
         let asked = terms.block2.filter(|_| response.is_success());
         let mut options = terms.block1.into_iter().fold(response.options.clone(), Options::block1);
         options = observed.into_iter().fold(options, Options::observe);
@@ -242,7 +259,7 @@ impl State {
 
     /// What a handler says of a resource that has changed goes to those who observe it. Returns whether it has changed
     /// again.
-    pub(crate) fn publish(&mut self, now: Instant, number: u64, response: Response) -> bool {
+    pub(crate) fn publish(&mut self, now: Instant, number: u64, mut response: Response) -> bool {
         let Self { endpoint, answers, scratch, .. } = self;
         let Some(watched) = answers.watched.get_mut(&number) else { return false };
         if !endpoint.is_observed(number) {
@@ -251,6 +268,9 @@ impl State {
         }
         watched.under_way = false;
         let again = watched.resource.version() != watched.called;
+        if !watched.keeps_format(&response) {
+            response = Response::new(Code(code::NOT_ACCEPTABLE));
+        }
         let mut options = response.options.clone();
         if response.is_success() {
             options = options.observe(answers.sequence.next());

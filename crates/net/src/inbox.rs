@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use coapace_control::{Draw, Instant};
-use coapace_proto::{Message, Observation};
+use coapace_proto::{Kind, Message, Observation};
 use tokio::sync::Notify;
 
 use crate::{Error, Response};
@@ -54,7 +54,10 @@ impl Inbox {
     /// The response to a registration, or a notification. The response to the first registration goes its own way.
     pub(crate) fn put(&self, now: Instant, message: &Message<'_>, response: Option<Response>) {
         let mut slot = self.slot();
-        slot.registering = false;
+        if std::mem::take(&mut slot.registering) && message.kind == Kind::Acknowledgement {
+            // It was said after everything that has come: a server that has been restarted may count from anywhere.
+            slot.order = Observation::new();
+        }
         if !slot.order.update(now, message) {
             return;
         }
@@ -115,12 +118,15 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coapace_proto::{Code, Kind, Options};
+    use coapace_proto::{Code, Options};
 
     fn put(inbox: &Inbox, number: u32, text: &'static str) {
+        put_as(Kind::NonConfirmable, inbox, number, text);
+    }
+
+    fn put_as(kind: Kind, inbox: &Inbox, number: u32, text: &'static str) {
         let tail = Options::default().observe(number).max_age(30).tail(text.as_bytes()).unwrap();
-        let message =
-            Message { code: Code(0x45), tail: tail.as_bytes(), ..Message::empty(Kind::NonConfirmable, 1) };
+        let message = Message { code: Code(0x45), tail: tail.as_bytes(), ..Message::empty(kind, 1) };
         inbox.put(Instant::ZERO, &message, Some(Response::content(text)));
     }
 
@@ -134,6 +140,19 @@ mod tests {
         assert_eq!(news.text(), "c");
         let Taken::Nothing(Some(again)) = inbox.take(Draw::ZERO) else { panic!("something") };
         assert_eq!(again, Instant::from_secs(35), "Max-Age and 5 s");
+    }
+
+    #[test]
+    fn the_acknowledgement_of_another_registration_is_new_whatever_its_number() {
+        let inbox = Inbox::default();
+        put(&inbox, 9, "before");
+        inbox.register();
+        put_as(Kind::Acknowledgement, &inbox, 3, "restarted");
+        let Taken::News(news) = inbox.take(Draw::ZERO) else { panic!("no news") };
+        assert_eq!(news.text(), "restarted");
+        put_as(Kind::Acknowledgement, &inbox, 2, "nobody asked");
+        put(&inbox, 3, "the same");
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(Some(_))));
     }
 
     #[test]

@@ -62,7 +62,8 @@ impl Resource {
 
     /// On every core whose clients observe it, the handler is called, once for each form of the request that they made
     /// (query, Accept, parameters of the path), and what it returns is sent to all who made it. Changes that come
-    /// faster than handlers or the network take them become one. An error ends the observations.
+    /// faster than handlers or the network take them become one. An error ends the observations, and so does a
+    /// Content-Format other than before: observers are sent 4.06 (RFC 7641 §4.2).
     pub fn changed(&self) {
         self.0.version.send_modify(|version| *version += 1);
         let hubs = self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner);

@@ -41,6 +41,11 @@ impl Terms {
         }
     }
 
+    /// What observers with this request are told together: who wants other blocks is sent others.
+    pub(crate) fn observable(&self) -> u64 {
+        self.operation.wrapping_add(self.block2.map_or(7, Block::szx).into())
+    }
+
     /// Whether the client does not want a response of this code (RFC 7967 §2.1).
     pub(crate) fn suppresses(&self, code: Code) -> bool {
         code.is_response() && self.no_response >> ((code.0 >> 5) - 1) & 1 == 1

@@ -33,6 +33,7 @@ impl Running {
     }
 }
 
+#[allow(dead_code)]
 pub(crate) fn serve(router: Router) -> Running {
     serve_at("127.0.0.1:0", router, ServerConfig { cores: 1, ..ServerConfig::default() })
 }
