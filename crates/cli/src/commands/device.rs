@@ -228,6 +228,9 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
         }
         Error::Tls(error) => return explain_tls(error, uri),
         Error::Unreachable(kind) => format!("{uri}: {kind}; check address and network"),
+        Error::Connection(_) | Error::Protocol(_) => {
+            format!("{uri}: {error}; check the port, and what speaks there")
+        }
         Error::BadOption(number) => format!(
             "{uri}: the response has the option {}, which must be understood and is not",
             option_name(*number)
