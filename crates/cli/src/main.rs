@@ -2,6 +2,7 @@
 
 mod arguments;
 mod capture;
+mod certificates;
 mod commands;
 mod exporter;
 mod keys;

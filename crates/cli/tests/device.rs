@@ -201,8 +201,8 @@ fn a_uri_that_cannot_be_asked_is_told_with_what_would_do() {
         ("coap://localhost/a b", "has to be percent-encoded"),
         ("coap://localhost:99999/", "the port is not a number"),
         ("coap://localhost/#x", "fragment"),
-        ("coaps+tcp://localhost/", "no transport for coaps+tcp here"),
-        ("coap+ws://localhost/", "no transport for coap+ws here"),
+        ("coaps+tcp://localhost/", "TLS takes certificates to trust; give --ca FILE"),
+        ("coaps+ws://localhost/", "TLS takes certificates to trust; give --ca FILE"),
     ] {
         let line = refused(2, &["get", uri]);
         assert!(line.contains(part) && line.contains(uri), "{line}");
@@ -246,10 +246,10 @@ fn a_file_that_cannot_be_read_or_written_is_told_before_anything_is_sent() {
 }
 
 #[test]
-fn options_that_do_not_fit_into_a_datagram_are_told() {
+fn options_that_do_not_fit_into_a_message_are_told() {
     let server = Serving::new(&[]);
     let line = refused(1, &["get", &server.at("/clock"), "-O", &format!("65000,{}", "x".repeat(2_100))]);
-    assert!(line.contains("do not fit into a datagram"), "{line}");
+    assert!(line.contains("do not fit into a message"), "{line}");
 }
 
 #[test]

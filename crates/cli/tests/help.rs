@@ -45,6 +45,9 @@ const REQUEST: &[&str] = &[
     "-B, --timeout",
     "-u, --identity",
     "-k, --key",
+    "--ca",
+    "--cert",
+    "--private-key",
     "--pcap",
     "--json",
 ];
@@ -88,8 +91,11 @@ const OPTIONS: [(&str, &[&str]); 15] = [
         "observe",
         &["<URI>", "-s, --duration", "--count", "-b, --block-size", "-A, --accept", "-o, --output", "--json"],
     ),
-    ("discover", &["<URI>", "[FILTER]", "-u, --identity", "--pcap", "--json", "-O, --option", "--cc"]),
-    ("ping", &["--count", "--cc", "-B, --timeout", "--json", "1 no answer"]),
+    (
+        "discover",
+        &["<URI>", "[FILTER]", "-u, --identity", "--ca", "--pcap", "--json", "-O, --option", "--cc"],
+    ),
+    ("ping", &["--count", "--cc", "--ca", "-B, --timeout", "--json", "1 no answer"]),
     (
         "serve",
         &[
@@ -98,6 +104,12 @@ const OPTIONS: [(&str, &[&str]); 15] = [
             "--tcp",
             "-u, --identity",
             "-k, --key",
+            "--tls",
+            "--ws",
+            "--wss",
+            "--cert",
+            "--private-key",
+            "--ca",
             "--directory",
             "--writable",
             "--resource",

@@ -147,7 +147,21 @@ impl Metrics {
             text.counters(
                 "coap_tcp_connections_ended_total",
                 "Connections over TCP that the server ended, and why.",
-                &[("reason=\"aborted\"", tcp.aborted), ("reason=\"idle\"", tcp.idle)],
+                &[
+                    ("reason=\"aborted\"", tcp.aborted),
+                    ("reason=\"idle\"", tcp.idle),
+                    ("reason=\"stalled\"", tcp.stalled),
+                ],
+            )?;
+            text.counter(
+                "coap_tcp_handshakes_failed_total",
+                "Connections over TCP without TLS or WebSocket.",
+                tcp.handshakes_failed,
+            )?;
+            text.counter(
+                "coap_tcp_notifications_total",
+                "Representations sent to observers over TCP.",
+                tcp.notifications,
             )?;
         }
         Ok(())

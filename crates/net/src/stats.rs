@@ -71,7 +71,20 @@ impl Stats {
         #[cfg(feature = "dtls")]
         self.dtls.add(&other.dtls);
         #[cfg(feature = "tcp")]
-        sum!(self.tcp, other.tcp, connections, requests, aborted, idle, refused, panics, too_large);
+        sum!(
+            self.tcp,
+            other.tcp,
+            connections,
+            handshakes_failed,
+            requests,
+            notifications,
+            aborted,
+            idle,
+            stalled,
+            refused,
+            panics,
+            too_large
+        );
     }
 
     fn add_counters(&mut self, counters: &Counters, net: &NetCounters) {

@@ -1,7 +1,9 @@
 """client METHOD URI [non] [block=BYTES] [observe=N]: one request with aiocoap."""
 
 import asyncio
+import os
 import sys
+from urllib.parse import urlsplit
 
 import aiocoap
 from aiocoap.numbers.codes import Code
@@ -14,6 +16,8 @@ def show(response):
 async def main(method, uri, *flags):
     flags = dict(flag.partition("=")[::2] for flag in flags)
     context = await aiocoap.Context.create_client_context()
+    root = os.path.join(os.environ["CERTIFICATES"], "ca.pem")
+    context.client_credentials.load_from_dict({f"coaps+tcp://{urlsplit(uri).netloc}/*": {"tlscert": {"certfile": root}}})
     request = aiocoap.Message(code=getattr(Code, method), uri=uri, payload=sys.stdin.buffer.read())
     if request.payload:
         request.opt.content_format = 0

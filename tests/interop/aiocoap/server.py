@@ -1,6 +1,8 @@
-"""server PORT IDENTITY KEY: the resources of tests/interop with aiocoap, over UDP and TCP."""
+"""server PORT IDENTITY KEY: the resources of tests/interop with aiocoap, over UDP, TCP, TLS and WebSockets."""
 
 import asyncio
+import os
+import ssl
 import sys
 import time
 
@@ -89,7 +91,10 @@ async def main(port, identity, key):
     for path, served in {"hello": Hello(), "echo": Echo(), "delayed": Delayed(), "large": Large(), "counter": Counter(),
                          "clock": clock, "store": Store()}.items():
         site.add_resource([path], served)
-    await aiocoap.Context.create_server_context(site, bind=("127.0.0.1", int(port)))
+    certified = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    certified.load_cert_chain(*(os.path.join(os.environ["CERTIFICATES"], name) for name in ("server.pem", "server.key")))
+    certified.set_alpn_protocols(["coap"])
+    await aiocoap.Context.create_server_context(site, bind=("127.0.0.1", int(port)), _ssl_context=certified)
     print("ready", flush=True)
     await clock.tick()
 

@@ -17,6 +17,8 @@ if "observe" in flags:
     words += ["--count", flags["observe"]]
 if "identity" in flags:
     words += ["-u", flags["identity"], "-k", flags["key"]]
+if uri.startswith("coaps+"):
+    words += ["--ca", os.path.join(os.environ["CERTIFICATES"], "ca.pem")]
 if command not in ("ping", "get", "observe", "delete"):
     words += ["--file", "-", "--content-format", "text"]
 called = subprocess.run(words, stdout=subprocess.PIPE, text=True)

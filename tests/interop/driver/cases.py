@@ -300,9 +300,14 @@ def wrong_key(pair):
     raise Failure(f"it is answered: {shown(responses)}")
 
 
-over("coap+tcp")
+def over_stream(scheme):
+    """The cases of a reliable transport."""
+    over(scheme)
+
+    @case(f"{scheme} ping")
+    def ping(pair):
+        pair.one("PING", "", code="0.00", scheme=scheme)
 
 
-@case("coap+tcp ping")
-def ping_tcp(pair):
-    pair.one("PING", "", code="0.00", scheme="coap+tcp")
+for reliable in ("coap+tcp", "coaps+tcp", "coap+ws"):
+    over_stream(reliable)

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -61,10 +62,11 @@ class Peer:
 
 
 class Server(Process):
-    """A server: CoAP over UDP and TCP at one port, over DTLS at the next, as with 5683 and 5684."""
+    """A server: CoAP over UDP and TCP at one port, over DTLS and TLS at the next, as with 5683 and 5684; over WebSockets
+    3000 above, where aiocoap has them."""
 
     def __init__(self, words, port):
-        self.ports = {"coap": port, "coap+tcp": port, "coaps": port + 1}
+        self.ports = {"coap": port, "coap+tcp": port, "coaps": port + 1, "coaps+tcp": port + 1, "coap+ws": port + 3000}
         super().__init__(words)
 
     def __enter__(self):
@@ -77,19 +79,26 @@ class Server(Process):
 
 
 def free_port():
-    """A port of UDP and TCP that nothing listens to, and nothing of UDP to the next."""
+    """A port of UDP and TCP that nothing listens to, nor to the others of a `Server`."""
     while True:
-        with (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams,
-              socket.socket(socket.AF_INET, socket.SOCK_STREAM) as streams,
-              socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as secured):
-            datagrams.bind(("127.0.0.1", 0))
-            port = datagrams.getsockname()[1]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as first, ExitStack() as others:
+            first.bind(("127.0.0.1", 0))
+            port = first.getsockname()[1]
             try:
-                streams.bind(("127.0.0.1", port))
-                secured.bind(("127.0.0.1", port + 1))
+                for above, kind in ((0, socket.SOCK_STREAM), (1, socket.SOCK_DGRAM), (1, socket.SOCK_STREAM),
+                                    (3000, socket.SOCK_STREAM)):
+                    others.enter_context(socket.socket(socket.AF_INET, kind)).bind(("127.0.0.1", port + above))
             except (OSError, OverflowError):
                 continue
             return port
+
+
+def certify():
+    """Makes the certificates of this run, where CERTIFICATES says to every server and client."""
+    out = TARGET / "interop" / "certificates"
+    out.mkdir(parents=True, exist_ok=True)
+    subprocess.run([HERE / "certify", out], check=True)
+    os.environ["CERTIFICATES"] = str(out)
 
 
 def build(name):

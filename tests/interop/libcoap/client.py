@@ -18,6 +18,8 @@ if "observe" in flags:
     words += ["-s", str(int(flags["observe"]) - 1), "-w"]
 if "identity" in flags:
     words += ["-u", flags["identity"], "-k", flags["key"]]
+if uri.startswith("coaps+"):
+    words += ["-R", os.path.join(os.environ["CERTIFICATES"], "ca.pem")]
 with tempfile.TemporaryDirectory() as folder:
     sent, received = os.path.join(folder, "sent"), os.path.join(folder, "received")
     payload = sys.stdin.buffer.read()

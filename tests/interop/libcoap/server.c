@@ -1,4 +1,4 @@
-/* server PORT IDENTITY KEY: the resources of tests/interop with libcoap, over UDP and TCP, and over DTLS at the next port. */
+/* server PORT IDENTITY KEY: the resources of tests/interop with libcoap, over UDP and TCP, and over DTLS and TLS at the next port. */
 #define _POSIX_C_SOURCE 200809L
 #include <arpa/inet.h>
 #include <coap3/coap.h>
@@ -187,8 +187,15 @@ int main(int argc, char **argv) {
     coap_context_set_block_mode(context, COAP_BLOCK_USE_LIBCOAP | COAP_BLOCK_SINGLE_BODY);
     coap_dtls_spsk_t keys = {.version = COAP_DTLS_SPSK_SETUP_VERSION, .validate_id_call_back = key_of};
     keys.psk_info.key = key;
-    if (!coap_context_set_psk2(context, &keys) || !listen_at(context, port, COAP_PROTO_UDP) ||
-        !listen_at(context, port, COAP_PROTO_TCP) || !listen_at(context, port + 1, COAP_PROTO_DTLS)) {
+    char certificate[256], private_key[256];
+    snprintf(certificate, sizeof certificate, "%s/server.pem", getenv("CERTIFICATES"));
+    snprintf(private_key, sizeof private_key, "%s/server.key", getenv("CERTIFICATES"));
+    coap_dtls_pki_t own = {.version = COAP_DTLS_PKI_SETUP_VERSION, .pki_key.key_type = COAP_PKI_KEY_PEM};
+    own.pki_key.key.pem.public_cert = certificate;
+    own.pki_key.key.pem.private_key = private_key;
+    if (!coap_context_set_psk2(context, &keys) || !coap_context_set_pki(context, &own) || !listen_at(context, port, COAP_PROTO_UDP) ||
+        !listen_at(context, port, COAP_PROTO_TCP) || !listen_at(context, port + 1, COAP_PROTO_DTLS) ||
+        !listen_at(context, port + 1, COAP_PROTO_TLS)) {
         fprintf(stderr, "cannot listen\n");
         return 1;
     }

@@ -65,6 +65,19 @@ pub(crate) struct Transmission {
     #[arg(short = 'k', long, value_name = "KEY", requires = "identity")]
     pub(crate) key: Option<String>,
 
+    /// Whom to trust over coaps+tcp:// and coaps+ws://: certificates of issuers, or a server's own, in PEM; nobody
+    /// without it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+
+    /// The certificate that such a server knows us by, in PEM, those between it and its root after it
+    #[arg(long, value_name = "FILE", requires_all = ["private_key", "ca"])]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// The private key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) private_key: Option<PathBuf>,
+
     /// The congestion control, as NAME or NAME:parameter=value,… (coapace list mechanisms)
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) cc: String,
@@ -251,6 +264,7 @@ pub(super) const EXAMPLES_GET: &str = "Examples:
   coapace get coap://[::1]/clock --repeat 200 --cc cocoa:max_rto=10s > /dev/null
   coapace get coap://[::1]/clock -A text/plain -O 2050,0xcafe --json
   coapace get coaps://[::1]/clock -u lamp-7 -k @lamp-7.key
+  coapace get coaps+tcp://localhost/clock --ca ca.pem --cert lamp-7.pem --private-key lamp-7.key
 
 Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
 

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("over_tls").args(["tls", "wss"]).multiple(true))]
 pub(crate) struct Serve {
     /// The address and port to answer at; port 0 is any that is free [default: [::]:5683, or 0.0.0.0:5683 without IPv6]
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -26,6 +27,30 @@ pub(crate) struct Serve {
     #[arg(short = 'k', long = "key", value_name = "KEY", requires = "identities")]
     pub(crate) keys: Vec<String>,
 
+    /// Answer over TLS (coaps+tcp://) at this address and port
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "cert")]
+    pub(crate) tls: Option<String>,
+
+    /// Answer over WebSockets (coap+ws://) at this address and port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) ws: Option<String>,
+
+    /// Answer over WebSockets and TLS (coaps+ws://) at this address and port
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "cert")]
+    pub(crate) wss: Option<String>,
+
+    /// The certificate of --tls and --wss, in PEM, those between it and its root after it
+    #[arg(long, value_name = "FILE", requires_all = ["private_key", "over_tls"])]
+    pub(crate) cert: Option<PathBuf>,
+
+    /// The private key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) private_key: Option<PathBuf>,
+
+    /// Let nobody in over --tls and --wss but clients with a certificate of these issuers, in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) ca: Option<PathBuf>,
+
     /// Serve the files of a directory and those below it, but for names that begin with a dot; a file has 8 MiB at most,
     /// and 1000 of them are in /.well-known/core
     #[arg(long, value_name = "DIR")]
@@ -39,7 +64,7 @@ pub(crate) struct Serve {
     #[arg(long = "resource", value_name = "PATH=TEXT", value_parser = path_text)]
     pub(crate) resources: Vec<(String, String)>,
 
-    /// Have resources for trying things out, as there are without --resource and --directory
+    /// Have, as without --resource and --directory, resources for trying things out
     #[arg(long)]
     pub(crate) demo: bool,
 
@@ -64,6 +89,7 @@ pub(super) const EXAMPLES_SERVE: &str = "Examples:
   coapace serve
   coapace serve --bind 127.0.0.1:0 --resource /greeting=Hello --demo
   coapace serve --tcp '[::]:5683' -u lamp-7 -k @lamp-7.key -u lamp-8 -k 0xcafe42
+  coapace serve --tls '[::]:5684' --ws '[::]:8080' --cert server.pem --private-key server.key
   coapace serve --directory firmware
   coapace serve --metrics 127.0.0.1:9683
   coapace serve --directory uploads --writable

@@ -8,27 +8,30 @@ use std::time::Duration;
 
 use coapace_control::SetError;
 use coapace_lab::naming::parse_mechanism;
-use coapace_net::{Call, Client, ClientBuilder, Dtls, Error, Mechanism, Profile, Refused, TransferError};
+use coapace_net::{
+    BadCertificate, Call, Certificates, Client, ClientBuilder, Dtls, Error, Mechanism, Profile, Refused,
+    TlsError, TransferError,
+};
 use tokio::runtime::{Builder, Runtime};
 
 use super::output::create;
-use crate::Failure;
 use crate::arguments::{Content, Terms, Transmission};
 use crate::capture::Capture;
-use crate::keys;
 use crate::message::option_name;
+use crate::{Failure, certificates, keys};
 
 /// What the clients of a command have in common.
 pub(super) struct Setup {
     pub(super) profile: Profile,
     dtls: Option<Dtls>,
+    certificates: Option<Certificates>,
     /// What their datagrams are written into.
     pub(super) capture: Option<Arc<Capture>>,
     pcap: Option<PathBuf>,
 }
 
 impl Setup {
-    /// Reads the key and opens the capture: what fails here costs no request.
+    /// Reads keys and certificates, and opens the capture: what fails here costs no request.
     pub(super) fn new(transmission: &Transmission) -> Result<Self, Failure> {
         let dtls = match (&transmission.identity, &transmission.key) {
             (Some(identity), Some(key)) => {
@@ -37,26 +40,31 @@ impl Setup {
             }
             _ => None,
         };
+        let own = transmission.cert.as_deref().zip(transmission.private_key.as_deref());
+        let trusted = transmission.ca.as_deref();
+        let certificates = trusted.map(|trusted| certificates::read(Some(trusted), own)).transpose()?;
         let profile = profile(transmission)?;
         let capture = transmission.pcap.as_deref().map(capture).transpose()?;
-        Ok(Self { profile, dtls, capture, pcap: transmission.pcap.clone() })
+        Ok(Self { profile, dtls, certificates, capture, pcap: transmission.pcap.clone() })
     }
 
     /// A client in the making, whose datagrams are not captured yet.
-    pub(super) fn builder(&self) -> ClientBuilder {
-        let builder = Client::builder().mechanism(self.profile.mechanism).config(self.profile.config);
-        match &self.dtls {
-            Some(dtls) => builder.dtls(dtls.clone()),
-            None => builder,
+    pub(super) fn builder(&self) -> Result<ClientBuilder, Failure> {
+        let mut builder = Client::builder().mechanism(self.profile.mechanism).config(self.profile.config);
+        if let Some(dtls) = &self.dtls {
+            builder = builder.dtls(dtls.clone());
         }
+        let Some(certificates) = &self.certificates else { return Ok(builder) };
+        builder.certificates(certificates).map_err(|bad: BadCertificate| Failure::Input(bad.to_string()))
     }
 
     /// A client.
-    pub(super) fn client(&self) -> Client {
-        match &self.capture {
-            Some(capture) => self.builder().tap(capture.clone()).build(),
-            None => self.builder().build(),
-        }
+    pub(super) fn client(&self) -> Result<Client, Failure> {
+        let builder = self.builder()?;
+        Ok(match &self.capture {
+            Some(capture) => builder.tap(capture.clone()).build(),
+            None => builder.build(),
+        })
     }
 
     /// The result of the work and of writing its capture.
@@ -195,14 +203,10 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
             return Failure::Usage(format!("bad URI {uri:?}: {bad}; as in coap://[::1]:5683/path"));
         }
         Error::Scheme(scheme) => {
-            return Failure::Usage(format!(
-                "{uri}: no transport for {scheme} here; coap, coaps and coap+tcp are what there is"
-            ));
+            return Failure::Usage(format!("{uri}: {scheme} has no groups; coap is what has them"));
         }
         Error::TooLarge { bytes } => {
-            format!(
-                "{uri}: {bytes} bytes of options and payload do not fit into a datagram; fewer options do"
-            )
+            format!("{uri}: {bytes} bytes of options and payload do not fit into a message; fewer options do")
         }
         Error::NotFound { host, error } => format!("{uri}: {host} not found ({error}); check the name"),
         Error::GivenUp { .. } => format!("{uri}: {error}; check address, port and network"),
@@ -222,7 +226,11 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
         | Error::Session(Refused::Unreachable(io::ErrorKind::ConnectionRefused)) => {
             format!("{uri}: nobody listens there; check the port, and whether the server runs")
         }
+        Error::Tls(error) => return explain_tls(error, uri),
         Error::Unreachable(kind) => format!("{uri}: {kind}; check address and network"),
+        Error::Connection(_) | Error::Protocol(_) => {
+            format!("{uri}: {error}; check the port, and what speaks there")
+        }
         Error::BadOption(number) => format!(
             "{uri}: the response has the option {}, which must be understood and is not",
             option_name(*number)
@@ -234,6 +242,25 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
         _ => format!("{uri}: {error}"),
     };
     Failure::Network(told)
+}
+
+/// Why there is no TLS with a server, and what may help.
+fn explain_tls(error: &TlsError, uri: &str) -> Failure {
+    let help = match error {
+        TlsError::NoRoots => {
+            return Failure::Usage(format!(
+                "{uri}: TLS takes certificates to trust; give --ca FILE with that of the server's issuer"
+            ));
+        }
+        TlsError::UnknownIssuer => "check --ca",
+        TlsError::NotValidFor(_) => "ask by a name that it is for",
+        TlsError::Expired | TlsError::NotYetValid => {
+            "the server needs another, or this host's clock is wrong"
+        }
+        TlsError::Refused(_) => "check the port, --cert and --private-key",
+        _ => "check the port, and what speaks there",
+    };
+    Failure::Network(format!("{uri}: {error}; {help}"))
 }
 
 /// A time with three digits that count.

@@ -25,7 +25,7 @@ pub(crate) fn discover(discover: &Discover) -> Result<(), Failure> {
         uri.path = [".well-known", "core"].map(str::to_owned).into();
     }
     uri.query.extend(discover.filters.iter().cloned());
-    let client = setup.client();
+    let client = setup.client()?;
     let result = runtime()?.block_on(async {
         match &uri.host {
             Host::Address(address, _) if address.is_multicast() => group(discover, &uri, &client).await,

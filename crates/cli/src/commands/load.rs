@@ -58,9 +58,9 @@ fn bounded(profile: Profile) -> Profile {
 
 impl Asked {
     /// A client, and what loses its datagrams.
-    fn client(&self, nth: u32) -> (Client, Arc<Lossy>) {
+    fn client(&self, nth: u32) -> Result<(Client, Arc<Lossy>), Failure> {
         let lossy = Arc::new(Lossy::new(self.load.loss, nth.into(), self.setup.capture.clone()));
-        (self.setup.builder().tap(lossy.clone()).build(), lossy)
+        Ok((self.setup.builder()?.tap(lossy.clone()).build(), lossy))
     }
 
     async fn ask(&self, client: &Client) -> Result<Response, Error> {
@@ -73,7 +73,7 @@ impl Asked {
 
 async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Failure> {
     // One request first: where nobody answers, no load is needed to learn it.
-    asked.ask(&asked.client(u32::MAX).0).await.map_err(|error| explain(&error, &asked.load.uri))?;
+    asked.ask(&asked.client(u32::MAX)?.0).await.map_err(|error| explain(&error, &asked.load.uri))?;
     asked.over.store(0, Ordering::Relaxed);
 
     let begin = Instant::now();
@@ -81,14 +81,14 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
     let clients = asked.load.clients;
     let mut tasks = JoinSet::new();
     for nth in 0..clients {
-        let asked = asked.clone();
+        let (asked, client) = (asked.clone(), asked.client(nth)?);
         match asked.load.rate {
-            None => tasks.spawn(closed(asked, nth, end)),
+            None => tasks.spawn(closed(asked, client, end)),
             Some(rate) => {
                 let period = Duration::from_secs_f64(f64::from(clients) / rate);
                 // Evenly, not all at once.
                 let first = begin + period.mul_f64(f64::from(nth) / f64::from(clients));
-                tasks.spawn(open(asked, nth, first, period, end))
+                tasks.spawn(open(asked, client, first, period, end))
             }
         };
     }
@@ -115,8 +115,7 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
 }
 
 /// A client that asks again as soon as it is answered.
-async fn closed(asked: Arc<Asked>, nth: u32, end: Instant) -> Tally {
-    let (client, lossy) = asked.client(nth);
+async fn closed(asked: Arc<Asked>, (client, lossy): (Client, Arc<Lossy>), end: Instant) -> Tally {
     let mut tally = Tally::default();
     while Instant::now() < end {
         let begun = Instant::now();
@@ -137,8 +136,13 @@ async fn closed(asked: Arc<Asked>, nth: u32, end: Instant) -> Tally {
 }
 
 /// A client that asks when it is due, answered or not.
-async fn open(asked: Arc<Asked>, nth: u32, first: Instant, period: Duration, end: Instant) -> Tally {
-    let (client, lossy) = asked.client(nth);
+async fn open(
+    asked: Arc<Asked>,
+    (client, lossy): (Client, Arc<Lossy>),
+    first: Instant,
+    period: Duration,
+    end: Instant,
+) -> Tally {
     let mut tally = Tally::default();
     let mut due = interval_at(first, period);
     due.set_missed_tick_behavior(MissedTickBehavior::Burst);

@@ -18,7 +18,8 @@ const FAREWELL: Duration = Duration::from_secs(3);
 pub(crate) fn observe(arguments: &Arguments, observe: &Observe) -> Result<(), Failure> {
     let setup = Setup::new(&observe.transmission)?;
     let mut printer = Printer::open(&observe.uri, &observe.transmission.cc, &observe.show, true)?;
-    let result = runtime()?.block_on(follow(arguments, observe, &mut printer, &setup.client()));
+    let client = setup.client()?;
+    let result = runtime()?.block_on(follow(arguments, observe, &mut printer, &client));
     setup.finish(result)
 }
 

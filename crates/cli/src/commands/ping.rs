@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn ping(ping: &Ping) -> Result<(), Failure> {
     let setup = Setup::new(&ping.transmission)?;
-    let client = setup.client();
+    let client = setup.client()?;
     let mut out = io::stdout();
     let result = runtime()?.block_on(async {
         let mut last = None;

@@ -17,7 +17,7 @@ pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> R
     let payload = payload(&request.content)?;
     let several = request.repeat.is_some();
     let mut printer = Printer::open(&request.uri, &request.transmission.cc, &request.show, several)?;
-    let client = setup.client();
+    let client = setup.client()?;
     let result = runtime()?.block_on(async {
         let mut sum = Sum::default();
         for _ in 0..request.repeat.unwrap_or(1) {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use coapace_lab::naming::parse_mechanism;
 use coapace_net::uri::Scheme;
-use coapace_net::{Profile, Resource, Router, Server, ServerConfig, ServerHandle};
+use coapace_net::{Certificates, Profile, Resource, Router, Server, ServerConfig, ServerHandle};
 use tokio::task::JoinSet;
 
 use super::device::{capture, finish, runtime};
@@ -15,7 +15,7 @@ use super::output::remark;
 use super::resources::Resources;
 use crate::arguments::{Arguments, Serve};
 use crate::exporter::Exporter;
-use crate::{Failure, keys};
+use crate::{Failure, certificates, keys};
 
 pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure> {
     let mechanism = parse_mechanism(&serve.cc).map_err(Failure::Usage)?;
@@ -109,12 +109,36 @@ fn listeners(serve: &Serve, config: &ServerConfig) -> Result<Vec<Listener>, Fail
         let server = bind("--dtls", &addresses, true, |to| Server::bind_dtls(to, config.clone(), &keys))?;
         listeners.push(Listener::new(Scheme::Coaps, server)?);
     }
-    if let Some(text) = &serve.tcp {
-        let server = bind("--tcp", &named("--tcp", text)?, false, |to| Server::bind_tcp(to, config.clone()))?;
-        listeners.push(Listener::new(Scheme::CoapTcp, server)?);
+    let own = serve.cert.as_deref().zip(serve.private_key.as_deref());
+    let certificates = certificates::read(serve.ca.as_deref(), own)?;
+    for (flag, text, scheme) in [
+        ("--tcp", &serve.tcp, Scheme::CoapTcp),
+        ("--tls", &serve.tls, Scheme::CoapsTcp),
+        ("--ws", &serve.ws, Scheme::CoapWs),
+        ("--wss", &serve.wss, Scheme::CoapsWs),
+    ] {
+        let Some(text) = text else { continue };
+        let to_stream = |to: &[SocketAddr]| bind_stream(scheme, to, config.clone(), &certificates);
+        let server = bind(flag, &named(flag, text)?, false, to_stream)?;
+        listeners.push(Listener::new(scheme, server)?);
     }
     listeners.insert(0, udp);
     Ok(listeners)
+}
+
+/// A server over a reliable transport.
+fn bind_stream(
+    scheme: Scheme,
+    to: &[SocketAddr],
+    config: ServerConfig,
+    certificates: &Certificates,
+) -> io::Result<Server> {
+    match scheme {
+        Scheme::CoapsTcp => Server::bind_tls(to, config, certificates),
+        Scheme::CoapWs => Server::bind_ws(to, config),
+        Scheme::CoapsWs => Server::bind_wss(to, config, certificates),
+        _ => Server::bind_tcp(to, config),
+    }
 }
 
 /// Where DTLS is, if nothing is said of it: beside UDP, as 5684 is beside 5683 (RFC 7252 §6.2).
@@ -196,12 +220,18 @@ async fn interrupted() -> io::Result<()> {
 /// What a server did.
 fn summary(scheme: Scheme, handle: &ServerHandle) -> String {
     let stats = handle.stats();
-    if scheme == Scheme::CoapTcp {
+    if !matches!(scheme, Scheme::Coap | Scheme::Coaps) {
         let tcp = stats.tcp;
         return format!(
-            "{} connections with {} requests, {} of them refused; {} connections aborted; {} responses larger than the \
-             client takes",
-            tcp.connections, tcp.requests, tcp.refused, tcp.aborted, tcp.too_large
+            "{} connections with {} requests, {} of them refused, and {} notifications; {} handshakes failed; \
+             {} connections aborted; {} responses larger than the client takes",
+            tcp.connections,
+            tcp.requests,
+            tcp.refused,
+            tcp.notifications,
+            tcp.handshakes_failed,
+            tcp.aborted,
+            tcp.too_large
         );
     }
     let (endpoint, net, dtls) = (stats.endpoint, stats.net, stats.dtls);

@@ -100,7 +100,7 @@ pub struct Serving {
     stdout: BufReader<ChildStdout>,
     /// Where it is, without a slash at the end.
     pub uri: String,
-    /// Where else, over DTLS and over TCP.
+    /// Where else: over DTLS, TCP, TLS, WebSockets, and both.
     pub others: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ impl Serving {
         let mut serving = Self { child, stdout, uri: String::new(), others: Vec::new() };
         serving.uri = serving.line();
         assert!(serving.uri.starts_with("coap://127.0.0.1:"), "{:?}", serving.uri);
-        for _ in ["-u", "--tcp"].iter().filter(|other| arguments.contains(other)) {
+        for _ in ["-u", "--tcp", "--tls", "--ws", "--wss"].iter().filter(|other| arguments.contains(other)) {
             let other = serving.line();
             serving.others.push(other);
         }

@@ -172,7 +172,7 @@ impl Stream {
             return self.ask(code, self.token(), Vec::new()).await;
         }
         let transfer = self.transfer(options, payload.into(), blocks).await?;
-        let asker = Asking { stream: self, code };
+        let asker = Asking::new(self, code);
         let response = asker.ask(&transfer).await?;
         asker.finish(transfer, response).await
     }
@@ -190,19 +190,19 @@ impl Stream {
         // Beside these there may be Block1, Size1 and Request-Tag, and the payload marker.
         let room = takes.room.saturating_sub(head.len() + 24);
         let (in_one, bert) = match takes.blocks {
-            None => (true, true),
+            None => (body.len() < takes.room.saturating_sub(head.len()), false),
             Some(bert) => (body.len() <= if bert { room } else { room.min(blocks.size()) }, bert),
         };
         if !in_one && options.value(option::REQUEST_TAG).is_none() {
             options.push(option::REQUEST_TAG, &self.token());
         }
         Ok(match takes.blocks {
-            // Whether it fits is seen when it is sent.
-            None => Transfer::reliable(options, body, usize::MAX, blocks.max_body),
+            None if in_one => Transfer::reliable(options, body, usize::MAX, blocks.max_body),
             Some(_) if bert && blocks.szx == MAX_SZX => {
                 Transfer::reliable(options, body, room, blocks.max_body)
             }
-            Some(_) => Transfer::new(options, body, blocks.szx, blocks.max_body),
+            // A server that did not speak of blocks may know them all the same (RFC 8323 §5.3.2).
+            _ => Transfer::new(options, body, blocks.szx, blocks.max_body),
         })
     }
 
@@ -275,16 +275,23 @@ fn ended() -> Error {
     Error::Connection(io::ErrorKind::ConnectionAborted)
 }
 
-/// The requests of one call.
+/// The requests of one call, one after the other and all with one token: go-coap's server puts blocks together by it.
 pub(super) struct Asking<'a> {
-    pub(super) stream: &'a Stream,
-    pub(super) code: Code,
+    stream: &'a Stream,
+    code: Code,
+    token: Token,
+}
+
+impl<'a> Asking<'a> {
+    pub(super) fn new(stream: &'a Stream, code: Code) -> Self {
+        Self { stream, code, token: stream.token() }
+    }
 }
 
 impl Asks for Asking<'_> {
     async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
         let tail = transfer.request()?.into_bytes();
-        self.stream.ask(self.code, self.stream.token(), tail).await
+        self.stream.ask(self.code, self.token, tail).await
     }
 }
 

@@ -67,7 +67,7 @@ impl Observing {
         if is_all(&response) {
             return Ok(response);
         }
-        let asking = Asking { stream: &self.stream, code: self.code };
+        let asking = Asking::new(&self.stream, self.code);
         let transfer = self.stream.transfer(self.options.clone(), Vec::new(), self.blocks).await?;
         asking.finish(transfer, response).await
     }

@@ -244,8 +244,9 @@ impl Talk {
         let Some(watch) = watch.filter(|_| response.is_success()) else {
             return self.answer(&terms, response);
         };
-        // Its number means nothing where notifications keep their order (RFC 8323 §7.1).
-        terms.observed = Some(0);
+        // Its number means nothing where notifications keep their order (RFC 8323 §7.1), but aiocoap and go-coap take none
+        // whose number does not grow.
+        terms.observed = Some(terms.observed.map_or(1, |last| last % 0xff_ffff + 1));
         self.core.shared.counters().notifications += u64::from(again);
         self.answer(&terms, response);
         let next = watch.next(self.core.clone(), self.peer.clone(), terms);
@@ -267,15 +268,14 @@ impl Talk {
         let left = room.saturating_sub(tail.len());
         let fits = asked.is_none() && response.payload.len() < left;
         let bert = asked.map_or(blocks == Some(true), |block| block.szx() == BERT);
-        let slice = match blocks {
-            _ if fits => None,
-            // As it is, and it will be too large.
-            None if asked.is_none() => None,
-            _ if bert => Some(Slice::reliable(&response.payload, asked, left)),
-            _ => Some(Slice::new(&response.payload, asked, MAX_SZX)),
-        };
-        let Some(slice) = slice else {
+        if fits {
             return self.push(terms, &Response { options, ..response });
+        }
+        // A client that did not speak of blocks may know them all the same (RFC 8323 §5.3.2).
+        let slice = if bert {
+            Slice::reliable(&response.payload, asked, left)
+        } else {
+            Slice::new(&response.payload, asked, MAX_SZX)
         };
         let Some(slice) = slice else {
             return self.push(terms, &Response::new(Code(code::BAD_REQUEST)));

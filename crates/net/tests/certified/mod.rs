@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 
 /// A root, and what it vouches for.
 pub(crate) struct Authority {
@@ -31,9 +31,19 @@ impl Authority {
 
     /// A certificate for these names and addresses, the first its common name.
     pub(crate) fn issue(&self, names: &[&str]) -> Issued {
+        self.sign(names, |_| ())
+    }
+
+    /// One that was good until the end of the year 2000.
+    pub(crate) fn issue_expired(&self, names: &[&str]) -> Issued {
+        self.sign(names, |params| params.not_after = date_time_ymd(2000, 12, 31))
+    }
+
+    fn sign(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Issued {
         let key = KeyPair::generate().unwrap();
         let mut params =
             CertificateParams::new(names.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap();
+        change(&mut params);
         params.distinguished_name.remove(DnType::CommonName);
         params.distinguished_name.push(DnType::CommonName, names[0]);
         let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();

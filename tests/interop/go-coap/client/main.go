@@ -4,12 +4,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"math/bits"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +60,8 @@ func szx(flags map[string]string) (blockwise.SZX, bool) {
 
 func dial(uri *url.URL, flags map[string]string) (mux.Conn, error) {
 	size, _ := szx(flags)
+	// What the server can do is known before it is asked.
+	greeted := options.WithCSMExchangeTimeout(5 * time.Second)
 	blocks := options.WithBlockwise(true, size, 10*time.Second)
 	switch uri.Scheme {
 	case "coap":
@@ -66,8 +72,18 @@ func dial(uri *url.URL, flags map[string]string) (mux.Conn, error) {
 			PSKIdentityHint: []byte(flags["identity"]),
 			CipherSuites:    []piondtls.CipherSuiteID{piondtls.TLS_PSK_WITH_AES_128_CCM_8},
 		}, blocks)
+	case "coaps+tcp":
+		pem, err := os.ReadFile(filepath.Join(os.Getenv("CERTIFICATES"), "ca.pem"))
+		if err != nil {
+			return nil, err
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, errors.New("no certificate in ca.pem")
+		}
+		return tcp.Dial(uri.Host, options.WithTLS(&tls.Config{RootCAs: roots, NextProtos: []string{"coap"}}), greeted)
 	default:
-		return tcp.Dial(uri.Host)
+		return tcp.Dial(uri.Host, greeted)
 	}
 }
 

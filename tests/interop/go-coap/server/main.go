@@ -1,14 +1,16 @@
-// server PORT IDENTITY KEY: the resources of tests/interop with go-coap, over UDP and TCP, and over DTLS at the next port.
+// server PORT IDENTITY KEY: the resources of tests/interop with go-coap, over UDP and TCP, and over DTLS and TLS at the next port.
 package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -191,9 +193,16 @@ func main() {
 		PSKIdentityHint: []byte("go-coap"),
 		CipherSuites:    []piondtls.CipherSuiteID{piondtls.TLS_PSK_WITH_AES_128_CCM_8},
 	}
+	folder := os.Getenv("CERTIFICATES")
+	own, err := tls.LoadX509KeyPair(filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	certified := &tls.Config{Certificates: []tls.Certificate{own}, NextProtos: []string{"coap"}}
 	go func() { log.Fatal(coap.ListenAndServe("udp", at(port), all)) }()
 	go func() { log.Fatal(coap.ListenAndServe("tcp", at(port), all)) }()
 	go func() { log.Fatal(coap.ListenAndServeDTLS("udp", at(port+1), secured, all)) }()
+	go func() { log.Fatal(coap.ListenAndServeTCPTLS("tcp", at(port+1), certified, all)) }()
 	time.Sleep(200 * time.Millisecond) // it does not say when it listens
 	fmt.Println("ready")
 	select {}

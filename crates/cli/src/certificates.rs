@@ -1,0 +1,34 @@
+//! Certificates and private keys, in the files that arguments name.
+
+use std::fs;
+use std::path::Path;
+
+use coapace_net::{BadCertificate, Certificates};
+
+use crate::Failure;
+
+/// Whom to trust, and the own certificate with the file of its private key; all of them PEM.
+///
+/// # Errors
+/// A file that cannot be read or is none of certificates, and a key that is not the certificate's.
+pub(crate) fn read(trusted: Option<&Path>, own: Option<(&Path, &Path)>) -> Result<Certificates, Failure> {
+    let mut certificates = Certificates::new();
+    if let Some(path) = trusted {
+        let bad = |bad: BadCertificate| Failure::Input(format!("cannot trust {}: {bad}", path.display()));
+        certificates = certificates.trust(&bytes("certificates", path)?).map_err(bad)?;
+    }
+    if let Some((certificate, key)) = own {
+        let bad = |bad: BadCertificate| {
+            let (certificate, key) = (certificate.display(), key.display());
+            Failure::Input(format!("cannot use {certificate} with the private key in {key}: {bad}"))
+        };
+        let (chain, private) = (bytes("certificate", certificate)?, bytes("private key", key)?);
+        certificates = certificates.identity(&chain, &private).map_err(bad)?;
+    }
+    Ok(certificates)
+}
+
+fn bytes(what: &str, path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path)
+        .map_err(|error| Failure::Io(format!("cannot read the {what} in {}", path.display()), error))
+}
