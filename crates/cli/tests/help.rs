@@ -96,6 +96,7 @@ const OPTIONS: [(&str, &[&str]); 15] = [
             "--bind",
             "--dtls",
             "--tcp",
+            "--group",
             "-u, --identity",
             "-k, --key",
             "--directory",

@@ -62,6 +62,8 @@ mod hub;
 mod identity;
 mod inbox;
 mod kept;
+mod leisure;
+mod membership;
 mod metrics;
 mod observation;
 mod profile;
@@ -104,6 +106,9 @@ pub use group::Group;
 #[cfg(feature = "tls")]
 pub use identity::Certificate;
 pub use identity::Identity;
+pub use membership::{
+    ALL_COAP_NODES, ALL_COAP_NODES_LINK_LOCAL, ALL_COAP_NODES_SITE_LOCAL, Membership, NoGroup, NotJoined,
+};
 pub use metrics::Metrics;
 pub use observation::Observation;
 pub use profile::Profile;
