@@ -36,7 +36,7 @@
 //! retransmissions here and no endpoint of this kind: their connections are over [`coapace_proto::stream`], with the same
 //! [`Router`] before them and the same [`Call`] behind them, and no mechanism.
 //!
-//! It runs on Unix. On Linux a datagram is answered from the address it came to, ICMP ends requests that cannot arrive,
+//! It runs on Unix. On Linux a datagram is answered from the address it came to, servers [join groups](Membership), ICMP ends requests that cannot arrive,
 //! and the system is called for batches.
 mod address;
 mod answers;
