@@ -241,7 +241,7 @@ fn a_group_that_cannot_be_joined_is_told_in_a_line() {
     ] {
         let config = ServerConfig { groups: vec![group.clone()], ..config() };
         let error = Server::bind_with(address, config).expect_err("no member");
-        assert!(error.get_ref().is_some_and(|inner| inner.is::<NotJoined>()), "{error:?}");
+        assert!(matches!(error.get_ref(), Some(inner) if inner.is::<NotJoined>()), "{error:?}");
         let line = error.to_string();
         assert!(line.starts_with(&format!("cannot join the group {group}: {expected}")), "{line}");
     }

@@ -163,7 +163,7 @@ fn bind(
     let free = alone.reduce(Result::or).unwrap_or_else(|| Err(io::ErrorKind::AddrNotAvailable.into()));
     free.and_then(|()| server(addresses)).map_err(|error| {
         Failure::Network(match error.kind() {
-            _ if error.get_ref().is_some_and(|inner| inner.is::<NotJoined>()) => error.to_string(),
+            _ if matches!(error.get_ref(), Some(inner) if inner.is::<NotJoined>()) => error.to_string(),
             io::ErrorKind::AddrInUse => {
                 format!("{shown} is in use; name another port with {flag}, 0 for any that is free")
             }
