@@ -252,6 +252,23 @@ fn the_members_of_a_group_are_found_with_their_links() {
 }
 
 #[test]
+fn a_client_of_libcoap_is_answered_through_a_group_and_hears_no_errors_from_it() {
+    let server = Serving::bound_to("0.0.0.0", &["--group", "224.0.1.187", "--resource", "/greeting=Hello"]);
+    let port = server.uri.rsplit(':').next().expect("a port");
+    let ask = |path: &str| {
+        let uri = format!("coap://224.0.1.187:{port}{path}");
+        coap_client_of("openssl", &["-m", "get", "-N", "-B", "7", &uri])
+    };
+    let Some(said) = ask("/greeting") else { return };
+    if said.contains("unreachable") {
+        return println!("skipped: no network takes datagrams to groups");
+    }
+    assert_eq!(said.matches("Hello").count(), 1, "{said}");
+    let silence = ask("/nowhere").expect("installed");
+    assert!(!silence.contains("4.04"), "{silence}");
+}
+
+#[test]
 fn a_client_of_libcoap_reads_and_writes_files() {
     let scratch = Scratch::new();
     let lines: Vec<_> = (0..700).map(|line| format!("line {line:04}\n")).collect();

@@ -106,6 +106,38 @@ fn a_port_in_use_is_named_with_the_option_that_changes_it() {
     assert!(line.contains(&format!("{tcp} is in use; name another port with --tcp")), "{line}");
 }
 
+#[test]
+fn a_member_of_a_group_is_discovered_with_all_of_its_links() {
+    let server = Serving::bound_to("0.0.0.0", &["--group", "all", "--demo"]);
+    let port = server.uri.rsplit(':').next().expect("a port");
+    let group = format!("coap://224.0.1.187:{port}");
+    let outcome = coapace(&["discover", &group]);
+    if outcome.code == Some(1) && outcome.stderr.contains("check address and network") {
+        return println!("skipped: no network takes datagrams to groups");
+    }
+    let links = outcome.success();
+    // More than a group may be told: the rest was asked for at the address that answered.
+    for path in ["clock", "counter", "delayed", "echo", "large", "store"] {
+        let line = |line: &&str| line.starts_with("<coap://") && line.contains(&format!(":{port}/{path}"));
+        assert_eq!(links.lines().filter(line).count(), 1, "{path} in {links}");
+    }
+    assert!(!links.contains("0.0.0.0") && !links.contains("224."), "{links}");
+    let nobody = coapace(&["discover", &group, "rt=nothing-of-the-kind"]);
+    assert!(nobody.failure(1).contains("nobody answered"), "who has nothing to say is silent: {nobody:?}");
+}
+
+#[test]
+fn a_group_that_cannot_be_joined_is_told_in_one_line() {
+    for group in ["192.0.2.7", "ff02::fd%", "everybody"] {
+        let line = refused(2, &["serve", "--bind", "0.0.0.0:0", "--group", group]);
+        assert!(line.starts_with(&format!("--group {group:?}: expected the address of a group")), "{line}");
+    }
+    let line = refused(1, &["serve", "--bind", "0.0.0.0:0", "--group", "224.0.1.187%nowhere0"]);
+    assert_eq!(line, "cannot join the group 224.0.1.187%nowhere0: there is no interface nowhere0");
+    let line = refused(1, &["serve", "--bind", "127.0.0.1:0", "--group", "all"]);
+    assert!(line.starts_with("cannot join the group ") && line.contains("[::] or 0.0.0.0"), "{line}");
+}
+
 /// A folder with files, and what lies beside it.
 fn files() -> (Scratch, String) {
     let scratch = Scratch::new();

@@ -13,6 +13,7 @@ use coapace_proto::{Code, Message, Options, Responder, SendError, Sequence};
 use crate::address::Remote;
 use crate::hub::State;
 use crate::kept::Kept;
+use crate::leisure::Leisure;
 use crate::terms::{Terms, length};
 use crate::{Profile, Requests, Resource, Response, ServerConfig};
 
@@ -49,6 +50,8 @@ pub(crate) struct Answers {
     /// How many may be in there.
     max_watched: usize,
     sequence: Sequence,
+    /// What waits to be sent to those who asked a group.
+    pub(crate) leisure: Leisure,
     pub(crate) requests: Requests,
 }
 
@@ -88,7 +91,8 @@ impl Watched {
 impl Answers {
     /// With a secret for Echo values.
     pub(crate) fn of(config: &ServerConfig, key: [u8; 16]) -> Self {
-        let &ServerConfig { verify, bodies, profile: Profile { config, .. }, .. } = config;
+        let &ServerConfig { verify, bodies, leisure, max_delayed, profile: Profile { config, .. }, .. } =
+            config;
         Self {
             verify,
             // As many addresses stay verified as are remembered otherwise.
@@ -99,6 +103,7 @@ impl Answers {
             // Those that nobody observes any more leave when it is full: half of them at least.
             max_watched: 2 * config.max_observers as usize,
             sequence: Sequence::after(begin()),
+            leisure: Leisure::new(leisure.into(), max_delayed),
             requests: Requests::default(),
         }
     }
@@ -227,7 +232,8 @@ impl State {
             if length(terms.token, self.scratch.len()) <= terms.allowance {
                 break asked.map_or(0, Block::offset) + slice.payload.len() == response.payload.len();
             }
-            if terms.is_safe && !later {
+            // To a group that would be an error; who wants the other blocks asks for them alone (RFC 7959 §2.8).
+            if terms.is_safe && !later && !responder.group {
                 return self.challenge(now, responder, terms);
             }
             // It has had its effect, and cannot be asked for again: in blocks that anyone may be sent.
@@ -239,7 +245,7 @@ impl State {
         self.respond_encoded(now, responder, response.code);
         let (to, operation) = (Some(responder.to), terms.operation);
         match terms.block2.is_none_or(|block| block.num() == 0) {
-            true if !last => self.answers.kept.put(now, to, operation, response),
+            true if !last && !responder.group => self.answers.kept.put(now, to, operation, response),
             false if last => self.answers.kept.take(to, operation),
             _ => {}
         }
@@ -290,8 +296,24 @@ impl State {
 
     /// Queues the answer to a request, whose options and payload are in `scratch`.
     fn respond_encoded(&mut self, now: Instant, responder: Responder<Remote>, code: Code) {
+        if responder.group {
+            return self.respond_at_leisure(now, responder, code);
+        }
+        let tail = std::mem::take(&mut self.scratch);
+        self.respond_with(now, responder, code, &tail);
+        self.scratch = tail;
+    }
+
+    /// Queues the answer to a request, of these options and payload.
+    pub(crate) fn respond_with(
+        &mut self,
+        now: Instant,
+        responder: Responder<Remote>,
+        code: Code,
+        tail: &[u8],
+    ) {
         let method = responder.method;
-        match self.endpoint.respond(now, responder, code, &self.scratch) {
+        match self.endpoint.respond(now, responder, code, tail) {
             Ok(_) => return self.answers.requests.count(method, Some(code)),
             // The endpoint counts these itself.
             Err(SendError::RepliesFull) => {}

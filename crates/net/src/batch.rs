@@ -32,7 +32,7 @@ impl Batch {
 }
 
 impl Carrier for Batch {
-    fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, &[u8])) -> io::Result<Received> {
+    fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, bool, &[u8])) -> io::Result<Received> {
         match self {
             Self::V4(headers) => headers.receive(socket, each),
             Self::V6(headers) => headers.receive(socket, each),
@@ -56,8 +56,8 @@ pub(crate) trait Family: SockaddrLike + Copy {
     fn of(to: Remote, local: Local) -> Self;
     /// IP address, port and scope.
     fn parts(&self) -> (Ipv6Addr, u16, u32);
-    /// The local address in a control message.
-    fn told(control: ControlMessageOwned) -> Option<Ipv6Addr>;
+    /// The local address in a control message, and whether the datagram came to a group.
+    fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)>;
     /// Calls `with` with the control message that names the local address.
     fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T;
 }
@@ -76,10 +76,11 @@ impl Family for SockaddrIn {
         (self.ip().to_ipv6_mapped(), self.port(), 0)
     }
 
-    fn told(control: ControlMessageOwned) -> Option<Ipv6Addr> {
-        // `ipi_spec_dst` is ours even if the datagram went to a group.
+    fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)> {
         let ControlMessageOwned::Ipv4PacketInfo(info) = control else { return None };
-        Some(std::net::Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr)).to_ipv6_mapped())
+        // `ipi_spec_dst` is ours even if the datagram went to a group, or to all of a network.
+        let own = std::net::Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr));
+        Some((own.to_ipv6_mapped(), info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr))
     }
 
     fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
@@ -104,13 +105,13 @@ impl Family for SockaddrIn6 {
         (self.ip(), self.port(), self.scope_id())
     }
 
-    fn told(control: ControlMessageOwned) -> Option<Ipv6Addr> {
+    fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)> {
         let ControlMessageOwned::Ipv6PacketInfo(info) = control else { return None };
         let ip = Ipv6Addr::from(info.ipi6_addr.s6_addr);
         // A group is nobody's source.
         let group =
             ip.is_multicast() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_multicast() || ip.is_broadcast());
-        Some(if group { Ipv6Addr::UNSPECIFIED } else { ip })
+        Some((if group { Ipv6Addr::UNSPECIFIED } else { ip }, group))
     }
 
     fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
@@ -145,7 +146,11 @@ impl<S: Family> Headers<S> {
         }
     }
 
-    fn receive(&mut self, socket: &Socket, mut each: impl FnMut(Remote, &[u8])) -> io::Result<Received> {
+    fn receive(
+        &mut self,
+        socket: &Socket,
+        mut each: impl FnMut(Remote, bool, &[u8]),
+    ) -> io::Result<Received> {
         let mut buffers = self.buffers.chunks_exact_mut(MAX_DATAGRAM);
         let mut slices: [[IoSliceMut<'_>; 1]; BATCH] =
             std::array::from_fn(|_| [IoSliceMut::new(buffers.next().unwrap_or_default())]);
@@ -161,19 +166,23 @@ impl<S: Family> Headers<S> {
             }
             let Some(address) = message.address else { continue };
             let (ip, port, scope) = address.parts();
-            let local = if socket.tells_local {
-                let told = message.cmsgs().ok().and_then(|mut controls| controls.find_map(S::told));
-                Local { ip: told.unwrap_or(Ipv6Addr::UNSPECIFIED), scope }
+            let told = if socket.tells_local {
+                message.cmsgs().ok().and_then(|mut controls| controls.find_map(S::told))
             } else {
-                Local { scope, ..Local::ANY }
+                None
             };
+            let (ip_here, to_group) = told.unwrap_or((Ipv6Addr::UNSPECIFIED, false));
+            if to_group && !socket.is_member {
+                continue;
+            }
+            let local = Local { ip: ip_here, scope };
             if self.last.0 != local {
                 self.last = (local, socket.locals.number(local));
             }
             let from = Remote::new(ip, port, self.last.1);
             let bytes = message.iovs().next().unwrap_or_default();
             if socket.passes(Direction::Received, from, bytes) {
-                each(from, bytes);
+                each(from, to_group, bytes);
             }
         }
         // Where several had come, others have come meanwhile: to look again costs less than to wait for word of them.

@@ -12,11 +12,12 @@ pub(crate) const MAX_DATAGRAM: usize = 2048;
 
 /// A way to move datagrams between a socket and a driver: one for each call of the system, or many.
 pub(crate) trait Carrier {
-    /// Receives what has arrived, and hands each datagram to `each`. Returns whether more may be there.
+    /// Receives what has arrived, and hands each datagram to `each`: from whom, and whether it came to a group. Returns
+    /// whether more may be there.
     ///
     /// # Errors
     /// Those of the system, [`WouldBlock`](io::ErrorKind::WouldBlock) if nothing had arrived.
-    fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, &[u8])) -> io::Result<Received>;
+    fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, bool, &[u8])) -> io::Result<Received>;
 
     /// Sends from the front of `outgoing` as far as the system takes it.
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing);
@@ -109,11 +110,15 @@ impl Default for Single {
 }
 
 impl Carrier for Single {
-    fn receive(&mut self, socket: &Socket, mut each: impl FnMut(Remote, &[u8])) -> io::Result<Received> {
+    fn receive(
+        &mut self,
+        socket: &Socket,
+        mut each: impl FnMut(Remote, bool, &[u8]),
+    ) -> io::Result<Received> {
         let (len, from) = socket.receive(&mut self.buffer)?;
         let fits = len <= MAX_DATAGRAM;
         if fits && socket.passes(Direction::Received, from, &self.buffer[..len]) {
-            each(from, &self.buffer[..len]);
+            each(from, false, &self.buffer[..len]);
         }
         Ok(Received { more: true, truncated: u64::from(!fits) })
     }

@@ -64,7 +64,7 @@ impl<C: Carrier, S: Service> Driver<C, S> {
             let carrier_at = self.carrier.deadline().map(|at| hub.clock.moment(at));
             let blocked = {
                 let mut state = hub.lock();
-                let deadline = [state.endpoint.poll_timeout(), carrier_at].into_iter().flatten().min();
+                let deadline = [state.poll_timeout(), carrier_at].into_iter().flatten().min();
                 if let Some(deadline) = deadline.filter(|&deadline| deadline < armed)
                     && let Some(at) = hub.clock.at(deadline)
                 {
@@ -145,10 +145,15 @@ impl<C: Carrier, S: Service> Driver<C, S> {
         let Self { hub, carrier, service, .. } = self;
         // Of the first datagram: the system may have waited for it.
         let mut now = None;
-        let received = carrier.receive(&hub.socket, |from, bytes| {
+        let received = carrier.receive(&hub.socket, |from, to_group, bytes| {
             let now = *now.get_or_insert_with(|| hub.clock.now());
             let mut state = hub.lock();
-            match state.endpoint.handle_datagram(now, from, bytes) {
+            let event = if to_group {
+                state.endpoint.handle_group_datagram(now, from, bytes)
+            } else {
+                state.endpoint.handle_datagram(now, from, bytes)
+            };
+            match event {
                 Some(Event::Request { responder, message }) => {
                     // A handler may use the hub.
                     drop(state);
@@ -188,6 +193,7 @@ impl<C: Carrier, S: Service> Driver<C, S> {
         if state.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             state.endpoint.handle_timeout(now);
         }
+        state.respond_after_leisure(now);
         state.send(now, |outgoing| carrier.send(&hub.socket, outgoing));
     }
 

@@ -33,6 +33,12 @@ impl Metrics {
         text.counter("coap_handler_panics_total", "Handlers that panicked.", net.panics)?;
         text.counter("coap_handlers_deferred_total", "Handlers that had to wait.", net.deferred)?;
         text.gauge("coap_handlers_waiting", "Handlers that wait for something.", self.pending)?;
+        text.counter("coap_group_requests_total", "Requests that came to a group.", net.group_requests)?;
+        text.counter(
+            "coap_group_responses_dropped_total",
+            "Responses to groups without room to wait.",
+            net.group_responses_dropped,
+        )?;
         let dropped = net.responses_dropped + self.stats.endpoint.replies_dropped;
         text.counter(
             "coap_responses_dropped_total",

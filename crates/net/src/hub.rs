@@ -133,7 +133,7 @@ impl Hub {
         let mut state = self.lock();
         let done = act(&mut state, now);
         state.send(now, |outgoing| self.transmit(outgoing));
-        let sooner = state.endpoint.poll_timeout().is_some_and(|at| at < state.armed);
+        let sooner = state.poll_timeout().is_some_and(|at| at < state.armed);
         if sooner || !state.outgoing.is_empty() {
             self.attention.notify_one();
         }

@@ -36,7 +36,7 @@
 //! retransmissions here and no endpoint of this kind: their connections are over [`coapace_proto::stream`], with the same
 //! [`Router`] before them and the same [`Call`] behind them, and no mechanism.
 //!
-//! It runs on Unix. On Linux a datagram is answered from the address it came to, ICMP ends requests that cannot arrive,
+//! It runs on Unix. On Linux a datagram is answered from the address it came to, servers [join groups](Membership), ICMP ends requests that cannot arrive,
 //! and the system is called for batches.
 mod address;
 mod answers;
@@ -63,6 +63,8 @@ mod hub;
 mod identity;
 mod inbox;
 mod kept;
+mod leisure;
+mod membership;
 mod metrics;
 mod observation;
 mod profile;
@@ -105,6 +107,9 @@ pub use group::Group;
 #[cfg(feature = "tls")]
 pub use identity::Certificate;
 pub use identity::Identity;
+pub use membership::{
+    ALL_COAP_NODES, ALL_COAP_NODES_LINK_LOCAL, ALL_COAP_NODES_SITE_LOCAL, Membership, NoGroup, NotJoined,
+};
 pub use metrics::Metrics;
 pub use observation::Observation;
 pub use profile::Profile;

@@ -19,7 +19,7 @@ use crate::serving::Serving;
 use crate::socket::{Socket, Use};
 #[cfg(feature = "tcp")]
 use crate::stream::{Acceptor, Shared};
-use crate::{Metrics, Profile, Router, Stats, Tap};
+use crate::{Membership, Metrics, Profile, Router, Stats, Tap};
 
 /// What a server is set up with.
 #[derive(Clone, Debug)]
@@ -42,6 +42,14 @@ pub struct ServerConfig {
     /// How long such a connection may be silent until it is released. One with observers is pinged first, and released
     /// when it stays silent once more as long.
     pub idle_timeout: Duration,
+    /// Groups that a server over UDP joins. It has to be bound to every address, and on Linux. Of what comes to a group,
+    /// non-confirmable requests are answered, with what has a payload and is no error, after a moment (RFC 7252 §8); it
+    /// observes nothing. What is larger than the client [may be sent](Verify) is its first block.
+    pub groups: Vec<Membership>,
+    /// DEFAULT_LEISURE: the span from which that moment is drawn (RFC 7252 §8.2). 5 s, unless set.
+    pub leisure: Duration,
+    /// Responses that may wait for their moment. One more is dropped; shutting down drops all.
+    pub max_delayed: usize,
     /// Bodies larger than a block, in each endpoint: those of requests that are not complete, as many again of responses
     /// of which the client has not asked for the last block, and the largest block. 256 bodies of at most 1 MiB, 8 MiB
     /// in all, unless set. A response that there is no room for costs a GET another call of the handler for each block,
@@ -65,6 +73,9 @@ impl Default for ServerConfig {
             retry_after: Duration::from_secs(5),
             max_connections: 1_024,
             idle_timeout: Duration::from_secs(15 * 60),
+            groups: Vec::new(),
+            leisure: coapace_proto::group::DEFAULT_LEISURE.into(),
+            max_delayed: 256,
             bodies: Bounds { max_bodies: 256, max_body: 1 << 20, max_bytes: 8 << 20, ..Bounds::default() },
             verify: Verify::default(),
             shutdown_timeout: Duration::from_secs(10),
@@ -105,12 +116,13 @@ impl Server {
         Self::bind_with(address, ServerConfig::default())
     }
 
-    /// Binds to the first of the addresses that can be had.
+    /// Binds to the first of the addresses that can be had, and joins the groups.
     ///
     /// # Errors
-    /// Those of the system for the last of them.
+    /// Those of the system for the last of them, or [`NotJoined`](crate::NotJoined) inside of one.
     pub fn bind_with(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
-        Self::bind_hubs(address, config, |socket, setup| Ok(Hub::new(socket, setup)))
+        let groups = config.groups.clone();
+        Self::bind_hubs(address, config, &groups, |socket, setup| Ok(Hub::new(socket, setup)))
     }
 
     /// Binds to the first of the addresses that can be had, to serve `coaps` there. The port is 5684 by default (RFC
@@ -129,7 +141,7 @@ impl Server {
         if !dtls.is_server() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the keys of a client cannot serve"));
         }
-        Self::bind_hubs(address, config, |socket, setup| Hub::secured(socket, setup, dtls))
+        Self::bind_hubs(address, config, &[], |socket, setup| Hub::secured(socket, setup, dtls))
     }
 
     /// Binds to the first of the addresses that can be had, to serve `coap+tcp` there (RFC 8323). Of the configuration,
@@ -205,6 +217,7 @@ impl Server {
     fn bind_hubs(
         address: impl ToSocketAddrs,
         config: ServerConfig,
+        groups: &[Membership],
         hub: impl Fn(Socket, Arc<Setup<Mechanism>>) -> io::Result<Arc<Hub>>,
     ) -> io::Result<Self> {
         let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
@@ -216,7 +229,12 @@ impl Server {
         }
         let Profile { mechanism, config: transmission } = config.profile;
         let setup = Arc::new(Setup { controller: mechanism, config: transmission });
-        let watched = bound?.into_iter().map(|mut socket| {
+        let mut bound = bound?;
+        // One of them, for each that is a member gets a copy of every datagram.
+        if let Some(first) = bound.first_mut() {
+            Membership::join_all(groups, first)?;
+        }
+        let watched = bound.into_iter().map(|mut socket| {
             socket.tap.clone_from(&config.tap);
             hub(socket, setup.clone())
         });

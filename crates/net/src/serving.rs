@@ -26,10 +26,13 @@ pub(crate) struct Serving {
 
 impl Service for Serving {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>) {
+        if responder.group {
+            hub.lock().counters.group_requests += 1;
+        }
         if hub.is_closing() {
             return self.refuse(hub, now, responder);
         }
-        if has_terms(message) {
+        if responder.group || has_terms(message) {
             return self.negotiate(hub, now, responder, message);
         }
         match self.router.call(hub.peer(responder.to), message) {
@@ -122,7 +125,7 @@ impl Serving {
                 request.tail = &whole;
             }
         }
-        if request.code.0 == code::GET && block2.is_none_or(|block| block.num() == 0) {
+        if request.code.0 == code::GET && !responder.group && block2.is_none_or(|block| block.num() == 0) {
             match message.observe() {
                 Some(0) => {
                     if let Some(resource) = self.router.observable(&request) {
@@ -173,7 +176,8 @@ impl Serving {
     fn refuse(&self, hub: &Hub, now: Instant, responder: Responder<Remote>) {
         let seconds = u32::try_from(self.config.retry_after.as_secs()).unwrap_or(u32::MAX);
         let mut state = hub.lock();
-        state.counters.refused += 1;
+        // A group is not told.
+        state.counters.refused += u64::from(!responder.group);
         state.respond(now, responder, &Rejection::unavailable(seconds).into());
     }
 }

@@ -160,13 +160,17 @@ impl Sealed {
 }
 
 impl Carrier for Sealed {
-    fn receive(&mut self, socket: &Socket, mut each: impl FnMut(Remote, &[u8])) -> io::Result<Received> {
+    fn receive(
+        &mut self,
+        socket: &Socket,
+        mut each: impl FnMut(Remote, bool, &[u8]),
+    ) -> io::Result<Received> {
         let (len, from) = socket.receive(&mut self.buffer)?;
         let fits = len < self.buffer.len();
         if fits && socket.passes(Direction::Received, from, &self.buffer[..len]) {
             self.sessions.open(socket, from, &self.buffer[..len], &mut self.arrived);
             while let Some((from, bytes)) = self.arrived.get(0) {
-                each(from, bytes);
+                each(from, false, bytes);
                 self.arrived.advance(1);
             }
         }

@@ -33,6 +33,8 @@ pub(crate) struct Socket {
     pub(crate) v6: bool,
     /// Whether the system says which local address a datagram came to.
     pub(crate) tells_local: bool,
+    /// Whether it has joined a group. Else what comes to groups, or to all of a network, is not for it.
+    pub(crate) is_member: bool,
     pub(crate) locals: Locals,
     /// What watches. Where something does, datagrams leave one for each call.
     pub(crate) tap: Option<Arc<dyn Tap>>,
@@ -67,6 +69,7 @@ impl Socket {
             inner: socket.into(),
             v6: address.is_ipv6(),
             tells_local: serves && address.ip().is_unspecified(),
+            is_member: false,
             locals: Locals::default(),
             tap: None,
         };
@@ -163,6 +166,15 @@ impl Socket {
         } else if self.tells_local {
             setsockopt(&self.inner, sockopt::Ipv4PacketInfo, &true)?;
         }
+        if self.tells_local {
+            // A socket would hear every group that anyone on this host has joined, so each of a port would have a copy.
+            let socket = socket2::SockRef::from(&self.inner);
+            socket.set_multicast_all_v4(false)?;
+            if self.v6 {
+                // Linux before 4.20 knows no such thing.
+                let _ = socket.set_multicast_all_v6(false);
+            }
+        }
         if r#use == Use::Ask {
             setsockopt(&self.inner, sockopt::Ipv4RecvErr, &true)?;
             if self.v6 {
@@ -176,6 +188,28 @@ impl Socket {
     fn set_options(&mut self, _: Use) -> io::Result<()> {
         self.tells_local = false;
         Ok(())
+    }
+
+    /// Joins a group, on the interface of this name or index, or on that which the system chooses.
+    ///
+    /// # Errors
+    /// Those of the system.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn join(&self, group: IpAddr, interface: Option<&str>) -> io::Result<()> {
+        use nix::net::if_::if_nametoindex;
+        let index = interface.map_or(Ok(0), |name| name.parse().or_else(|_| if_nametoindex(name)))?;
+        let socket = socket2::SockRef::from(&self.inner);
+        match group {
+            IpAddr::V4(group) => {
+                socket.join_multicast_v4_n(&group, &socket2::InterfaceIndexOrAddress::Index(index))
+            }
+            IpAddr::V6(group) => socket.join_multicast_v6(&group, index),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn join(&self, _: IpAddr, _: Option<&str>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Sends one datagram, from the local address of `to`.

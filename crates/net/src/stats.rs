@@ -44,6 +44,10 @@ pub struct NetCounters {
     pub challenged: u64,
     /// Handlers that had to wait, and were answered by a task.
     pub deferred: u64,
+    /// Requests that came to a group.
+    pub group_requests: u64,
+    /// Responses to these that were dropped, because too many waited for their moment.
+    pub group_responses_dropped: u64,
     /// Observers that have said that they want no more notifications (RFC 7641 §3.6: Observe 1).
     pub deregistered: u64,
 }
@@ -120,6 +124,8 @@ impl Stats {
             responses_dropped,
             challenged,
             deferred,
+            group_requests,
+            group_responses_dropped,
             deregistered
         );
     }

@@ -62,6 +62,8 @@ pub struct Responder<A> {
     pub to: A,
     /// The method of the request.
     pub method: Code,
+    /// Whether the request came to a group: then [few responses](crate::group::is_worth_sending) are sent, and not at once.
+    pub group: bool,
     pub(crate) message_id: u16,
     pub(crate) token: Token,
     pub(crate) confirmable: bool,

@@ -2,7 +2,7 @@
 
 use coapace_control::{Controller, Draw, Duration, Instant};
 
-use crate::endpoint::{Endpoint, Event, Request, SendError};
+use crate::endpoint::{Endpoint, Event, Request, Responder, SendError};
 use crate::exchange::{ExchangeId, Purpose};
 use crate::message::{Code, Kind, Message};
 use crate::peer::Address;
@@ -49,7 +49,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         from: A,
         bytes: &'b [u8],
     ) -> Option<Event<'b, A>> {
-        self.tally.received += 1;
+        self.note_received(bytes);
         match Message::parse(bytes) {
             Ok(message)
                 if message.kind == Kind::NonConfirmable
@@ -57,7 +57,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                     && message.extended_token.len() <= usize::from(self.setup.config.max_token) =>
             {
                 self.hear(now, from);
-                self.receive_request(now, from, message)
+                match self.receive_request(now, from, message)? {
+                    Event::Request { responder, message } => {
+                        Some(Event::Request { responder: Responder { group: true, ..responder }, message })
+                    }
+                    event => Some(event),
+                }
             }
             _ => self.malformed(),
         }

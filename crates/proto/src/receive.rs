@@ -15,10 +15,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ///
     /// What is malformed is counted and ignored or rejected as RFC 7252 §4.2 and §4.3 say.
     pub fn handle_datagram<'b>(&mut self, now: Instant, from: A, bytes: &'b [u8]) -> Option<Event<'b, A>> {
-        self.tally.received += 1;
-        if let Some(measures) = Rare::measures(&mut self.rare) {
-            measures.received_bytes += bytes.len() as u64;
-        }
+        self.note_received(bytes);
         let message = match Message::parse(bytes) {
             Ok(message) if message.extended_token.len() <= usize::from(self.setup.config.max_token) => {
                 message
@@ -48,6 +45,13 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
+    pub(crate) fn note_received(&mut self, bytes: &[u8]) {
+        self.tally.received += 1;
+        if let Some(measures) = Rare::measures(&mut self.rare) {
+            measures.received_bytes += bytes.len() as u64;
+        }
+    }
+
     pub(crate) fn malformed<'b>(&mut self) -> Option<Event<'b, A>> {
         self.rare.get_or_insert_default().malformed += 1;
         None
@@ -73,8 +77,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let rexmit_cnt = message.rexmit_cnt;
         let acknowledged = false;
         let method = message.code;
-        let responder =
-            Responder { to: from, method, message_id, token, confirmable, acknowledged, rexmit_cnt };
+        let responder = Responder {
+            to: from,
+            method,
+            group: false,
+            message_id,
+            token,
+            confirmable,
+            acknowledged,
+            rexmit_cnt,
+        };
         if let Some(deduplication) = self.deduplication() {
             if let Some(memory) = deduplication.recognise(now, from, message_id, token) {
                 if confirmable {

@@ -135,6 +135,7 @@ fn a_member_of_a_group_hears_non_confirmable_requests_alone_and_rejects_nothing(
     let Some(Event::Request { responder, .. }) = server.0.handle_group_datagram(ms(0), 1, &heard) else {
         panic!("no request")
     };
+    assert!(responder.group);
     assert!(group::is_worth_sending(CONTENT, b"x"));
     assert!(!group::is_worth_sending(CONTENT, b"") && !group::is_worth_sending(NOT_FOUND, b"x"));
     let wait = group::leisure(group::DEFAULT_LEISURE, Draw::from_bits(1 << 31));

@@ -19,6 +19,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS:PORT", requires = "identities")]
     pub(crate) dtls: Option<String>,
 
+    /// Answer what comes to a group as well, over UDP: ADDRESS, ADDRESS%INTERFACE, or all for every All CoAP Nodes address
+    /// that there is a network for (224.0.1.187, ff02::fd, ff05::fd); repeatable. Answers leave within 5 s
+    #[arg(long = "group", value_name = "ADDRESS")]
+    pub(crate) groups: Vec<String>,
+
     /// An identity that clients of coaps:// have; repeatable, with a key for each
     #[arg(short = 'u', long = "identity", value_name = "IDENTITY", requires = "keys")]
     pub(crate) identities: Vec<String>,
@@ -90,6 +95,7 @@ pub(super) const EXAMPLES_SERVE: &str = "Examples:
   coapace serve --bind 127.0.0.1:0 --resource /greeting=Hello --demo
   coapace serve --tcp '[::]:5683' -u lamp-7 -k @lamp-7.key -u lamp-8 -k 0xcafe42
   coapace serve --tls '[::]:5684' --ws '[::]:8080' --cert server.pem --private-key server.key
+  coapace serve --group all
   coapace serve --directory firmware
   coapace serve --metrics 127.0.0.1:9683
   coapace serve --directory uploads --writable

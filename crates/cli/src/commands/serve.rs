@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use coapace_lab::naming::parse_mechanism;
 use coapace_net::uri::Scheme;
-use coapace_net::{Certificates, Profile, Resource, Router, Server, ServerConfig, ServerHandle};
+use coapace_net::{
+    Certificates, Membership, NotJoined, Profile, Resource, Router, Server, ServerConfig, ServerHandle,
+};
 use tokio::task::JoinSet;
 
 use super::device::{capture, finish, runtime};
@@ -22,6 +24,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     let (router, clock) = routes(serve)?;
     let mut config = ServerConfig { profile: Profile::from(mechanism), ..ServerConfig::default() };
     config.cores = serve.threads.map_or(config.cores, usize::from);
+    config.groups = groups(&serve.groups)?;
     if serve.directory.is_some() {
         config.bodies = Directory::bodies();
     }
@@ -62,6 +65,20 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     }
     let ended = ended.map_err(|error| Failure::Io("cannot serve".to_owned(), error));
     finish(capture.as_deref(), serve.pcap.as_deref(), ended)
+}
+
+/// The groups to join.
+fn groups(texts: &[String]) -> Result<Vec<Membership>, Failure> {
+    let mut groups = Vec::new();
+    for text in texts {
+        match text.as_str() {
+            "all" => groups.extend(Membership::all_coap_nodes()),
+            text => groups.push(
+                text.parse().map_err(|bad| Failure::Usage(format!("--group {text:?}: {bad}, or all")))?,
+            ),
+        }
+    }
+    Ok(groups)
 }
 
 /// What is served, and what is to be said to have changed every second.
@@ -172,6 +189,7 @@ fn bind(
     let free = alone.reduce(Result::or).unwrap_or_else(|| Err(io::ErrorKind::AddrNotAvailable.into()));
     free.and_then(|()| server(addresses)).map_err(|error| {
         Failure::Network(match error.kind() {
+            _ if matches!(error.get_ref(), Some(inner) if inner.is::<NotJoined>()) => error.to_string(),
             io::ErrorKind::AddrInUse => {
                 format!("{shown} is in use; name another port with {flag}, 0 for any that is free")
             }

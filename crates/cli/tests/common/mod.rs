@@ -107,14 +107,19 @@ pub struct Serving {
 impl Serving {
     /// Serves with these arguments beside the port.
     pub fn new(arguments: &[&str]) -> Self {
+        Self::bound_to("127.0.0.1", arguments)
+    }
+
+    /// The same at another address.
+    pub fn bound_to(ip: &str, arguments: &[&str]) -> Self {
         let mut serve = command();
-        serve.args(["serve", "--bind", "127.0.0.1:0", "--threads", "1"]).args(arguments);
+        serve.args(["serve", "--bind", &format!("{ip}:0"), "--threads", "1"]).args(arguments);
         let mut child =
             serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
         let stdout = BufReader::new(child.stdout.take().expect("its standard output is a pipe"));
         let mut serving = Self { child, stdout, uri: String::new(), others: Vec::new() };
         serving.uri = serving.line();
-        assert!(serving.uri.starts_with("coap://127.0.0.1:"), "{:?}", serving.uri);
+        assert!(serving.uri.starts_with(&format!("coap://{ip}:")), "{:?}", serving.uri);
         for _ in ["-u", "--tcp", "--tls", "--ws", "--wss"].iter().filter(|other| arguments.contains(other)) {
             let other = serving.line();
             serving.others.push(other);

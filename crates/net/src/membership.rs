@@ -1,0 +1,186 @@
+//! A server's membership of a group (RFC 7252 §8).
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use crate::socket::Socket;
+
+/// All CoAP Nodes, IPv4 (RFC 7252 §12.8).
+pub const ALL_COAP_NODES: Ipv4Addr = Ipv4Addr::new(224, 0, 1, 187);
+/// All CoAP Nodes of the link, IPv6 (RFC 7252 §12.8).
+pub const ALL_COAP_NODES_LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0xfd);
+/// All CoAP Nodes of the site, IPv6 (RFC 7252 §12.8).
+pub const ALL_COAP_NODES_SITE_LOCAL: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 0xfd);
+
+/// A group that a server joins, on one interface.
+///
+/// ```
+/// use coapace_net::{ALL_COAP_NODES, Membership};
+///
+/// let membership: Membership = "224.0.1.187%eth0".parse().unwrap();
+/// assert_eq!(membership, Membership::of(ALL_COAP_NODES).on("eth0"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Membership {
+    group: IpAddr,
+    /// Its name or index.
+    interface: Option<String>,
+    optional: bool,
+}
+
+impl Membership {
+    /// On the interface that the system's routes lead to the group through. Whether it is the address of a group is looked
+    /// at when the server joins.
+    pub fn of(group: impl Into<IpAddr>) -> Self {
+        Self { group: group.into(), interface: None, optional: false }
+    }
+
+    /// On the interface of this name or index.
+    #[must_use]
+    pub fn on(self, interface: impl Into<String>) -> Self {
+        Self { interface: Some(interface.into()), ..self }
+    }
+
+    /// The server does without it where it cannot be had, unless it can have none at all.
+    #[must_use]
+    pub fn if_possible(self) -> Self {
+        Self { optional: true, ..self }
+    }
+
+    /// The three addresses of All CoAP Nodes, as far as the host has networks for them.
+    pub fn all_coap_nodes() -> [Self; 3] {
+        let groups: [IpAddr; 3] =
+            [ALL_COAP_NODES.into(), ALL_COAP_NODES_LINK_LOCAL.into(), ALL_COAP_NODES_SITE_LOCAL.into()];
+        groups.map(|group| Self::of(group).if_possible())
+    }
+
+    /// Lets a socket join all of these.
+    ///
+    /// # Errors
+    /// [`NotJoined`] of the first that it has to join and cannot, or of the last if it can join none.
+    pub(crate) fn join_all(memberships: &[Self], socket: &mut Socket) -> io::Result<()> {
+        let mut failed = None;
+        for membership in memberships {
+            match membership.join(socket) {
+                Ok(()) => socket.is_member = true,
+                Err(reason) => {
+                    let kind = reason.kind();
+                    let error = io::Error::new(kind, NotJoined { membership: membership.clone(), reason });
+                    if !membership.optional {
+                        return Err(error);
+                    }
+                    failed = Some(error);
+                }
+            }
+        }
+        failed.filter(|_| !socket.is_member).map_or(Ok(()), Err)
+    }
+
+    fn join(&self, socket: &Socket) -> io::Result<()> {
+        let refused = |kind, why| Err(io::Error::new(kind, why));
+        if !self.group.is_multicast() {
+            return refused(io::ErrorKind::InvalidInput, "it is not the address of a group");
+        }
+        // What came to a group could not be told from other datagrams.
+        if cfg!(not(target_os = "linux")) {
+            return refused(io::ErrorKind::Unsupported, "servers join groups on Linux alone");
+        }
+        if !socket.tells_local {
+            return refused(
+                io::ErrorKind::InvalidInput,
+                "only what is bound to every address, [::] or 0.0.0.0, hears groups",
+            );
+        }
+        if self.group.is_ipv6() && !socket.v6 {
+            return refused(io::ErrorKind::InvalidInput, "the server is bound to IPv4 alone");
+        }
+        socket.join(self.group, self.interface.as_deref()).map_err(|error| {
+            match (error.kind(), &self.interface) {
+                // ENODEV has no kind of its own.
+                _ if error.raw_os_error() == Some(NO_DEVICE) => io::Error::new(
+                    io::ErrorKind::NotFound,
+                    match &self.interface {
+                        Some(interface) => format!("there is no interface {interface}"),
+                        None => format!("no route leads there; name an interface, as in {}%eth0", self.group),
+                    },
+                ),
+                (io::ErrorKind::AddrInUse, _) => {
+                    io::Error::new(io::ErrorKind::AddrInUse, "it is joined already")
+                }
+                _ => error,
+            }
+        })
+    }
+}
+
+/// ENODEV, of Linux.
+const NO_DEVICE: i32 = 19;
+
+/// As it is parsed.
+impl fmt::Display for Membership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.group)?;
+        self.interface.iter().try_for_each(|interface| write!(f, "%{interface}"))
+    }
+}
+
+/// From `ADDRESS` or `ADDRESS%INTERFACE`.
+impl FromStr for Membership {
+    type Err = NoGroup;
+
+    fn from_str(text: &str) -> Result<Self, NoGroup> {
+        let (group, interface) = text.split_once('%').map_or((text, None), |(group, on)| (group, Some(on)));
+        let group: IpAddr = group.parse().map_err(|_| NoGroup)?;
+        if !group.is_multicast() || interface == Some("") {
+            return Err(NoGroup);
+        }
+        Ok(Self { group, interface: interface.map(str::to_owned), optional: false })
+    }
+}
+
+/// A text that names no group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoGroup;
+
+impl fmt::Display for NoGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected the address of a group, as 224.0.1.187 or ff02::fd%eth0")
+    }
+}
+
+impl std::error::Error for NoGroup {}
+
+/// What is inside the error of a server that could not join a group.
+#[derive(Debug)]
+pub struct NotJoined {
+    membership: Membership,
+    reason: io::Error,
+}
+
+impl fmt::Display for NotJoined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot join the group {}: {}", self.membership, self.reason)
+    }
+}
+
+impl std::error::Error for NotJoined {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_membership_is_parsed_from_what_it_is_shown_as() {
+        for text in ["224.0.1.187", "224.0.1.187%eth0", "ff02::fd", "ff05::fd%2"] {
+            assert_eq!(
+                text.parse::<Membership>().map(|membership| membership.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        for text in ["", "all", "192.0.2.7", "fe80::1%eth0", "ff02::fd%", "224.0.1.187:5683"] {
+            assert_eq!(text.parse::<Membership>(), Err(NoGroup), "{text}");
+        }
+    }
+}
