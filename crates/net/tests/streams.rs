@@ -137,7 +137,10 @@ async fn what_is_observed_is_told_in_its_newest_state() {
         for nth in 1..=3_u8 {
             server.change();
             let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
-            assert_eq!(told.unwrap().unwrap().text(), nth.to_string(), "{}", server.scheme);
+            let told = told.unwrap().unwrap();
+            assert_eq!(told.text(), nth.to_string(), "{}", server.scheme);
+            // Observe: 1 was in the first response.
+            assert_eq!(told.options.value(6), Some(&[nth + 1][..]), "{}", server.scheme);
             let told = timeout(Duration::from_secs(5), large.next()).await.expect("within 5 s");
             assert_eq!(told.unwrap().unwrap().payload, vec![nth; 150_000], "{}", server.scheme);
         }

@@ -36,6 +36,7 @@ impl Running {
 fn serve(config: ServerConfig) -> Running {
     let router = Router::new()
         .get("/hello", |_| async { Ok::<_, Rejection>(Response::content("Hello!")) })
+        .get("/large", |_| async { Ok::<_, Rejection>(Response::content(vec![b'x'; 2_000])) })
         .get("/slow", |_| async {
             sleep(Duration::from_millis(200)).await;
             Ok::<_, Rejection>(Response::content("done"))
@@ -143,6 +144,19 @@ async fn a_request_before_the_csm_and_a_message_too_long_abort_the_connection() 
         assert_eq!(said(&server, bytes), [0x40, 0xe1, 0x22, 0xff, 0xff, 0x20, 0x00, 0xe5]);
         assert_eq!(server.handle.stats().tcp.aborted, nth as u64 + 1);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_client_that_did_not_speak_of_blocks_is_sent_blocks_of_what_does_not_fit_into_a_message() {
+    let server = serve(ServerConfig::default());
+    // An empty CSM, a GET of /large with the token 7, and a Release.
+    let asked = [&[0x00, 0xe1, 0x61, 0x01, 0x07, 0xb5][..], b"large", &[0x00, 0xe4]].concat();
+    let said = said(&server, &asked);
+    assert!(said.ends_with(&[b'x'; 1_024]) && !said.ends_with(&[b'x'; 1_025]), "a block of 1024 bytes");
+    assert!(said.windows(2).any(|pair| pair == [0x45, 0x07]), "2.05 with the token: {said:x?}");
+    // Block2 0/1/1024, and Size2 2000.
+    assert!(said.windows(4).any(|four| four == [0x0e, 0x52, 0x07, 0xd0]), "{said:x?}");
+    assert_eq!(server.handle.stats().tcp.too_large, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
