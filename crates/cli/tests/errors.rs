@@ -220,3 +220,15 @@ fn a_remark_that_nobody_can_hear_does_not_stop_the_work() {
     assert_eq!(output.status.code(), Some(0));
     assert!(!output.stdout.is_empty());
 }
+
+#[test]
+fn what_is_about_datagrams_is_refused_where_there_are_none() {
+    for arguments in [
+        &["get", "coap+tcp://[::1]/x", "--pcap", "x.pcapng"][..],
+        &["observe", "coap+ws://[::1]/x", "--pcap", "x.pcapng"],
+        &["load", "coap+tcp://[::1]/x", "--loss", "0.1"],
+    ] {
+        let line = refused(2, arguments);
+        assert!(line.contains("is about datagrams"), "{line}");
+    }
+}

@@ -17,7 +17,7 @@ use crate::uri::Scheme;
 use crate::{Call, ClientBuilder, Destination, Error, Profile, Response, Stats};
 
 /// A client that a thread waits for: `coap` over UDP, one request after the other, and no runtime. A request takes two
-/// calls of the system, and a third of the processor time that [`Client`](crate::Client) adds to a bare socket's.
+/// calls of the system, to send and to receive.
 ///
 /// Retransmissions, Block-wise, mechanisms and parameters are those of [`Client`](crate::Client). Between two calls nobody
 /// listens: a server that repeats a response meanwhile is acknowledged with the next call.

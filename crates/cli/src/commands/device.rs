@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use coapace_control::SetError;
 use coapace_lab::naming::parse_mechanism;
+use coapace_net::uri::Scheme;
 use coapace_net::{
     BadCertificate, Call, Certificates, Client, ClientBuilder, Dtls, Error, Mechanism, Profile, Refused,
-    TlsError, TransferError,
+    TlsError, TransferError, Uri,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -32,7 +33,10 @@ pub(super) struct Setup {
 
 impl Setup {
     /// Reads keys and certificates, and opens the capture: what fails here costs no request.
-    pub(super) fn new(transmission: &Transmission) -> Result<Self, Failure> {
+    pub(super) fn new(transmission: &Transmission, uri: &str) -> Result<Self, Failure> {
+        if transmission.pcap.is_some() {
+            datagrams("--pcap", uri)?;
+        }
         let dtls = match (&transmission.identity, &transmission.key) {
             (Some(identity), Some(key)) => {
                 let dtls = Dtls::client(identity.as_str(), keys::key(key)?);
@@ -75,6 +79,17 @@ impl Setup {
 
 /// How long a server has for a DTLS handshake if `-B` does not say: OpenSSL keeps silent about a wrong key.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Refuses an argument that is about datagrams where a URI leads to a connection.
+pub(super) fn datagrams(flag: &str, uri: &str) -> Result<(), Failure> {
+    match uri.parse::<Uri>() {
+        Ok(Uri { scheme, .. }) if !matches!(scheme, Scheme::Coap | Scheme::Coaps) => Err(Failure::Usage(
+            format!("{uri}: {flag} is about datagrams, and {scheme} has none; coap and coaps have"),
+        )),
+        // What is no URI is refused elsewhere.
+        _ => Ok(()),
+    }
+}
 
 /// Begins a capture.
 pub(super) fn capture(path: &Path) -> Result<Arc<Capture>, Failure> {

@@ -19,7 +19,7 @@ use crate::arguments::Discover;
 const PATIENCE: Duration = Duration::from_secs(6);
 
 pub(crate) fn discover(discover: &Discover) -> Result<(), Failure> {
-    let setup = Setup::new(&discover.transmission)?;
+    let setup = Setup::new(&discover.transmission, &discover.uri)?;
     let mut uri: Uri = discover.uri.parse().map_err(|bad| explain(&Error::Uri(bad), &discover.uri))?;
     if uri.path.is_empty() {
         uri.path = [".well-known", "core"].map(str::to_owned).into();

@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout_at};
 
-use super::device::{Setup, explain, no_runtime, payload, prepare, short};
+use super::device::{Setup, datagrams, explain, no_runtime, payload, prepare, short};
 use crate::arguments::{Arguments, Load};
 use crate::latencies::Latencies;
 use crate::lossy::Lossy;
@@ -23,7 +23,10 @@ use crate::{Failure, progress};
 const MAX_UNDER_WAY: u32 = 4_096;
 
 pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
-    let mut setup = Setup::new(&load.transmission)?;
+    let mut setup = Setup::new(&load.transmission, &load.uri)?;
+    if load.loss > 0.0 {
+        datagrams("--loss", &load.uri)?;
+    }
     setup.profile = bounded(setup.profile);
     let payload = payload(&load.content)?;
     let mut builder = Builder::new_multi_thread();

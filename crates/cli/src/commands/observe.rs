@@ -16,7 +16,7 @@ use crate::arguments::{Arguments, Observe};
 const FAREWELL: Duration = Duration::from_secs(3);
 
 pub(crate) fn observe(arguments: &Arguments, observe: &Observe) -> Result<(), Failure> {
-    let setup = Setup::new(&observe.transmission)?;
+    let setup = Setup::new(&observe.transmission, &observe.uri)?;
     let mut printer = Printer::open(&observe.uri, &observe.transmission.cc, &observe.show, true)?;
     let client = setup.client()?;
     let result = runtime()?.block_on(follow(arguments, observe, &mut printer, &client));

@@ -13,7 +13,7 @@ use crate::arguments::Ping;
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn ping(ping: &Ping) -> Result<(), Failure> {
-    let setup = Setup::new(&ping.transmission)?;
+    let setup = Setup::new(&ping.transmission, &ping.uri)?;
     let client = setup.client()?;
     let mut out = io::stdout();
     let result = runtime()?.block_on(async {

@@ -13,7 +13,7 @@ use crate::arguments::{Arguments, Request};
 use crate::latencies::Latencies;
 
 pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> Result<(), Failure> {
-    let setup = Setup::new(&request.transmission)?;
+    let setup = Setup::new(&request.transmission, &request.uri)?;
     let payload = payload(&request.content)?;
     let several = request.repeat.is_some();
     let mut printer = Printer::open(&request.uri, &request.transmission.cc, &request.show, several)?;
