@@ -107,7 +107,7 @@ impl Client {
             else {
                 return Err(Error::Closed);
             };
-            endpoint.turn(give_up);
+            endpoint.turn(give_up).map_err(Error::Io)?;
             if give_up.is_some_and(|at| at <= std::time::Instant::now()) {
                 return Err(Error::TimedOut);
             }
@@ -140,18 +140,19 @@ impl Endpoint {
     }
 
     /// Waits for a datagram, a deadline, or `give_up`, and handles what there is.
-    fn turn(&mut self, give_up: Option<std::time::Instant>) {
+    fn turn(&mut self, give_up: Option<std::time::Instant>) -> io::Result<()> {
         let hub = &self.driver.hub;
         let now = hub.clock.now();
         let give_up = give_up.map(|at| hub.clock.moment(at));
         let deadline = [hub.lock().endpoint.poll_timeout(), give_up].into_iter().flatten().min();
         let left = deadline.map_or(Duration::from_secs(60), |at| at.since(now).into());
         if left.is_zero() {
-            return self.driver.send(now);
-        }
-        if self.be_patient(left).is_ok() {
+            self.driver.send(now);
+        } else {
+            self.be_patient(left)?;
             self.driver.round();
         }
+        Ok(())
     }
 
     /// Has the system wait no longer than this. What it waits too short costs a call for nothing, and so does to tell it:
