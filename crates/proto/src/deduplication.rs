@@ -77,8 +77,7 @@ impl<A: Address> Deduplication<A> {
         message_id: u16,
         token: Token,
     ) -> Option<&mut Memory> {
-        self.expire(now);
-        let place = (self.index.get(&(from, message_id, token.base()))? - self.front) as usize;
+        let place = self.place(now, from, message_id, token)?;
         Some(&mut self.entries.get_mut(place)?.memory)
     }
 
@@ -90,10 +89,15 @@ impl<A: Address> Deduplication<A> {
         message_id: u16,
         token: Token,
     ) -> Option<&mut Memory> {
-        self.expire(now);
-        let place = (self.index.get(&(from, message_id, token.base()))? - self.front) as usize;
+        let place = self.place(now, from, message_id, token)?;
         self.duplicates += 1;
         Some(&mut self.entries.get_mut(place)?.memory)
+    }
+
+    /// Where the entry of a message is, counted from the oldest.
+    fn place(&mut self, now: Instant, from: A, message_id: u16, token: Token) -> Option<usize> {
+        self.expire(now);
+        Some((self.index.get(&(from, message_id, token.base()))? - self.front) as usize)
     }
 
     /// Remembers a message for its lifetime; where there is no room, the oldest is forgotten before its time.
