@@ -6,8 +6,8 @@ use crate::packet::Header;
 use crate::route::{Path, Routes};
 use crate::scattered::Scattered;
 use crate::{
-    Accounting, Event, Events, Hop, HopError, HopId, Luck, NodeId, Outgoing, PathError, Record, Site, Tap,
-    Time,
+    Accounting, Arrival, Event, Happenings, Hop, HopError, HopId, Luck, Medium, Moment, NodeId, Outgoing,
+    PathError, Record, Site, Tap, Time,
 };
 
 /// A network: hops, paths made of them, and the packets under way.
@@ -75,45 +75,13 @@ impl Network {
         self.lines.iter().map(|line| line.fifo.len()).sum::<usize>() + self.scattered.len()
     }
 
-    /// The next node is at `site`.
-    pub(crate) fn place(&mut self, site: Site) {
-        self.routes.place(site);
-    }
-
-    /// All nodes are placed.
-    pub(crate) fn prepare(&mut self) {
-        self.copies.reserve(self.routes.nodes());
-    }
-
-    /// A node sends a packet.
-    pub(crate) fn send<T: Tap>(
-        &mut self,
-        moment: &mut Moment<'_, T>,
-        from: NodeId,
-        outgoing: Outgoing,
-        bytes: &[u8],
-    ) {
-        let Outgoing { to, mark, transport } = outgoing;
-        let length = u16::try_from(bytes.len());
-        let copy = self.copies.count(from, to, mark);
-        let packet = Header::new(from, to, mark, transport, length.unwrap_or(u16::MAX), copy);
-        let record = seen(self.accounting, moment.now, Event::Sent, &packet, bytes);
-        moment.tap.record(&record);
-        match self.routes.hop(&packet) {
-            Some(hop) if length.is_ok() => {
-                enter(&mut self.lines[usize::from(hop.0)], &mut self.scattered, moment, hop, packet, bytes);
-            }
-            _ => moment.tap.record(&Record { event: Event::Dropped, ..record }),
-        }
-    }
-
     /// The packet at the head of a hop's line leaves it. If it has arrived it goes to `deliver`, and its receiver is
     /// returned.
-    pub(crate) fn head_leaves<T: Tap>(
+    fn head_leaves<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
         hop: HopId,
-        deliver: impl FnOnce(&Header, &[u8]),
+        deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
         let Self { lines, scattered, routes, accounting, .. } = self;
         let now = moment.now;
@@ -137,7 +105,7 @@ impl Network {
             }
         } else {
             moment.tap.record(&seen(*accounting, now, Event::Delivered, &packet, bytes));
-            deliver(&packet, bytes);
+            deliver(arrival(&packet, bytes));
             receiver = Some(packet.to());
         }
         let line = lines.get_mut(here)?;
@@ -149,11 +117,11 @@ impl Network {
     }
 
     /// A packet out of order leaves its hop. If it has arrived it goes to `deliver`, and its receiver is returned.
-    pub(crate) fn scattered_leaves<T: Tap>(
+    fn scattered_leaves<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
         index: u32,
-        deliver: impl FnOnce(&Header, &[u8]),
+        deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
         let (packet, bytes) = self.scattered.take(index);
         let mut receiver = None;
@@ -161,12 +129,53 @@ impl Network {
             enter(&mut self.lines[usize::from(next.0)], &mut self.scattered, moment, next, packet, &bytes);
         } else {
             moment.tap.record(&seen(self.accounting, moment.now, Event::Delivered, &packet, &bytes));
-            deliver(&packet, &bytes);
+            deliver(arrival(&packet, &bytes));
             receiver = Some(packet.to());
         }
         self.scattered.give_back(index, bytes);
         receiver
     }
+}
+
+impl Medium for Network {
+    fn place(&mut self, site: Site) {
+        self.routes.place(site);
+    }
+
+    fn prepare(&mut self, _: &mut Happenings<'_>) {
+        self.copies.reserve(self.routes.nodes());
+    }
+
+    fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
+        let Outgoing { to, mark, transport } = outgoing;
+        let length = u16::try_from(bytes.len());
+        let copy = self.copies.count(from, to, mark);
+        let packet = Header::new(from, to, mark, transport, length.unwrap_or(u16::MAX), copy);
+        let record = seen(self.accounting, moment.now, Event::Sent, &packet, bytes);
+        moment.tap.record(&record);
+        match self.routes.hop(&packet) {
+            Some(hop) if length.is_ok() => {
+                enter(&mut self.lines[usize::from(hop.0)], &mut self.scattered, moment, hop, packet, bytes);
+            }
+            _ => moment.tap.record(&Record { event: Event::Dropped, ..record }),
+        }
+    }
+
+    fn happen<T: Tap>(
+        &mut self,
+        moment: &mut Moment<'_, T>,
+        what: u32,
+        deliver: impl FnOnce(Arrival<'_>),
+    ) -> Option<NodeId> {
+        match Happening::decode(what) {
+            Happening::Head(hop) => self.head_leaves(moment, hop, deliver),
+            Happening::Scattered(index) => self.scattered_leaves(moment, index, deliver),
+        }
+    }
+}
+
+fn arrival<'a>(packet: &Header, bytes: &'a [u8]) -> Arrival<'a> {
+    Arrival { from: packet.from(), to: packet.to(), mark: packet.mark(), bytes }
 }
 
 /// A packet enters a hop.
@@ -228,18 +237,9 @@ fn seen<'a>(
     }
 }
 
-/// A moment of a run, and those around the network.
-pub(crate) struct Moment<'a, T> {
-    pub(crate) now: Time,
-    pub(crate) events: &'a mut Events,
-    pub(crate) tap: T,
-}
-
 /// What a number in the queue of events stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
-    /// A node's deadline.
-    Timer(NodeId),
+enum Happening {
     /// The head of a hop's line leaves.
     Head(HopId),
     /// A packet out of order leaves its hop.
@@ -247,22 +247,21 @@ pub(crate) enum Happening {
 }
 
 impl Happening {
-    /// The numbers of nodes and of packets out of order lie below this.
-    pub(crate) const LIMIT: usize = 1 << 30;
+    /// Packets out of order are marked with this bit.
+    const SCATTERED: u32 = 1 << 30;
 
-    pub(crate) fn encode(self) -> u32 {
+    fn encode(self) -> u32 {
         match self {
-            Self::Timer(node) => node.0,
-            Self::Head(hop) => 1 << 30 | u32::from(hop.0),
-            Self::Scattered(index) => 1 << 31 | index,
+            Self::Head(hop) => u32::from(hop.0),
+            Self::Scattered(index) => Self::SCATTERED | index,
         }
     }
 
-    pub(crate) fn decode(code: u32) -> Self {
-        match code >> 30 {
-            0 => Self::Timer(NodeId(code)),
-            1 => Self::Head(HopId(code as u16)),
-            _ => Self::Scattered(code & !(1 << 31)),
+    fn decode(code: u32) -> Self {
+        if code & Self::SCATTERED == 0 {
+            Self::Head(HopId(code as u16))
+        } else {
+            Self::Scattered(code & !Self::SCATTERED)
         }
     }
 }

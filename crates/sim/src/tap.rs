@@ -1,5 +1,6 @@
 //! What can be seen of a network at work.
 
+use crate::mesh::FrameRecord;
 use crate::{HopId, Mark, NodeId, Time, Transport};
 
 /// What happened to a packet.
@@ -61,6 +62,10 @@ pub struct Record<'a> {
 pub trait Tap {
     /// Something happened.
     fn record(&mut self, record: &Record<'_>);
+
+    /// Something happened on the air of a mesh. Who watches packets alone need not look.
+    #[inline]
+    fn frame(&mut self, _: &FrameRecord<'_>) {}
 }
 
 /// Nobody watches.
@@ -76,6 +81,11 @@ impl<A: Tap, B: Tap> Tap for (A, B) {
         self.0.record(record);
         self.1.record(record);
     }
+    #[inline]
+    fn frame(&mut self, record: &FrameRecord<'_>) {
+        self.0.frame(record);
+        self.1.frame(record);
+    }
 }
 
 /// Perhaps one watches.
@@ -86,11 +96,21 @@ impl<T: Tap> Tap for Option<T> {
             tap.record(record);
         }
     }
+    #[inline]
+    fn frame(&mut self, record: &FrameRecord<'_>) {
+        if let Some(tap) = self {
+            tap.frame(record);
+        }
+    }
 }
 
 impl<T: Tap> Tap for &mut T {
     #[inline]
     fn record(&mut self, record: &Record<'_>) {
         (**self).record(record);
+    }
+    #[inline]
+    fn frame(&mut self, record: &FrameRecord<'_>) {
+        (**self).frame(record);
     }
 }

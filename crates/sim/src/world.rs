@@ -1,18 +1,16 @@
 //! Nodes, a network between them, and time.
 
-use crate::network::{Happening, Moment};
-use crate::packet::Header;
-use crate::{Events, Network, Node, NodeId, Site, Tap, Time, TraceHash};
+use crate::{Arrival, Events, Happenings, Medium, Moment, Network, Node, NodeId, Site, Tap, Time, TraceHash};
 
-/// A simulated world: nodes, the network between them, and whatever watches.
+/// A simulated world: nodes, the medium between them, and whatever watches.
 ///
 /// It calls a node's four verbs in the way of every host: when a packet or a deadline has been handled, all that the
 /// node has to send is fetched, and then its next deadline. A node whose deadline has come must move it, or the world
 /// stands still.
 #[derive(Debug)]
-pub struct World<N, T = ()> {
+pub struct World<N, T = (), M = Network> {
     nodes: Vec<N>,
-    network: Network,
+    medium: M,
     tap: T,
     hash: TraceHash,
     events: Events,
@@ -27,18 +25,18 @@ pub struct World<N, T = ()> {
 pub struct Summary {
     /// When the last thing happened.
     pub ended_at: Time,
-    /// Events handled since the world began: packets leaving hops, and deadlines.
+    /// Events handled since the world began: what the medium waited for, and deadlines.
     pub events: u64,
     /// See [`TraceHash`].
     pub hash: u64,
 }
 
-impl<N: Node, T: Tap> World<N, T> {
+impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
     /// A world without nodes.
-    pub fn new(network: Network, tap: T) -> Self {
+    pub fn new(medium: M, tap: T) -> Self {
         Self {
             nodes: Vec::new(),
-            network,
+            medium,
             tap,
             hash: TraceHash::new(),
             events: Events::new(),
@@ -58,19 +56,19 @@ impl<N: Node, T: Tap> World<N, T> {
     /// Adds a node; the first is number 0. It is not heard before [`wake`](Self::wake).
     ///
     /// # Panics
-    /// At the 2³⁰th node.
+    /// At the 2³¹th node.
     pub fn add(&mut self, site: Site, node: N) -> NodeId {
-        assert!(self.nodes.len() < Happening::LIMIT, "too many nodes");
+        assert!(self.nodes.len() < Happenings::LIMIT as usize, "too many nodes");
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);
-        self.network.place(site);
+        self.medium.place(site);
         self.timers.armed.push(NEVER);
         id
     }
 
     /// Fetches what a node has to send and its deadline, after something was done to it from outside.
     pub fn wake(&mut self, node: NodeId) {
-        self.network.prepare();
+        self.medium.prepare(&mut Happenings(&mut self.events));
         if (node.0 as usize) < self.nodes.len() {
             self.drain(node);
         }
@@ -86,30 +84,28 @@ impl<N: Node, T: Tap> World<N, T> {
     /// Lets time pass until `until`, that moment included, or until nothing is left to happen.
     pub fn run(&mut self, until: Time) -> Summary {
         while let Some((time, code)) = self.events.pop(until) {
-            let happening = Happening::decode(code);
-            if let Happening::Timer(node) = happening {
-                if self.timers.fires(node, time) {
-                    self.now = time;
-                    self.handled += 1;
-                    self.deadline(node);
-                }
+            let medium = code & Happenings::LIMIT != 0;
+            if !medium && !self.timers.fires(NodeId(code), time) {
                 continue;
             }
             self.now = time;
             self.handled += 1;
+            if !medium {
+                self.deadline(NodeId(code));
+                continue;
+            }
             let nodes = &mut self.nodes;
-            let mut moment =
-                Moment { now: time, events: &mut self.events, tap: (&mut self.hash, &mut self.tap) };
-            let deliver = |packet: &Header, bytes: &[u8]| {
-                if let Some(node) = nodes.get_mut(packet.to().0 as usize) {
-                    node.handle_datagram(time, packet.from(), packet.mark(), bytes);
+            let mut moment = Moment {
+                now: time,
+                events: Happenings(&mut self.events),
+                tap: (&mut self.hash, &mut self.tap),
+            };
+            let deliver = |arrival: Arrival<'_>| {
+                if let Some(node) = nodes.get_mut(arrival.to.0 as usize) {
+                    node.handle_datagram(time, arrival.from, arrival.mark, arrival.bytes);
                 }
             };
-            let receiver = match happening {
-                Happening::Head(hop) => self.network.head_leaves(&mut moment, hop, deliver),
-                Happening::Scattered(index) => self.network.scattered_leaves(&mut moment, index, deliver),
-                Happening::Timer(_) => None,
-            };
+            let receiver = self.medium.happen(&mut moment, code & !Happenings::LIMIT, deliver);
             if let Some(node) = receiver {
                 self.drain(node);
             }
@@ -138,12 +134,15 @@ impl<N: Node, T: Tap> World<N, T> {
     /// Fetches what a node has to send, and its deadline.
     fn drain(&mut self, node: NodeId) {
         let Some(host) = self.nodes.get_mut(node.0 as usize) else { return };
-        let mut moment =
-            Moment { now: self.now, events: &mut self.events, tap: (&mut self.hash, &mut self.tap) };
+        let mut moment = Moment {
+            now: self.now,
+            events: Happenings(&mut self.events),
+            tap: (&mut self.hash, &mut self.tap),
+        };
         loop {
             self.buffer.clear();
             let Some(outgoing) = host.poll_transmit(self.now, &mut self.buffer) else { break };
-            self.network.send(&mut moment, node, outgoing, &self.buffer);
+            self.medium.send(&mut moment, node, outgoing, &self.buffer);
         }
         if let Some(deadline) = host.poll_timeout() {
             self.timers.arm(&mut self.events, node, deadline.max(self.now));
@@ -151,7 +150,7 @@ impl<N: Node, T: Tap> World<N, T> {
     }
 }
 
-impl<N, T> World<N, T> {
+impl<N, T, M> World<N, T, M> {
     /// The nodes, by their numbers.
     pub fn nodes(&self) -> &[N] {
         &self.nodes
@@ -167,9 +166,9 @@ impl<N, T> World<N, T> {
         &self.tap
     }
 
-    /// The network.
-    pub fn network(&self) -> &Network {
-        &self.network
+    /// What carries packets between the nodes.
+    pub fn medium(&self) -> &M {
+        &self.medium
     }
 
     /// The nodes and what watched.
@@ -203,12 +202,11 @@ impl Timers {
             self.stale += 1;
         }
         *armed = deadline;
-        events.push(deadline, Happening::Timer(node).encode());
+        events.push(deadline, node.0);
         if self.stale > self.armed.len() + STALE_ALLOWANCE {
             self.stale = 0;
-            events.retain(|time, code| match Happening::decode(code) {
-                Happening::Timer(node) => self.armed.get(node.0 as usize) == Some(&time),
-                _ => true,
+            events.retain(|time, code| {
+                code & Happenings::LIMIT != 0 || self.armed.get(code as usize) == Some(&time)
             });
         }
     }

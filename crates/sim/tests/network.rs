@@ -288,11 +288,11 @@ proptest! {
         let counters = world.tap();
         prop_assert_eq!(
             counters.sent,
-            counters.delivered + counters.dropped + counters.lost + world.network().in_flight() as u64
+            counters.delivered + counters.dropped + counters.lost + world.medium().in_flight() as u64
         );
         world.run(Time::MAX);
         let counters = world.tap();
-        prop_assert_eq!(world.network().in_flight(), 0);
+        prop_assert_eq!(world.medium().in_flight(), 0);
         prop_assert_eq!(counters.sent, packets.len() as u64);
         prop_assert_eq!(counters.sent, counters.delivered + counters.dropped + counters.lost);
         // Every packet arrives whole: as many bytes as its sender wrote, each the number of the packet.

@@ -1,0 +1,199 @@
+//! What a mesh is made of. Every number on which standards and stacks differ is a field with presets.
+
+/// All of a mesh but its places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeshConfig {
+    /// Who hears whom.
+    pub radio: RadioConfig,
+    /// How nodes share the channel.
+    pub mac: MacConfig,
+    /// How datagrams become frames.
+    pub lowpan: LowpanConfig,
+    /// How they find their way.
+    pub routing: RoutingConfig,
+}
+
+/// IEEE 802.15.4 at 2.4 GHz: 250 kbit/s, a symbol of 16 µs, 2 symbols a byte.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RadioConfig {
+    /// Who hears whom how well.
+    pub propagation: Propagation,
+    /// The share of frames that a link delivers, drawn for every frame and receiver between two bounds, from 0 to 1;
+    /// what is lost to other transmissions is not in it.
+    pub delivery: (f64, f64),
+    /// Bytes in front of every frame: preamble, start of frame, length (6 in the standard).
+    pub phy_header_bytes: u32,
+    /// Nodes are switched on at random moments of this span, in nanoseconds.
+    pub start_spread_ns: u64,
+}
+
+/// Who hears whom.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Propagation {
+    /// Cooja's unit disk graph medium: what overlaps in interference range destroys what is received, whatever its power.
+    UnitDisk {
+        /// Up to here frames are received, in metres.
+        range_m: f64,
+        /// Up to here transmissions destroy what is received.
+        interference_m: f64,
+        /// Up to here a transmission is noticed by clear channel assessment. A frame that is being received always is.
+        sense_m: f64,
+        /// The share of frames received at the very edge of `range_m`; at distance d it is 1 − (d/range)²·(1 − edge).
+        edge_delivery: f64,
+    },
+    /// Power falls with the logarithm of distance, and each pair of nodes has an obstacle of its own between them
+    /// (log-normal shadowing). What overlaps destroys a reception unless it is weaker by `capture_db`.
+    LogDistance {
+        /// Transmit power in dBm.
+        power_dbm: f64,
+        /// Loss over the first metre, in dB.
+        first_metre_db: f64,
+        /// How fast power falls: 2 in free space, 3 to 4 indoors.
+        exponent: f64,
+        /// The standard deviation of shadowing, in dB.
+        shadowing_db: f64,
+        /// Received power at which half of the frames are received, in dBm.
+        sensitivity_dbm: f64,
+        /// Received power from which clear channel assessment notices, in dBm.
+        sense_dbm: f64,
+        /// By how much a frame must be stronger than each that overlaps.
+        capture_db: f64,
+    },
+    /// Two rays, one direct and one reflected by the ground, beside shadowing: near nodes may hear each other badly
+    /// where the rays cancel. Otherwise as [`LogDistance`](Self::LogDistance).
+    TwoRay {
+        /// Transmit power in dBm.
+        power_dbm: f64,
+        /// Height of the antennas above ground, in metres.
+        height_m: f64,
+        /// The share of the amplitude that the ground reflects, from 0 to 1.
+        reflection: f64,
+        /// Received power at which half of the frames are received, in dBm.
+        sensitivity_dbm: f64,
+        /// Received power from which clear channel assessment notices, in dBm.
+        sense_dbm: f64,
+        /// By how much a frame must be stronger than each that overlaps.
+        capture_db: f64,
+    },
+}
+
+/// Unslotted CSMA/CA and what stacks make of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacConfig {
+    /// Whether the channel is assessed before a frame is sent; if not, it is sent at once.
+    pub csma: bool,
+    /// Whether frames to one node are acknowledged, and sent again if not.
+    pub acknowledgements: bool,
+    /// How backoffs are drawn.
+    pub backoff: Backoff,
+    /// macMinBE.
+    pub min_be: u8,
+    /// macMaxBE.
+    pub max_be: u8,
+    /// macMaxCSMABackoffs: backoffs after a busy channel before the attempt is over.
+    pub max_csma_backoffs: u8,
+    /// macMaxFrameRetries: a frame is sent so often once more when no acknowledgement comes.
+    pub max_frame_retries: u8,
+    /// What follows when the channel was busy too often.
+    pub channel_busy: ChannelBusy,
+    /// How long the channel is assessed, in nanoseconds; what counts is its end.
+    pub cca_ns: u64,
+    /// From a clear channel to the first bit of a frame.
+    pub turnaround_ns: u64,
+    /// From the last bit of a frame to the first of its acknowledgement.
+    pub ack_turnaround_ns: u64,
+    /// From the last bit of a frame until its acknowledgement must have come whole.
+    pub ack_wait_ns: u64,
+    /// From an attempt to the next thing a node does: the interframe space, in nanoseconds.
+    pub spacing_ns: u64,
+    /// Frames that a node has room for, those of all its queues together.
+    pub queue_frames: u16,
+    /// Queues of a node, one for each neighbour that it has frames for, each with a backoff of its own; `None` is one queue
+    /// for all. At most 15.
+    pub neighbour_queues: Option<u8>,
+    /// How many of the last frames, by sender and sequence number, a node recognises.
+    pub duplicates: u8,
+}
+
+/// How a backoff is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backoff {
+    /// A whole number of units from 0 to 2^BE − 1 (IEEE 802.15.4-2015 §6.2.5.1).
+    Units {
+        /// A unit, in nanoseconds.
+        unit_ns: u64,
+    },
+    /// A whole number of ticks from 0 to (2^BE − 1)·`ticks` − 1; none where BE is 0 (Contiki 3.x and Contiki-NG).
+    Ticks {
+        /// A tick of the clock, in nanoseconds.
+        tick_ns: u64,
+        /// Ticks in a unit.
+        ticks: u32,
+    },
+    /// None before the first attempt; then a unit and a random part of as many units as there were attempts, of three at
+    /// most (Contiki 2.x), in microseconds.
+    Linear {
+        /// A unit, in nanoseconds.
+        unit_ns: u64,
+    },
+}
+
+/// What follows when the channel was busy too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelBusy {
+    /// The frame is dropped (the standard).
+    Drop,
+    /// It counts as sent without an acknowledgement (Contiki).
+    Attempt,
+}
+
+/// RFC 4944 and RFC 6282.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LowpanConfig {
+    /// The largest frame in bytes, MAC header and checksum included: 127 in the standard.
+    pub max_frame_bytes: u16,
+    /// The hop limit of datagrams.
+    pub hop_limit: u8,
+    /// Datagrams that a node puts together at the same time.
+    pub reassembly_contexts: u8,
+    /// How long it waits for all fragments of one, in nanoseconds.
+    pub reassembly_timeout_ns: u64,
+}
+
+/// How datagrams find their way.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RoutingConfig {
+    /// Shortest paths to and from every sink, known from the start and at every move.
+    Shortest,
+    /// RPL in storing mode (RFC 6550).
+    Rpl(RplConfig),
+}
+
+/// RPL (RFC 6550), storing mode, with MRHOF (RFC 6719) over ETX and Trickle (RFC 6206).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RplConfig {
+    /// Trickle's Imin, in nanoseconds: 2^DIOIntervalMin ms.
+    pub dio_interval_min_ns: u64,
+    /// DIOIntervalDoublings.
+    pub dio_doublings: u8,
+    /// DIORedundancyConstant: so many heard suppress one's own; 0 suppresses none.
+    pub dio_redundancy: u8,
+    /// From the start to the first DIS of a node without a parent, in nanoseconds.
+    pub dis_start_ns: u64,
+    /// From one DIS to the next.
+    pub dis_interval_ns: u64,
+    /// A DAO is sent at a random moment of this span after there is reason to, in nanoseconds.
+    pub dao_delay_ns: u64,
+    /// How long a route holds, in nanoseconds; it is renewed when half of it has passed.
+    pub route_lifetime_ns: u64,
+    /// MinHopRankIncrease: the rank that a link of ETX 1 adds.
+    pub min_hop_rank_increase: u16,
+    /// PARENT_SWITCH_THRESHOLD: by so much rank a parent must be better than the present one (RFC 6719 §5).
+    pub parent_switch_threshold: u16,
+    /// DAGMaxRankIncrease: by so much a node's rank may rise within one version; 0 is any.
+    pub max_rank_increase: u16,
+    /// Neighbours that a node remembers.
+    pub max_neighbours: u16,
+    /// Routes that a node stores.
+    pub max_routes: u16,
+}

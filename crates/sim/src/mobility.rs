@@ -1,0 +1,1 @@
+//! Mobility: where nodes go.

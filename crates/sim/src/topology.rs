@@ -1,0 +1,1 @@
+//! Topologies: where the nodes of a mesh stand.
