@@ -2,6 +2,8 @@
 
 mod config;
 mod frame;
+mod links;
+mod presets;
 
 pub use config::{
     Backoff, ChannelBusy, LowpanConfig, MacConfig, MeshConfig, Propagation, RadioConfig, RoutingConfig,
