@@ -1,9 +1,12 @@
 //! A mesh of IEEE 802.15.4 radios under 6LoWPAN: a [`Medium`](crate::Medium) of many hops.
 
+mod air;
 mod config;
 mod frame;
 mod links;
+mod packets;
 mod presets;
+mod trees;
 
 pub use config::{
     Backoff, ChannelBusy, LowpanConfig, MacConfig, MeshConfig, Propagation, RadioConfig, RoutingConfig,
