@@ -121,15 +121,10 @@ impl Air {
         times
     }
 
-    /// `node` begins to send its `count`th frame. Returns whose frame it was receiving until now, if any.
-    pub(super) fn begin(&mut self, now: Time, node: u32, count: u32) -> Option<u32> {
+    /// `node` begins to send its `count`th frame. What it was receiving is lost.
+    pub(super) fn begin(&mut self, now: Time, node: u32, count: u32) {
         let Self { links, capture, delivery, ears, reached, luck } = self;
-        let own = &mut ears[node as usize];
-        let given_up = match own.phase {
-            Phase::Receiving { from, .. } => Some(from),
-            _ => None,
-        };
-        own.enter(now, Phase::Sending);
+        ears[node as usize].enter(now, Phase::Sending);
         let reached = &mut reached[node as usize];
         reached.clear();
         for &link in links.of(node) {
@@ -153,7 +148,6 @@ impl Air {
             };
             reached.push((link, fate));
         }
-        given_up
     }
 
     /// `node` ends. Those in receiving range are put into `fates`, in the order of their numbers.
@@ -274,8 +268,8 @@ mod tests {
     fn who_sends_receives_nothing() {
         let mut air = row(3, DISK, (1.0, 1.0));
         air.begin(at(0), 0, 0);
-        assert_eq!(air.begin(at(5), 1, 0), Some(0), "what was being received is lost");
-        assert_eq!(end(&mut air, 10, 0), [(1, Fate::Missed)]);
+        air.begin(at(5), 1, 0);
+        assert_eq!(end(&mut air, 10, 0), [(1, Fate::Missed)], "what was being received is lost");
         assert_eq!(end(&mut air, 12, 1), [(0, Fate::Missed), (2, Fate::Collided)]);
         let times = air.times(at(20), 1);
         let expected = RadioTimes { transmit_ns: 7_000, receive_ns: 5_000, listen_ns: 8_000, sleep_ns: 0 };
