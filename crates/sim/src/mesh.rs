@@ -3,17 +3,21 @@
 //! A datagram goes down through the layers of a node and up through those of the next: `network_layer` finds the next hop
 //! and cuts fragments, `link_layer` waits for the channel, [`air`] says who hears it.
 
+mod address;
 mod air;
+mod bytes;
 mod config;
 mod counters;
 mod frame;
 mod happening;
 mod link_layer;
 mod links;
+mod lowpan;
 mod mac;
 mod network_layer;
 mod packets;
 mod presets;
+mod reassembly;
 mod trees;
 
 use std::fmt;
@@ -26,11 +30,14 @@ pub use config::{
 pub use counters::NodeCounters;
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
 
+pub(crate) use bytes::{write_ack, write_frame};
+
 use air::{Air, Fate};
 use happening::Happening;
 use links::Links;
 use mac::Mac;
 use packets::{PacketId, Packets};
+use reassembly::Reassembly;
 use trees::Trees;
 
 use crate::{
@@ -47,6 +54,9 @@ pub struct Mesh {
     waypoints: Vec<Waypoint>,
     air: Air,
     macs: Vec<Mac>,
+    reassemblies: Vec<Reassembly>,
+    /// The datagram tag of each node's next fragments.
+    tags: Vec<u16>,
     packets: Packets,
     trees: Trees,
     counters: Vec<NodeCounters>,
@@ -111,6 +121,8 @@ impl Mesh {
         let trees = Trees::new(&links, &roots, luck.stream("mesh/routes"));
         Ok(Self {
             air: Air::new(links, config.radio.delivery, luck.stream("mesh/air")),
+            reassemblies: vec![Reassembly::new(&config.lowpan); places.len()],
+            tags: vec![0; places.len()],
             config,
             positions: places.clone(),
             waypoints,
@@ -155,7 +167,7 @@ impl Mesh {
         if (node.0 as usize) < self.nodes() { self.air.times(now, node.0) } else { RadioTimes::default() }
     }
 
-    /// Datagrams under way.
+    /// Datagrams under way, those of which a node waits for more fragments included.
     pub fn in_flight(&self) -> usize {
         self.packets.len()
     }
@@ -197,10 +209,10 @@ impl Medium for Mesh {
         let Outgoing { to, mark, .. } = outgoing;
         let packet = self.packets.insert(from, Some(to), mark, false, bytes);
         self.see(moment, Event::Sent, packet);
-        if bytes.len() > usize::from(u16::MAX) || (from.0.max(to.0) as usize) >= self.nodes() {
-            self.see(moment, Event::Dropped, packet);
+        if (from.0.max(to.0) as usize) < self.nodes() {
+            self.forward(moment, from.0, packet, self.config.lowpan.hop_limit);
         } else {
-            self.originate(moment, from.0, packet);
+            self.see(moment, Event::Dropped, packet);
         }
         self.packets.release(packet);
     }

@@ -2,13 +2,11 @@
 
 use super::air::Fate;
 use super::happening::Happening;
+use super::lowpan::ACK_BYTES;
 use super::mac::{Queued, State};
 use super::packets::PacketId;
 use super::{ChannelBusy, Frame, FrameEvent, FrameKind, FrameRecord, Mesh};
 use crate::{Moment, NodeId, Tap, Time};
-
-/// An acknowledgement: frame control, sequence number, checksum.
-const ACK_BYTES: u16 = 5;
 
 /// 250 kbit/s.
 const BYTE_NS: u64 = 32_000;
