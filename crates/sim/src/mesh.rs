@@ -2,6 +2,7 @@
 
 mod config;
 mod frame;
+pub mod rpl;
 
 pub use config::{
     Backoff, ChannelBusy, LowpanConfig, MacConfig, MeshConfig, Propagation, RadioConfig, RoutingConfig,
