@@ -18,6 +18,8 @@ mod network_layer;
 mod packets;
 mod presets;
 mod reassembly;
+mod routing;
+pub mod rpl;
 mod trees;
 
 use std::fmt;
@@ -38,7 +40,8 @@ use links::Links;
 use mac::Mac;
 use packets::{PacketId, Packets};
 use reassembly::Reassembly;
-use trees::Trees;
+use routing::Routing;
+use rpl::RplCounters;
 
 use crate::{
     Arrival, Event, Happenings, Layout, Luck, Medium, Moment, NodeId, Outgoing, Position, Record, Site,
@@ -58,12 +61,12 @@ pub struct Mesh {
     /// The datagram tag of each node's next fragments.
     tags: Vec<u16>,
     packets: Packets,
-    trees: Trees,
+    routing: Routing,
     counters: Vec<NodeCounters>,
     /// Draws of backoffs, keyed by node and draw.
     backoffs: Stream,
-    /// Draws of the moments when nodes are switched on, keyed by node.
-    starts: Stream,
+    /// When each node is switched on.
+    starts: Vec<Time>,
     is_prepared: bool,
     /// What became of the frame that just ended: kept for its memory.
     fates: Vec<(u32, Fate)>,
@@ -118,7 +121,11 @@ impl Mesh {
         let links = Links::new(places, config.radio.propagation, luck.stream("mesh/shadowing"));
         let mut roots = vec![*root];
         roots.extend(sinks.iter().filter(|&sink| sink != root));
-        let trees = Trees::new(&links, &roots, luck.stream("mesh/routes"));
+        let (start, spread_ns) = (luck.stream("mesh/start"), config.radio.start_spread_ns.max(1));
+        let starts: Vec<_> = (0..places.len() as u64)
+            .map(|node| Time::from_nanos(start.below(spread_ns, node, 0, 0)))
+            .collect();
+        let routing = Routing::new(&config.routing, &links, &roots, &starts, luck);
         Ok(Self {
             air: Air::new(links, config.radio.delivery, luck.stream("mesh/air")),
             reassemblies: vec![Reassembly::new(&config.lowpan); places.len()],
@@ -128,10 +135,10 @@ impl Mesh {
             waypoints,
             macs: std::iter::repeat_with(Mac::default).take(places.len()).collect(),
             packets: Packets::default(),
-            trees,
+            routing,
             counters: vec![NodeCounters::default(); places.len()],
             backoffs: luck.stream("mesh/backoff"),
-            starts: luck.stream("mesh/start"),
+            starts,
             is_prepared: false,
             fates: Vec::new(),
         })
@@ -149,7 +156,12 @@ impl Mesh {
 
     /// Where a node's packets to the border router go first, if it has a way there.
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
-        self.trees.parent(node.0)
+        self.routing.parent(node.0)
+    }
+
+    /// What happened to a node's RPL; `None` if routes are not RPL's.
+    pub fn rpl_counters(&self, node: NodeId) -> Option<RplCounters> {
+        self.routing.counters(node.0)
     }
 
     /// Frames that wait at a node.
@@ -178,7 +190,7 @@ impl Mesh {
             self.positions[waypoint.node as usize] = waypoint.position;
         }
         self.air.survey(&self.positions);
-        self.trees.grow(self.air.links());
+        self.routing.survey(self.air.links());
         self.await_move(&mut moment.events);
     }
 
@@ -197,20 +209,18 @@ impl Medium for Mesh {
             return;
         }
         self.is_prepared = true;
-        let spread_ns = self.config.radio.start_spread_ns.max(1);
-        for node in 0..self.nodes() as u32 {
-            let at = Time::from_nanos(self.starts.below(spread_ns, u64::from(node), 0, 0));
-            events.push(at, Happening::SwitchOn(node).encode());
+        for (&start, node) in self.starts.iter().zip(0..) {
+            events.push(start, Happening::SwitchOn(node).encode());
         }
         self.await_move(events);
     }
 
     fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
         let Outgoing { to, mark, .. } = outgoing;
-        let packet = self.packets.insert(from, Some(to), mark, false, bytes);
+        let packet = self.packets.insert(from, Some(to), mark, bytes);
         self.see(moment, Event::Sent, packet);
         if (from.0.max(to.0) as usize) < self.nodes() {
-            self.forward(moment, from.0, packet, self.config.lowpan.hop_limit);
+            self.originate(moment, from.0, packet);
         } else {
             self.see(moment, Event::Dropped, packet);
         }
@@ -230,7 +240,8 @@ impl Medium for Mesh {
             Happening::Acknowledge(node) => self.acknowledge(moment, node),
             Happening::Acknowledged(node) => self.acknowledged(moment, node),
             Happening::NotAcknowledged(node) => self.not_acknowledged(moment, node),
-            Happening::SwitchOn(node) => self.air.switch_on(moment.now, node),
+            Happening::SwitchOn(node) => self.switch_on(moment, node),
+            Happening::Route(node) => self.route(moment, node),
             Happening::Move => self.move_nodes(moment),
         }
         None
@@ -258,7 +269,7 @@ impl Mesh {
     fn see<T: Tap>(&self, moment: &mut Moment<'_, T>, event: Event, packet: PacketId) {
         let packet = self.packets.get(packet);
         // What RPL says to the next hop is nobody's packet.
-        let Some(to) = packet.dest.filter(|_| !packet.is_icmpv6) else { return };
+        let Some(to) = packet.dest.filter(|_| packet.message.is_none()) else { return };
         moment.tap.record(&Record {
             time: moment.now,
             event,
