@@ -1,11 +1,11 @@
 //! A mesh of IEEE 802.15.4 radios under 6LoWPAN: a [`Medium`](crate::Medium) of many hops.
 
-mod address;
-mod bytes;
+pub(crate) mod address;
+pub(crate) mod bytes;
 mod config;
 mod frame;
 #[cfg_attr(not(test), expect(dead_code, reason = "the mesh is not there yet"))]
-mod lowpan;
+pub(crate) mod lowpan;
 #[cfg_attr(not(test), expect(dead_code, reason = "the mesh is not there yet"))]
 mod reassembly;
 
@@ -14,5 +14,3 @@ pub use config::{
     RplConfig,
 };
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
-
-pub(crate) use bytes::{write_ack, write_frame};

@@ -1,6 +1,6 @@
 //! How many bytes, in how many frames: the arithmetic of RFC 6282 and RFC 4944, without the bytes.
 //!
-//! The bytes themselves are in [`bytes`](super::bytes), and tests prove that both agree.
+//! The bytes themselves are in [`bytes`](super::bytes), whose tests prove that both agree.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ pub(crate) fn header_bytes(
     leg: Leg,
     is_icmpv6: bool,
 ) -> u16 {
-    let hop_limit = if matches!(leg.hop_limit, 1 | 64 | 255) { 0 } else { 1 };
+    let hop_limit = u16::from(!matches!(leg.hop_limit, 1 | 64 | 255));
     let source = if source == from { 0 } else { 8 };
     let dest = match dest {
         None => 1,
