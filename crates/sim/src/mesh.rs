@@ -3,16 +3,16 @@
 //! A datagram goes down through the layers of a node and up through those of the next: `network_layer` finds the next hop
 //! and cuts fragments, `link_layer` waits for the channel, [`air`] says who hears it.
 
-mod address;
+pub(crate) mod address;
 mod air;
-mod bytes;
+pub(crate) mod bytes;
 mod config;
 mod counters;
 mod frame;
 mod happening;
 mod link_layer;
 mod links;
-mod lowpan;
+pub(crate) mod lowpan;
 mod mac;
 mod network_layer;
 mod packets;
@@ -31,8 +31,6 @@ pub use config::{
 };
 pub use counters::NodeCounters;
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
-
-pub(crate) use bytes::{write_ack, write_frame};
 
 use air::{Air, Fate};
 use happening::Happening;

@@ -7,7 +7,8 @@ use crate::{NodeId, Time};
 /// packet. Its memory is taken at the start.
 ///
 /// A context is opened by a first fragment and by no other, as in Contiki (`sicslowpan.c`, `add_fragment`); where all are in
-/// use the datagram is dropped. A context that has waited too long is over, and makes room when room is needed.
+/// use the datagram is dropped. A context that has waited too long is over, and makes room when room is needed. (Contiki
+/// adds to it until then; here what comes after the deadline is too late, as the RFC says.)
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     contexts: Vec<Context>,
