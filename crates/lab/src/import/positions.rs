@@ -113,10 +113,8 @@ mod tests {
         fn what_is_written_is_read(
             places in proptest::collection::vec((0..3u32, 0..1_000_000u32, -1e5..1e5f64, -1e5..1e5f64), 0..20),
         ) {
-            let text: String = places
-                .iter()
-                .map(|(node, ms, x, y)| format!("{node} {} {x} {y}\n", f64::from(*ms) / 1e3))
-                .collect();
+            let lines = places.iter().map(|(node, ms, x, y)| format!("{node} {} {x} {y}", f64::from(*ms) / 1e3));
+            let text = lines.collect::<Vec<_>>().join("\n");
             let mut expected: Vec<_> = places
                 .iter()
                 .map(|&(node, ms, x, y)| Waypoint {
