@@ -4,6 +4,7 @@ pub mod bench;
 pub mod coexistence;
 pub mod contender;
 pub mod experiment;
+pub mod import;
 pub mod mix;
 pub mod naming;
 mod nodes;

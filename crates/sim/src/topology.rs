@@ -1,1 +1,354 @@
-//! Topologies: where the nodes of a mesh stand.
+//! Topologies: where the nodes of a mesh stand. A new one is a file in `topology/` and a line in the registry.
+//!
+//! The papers draw their topologies and give numbers of nodes and the spacing; which node is the border router and which
+//! are the sinks, the figures alone show, if at all. Each file says what is the source's and what is chosen.
+//!
+//! ```
+//! use coapace_sim::Luck;
+//! use coapace_sim::topology::{Shape, named};
+//!
+//! let shape = Shape { nodes: 36, spacing_m: 10.0, columns: None, range_m: 10.0, stream: Luck::new(1).stream("places") };
+//! let layout = named("grid").unwrap().layout(&shape)?;
+//! assert_eq!(layout.places.len(), 36);
+//! # Ok::<(), coapace_sim::topology::TopologyError>(())
+//! ```
+
+mod reach;
+
+use std::fmt;
+
+use crate::{Layout, Position, Stream};
+
+pub use reach::connected;
+
+/// Declares the files and lists what they hold, so that one line is enough for both.
+macro_rules! topologies {
+    ($($file:ident)+) => {
+        $(mod $file;)+
+
+        /// Every topology, in the order they are listed.
+        pub const TOPOLOGIES: &[Topology] = &[$($file::TOPOLOGY,)+];
+    };
+}
+
+topologies! {
+    chain
+    dumbbell
+    half_dumbbell
+    grid
+    flower
+    concentric
+    random
+}
+
+/// A topology as people choose it.
+#[derive(Clone, Copy, Debug)]
+pub struct Topology {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// What it looks like, in one line.
+    pub summary: &'static str,
+    /// What [`Shape::columns`] is in it; `None` if nothing.
+    pub columns: Option<&'static str>,
+    /// Made of a shape within the limits that hold for all.
+    build: fn(&Shape) -> Result<Layout, TopologyError>,
+}
+
+/// The topology of this name.
+pub fn named(name: &str) -> Option<&'static Topology> {
+    TOPOLOGIES.iter().find(|topology| topology.name == name)
+}
+
+/// The size of a topology.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Nodes, border router and sinks among them, from 3 to [`MAX_NODES`].
+    pub nodes: u32,
+    /// From a node to the next, in metres, from 0.01 to 10,000; rounded down to a quarter of a micrometre.
+    pub spacing_m: f64,
+    /// How wide it is, where that has a meaning: see [`Topology::columns`]. `None` is what the topology thinks best.
+    pub columns: Option<u32>,
+    /// How far nodes hear each other, in metres, from 0.01 to 10,000: what is drawn at random is drawn until all nodes are connected.
+    pub range_m: f64,
+    /// Where random places come from.
+    pub stream: Stream,
+}
+
+/// The largest number of nodes there may be.
+pub const MAX_NODES: u32 = 100_000;
+
+/// From so many nodes on there is a second sink (chosen: the networks of Betzler 2015 and of the mobile experiments of
+/// Rathod 2022 have two sinks and 17 nodes or more, those of Rathod's 3×3 grid and half dumbbell one).
+const SECOND_SINK_FROM: u32 = 12;
+
+/// What is drawn with sines comes out up to a rounding error too long, and a link of exactly the range would be none.
+/// So circles are smaller by this factor: 10 nm of 10 m.
+const SHY: f64 = 1.0 - 1e-9;
+
+impl Topology {
+    /// The places of the nodes. At a range of one spacing all of them are connected, and no two nodes share a place;
+    /// only random places are connected at [`Shape::range_m`] instead.
+    ///
+    /// # Errors
+    /// [`TopologyError`] says what the topology needs.
+    pub fn layout(&self, shape: &Shape) -> Result<Layout, TopologyError> {
+        let error = |problem: String| Err(TopologyError(problem));
+        if !(3..=MAX_NODES).contains(&shape.nodes) {
+            return error(format!("a topology needs from 3 to {MAX_NODES} nodes, not {}", shape.nodes));
+        }
+        for (what, metres) in [("spacing", shape.spacing_m), ("range", shape.range_m)] {
+            if !(0.01..=10_000.0).contains(&metres) {
+                return error(format!("the {what} must be from 0.01 to 10000 m, not {metres}"));
+            }
+        }
+        match (shape.columns, self.columns) {
+            (Some(0), _) => error("columns must be 1 or more".to_owned()),
+            (Some(_), None) => error(format!("columns mean nothing in a topology of the kind {}", self.name)),
+            // A multiple of 2⁻²² m has no rounding error in any of its own multiples, and no link is longer than another.
+            _ => (self.build)(&Shape {
+                spacing_m: (shape.spacing_m * 4_194_304.0).floor() / 4_194_304.0,
+                ..*shape
+            }),
+        }
+    }
+}
+
+/// Why there is no such layout: one line that says what is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopologyError(String);
+
+impl fmt::Display for TopologyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TopologyError {}
+
+/// The sinks of a network of so many nodes: one or both.
+fn sinks(nodes: u32, primary: u32, secondary: u32) -> Vec<u32> {
+    if nodes < SECOND_SINK_FROM { vec![primary] } else { vec![primary, secondary] }
+}
+
+/// So many spacings to the east and to the south.
+fn at(spacing_m: f64, x: i64, y: i64) -> Position {
+    Position { x: x as f64 * spacing_m, y: y as f64 * spacing_m }
+}
+
+/// On a circle around the origin, or a little within; `turn` is the share of it from the east, over the south.
+fn on_circle(radius_m: f64, turn: f64) -> Position {
+    let angle = std::f64::consts::TAU * turn;
+    Position { x: SHY * radius_m * libm::cos(angle), y: SHY * radius_m * libm::sin(angle) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Luck;
+
+    fn shape(nodes: u32) -> Shape {
+        let stream = Luck::new(7).stream("places");
+        Shape { nodes, spacing_m: 10.0, columns: None, range_m: 10.0, stream }
+    }
+
+    fn layout(name: &str, nodes: u32) -> Layout {
+        named(name).unwrap().layout(&shape(nodes)).unwrap()
+    }
+
+    /// Neighbours of a node at a range of one spacing.
+    fn degree(layout: &Layout, node: u32) -> usize {
+        let from = layout.places[node as usize];
+        layout.places.iter().filter(|&&place| place != from && from.distance(place) <= 10.0).count()
+    }
+
+    /// How many hops it is from `from` to each node at a range of one spacing.
+    fn hops(layout: &Layout, from: u32) -> Vec<usize> {
+        let mut hops = vec![usize::MAX; layout.places.len()];
+        hops[from as usize] = 0;
+        let mut queue = std::collections::VecDeque::from([from as usize]);
+        while let Some(node) = queue.pop_front() {
+            for (other, place) in layout.places.iter().enumerate() {
+                if hops[other] == usize::MAX && place.distance(layout.places[node]) <= 10.0 {
+                    hops[other] = hops[node] + 1;
+                    queue.push_back(other);
+                }
+            }
+        }
+        hops
+    }
+
+    #[test]
+    fn every_topology_of_any_size_is_connected_and_has_distinct_places_and_roles() {
+        for topology in TOPOLOGIES {
+            let mut built = 0;
+            for nodes in (3..150).chain([1_024, 9_801]) {
+                for columns in [None, Some(1), Some(2), Some(3), Some(8), Some(35)] {
+                    for spacing_m in [10.0, 0.3, 7.1] {
+                        let range_m = if topology.name == "random" { 3.0 * spacing_m } else { spacing_m };
+                        let shape = Shape { spacing_m, columns, range_m, ..shape(nodes) };
+                        let Ok(layout) = topology.layout(&shape) else { continue };
+                        let what = format!("{} of {nodes} in {columns:?} {spacing_m} m apart", topology.name);
+                        assert_eq!(layout.places.len(), nodes as usize, "{what}");
+                        assert!(connected(&layout.places, range_m), "{what}");
+                        let mut places: Vec<_> = layout
+                            .places
+                            .iter()
+                            .map(|place| (place.x.to_bits(), place.y.to_bits()))
+                            .collect();
+                        places.sort_unstable();
+                        places.dedup();
+                        assert_eq!(places.len(), nodes as usize, "{what}");
+                        assert!(
+                            layout.root < nodes && layout.sinks.iter().all(|&sink| sink < nodes),
+                            "{what}"
+                        );
+                        match *layout.sinks {
+                            [sink] => assert!(sink != layout.root || topology.name == "concentric", "{what}"),
+                            [a, b] => assert!(a != b && a != layout.root && b != layout.root, "{what}"),
+                            _ => panic!("{what}: {:?}", layout.sinks),
+                        }
+                        built += 1;
+                    }
+                }
+            }
+            assert!(built > 100, "{}: {built}", topology.name);
+        }
+    }
+
+    #[test]
+    fn names_are_distinct_and_find_their_topology() {
+        for topology in TOPOLOGIES {
+            assert_eq!(named(topology.name).unwrap().summary, topology.summary);
+            assert_eq!(TOPOLOGIES.iter().filter(|other| other.name == topology.name).count(), 1);
+        }
+        assert!(named("ring of roses").is_none());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_is_needed() {
+        let refused = |name: &str, shape: Shape| named(name).unwrap().layout(&shape).unwrap_err().to_string();
+        assert_eq!(refused("chain", shape(2)), "a topology needs from 3 to 100000 nodes, not 2");
+        assert_eq!(refused("chain", shape(100_001)), "a topology needs from 3 to 100000 nodes, not 100001");
+        assert_eq!(
+            refused("grid", shape(37)),
+            "a grid needs a number of columns, or a square number of nodes, not 37"
+        );
+        assert_eq!(
+            refused("grid", Shape { columns: Some(5), ..shape(36) }),
+            "a grid needs 2 rows or more in each of 2 columns or more, not 36 nodes in 5 columns"
+        );
+        assert_eq!(
+            refused("chain", Shape { columns: Some(5), ..shape(36) }),
+            "columns mean nothing in a topology of the kind chain"
+        );
+        assert_eq!(refused("flower", Shape { columns: Some(0), ..shape(36) }), "columns must be 1 or more");
+        assert_eq!(
+            refused("flower", shape(35)),
+            "a flower needs one node in the centre and 2 petals or more, each of 3 nodes or more; not 35 nodes with 5 petals"
+        );
+        assert_eq!(refused("dumbbell", shape(4)), "a dumbbell needs 5 nodes or more, not 4");
+        assert_eq!(
+            refused("dumbbell", Shape { columns: Some(10), ..shape(21) }),
+            "a dumbbell of 21 nodes has 9 nodes in a bell, which do not fill 10 columns"
+        );
+        assert_eq!(
+            refused("random", shape(100)),
+            "100 random nodes in a square of 100 m at a range of 10 m were not connected in any of 100 drawings; a \
+             longer range or a smaller spacing helps"
+        );
+        for metres in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(
+                refused("chain", Shape { spacing_m: metres, ..shape(5) }).starts_with("the spacing must be")
+            );
+            assert!(refused("chain", Shape { range_m: metres, ..shape(5) }).starts_with("the range must be"));
+        }
+    }
+
+    #[test]
+    fn a_node_within_a_grid_has_four_neighbours_a_corner_two_and_an_edge_three() {
+        let grid = layout("grid", 49);
+        for node in 0..49 {
+            let edges = [node % 7, node / 7].into_iter().filter(|i| [0, 6].contains(i)).count();
+            assert_eq!(degree(&grid, node), 4 - edges, "{node}");
+        }
+        assert_eq!((grid.root, grid.sinks), (24, vec![0, 48]));
+    }
+
+    #[test]
+    fn the_grid_of_nine_has_the_router_in_its_centre_one_server_in_a_corner_and_seven_clients() {
+        let grid = layout("grid", 9);
+        assert_eq!(grid.places[grid.root as usize], Position { x: 10.0, y: 10.0 });
+        assert_eq!(grid.sinks, [0]);
+    }
+
+    #[test]
+    fn a_chain_is_as_long_as_it_has_nodes() {
+        let chain = layout("chain", 17);
+        assert_eq!(hops(&chain, chain.sinks[0])[chain.sinks[1] as usize], 16);
+        assert_eq!(hops(&chain, chain.sinks[0])[chain.root as usize], 8);
+    }
+
+    #[test]
+    fn a_dumbbell_of_21_is_two_squares_of_nine_and_a_bar_of_three() {
+        let dumbbell = layout("dumbbell", 21);
+        let (east, south) = dumbbell
+            .places
+            .iter()
+            .fold((0.0_f64, 0.0_f64), |(east, south), place| (east.max(place.x), south.max(place.y)));
+        assert_eq!((east, south), (50.0, 10.0));
+        assert_eq!(degree(&dumbbell, dumbbell.root), 2);
+        // The sinks are the middles of the outer columns: 8 hops apart, the router half-way.
+        assert_eq!(hops(&dumbbell, dumbbell.sinks[0])[dumbbell.sinks[1] as usize], 8);
+        assert_eq!(hops(&dumbbell, dumbbell.root)[dumbbell.sinks[1] as usize], 4);
+        assert_eq!(degree(&dumbbell, dumbbell.sinks[0]), 3);
+    }
+
+    #[test]
+    fn in_a_half_dumbbell_clients_and_server_hear_the_router_and_no_client_the_server() {
+        let half = layout("half-dumbbell", 5);
+        assert_eq!(degree(&half, half.root), 4);
+        assert_eq!(degree(&half, half.sinks[0]), 1);
+    }
+
+    #[test]
+    fn a_flower_of_36_has_five_loops_of_eight_hops_through_the_centre() {
+        let flower = layout("flower", 36);
+        // From the centre two sides of three go to each tip.
+        let hops = hops(&flower, flower.root);
+        for petal in 0..5 {
+            let mut of_petal = hops[1 + 7 * petal..][..7].to_vec();
+            of_petal.sort_unstable();
+            assert_eq!(of_petal, [1, 1, 2, 2, 3, 3, 4]);
+            assert_eq!(degree(&flower, 7 * (petal as u32 + 1)), 2, "a tip ties its sides together");
+        }
+        assert_eq!(flower.sinks.iter().map(|&sink| hops[sink as usize]).collect::<Vec<_>>(), [4, 4]);
+    }
+
+    #[test]
+    fn circles_of_57_and_112_nodes_have_a_way_inwards_from_every_node() {
+        for (nodes, circles) in [(57, 4), (112, 8)] {
+            let layout = layout("concentric", nodes);
+            let hops = hops(&layout, layout.root);
+            for (node, place) in layout.places.iter().enumerate() {
+                let circle = place.distance(Position::default()) / 10.0;
+                assert!(
+                    (hops[node] as f64 - circle).abs() < 1e-6,
+                    "{node} is as many hops out as its circle"
+                );
+            }
+            assert_eq!(hops.iter().max(), Some(&circles));
+            assert_eq!(layout.sinks, [layout.root]);
+        }
+    }
+
+    #[test]
+    fn random_places_are_the_same_for_a_seed_and_others_for_another() {
+        let random = named("random").unwrap();
+        let seeded = |seed| {
+            let stream = Luck::new(seed).stream("places");
+            random.layout(&Shape { range_m: 20.0, stream, ..shape(50) }).unwrap()
+        };
+        assert_eq!(seeded(1), seeded(1));
+        assert_ne!(seeded(1), seeded(2));
+    }
+}

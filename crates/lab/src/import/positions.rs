@@ -1,0 +1,130 @@
+//! Position files: `node time x y` a line, as BonnMotion writes them and Cooja's Mobility plugin reads them.
+//!
+//! Nodes count from 0, time is in seconds, places are in metres. Empty lines and those that begin with `#` are passed over
+//! (contiki-ng/cooja at b980125c, `plugins/Mobility.java`; sys-uos/BonnMotion at 80e85ec0, `apps/CSVFile.java`). A node
+//! stays where it is until its next line, as in Cooja: what lies between two lines is not interpolated.
+
+use coapace_sim::mobility::MAX_WAYPOINTS;
+use coapace_sim::topology::MAX_NODES;
+use coapace_sim::{Position, Time, Waypoint};
+
+use super::{ImportError, bounded, coordinate, number, shown};
+
+/// The latest moment of a position file, in seconds: 31 years.
+const LATEST_S: f64 = 1e9;
+
+/// Reads the text of a position file for a network of so many nodes. What comes out is in the order of time and, at the same
+/// time, of nodes; of two places of one node at one time the later in the file comes later.
+///
+/// # Errors
+/// [`ImportError`] names the line: not four values, a node that there is not, a time or a place that is none, more than
+/// [`MAX_WAYPOINTS`] lines.
+pub fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, ImportError> {
+    bounded(text)?;
+    let nodes = nodes.min(MAX_NODES);
+    let mut waypoints = Vec::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        if waypoints.len() as u64 == MAX_WAYPOINTS {
+            return Err(ImportError::at(line, format!("there are more than {MAX_WAYPOINTS} places")));
+        }
+        waypoints.push(waypoint(text, nodes).map_err(|problem| ImportError::at(line, problem))?);
+    }
+    waypoints.sort_by_key(|waypoint| (waypoint.time, waypoint.node));
+    Ok(waypoints)
+}
+
+fn waypoint(text: &str, nodes: u32) -> Result<Waypoint, String> {
+    let mut values = text.split_ascii_whitespace();
+    let four = (values.next(), values.next(), values.next(), values.next(), values.next());
+    let (Some(node), Some(time), Some(x), Some(y), None) = four else {
+        return Err(format!("a line must be `node time x y`, not {}", shown(text)));
+    };
+    let node = node.parse().ok().filter(|node| *node < nodes).ok_or_else(|| {
+        format!("a node must be a whole number below {nodes}, the number of nodes, not {}", shown(node))
+    })?;
+    let seconds = number(time, 0.0, LATEST_S)
+        .ok_or_else(|| format!("a time must be from 0 to {LATEST_S} s, not {}", shown(time)))?;
+    // Not negative, and 10¹⁸ at most.
+    #[allow(clippy::cast_sign_loss)]
+    let time = Time::from_nanos((seconds * 1e9).round() as u64);
+    Ok(Waypoint { time, node, position: Position { x: coordinate(x)?, y: coordinate(y)? } })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        parse(text, 3).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn places_are_sorted_by_time_and_node_and_comments_are_passed_over() {
+        let text = "# three nodes\r\n\n1 0.25 2.5 0\r\n0 0.0 1 -4e-1\n \t2\t0.25   7 8\n0 0.25000000 1.5 0\n";
+        let at = |ms: u64, node, x, y| Waypoint {
+            time: Time::from_nanos(ms * 1_000_000),
+            node,
+            position: Position { x, y },
+        };
+        let expected =
+            [at(0, 0, 1.0, -0.4), at(250, 0, 1.5, 0.0), at(250, 1, 2.5, 0.0), at(250, 2, 7.0, 8.0)];
+        assert_eq!(parse(text, 3).unwrap(), expected);
+        assert_eq!(parse("# nothing moves", 3).unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        assert_eq!(
+            refused("node time x y"),
+            r#"line 1: a node must be a whole number below 3, the number of nodes, not "node""#
+        );
+        assert_eq!(
+            refused("0 0 1 1\n3 0 1 1"),
+            r#"line 2: a node must be a whole number below 3, the number of nodes, not "3""#
+        );
+        assert_eq!(refused("# a\n\n0 0 1"), r#"line 3: a line must be `node time x y`, not "0 0 1""#);
+        assert_eq!(refused("0 0 1 1 1"), r#"line 1: a line must be `node time x y`, not "0 0 1 1 1""#);
+        assert_eq!(refused("0 -1 1 1"), r#"line 1: a time must be from 0 to 1000000000 s, not "-1""#);
+        assert_eq!(refused("0 nan 1 1"), r#"line 1: a time must be from 0 to 1000000000 s, not "nan""#);
+        assert_eq!(
+            refused("0 1 inf 1"),
+            r#"line 1: a coordinate must be a number from -1000000 to 1000000, not "inf""#
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_text_is_read_or_refused_in_one_line(text in "([0-9 .#eE+-]|\n|\\PC){0,60}") {
+            match parse(&text, 3) {
+                Ok(waypoints) => prop_assert!(waypoints.is_sorted_by_key(|waypoint| (waypoint.time, waypoint.node))),
+                Err(error) => prop_assert!(!error.to_string().chars().any(char::is_control), "{error}"),
+            }
+        }
+
+        #[test]
+        fn what_is_written_is_read(
+            places in proptest::collection::vec((0..3u32, 0..1_000_000u32, -1e5..1e5f64, -1e5..1e5f64), 0..20),
+        ) {
+            let lines = places.iter().map(|(node, ms, x, y)| format!("{node} {} {x} {y}", f64::from(*ms) / 1e3));
+            let text = lines.collect::<Vec<_>>().join("\n");
+            let mut expected: Vec<_> = places
+                .iter()
+                .map(|&(node, ms, x, y)| Waypoint {
+                    time: Time::from_nanos(u64::from(ms) * 1_000_000),
+                    node,
+                    position: Position { x, y },
+                })
+                .collect();
+            expected.sort_by_key(|waypoint| (waypoint.time, waypoint.node));
+            prop_assert_eq!(parse(&text, 3).unwrap(), expected);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Gauss–Markov (B. Liang and Z. J. Haas 1999; in the form of T. Camp, J. Boleng and V. Davies 2002, §2.6): speed and
+//! direction change a little from step to step and come back to their means.
+//!
+//! Mean speed is the middle of the range, mean direction is drawn for each node. At the edge of the area a node is
+//! reflected with its mean direction, as in BonnMotion's OriginalGaussMarkov. Speeds are cut to their range.
+
+use std::f64::consts::{PI, TAU};
+
+use super::{Draws, Mobility, Walk};
+use crate::Position;
+
+pub(super) const MOBILITY: Mobility = Mobility {
+    name: "gauss-markov",
+    summary: "speed and direction change a little at every step around their means",
+    path,
+};
+
+fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+    let movement = walk.movement;
+    let (slowest, fastest) = movement.speed_m_s;
+    let (alpha, area) = (movement.alpha, &walk.area);
+    let noise = (1.0 - alpha * alpha).sqrt();
+    let mean_speed = f64::midpoint(slowest, fastest);
+    let mut mean_direction = TAU * draws.unit();
+    let (mut here, mut speed, mut direction) = (start, mean_speed, mean_direction);
+    let mut step = || {
+        let next = |value: f64, mean: f64, deviation: f64, normal: f64| {
+            alpha * value + (1.0 - alpha) * mean + noise * deviation * normal
+        };
+        speed = next(speed, mean_speed, movement.speed_deviation_m_s, draws.normal()).clamp(slowest, fastest);
+        direction = next(direction, mean_direction, movement.turn_deviation_rad, draws.normal());
+        let way = speed * walk.step_s;
+        let (x, turned_x) = reflected(here.x + way * libm::cos(direction), area.low.x, area.high.x);
+        let (y, turned_y) = reflected(here.y + way * libm::sin(direction), area.low.y, area.high.y);
+        for angle in [&mut direction, &mut mean_direction] {
+            if turned_x {
+                *angle = PI - *angle;
+            }
+            if turned_y {
+                *angle = -*angle;
+            }
+        }
+        here = area.clamp(Position { x, y });
+        here
+    };
+    (0..walk.steps).map(|_| step()).collect()
+}
+
+/// Where a way to `to` ends between two walls, and whether it goes on the other way round.
+fn reflected(to: f64, low: f64, high: f64) -> (f64, bool) {
+    let width = high - low;
+    if width <= 0.0 {
+        return (low, false);
+    }
+    // Folded: there and back again are two widths.
+    let along = (to - low).rem_euclid(2.0 * width);
+    if along <= width { (low + along, false) } else { (low + 2.0 * width - along, true) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wall_turns_a_node_round_and_two_walls_let_it_go_on() {
+        assert_eq!(reflected(4.0, 0.0, 10.0), (4.0, false));
+        assert_eq!(reflected(12.0, 0.0, 10.0), (8.0, true));
+        assert_eq!(reflected(-3.0, 0.0, 10.0), (3.0, true));
+        assert_eq!(reflected(23.0, 0.0, 10.0), (3.0, false));
+        assert_eq!(reflected(5.0, 2.0, 2.0), (2.0, false));
+    }
+}

@@ -1,0 +1,82 @@
+//! How fast, how far, how steadily.
+
+use super::MobilityError;
+
+/// The parameters of all models of mobility; each uses those it names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Movement {
+    /// Slowest and fastest in m/s, from above 0 to 1,000. BonnMotion: 0.5 and 1.5 (RandomWaypoint, Pursue).
+    pub speed_m_s: (f64, f64),
+    /// Random waypoint: the longest pause at a destination in seconds, to 10⁶. BonnMotion: 60.
+    pub pause_s: f64,
+    /// From one waypoint to the next, in nanoseconds, from 1 ms. Chosen: 1 s.
+    pub step_ns: u64,
+    /// How far nodes may leave the rectangle around the layout, in metres, to 10⁶. Chosen: 0.
+    pub margin_m: f64,
+    /// Gauss–Markov: how much of speed and direction stays from one step to the next, from 0 (nothing) to 1 (all).
+    /// Chosen: 0.75, for BonnMotion's 1 (OriginalGaussMarkov) never changes anything.
+    pub alpha: f64,
+    /// Gauss–Markov: the standard deviation of speed in m/s, to 1,000. BonnMotion: 0.5 (GaussMarkov).
+    pub speed_deviation_m_s: f64,
+    /// Gauss–Markov: the standard deviation of the direction in radians, to 2π. BonnMotion: π/8 (GaussMarkov).
+    pub turn_deviation_rad: f64,
+    /// Manhattan: from a crossing to the next in metres, from 0.01 to 10⁶, as far as a whole number of blocks fills the area.
+    /// Chosen: 10, the spacing of the networks; BonnMotion divides the area by 10.
+    pub block_m: f64,
+    /// Manhattan: the probability of a turn at a crossing, left or right alike, from 0 to 1. BonnMotion: 0.5.
+    pub turn_probability: f64,
+    /// Pursue: the share of the way to the leader that a node makes for in one step, from 0 to 1. BonnMotion: 0.5.
+    pub aggressiveness: f64,
+    /// Pursue: how far beside that it may come out, in metres, each way along each axis, to 10⁶. BonnMotion: 0.5.
+    pub swerve_m: f64,
+}
+
+impl Default for Movement {
+    fn default() -> Self {
+        Self {
+            speed_m_s: (0.5, 1.5),
+            pause_s: 60.0,
+            step_ns: 1_000_000_000,
+            margin_m: 0.0,
+            alpha: 0.75,
+            speed_deviation_m_s: 0.5,
+            turn_deviation_rad: std::f64::consts::FRAC_PI_8,
+            block_m: 10.0,
+            turn_probability: 0.5,
+            aggressiveness: 0.5,
+            swerve_m: 0.5,
+        }
+    }
+}
+
+impl Movement {
+    /// Whether everything is in its range.
+    pub(super) fn check(&self) -> Result<(), MobilityError> {
+        let (slowest, fastest) = self.speed_m_s;
+        if !(slowest > 0.0 && slowest <= fastest && fastest <= 1_000.0) {
+            return Err(MobilityError(format!(
+                "the speeds must be above 0 and up to 1000 m/s, the slowest first, not {slowest} and {fastest}"
+            )));
+        }
+        if self.step_ns < 1_000_000 {
+            return Err(MobilityError(format!("a step must be 1000000 ns or more, not {}", self.step_ns)));
+        }
+        let bounded = [
+            ("pause", self.pause_s, 0.0, 1e6),
+            ("margin", self.margin_m, 0.0, 1e6),
+            ("alpha", self.alpha, 0.0, 1.0),
+            ("deviation of speed", self.speed_deviation_m_s, 0.0, 1_000.0),
+            ("deviation of direction", self.turn_deviation_rad, 0.0, std::f64::consts::TAU),
+            ("block", self.block_m, 0.01, 1e6),
+            ("probability of a turn", self.turn_probability, 0.0, 1.0),
+            ("aggressiveness", self.aggressiveness, 0.0, 1.0),
+            ("swerve", self.swerve_m, 0.0, 1e6),
+        ];
+        match bounded.into_iter().find(|&(_, value, low, high)| !(low..=high).contains(&value)) {
+            Some((name, value, low, high)) => {
+                Err(MobilityError(format!("the {name} must be from {low} to {high}, not {value}")))
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Pursue (M. Sánchez and P. Manzoni 2001; T. Camp, J. Boleng and V. Davies 2002, §3.5): all nodes are after one leader.
+//!
+//! The leader is no node: a point that moves as in the random waypoint model, here from the centre of the area and without
+//! pauses, as in BonnMotion's Pursue. At every step (chosen; BonnMotion's steps are of another length each time) a node makes
+//! for a point on the way to the leader, with a swerve; what is farther than its fastest, it goes at a speed drawn anew.
+
+use super::area::towards;
+use super::{Draws, Mobility, Movement, Walk, random_waypoint};
+use crate::Position;
+
+pub(super) const MOBILITY: Mobility = Mobility {
+    name: "pursue",
+    summary: "after a leader who goes to one random destination after the other",
+    path,
+};
+
+/// The leader's number among those who draw; no node has it.
+const LEADER: u64 = u64::MAX;
+
+fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+    let (slowest, fastest) = walk.movement.speed_m_s;
+    let mut here = start;
+    let mut step = |leader: Position| {
+        let swerve = walk.movement.swerve_m;
+        let aim = towards(here, leader, walk.movement.aggressiveness);
+        let x = aim.x + draws.between(-swerve, swerve);
+        let y = aim.y + draws.between(-swerve, swerve);
+        let there = walk.area.clamp(Position { x, y });
+        let way = here.distance(there);
+        if way > fastest * walk.step_s {
+            let reach = draws.between(slowest, fastest) * walk.step_s;
+            here = walk.area.clamp(towards(here, there, reach / way));
+        } else {
+            here = there;
+        }
+        here
+    };
+    leader(walk).into_iter().map(&mut step).collect()
+}
+
+/// Where the leader is after each step.
+fn leader(walk: &Walk) -> Vec<Position> {
+    let movement = Movement { pause_s: 0.0, ..*walk.movement };
+    let start = towards(walk.area.low, walk.area.high, 0.5);
+    random_waypoint::path(&Walk { movement: &movement, ..*walk }, start, Draws::new(walk.stream, LEADER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, Luck, Time};
+
+    #[test]
+    fn those_who_pursue_come_together_and_those_who_do_not_stay_apart() {
+        let places = (0..36).map(|i| Position { x: f64::from(i % 6) * 10.0, y: f64::from(i / 6) * 10.0 });
+        let layout = Layout { places: places.collect(), root: 21, sinks: vec![] };
+        let spread = |aggressiveness| {
+            let movement = Movement { aggressiveness, ..Movement::default() };
+            let stream = Luck::new(1).stream("mobility");
+            let waypoints = MOBILITY.waypoints(&layout, &movement, Time::from_secs(300), stream).unwrap();
+            let last: Vec<_> =
+                waypoints.iter().filter(|waypoint| waypoint.time == Time::from_secs(300)).collect();
+            assert_eq!(last.len(), 35);
+            let pairs = last.iter().flat_map(|a| last.iter().map(|b| a.position.distance(b.position)));
+            pairs.fold(0.0, f64::max)
+        };
+        assert!(spread(0.5) < 15.0, "{}", spread(0.5));
+        assert!(spread(0.0) > 40.0, "{}", spread(0.0));
+    }
+}

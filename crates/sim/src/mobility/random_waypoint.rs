@@ -1,0 +1,48 @@
+//! Random waypoint (D. B. Johnson and D. A. Maltz 1996): a node goes straight to a destination drawn anywhere in the area,
+//! at a speed drawn for the way, pauses there, and goes on to the next.
+//!
+//! As in BonnMotion's RandomWaypoint both speed and pause are uniform, the pause from 0.
+
+use super::area::towards;
+use super::{Draws, Mobility, Walk};
+use crate::Position;
+
+pub(super) const MOBILITY: Mobility = Mobility {
+    name: "random-waypoint",
+    summary: "straight to a destination drawn at random, a pause, and on to the next",
+    path,
+};
+
+/// More destinations than this are not reached within a step, however small the area.
+const DESTINATIONS: u32 = 1_000;
+
+pub(super) fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+    let (slowest, fastest) = walk.movement.speed_m_s;
+    let mut here = start;
+    let mut destination = walk.area.anywhere(&mut draws);
+    let mut speed = draws.between(slowest, fastest);
+    let mut pause = 0.0_f64;
+    let mut step = || {
+        let mut left = walk.step_s;
+        for _ in 0..DESTINATIONS {
+            let rest = pause.min(left);
+            pause -= rest;
+            left -= rest;
+            let way = here.distance(destination);
+            if speed * left < way {
+                here = walk.area.clamp(towards(here, destination, speed * left / way));
+                break;
+            }
+            if pause > 0.0 {
+                break;
+            }
+            left -= way / speed;
+            here = destination;
+            pause = draws.between(0.0, walk.movement.pause_s);
+            destination = walk.area.anywhere(&mut draws);
+            speed = draws.between(slowest, fastest);
+        }
+        here
+    };
+    (0..walk.steps).map(|_| step()).collect()
+}

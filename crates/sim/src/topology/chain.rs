@@ -1,0 +1,24 @@
+//! A row of nodes.
+//!
+//! 17 nodes in Betzler 2015, 20 in Rathod 2022. Chosen: the border router stands in the middle, the primary sink at one
+//! end and the secondary at the other, so that the network has its full length in hops.
+
+use super::{Shape, Topology, TopologyError, at, sinks};
+use crate::Layout;
+
+pub(super) const TOPOLOGY: Topology = Topology {
+    name: "chain",
+    summary: "a row; a sink at each end, the border router in the middle",
+    columns: None,
+    build,
+};
+
+#[allow(clippy::unnecessary_wraps)] // as all topologies
+fn build(shape: &Shape) -> Result<Layout, TopologyError> {
+    let nodes = shape.nodes;
+    Ok(Layout {
+        places: (0..nodes).map(|i| at(shape.spacing_m, i64::from(i), 0)).collect(),
+        root: nodes / 2,
+        sinks: sinks(nodes, 0, nodes - 1),
+    })
+}

@@ -1,0 +1,30 @@
+//! Circles around a collector.
+//!
+//! 57 and 112 nodes on circles 10 m apart, with the collector in the middle and a range of 10 m, in Ancillotti 2018, which
+//! does not give the number of nodes on a circle. Chosen: 14 on each, one behind the other, so that every node has its way
+//! inwards in range: circles of equal size are the only ones that have it. So 57 is 1 + 4·14, and 112 is 1 + 7·14 + 13:
+//! the outermost circle has what is left, spread over the places there are behind those of the circle before it. The
+//! collector is border router and sink at once.
+
+use super::{Shape, Topology, TopologyError, on_circle};
+use crate::{Layout, Position};
+
+pub(super) const TOPOLOGY: Topology = Topology {
+    name: "concentric",
+    summary: "circles around a collector, which is border router and sink",
+    columns: Some("nodes on a circle; 14 if it is not said"),
+    build,
+};
+
+#[allow(clippy::unnecessary_wraps)] // as all topologies
+fn build(shape: &Shape) -> Result<Layout, TopologyError> {
+    let (others, circle) = (shape.nodes - 1, shape.columns.unwrap_or(14));
+    let mut places = vec![Position::default()];
+    places.extend((0..others).map(|i| {
+        let ring = i / circle;
+        let on_ring = circle.min(others - ring * circle);
+        let spoke = (u64::from(i % circle) * u64::from(circle) / u64::from(on_ring)) as u32;
+        on_circle(shape.spacing_m * f64::from(ring + 1), f64::from(spoke) / f64::from(circle))
+    }));
+    Ok(Layout { places, root: 0, sinks: vec![0] })
+}

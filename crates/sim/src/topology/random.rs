@@ -1,0 +1,54 @@
+//! Nodes anywhere in a square.
+//!
+//! The square has an area of the spacing squared for each node. All is drawn again until the nodes are connected, up to
+//! [`DRAWINGS`] times: at a range of one spacing a network of more than a few nodes hardly ever is, at two it mostly is.
+//! The border router is the node nearest to the centre; the primary sink is farthest from it, the secondary from that one.
+
+use super::{Shape, Topology, TopologyError, connected, sinks};
+use crate::{Layout, Position};
+
+pub(super) const TOPOLOGY: Topology = Topology {
+    name: "random",
+    summary: "anywhere in a square, connected; the sinks far apart, the border router in the centre",
+    columns: None,
+    build,
+};
+
+/// How often places are drawn before it is given up.
+const DRAWINGS: u64 = 100;
+
+fn build(shape: &Shape) -> Result<Layout, TopologyError> {
+    let side = shape.spacing_m * f64::from(shape.nodes).sqrt();
+    let draw = |drawing: u64| -> Vec<Position> {
+        let along = |node: u32, axis: u64| side * shape.stream.unit(u64::from(node), axis, drawing);
+        (0..shape.nodes).map(|node| Position { x: along(node, 0), y: along(node, 1) }).collect()
+    };
+    let Some(places) = (0..DRAWINGS).map(draw).find(|places| connected(places, shape.range_m)) else {
+        return Err(TopologyError(format!(
+            "{} random nodes in a square of {side:.0} m at a range of {} m were not connected in any of {DRAWINGS} \
+             drawings; a longer range or a smaller spacing helps",
+            shape.nodes, shape.range_m
+        )));
+    };
+    // The farthest from a place, of equals the first.
+    let farthest = |from: Position, but: u32| {
+        (0..shape.nodes)
+            .filter(|&node| node != but)
+            .rev()
+            .max_by(|&a, &b| {
+                let distance = |node: u32| from.distance(places[node as usize]);
+                distance(a).total_cmp(&distance(b))
+            })
+            .unwrap_or(0)
+    };
+    let centre = Position { x: side / 2.0, y: side / 2.0 };
+    let root = (0..shape.nodes)
+        .min_by(|&a, &b| {
+            let distance = |node: u32| centre.distance(places[node as usize]);
+            distance(a).total_cmp(&distance(b))
+        })
+        .unwrap_or(0);
+    let primary = farthest(places[root as usize], root);
+    let secondary = farthest(places[primary as usize], root);
+    Ok(Layout { root, sinks: sinks(shape.nodes, primary, secondary), places })
+}
