@@ -387,8 +387,12 @@ fn trickle_suppresses_most_dios_where_many_hear_each_other() {
         let config = RplConfig { dio_redundancy, probing_interval_ns: 0, ..RplConfig::CONTIKI_3 };
         let mut links = Links::new(&config, 20, 1, |_, _| true);
         let sum = |links: &Links| links.nodes.iter().map(|node| node.counters().dios).sum::<u32>();
-        // Until then ranks change, as links become known.
+        // Ranks change until the links are known, and what changes suppresses nothing.
         links.run(Time::from_secs(60));
+        for node in (1..20).cycle().take(19 * 60) {
+            links.walk(node, 0).unwrap();
+        }
+        links.run(Time::from_secs(300));
         let before = sum(&links);
         links.run(Time::from_secs(3_600));
         let suppressed = links.nodes.iter().map(|node| node.counters().dios_suppressed).sum::<u32>();
@@ -455,7 +459,7 @@ fn linked(count: usize, seed: u64, density: f64) -> Vec<Vec<bool>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(20000))]
 
     #[test]
     fn connected_graphs_converge(count in 2usize..25, seed in any::<u64>(), density in 0.0..0.5) {
@@ -491,7 +495,7 @@ proptest! {
             let now = links.now;
             links.run(now + 10_000 * MS);
         }
-        prop_assert!(links.sent.len() < 400 * 20 * count, "{} messages", links.sent.len());
+        prop_assert!(links.sent.len() < 400 * 2 * count, "{} messages", links.sent.len());
         for node in &links.nodes {
             prop_assert!(node.routes(links.now) <= usize::from(config.max_routes));
         }
