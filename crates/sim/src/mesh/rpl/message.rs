@@ -31,6 +31,8 @@ pub enum Message {
         target: NodeId,
         /// Counts the sender's DAOs.
         sequence: Sequence,
+        /// Counts the target's own DAOs: who passes one on leaves it as it is.
+        path: Sequence,
         /// It can no longer be.
         no_path: bool,
     },
@@ -109,7 +111,7 @@ impl Message {
                 };
                 append(&dio, addresses, bytes);
             }
-            Self::Dao { root, target, sequence, no_path } => {
+            Self::Dao { root, target, sequence, path, no_path } => {
                 let mut options = [0; DAO_OPTIONS];
                 let (first, second) = options.split_at_mut(TARGET);
                 RplOptionRepr::RplTarget { prefix_length: 128, prefix: Ipv6Address::from(address(target)) }
@@ -117,7 +119,7 @@ impl Message {
                 RplOptionRepr::TransitInformation {
                     external: false,
                     path_control: 0,
-                    path_sequence: 0,
+                    path_sequence: path.get(),
                     path_lifetime: if no_path { 0 } else { lifetime },
                     parent_address: None,
                 }
@@ -162,8 +164,11 @@ mod tests {
     const SOURCE: [u8; 16] = link_local(7);
     const ALL_NODES: [u8; 16] = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x1a];
     const DIO: Message = Message::Dio { root: NodeId(1), rank: 384, dtsn: Sequence::START };
-    const DAO: Message =
-        Message::Dao { root: NodeId(1), target: NodeId(9), sequence: Sequence::START, no_path: false };
+
+    const fn dao(no_path: bool) -> Message {
+        let (sequence, path) = (Sequence::START, Sequence::START.next());
+        Message::Dao { root: NodeId(1), target: NodeId(9), sequence, path, no_path }
+    }
 
     const fn link_local(node: u8) -> [u8; 16] {
         [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, node]
@@ -241,8 +246,7 @@ mod tests {
     #[test]
     fn a_dao_names_its_target_and_a_no_path_dao_has_no_lifetime() {
         for no_path in [false, true] {
-            let Message::Dao { root, target, sequence, .. } = DAO else { unreachable!() };
-            let bytes = written(Message::Dao { root, target, sequence, no_path });
+            let bytes = written(dao(no_path));
             // 4 of ICMPv6, 20 of the DAO, 20 of the target, 6 of transit information.
             assert_eq!((bytes.len(), &bytes[..2]), (50, &[155, 2][..]));
             let RplRepr::DestinationAdvertisementObject {
@@ -260,10 +264,13 @@ mod tests {
             let [target, transit] = options(rest)[..] else { panic!("{rest:?}") };
             let prefix = Ipv6Address::from(address(NodeId(9)));
             assert_eq!(target, RplOptionRepr::RplTarget { prefix_length: 128, prefix });
-            let RplOptionRepr::TransitInformation { path_lifetime, parent_address, .. } = transit else {
+            let RplOptionRepr::TransitInformation { path_sequence, path_lifetime, parent_address, .. } =
+                transit
+            else {
                 panic!("{transit:?}")
             };
-            assert_eq!((path_lifetime, parent_address), (if no_path { 0 } else { 30 }, None));
+            assert_eq!((path_sequence, path_lifetime), (241, if no_path { 0 } else { 30 }));
+            assert_eq!(parent_address, None);
         }
     }
 
@@ -289,7 +296,7 @@ mod tests {
             capture.extend_from_slice(&word.to_le_bytes());
         }
         let poison = Message::Dio { root: NodeId(1), rank: INFINITE_RANK, dtsn: Sequence::START };
-        for message in [Message::Dis, DIO, poison, DAO] {
+        for message in [Message::Dis, DIO, poison, dao(false)] {
             let message = written(message);
             for word in [0, 0, 40 + message.len() as u32, 40 + message.len() as u32] {
                 capture.extend_from_slice(&word.to_le_bytes());
