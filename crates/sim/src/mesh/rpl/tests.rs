@@ -443,19 +443,13 @@ fn a_node_is_small() {
     assert!(size_of::<RplNode>() <= 512, "{}", size_of::<RplNode>());
 }
 
-/// Links of a random graph of `count` nodes: each node but the first hears one before it, and pairs hear each other by
-/// chance.
-fn linked(count: usize, seed: u64, density: f64) -> Vec<Vec<bool>> {
+/// Links of a random graph: each node but the first hears one before it, and others by chance.
+fn linked(seed: u64, density: f64) -> impl Fn(usize, usize) -> bool {
     let stream = Luck::new(seed).stream("links");
-    let mut links = vec![vec![false; count]; count];
-    for a in 1..count {
-        let tree = stream.below(a as u64, a as u64, 0, 0) as usize;
-        for b in 0..a {
-            let linked = b == tree || stream.unit(a as u64, b as u64, 1) < density;
-            (links[a][b], links[b][a]) = (linked, linked);
-        }
+    move |a, b| {
+        let (low, high) = (a.min(b) as u64, a.max(b) as u64);
+        low == stream.below(high, high, 0, 0) || stream.unit(high, low, 1) < density
     }
-    links
 }
 
 proptest! {
@@ -463,8 +457,7 @@ proptest! {
 
     #[test]
     fn connected_graphs_converge(count in 2usize..25, seed in any::<u64>(), density in 0.0..0.5) {
-        let graph = linked(count, seed, density);
-        let mut links = Links::new(&RplConfig::CONTIKI_3, count, seed, |a, b| graph[a][b]);
+        let mut links = Links::new(&RplConfig::CONTIKI_3, count, seed, linked(seed, density));
         links.run(Time::from_secs(300));
         links.assert_all_reach();
     }
@@ -473,10 +466,9 @@ proptest! {
     fn loss_and_change_never_make_packets_go_round_for_ever_nor_storms(
         count in 2usize..20, seed in any::<u64>(), density in 0.0..0.5, loss in 0.0..0.6, tables in 1u16..20,
     ) {
-        let graph = linked(count, seed, density);
         let config =
             RplConfig { max_neighbours: tables, max_routes: 2 * tables, ..RplConfig::CONTIKI_3 };
-        let mut links = Links::new(&config, count, seed, |a, b| graph[a][b]);
+        let mut links = Links::new(&config, count, seed, linked(seed, density));
         links.loss = loss;
         let change = Luck::new(seed).stream("change");
         for round in 0..40u64 {
