@@ -37,7 +37,7 @@ use std::collections::VecDeque;
 
 pub use message::Message;
 use neighbours::Neighbours;
-use routes::Routes;
+use routes::{Routes, Stored};
 pub use sequence::Sequence;
 use trickle::Trickle;
 
@@ -141,6 +141,8 @@ pub struct RplNode {
     dtsn: Sequence,
     /// The sequence number of its last DAO.
     sequence: Sequence,
+    /// The path sequence of its own last DAO.
+    path: Sequence,
     neighbours: Neighbours,
     routes: Routes,
     trickle: Trickle,
@@ -170,6 +172,7 @@ impl RplNode {
             announced_rank: INFINITE_RANK,
             dtsn: Sequence::START,
             sequence: Sequence::START,
+            path: Sequence::CIRCLE,
             neighbours: Neighbours::default(),
             routes: Routes::default(),
             trickle: Trickle::STOPPED,
@@ -234,7 +237,8 @@ impl RplNode {
             self.dao = Time::MAX;
             let half = self.config.route_lifetime_ns / 2;
             self.renewal = now + half.saturating_add(self.draws.below(half / 2)).max(1);
-            self.send_dao(self.parent, false);
+            self.path = self.path.next();
+            self.send_dao(self.parent, self.id, self.path, false);
         }
         if self.probe <= now {
             self.probe = self.draws.around(now, self.config.probing_interval_ns.max(2));
@@ -259,9 +263,9 @@ impl RplNode {
                 }
             }
             Message::Dio { root, rank, dtsn } => self.handle_dio(now, from, root, rank, dtsn),
-            Message::Dao { root, target, no_path, .. } => {
+            Message::Dao { root, target, path, no_path, .. } => {
                 if self.root == Some(root) && self.rank < INFINITE_RANK {
-                    self.handle_dao(now, from, target, no_path);
+                    self.handle_dao(now, from, target, path, no_path);
                 }
             }
         }
@@ -383,12 +387,11 @@ impl RplNode {
         }
     }
 
-    fn handle_dao(&mut self, now: Time, from: NodeId, target: NodeId, no_path: bool) {
+    fn handle_dao(&mut self, now: Time, from: NodeId, target: NodeId, path: Sequence, no_path: bool) {
         if no_path {
-            if target != self.id
-                && self.routes.take_back(now, (target, from), now + self.config.no_path_delay_ns)
-            {
-                self.pass_on(target, true);
+            let until = now + self.config.no_path_delay_ns;
+            if target != self.id && self.routes.take_back(now, (target, from), path, until) {
+                self.send_dao(self.parent, target, path, true);
             }
             return;
         }
@@ -416,18 +419,10 @@ impl RplNode {
         }
         let until = now + self.config.route_lifetime_ns;
         let max = usize::from(self.config.max_routes);
-        if self.routes.insert(now, (target, from), until, max).is_err() {
-            self.counters.routes_full += 1;
-            return;
-        }
-        self.pass_on(target, false);
-    }
-
-    /// Sends the parent a DAO of another node's.
-    fn pass_on(&mut self, target: NodeId, no_path: bool) {
-        if let (Some(parent), Some(root)) = (self.parent, self.root) {
-            self.sequence = self.sequence.next();
-            self.send(Some(parent), Message::Dao { root, target, sequence: self.sequence, no_path });
+        match self.routes.insert(now, (target, from), path, until, max) {
+            Stored::New => self.send_dao(self.parent, target, path, false),
+            Stored::Known => {}
+            Stored::Full => self.counters.routes_full += 1,
         }
     }
 
@@ -470,7 +465,7 @@ impl RplNode {
     fn move_to(&mut self, now: Time, parent: NodeId) {
         if let Some(before) = self.parent.replace(parent) {
             self.counters.parent_changes += 1;
-            self.send_dao(Some(before), true);
+            self.send_dao(Some(before), self.id, self.path, true);
         }
         self.dis = Time::MAX;
         if self.probe == Time::MAX && self.config.probing_interval_ns > 0 {
@@ -530,11 +525,11 @@ impl RplNode {
         self.send(None, self.dio());
     }
 
-    /// Sends `parent` a DAO of the node's own.
-    fn send_dao(&mut self, parent: Option<NodeId>, no_path: bool) {
+    /// Sends `parent` a DAO, if there is one.
+    fn send_dao(&mut self, parent: Option<NodeId>, target: NodeId, path: Sequence, no_path: bool) {
         if let (Some(_), Some(root)) = (parent, self.root) {
             self.sequence = self.sequence.next();
-            self.send(parent, Message::Dao { root, target: self.id, sequence: self.sequence, no_path });
+            self.send(parent, Message::Dao { root, target, sequence: self.sequence, path, no_path });
         }
     }
 

@@ -31,6 +31,8 @@ pub enum Message {
         target: NodeId,
         /// Counts the sender's DAOs.
         sequence: Sequence,
+        /// Counts the target's own DAOs: who passes one on leaves it as it is.
+        path: Sequence,
         /// It can no longer be.
         no_path: bool,
     },
@@ -109,7 +111,7 @@ impl Message {
                 };
                 append(&dio, addresses, bytes);
             }
-            Self::Dao { root, target, sequence, no_path } => {
+            Self::Dao { root, target, sequence, path, no_path } => {
                 let mut options = [0; DAO_OPTIONS];
                 let (first, second) = options.split_at_mut(TARGET);
                 RplOptionRepr::RplTarget { prefix_length: 128, prefix: Ipv6Address::from(address(target)) }
@@ -117,7 +119,7 @@ impl Message {
                 RplOptionRepr::TransitInformation {
                     external: false,
                     path_control: 0,
-                    path_sequence: 0,
+                    path_sequence: path.get(),
                     path_lifetime: if no_path { 0 } else { lifetime },
                     parent_address: None,
                 }
@@ -149,4 +151,200 @@ fn append(message: &RplRepr<'_>, (source, dest): (Ipv6Address, Ipv6Address), byt
         &mut Icmpv6Packet::new_unchecked(&mut bytes[start..]),
         &ChecksumCapabilities::default(),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use smoltcp::wire::RplInstanceId;
+
+    use super::*;
+    use crate::mesh::rpl::INFINITE_RANK;
+
+    const CONFIG: RplConfig = RplConfig::CONTIKI_3;
+    const SOURCE: [u8; 16] = link_local(7);
+    const ALL_NODES: [u8; 16] = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x1a];
+    const DIO: Message = Message::Dio { root: NodeId(1), rank: 384, dtsn: Sequence::START };
+
+    const fn dao(no_path: bool) -> Message {
+        let (sequence, path) = (Sequence::START, Sequence::START.next());
+        Message::Dao { root: NodeId(1), target: NodeId(9), sequence, path, no_path }
+    }
+
+    const fn link_local(node: u8) -> [u8; 16] {
+        [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, node]
+    }
+
+    fn address(node: NodeId) -> [u8; 16] {
+        let mut address = link_local(node.0 as u8);
+        address[..4].copy_from_slice(&[0xfd, 0, 0, 1]);
+        address
+    }
+
+    fn written(message: Message) -> Vec<u8> {
+        let mut bytes = vec![0xaa];
+        message.write(&CONFIG, (SOURCE, ALL_NODES), address, &mut bytes);
+        assert_eq!(bytes.remove(0), 0xaa, "what was there stays");
+        bytes
+    }
+
+    /// What smoltcp reads, the checksum verified.
+    fn read(bytes: &[u8]) -> RplRepr<'_> {
+        let (source, dest) = (Ipv6Address::from(SOURCE), Ipv6Address::from(ALL_NODES));
+        let packet = Icmpv6Packet::new_checked(bytes).unwrap();
+        match Icmpv6Repr::parse(&source, &dest, &packet, &ChecksumCapabilities::default()).unwrap() {
+            Icmpv6Repr::Rpl(message) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn options(mut bytes: &[u8]) -> Vec<RplOptionRepr<'_>> {
+        let mut options = Vec::new();
+        while !bytes.is_empty() {
+            let packet = RplOptionPacket::new_checked(bytes).unwrap();
+            options.push(RplOptionRepr::parse(&packet).unwrap());
+            bytes = packet.next_option().unwrap_or_default();
+        }
+        options
+    }
+
+    #[test]
+    fn a_dio_says_what_the_dodag_is_and_its_prefix() {
+        let bytes = written(DIO);
+        // 4 of ICMPv6, 24 of the DIO, 16 of configuration, 32 of prefix.
+        assert_eq!((bytes.len(), &bytes[..2]), (76, &[155, 1][..]));
+        let RplRepr::DodagInformationObject { rank, grounded, dtsn, dodag_id, options: rest, .. } =
+            read(&bytes)
+        else {
+            panic!("{bytes:?}")
+        };
+        assert_eq!((rank, grounded, dtsn, dodag_id.octets()), (384, true, 240, address(NodeId(1))));
+        // G, and the mode of operation: 2, storing without multicast.
+        assert_eq!(bytes[8], 0x80 | 2 << 3);
+        let [configuration, prefix] = options(rest)[..] else { panic!("{rest:?}") };
+        assert_eq!(
+            configuration,
+            RplOptionRepr::DodagConfiguration {
+                authentication_enabled: false,
+                path_control_size: 0,
+                dio_interval_doublings: 8,
+                dio_interval_min: 12,
+                dio_redundancy_constant: 10,
+                max_rank_increase: 896,
+                minimum_hop_rank_increase: 128,
+                objective_code_point: 1,
+                default_lifetime: 30,
+                lifetime_unit: 60,
+            }
+        );
+        let RplOptionRepr::PrefixInformation { prefix_length, destination_prefix, .. } = prefix else {
+            panic!("{prefix:?}")
+        };
+        assert_eq!((prefix_length, &destination_prefix[..8]), (64, &address(NodeId(1))[..8]));
+        assert_eq!(destination_prefix[8..], [0; 8]);
+    }
+
+    #[test]
+    fn a_dao_names_its_target_and_a_no_path_dao_has_no_lifetime() {
+        for no_path in [false, true] {
+            let bytes = written(dao(no_path));
+            // 4 of ICMPv6, 20 of the DAO, 20 of the target, 6 of transit information.
+            assert_eq!((bytes.len(), &bytes[..2]), (50, &[155, 2][..]));
+            let RplRepr::DestinationAdvertisementObject {
+                rpl_instance_id,
+                expect_ack,
+                sequence,
+                dodag_id,
+                options: rest,
+            } = read(&bytes)
+            else {
+                panic!("{bytes:?}")
+            };
+            assert_eq!((rpl_instance_id, expect_ack, sequence), (RplInstanceId::Global(0), false, 240));
+            assert_eq!(dodag_id, Some(Ipv6Address::from(address(NodeId(1)))));
+            let [target, transit] = options(rest)[..] else { panic!("{rest:?}") };
+            let prefix = Ipv6Address::from(address(NodeId(9)));
+            assert_eq!(target, RplOptionRepr::RplTarget { prefix_length: 128, prefix });
+            let RplOptionRepr::TransitInformation { path_sequence, path_lifetime, parent_address, .. } =
+                transit
+            else {
+                panic!("{transit:?}")
+            };
+            assert_eq!((path_sequence, path_lifetime), (241, if no_path { 0 } else { 30 }));
+            assert_eq!(parent_address, None);
+        }
+    }
+
+    #[test]
+    fn a_dis_is_six_bytes() {
+        let bytes = written(Message::Dis);
+        assert_eq!((bytes.len(), &bytes[..2]), (6, &[155, 0][..]));
+        assert!(matches!(read(&bytes), RplRepr::DodagInformationSolicitation { options: [] }));
+    }
+
+    #[test]
+    fn a_lifetime_is_never_written_as_none() {
+        for (seconds, units) in [(0, 1), (59, 1), (1_800, 30), (1_000_000, 255)] {
+            let config = RplConfig { route_lifetime_ns: seconds * 1_000_000_000, ..CONFIG };
+            assert_eq!(lifetime_units(&config), units);
+        }
+    }
+
+    /// A capture of IPv6 packets (link type 229), one of each message.
+    fn capture() -> Vec<u8> {
+        let mut capture = Vec::new();
+        for word in [0xa1b2_c3d4u32, 4 << 16 | 2, 0, 0, 65_535, 229] {
+            capture.extend_from_slice(&word.to_le_bytes());
+        }
+        let poison = Message::Dio { root: NodeId(1), rank: INFINITE_RANK, dtsn: Sequence::START };
+        for message in [Message::Dis, DIO, poison, dao(false)] {
+            let message = written(message);
+            for word in [0, 0, 40 + message.len() as u32, 40 + message.len() as u32] {
+                capture.extend_from_slice(&word.to_le_bytes());
+            }
+            capture.extend_from_slice(&[0x60, 0, 0, 0, 0, message.len() as u8, 58, 64]);
+            capture.extend_from_slice(&SOURCE);
+            capture.extend_from_slice(&ALL_NODES);
+            capture.extend_from_slice(&message);
+        }
+        capture
+    }
+
+    #[test]
+    fn tshark_reads_every_message_and_finds_nothing_wrong() {
+        let path = std::env::temp_dir().join(format!("coapace-rpl-{}.pcap", std::process::id()));
+        std::fs::write(&path, capture()).unwrap();
+        let fields = [
+            "icmpv6.code",
+            "icmpv6.checksum.status",
+            "icmpv6.rpl.dio.rank",
+            "icmpv6.rpl.opt.config.min_hop_rank_inc",
+            "icmpv6.rpl.opt.target.prefix",
+            "_ws.expert",
+        ];
+        let mut tshark = std::process::Command::new("tshark");
+        tshark
+            .args(["-T", "fields"])
+            .args(fields.iter().flat_map(|field| ["-e", field]))
+            .arg("-r")
+            .arg(&path);
+        let output = tshark.output();
+        std::fs::remove_file(&path).unwrap();
+        let Ok(output) = output else {
+            println!("skipped: no tshark");
+            return;
+        };
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+        assert_eq!(
+            lines,
+            [
+                ["0", "1", "", "", "", ""],
+                ["1", "1", "384", "128", "", ""],
+                ["1", "1", "65535", "128", "", ""],
+                ["2", "1", "", "", "fd00:1::200:0:0:9", ""],
+            ],
+            "{text}"
+        );
+    }
 }

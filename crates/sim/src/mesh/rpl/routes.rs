@@ -1,5 +1,6 @@
 //! The routes down that a node stores: who is reached through which child.
 
+use super::Sequence;
 use crate::{NodeId, Time};
 
 /// A way down.
@@ -7,14 +8,23 @@ use crate::{NodeId, Time};
 struct Route {
     to: NodeId,
     next: NodeId,
-    until: Time,
+    /// The path sequence of the DAO that made it.
+    path: Sequence,
     /// A no-path DAO took it back.
     taken_back: bool,
+    until: Time,
 }
 
-/// A route was not stored: there are as many as a node may have.
+/// What became of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Full;
+pub(super) enum Stored {
+    /// It is new, or as new as its DAO.
+    New,
+    /// The DAO, or one newer, has been here before: it went round in a circle, or was late.
+    Known,
+    /// There are as many routes as a node may have.
+    Full,
+}
 
 /// The routes, sorted by where they lead. Those whose time is over are no more, and make room when room is needed.
 #[derive(Clone, Debug, Default)]
@@ -41,31 +51,45 @@ impl Routes {
         &mut self,
         now: Time,
         (to, next): (NodeId, NodeId),
+        path: Sequence,
         until: Time,
         max: usize,
-    ) -> Result<(), Full> {
-        let route = Route { to, next, until, taken_back: false };
+    ) -> Stored {
+        let route = Route { to, next, path, taken_back: false, until };
         match self.find(to) {
-            Ok(at) => self.0[at] = route,
+            Ok(at) => {
+                let known = &mut self.0[at];
+                if now < known.until && (known.path == path || known.path.is_newer_than(path)) {
+                    return Stored::Known;
+                }
+                *known = route;
+            }
             Err(mut at) => {
                 if self.0.len() >= max {
                     self.0.retain(|route| now < route.until);
                     at = self.find(to).unwrap_or_else(|at| at);
                 }
                 if self.0.len() >= max {
-                    return Err(Full);
+                    return Stored::Full;
                 }
                 self.0.insert(at, route);
             }
         }
-        Ok(())
+        Stored::New
     }
 
-    /// `next` takes back the route to `to`, which holds until `until` at most. True if there was one and this is new.
-    pub(super) fn take_back(&mut self, now: Time, (to, next): (NodeId, NodeId), until: Time) -> bool {
+    /// `next` takes back the route to `to`, which holds until `until` at most. True if there was one, not made by a newer
+    /// DAO, and this is new.
+    pub(super) fn take_back(
+        &mut self,
+        now: Time,
+        (to, next): (NodeId, NodeId),
+        path: Sequence,
+        until: Time,
+    ) -> bool {
         let Ok(at) = self.find(to) else { return false };
         let route = &mut self.0[at];
-        if route.next != next || route.taken_back || route.until <= now {
+        if route.next != next || route.taken_back || route.until <= now || route.path.is_newer_than(path) {
             return false;
         }
         route.taken_back = true;
@@ -110,40 +134,59 @@ mod tests {
         (NodeId(to), NodeId(next))
     }
 
+    /// The path sequence after `count` more DAOs.
+    fn path(count: usize) -> Sequence {
+        (0..count).fold(Sequence::CIRCLE, |path, _| path.next())
+    }
+
     #[test]
     fn a_route_holds_until_its_time_is_over_and_is_renewed() {
         let mut routes = Routes::default();
-        routes.insert(NOW, route(5, 2), LATER, 4).unwrap();
+        assert_eq!(routes.insert(NOW, route(5, 2), path(0), LATER, 4), Stored::New);
         assert_eq!(routes.next_hop(Time::from_secs(199), NodeId(5)), Some(NodeId(2)));
         assert_eq!(routes.next_hop(LATER, NodeId(5)), None);
-        routes.insert(NOW, route(5, 3), Time::from_secs(300), 4).unwrap();
+        assert_eq!(routes.insert(NOW, route(5, 3), path(1), Time::from_secs(300), 4), Stored::New);
         assert_eq!(routes.next_hop(LATER, NodeId(5)), Some(NodeId(3)));
         assert!(!routes.is_child(NOW, NodeId(3)));
-        routes.insert(NOW, route(3, 3), LATER, 4).unwrap();
+        routes.insert(NOW, route(3, 3), path(0), LATER, 4);
         assert!(routes.is_child(NOW, NodeId(3)));
+    }
+
+    #[test]
+    fn a_dao_that_comes_again_or_late_changes_nothing_while_the_route_holds() {
+        let mut routes = Routes::default();
+        routes.insert(NOW, route(5, 2), path(3), LATER, 4);
+        for old in [path(3), path(2)] {
+            assert_eq!(routes.insert(NOW, route(5, 9), old, LATER, 4), Stored::Known);
+        }
+        assert_eq!(routes.next_hop(NOW, NodeId(5)), Some(NodeId(2)));
+        assert_eq!(routes.insert(LATER, route(5, 9), path(2), Time::from_secs(300), 4), Stored::New);
+        assert_eq!(routes.insert(LATER, route(5, 8), path(90), LATER, 4), Stored::New, "beyond comparison");
     }
 
     #[test]
     fn a_full_table_refuses_new_routes_until_old_ones_are_over() {
         let mut routes = Routes::default();
-        routes.insert(NOW, route(9, 1), LATER, 2).unwrap();
-        routes.insert(NOW, route(5, 1), Time::from_secs(300), 2).unwrap();
-        assert_eq!(routes.insert(NOW, route(7, 1), LATER, 2), Err(Full));
-        routes.insert(NOW, route(5, 2), Time::from_secs(300), 2).expect("renewing needs no room");
-        routes.insert(LATER, route(7, 1), Time::from_secs(300), 2).unwrap();
+        routes.insert(NOW, route(9, 1), path(0), LATER, 2);
+        routes.insert(NOW, route(5, 1), path(0), Time::from_secs(300), 2);
+        assert_eq!(routes.insert(NOW, route(7, 1), path(0), LATER, 2), Stored::Full);
+        let renewed = routes.insert(NOW, route(5, 2), path(1), Time::from_secs(300), 2);
+        assert_eq!(renewed, Stored::New, "renewing needs no room");
+        assert_eq!(routes.insert(LATER, route(7, 1), path(0), Time::from_secs(300), 2), Stored::New);
         assert_eq!(routes.count(LATER), 2);
         assert_eq!(routes.next_hop(LATER, NodeId(7)), Some(NodeId(1)));
         assert_eq!(routes.next_hop(LATER, NodeId(9)), None);
     }
 
     #[test]
-    fn only_the_next_hop_of_a_route_takes_it_back_and_only_once() {
+    fn only_the_next_hop_of_a_route_takes_it_back_only_once_and_not_a_newer_one() {
         let mut routes = Routes::default();
-        routes.insert(NOW, route(5, 2), LATER, 4).unwrap();
+        routes.insert(NOW, route(5, 2), path(4), LATER, 4);
         let soon = Time::from_secs(110);
-        assert!(!routes.take_back(NOW, route(5, 3), soon));
-        assert!(routes.take_back(NOW, route(5, 2), soon));
-        assert!(!routes.take_back(NOW, route(5, 2), soon));
+        assert!(!routes.take_back(NOW, route(5, 3), path(4), soon));
+        assert!(!routes.take_back(NOW, route(5, 2), path(3), soon));
+        assert!(routes.take_back(NOW, route(5, 2), path(4), soon));
+        assert!(!routes.take_back(NOW, route(5, 2), path(4), soon));
         assert_eq!(routes.next_hop(Time::from_secs(109), NodeId(5)), Some(NodeId(2)));
         assert_eq!(routes.next_hop(soon, NodeId(5)), None);
     }
@@ -152,7 +195,7 @@ mod tests {
     fn the_routes_through_a_lost_child_go_and_others_stay() {
         let mut routes = Routes::default();
         for (to, next) in [(5, 2), (2, 2), (7, 3)] {
-            routes.insert(NOW, route(to, next), LATER, 4).unwrap();
+            routes.insert(NOW, route(to, next), path(0), LATER, 4);
         }
         routes.remove(route(7, 2));
         assert_eq!(routes.count(NOW), 3);

@@ -10,6 +10,9 @@ pub struct Sequence(u8);
 impl Sequence {
     /// What a counter begins with.
     pub const START: Self = Self(240);
+    /// Where the circle begins. A counter that begins here is never taken for one that began anew, however many of its
+    /// numbers were missed.
+    pub const CIRCLE: Self = Self(0);
 
     /// The byte on the wire.
     pub const fn get(self) -> u8 {
