@@ -502,6 +502,17 @@ fn the_routes_through_a_child_that_does_not_answer_are_forgotten() {
 }
 
 #[test]
+fn a_packet_from_where_its_route_leads_goes_up_and_the_route_is_forgotten() {
+    let (mut node, now) = between();
+    node.handle(now, NodeId(9), &dao(10, 1));
+    let option = RplOption { sender_rank: 768, ..RplOption::default() };
+    let (next, ahead) = node.forward(now, Some(NodeId(9)), NodeId(10), Some(option)).unwrap();
+    assert_eq!((next, ahead.down, ahead.rank_error, node.routes(now)), (NodeId(1), false, false, 1));
+    let (next, ahead) = node.forward(now, Some(NodeId(8)), NodeId(9), Some(option)).unwrap();
+    assert_eq!((next, ahead.down), (NodeId(9), true), "another's goes down");
+}
+
+#[test]
 fn a_child_that_is_higher_now_or_nowhere_is_one_no_longer() {
     for rank in [511, INFINITE_RANK] {
         let (mut node, now) = between();
