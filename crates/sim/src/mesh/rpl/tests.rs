@@ -437,6 +437,153 @@ fn the_defaults_of_the_rfc_form_a_dodag_too() {
     links.assert_all_reach();
 }
 
+/// A DIO of the DODAG of node 0.
+fn dio(rank: u16) -> Message {
+    Message::Dio { root: NodeId(0), rank, dtsn: Sequence::START }
+}
+
+/// The DAO of a node that is asked for the `count`th time.
+fn dao(target: u32, count: usize) -> Message {
+    let path = (0..count).fold(Sequence::CIRCLE, |path, _| path.next());
+    Message::Dao { root: NodeId(0), target: NodeId(target), sequence: Sequence::START, path, no_path: false }
+}
+
+/// Node 5 below node 1, whose rank is 256, and above node 9; what it had to say is fetched.
+fn between() -> (RplNode, Time) {
+    let now = Time::from_secs(1);
+    let mut node =
+        RplNode::new(&RplConfig::CONTIKI_3, NodeId(5), false, Luck::new(1).stream("rpl"), Time::ZERO);
+    node.handle(now, NodeId(1), &dio(256));
+    node.handle(now, NodeId(9), &dao(9, 1));
+    assert_eq!((node.parent(), node.rank(), node.routes(now)), (Some(NodeId(1)), 512, 1));
+    assert!(matches!(fetched(&mut node)[..], [(Some(NodeId(1)), Message::Dao { target: NodeId(9), .. })]));
+    (node, now)
+}
+
+fn fetched(node: &mut RplNode) -> Vec<(Option<NodeId>, Message)> {
+    std::iter::from_fn(|| node.poll_transmit()).collect()
+}
+
+#[test]
+fn a_node_takes_its_path_back_from_the_parent_that_it_leaves() {
+    let (mut node, now) = between();
+    node.handle(now, NodeId(2), &dio(161));
+    assert_eq!((node.parent(), fetched(&mut node).len()), (Some(NodeId(1)), 0), "95 better is not enough");
+    node.handle(now, NodeId(2), &dio(160));
+    assert_eq!(node.parent(), Some(NodeId(2)));
+    let taken_back = fetched(&mut node);
+    assert!(matches!(
+        taken_back[..],
+        [(Some(NodeId(1)), Message::Dao { target: NodeId(5), no_path: true, .. })]
+    ));
+}
+
+#[test]
+fn a_dao_that_was_here_before_is_not_passed_on() {
+    let (mut node, now) = between();
+    node.handle(now, NodeId(9), &dao(9, 1));
+    node.handle(now, NodeId(8), &dao(9, 1));
+    assert_eq!(fetched(&mut node).len(), 0);
+    node.handle(now, NodeId(8), &dao(9, 2));
+    assert_eq!(fetched(&mut node).len(), 1);
+    assert_eq!(node.forward(now, None, NodeId(9), None).unwrap().0, NodeId(8));
+}
+
+#[test]
+fn the_routes_through_a_child_that_does_not_answer_are_forgotten() {
+    let (mut node, now) = between();
+    // From an ETX of 2 towards 10 by 15 % each: the ninth makes it more than 8.
+    for _ in 0..8 {
+        node.on_sent(now, NodeId(9), false, 8);
+        assert_eq!(node.routes(now), 1);
+    }
+    node.on_sent(now, NodeId(9), false, 8);
+    assert_eq!(node.routes(now), 0);
+}
+
+#[test]
+fn a_packet_from_where_its_route_leads_goes_up_and_the_route_is_forgotten() {
+    let (mut node, now) = between();
+    node.handle(now, NodeId(9), &dao(10, 1));
+    let option = RplOption { sender_rank: 768, ..RplOption::default() };
+    let (next, ahead) = node.forward(now, Some(NodeId(9)), NodeId(10), Some(option)).unwrap();
+    assert_eq!((next, ahead.down, ahead.rank_error, node.routes(now)), (NodeId(1), false, false, 1));
+    let (next, ahead) = node.forward(now, Some(NodeId(8)), NodeId(9), Some(option)).unwrap();
+    assert_eq!((next, ahead.down), (NodeId(9), true), "another's goes down");
+}
+
+#[test]
+fn a_child_that_is_higher_now_or_nowhere_is_one_no_longer() {
+    for rank in [511, INFINITE_RANK] {
+        let (mut node, now) = between();
+        node.handle(now, NodeId(9), &dio(513));
+        assert_eq!(node.routes(now), 1);
+        node.handle(now, NodeId(9), &dio(rank));
+        assert_eq!(node.routes(now), 0);
+    }
+}
+
+#[test]
+fn a_rank_that_rose_by_four_hops_is_announced_soon_and_one_that_rose_less_is_not() {
+    let (mut node, mut now) = between();
+    for _ in 0..4 {
+        now = node.poll_timeout().unwrap();
+        node.handle_timeout(now);
+    }
+    let before = node.counters().trickle_resets;
+    assert_eq!(node.announced_rank, 512);
+    node.handle(now, NodeId(1), &dio(767));
+    assert_eq!((node.rank(), node.counters().trickle_resets), (1_023, before));
+    node.handle(now, NodeId(1), &dio(768));
+    assert_eq!((node.rank(), node.counters().trickle_resets), (1_024, before + 1));
+}
+
+#[test]
+fn a_node_that_would_sink_too_far_leaves_and_poisons_what_is_below() {
+    let (mut node, now) = between();
+    node.handle(now, NodeId(1), &dio(256 + 896));
+    assert_eq!((node.parent(), node.rank()), (Some(NodeId(1)), 512 + 896));
+    node.handle(now, NodeId(1), &dio(257 + 896));
+    assert_eq!((node.parent(), node.rank(), node.routes(now)), (None, INFINITE_RANK, 0));
+    assert!(matches!(fetched(&mut node)[..], [(None, Message::Dio { rank: INFINITE_RANK, .. })]));
+    assert_eq!(node.forward(now, None, NodeId(0), None), Err(Unroutable::NoParent));
+    // It asks for a DODAG, and takes the place that there is.
+    node.handle(now, NodeId(1), &dio(257 + 896));
+    assert_eq!((node.parent(), node.counters().detachments), (Some(NodeId(1)), 1));
+}
+
+#[test]
+fn a_node_that_hears_only_what_it_cannot_reach_probes_it_within_ten_seconds() {
+    let (mut node, now) = between();
+    (0..9).for_each(|_| node.on_sent(now, NodeId(1), false, 8));
+    assert_eq!(node.parent(), None);
+    node.handle(now, NodeId(1), &dio(256));
+    fetched(&mut node);
+    let mut probed = false;
+    while let Some(time) = node.poll_timeout().filter(|&time| time <= now + URGENT_NS) {
+        node.handle_timeout(time);
+        probed |= fetched(&mut node).iter().any(|(to, _)| *to == Some(NodeId(1)));
+    }
+    assert!(probed && node.parent().is_none());
+    node.on_sent(now + URGENT_NS, NodeId(1), true, 1);
+    assert_eq!(node.parent(), Some(NodeId(1)));
+}
+
+#[test]
+fn routes_are_renewed_before_their_time_is_over() {
+    let config = RplConfig {
+        route_lifetime_ns: 100_000 * MS,
+        dio_refreshes_routes: false,
+        probing_interval_ns: 0,
+        ..RplConfig::CONTIKI_3
+    };
+    let mut links = Links::new(&config, 4, 1, |a, b| a.abs_diff(b) == 1);
+    for minute in 1..20 {
+        links.run(Time::from_secs(60 * minute));
+        assert_eq!(links.nodes[0].routes(links.now), 3, "after {minute} min");
+    }
+}
+
 #[test]
 fn a_node_is_small() {
     assert!(size_of::<Message>() <= 16);
