@@ -51,7 +51,7 @@ pub fn write_cells_json_lines(
     out.flush()
 }
 
-/// Writes one object a run, its series included, so that [`read_runs_json_lines`] loses nothing.
+/// Writes one object a run, its series included but not its film, so that [`read_runs_json_lines`] loses nothing else.
 ///
 /// # Errors
 /// Those of `out`.
