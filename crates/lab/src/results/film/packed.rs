@@ -82,7 +82,7 @@ fn whole(x: f64) -> i64 {
 }
 
 fn count(n: u64) -> i64 {
-    n.min(1_000_000_000_000) as i64
+    i64::try_from(n).unwrap_or(i64::MAX).min(1_000_000_000_000)
 }
 
 /// A moment as it comes back from JSON.
