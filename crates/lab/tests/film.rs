@@ -11,8 +11,8 @@ use coapace_sim::{Luck, Position};
 const RANGE_M: f64 = 10.0;
 const STEPS: u32 = 300;
 
-/// Places, with the number of the root and of the sink.
-struct Places {
+/// Its places, with the number of the root and of the sink.
+struct Mesh {
     name: &'static str,
     places: Vec<(f64, f64)>,
     root: usize,
@@ -21,7 +21,7 @@ struct Places {
     walk: f64,
 }
 
-fn meshes() -> Vec<Places> {
+fn meshes() -> Vec<Mesh> {
     let grid = |columns: u32, count: u32, spacing: f64| -> Vec<(f64, f64)> {
         (0..count).map(|i| (f64::from(i % columns) * spacing, f64::from(i / columns) * spacing)).collect()
     };
@@ -36,10 +36,10 @@ fn meshes() -> Vec<Places> {
         std::iter::once((0.0, 0.0)).chain((1..).flat_map(ring)).take(count).collect()
     };
     vec![
-        Places { name: "grid", places: grid(6, 36, 10.0), root: 0, sink: 35, walk: 0.0 },
-        Places { name: "chain", places: grid(17, 17, 10.0), root: 8, sink: 16, walk: 0.0 },
-        Places { name: "circles", places: circles(112), root: 0, sink: 1, walk: 0.0 },
-        Places { name: "mobile", places: grid(6, 30, 9.0), root: 0, sink: 29, walk: 0.8 },
+        Mesh { name: "grid", places: grid(6, 36, 10.0), root: 0, sink: 35, walk: 0.0 },
+        Mesh { name: "chain", places: grid(17, 17, 10.0), root: 8, sink: 16, walk: 0.0 },
+        Mesh { name: "circles", places: circles(112), root: 0, sink: 1, walk: 0.0 },
+        Mesh { name: "mobile", places: grid(6, 36, 9.0), root: 14, sink: 33, walk: 0.8 },
     ]
 }
 
@@ -72,7 +72,7 @@ fn reach(places: &[Position], a: usize, b: usize) -> f64 {
 
 /// Nodes offer frames, more of them in the middle of the film, and pass on what they hold; who has much to pass on has
 /// collisions. `eager` is how often they send again.
-fn film(mesh: &Places, seed: u64, eager: f64) -> Film {
+fn film(mesh: &Mesh, seed: u64, eager: f64) -> Film {
     let luck = Luck::new(seed).stream("film");
     let draw = |node: usize, step: u32, what| luck.unit(node as u64, u64::from(step), what);
     let count = mesh.places.len();
@@ -95,10 +95,10 @@ fn film(mesh: &Places, seed: u64, eager: f64) -> Film {
     for step in 0..STEPS {
         let load = if (100..160).contains(&step) { 1.6 } else { 0.35 };
         for (node, place) in places.iter_mut().enumerate() {
-            if node != mesh.root && node != mesh.sink {
+            if mesh.walk > 0.0 && node != mesh.root && node != mesh.sink {
                 let way = draw(node, step / 12, 1) * std::f64::consts::TAU;
-                place.x += mesh.walk * way.cos();
-                place.y += mesh.walk * way.sin();
+                place.x = (place.x + mesh.walk * way.cos()).clamp(0.0, 45.0);
+                place.y = (place.y + mesh.walk * way.sin()).clamp(0.0, 45.0);
             }
         }
         let parents = parents(&places, mesh.root);
@@ -112,13 +112,14 @@ fn film(mesh: &Places, seed: u64, eager: f64) -> Film {
             }
             now[node].queued += u32::from(draw(node, step, 3) < load && node != mesh.root);
             let Some(parent) = parents[node] else { continue };
-            let able = (draw(node, step, 4) * 5.0).round().max(0.0) as u32;
+            let able = luck.below(6, node as u64, u64::from(step), 4) as u32;
             let passed = now[node].queued.min(able);
-            let retries = f64::from(passed) * eager * draw(node, step, 5);
-            now[node].sent += u64::from(passed) + retries.round().max(0.0) as u64;
+            let again =
+                (0..u64::from(passed)).filter(|&frame| draw(node, step, 10 + frame) < eager / 2.0).count();
+            now[node].sent += u64::from(passed) + again as u64;
             now[node].queued -= passed;
             let parent = &mut now[parent as usize];
-            if draw(node, step, 6) < 0.12 * retries {
+            if draw(node, step, 6) < 0.12 * again as f64 {
                 parent.collided += 1;
             }
             parent.queued += passed;

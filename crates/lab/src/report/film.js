@@ -169,6 +169,7 @@
       put(group, "class", node === picked ? "mote picked" : "mote");
       put(body, "style", `--queue:${Math.round(100 * Math.min(1, shown.queued(node, k) / shown.room))}%`);
       show(pulse, now.sent(node, k) > 0);
+      put(pulse, "stroke-width", px(0.8 + 2.6 * now.sent(node, k) / shown.busiest));
       show(collision, now.collided(node, k) > 0);
       put(collision, "stroke-width", px(Math.min(5, 1.6 + 0.5 * now.collided(node, k))));
       show(drop, now.dropped(node, k) > 0);
@@ -178,8 +179,8 @@
     find("time").textContent = `${time(k)} of ${time(shown.frames - 1)}`;
     const { sent, collided, queued } = shown.totals;
     const fullest = shown.nodes.reduce((most, _, node) => (shown.queued(node, k) > shown.queued(most, k) ? node : most), 0);
-    find("now").textContent = `${many(sent[k], "frame")} sent since the step before, ${many(collided[k], "reception")} destroyed, ` +
-      `${many(queued[k], "frame")} waiting` + (queued[k] ? `, most of them at ${shown.nodes[fullest].name}: ${waiting(fullest, k)}.` : ".");
+    find("now").textContent = `${many(sent[k], "frame")} sent in the last ${time(1)}, ${many(collided[k], "reception")} destroyed, ` +
+      `${many(queued[k], "frame")} waiting` + (queued[k] ? `, most at ${shown.nodes[fullest].name} (${waiting(fullest, k)}).` : ".");
     for (const { cursor, value } of [...charts, strip]) {
       put(cursor, "x1", k);
       put(cursor, "x2", k);
@@ -200,6 +201,7 @@
     put(strip.svg, "preserveAspectRatio", "none");
     make("path", { class: "sent", d: bars(sent) }, strip.svg);
     make("path", { class: "destroyed", d: bars(collided) }, strip.svg);
+    make("title", {}, strip.svg, "Frames sent in each step, and in red receptions destroyed");
     strip.cursor = make("line", { class: "cursor", y1: 0, y2: 100 }, strip.svg);
   }
   // Where in a drawing over time the pointer is.

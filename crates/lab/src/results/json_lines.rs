@@ -140,6 +140,16 @@ mod tests {
     }
 
     #[test]
+    fn a_film_is_too_much_for_a_line() {
+        let mut filmed = sample();
+        filmed.runs[0].film = Some(Box::default());
+        let mut out = Vec::new();
+        write_runs_json_lines(&mut out, "c0ffee", &[filmed]).unwrap();
+        assert!(!str::from_utf8(&out).unwrap().contains("film"));
+        assert_eq!(read_runs_json_lines(out.as_slice()).unwrap().1, [sample()]);
+    }
+
+    #[test]
     fn a_broken_line_is_named() {
         let error = read_runs_json_lines("\n{}\n".as_bytes()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
