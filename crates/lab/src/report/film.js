@@ -130,6 +130,7 @@
     };
     // A bar of a round length.
     const metres = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000].findLast((m) => m * scale <= Math.max(60, width / 6)) ?? 1;
+    if (metres * scale > width / 2) return; // All nodes are in one place.
     const [x0, y0] = [14, px(height - 10)];
     make("path", { class: "scale", d: `M${x0} ${y0 - 4}v4h${px(metres * scale)}v-4` }, svg);
     make("text", { class: "scale-text", x: px(x0 + metres * scale / 2), y: y0 - 4 }, svg, `${metres} m`);

@@ -12,7 +12,7 @@ use crate::results::Film;
 const MAX_FILMS: usize = 24;
 
 /// What the films are for.
-pub(super) const TEXT: &str = "The run with the lowest seed. A node is as blue as its queue is full, a ring that spreads from it is \
+pub(super) const TEXT: &str = "The run with the lowest seed, at first where most frames wait. A node is as blue as its queue is full, a ring that spreads from it is \
     what it sends, a red one is a frame that was destroyed while the node received it, and a line is the way to the root, the \
     thicker the more was sent on it. Pick a node to see its range, its route, and its numbers over time.";
 
