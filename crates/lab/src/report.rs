@@ -5,6 +5,7 @@
 
 mod charts;
 mod coexistence;
+mod film;
 mod group;
 mod headline;
 mod html;

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::charts::{Charts, Section};
+use super::film::{self, Films};
 use super::html::{escape, json_for_script, plotly_js};
 use super::view::View;
 use super::{Report, coexistence, headline, tables};
@@ -15,10 +16,14 @@ const SHOWN: usize = 4;
 pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()> {
     let view = View::of(report);
     let charts = Charts::of(&view);
-    head(out, report)?;
+    let films = Films::of(&view);
+    head(out, report, if films.is_some() { film::STYLE } else { "" })?;
     masthead(out, report, &view)?;
     legend(out, &view)?;
     writeln!(out, "<main>")?;
+    if let Some(films) = &films {
+        section(out, "film", "The network at work", film::TEXT, &films.html(&view.mechanisms))?;
+    }
     pairs(out, &view, &charts)?;
     published(out, &view, &charts)?;
     if let Some(sweeps) = charts.get("sweep") {
@@ -45,17 +50,21 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     }
     writeln!(out, "<script>{}</script>", plotly_js())?;
     writeln!(out, "<script type=\"application/json\" id=\"data\">{}</script>", json_for_script(&charts)?)?;
-    writeln!(out, "<script>\n{}</script>\n</body>\n</html>", include_str!("report.js"))
+    writeln!(out, "<script>\n{}</script>", include_str!("report.js"))?;
+    if let Some(films) = &films {
+        writeln!(out, "{}<script>\n{}</script>", films.data()?, film::SCRIPT)?;
+    }
+    writeln!(out, "</body>\n</html>")
 }
 
-fn head(out: &mut impl io::Write, report: &Report) -> io::Result<()> {
+fn head(out: &mut impl io::Write, report: &Report, more_style: &str) -> io::Result<()> {
     writeln!(
         out,
         "<!doctype html>\n<html lang=\"en-GB\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; \
-         style-src 'unsafe-inline'; img-src data: blob:\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>",
+         style-src 'unsafe-inline'; img-src data: blob:\">\n<title>{}</title>\n<style>\n{}{more_style}</style>\n</head>\n<body>",
         escape(&report.title),
         include_str!("report.css")
     )

@@ -51,7 +51,7 @@ pub fn write_cells_json_lines(
     out.flush()
 }
 
-/// Writes one object a run, its series included, so that [`read_runs_json_lines`] loses nothing.
+/// Writes one object a run, its series included but not its film, so that [`read_runs_json_lines`] loses nothing else.
 ///
 /// # Errors
 /// Those of `out`.
@@ -137,6 +137,16 @@ mod tests {
         assert_eq!(line["commit"], "c0ffee");
         assert_eq!(line["scenario_hash"], "0000000000000abc");
         assert_eq!(line["trace_hash"], sample().summary().trace_hash.to_string());
+    }
+
+    #[test]
+    fn a_film_is_too_much_for_a_line() {
+        let mut filmed = sample();
+        filmed.runs[0].film = Some(Box::default());
+        let mut out = Vec::new();
+        write_runs_json_lines(&mut out, "c0ffee", &[filmed]).unwrap();
+        assert!(!str::from_utf8(&out).unwrap().contains("film"));
+        assert_eq!(read_runs_json_lines(out.as_slice()).unwrap().1, [sample()]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Hash64, Population, Series, jain_index};
+use super::{Film, Hash64, Population, Series, jain_index};
 
 /// What one run measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct RunResult {
     /// Length over time in bytes of each queue, named by its hop.
     #[serde(default)]
     pub queues: Vec<Series>,
+    /// A mesh over time, where one was filmed; too much to be written with the rest.
+    #[serde(default, skip_serializing)]
+    pub film: Option<Box<Film>>,
 }
 
 impl RunResult {

@@ -1,0 +1,149 @@
+//! A mesh over time, to be looked at.
+
+mod maker;
+mod packed;
+
+use coapace_sim::Position;
+use serde::{Deserialize, Serialize};
+
+pub use maker::FilmMaker;
+
+/// What every node of a mesh was and did, at moments of equal distance. [`FilmMaker`] makes one.
+///
+/// Its JSON holds changes only, of numbers that are rounded (see [`FilmMoment`]).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "packed::Packed", try_from = "packed::Packed")]
+pub struct Film {
+    /// From one frame to the next, in simulated seconds.
+    pub step_s: f64,
+    /// Up to here frames are received, in metres; 0 if it is not one number.
+    pub range_m: f64,
+    /// Up to here transmissions destroy what others receive, in metres; 0 if it is not one number.
+    pub interference_m: f64,
+    /// Frames that a node has room for; 0 if that is not bounded.
+    pub queue_frames: u32,
+    /// The nodes, by their numbers.
+    pub nodes: Vec<FilmNode>,
+    /// All nodes at every moment: first at the start of the run, then a step later each. What happened between two
+    /// frames is the difference of their counts.
+    pub frames: Vec<Vec<FilmMoment>>,
+}
+
+impl Film {
+    /// The most frames of a film.
+    pub const MAX_FRAMES: usize = 400;
+    /// The most moments of a film, which are frames times nodes; with more nodes than this there are two frames.
+    pub const MAX_MOMENTS: usize = 60_000;
+
+    /// The most frames of a film of so many nodes; at least two.
+    pub fn max_frames(nodes: usize) -> usize {
+        (Self::MAX_MOMENTS / nodes.max(1)).clamp(2, Self::MAX_FRAMES)
+    }
+}
+
+/// A node of a film.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilmNode {
+    /// What it is there for.
+    pub role: FilmRole,
+    /// What it is called: `client 7`.
+    pub name: String,
+}
+
+/// What a node is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FilmRole {
+    /// The root of the routes, whatever else it is.
+    Root,
+    /// It is asked or notified.
+    Sink,
+    /// Any other: it asks or notifies, and relays.
+    Client,
+}
+
+/// A node at a moment. Counts are those since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FilmMoment {
+    /// Where it is; rounded to 0.1 m.
+    pub position: Position,
+    /// The number of the node that it sends to on the way to the root.
+    pub parent: Option<u32>,
+    /// Frames in its queues. [`FilmMaker`] keeps the most of what it leaves out.
+    pub queued: u32,
+    /// Frames that it has sent, acknowledgements not among them, every attempt counted.
+    pub sent: u64,
+    /// Frames that were destroyed while it received them.
+    pub collided: u64,
+    /// Frames that it has given up: not acknowledged, the channel too busy, or no room for them.
+    pub dropped: u64,
+    /// The RTO of its mechanism in seconds, towards its sink, if that is known; rounded to 10 ms.
+    pub rto_s: Option<f64>,
+    /// The energy that its radio has taken, in millijoules; rounded to whole ones.
+    pub energy_mj: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 50 nodes in a bad hour: everybody moves, sends, collides and learns all the time.
+    pub(super) fn busy(frames: u64) -> Film {
+        let nodes = (0..50)
+            .map(|node| FilmNode {
+                role: match node {
+                    0 => FilmRole::Root,
+                    1 => FilmRole::Sink,
+                    _ => FilmRole::Client,
+                },
+                name: format!("node {node}"),
+            })
+            .collect();
+        let mut maker = FilmMaker::new(Film {
+            step_s: 2.0,
+            range_m: 10.0,
+            interference_m: 20.0,
+            queue_frames: 8,
+            nodes,
+            ..Film::default()
+        });
+        let mut state = 1_u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut now = vec![FilmMoment::default(); 50];
+        for _ in 0..frames {
+            for (node, moment) in (0_u32..).zip(&mut now) {
+                moment.position.x += draw(60) as f64 / 10.0 - 3.0;
+                moment.position.y += draw(60) as f64 / 10.0 - 3.0;
+                moment.parent = (node > 0).then(|| draw(20)).map(|other| other as u32 % node.max(1));
+                moment.queued = draw(9) as u32;
+                moment.sent += draw(30);
+                moment.collided += draw(4);
+                moment.dropped += draw(2);
+                moment.rto_s = (draw(10) > 0).then(|| 1.0 + draw(3000) as f64 / 100.0);
+                moment.energy_mj += 105.0 + draw(1600) as f64 / 100.0;
+            }
+            maker.push(&now);
+        }
+        maker.finish()
+    }
+
+    #[test]
+    fn a_film_of_300_frames_and_50_busy_nodes_is_below_500_kb() {
+        let film = busy(300);
+        assert_eq!((film.frames.len(), film.frames[0].len()), (300, 50));
+        let bytes = serde_json::to_string(&film).unwrap().len();
+
+        assert!(bytes < 500_000, "{bytes} bytes");
+    }
+
+    #[test]
+    fn many_nodes_have_few_frames() {
+        assert_eq!(Film::max_frames(0), 400);
+        assert_eq!(Film::max_frames(50), 400);
+        assert_eq!(Film::max_frames(400), 150);
+        assert_eq!(Film::max_frames(100_000), 2);
+    }
+}
