@@ -1,10 +1,264 @@
-//! A mesh of IEEE 802.15.4 radios under 6LoWPAN: a [`Medium`](crate::Medium) of many hops.
+//! A mesh of IEEE 802.15.4 radios under 6LoWPAN: a [`Medium`] of many hops.
+//!
+//! A datagram goes down through the layers of a node and up through those of the next: `network_layer` finds the next hop
+//! and cuts fragments, `link_layer` waits for the channel, [`air`] says who hears it.
 
+mod air;
 mod config;
+mod counters;
 mod frame;
+mod happening;
+mod link_layer;
+mod links;
+mod mac;
+mod network_layer;
+mod packets;
+mod presets;
+mod trees;
 
+use std::fmt;
+
+pub use air::RadioTimes;
 pub use config::{
     Backoff, ChannelBusy, LowpanConfig, MacConfig, MeshConfig, Propagation, RadioConfig, RoutingConfig,
     RplConfig,
 };
+pub use counters::NodeCounters;
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
+
+use air::{Air, Fate};
+use happening::Happening;
+use links::Links;
+use mac::Mac;
+use packets::{PacketId, Packets};
+use trees::Trees;
+
+use crate::{
+    Arrival, Event, Happenings, Layout, Luck, Medium, Moment, NodeId, Outgoing, Position, Record, Site,
+    Stream, Tap, Time, Transport, Waypoint,
+};
+
+/// Radios at places, and the datagrams under way between them. Node n of the layout is node n of the world.
+#[derive(Debug)]
+pub struct Mesh {
+    config: MeshConfig,
+    positions: Vec<Position>,
+    /// Where nodes go, the next last.
+    waypoints: Vec<Waypoint>,
+    air: Air,
+    macs: Vec<Mac>,
+    packets: Packets,
+    trees: Trees,
+    counters: Vec<NodeCounters>,
+    /// Draws of backoffs, keyed by node and draw.
+    backoffs: Stream,
+    /// Draws of the moments when nodes are switched on, keyed by node.
+    starts: Stream,
+    is_prepared: bool,
+    /// What became of the frame that just ended: kept for its memory.
+    fates: Vec<(u32, Fate)>,
+}
+
+/// Why a mesh cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MeshError {
+    /// It has no node, or more than can be named.
+    Nodes(usize),
+    /// The border router or a sink is not among the nodes.
+    Unknown(u32),
+    /// A waypoint is of a node that is not there.
+    Waypoint(u32),
+}
+
+impl fmt::Display for MeshError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nodes(nodes) => write!(f, "a mesh has 1 to {} nodes, not {nodes}", Happening::NODES),
+            Self::Unknown(node) => write!(f, "node {node}, a border router or sink, is not in the mesh"),
+            Self::Waypoint(node) => write!(f, "node {node} moves, but is not in the mesh"),
+        }
+    }
+}
+
+impl std::error::Error for MeshError {}
+
+impl Mesh {
+    /// A mesh of nodes that stand where `layout` says and go where `waypoints` say.
+    ///
+    /// # Errors
+    /// [`MeshError`] says what is wrong with the layout or the waypoints.
+    pub fn new(
+        luck: Luck,
+        layout: &Layout,
+        mut waypoints: Vec<Waypoint>,
+        config: MeshConfig,
+    ) -> Result<Self, MeshError> {
+        let Layout { places, root, sinks } = layout;
+        if !(1..=Happening::NODES as usize).contains(&places.len()) {
+            return Err(MeshError::Nodes(places.len()));
+        }
+        let is_there = |node: u32| (node as usize) < places.len();
+        if let Some(&node) = [root].into_iter().chain(sinks).find(|&&node| !is_there(node)) {
+            return Err(MeshError::Unknown(node));
+        }
+        if let Some(lost) = waypoints.iter().find(|waypoint| !is_there(waypoint.node)) {
+            return Err(MeshError::Waypoint(lost.node));
+        }
+        waypoints.sort_by_key(|waypoint| std::cmp::Reverse((waypoint.time, waypoint.node)));
+        let links = Links::new(places, config.radio.propagation, luck.stream("mesh/shadowing"));
+        let mut roots = vec![*root];
+        roots.extend(sinks.iter().filter(|&sink| sink != root));
+        let trees = Trees::new(&links, &roots, luck.stream("mesh/routes"));
+        Ok(Self {
+            air: Air::new(links, config.radio.delivery, luck.stream("mesh/air")),
+            config,
+            positions: places.clone(),
+            waypoints,
+            macs: std::iter::repeat_with(Mac::default).take(places.len()).collect(),
+            packets: Packets::default(),
+            trees,
+            counters: vec![NodeCounters::default(); places.len()],
+            backoffs: luck.stream("mesh/backoff"),
+            starts: luck.stream("mesh/start"),
+            is_prepared: false,
+            fates: Vec::new(),
+        })
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// What a node has counted.
+    pub fn counters(&self, node: NodeId) -> NodeCounters {
+        self.counters.get(node.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// Where a node's packets to the border router go first, if it has a way there.
+    pub fn parent(&self, node: NodeId) -> Option<NodeId> {
+        self.trees.parent(node.0)
+    }
+
+    /// Frames that wait at a node.
+    pub fn queued(&self, node: NodeId) -> usize {
+        self.macs.get(node.0 as usize).map_or(0, Mac::queued)
+    }
+
+    /// Where a node is.
+    pub fn position(&self, node: NodeId) -> Position {
+        self.positions.get(node.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// How long a node's radio was in each state up to `now`.
+    pub fn radio_times(&self, node: NodeId, now: Time) -> RadioTimes {
+        if (node.0 as usize) < self.nodes() { self.air.times(now, node.0) } else { RadioTimes::default() }
+    }
+
+    /// Datagrams under way.
+    pub fn in_flight(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Nodes go where they are to be now.
+    fn move_nodes<T>(&mut self, moment: &mut Moment<'_, T>) {
+        while let Some(waypoint) = self.waypoints.pop_if(|waypoint| waypoint.time <= moment.now) {
+            self.positions[waypoint.node as usize] = waypoint.position;
+        }
+        self.air.survey(&self.positions);
+        self.trees.grow(self.air.links());
+        self.await_move(&mut moment.events);
+    }
+
+    fn await_move(&self, events: &mut Happenings<'_>) {
+        if let Some(next) = self.waypoints.last() {
+            events.push(next.time, Happening::Move.encode());
+        }
+    }
+}
+
+impl Medium for Mesh {
+    fn place(&mut self, _: Site) {}
+
+    fn prepare(&mut self, events: &mut Happenings<'_>) {
+        if self.is_prepared {
+            return;
+        }
+        self.is_prepared = true;
+        let spread_ns = self.config.radio.start_spread_ns.max(1);
+        for node in 0..self.nodes() as u32 {
+            let at = Time::from_nanos(self.starts.below(spread_ns, u64::from(node), 0, 0));
+            events.push(at, Happening::SwitchOn(node).encode());
+        }
+        self.await_move(events);
+    }
+
+    fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
+        let Outgoing { to, mark, .. } = outgoing;
+        let packet = self.packets.insert(from, Some(to), mark, false, bytes);
+        self.see(moment, Event::Sent, packet);
+        if bytes.len() > usize::from(u16::MAX) || (from.0.max(to.0) as usize) >= self.nodes() {
+            self.see(moment, Event::Dropped, packet);
+        } else {
+            self.originate(moment, from.0, packet);
+        }
+        self.packets.release(packet);
+    }
+
+    fn happen<T: Tap>(
+        &mut self,
+        moment: &mut Moment<'_, T>,
+        what: u32,
+        deliver: impl FnOnce(Arrival<'_>),
+    ) -> Option<NodeId> {
+        match Happening::decode(what)? {
+            Happening::Assess(node, queue) => self.assess(moment, node, queue),
+            Happening::Send(node) => self.send_frame(moment, node),
+            Happening::End(node) => return self.arrive(moment, node, deliver),
+            Happening::Acknowledge(node) => self.acknowledge(moment, node),
+            Happening::Acknowledged(node) => self.acknowledged(moment, node),
+            Happening::NotAcknowledged(node) => self.not_acknowledged(moment, node),
+            Happening::SwitchOn(node) => self.air.switch_on(moment.now, node),
+            Happening::Move => self.move_nodes(moment),
+        }
+        None
+    }
+}
+
+impl Mesh {
+    /// A frame ends, and with it perhaps the way of a datagram.
+    fn arrive<T: Tap>(
+        &mut self,
+        moment: &mut Moment<'_, T>,
+        node: u32,
+        deliver: impl FnOnce(Arrival<'_>),
+    ) -> Option<NodeId> {
+        let id = self.frame_ends(moment, node)?;
+        self.see(moment, Event::Delivered, id);
+        let packet = self.packets.get(id);
+        let receiver = packet.dest?;
+        deliver(Arrival { from: packet.source, to: receiver, mark: packet.mark, bytes: &packet.bytes });
+        self.packets.release(id);
+        Some(receiver)
+    }
+
+    /// Shows a datagram to the tap.
+    fn see<T: Tap>(&self, moment: &mut Moment<'_, T>, event: Event, packet: PacketId) {
+        let packet = self.packets.get(packet);
+        // What RPL says to the next hop is nobody's packet.
+        let Some(to) = packet.dest.filter(|_| !packet.is_icmpv6) else { return };
+        moment.tap.record(&Record {
+            time: moment.now,
+            event,
+            hop: None,
+            from: packet.source,
+            to,
+            mark: packet.mark,
+            transport: Transport::Udp,
+            wire_bytes: crate::Accounting::Ipv6.wire_bytes(Transport::Udp, packet.bytes.len()),
+            queue_bytes: 0,
+            wait_ns: 0,
+            bytes: &packet.bytes,
+        });
+    }
+}

@@ -1,5 +1,6 @@
 //! One number that stands for a whole run.
 
+use crate::mesh::FrameRecord;
 use crate::{Record, Tap};
 
 /// A hash over every event of a run: its time, kind, place, ends, mark, size and bytes. Two runs with the same hash are
@@ -38,6 +39,33 @@ impl Tap for TraceHash {
         let when = fold(record.time.as_nanos() ^ KEYS[1], ends ^ KEYS[2]);
         let what = fold(step ^ KEYS[3], size ^ KEYS[4]);
         self.0 = fold(self.0 ^ when, what ^ digest(record.bytes)).wrapping_add(KEYS[5]);
+    }
+
+    /// A datagram's bytes are hashed where it is sent and delivered; of a frame only what the mesh made of it.
+    #[inline]
+    fn frame(&mut self, record: &FrameRecord<'_>) {
+        let frame = record.frame;
+        let to = frame.to.map_or(u32::MAX, |to| to.0);
+        let ends = u64::from(frame.from.0) << 32 | u64::from(to);
+        let place = u64::from(record.node.0) << 32
+            | u64::from(frame.bytes) << 16
+            | u64::from(frame.sequence) << 8
+            | record.event as u64;
+        let option = frame.leg.option.map_or(0, |option| {
+            1 << 19
+                | u64::from(option.sender_rank) << 3
+                | u64::from(option.down) << 2
+                | u64::from(option.rank_error) << 1
+                | u64::from(option.forwarding_error)
+        });
+        let part = u64::from(frame.fragment) << 56
+            | u64::from(frame.fragments) << 48
+            | u64::from(frame.tag) << 32
+            | u64::from(frame.leg.hop_limit) << 24
+            | option;
+        let when = fold(record.time.as_nanos() ^ KEYS[2], ends ^ KEYS[1]);
+        let what = fold(place ^ KEYS[4], part ^ KEYS[3] ^ frame.kind as u64);
+        self.0 = fold(self.0 ^ when, what).wrapping_add(KEYS[5]);
     }
 }
 

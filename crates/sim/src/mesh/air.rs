@@ -1,0 +1,308 @@
+//! The air between the nodes: what each is doing with its radio, and what that does to the others.
+
+use smallvec::SmallVec;
+
+use super::links::{Link, Links};
+use crate::{Position, Stream, Time};
+
+/// How long a radio was in each state, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RadioTimes {
+    /// Sending.
+    pub transmit_ns: u64,
+    /// Receiving a frame, whoever it is for.
+    pub receive_ns: u64,
+    /// Switched on and receiving nothing.
+    pub listen_ns: u64,
+    /// Switched off.
+    pub sleep_ns: u64,
+}
+
+/// What a radio does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Off,
+    Listening,
+    /// It has found the beginning of a frame; `spoiled` if another transmission has destroyed it.
+    Receiving {
+        from: u32,
+        power: i16,
+        spoiled: bool,
+    },
+    Sending,
+}
+
+/// One node's radio.
+#[derive(Debug)]
+struct Ear {
+    phase: Phase,
+    since: Time,
+    times: RadioTimes,
+    /// Who is sending that this radio hears or is disturbed by, and with what power it does.
+    signals: SmallVec<[(u32, i16); 4]>,
+    /// How many of them clear channel assessment notices.
+    sensed: u16,
+}
+
+/// What became of a transmission at one of those it might have reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It was received.
+    Received,
+    /// Another transmission destroyed it, or was on the air already.
+    Collided,
+    /// The link failed it, or the radio was off, sending, or receiving something else.
+    Missed,
+}
+
+/// All radios.
+#[derive(Debug)]
+pub(super) struct Air {
+    links: Links,
+    capture: i16,
+    /// The bounds of the share that a link delivers.
+    delivery: (f64, f64),
+    ears: Vec<Ear>,
+    /// The links of each node that sends, as they were when it began, and whether anything overlapped at their other end
+    /// then: nodes may move while a frame is on the air.
+    reached: Vec<Vec<(Link, Fate)>>,
+    /// Keyed by sender, transmission of that sender, receiver.
+    luck: Stream,
+}
+
+impl Air {
+    pub(super) fn new(links: Links, delivery: (f64, f64), luck: Stream) -> Self {
+        let nodes = links.nodes();
+        let ear = || Ear {
+            phase: Phase::Off,
+            since: Time::ZERO,
+            times: RadioTimes::default(),
+            signals: SmallVec::new(),
+            sensed: 0,
+        };
+        Self {
+            capture: links.capture(),
+            links,
+            delivery,
+            ears: std::iter::repeat_with(ear).take(nodes).collect(),
+            reached: vec![Vec::new(); nodes],
+            luck,
+        }
+    }
+
+    /// Nodes have moved.
+    pub(super) fn survey(&mut self, positions: &[Position]) {
+        self.links.survey(positions);
+    }
+
+    pub(super) fn links(&self) -> &Links {
+        &self.links
+    }
+
+    pub(super) fn switch_on(&mut self, now: Time, node: u32) {
+        self.ears[node as usize].enter(now, Phase::Listening);
+    }
+
+    pub(super) fn is_on(&self, node: u32) -> bool {
+        self.ears[node as usize].phase != Phase::Off
+    }
+
+    /// What clear channel assessment finds at a node.
+    pub(super) fn is_busy(&self, node: u32) -> bool {
+        let ear = &self.ears[node as usize];
+        ear.sensed > 0 || matches!(ear.phase, Phase::Receiving { .. })
+    }
+
+    /// How long a node's radio was in each state up to now.
+    pub(super) fn times(&self, now: Time, node: u32) -> RadioTimes {
+        let ear = &self.ears[node as usize];
+        let mut times = ear.times;
+        times.add(ear.phase, now.as_nanos().saturating_sub(ear.since.as_nanos()));
+        times
+    }
+
+    /// `node` begins to send its `count`th frame. What it was receiving is lost.
+    pub(super) fn begin(&mut self, now: Time, node: u32, count: u32) {
+        let Self { links, capture, delivery, ears, reached, luck } = self;
+        ears[node as usize].enter(now, Phase::Sending);
+        let reached = &mut reached[node as usize];
+        reached.clear();
+        for &link in links.of(node) {
+            let ear = &mut ears[link.to as usize];
+            let overlapped =
+                ear.signals.iter().any(|&(_, power)| power.saturating_add(*capture) > link.power);
+            ear.signals.push((node, link.power));
+            ear.sensed += u16::from(link.sensed);
+            let fate = match &mut ear.phase {
+                Phase::Receiving { power, spoiled, .. } => {
+                    *spoiled |= link.power.saturating_add(*capture) > *power;
+                    if overlapped { Fate::Collided } else { Fate::Missed }
+                }
+                Phase::Listening if overlapped => Fate::Collided,
+                Phase::Listening if link.delivery > 0.0 && delivers(*delivery, &link, *luck, node, count) => {
+                    let phase = Phase::Receiving { from: node, power: link.power, spoiled: false };
+                    ear.enter(now, phase);
+                    Fate::Received
+                }
+                Phase::Listening | Phase::Sending | Phase::Off => Fate::Missed,
+            };
+            reached.push((link, fate));
+        }
+    }
+
+    /// `node` ends. Those in receiving range are put into `fates`, in the order of their numbers.
+    pub(super) fn end(&mut self, now: Time, node: u32, fates: &mut Vec<(u32, Fate)>) {
+        let Self { ears, reached, .. } = self;
+        ears[node as usize].enter(now, Phase::Listening);
+        fates.clear();
+        for &(link, begun) in &reached[node as usize] {
+            let ear = &mut ears[link.to as usize];
+            if let Some(place) = ear.signals.iter().position(|&(from, _)| from == node) {
+                ear.signals.swap_remove(place);
+                ear.sensed -= u16::from(link.sensed);
+            }
+            let fate = match ear.phase {
+                Phase::Receiving { from, spoiled, .. } if from == node => {
+                    ear.enter(now, Phase::Listening);
+                    if spoiled { Fate::Collided } else { Fate::Received }
+                }
+                // It began well, and then its receiver sent something itself.
+                _ if begun == Fate::Received => Fate::Missed,
+                _ => begun,
+            };
+            if link.delivery > 0.0 {
+                fates.push((link.to, fate));
+            }
+        }
+    }
+}
+
+/// Whether a link delivers a frame that nothing disturbs.
+fn delivers((least, most): (f64, f64), link: &Link, luck: Stream, from: u32, count: u32) -> bool {
+    if least >= 1.0 && link.delivery >= 1.0 {
+        return true;
+    }
+    let bits = luck.bits(u64::from(from), u64::from(count), u64::from(link.to));
+    let unit = |bits: u32| f64::from(bits) / 4_294_967_296.0;
+    let share = (least + (most - least) * unit((bits >> 32) as u32)) * f64::from(link.delivery);
+    unit(bits as u32) < share
+}
+
+impl Ear {
+    fn enter(&mut self, now: Time, phase: Phase) {
+        self.times.add(self.phase, now.as_nanos() - self.since.as_nanos());
+        (self.phase, self.since) = (phase, now);
+    }
+}
+
+impl RadioTimes {
+    fn add(&mut self, phase: Phase, ns: u64) {
+        match phase {
+            Phase::Off => self.sleep_ns += ns,
+            Phase::Listening => self.listen_ns += ns,
+            Phase::Receiving { .. } => self.receive_ns += ns,
+            Phase::Sending => self.transmit_ns += ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Luck;
+    use crate::mesh::Propagation;
+
+    const DISK: Propagation =
+        Propagation::UnitDisk { range_m: 10.0, interference_m: 20.0, sense_m: 9.0, edge_delivery: 1.0 };
+
+    /// Nodes in a row, 10 m apart.
+    fn row(nodes: u32, propagation: Propagation, delivery: (f64, f64)) -> Air {
+        let positions: Vec<_> = (0..nodes).map(|n| Position { x: 10.0 * f64::from(n), y: 0.0 }).collect();
+        let links = Links::new(&positions, propagation, Luck::new(1).stream("shadowing"));
+        let mut air = Air::new(links, delivery, Luck::new(1).stream("air"));
+        (0..nodes).for_each(|node| air.switch_on(Time::ZERO, node));
+        air
+    }
+
+    fn at(us: u64) -> Time {
+        Time::from_nanos(us * 1_000)
+    }
+
+    fn end(air: &mut Air, us: u64, node: u32) -> Vec<(u32, Fate)> {
+        let mut fates = Vec::new();
+        air.end(at(us), node, &mut fates);
+        fates
+    }
+
+    #[test]
+    fn those_in_range_receive_and_those_in_the_ring_do_not() {
+        let mut air = row(4, DISK, (1.0, 1.0));
+        air.begin(at(0), 1, 0);
+        assert!(air.is_busy(0), "a frame that is being received is noticed");
+        assert!(!air.is_busy(3), "the ring is not");
+        assert_eq!(end(&mut air, 10, 1), [(0, Fate::Received), (2, Fate::Received)]);
+        assert!(!air.is_busy(0));
+    }
+
+    #[test]
+    fn what_overlaps_in_interference_range_destroys_both() {
+        let mut air = row(5, DISK, (1.0, 1.0));
+        // 0 → 1, and 3, which does not hear 0, disturbs 1.
+        air.begin(at(0), 0, 0);
+        air.begin(at(5), 3, 0);
+        assert_eq!(end(&mut air, 10, 0), [(1, Fate::Collided)]);
+        assert_eq!(end(&mut air, 15, 3), [(2, Fate::Collided), (4, Fate::Received)]);
+        assert!((0..5).all(|node| !air.is_busy(node)));
+    }
+
+    #[test]
+    fn a_radio_that_is_disturbed_does_not_find_the_beginning_of_a_frame() {
+        let mut air = row(4, DISK, (1.0, 1.0));
+        air.begin(at(0), 3, 0);
+        air.begin(at(5), 0, 0);
+        assert_eq!(end(&mut air, 6, 3), [(2, Fate::Collided)]);
+        assert_eq!(end(&mut air, 10, 0), [(1, Fate::Collided)], "the end was clear, the beginning was not");
+    }
+
+    #[test]
+    fn who_sends_receives_nothing() {
+        let mut air = row(3, DISK, (1.0, 1.0));
+        air.begin(at(0), 0, 0);
+        air.begin(at(5), 1, 0);
+        assert_eq!(end(&mut air, 10, 0), [(1, Fate::Missed)], "what was being received is lost");
+        assert_eq!(end(&mut air, 12, 1), [(0, Fate::Missed), (2, Fate::Collided)]);
+        let times = air.times(at(20), 1);
+        let expected = RadioTimes { transmit_ns: 7_000, receive_ns: 5_000, listen_ns: 8_000, sleep_ns: 0 };
+        assert_eq!(times, expected);
+    }
+
+    #[test]
+    fn a_link_delivers_its_share_drawn_anew_for_every_frame() {
+        let mut air = row(2, DISK, (0.75, 1.0));
+        let mut received = 0;
+        for count in 0..10_000 {
+            air.begin(at(0), 0, count);
+            received += u32::from(end(&mut air, 0, 0) == [(1, Fate::Received)]);
+        }
+        // 87.5 % ± five standard deviations.
+        assert!((8_580..8_920).contains(&received), "{received}");
+    }
+
+    #[test]
+    fn a_much_stronger_frame_survives_where_power_counts() {
+        let propagation = Propagation::LogDistance {
+            power_dbm: 0.0,
+            first_metre_db: 40.0,
+            exponent: 3.0,
+            shadowing_db: 0.0,
+            sensitivity_dbm: -95.0,
+            sense_dbm: -95.0,
+            capture_db: 3.0,
+        };
+        let mut air = row(4, propagation, (1.0, 1.0));
+        air.begin(at(0), 0, 0);
+        air.begin(at(1), 3, 0);
+        assert_eq!(end(&mut air, 10, 0)[0], (1, Fate::Received), "10 m beside 20 m: 9 dB");
+        assert_eq!(end(&mut air, 10, 3)[1], (1, Fate::Collided));
+    }
+}

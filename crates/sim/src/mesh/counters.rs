@@ -1,0 +1,47 @@
+//! What a node of a mesh has counted.
+
+use super::FrameEvent;
+
+/// Frames and datagrams of one node, from the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeCounters {
+    /// Frames sent, attempts included, acknowledgements not.
+    pub frames: u64,
+    /// Acknowledgements sent.
+    pub acks: u64,
+    /// Frames sent for RPL, attempts included.
+    pub control_frames: u64,
+    /// Frames received that were for this node, copies included.
+    pub received: u64,
+    /// Frames for this node that another transmission destroyed.
+    pub collided: u64,
+    /// Frames for this node that the link failed, or that came when its radio was busy or off.
+    pub missed: u64,
+    /// Frames given up: no attempt was acknowledged.
+    pub not_acknowledged: u64,
+    /// Frames given up: the channel was busy too often.
+    pub channel_busy: u64,
+    /// Datagrams dropped: no room in a queue.
+    pub queue_full: u64,
+    /// Datagrams dropped: no route.
+    pub no_route: u64,
+    /// Datagrams dropped: their hop limit was reached, or they were found in a loop.
+    pub hop_limit: u64,
+    /// Fragments dropped: no context was free to put them together, or their first was missing.
+    pub reassembly: u64,
+}
+
+impl NodeCounters {
+    pub(super) fn count(&mut self, event: FrameEvent) {
+        let counter = match event {
+            FrameEvent::Sent => &mut self.frames,
+            FrameEvent::Received => &mut self.received,
+            FrameEvent::Collided => &mut self.collided,
+            FrameEvent::Missed => &mut self.missed,
+            FrameEvent::NotAcknowledged => &mut self.not_acknowledged,
+            FrameEvent::ChannelBusy => &mut self.channel_busy,
+            FrameEvent::QueueFull => &mut self.queue_full,
+        };
+        *counter += 1;
+    }
+}

@@ -1,0 +1,299 @@
+//! Who hears whom: what propagation makes of positions.
+
+use super::Propagation;
+use crate::{Position, Stream};
+
+/// What one node's transmissions are at another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Link {
+    pub(crate) to: u32,
+    /// The share of frames received where nothing else is on the air; 0 is a node that is only disturbed.
+    pub(crate) delivery: f32,
+    /// Received power in hundredths of a dBm; 0 on a unit disk.
+    pub(crate) power: i16,
+    /// Whether clear channel assessment notices it.
+    pub(crate) sensed: bool,
+}
+
+/// The links of every node.
+#[derive(Debug)]
+pub(crate) struct Links {
+    of: Vec<Vec<Link>>,
+    propagation: Propagation,
+    /// Keyed by the two nodes of a pair, the lower first.
+    shadowing: Stream,
+}
+
+/// Rounding of coordinates is not to cut a link of exactly the range.
+const TOLERANCE: f64 = 1.0 + 1e-9;
+
+/// A link that delivers less than this only disturbs.
+const LEAST_DELIVERY: f64 = 0.001;
+
+/// Wavelength at 2.4 GHz, in metres.
+const WAVELENGTH_M: f64 = 0.125;
+
+/// The power a link keeps is within what 16 bits of hundredths of a dBm can say.
+const WEAKEST_DBM: f64 = -300.0;
+
+impl Links {
+    pub(crate) fn new(positions: &[Position], propagation: Propagation, shadowing: Stream) -> Self {
+        let mut links = Self { of: vec![Vec::new(); positions.len()], propagation, shadowing };
+        links.survey(positions);
+        links
+    }
+
+    /// Those of one node, in the order of the nodes at their other end.
+    #[inline]
+    pub(crate) fn of(&self, node: u32) -> &[Link] {
+        self.of.get(node as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn nodes(&self) -> usize {
+        self.of.len()
+    }
+
+    /// By how much a frame must be stronger than what overlaps, in hundredths of a dB. On a unit disk nothing ever is.
+    pub(crate) fn capture(&self) -> i16 {
+        match self.propagation {
+            Propagation::UnitDisk { .. } => i16::MAX,
+            Propagation::LogDistance { capture_db, .. } | Propagation::TwoRay { capture_db, .. } => {
+                (capture_db * 100.0) as i16
+            }
+        }
+    }
+
+    /// Looks at all pairs of nodes that may hear each other.
+    pub(crate) fn survey(&mut self, positions: &[Position]) {
+        let reach = self.reach_m();
+        for links in &mut self.of {
+            links.clear();
+        }
+        let cells = Cells::new(positions, reach);
+        for (node, &place) in positions.iter().enumerate() {
+            for other in cells.around(place) {
+                if other as usize != node {
+                    let link = self.link(node as u32, other, place.distance(positions[other as usize]));
+                    self.of[node].extend(link);
+                }
+            }
+            self.of[node].sort_unstable_by_key(|link| link.to);
+        }
+    }
+
+    /// No node farther away is heard or disturbed.
+    fn reach_m(&self) -> f64 {
+        match self.propagation {
+            Propagation::UnitDisk { range_m, interference_m, sense_m, .. } => {
+                range_m.max(interference_m).max(sense_m) * TOLERANCE
+            }
+            Propagation::LogDistance { power_dbm, first_metre_db, exponent, shadowing_db, .. } => {
+                // Four standard deviations of luck.
+                let budget_db = power_dbm - first_metre_db + 4.0 * shadowing_db - self.faintest_dbm();
+                libm::pow(10.0, budget_db / (10.0 * exponent)).max(1.0)
+            }
+            Propagation::TwoRay { power_dbm, .. } => {
+                // Both rays in phase: 6 dB above free space.
+                let budget_db = power_dbm + 6.0 - self.faintest_dbm();
+                WAVELENGTH_M / (4.0 * std::f64::consts::PI) * libm::pow(10.0, budget_db / 20.0)
+            }
+        }
+    }
+
+    /// What is weaker neither is received nor noticed nor disturbs what is received.
+    fn faintest_dbm(&self) -> f64 {
+        match self.propagation {
+            Propagation::UnitDisk { .. } => WEAKEST_DBM,
+            Propagation::LogDistance { sensitivity_dbm, sense_dbm, capture_db, .. }
+            | Propagation::TwoRay { sensitivity_dbm, sense_dbm, capture_db, .. } => {
+                sense_dbm.min(sensitivity_dbm - capture_db)
+            }
+        }
+    }
+
+    fn link(&self, from: u32, to: u32, distance_m: f64) -> Option<Link> {
+        let (power_dbm, sensitivity_dbm, sense_dbm) = match self.propagation {
+            Propagation::UnitDisk { range_m, interference_m, sense_m, edge_delivery } => {
+                let within = |bound: f64| distance_m <= bound * TOLERANCE;
+                let share = distance_m / range_m;
+                let delivery =
+                    if within(range_m) { 1.0 - share * share * (1.0 - edge_delivery) } else { 0.0 };
+                let sensed = within(sense_m);
+                return (within(interference_m) || delivery > 0.0 || sensed).then_some(Link {
+                    to,
+                    delivery: delivery as f32,
+                    power: 0,
+                    sensed,
+                });
+            }
+            Propagation::LogDistance {
+                power_dbm,
+                first_metre_db,
+                exponent,
+                shadowing_db,
+                sensitivity_dbm,
+                sense_dbm,
+                ..
+            } => {
+                let loss_db = first_metre_db + 10.0 * exponent * libm::log10(distance_m.max(1.0));
+                let obstacle_db = shadowing_db * self.normal(from, to);
+                (power_dbm - loss_db - obstacle_db, sensitivity_dbm, sense_dbm)
+            }
+            Propagation::TwoRay { power_dbm, height_m, reflection, sensitivity_dbm, sense_dbm, .. } => {
+                let gain_db = two_ray_db(distance_m.max(0.1), height_m, reflection);
+                (power_dbm + gain_db, sensitivity_dbm, sense_dbm)
+            }
+        };
+        if power_dbm < self.faintest_dbm() {
+            return None;
+        }
+        // From hardly any to hardly none within some 6 dB, as receivers of 802.15.4 have it.
+        let delivery = 1.0 / (1.0 + libm::exp(sensitivity_dbm - power_dbm));
+        Some(Link {
+            to,
+            delivery: if delivery < LEAST_DELIVERY { 0.0 } else { delivery as f32 },
+            power: (power_dbm.max(WEAKEST_DBM) * 100.0) as i16,
+            sensed: power_dbm >= sense_dbm,
+        })
+    }
+
+    /// A number of the standard normal distribution, the same in both directions of a pair (Box and Muller).
+    fn normal(&self, one: u32, other: u32) -> f64 {
+        let (low, high) = (u64::from(one.min(other)), u64::from(one.max(other)));
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.shadowing.unit(low, high, 0)));
+        radius * libm::cos(2.0 * std::f64::consts::PI * self.shadowing.unit(low, high, 1))
+    }
+}
+
+/// The gain of the direct ray and the one reflected by the ground, together, in dB.
+fn two_ray_db(distance_m: f64, height_m: f64, reflection: f64) -> f64 {
+    let bounced_m = libm::sqrt(distance_m * distance_m + 4.0 * height_m * height_m);
+    let phase = 2.0 * std::f64::consts::PI * (bounced_m - distance_m) / WAVELENGTH_M;
+    // The ground turns the phase by half a turn.
+    let (real, imaginary) = (
+        1.0 / distance_m - reflection * libm::cos(phase) / bounced_m,
+        reflection * libm::sin(phase) / bounced_m,
+    );
+    let scale = WAVELENGTH_M / (4.0 * std::f64::consts::PI);
+    10.0 * libm::log10((real * real + imaginary * imaginary).max(f64::MIN_POSITIVE) * scale * scale)
+}
+
+/// Nodes by squares of the plane, so that those near a place are found without looking at all.
+struct Cells {
+    side_m: f64,
+    /// (row, column, node), sorted.
+    nodes: Vec<(i64, i64, u32)>,
+}
+
+impl Cells {
+    fn new(positions: &[Position], side_m: f64) -> Self {
+        let mut cells = Self { side_m: side_m.max(1e-3), nodes: Vec::with_capacity(positions.len()) };
+        for (node, &place) in positions.iter().enumerate() {
+            let (row, column) = cells.cell(place);
+            cells.nodes.push((row, column, node as u32));
+        }
+        cells.nodes.sort_unstable();
+        cells
+    }
+
+    fn cell(&self, place: Position) -> (i64, i64) {
+        ((place.y / self.side_m).floor() as i64, (place.x / self.side_m).floor() as i64)
+    }
+
+    /// The nodes of the nine squares around a place.
+    fn around(&self, place: Position) -> impl Iterator<Item = u32> {
+        let (row, column) = self.cell(place);
+        (row - 1..=row + 1).flat_map(move |row| {
+            let begin = self.nodes.partition_point(|&(r, c, _)| (r, c) < (row, column - 1));
+            let rest = self.nodes.get(begin..).unwrap_or_default().iter();
+            rest.take_while(move |&&(r, c, _)| (r, c) <= (row, column + 1)).map(|&(.., node)| node)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Luck;
+
+    fn links(positions: &[(f64, f64)], propagation: Propagation) -> Links {
+        let positions: Vec<_> = positions.iter().map(|&(x, y)| Position { x, y }).collect();
+        Links::new(&positions, propagation, Luck::new(1).stream("shadowing"))
+    }
+
+    const DISK: Propagation =
+        Propagation::UnitDisk { range_m: 10.0, interference_m: 20.0, sense_m: 5.0, edge_delivery: 0.5 };
+
+    #[test]
+    fn a_unit_disk_has_a_core_that_hears_and_a_ring_that_is_disturbed() {
+        let links = links(&[(0.0, 0.0), (5.0, 0.0), (10.0, 0.0), (20.0, 0.0), (20.1, 0.0)], DISK);
+        let of: Vec<_> = links.of(0).iter().map(|link| (link.to, link.delivery, link.sensed)).collect();
+        assert_eq!(of, [(1, 0.875, true), (2, 0.5, false), (3, 0.0, false)]);
+    }
+
+    #[test]
+    fn squares_find_whom_a_look_at_all_pairs_finds() {
+        let stream = Luck::new(2).stream("places");
+        let place = |n| (100.0 * stream.unit(n, 0, 0) - 50.0, 100.0 * stream.unit(n, 1, 0) - 50.0);
+        let places: Vec<_> = (0..200).map(place).collect();
+        let links = links(&places, DISK);
+        for (node, &(x, y)) in places.iter().enumerate() {
+            let near = |&(_, &(a, b)): &(usize, &(f64, f64))| {
+                Position { x, y }.distance(Position { x: a, y: b }) <= 20.0
+            };
+            let expected: Vec<_> = places
+                .iter()
+                .enumerate()
+                .filter(near)
+                .map(|(other, _)| other as u32)
+                .filter(|&other| other as usize != node)
+                .collect();
+            assert_eq!(links.of(node as u32).iter().map(|link| link.to).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn with_distance_a_link_fades_from_good_over_bad_to_none() {
+        let propagation = Propagation::LogDistance {
+            power_dbm: 0.0,
+            first_metre_db: 40.0,
+            exponent: 3.0,
+            shadowing_db: 0.0,
+            sensitivity_dbm: -85.0,
+            sense_dbm: -90.0,
+            capture_db: 3.0,
+        };
+        let links = links(&[(0.0, 0.0), (10.0, 0.0), (31.6, 0.0), (45.0, 0.0), (60.0, 0.0)], propagation);
+        let [near, edge, far] = links.of(0) else { panic!("{:?}", links.of(0)) };
+        assert!(near.delivery > 0.999 && near.sensed, "{near:?}");
+        assert!((edge.delivery - 0.5).abs() < 0.01, "{edge:?}");
+        assert!(far.delivery < 0.05 && far.sensed, "{far:?}");
+        assert_eq!(links.capture(), 300);
+    }
+
+    #[test]
+    fn shadowing_is_the_same_both_ways_and_differs_from_pair_to_pair() {
+        let propagation = Propagation::LogDistance {
+            power_dbm: 0.0,
+            first_metre_db: 40.0,
+            exponent: 2.0,
+            shadowing_db: 6.0,
+            sensitivity_dbm: -85.0,
+            sense_dbm: -90.0,
+            capture_db: 3.0,
+        };
+        let links = links(&[(0.0, 0.0), (10.0, 0.0), (0.0, 10.0)], propagation);
+        assert_eq!(links.of(0)[0].power, links.of(1)[0].power);
+        assert_ne!(links.of(0)[0].power, links.of(0)[1].power);
+    }
+
+    #[test]
+    fn two_rays_cancel_at_some_distances() {
+        let free_space_db = 20.0 * libm::log10(WAVELENGTH_M / (4.0 * std::f64::consts::PI * 10.0));
+        let gains: Vec<_> = (1..100).map(|n| two_ray_db(f64::from(n) * 0.5, 1.0, 0.9)).collect();
+        assert!((two_ray_db(10.0, 1.0, 0.0) - free_space_db).abs() < 1e-9, "without a ground");
+        let falls = gains.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        assert!(falls < 90 && falls > 50, "it falls and rises: {falls}");
+    }
+}

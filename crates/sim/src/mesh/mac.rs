@@ -1,0 +1,232 @@
+//! What one node keeps for sharing the channel: its queues, its backoffs, and whose frames it has had.
+
+use std::collections::VecDeque;
+
+use super::packets::PacketId;
+use super::{Backoff, Frame, MacConfig};
+use crate::{NodeId, Stream};
+
+/// The medium access of one node.
+#[derive(Debug, Default)]
+pub(super) struct Mac {
+    pub(super) queues: Vec<Queue>,
+    /// The queue whose first frame has the radio: from a clear channel to its acknowledgement, or the want of it.
+    pub(super) active: Option<u8>,
+    /// An acknowledgement that is due or on the air.
+    pub(super) acknowledging: Option<Frame>,
+    /// Whose acknowledgement is waited for.
+    pub(super) awaiting: Option<NodeId>,
+    /// Frames begun, acknowledgements included: the key of their luck.
+    pub(super) sent: u32,
+    /// Frames in all queues.
+    frames: u16,
+    sequence: u8,
+    /// Backoffs drawn: the key of the next.
+    draws: u32,
+    /// The last frames received, by sender and sequence number; the oldest is overwritten next.
+    seen: Vec<(NodeId, u8)>,
+    oldest: usize,
+}
+
+/// Frames that wait for the same backoff.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub(super) frames: VecDeque<Queued>,
+    /// Backoffs after a busy channel, within this attempt.
+    pub(super) backoffs: u8,
+    /// Attempts that failed.
+    pub(super) attempts: u8,
+    pub(super) state: State,
+}
+
+/// A frame that waits, and the datagram it is of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queued {
+    pub(super) frame: Frame,
+    pub(super) packet: PacketId,
+}
+
+/// What a queue is waiting for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum State {
+    /// A frame.
+    #[default]
+    Idle,
+    /// The end of a backoff, or of what its first frame is at.
+    Busy,
+    /// The radio, which another queue has.
+    Ready,
+}
+
+/// The most queues of a node: what an event can name.
+pub(super) const MOST_QUEUES: u8 = 15;
+
+/// Attempts beyond these lengthen a linear backoff no more.
+const LINEAR_STEPS: u64 = 3;
+
+impl Mac {
+    /// Frames that there is room for.
+    pub(super) fn room(&self, config: &MacConfig) -> u16 {
+        config.queue_frames.saturating_sub(self.frames)
+    }
+
+    /// Frames that wait.
+    pub(super) fn queued(&self) -> usize {
+        usize::from(self.frames)
+    }
+
+    /// Puts a frame into its queue and returns which; `None` if there is no room.
+    pub(super) fn push(&mut self, config: &MacConfig, mut queued: Queued) -> Option<u8> {
+        if self.room(config) == 0 {
+            return None;
+        }
+        let is_its = |queue: &Queue| match config.neighbour_queues {
+            None => true,
+            Some(_) => queue.frames.front().is_some_and(|first| first.frame.to == queued.frame.to),
+        };
+        let most = usize::from(config.neighbour_queues.unwrap_or(1).clamp(1, MOST_QUEUES));
+        let place = (self.queues.iter().position(is_its))
+            .or_else(|| self.queues.iter().position(|queue| queue.frames.is_empty()))
+            .or_else(|| {
+                (self.queues.len() < most).then(|| {
+                    self.queues.push(Queue::default());
+                    self.queues.len() - 1
+                })
+            })?;
+        queued.frame.sequence = self.sequence;
+        self.sequence = self.sequence.wrapping_add(1);
+        self.queues[place].frames.push_back(queued);
+        self.frames += 1;
+        Some(place as u8)
+    }
+
+    /// Takes the first frame out of a queue.
+    pub(super) fn pop(&mut self, queue: u8) -> Option<Queued> {
+        let queue = self.queues.get_mut(usize::from(queue))?;
+        let queued = queue.frames.pop_front()?;
+        (queue.backoffs, queue.attempts) = (0, 0);
+        self.frames -= 1;
+        Some(queued)
+    }
+
+    /// Whether this frame was received before; from now on it was.
+    pub(super) fn knows(&mut self, config: &MacConfig, from: NodeId, sequence: u8) -> bool {
+        if self.seen.contains(&(from, sequence)) {
+            return true;
+        }
+        let most = usize::from(config.duplicates);
+        if self.seen.len() < most {
+            self.seen.push((from, sequence));
+        } else if most > 0 {
+            self.seen[self.oldest] = (from, sequence);
+            self.oldest = (self.oldest + 1) % most;
+        }
+        false
+    }
+
+    /// Draws how long a queue waits before it looks at the channel, in nanoseconds.
+    pub(super) fn backoff_ns(&mut self, config: &MacConfig, luck: Stream, node: u32, queue: u8) -> u64 {
+        if !config.csma {
+            return 0;
+        }
+        let Some(queue) = self.queues.get(usize::from(queue)) else { return 0 };
+        let exponent = config.min_be.saturating_add(queue.backoffs).min(config.max_be).min(31);
+        let slots = (1u64 << exponent) - 1;
+        let attempts = u64::from(queue.attempts);
+        let is_first = queue.attempts == 0 && queue.backoffs == 0;
+        let mut below = |bound: u64| {
+            self.draws = self.draws.wrapping_add(1);
+            luck.below(bound, u64::from(node), u64::from(self.draws), 0)
+        };
+        match config.backoff {
+            Backoff::Units { unit_ns } => below(slots + 1) * unit_ns,
+            Backoff::Ticks { tick_ns, ticks } => match slots * u64::from(ticks) {
+                0 => 0,
+                bound => below(bound) * tick_ns,
+            },
+            Backoff::Linear { .. } if is_first => 0,
+            Backoff::Linear { unit_ns } => {
+                let most_us = (attempts + 1).min(LINEAR_STEPS) * unit_ns / 1_000;
+                unit_ns + below(most_us) * 1_000
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Luck;
+    use crate::mesh::{FrameKind, Leg};
+
+    fn frame(to: u32) -> Queued {
+        let frame = Frame {
+            kind: FrameKind::Data,
+            from: NodeId(0),
+            to: Some(NodeId(to)),
+            sequence: 0,
+            bytes: 100,
+            fragment: 0,
+            fragments: 1,
+            tag: 0,
+            leg: Leg::default(),
+        };
+        Queued { frame, packet: PacketId(0) }
+    }
+
+    #[test]
+    fn the_standard_has_one_queue_for_all_and_contiki_one_for_each_of_two_neighbours() {
+        let mut mac = Mac::default();
+        let push = |mac: &mut Mac, config, to| mac.push(config, frame(to));
+        assert_eq!([1, 2, 3].map(|to| push(&mut mac, &MacConfig::STANDARD, to)), [Some(0); 3]);
+        let mut mac = Mac::default();
+        let places = [1, 2, 3, 1].map(|to| push(&mut mac, &MacConfig::CONTIKI_3, to));
+        assert_eq!(places, [Some(0), Some(1), None, Some(0)]);
+        assert_eq!(mac.pop(1).map(|queued| queued.frame.to), Some(Some(NodeId(2))));
+        assert_eq!(push(&mut mac, &MacConfig::CONTIKI_3, 3), Some(1), "an empty queue is anyone's");
+        assert_eq!(mac.queued(), 3);
+    }
+
+    #[test]
+    fn a_full_node_takes_no_frame_more_whichever_queue_it_is_for() {
+        let config = MacConfig { queue_frames: 3, ..MacConfig::CONTIKI_3 };
+        let mut mac = Mac::default();
+        assert_eq!([1, 1, 2, 2].map(|to| mac.push(&config, frame(to)).is_some()), [true, true, true, false]);
+        assert_eq!(mac.room(&config), 0);
+    }
+
+    #[test]
+    fn sequence_numbers_tell_frames_apart_and_copies_are_known() {
+        let mut mac = Mac::default();
+        mac.push(&MacConfig::STANDARD, frame(1));
+        mac.push(&MacConfig::STANDARD, frame(1));
+        assert_eq!([0, 1].map(|place| mac.queues[0].frames[place].frame.sequence), [0, 1]);
+        let config = MacConfig { duplicates: 2, ..MacConfig::STANDARD };
+        let mut knows = |from, sequence| mac.knows(&config, NodeId(from), sequence);
+        assert!(!knows(1, 7) && knows(1, 7) && !knows(2, 7) && knows(1, 7));
+        assert!(!knows(3, 7) && !knows(1, 7), "the oldest is forgotten");
+    }
+
+    /// The least and the longest backoff of many, in microseconds.
+    fn bounds(config: &MacConfig, backoffs: u8, attempts: u8) -> (u64, u64) {
+        let luck = Luck::new(1).stream("backoff");
+        let mut mac = Mac::default();
+        mac.push(config, frame(1));
+        (mac.queues[0].backoffs, mac.queues[0].attempts) = (backoffs, attempts);
+        let draws: Vec<_> = (0..20_000).map(|_| mac.backoff_ns(config, luck, 0, 0) / 1_000).collect();
+        (*draws.iter().min().unwrap(), *draws.iter().max().unwrap())
+    }
+
+    #[test]
+    fn backoffs_are_drawn_as_each_stack_draws_them() {
+        assert_eq!(bounds(&MacConfig::STANDARD, 0, 0), (0, 7 * 320));
+        assert_eq!(bounds(&MacConfig::STANDARD, 4, 0), (0, 31 * 320), "macMaxBE");
+        assert_eq!(bounds(&MacConfig::CONTIKI_3, 0, 0), (0, 0), "2^0 − 1 ticks");
+        assert_eq!(bounds(&MacConfig::CONTIKI_3, 5, 0), (0, 14_000), "0 to 14 of 15 ticks");
+        assert_eq!(bounds(&MacConfig::CONTIKI_NG, 0, 0), (0, 41_000), "0 to 41 of 42 ticks");
+        assert_eq!(bounds(&MacConfig::CONTIKI_2, 0, 0), (0, 0), "at once");
+        let (least, most) = bounds(&MacConfig::CONTIKI_2, 0, 1);
+        assert!(least < 31_300 && (93_600..93_750).contains(&most), "{least} {most}");
+        assert_eq!(bounds(&MacConfig::NONE, 3, 0), (0, 0));
+    }
+}

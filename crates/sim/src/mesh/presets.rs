@@ -1,0 +1,100 @@
+//! What standards and stacks make of the parameters, as their sources have it.
+
+use super::{Backoff, ChannelBusy, LowpanConfig, MacConfig, Propagation, RadioConfig};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+impl MacConfig {
+    /// IEEE 802.15.4-2015 at 2.4 GHz: macMinBE 3, macMaxBE 5, macMaxCSMABackoffs 4, macMaxFrameRetries 3, one queue. The
+    /// acknowledgement is waited for 54 symbols, as in ns-3's lr-wpan.
+    pub const STANDARD: Self = Self {
+        csma: true,
+        acknowledgements: true,
+        backoff: Backoff::Units { unit_ns: 320 * US },
+        min_be: 3,
+        max_be: 5,
+        max_csma_backoffs: 4,
+        max_frame_retries: 3,
+        channel_busy: ChannelBusy::Drop,
+        cca_ns: 128 * US,
+        turnaround_ns: 192 * US,
+        ack_turnaround_ns: 192 * US,
+        ack_wait_ns: 864 * US,
+        spacing_ns: 640 * US,
+        queue_frames: 16,
+        neighbour_queues: None,
+        duplicates: 8,
+    };
+
+    /// The driver of Contiki 2.x (core/net/mac/csma.c) over a radio that is always on, on a CC2420: the first attempt at once, then
+    /// a linear backoff of 1/32 s, four attempts in all, two queues and eight buffers.
+    pub const CONTIKI_2: Self = Self {
+        backoff: Backoff::Linear { unit_ns: 31_250 * US },
+        min_be: 0,
+        max_be: 0,
+        max_csma_backoffs: 64,
+        channel_busy: ChannelBusy::Attempt,
+        spacing_ns: 0,
+        queue_frames: 8,
+        neighbour_queues: Some(2),
+        ..Self::STANDARD
+    };
+
+    /// The driver of Contiki 3.x (core/net/mac/csma.c over nullrdc) on a mote of Cooja: ticks of 1 ms, no backoff before the first
+    /// attempt, eight attempts; the radio turns around in 2 ms and assesses the channel then, and acknowledges after 1 ms.
+    pub const CONTIKI_3: Self = Self {
+        backoff: Backoff::Ticks { tick_ns: MS, ticks: 1 },
+        min_be: 0,
+        max_be: 4,
+        max_csma_backoffs: 5,
+        max_frame_retries: 7,
+        channel_busy: ChannelBusy::Attempt,
+        cca_ns: 2 * MS,
+        turnaround_ns: 0,
+        ack_turnaround_ns: MS,
+        ack_wait_ns: 2 * MS,
+        spacing_ns: 0,
+        queue_frames: 16,
+        neighbour_queues: Some(2),
+        ..Self::STANDARD
+    };
+
+    /// The driver of Contiki-NG (os/net/mac/csma/csma-output.c) on a mote of Cooja: units of 6 ms, macMinBE 3, macMaxBE 5.
+    pub const CONTIKI_NG: Self = Self {
+        backoff: Backoff::Ticks { tick_ns: MS, ticks: 6 },
+        min_be: 3,
+        max_be: 5,
+        queue_frames: 64,
+        ..Self::CONTIKI_3
+    };
+
+    /// Neither carrier sense nor acknowledgements (Contiki's nullmac).
+    pub const NONE: Self =
+        Self { csma: false, acknowledgements: false, max_frame_retries: 0, ..Self::STANDARD };
+}
+
+impl RadioConfig {
+    /// A unit disk of 10 m with interference to 20 m and no other loss, the standard's preamble.
+    pub const UNIT_DISK: Self = Self {
+        propagation: Propagation::UnitDisk {
+            range_m: 10.0,
+            interference_m: 20.0,
+            sense_m: 10.0,
+            edge_delivery: 1.0,
+        },
+        delivery: (1.0, 1.0),
+        phy_header_bytes: 6,
+        start_spread_ns: 1_000 * MS,
+    };
+}
+
+impl LowpanConfig {
+    /// Contiki 3.x: two datagrams at a time, each for 1.25 s (core/net/ipv6/sicslowpan.c).
+    pub const CONTIKI_3: Self = Self {
+        max_frame_bytes: 127,
+        hop_limit: 64,
+        reassembly_contexts: 2,
+        reassembly_timeout_ns: 1_250 * MS,
+    };
+}

@@ -1,0 +1,218 @@
+//! Shortest paths: a tree from every sink, known to all.
+
+use super::links::Links;
+use crate::{NodeId, Stream};
+
+/// A link that delivers less is none.
+const LEAST_DELIVERY: f32 = 0.5;
+
+/// The trees of the sinks and of the border router. A packet to a sink goes up the sink's tree, one from a sink down it, and
+/// any other through the border router's.
+#[derive(Debug)]
+pub(super) struct Trees {
+    trees: Vec<Tree>,
+    /// Draws among parents that are equally near; keyed by tree and node.
+    luck: Stream,
+}
+
+/// A tree over all nodes that its root can reach.
+#[derive(Debug, Default)]
+struct Tree {
+    root: u32,
+    parent: Vec<u32>,
+    /// A node's descendants and itself are those whose number in a walk through the tree, branch by branch, lies in this
+    /// range.
+    span: Vec<(u32, u32)>,
+    /// The children of node n, in the order of the walk, are `children[first[n]..first[n + 1]]`.
+    first: Vec<u32>,
+    children: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Trees {
+    /// Trees from these roots, the border router's first.
+    pub(super) fn new(links: &Links, roots: &[u32], luck: Stream) -> Self {
+        let trees = roots.iter().map(|&root| Tree { root, ..Tree::default() }).collect();
+        let mut trees = Self { trees, luck };
+        trees.grow(links);
+        trees
+    }
+
+    /// Grows all trees anew, after nodes have moved.
+    pub(super) fn grow(&mut self, links: &Links) {
+        for (tree, key) in self.trees.iter_mut().zip(0..) {
+            tree.grow(links, self.luck, key);
+        }
+    }
+
+    /// The next node on the way from `node` to `dest`, of a packet of `source`.
+    pub(super) fn next(&self, node: u32, source: u32, dest: u32) -> Option<NodeId> {
+        let of = |root: u32| self.trees.iter().find(|tree| tree.root == root);
+        let tree = of(dest).or_else(|| of(source)).or(self.trees.first())?;
+        tree.next(node, dest).map(NodeId)
+    }
+
+    /// Where a node's packets to the border router go first.
+    pub(super) fn parent(&self, node: u32) -> Option<NodeId> {
+        let parent = *self.trees.first()?.parent.get(node as usize)?;
+        (parent != NONE).then_some(NodeId(parent))
+    }
+}
+
+impl Tree {
+    fn grow(&mut self, links: &Links, luck: Stream, key: u64) {
+        let nodes = links.nodes();
+        let usable = |node: u32| {
+            links.of(node).iter().filter(|link| link.delivery >= LEAST_DELIVERY).map(|link| link.to)
+        };
+        let mut depth = vec![NONE; nodes];
+        self.parent = vec![NONE; nodes];
+        // Breadth first. Who is found is found by all at the depth above, and one of these is drawn.
+        let mut found = vec![self.root];
+        depth[self.root as usize] = 0;
+        let mut begin = 0;
+        while begin < found.len() {
+            let end = found.len();
+            for place in begin..end {
+                let above = found[place];
+                for node in usable(above) {
+                    let own = depth[above as usize] + 1;
+                    let known = &mut depth[node as usize];
+                    if *known == NONE {
+                        *known = own;
+                        found.push(node);
+                    }
+                    if *known == own {
+                        let draw = |parent: u32| luck.bits(key << 32 | u64::from(node), u64::from(parent), 0);
+                        let parent = &mut self.parent[node as usize];
+                        if *parent == NONE || draw(above) < draw(*parent) {
+                            *parent = above;
+                        }
+                    }
+                }
+            }
+            begin = end;
+        }
+        self.walk(&found);
+    }
+
+    /// Lists the children of every node, and numbers the nodes branch by branch. `found` has parents before children.
+    fn walk(&mut self, found: &[u32]) {
+        let nodes = self.parent.len();
+        self.first = vec![0; nodes + 1];
+        for &node in found {
+            if let Some(count) = self.first.get_mut(self.parent[node as usize].wrapping_add(1) as usize)
+                && node != self.root
+            {
+                *count += 1;
+            }
+        }
+        for node in 0..nodes {
+            self.first[node + 1] += self.first[node];
+        }
+        self.children = vec![0; found.len().saturating_sub(1)];
+        let mut filled = self.first.clone();
+        for &node in found.iter().filter(|&&node| node != self.root) {
+            let place = &mut filled[self.parent[node as usize] as usize];
+            self.children[*place as usize] = node;
+            *place += 1;
+        }
+        // How many are below each, itself included: children come after parents.
+        let mut below = vec![1u32; nodes];
+        for &node in found.iter().rev().filter(|&&node| node != self.root) {
+            below[self.parent[node as usize] as usize] += below[node as usize];
+        }
+        self.span = vec![(NONE, NONE); nodes];
+        self.span[self.root as usize] = (0, below[self.root as usize]);
+        for &node in found {
+            let mut begin = self.span[node as usize].0 + 1;
+            for place in self.first[node as usize]..self.first[node as usize + 1] {
+                let child = self.children[place as usize] as usize;
+                self.span[child] = (begin, begin + below[child]);
+                begin += below[child];
+            }
+        }
+    }
+
+    fn next(&self, node: u32, dest: u32) -> Option<u32> {
+        let (own, &(number, _)) = (self.span.get(node as usize)?, self.span.get(dest as usize)?);
+        if number == NONE || own.0 == NONE {
+            return None;
+        }
+        if !(own.0..own.1).contains(&number) {
+            return Some(self.parent[node as usize]);
+        }
+        let children =
+            &self.children[self.first[node as usize] as usize..self.first[node as usize + 1] as usize];
+        let after = children.partition_point(|&child| self.span[child as usize].0 <= number);
+        children.get(after.checked_sub(1)?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::Propagation;
+    use crate::{Luck, Position};
+
+    fn grid(side: u32, seed: u64) -> (Links, Trees) {
+        let place = |n: u32| Position { x: 10.0 * f64::from(n % side), y: 10.0 * f64::from(n / side) };
+        let positions: Vec<_> = (0..side * side).map(place).collect();
+        let disk =
+            Propagation::UnitDisk { range_m: 10.0, interference_m: 20.0, sense_m: 10.0, edge_delivery: 1.0 };
+        let links = Links::new(&positions, disk, Luck::new(seed).stream("shadowing"));
+        let trees = Trees::new(&links, &[0, 35], Luck::new(seed).stream("routes"));
+        (links, trees)
+    }
+
+    /// How many hops it takes.
+    fn hops(trees: &Trees, source: u32, dest: u32) -> u32 {
+        let (mut at, mut hops) = (source, 0);
+        while at != dest {
+            at = trees.next(at, source, dest).unwrap().0;
+            hops += 1;
+            assert!(hops < 100, "a loop between {source} and {dest}");
+        }
+        hops
+    }
+
+    #[test]
+    fn to_and_from_a_sink_the_path_is_a_shortest_one() {
+        let (_, trees) = grid(6, 1);
+        for node in 0..36u32 {
+            for sink in [0, 35u32] {
+                let expected = (node % 6).abs_diff(sink % 6) + (node / 6).abs_diff(sink / 6);
+                assert_eq!((hops(&trees, node, sink), hops(&trees, sink, node)), (expected, expected));
+            }
+        }
+    }
+
+    #[test]
+    fn any_two_reach_each_other() {
+        let (_, trees) = grid(6, 2);
+        for source in 0..36 {
+            for dest in 0..36 {
+                hops(&trees, source, dest);
+            }
+        }
+    }
+
+    #[test]
+    fn another_seed_draws_other_parents_among_equals() {
+        let parents = |seed| (0..36).map(|node| grid(6, seed).1.parent(node)).collect::<Vec<_>>();
+        assert_eq!(parents(1), parents(1));
+        assert_ne!(parents(1), parents(2));
+    }
+
+    #[test]
+    fn who_is_cut_off_has_no_path() {
+        let positions = [0.0, 10.0, 30.0].map(|x| Position { x, y: 0.0 });
+        let disk =
+            Propagation::UnitDisk { range_m: 10.0, interference_m: 20.0, sense_m: 10.0, edge_delivery: 1.0 };
+        let links = Links::new(&positions, disk, Luck::new(1).stream("shadowing"));
+        let trees = Trees::new(&links, &[0], Luck::new(1).stream("routes"));
+        assert_eq!((trees.next(1, 1, 0), trees.next(0, 0, 1)), (Some(NodeId(0)), Some(NodeId(1))));
+        assert_eq!((trees.next(2, 2, 0), trees.next(0, 0, 2), trees.parent(2)), (None, None, None));
+    }
+}

@@ -1,0 +1,198 @@
+//! A mesh from end to end: hosts that know nothing of radios, and what arrives.
+
+use coapace_sim::mesh::{
+    LowpanConfig, MacConfig, Mesh, MeshConfig, MeshError, NodeCounters, RadioConfig, RoutingConfig,
+};
+use coapace_sim::{
+    Counters, Layout, Luck, Mark, Node, NodeId, Outgoing, Position, Site, Time, Transport, Waypoint, World,
+};
+
+/// Sends a packet every so often, and notes what comes.
+struct Host {
+    to: Option<NodeId>,
+    next: Time,
+    every_ns: u64,
+    bytes: usize,
+    sent: u32,
+    is_due: bool,
+    heard: Vec<(Time, NodeId, u32)>,
+}
+
+impl Node for Host {
+    fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
+        assert!(bytes.iter().all(|&byte| byte == mark.exchange as u8));
+        self.heard.push((now, from, mark.exchange));
+    }
+    fn handle_timeout(&mut self, now: Time) {
+        self.is_due = true;
+        self.next = now + self.every_ns;
+    }
+    fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let to = self.to.filter(|_| self.is_due)?;
+        self.is_due = false;
+        buffer.resize(self.bytes, self.sent as u8);
+        let mark = Mark { exchange: self.sent, transmission: 0 };
+        self.sent += 1;
+        Some(Outgoing { to, mark, transport: Transport::Udp })
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.to.map(|_| self.next)
+    }
+}
+
+fn config() -> MeshConfig {
+    MeshConfig {
+        radio: RadioConfig::UNIT_DISK,
+        mac: MacConfig::STANDARD,
+        lowpan: LowpanConfig::CONTIKI_3,
+        routing: RoutingConfig::Shortest,
+    }
+}
+
+fn chain(nodes: u32) -> Layout {
+    let places = (0..nodes).map(|n| Position { x: 10.0 * f64::from(n), y: 0.0 }).collect();
+    Layout { places, root: 0, sinks: vec![0] }
+}
+
+fn grid(side: u32) -> Layout {
+    let place = |n: u32| Position { x: 10.0 * f64::from(n % side), y: 10.0 * f64::from(n / side) };
+    Layout { places: (0..side * side).map(place).collect(), root: 0, sinks: vec![0] }
+}
+
+/// Every node but the sink sends `bytes` to it every so many milliseconds, each beginning at another moment.
+fn world(
+    seed: u64,
+    layout: &Layout,
+    waypoints: Vec<Waypoint>,
+    config: MeshConfig,
+    (interval_ms, bytes): (u64, usize),
+) -> World<Host, Counters, Mesh> {
+    let luck = Luck::new(seed);
+    let mesh = Mesh::new(luck, layout, waypoints, config).unwrap();
+    let mut world = World::new(mesh, Counters::new());
+    let every_ns = interval_ms * 1_000_000;
+    for node in 0..layout.places.len() as u64 {
+        let next = Time::from_secs(2) + luck.stream("first").below(every_ns, node, 0, 0);
+        let to = (node != 0).then_some(NodeId(0));
+        world.add(Site(0), Host { to, next, every_ns, bytes, sent: 0, is_due: false, heard: Vec::new() });
+    }
+    world.wake_all();
+    world
+}
+
+fn total(world: &World<Host, Counters, Mesh>, of: fn(NodeCounters) -> u64) -> u64 {
+    (0..world.nodes().len() as u32).map(|node| of(world.medium().counters(NodeId(node)))).sum()
+}
+
+#[test]
+fn what_little_there_is_arrives_over_many_hops_in_the_time_that_frames_take() {
+    let mut world = world(1, &chain(6), Vec::new(), config(), (10_000, 40));
+    world.run(Time::from_secs(62));
+    let sink = &world.nodes()[0];
+    assert_eq!(sink.heard.len(), 5 * 6);
+    assert_eq!(world.tap().delivered, 30);
+    assert_eq!(world.medium().in_flight(), 0);
+    // Hop by hop: 1 + 2 + 3 + 4 + 5, six times; each frame is acknowledged.
+    assert_eq!(total(&world, |node| node.frames), 90);
+    assert_eq!(total(&world, |node| node.acks), 90);
+}
+
+#[test]
+fn hidden_nodes_collide_and_long_backoffs_between_retries_repair_it() {
+    // 0 – 1 – 2: 0 and 2 do not hear each other, and both send to 1.
+    let layout = Layout { root: 1, sinks: vec![1], ..chain(3) };
+    let run = |mac| {
+        let luck = Luck::new(3);
+        let mesh = Mesh::new(luck, &layout, Vec::new(), MeshConfig { mac, ..config() }).unwrap();
+        let mut world = World::new(mesh, Counters::new());
+        for node in 0..3 {
+            let (next, to) = (Time::from_secs(2), (node != 1).then_some(NodeId(1)));
+            let every_ns = 100_000_000 + 1_300_000 * node;
+            world.add(Site(0), Host { to, next, every_ns, bytes: 60, sent: 0, is_due: false, heard: vec![] });
+        }
+        world.wake_all();
+        world.run(Time::from_secs(60));
+        let sent: u32 = world.nodes().iter().map(|node| node.sent).sum();
+        (world.nodes()[1].heard.len() as f64 / f64::from(sent), total(&world, |node| node.collided))
+    };
+    let (share, collided) = run(MacConfig { max_frame_retries: 0, ..MacConfig::STANDARD });
+    assert!(collided > 50 && share < 0.95, "{share} {collided}");
+    let (share, _) = run(MacConfig::CONTIKI_NG);
+    assert!(share > 0.99, "{share}");
+    // A frame takes longer than the longest first backoff, so of two hidden nodes that have collided both will again.
+    let (share, _) = run(MacConfig { max_frame_retries: 7, ..MacConfig::STANDARD });
+    assert!(share < 0.99, "{share}");
+    let (share, _) = run(MacConfig::NONE);
+    assert!(share < 0.95, "{share}");
+}
+
+#[test]
+fn a_run_is_its_seed() {
+    let run = |seed| {
+        let lossy = RadioConfig { delivery: (0.75, 1.0), ..RadioConfig::UNIT_DISK };
+        let config = MeshConfig { radio: lossy, mac: MacConfig::CONTIKI_3, ..config() };
+        let mut world = world(seed, &grid(4), Vec::new(), config, (1_000, 60));
+        world.run(Time::from_secs(60)).hash
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn what_is_sent_is_delivered_or_dropped_or_still_there() {
+    for (mac, every_ms) in
+        [(MacConfig::STANDARD, 300), (MacConfig::CONTIKI_2, 300), (MacConfig::CONTIKI_NG, 100)]
+    {
+        let mut world = world(1, &grid(5), Vec::new(), MeshConfig { mac, ..config() }, (every_ms, 60));
+        world.run(Time::from_secs(30));
+        let counters = world.tap();
+        assert!(counters.dropped > 0, "the load is too high: {counters:?}");
+        // A packet may arrive and be given up where its acknowledgement was lost.
+        let accounted = counters.delivered + counters.dropped + world.medium().in_flight() as u64;
+        assert!(accounted >= counters.sent, "{counters:?}");
+        // When nothing more is sent, nothing stays behind.
+        for node in 0..25 {
+            world.node_mut(NodeId(node)).unwrap().to = None;
+        }
+        world.run(Time::from_secs(120));
+        assert_eq!(world.medium().in_flight(), 0);
+        assert!((0..25).all(|node| world.medium().queued(NodeId(node)) == 0));
+    }
+}
+
+#[test]
+fn a_node_that_walks_away_is_not_heard_until_it_comes_back() {
+    let step = |time, x| Waypoint { time: Time::from_secs(time), node: 1, position: Position { x, y: 0.0 } };
+    let waypoints = vec![step(40, 10.0), step(20, 100.0)];
+    let mut world = world(1, &chain(2), waypoints, config(), (1_000, 40));
+    world.run(Time::from_secs(60));
+    let heard = &world.nodes()[0].heard;
+    let between = |from, to| {
+        heard.iter().filter(|(at, ..)| (Time::from_secs(from)..Time::from_secs(to)).contains(at)).count()
+    };
+    assert_eq!((between(3, 20), between(20, 40), between(40, 60)), (17, 0, 20));
+    assert_eq!(world.medium().counters(NodeId(1)).no_route, 20);
+}
+
+#[test]
+fn radios_account_for_every_nanosecond() {
+    let mut world = world(1, &grid(3), Vec::new(), config(), (200, 60));
+    world.run(Time::from_secs(30));
+    for node in 0..9 {
+        let times = world.medium().radio_times(NodeId(node), Time::from_secs(30));
+        let all = times.transmit_ns + times.receive_ns + times.listen_ns + times.sleep_ns;
+        assert_eq!(all, 30_000_000_000);
+        assert!(times.transmit_ns > 0 && times.receive_ns > 0 && times.sleep_ns < 1_000_000_000);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_mesh_is_told() {
+    let new = |layout: &Layout, node| {
+        let waypoint = Waypoint { time: Time::ZERO, node, position: Position::default() };
+        Mesh::new(Luck::new(1), layout, vec![waypoint], config()).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(new(&Layout::default(), 0), MeshError::Nodes(0));
+    assert_eq!(new(&Layout { sinks: vec![7], ..chain(3) }, 0), MeshError::Unknown(7));
+    assert_eq!(new(&chain(3), 3), MeshError::Waypoint(3));
+}
