@@ -17,22 +17,32 @@
 
 mod document;
 mod error;
+mod flows;
+mod hops;
 mod keys;
 mod kind;
 mod knobs;
+mod mac;
+mod measure;
+mod mesh;
 mod reference;
+mod routing;
 mod scalar;
 mod schema;
 mod units;
+mod words;
 
 use std::fs::File as OsFile;
 use std::io::Read;
 use std::path::Path;
 
 pub use error::ScenarioError;
-pub use keys::{
-    Burst, Clients, Defaults, Hop, Ip, Loss, Network, Reordering, Server, Tcp, Workload, WorkloadKind,
-};
+pub use flows::{Flow, Method, WhenBusy};
+pub use hops::{Burst, Hop, Loss, Reordering};
+pub use keys::{Clients, Defaults, Ip, Network, Server, Tcp, Workload, WorkloadKind};
+pub use mac::{Backoff, ChannelBusy, Mac, Preset};
+pub use mesh::{LogDistance, Lowpan, Mesh, Mobility, Propagation, Radio, Topology, TwoRay, UnitDisk};
+pub use routing::{Routing, Rpl, Shortest};
 pub use reference::reference;
 pub use scalar::Jitter;
 

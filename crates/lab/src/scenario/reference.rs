@@ -4,7 +4,12 @@ use std::fmt::Write;
 
 use super::Scenario;
 use super::document::joined;
-use super::keys::{Burst, Clients, Defaults, File, Hop, Network, Reordering, Server, Tcp, Workload};
+use super::flows::Flow;
+use super::hops::{Burst, Hop, Reordering};
+use super::keys::{Clients, Defaults, File, Network, Server, Tcp, Workload};
+use super::mac::Mac;
+use super::mesh::{LogDistance, Lowpan, Mesh, Mobility, Radio, Topology, TwoRay, UnitDisk};
+use super::routing::Rpl;
 use super::schema::{Key, Keys};
 
 const HEAD: &str = "\
