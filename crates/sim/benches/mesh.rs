@@ -5,7 +5,7 @@
 //! transmissions grow with the nodes; the throughput is in radio transmissions.
 #![allow(missing_docs)]
 
-use coapace_sim::mesh::{LowpanConfig, MacConfig, Mesh, MeshConfig, RadioConfig, RoutingConfig};
+use coapace_sim::mesh::{LowpanConfig, MacConfig, Mesh, MeshConfig, RadioConfig, RoutingConfig, RplConfig};
 use coapace_sim::{Layout, Luck, Mark, Node, NodeId, Outgoing, Position, Site, Time, Transport, World};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -82,7 +82,9 @@ fn transmissions(world: &World<Host, (), Mesh>) -> u64 {
 fn grid36(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("grid36");
     group.sample_size(10);
-    for (name, routing) in [("shortest", RoutingConfig::Shortest)] {
+    for (name, routing) in
+        [("shortest", RoutingConfig::Shortest), ("rpl", RoutingConfig::Rpl(RplConfig::CONTIKI_3))]
+    {
         for load in [5_000, 6_000] {
             let run = || {
                 let mut world = world(6, 6, load, &routing);

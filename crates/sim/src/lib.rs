@@ -84,6 +84,6 @@ pub use position::{Layout, Position, Waypoint};
 pub use rate::Rate;
 pub use route::{PathError, Site};
 pub use tap::{Event, Record, Tap};
-pub use taps::{Counters, HopCounters, Pcapng, QueueSeries, Trace, TraceHash, udp_packet};
+pub use taps::{Counters, HopCounters, MeshPcapng, Pcapng, QueueSeries, Trace, TraceHash, udp_packet};
 pub use time::Time;
 pub use world::{Summary, World};

@@ -3,17 +3,23 @@
 //! A datagram goes down through the layers of a node and up through those of the next: `network_layer` finds the next hop
 //! and cuts fragments, `link_layer` waits for the channel, [`air`] says who hears it.
 
+mod address;
 mod air;
+mod bytes;
 mod config;
 mod counters;
 mod frame;
 mod happening;
 mod link_layer;
 mod links;
+mod lowpan;
 mod mac;
 mod network_layer;
 mod packets;
 mod presets;
+mod reassembly;
+mod routing;
+pub mod rpl;
 mod trees;
 
 use std::fmt;
@@ -26,12 +32,16 @@ pub use config::{
 pub use counters::NodeCounters;
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
 
+pub(crate) use bytes::{write_ack, write_frame};
+
 use air::{Air, Fate};
 use happening::Happening;
 use links::Links;
 use mac::Mac;
 use packets::{PacketId, Packets};
-use trees::Trees;
+use reassembly::Reassembly;
+use routing::Routing;
+use rpl::RplCounters;
 
 use crate::{
     Arrival, Event, Happenings, Layout, Luck, Medium, Moment, NodeId, Outgoing, Position, Record, Site,
@@ -47,13 +57,16 @@ pub struct Mesh {
     waypoints: Vec<Waypoint>,
     air: Air,
     macs: Vec<Mac>,
+    reassemblies: Vec<Reassembly>,
+    /// The datagram tag of each node's next fragments.
+    tags: Vec<u16>,
     packets: Packets,
-    trees: Trees,
+    routing: Routing,
     counters: Vec<NodeCounters>,
     /// Draws of backoffs, keyed by node and draw.
     backoffs: Stream,
-    /// Draws of the moments when nodes are switched on, keyed by node.
-    starts: Stream,
+    /// When each node is switched on.
+    starts: Vec<Time>,
     is_prepared: bool,
     /// What became of the frame that just ended: kept for its memory.
     fates: Vec<(u32, Fate)>,
@@ -108,18 +121,24 @@ impl Mesh {
         let links = Links::new(places, config.radio.propagation, luck.stream("mesh/shadowing"));
         let mut roots = vec![*root];
         roots.extend(sinks.iter().filter(|&sink| sink != root));
-        let trees = Trees::new(&links, &roots, luck.stream("mesh/routes"));
+        let (start, spread_ns) = (luck.stream("mesh/start"), config.radio.start_spread_ns.max(1));
+        let starts: Vec<_> = (0..places.len() as u64)
+            .map(|node| Time::from_nanos(start.below(spread_ns, node, 0, 0)))
+            .collect();
+        let routing = Routing::new(&config.routing, &links, &roots, &starts, luck);
         Ok(Self {
             air: Air::new(links, config.radio.delivery, luck.stream("mesh/air")),
+            reassemblies: vec![Reassembly::new(&config.lowpan); places.len()],
+            tags: vec![0; places.len()],
             config,
             positions: places.clone(),
             waypoints,
             macs: std::iter::repeat_with(Mac::default).take(places.len()).collect(),
             packets: Packets::default(),
-            trees,
+            routing,
             counters: vec![NodeCounters::default(); places.len()],
             backoffs: luck.stream("mesh/backoff"),
-            starts: luck.stream("mesh/start"),
+            starts,
             is_prepared: false,
             fates: Vec::new(),
         })
@@ -137,7 +156,12 @@ impl Mesh {
 
     /// Where a node's packets to the border router go first, if it has a way there.
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
-        self.trees.parent(node.0)
+        self.routing.parent(node.0)
+    }
+
+    /// What happened to a node's RPL; `None` if routes are not RPL's.
+    pub fn rpl_counters(&self, node: NodeId) -> Option<RplCounters> {
+        self.routing.counters(node.0)
     }
 
     /// Frames that wait at a node.
@@ -155,7 +179,7 @@ impl Mesh {
         if (node.0 as usize) < self.nodes() { self.air.times(now, node.0) } else { RadioTimes::default() }
     }
 
-    /// Datagrams under way.
+    /// Datagrams under way, those of which a node waits for more fragments included.
     pub fn in_flight(&self) -> usize {
         self.packets.len()
     }
@@ -166,7 +190,7 @@ impl Mesh {
             self.positions[waypoint.node as usize] = waypoint.position;
         }
         self.air.survey(&self.positions);
-        self.trees.grow(self.air.links());
+        self.routing.survey(self.air.links());
         self.await_move(&mut moment.events);
     }
 
@@ -185,22 +209,20 @@ impl Medium for Mesh {
             return;
         }
         self.is_prepared = true;
-        let spread_ns = self.config.radio.start_spread_ns.max(1);
-        for node in 0..self.nodes() as u32 {
-            let at = Time::from_nanos(self.starts.below(spread_ns, u64::from(node), 0, 0));
-            events.push(at, Happening::SwitchOn(node).encode());
+        for (&start, node) in self.starts.iter().zip(0..) {
+            events.push(start, Happening::SwitchOn(node).encode());
         }
         self.await_move(events);
     }
 
     fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
         let Outgoing { to, mark, .. } = outgoing;
-        let packet = self.packets.insert(from, Some(to), mark, false, bytes);
+        let packet = self.packets.insert(from, Some(to), mark, bytes);
         self.see(moment, Event::Sent, packet);
-        if bytes.len() > usize::from(u16::MAX) || (from.0.max(to.0) as usize) >= self.nodes() {
-            self.see(moment, Event::Dropped, packet);
-        } else {
+        if (from.0.max(to.0) as usize) < self.nodes() {
             self.originate(moment, from.0, packet);
+        } else {
+            self.see(moment, Event::Dropped, packet);
         }
         self.packets.release(packet);
     }
@@ -218,7 +240,8 @@ impl Medium for Mesh {
             Happening::Acknowledge(node) => self.acknowledge(moment, node),
             Happening::Acknowledged(node) => self.acknowledged(moment, node),
             Happening::NotAcknowledged(node) => self.not_acknowledged(moment, node),
-            Happening::SwitchOn(node) => self.air.switch_on(moment.now, node),
+            Happening::SwitchOn(node) => self.switch_on(moment, node),
+            Happening::Route(node) => self.route(moment, node),
             Happening::Move => self.move_nodes(moment),
         }
         None
@@ -246,7 +269,7 @@ impl Mesh {
     fn see<T: Tap>(&self, moment: &mut Moment<'_, T>, event: Event, packet: PacketId) {
         let packet = self.packets.get(packet);
         // What RPL says to the next hop is nobody's packet.
-        let Some(to) = packet.dest.filter(|_| !packet.is_icmpv6) else { return };
+        let Some(to) = packet.dest.filter(|_| packet.message.is_none()) else { return };
         moment.tap.record(&Record {
             time: moment.now,
             event,

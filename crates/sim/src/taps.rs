@@ -1,8 +1,10 @@
 //! The taps there are.
 
+mod blocks;
 mod counters;
 mod hash;
 mod headers;
+mod mesh_pcapng;
 mod pcapng;
 mod queue_series;
 mod trace;
@@ -10,6 +12,7 @@ mod trace;
 pub use counters::{Counters, HopCounters};
 pub use hash::TraceHash;
 pub use headers::udp_packet;
+pub use mesh_pcapng::MeshPcapng;
 pub use pcapng::Pcapng;
 pub use queue_series::QueueSeries;
 pub use trace::Trace;

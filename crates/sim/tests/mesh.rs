@@ -1,7 +1,7 @@
 //! A mesh from end to end: hosts that know nothing of radios, and what arrives.
 
 use coapace_sim::mesh::{
-    LowpanConfig, MacConfig, Mesh, MeshConfig, MeshError, NodeCounters, RadioConfig, RoutingConfig,
+    LowpanConfig, MacConfig, Mesh, MeshConfig, MeshError, NodeCounters, RadioConfig, RoutingConfig, RplConfig,
 };
 use coapace_sim::{
     Counters, Layout, Luck, Mark, Node, NodeId, Outgoing, Position, Site, Time, Transport, Waypoint, World,
@@ -172,6 +172,45 @@ fn a_node_that_walks_away_is_not_heard_until_it_comes_back() {
     };
     assert_eq!((between(3, 20), between(20, 40), between(40, 60)), (17, 0, 20));
     assert_eq!(world.medium().counters(NodeId(1)).no_route, 20);
+}
+
+#[test]
+fn with_rpl_a_grid_finds_its_routes_and_everything_arrives() {
+    for mac in [MacConfig::STANDARD, MacConfig::CONTIKI_2, MacConfig::CONTIKI_NG] {
+        let config = MeshConfig { mac, routing: RoutingConfig::Rpl(RplConfig::CONTIKI_3), ..config() };
+        let mut world = world(1, &grid(6), Vec::new(), config, (20_000, 40));
+        world.run(Time::from_secs(120));
+        let before = world.nodes()[0].heard.len();
+        world.run(Time::from_secs(320));
+        let heard = world.nodes()[0].heard.len() - before;
+        assert!((340..=350).contains(&heard), "{mac:?}: {heard} of 350");
+        assert_eq!(world.medium().parent(NodeId(0)), None);
+        for node in 1..36 {
+            // Up the tree to the border router, over more hops than the shortest path at most by a few.
+            let (mut at, mut hops) = (NodeId(node), 0);
+            while at != NodeId(0) {
+                at = world.medium().parent(at).unwrap();
+                hops += 1;
+                assert!(hops <= node % 6 + node / 6 + 4, "from {node}");
+            }
+        }
+        let control = total(&world, |node| node.control_frames);
+        let frames = total(&world, |node| node.frames);
+        assert!(control > 100 && control < frames / 2, "{mac:?}: {control} of {frames}");
+    }
+}
+
+#[test]
+fn with_rpl_a_node_that_walks_to_the_other_end_is_found_again() {
+    let to = |time, x| Waypoint { time: Time::from_secs(time), node: 5, position: Position { x, y: 5.0 } };
+    let config = MeshConfig { routing: RoutingConfig::Rpl(RplConfig::CONTIKI_3), ..config() };
+    let mut world = world(1, &chain(6), vec![to(200, 5.0)], config, (5_000, 40));
+    world.run(Time::from_secs(199));
+    assert_eq!(world.medium().parent(NodeId(5)), Some(NodeId(4)));
+    world.run(Time::from_secs(500));
+    assert!(world.medium().parent(NodeId(5)).is_some_and(|parent| parent.0 < 2), "between both");
+    let of_it = |&&(at, from, _): &&(Time, NodeId, u32)| from == NodeId(5) && at > Time::from_secs(400);
+    assert!(world.nodes()[0].heard.iter().filter(of_it).count() >= 19);
 }
 
 #[test]

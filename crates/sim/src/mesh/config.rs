@@ -170,6 +170,8 @@ pub enum RoutingConfig {
 }
 
 /// RPL (RFC 6550), storing mode, with MRHOF (RFC 6719) over ETX and Trickle (RFC 6206).
+///
+/// Ranks and ETX are in the same unit, 1/128 of a transmission (RFC 6551 §4.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RplConfig {
     /// Trickle's Imin, in nanoseconds: 2^DIOIntervalMin ms.
@@ -178,22 +180,94 @@ pub struct RplConfig {
     pub dio_doublings: u8,
     /// DIORedundancyConstant: so many heard suppress one's own; 0 suppresses none.
     pub dio_redundancy: u8,
+    /// Whether every DIO that the root sends to all asks for new DAOs, by a higher DTSN (Contiki).
+    pub dio_refreshes_routes: bool,
     /// From the start to the first DIS of a node without a parent, in nanoseconds.
     pub dis_start_ns: u64,
     /// From one DIS to the next.
     pub dis_interval_ns: u64,
-    /// A DAO is sent at a random moment of this span after there is reason to, in nanoseconds.
+    /// A DAO is sent at a random moment between half of this and one and a half of it after there is reason to, in
+    /// nanoseconds.
     pub dao_delay_ns: u64,
-    /// How long a route holds, in nanoseconds; it is renewed when half of it has passed.
+    /// How long a route holds, in nanoseconds; it is renewed when a half to three quarters of it have passed. On the wire
+    /// it is whole minutes, of 255 at most.
     pub route_lifetime_ns: u64,
-    /// MinHopRankIncrease: the rank that a link of ETX 1 adds.
+    /// How long a route is still used after a no-path DAO took it back, in nanoseconds; a new one mostly comes before.
+    pub no_path_delay_ns: u64,
+    /// MinHopRankIncrease: the least by which rank rises from one node to the next; the rank of the root.
     pub min_hop_rank_increase: u16,
-    /// PARENT_SWITCH_THRESHOLD: by so much rank a parent must be better than the present one (RFC 6719 §5).
+    /// PARENT_SWITCH_THRESHOLD: by so much a path must cost less than the present one (RFC 6719 §5), in 1/128.
     pub parent_switch_threshold: u16,
-    /// DAGMaxRankIncrease: by so much a node's rank may rise within one version; 0 is any.
+    /// DAGMaxRankIncrease: by so much a node's rank may rise before it has to leave; 0 is any.
     pub max_rank_increase: u16,
+    /// MAX_LINK_METRIC: the highest ETX of a usable link (RFC 6719 §5), in 1/128.
+    pub max_link_metric: u16,
+    /// MAX_PATH_COST (RFC 6719 §5), in 1/128.
+    pub max_path_cost: u16,
+    /// The ETX of a link before anything is known of it, in transmissions.
+    pub initial_etx: u8,
+    /// A frame never acknowledged counts as so many transmissions.
+    pub no_ack_etx: u8,
+    /// The weight in percent, 0 to 100, of a frame in a link's ETX: while little is known of the link, and after.
+    pub etx_weights: (u8, u8),
+    /// From one probe of a neighbour's link, a DIO to it alone, to the next, in nanoseconds; 0 is never. The moment is
+    /// random between half and one and a half of it.
+    pub probing_interval_ns: u64,
     /// Neighbours that a node remembers.
     pub max_neighbours: u16,
     /// Routes that a node stores.
     pub max_routes: u16,
+}
+
+impl RplConfig {
+    /// Contiki 3.x, as on a Cooja mote: core/net/rpl/{rpl-conf.h,rpl-private.h,rpl-mrhof.c}, core/net/link-stats.c,
+    /// platform/cooja/contiki-conf.h.
+    ///
+    /// Other platforms remember fewer neighbours and routes: 8 and 20 where nothing else is said
+    /// (core/contiki-default-conf.h).
+    pub const CONTIKI_3: Self = Self {
+        dio_interval_min_ns: 4_096_000_000,
+        dio_doublings: 8,
+        dio_redundancy: 10,
+        dio_refreshes_routes: true,
+        dis_start_ns: 5_000_000_000,
+        dis_interval_ns: 60_000_000_000,
+        dao_delay_ns: 4_000_000_000,
+        route_lifetime_ns: 1_800_000_000_000,
+        no_path_delay_ns: 60_000_000_000,
+        min_hop_rank_increase: 128,
+        parent_switch_threshold: 96,
+        max_rank_increase: 7 * 128,
+        max_link_metric: 1_024,
+        max_path_cost: 32_768,
+        initial_etx: 2,
+        no_ack_etx: 10,
+        etx_weights: (30, 15),
+        probing_interval_ns: 120_000_000_000,
+        max_neighbours: 300,
+        max_routes: 300,
+    };
+
+    /// Contiki-NG's storing mode, as on a Cooja mote: os/net/routing/rpl-classic, os/net/link-stats.c,
+    /// arch/platform/cooja/contiki-conf.h. (What Contiki-NG uses by itself, rpl-lite, has no storing mode.)
+    pub const CONTIKI_NG: Self = Self {
+        no_ack_etx: 16,
+        etx_weights: (25, 10),
+        probing_interval_ns: 60_000_000_000,
+        ..Self::CONTIKI_3
+    };
+
+    /// The defaults of RFC 6550 §17 and RFC 6719 §5. On DIS, ETX, probing and tables they are silent: those are
+    /// [`CONTIKI_3`](Self::CONTIKI_3)'s.
+    pub const STANDARD: Self = Self {
+        dio_interval_min_ns: 8_000_000,
+        dio_doublings: 20,
+        dio_refreshes_routes: false,
+        dao_delay_ns: 1_000_000_000,
+        min_hop_rank_increase: 256,
+        parent_switch_threshold: 192,
+        max_rank_increase: 0,
+        max_link_metric: 512,
+        ..Self::CONTIKI_3
+    };
 }

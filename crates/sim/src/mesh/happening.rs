@@ -17,6 +17,8 @@ pub(super) enum Happening {
     NotAcknowledged(u32),
     /// The node is switched on.
     SwitchOn(u32),
+    /// The timer of its RPL fires.
+    Route(u32),
     /// Nodes move.
     Move,
 }
@@ -38,7 +40,8 @@ impl Happening {
             Self::Acknowledged(node) => 4 << KIND | node,
             Self::NotAcknowledged(node) => 5 << KIND | node,
             Self::SwitchOn(node) => 6 << KIND | node,
-            Self::Move => 7 << KIND,
+            Self::Route(node) => 7 << KIND | node,
+            Self::Move => 8 << KIND,
         }
     }
 
@@ -52,7 +55,8 @@ impl Happening {
             4 => Self::Acknowledged(node),
             5 => Self::NotAcknowledged(node),
             6 => Self::SwitchOn(node),
-            7 => Self::Move,
+            7 => Self::Route(node),
+            8 => Self::Move,
             _ => return None,
         })
     }
@@ -74,6 +78,7 @@ mod tests {
             Happening::Acknowledged(4),
             Happening::NotAcknowledged(last),
             Happening::SwitchOn(5),
+            Happening::Route(last),
             Happening::Move,
         ] {
             assert!(happening.encode() < crate::Happenings::LIMIT);

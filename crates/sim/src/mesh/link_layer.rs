@@ -2,13 +2,11 @@
 
 use super::air::Fate;
 use super::happening::Happening;
+use super::lowpan::ACK_BYTES;
 use super::mac::{Queued, State};
 use super::packets::PacketId;
 use super::{ChannelBusy, Frame, FrameEvent, FrameKind, FrameRecord, Mesh};
 use crate::{Moment, NodeId, Tap, Time};
-
-/// An acknowledgement: frame control, sequence number, checksum.
-const ACK_BYTES: u16 = 5;
 
 /// 250 kbit/s.
 const BYTE_NS: u64 = 32_000;
@@ -136,7 +134,7 @@ impl Mesh {
                     moment.events.push(at, Happening::NotAcknowledged(node).encode());
                 }
             }
-            _ => self.finish(moment, node, queue, true),
+            _ => self.finish(moment, node, queue, FrameEvent::Received),
         }
         if arrived.is_none() {
             self.packets.release(queued.packet);
@@ -188,7 +186,7 @@ impl Mesh {
                 let mac = &mut self.macs[to as usize];
                 mac.awaiting = None;
                 if let Some(queue) = mac.active {
-                    self.finish(moment, to, queue, true);
+                    self.finish(moment, to, queue, FrameEvent::Received);
                 }
             } else {
                 let left_ns = wait_ns - self.acknowledgement_ns();
@@ -230,11 +228,11 @@ impl Mesh {
             self.frame_seen(moment, event, node, &queued);
             self.see(moment, crate::Event::Dropped, queued.packet);
         }
-        self.finish(moment, node, queue, false);
+        self.finish(moment, node, queue, event);
     }
 
-    /// The first frame of a queue is done with, whether it was sent or not.
-    fn finish<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32, queue: u8, was_sent: bool) {
+    /// The first frame of a queue is done with: it was received, as far as the node knows, or given up.
+    fn finish<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32, queue: u8, outcome: FrameEvent) {
         let mac = &mut self.macs[node as usize];
         if mac.active == Some(queue) {
             mac.active = None;
@@ -242,7 +240,10 @@ impl Mesh {
         let attempts = mac.queues[usize::from(queue)].attempts;
         if let Some(Queued { frame, packet }) = mac.pop(queue) {
             self.packets.release(packet);
-            self.sent_on(moment, node, &frame, was_sent, attempts.saturating_add(u8::from(was_sent)));
+            if let Some(to) = frame.to {
+                let transmissions = attempts.saturating_add(u8::from(outcome == FrameEvent::Received));
+                self.frame_done(moment, node, to, outcome, transmissions);
+            }
         }
         let first = &mut self.macs[node as usize].queues[usize::from(queue)];
         first.state = State::Idle;
@@ -279,7 +280,7 @@ impl Mesh {
         let packet = self.packets.get(queued.packet);
         let counters = &mut self.counters[node as usize];
         counters.count(event);
-        counters.control_frames += u64::from(packet.is_icmpv6 && event == FrameEvent::Sent);
+        counters.control_frames += u64::from(packet.message.is_some() && event == FrameEvent::Sent);
         let datagram = Some(packet.datagram());
         let (time, node, frame) = (moment.now, NodeId(node), &queued.frame);
         moment.tap.frame(&FrameRecord { time, event, node, frame, datagram });

@@ -2,6 +2,7 @@
 
 use super::Content;
 use super::frame::Datagram;
+use super::rpl::Message;
 use crate::{Mark, NodeId};
 
 /// Where a datagram lies.
@@ -16,7 +17,8 @@ pub(super) struct Packet {
     pub(super) dest: Option<NodeId>,
     pub(super) mark: Mark,
     pub(super) bytes: Vec<u8>,
-    pub(super) is_icmpv6: bool,
+    /// What RPL says in it; `None` is a datagram of CoAP.
+    pub(super) message: Option<Message>,
     /// Frames and reassemblies that it is part of.
     holders: u32,
 }
@@ -38,20 +40,42 @@ impl Packets {
         source: NodeId,
         dest: Option<NodeId>,
         mark: Mark,
-        is_icmpv6: bool,
         bytes: &[u8],
     ) -> PacketId {
+        let id = self.take();
+        let packet = &mut self.slots[id.0 as usize];
+        (packet.source, packet.dest, packet.mark) = (source, dest, mark);
+        packet.bytes.extend_from_slice(bytes);
+        id
+    }
+
+    /// Puts away what RPL says to a neighbour or to all, held once; its bytes are still to be written.
+    pub(super) fn insert_message(
+        &mut self,
+        source: NodeId,
+        dest: Option<NodeId>,
+        message: Message,
+    ) -> PacketId {
+        let id = self.insert(source, dest, Mark::default(), &[]);
+        self.slots[id.0 as usize].message = Some(message);
+        id
+    }
+
+    /// An empty slot.
+    fn take(&mut self) -> PacketId {
         let slot = self.free.pop().unwrap_or_else(|| {
-            let empty = Packet { source, dest, mark, bytes: Vec::new(), is_icmpv6, holders: 0 };
-            self.slots.push(empty);
+            let (source, dest, mark) = (NodeId(0), None, Mark::default());
+            self.slots.push(Packet { source, dest, mark, bytes: Vec::new(), message: None, holders: 0 });
             self.slots.len() as u32 - 1
         });
         let packet = &mut self.slots[slot as usize];
-        (packet.source, packet.dest, packet.mark) = (source, dest, mark);
-        (packet.is_icmpv6, packet.holders) = (is_icmpv6, 1);
+        (packet.message, packet.holders) = (None, 1);
         packet.bytes.clear();
-        packet.bytes.extend_from_slice(bytes);
         PacketId(slot)
+    }
+
+    pub(super) fn bytes_mut(&mut self, id: PacketId) -> &mut Vec<u8> {
+        &mut self.slots[id.0 as usize].bytes
     }
 
     pub(super) fn get(&self, id: PacketId) -> &Packet {
@@ -83,7 +107,10 @@ impl Packets {
 
 impl Packet {
     pub(super) fn datagram(&self) -> Datagram<'_> {
-        let content = if self.is_icmpv6 { Content::Icmpv6(&self.bytes) } else { Content::Udp(&self.bytes) };
+        let content = match self.message {
+            Some(_) => Content::Icmpv6(&self.bytes),
+            None => Content::Udp(&self.bytes),
+        };
         Datagram { source: self.source, dest: self.dest, content }
     }
 }

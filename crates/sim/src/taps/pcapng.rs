@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::ops::Range;
 
+use super::blocks::Blocks;
 use super::udp_packet;
 use crate::{Accounting, Event, NodeId, Record, Tap, Transport};
 
@@ -15,27 +16,16 @@ use crate::{Accounting, Event, NodeId, Record, Tap, Transport};
 /// of its header is left out.
 #[derive(Debug)]
 pub struct Pcapng<W> {
-    writer: W,
+    blocks: Blocks<W>,
     accounting: Accounting,
     servers: Range<u32>,
     hops: Vec<String>,
     /// Packets written: the identification of the next.
     packets: u16,
     packet: Vec<u8>,
-    block: Vec<u8>,
-    result: io::Result<()>,
 }
 
 const INTERFACES: [&str; 3] = ["sent", "delivered", "discarded"];
-
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE_DESCRIPTION: u32 = 1;
-const ENHANCED_PACKET: u32 = 6;
-
-const OPT_COMMENT: u16 = 1;
-const SHB_USERAPPL: u16 = 4;
-const IF_NAME: u16 = 2;
-const IF_TSRESOL: u16 = 9;
 
 const LINKTYPE_RAW: u32 = 101;
 const COAP_PORT: u16 = 5683;
@@ -44,57 +34,20 @@ impl<W: Write> Pcapng<W> {
     /// A capture in which the nodes of `servers` are servers, and the hops bear the names that
     /// [`Network::hop_names`](crate::Network::hop_names) gives. Writes are small: give it a buffered writer.
     pub fn new(writer: W, accounting: Accounting, servers: Range<u32>, hops: &[String]) -> Self {
-        let mut capture = Self {
-            writer,
-            accounting,
-            servers,
-            hops: hops.to_vec(),
-            packets: 0,
-            packet: Vec::new(),
-            block: Vec::new(),
-            result: Ok(()),
-        };
-        capture.write_header();
-        capture
+        let mut blocks = Blocks::new(writer);
+        for name in INTERFACES {
+            blocks.add_interface(LINKTYPE_RAW, name);
+        }
+        let hops = hops.to_vec();
+        Self { blocks, accounting, servers, hops, packets: 0, packet: Vec::new() }
     }
 
     /// The writer, flushed.
     ///
     /// # Errors
     /// The first that writing met; nothing was written after it.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.result?;
-        self.writer.flush()?;
-        Ok(self.writer)
-    }
-
-    fn write_header(&mut self) {
-        let block = &mut self.block;
-        block.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes()); // tells the byte order
-        block.extend_from_slice(&1u32.to_le_bytes()); // version 1.0
-        block.extend_from_slice(&u64::MAX.to_le_bytes()); // length unknown
-        add_option(block, SHB_USERAPPL, b"coapace");
-        end_options(block);
-        self.write_block(SECTION_HEADER);
-        for name in INTERFACES {
-            let block = &mut self.block;
-            block.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
-            block.extend_from_slice(&0u32.to_le_bytes()); // packets are kept whole
-            add_option(block, IF_NAME, name.as_bytes());
-            add_option(block, IF_TSRESOL, &[9]); // 10⁻⁹ s
-            end_options(block);
-            self.write_block(INTERFACE_DESCRIPTION);
-        }
-    }
-
-    /// Writes what is in `block` as a block of this type, and empties it.
-    fn write_block(&mut self, kind: u32) {
-        if self.result.is_ok() {
-            let length = (12 + self.block.len() as u32).to_le_bytes();
-            let parts = [&kind.to_le_bytes()[..], &length, &self.block, &length];
-            self.result = parts.into_iter().try_for_each(|part| self.writer.write_all(part));
-        }
-        self.block.clear();
+    pub fn finish(self) -> io::Result<W> {
+        self.blocks.finish()
     }
 
     /// Builds the IP packet of a record in `packet`. `None` if it cannot be.
@@ -145,22 +98,11 @@ impl<W: Write> Tap for Pcapng<W> {
             Event::Dropped | Event::Lost => 2,
             Event::Queued => return,
         };
-        if self.result.is_err() || self.build(record).is_none() {
+        if self.blocks.failed() || self.build(record).is_none() {
             return;
         }
         let comment = self.comment(record);
-        let ns = record.time.as_nanos();
-        let length = self.packet.len() as u32;
-        for word in [interface, (ns >> 32) as u32, ns as u32, length, length] {
-            self.block.extend_from_slice(&word.to_le_bytes());
-        }
-        self.block.extend_from_slice(&self.packet);
-        pad(&mut self.block);
-        if let Some(comment) = comment {
-            add_option(&mut self.block, OPT_COMMENT, comment.as_bytes());
-            end_options(&mut self.block);
-        }
-        self.write_block(ENHANCED_PACKET);
+        self.blocks.add_packet(interface, record.time, &self.packet, comment.as_deref());
     }
 }
 
@@ -171,23 +113,6 @@ fn ipv4(node: NodeId) -> [u8; 4] {
 
 fn ipv6(node: NodeId) -> [u8; 16] {
     (0xfd00_u128 << 112 | u128::from(node.0)).to_be_bytes()
-}
-
-fn add_option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
-    let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
-    block.extend_from_slice(&code.to_le_bytes());
-    block.extend_from_slice(&length.to_le_bytes());
-    block.extend_from_slice(&value[..usize::from(length)]);
-    pad(block);
-}
-
-fn end_options(block: &mut Vec<u8>) {
-    block.extend_from_slice(&[0; 4]);
-}
-
-/// Each part of a block ends at a multiple of 32 bits.
-fn pad(block: &mut Vec<u8>) {
-    block.resize(block.len().next_multiple_of(4), 0);
 }
 
 #[cfg(test)]

@@ -1,0 +1,497 @@
+//! The bytes of frames: IEEE 802.15.4, 6LoWPAN fragments (RFC 4944) and compressed headers (RFC 6282).
+//!
+//! smoltcp writes them, but for one thing: it compresses no address with a context. An address under a prefix that is
+//! context 0 is compressed as one under fe80::/64 is, to the same bytes behind the header, and two bits in the header
+//! tell both apart (RFC 6282 §3.1.1: SAC and DAC). So addresses of the mesh are written as link-local ones, and the bits
+//! set.
+
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    Ieee802154Address, Ieee802154Frame, Ieee802154FrameType, Ieee802154FrameVersion, Ieee802154Pan,
+    Ieee802154Repr, IpProtocol, Ipv6Option, Ipv6OptionRepr, RplHopByHopRepr, RplInstanceId,
+    SixlowpanExtHeaderId, SixlowpanExtHeaderPacket, SixlowpanExtHeaderRepr, SixlowpanFragPacket,
+    SixlowpanFragRepr, SixlowpanIphcPacket, SixlowpanIphcRepr, SixlowpanNextHeader, SixlowpanUdpNhcPacket,
+    SixlowpanUdpNhcRepr, UdpRepr,
+};
+
+use super::address::{ALL_RPL_NODES, eui64, global, link_local};
+use super::lowpan::{Fragments, header_bytes};
+use super::{Content, Datagram, Frame, Leg, RplOption};
+use crate::NodeId;
+
+/// The PAN of all nodes; Contiki's too.
+const PAN: Ieee802154Pan = Ieee802154Pan(0xabcd);
+
+const COAP_PORT: u16 = 5683;
+
+/// In the second byte of a compressed header: the source, the destination has a context.
+const SAC: u8 = 1 << 6;
+const DAC: u8 = 1 << 2;
+
+/// Appends a data frame whole, from its MAC header to its checksum, to `out`; `max_frame_bytes` is what its datagram was
+/// fragmented for.
+///
+/// Nothing is appended, and `None` returned, if the datagram is not one of such frames.
+pub(crate) fn write_frame(
+    frame: &Frame,
+    datagram: &Datagram<'_>,
+    max_frame_bytes: u16,
+    out: &mut Vec<u8>,
+) -> Option<()> {
+    let (payload, is_icmpv6) = match datagram.content {
+        Content::Udp(payload) => (payload, false),
+        Content::Icmpv6(message) => (message, true),
+    };
+    let header = header_bytes(datagram.source, datagram.dest, frame.from, frame.to, frame.leg, is_icmpv6);
+    let fragments = Fragments::new(max_frame_bytes, frame.to, header, payload.len())?;
+    if frame.fragment >= fragments.count() {
+        return None;
+    }
+    let range = fragments.payload(frame.fragment);
+    let start = out.len();
+    write_mac_header(frame, out);
+    if fragments.count() > 1 {
+        let option = if frame.leg.option.is_some() { 8 } else { 0 };
+        let before = 40 + option + if is_icmpv6 { 0 } else { 8 };
+        let size = before + payload.len() as u16;
+        let offset = (before + range.start) / 8;
+        write_fragment_header(frame, size, offset as u8, out);
+    }
+    // The checksum of UDP covers all of the payload, so all is written and cut to what this frame carries.
+    let packet = out.len();
+    write_packet(datagram, frame, out);
+    out.truncate(packet + usize::from(header + range.end));
+    if frame.fragment > 0 {
+        out.drain(packet..packet + usize::from(header + range.start));
+    }
+    write_fcs(start, out);
+    Some(())
+}
+
+/// Appends the acknowledgement of the frame with this sequence number to `out`.
+pub(crate) fn write_ack(sequence: u8, out: &mut Vec<u8>) {
+    let start = out.len();
+    let mut header = Ieee802154Frame::new_unchecked([0; 3]);
+    header.set_frame_type(Ieee802154FrameType::Acknowledgement);
+    header.set_sequence_number(sequence);
+    out.extend_from_slice(&header.into_inner());
+    write_fcs(start, out);
+}
+
+fn write_mac_header(frame: &Frame, out: &mut Vec<u8>) {
+    let repr = Ieee802154Repr {
+        frame_type: Ieee802154FrameType::Data,
+        security_enabled: false,
+        frame_pending: false,
+        ack_request: frame.to.is_some(),
+        sequence_number: Some(frame.sequence),
+        pan_id_compression: true,
+        frame_version: Ieee802154FrameVersion::Ieee802154_2006,
+        dst_pan_id: Some(PAN),
+        dst_addr: Some(frame.to.map_or(Ieee802154Address::BROADCAST, mac_address)),
+        src_pan_id: None,
+        src_addr: Some(mac_address(frame.from)),
+    };
+    repr.emit(&mut Ieee802154Frame::new_unchecked(grow(out, repr.buffer_len())));
+}
+
+fn write_fragment_header(frame: &Frame, size: u16, offset: u8, out: &mut Vec<u8>) {
+    let tag = frame.tag;
+    let repr = match frame.fragment {
+        0 => SixlowpanFragRepr::FirstFragment { size, tag },
+        _ => SixlowpanFragRepr::Fragment { size, tag, offset },
+    };
+    repr.emit(&mut SixlowpanFragPacket::new_unchecked(grow(out, repr.buffer_len())));
+}
+
+/// Appends the whole datagram, its headers compressed for the frame's hop.
+fn write_packet(datagram: &Datagram<'_>, frame: &Frame, out: &mut Vec<u8>) {
+    let next_header = match datagram.content {
+        Content::Udp(_) => SixlowpanNextHeader::Compressed,
+        Content::Icmpv6(_) => SixlowpanNextHeader::Uncompressed(IpProtocol::Icmpv6),
+    };
+    write_ipv6_header(datagram, frame, next_header, out);
+    if let Some(option) = frame.leg.option {
+        write_option(option, next_header, out);
+    }
+    match datagram.content {
+        Content::Udp(payload) => write_udp(datagram, payload, out),
+        Content::Icmpv6(message) => out.extend_from_slice(message),
+    }
+}
+
+fn write_ipv6_header(
+    datagram: &Datagram<'_>,
+    frame: &Frame,
+    next_header: SixlowpanNextHeader,
+    out: &mut Vec<u8>,
+) {
+    let Leg { hop_limit, option } = frame.leg;
+    let repr = SixlowpanIphcRepr {
+        src_addr: link_local(datagram.source),
+        ll_src_addr: Some(mac_address(frame.from)),
+        dst_addr: datagram.dest.map_or(ALL_RPL_NODES, link_local),
+        ll_dst_addr: frame.to.map(mac_address),
+        // The option is compressed, and says itself what follows.
+        next_header: if option.is_some() { SixlowpanNextHeader::Compressed } else { next_header },
+        hop_limit,
+        ecn: None,
+        dscp: None,
+        flow_label: None,
+    };
+    let buffer = grow(out, repr.buffer_len());
+    repr.emit(&mut SixlowpanIphcPacket::new_unchecked(&mut *buffer));
+    if matches!(datagram.content, Content::Udp(_)) {
+        buffer[1] |= if datagram.dest.is_some() { SAC | DAC } else { SAC };
+    }
+}
+
+/// The RPL option in a compressed hop-by-hop header (RFC 6553 §3, RFC 6282 §4.2).
+fn write_option(option: RplOption, next_header: SixlowpanNextHeader, out: &mut Vec<u8>) {
+    let option = Ipv6OptionRepr::Rpl(RplHopByHopRepr {
+        down: option.down,
+        rank_error: option.rank_error,
+        forwarding_error: option.forwarding_error,
+        instance_id: RplInstanceId::from(0),
+        sender_rank: option.sender_rank,
+    });
+    let length = option.buffer_len();
+    let header = SixlowpanExtHeaderRepr {
+        ext_header_id: SixlowpanExtHeaderId::HopByHopHeader,
+        next_header,
+        length: length as u8,
+    };
+    header.emit(&mut SixlowpanExtHeaderPacket::new_unchecked(grow(out, header.buffer_len())));
+    option.emit(&mut Ipv6Option::new_unchecked(grow(out, length)));
+}
+
+fn write_udp(datagram: &Datagram<'_>, payload: &[u8], out: &mut Vec<u8>) {
+    let repr = SixlowpanUdpNhcRepr(UdpRepr { src_port: COAP_PORT, dst_port: COAP_PORT });
+    let header = repr.header_len();
+    let buffer = grow(out, header + payload.len());
+    repr.emit(
+        &mut SixlowpanUdpNhcPacket::new_unchecked(&mut *buffer),
+        &global(datagram.source),
+        &datagram.dest.map_or(ALL_RPL_NODES, global),
+        payload.len(),
+        |place| place.copy_from_slice(payload),
+        &ChecksumCapabilities::default(),
+    );
+    // 0 would mean that there is no checksum (RFC 768), which IPv6 does not allow; its other name is all ones.
+    let checksum = &mut buffer[header - 2..header];
+    if checksum == [0, 0] {
+        checksum.fill(0xff);
+    }
+}
+
+/// Appends the checksum of what stands from `start`: x¹⁶ + x¹² + x⁵ + 1, least significant bit first, from 0
+/// (IEEE 802.15.4-2015 §7.2.10).
+fn write_fcs(start: usize, out: &mut Vec<u8>) {
+    let remainder = out[start..].iter().fold(0u16, |crc, &byte| {
+        (0..8).fold(crc ^ u16::from(byte), |crc, _| (crc >> 1) ^ if crc & 1 == 1 { 0x8408 } else { 0 })
+    });
+    out.extend_from_slice(&remainder.to_le_bytes());
+}
+
+fn mac_address(node: NodeId) -> Ieee802154Address {
+    Ieee802154Address::Extended(eui64(node))
+}
+
+/// Appends `length` zeros, and returns them.
+fn grow(out: &mut Vec<u8>, length: usize) -> &mut [u8] {
+    let start = out.len();
+    out.resize(start + length, 0);
+    &mut out[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::FrameKind;
+    use crate::mesh::address::PREFIX;
+    use crate::mesh::lowpan::{ACK_BYTES, MAX_PAYLOAD_BYTES};
+    use proptest::prelude::*;
+    use smoltcp::wire::{Ipv6Address, Ipv6OptionsIterator, SixlowpanAddressContext};
+
+    /// The frames of a datagram on a hop, and the bytes of each.
+    fn frames(
+        datagram: &Datagram<'_>,
+        from: NodeId,
+        to: Option<NodeId>,
+        leg: Leg,
+        max_frame_bytes: u16,
+    ) -> Vec<(Frame, Vec<u8>)> {
+        let (length, is_icmpv6) = match datagram.content {
+            Content::Udp(payload) => (payload.len(), false),
+            Content::Icmpv6(message) => (message.len(), true),
+        };
+        let header = header_bytes(datagram.source, datagram.dest, from, to, leg, is_icmpv6);
+        let plan = Fragments::new(max_frame_bytes, to, header, length).expect("a datagram that fits");
+        let (kind, tag, fragments) = (FrameKind::Data, 0xbeef, plan.count());
+        let frame = |fragment| {
+            let bytes = plan.frame_bytes(fragment);
+            let sequence = 200 + fragment % 50;
+            let frame = Frame { kind, from, to, sequence, bytes, fragment, fragments, tag, leg };
+            let mut out = vec![0xee];
+            write_frame(&frame, datagram, max_frame_bytes, &mut out).expect("a frame");
+            assert_eq!(out.remove(0), 0xee);
+            (frame, out)
+        };
+        (0..fragments).map(frame).collect()
+    }
+
+    /// What a receiver makes of the frames of a datagram, by smoltcp's parser.
+    #[derive(Debug, PartialEq)]
+    struct Read {
+        source: Ipv6Address,
+        dest: Ipv6Address,
+        hop_limit: u8,
+        option: Option<RplOption>,
+        ports: Option<(u16, u16)>,
+        payload: Vec<u8>,
+    }
+
+    fn read(frames: &[(Frame, Vec<u8>)], has_context: bool) -> Read {
+        let (mut packet, mut size, mut mac) = (Vec::new(), None, None);
+        let mut offsets = Vec::new();
+        for (frame, bytes) in frames {
+            let (bytes, fcs) = bytes.split_at(bytes.len() - 2);
+            let mut again = bytes.to_vec();
+            write_fcs(0, &mut again);
+            assert_eq!(&again[bytes.len()..], fcs);
+            let ieee = Ieee802154Frame::new_checked(bytes).expect("a MAC header");
+            assert_eq!(ieee.sequence_number(), Some(frame.sequence));
+            assert_eq!(ieee.ack_request(), frame.to.is_some());
+            mac = Some((ieee.src_addr(), ieee.dst_addr()));
+            let mut rest = ieee.payload().expect("data");
+            if frame.fragments > 1 {
+                let fragment = SixlowpanFragPacket::new_checked(rest).expect("a fragment header");
+                assert_eq!(fragment.datagram_tag(), frame.tag);
+                assert_eq!(fragment.is_first_fragment(), frame.fragment == 0);
+                assert_eq!(*size.get_or_insert(fragment.datagram_size()), fragment.datagram_size());
+                offsets.push((usize::from(fragment.datagram_offset()) * 8, packet.len()));
+                rest = fragment.payload();
+            }
+            packet.extend_from_slice(rest);
+        }
+        let (source, dest) = mac.expect("a frame");
+        if has_context {
+            // smoltcp's parser wants contexts named: the extension with 0 for both says the same (RFC 6282 §3.1.2).
+            packet[1] |= 1 << 7;
+            packet.insert(2, 0);
+        }
+        let iphc = SixlowpanIphcPacket::new_checked(&packet[..]).expect("a compressed header");
+        let contexts = [SixlowpanAddressContext(PREFIX)];
+        let ip = SixlowpanIphcRepr::parse(&iphc, source, dest, &contexts).expect("addresses");
+        let (mut next, mut rest, mut option, mut length) = (ip.next_header, iphc.payload(), None, 40);
+        if next == SixlowpanNextHeader::Compressed && rest[0] >> 4 == 0b1110 {
+            let header = SixlowpanExtHeaderPacket::new_checked(rest).expect("an extension header");
+            assert_eq!(header.extension_header_id(), SixlowpanExtHeaderId::HopByHopHeader);
+            option = Some(read_option(header.payload()));
+            let taken =
+                rest.len().min(if header.next_header() == SixlowpanNextHeader::Compressed { 2 } else { 3 });
+            next = header.next_header();
+            rest = &rest[taken + header.payload().len()..];
+            length += 8;
+        }
+        let (ports, payload) = match next {
+            SixlowpanNextHeader::Compressed => {
+                let udp = SixlowpanUdpNhcPacket::new_checked(rest).expect("UDP");
+                let checks = ChecksumCapabilities::default();
+                let repr = SixlowpanUdpNhcRepr::parse(&udp, &ip.src_addr, &ip.dst_addr, &checks)
+                    .expect("the right checksum");
+                length += 8;
+                (Some((repr.src_port, repr.dst_port)), udp.payload())
+            }
+            SixlowpanNextHeader::Uncompressed(protocol) => {
+                assert_eq!(protocol, IpProtocol::Icmpv6);
+                (None, rest)
+            }
+        };
+        length += payload.len();
+        assert_eq!(size.map_or(length, usize::from), length);
+        // What is uncompressed before a fragment is what is compressed before it, and what the headers lost.
+        let lost = length - (packet.len() - usize::from(has_context));
+        assert!(offsets.iter().skip(1).all(|&(offset, compressed)| offset == compressed + lost));
+        let (source, dest, hop_limit) = (ip.src_addr, ip.dst_addr, ip.hop_limit);
+        Read { source, dest, hop_limit, option, ports, payload: payload.to_vec() }
+    }
+
+    fn read_option(options: &[u8]) -> RplOption {
+        match Ipv6OptionsIterator::new(options).next() {
+            Some(Ok(Ipv6OptionRepr::Rpl(RplHopByHopRepr {
+                down,
+                rank_error,
+                forwarding_error,
+                instance_id,
+                sender_rank,
+            }))) => {
+                assert_eq!(u8::from(instance_id), 0);
+                RplOption { down, rank_error, forwarding_error, sender_rank }
+            }
+            other => panic!("no RPL option but {other:?}"),
+        }
+    }
+
+    fn option() -> impl Strategy<Value = Option<RplOption>> {
+        let fields = any::<(bool, bool, bool, u16)>();
+        proptest::option::of(fields.prop_map(|(down, rank_error, forwarding_error, sender_rank)| RplOption {
+            down,
+            rank_error,
+            forwarding_error,
+            sender_rank,
+        }))
+    }
+
+    fn node() -> impl Strategy<Value = NodeId> {
+        prop_oneof![0u32..4, any::<u32>()].prop_map(NodeId)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_has_the_length_that_was_planned_and_reads_back(
+            (source, from) in (node(), node()),
+            (dest, to) in (proptest::option::of(node()), proptest::option::of(node())),
+            hop_limit: u8,
+            option in option(),
+            is_icmpv6: bool,
+            payload in proptest::collection::vec(any::<u8>(), 0..=usize::from(MAX_PAYLOAD_BYTES)),
+            shorten in prop_oneof![Just(10), Just(1)],
+            max_frame_bytes in prop_oneof![Just(127u16), 90u16..=127],
+        ) {
+            let payload = &payload[..payload.len() / shorten];
+            let content = if is_icmpv6 { Content::Icmpv6(payload) } else { Content::Udp(payload) };
+            let datagram = Datagram { source, dest, content };
+            let frames = frames(&datagram, from, to, Leg { hop_limit, option }, max_frame_bytes);
+            for (frame, bytes) in &frames {
+                prop_assert_eq!(bytes.len(), usize::from(frame.bytes));
+            }
+            let address = if is_icmpv6 { link_local } else { global };
+            let expected = Read {
+                source: address(source),
+                dest: dest.map_or(ALL_RPL_NODES, address),
+                hop_limit,
+                option,
+                ports: (!is_icmpv6).then_some((5683, 5683)),
+                payload: payload.to_vec(),
+            };
+            prop_assert_eq!(read(&frames, !is_icmpv6), expected);
+        }
+    }
+
+    #[test]
+    fn the_arithmetic_of_headers_is_that_of_the_bytes_in_every_case() {
+        let nodes = [NodeId(0), NodeId(7), NodeId(u32::MAX)];
+        let peers = [None, Some(nodes[0]), Some(nodes[1]), Some(nodes[2])];
+        for (source, from) in nodes.into_iter().flat_map(|source| nodes.map(|from| (source, from))) {
+            for (dest, to) in peers.into_iter().flat_map(|dest| peers.map(|to| (dest, to))) {
+                for hop_limit in 0..=255 {
+                    for option in [None, Some(RplOption::default())] {
+                        for content in [Content::Udp(&[]), Content::Icmpv6(&[])] {
+                            let leg = Leg { hop_limit, option };
+                            let datagram = Datagram { source, dest, content };
+                            let (frame, _) = frames(&datagram, from, to, leg, 127)[0];
+                            let mut packet = Vec::new();
+                            write_packet(&datagram, &frame, &mut packet);
+                            let is_icmpv6 = matches!(content, Content::Icmpv6(_));
+                            let header = header_bytes(source, dest, from, to, leg, is_icmpv6);
+                            assert_eq!(
+                                packet.len(),
+                                usize::from(header),
+                                "{datagram:?} {from:?} {to:?} {leg:?}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    const UP: RplOption =
+        RplOption { down: false, rank_error: false, forwarding_error: false, sender_rank: 0x0200 };
+
+    #[test]
+    fn a_datagram_between_neighbours_is_as_the_rfcs_have_it() {
+        let datagram =
+            Datagram { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[0xab, 0xcd]) };
+        let leg = Leg { hop_limit: 64, option: None };
+        let bytes = &frames(&datagram, NodeId(1), Some(NodeId(2)), leg, 127)[0].1;
+        // Data, acknowledgement wanted, one PAN; 8-byte addresses, version 2006.
+        assert_eq!(bytes[..5], [0x61, 0xdc, 200, 0xcd, 0xab]);
+        assert_eq!(bytes[5..13], [2, 0, 0, 0, 0x00, 0x74, 0x12, 0x02]);
+        assert_eq!(bytes[13..21], [1, 0, 0, 0, 0x00, 0x74, 0x12, 0x02]);
+        // RFC 6282 §3.1.1: 011, TF 11, NH 1, HLIM 10; CID 0, SAC 1, SAM 11, M 0, DAC 1, DAM 11. §4.3: 11110, C 0, P 00.
+        assert_eq!(bytes[21..28], [0b0111_1110, 0b0111_0111, 0b1111_0000, 0x16, 0x33, 0x16, 0x33]);
+        // The pseudo-header: twice fd00:…:12:7400:0, 1 and 2, length 10, protocol 17; then 5683 twice, 10, abcd.
+        let sum = 2 * (0xfd00 + 0x12 + 0x7400u32) + 1 + 2 + 10 + 17 + 2 * 0x1633 + 10 + 0xabcd;
+        let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        assert_eq!(bytes[28..30], checksum.to_be_bytes());
+        assert_eq!(bytes[30..32], [0xab, 0xcd]);
+        assert_eq!(bytes.len(), 34);
+    }
+
+    #[test]
+    fn a_datagram_between_others_has_its_addresses_and_its_option() {
+        let datagram = Datagram { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[]) };
+        let leg = Leg { hop_limit: 62, option: Some(UP) };
+        let bytes = &frames(&datagram, NodeId(8), Some(NodeId(9)), leg, 127)[0].1;
+        // HLIM 00; SAC 1, SAM 01, DAC 1, DAM 01.
+        assert_eq!(bytes[21..24], [0b0111_1100, 0b0101_0101, 62]);
+        assert_eq!(bytes[24..32], [0, 0x12, 0x74, 0, 0, 0, 0, 1]);
+        assert_eq!(bytes[32..40], [0, 0x12, 0x74, 0, 0, 0, 0, 2]);
+        // RFC 6282 §4.2: 1110, EID 0, NH 1, 6 bytes; RFC 6553 §3: 0x63, 4 bytes, no flags, instance 0, rank.
+        assert_eq!(bytes[40..48], [0b1110_0001, 6, 0x63, 4, 0, 0, 0x02, 0x00]);
+        assert_eq!(bytes[48], 0b1111_0000);
+    }
+
+    #[test]
+    fn a_message_to_all_is_a_broadcast_without_an_acknowledgement() {
+        let datagram = Datagram { source: NodeId(1), dest: None, content: Content::Icmpv6(&[155, 0]) };
+        let leg = Leg { hop_limit: 64, option: None };
+        let bytes = &frames(&datagram, NodeId(1), None, leg, 127)[0].1;
+        assert_eq!(bytes[..7], [0x41, 0xd8, 200, 0xcd, 0xab, 0xff, 0xff]);
+        // NH 0, HLIM 10; SAC 0, SAM 11, M 1, DAC 0, DAM 11; ICMPv6, ff02::1a.
+        assert_eq!(bytes[15..19], [0b0111_1010, 0b0011_1011, 58, 0x1a]);
+        assert_eq!(bytes[19..21], [155, 0]);
+    }
+
+    #[test]
+    fn an_acknowledgement_takes_five_bytes_with_its_checksum() {
+        let mut out = vec![1];
+        write_ack(0x56, &mut out);
+        // IEEE 802.15.4-2015 §7.2.10 has this frame as its example: 02 00 6a and checksum 27 9e in the order of bits.
+        assert_eq!(out[..4], [1, 2, 0, 0x56]);
+        assert_eq!(out.len(), 1 + usize::from(ACK_BYTES));
+        out.clear();
+        write_ack(0x6a, &mut out);
+        assert_eq!(out, [0x02, 0x00, 0x6a, 0xe4, 0x79]);
+    }
+
+    #[test]
+    fn a_checksum_of_zero_is_written_as_all_ones() {
+        let leg = Leg { hop_limit: 64, option: None };
+        let checksum = |word: u16| {
+            let payload = word.to_be_bytes();
+            let datagram =
+                Datagram { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&payload) };
+            let bytes = &frames(&datagram, NodeId(1), Some(NodeId(2)), leg, 127)[0].1;
+            u16::from_be_bytes([bytes[28], bytes[29]])
+        };
+        // A word that is the checksum without it brings the sum to all ones, and its complement to 0.
+        assert_eq!(checksum(checksum(0)), 0xffff);
+    }
+
+    #[test]
+    fn what_is_no_frame_of_its_datagram_leaves_no_trace() {
+        let datagram =
+            Datagram { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[0; 200]) };
+        let leg = Leg { hop_limit: 64, option: None };
+        let mut frame = frames(&datagram, NodeId(1), Some(NodeId(2)), leg, 127)[0].0;
+        frame.fragment = frame.fragments;
+        let mut out = Vec::new();
+        assert_eq!(write_frame(&frame, &datagram, 127, &mut out), None);
+        let long = Datagram { content: Content::Udp(&[0; 1_300]), ..datagram };
+        assert_eq!(write_frame(&frame, &long, 127, &mut out), None);
+        assert!(out.is_empty());
+    }
+}

@@ -1,0 +1,199 @@
+//! How many bytes, in how many frames: the arithmetic of RFC 6282 and RFC 4944, without the bytes.
+//!
+//! The bytes themselves are in [`bytes`](super::bytes), and tests prove that both agree.
+
+use std::ops::Range;
+
+use super::Leg;
+use crate::NodeId;
+
+/// The checksum of a frame.
+pub(crate) const FCS_BYTES: u16 = 2;
+
+/// An acknowledgement: frame control, sequence number, checksum (IEEE 802.15.4-2015 §7.3.3).
+pub(crate) const ACK_BYTES: u16 = 5;
+
+/// The header of a first fragment, and of those that follow (RFC 4944 §5.3).
+const FRAG1_BYTES: u16 = 4;
+const FRAGN_BYTES: u16 = 5;
+
+/// Every payload up to here fits the 1,280 bytes of an IPv6 packet (RFC 4944 §4), whatever its headers: IPv6, the RPL
+/// option, UDP.
+pub(crate) const MAX_PAYLOAD_BYTES: u16 = 1_280 - 40 - 8 - 8;
+
+/// The MAC header of a data frame: frame control, sequence number, one PAN identifier, the sender's 8 bytes, and either
+/// the receiver's 8 or the 2 of everyone.
+pub(crate) const fn mac_header_bytes(to: Option<NodeId>) -> u16 {
+    if to.is_some() { 21 } else { 15 }
+}
+
+/// The compressed headers of a packet from `source` to `dest` on its hop `from`, `to`, without a fragment header: IPv6,
+/// the RPL option, and what there is of UDP. An ICMPv6 message counts as payload.
+///
+/// A hop limit other than 1, 64 and 255 takes a byte, an end of the path that is not an end of the hop takes 8, and
+/// ff02::1a takes 1 (RFC 6282 §3.1.1); UDP between ports 5683 takes 7 with its checksum (§4.3).
+#[inline]
+pub(crate) fn header_bytes(
+    source: NodeId,
+    dest: Option<NodeId>,
+    from: NodeId,
+    to: Option<NodeId>,
+    leg: Leg,
+    is_icmpv6: bool,
+) -> u16 {
+    let hop_limit = u16::from(!matches!(leg.hop_limit, 1 | 64 | 255));
+    let source = if source == from { 0 } else { 8 };
+    let dest = match dest {
+        None => 1,
+        Some(_) if dest == to => 0,
+        Some(_) => 8,
+    };
+    let option = if leg.option.is_some() { 2 + 6 } else { 0 };
+    // What is not compressed names its protocol in the header before it.
+    let next = if is_icmpv6 { 1 } else { 1 + 4 + 2 };
+    2 + hop_limit + source + dest + option + next
+}
+
+/// The frames that a packet takes on a hop (RFC 4944 §5.3), counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fragments {
+    /// MAC header and checksum.
+    overhead: u16,
+    /// Compressed headers, all of them in the first frame.
+    header: u16,
+    payload: u16,
+    /// Payload in the first frame.
+    first: u16,
+    /// Payload in each of the others but the last, which has the rest.
+    next: u16,
+    count: u8,
+}
+
+impl Fragments {
+    /// As many frames a packet may take.
+    pub(crate) const MAX: u8 = 64;
+
+    /// The frames, of `max_frame_bytes` at most, of a packet with compressed headers of `header` bytes and a payload of
+    /// `payload` bytes on a hop to `to`.
+    ///
+    /// `None` if it is longer than [`MAX_PAYLOAD_BYTES`], or frames so short that it takes more than [`MAX`](Self::MAX) or
+    /// the headers do not fit the first (RFC 6282 §2).
+    #[inline]
+    pub(crate) fn new(max_frame_bytes: u16, to: Option<NodeId>, header: u16, payload: usize) -> Option<Self> {
+        let payload = u16::try_from(payload).ok().filter(|&payload| payload <= MAX_PAYLOAD_BYTES)?;
+        let overhead = mac_header_bytes(to) + FCS_BYTES;
+        let room = max_frame_bytes.checked_sub(overhead)?;
+        if header + payload <= room {
+            return Some(Self { overhead, header, payload, first: payload, next: 0, count: 1 });
+        }
+        // Offsets are in units of 8 bytes of the uncompressed packet, whose headers are a multiple of 8 themselves.
+        let first = room.checked_sub(FRAG1_BYTES + header)? & !7;
+        let next = room.checked_sub(FRAGN_BYTES)? & !7;
+        let others = (payload - first).checked_add(next.checked_sub(1)?)? / next;
+        let count = u8::try_from(1 + others).ok().filter(|&count| count <= Self::MAX)?;
+        Some(Self { overhead, header, payload, first, next, count })
+    }
+
+    /// How many there are; 1 is a packet whole.
+    #[inline]
+    pub(crate) fn count(&self) -> u8 {
+        self.count
+    }
+
+    /// What frame `index`, below the count, carries of the payload.
+    #[inline]
+    pub(crate) fn payload(&self, index: u8) -> Range<u16> {
+        match u16::from(index).checked_sub(1) {
+            None => 0..self.first,
+            Some(before) => {
+                let start = self.first + before * self.next;
+                start..self.payload.min(start + self.next)
+            }
+        }
+    }
+
+    /// The length of frame `index` with MAC header and checksum, as [`Frame::bytes`](super::Frame::bytes) has it.
+    #[inline]
+    pub(crate) fn frame_bytes(&self, index: u8) -> u16 {
+        let headers = match (index, self.count) {
+            (_, 1) => self.header,
+            (0, _) => FRAG1_BYTES + self.header,
+            _ => FRAGN_BYTES,
+        };
+        self.overhead + headers + self.payload(index).len() as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::RplOption;
+    use proptest::prelude::*;
+
+    const HOPS: [NodeId; 4] = [NodeId(0), NodeId(1), NodeId(2), NodeId(3)];
+
+    /// UDP from node 0 to node 3 on one of its hops.
+    fn udp(from: usize, to: usize, hop_limit: u8, option: Option<RplOption>) -> u16 {
+        header_bytes(HOPS[0], Some(HOPS[3]), HOPS[from], Some(HOPS[to]), Leg { hop_limit, option }, false)
+    }
+
+    #[test]
+    fn an_end_of_the_path_is_elided_where_it_is_an_end_of_the_hop() {
+        assert_eq!(udp(0, 3, 64, None), 2 + 7);
+        assert_eq!(udp(0, 1, 64, None), 2 + 8 + 7);
+        assert_eq!(udp(1, 2, 63, None), 2 + 1 + 16 + 7);
+        assert_eq!(udp(2, 3, 62, None), 2 + 1 + 8 + 7);
+        assert_eq!(udp(1, 2, 63, Some(RplOption::default())), 2 + 1 + 16 + 8 + 7);
+    }
+
+    #[test]
+    fn ninety_six_bytes_of_coap_take_two_frames() {
+        let to = Some(HOPS[3]);
+        // A frame of 127 bytes has room for 104.
+        assert_eq!(Fragments::new(127, to, udp(0, 3, 64, None), 95).unwrap().count(), 1);
+        assert_eq!(Fragments::new(127, to, udp(0, 3, 64, None), 96).unwrap().count(), 2);
+        let fragments = Fragments::new(127, to, udp(2, 3, 62, None), 96).unwrap();
+        assert_eq!(fragments.count(), 2);
+        assert_eq!([fragments.payload(0), fragments.payload(1)], [0..80, 80..96]);
+        assert_eq!(fragments.frame_bytes(0), 21 + 4 + 18 + 80 + 2);
+        assert_eq!(fragments.frame_bytes(1), 21 + 5 + 16 + 2);
+    }
+
+    #[test]
+    fn what_frames_cannot_carry_is_refused() {
+        let to = Some(HOPS[3]);
+        assert!(Fragments::new(127, to, 42, usize::from(MAX_PAYLOAD_BYTES)).is_some());
+        assert_eq!(Fragments::new(127, to, 42, usize::from(MAX_PAYLOAD_BYTES) + 1), None);
+        assert_eq!(Fragments::new(127, to, 42, 70_000), None);
+        assert_eq!(Fragments::new(22, to, 9, 0), None);
+        // 4 + 9 bytes of headers and 8 of payload, or 5 and 8.
+        assert_eq!(Fragments::new(23 + 12, to, 9, 100), None);
+
+        assert_eq!(Fragments::new(23 + 13, to, 9, 63 * 8).unwrap().count(), 64);
+        assert_eq!(Fragments::new(23 + 13, to, 9, 63 * 8 + 1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn frames_carry_the_payload_in_order_and_in_units_of_eight(
+            max_frame_bytes in 40u16..200,
+            header in 9u16..43,
+            payload in 0usize..1_300,
+            all: bool,
+        ) {
+            let to = (!all).then_some(NodeId(1));
+            if let Some(fragments) = Fragments::new(max_frame_bytes, to, header, payload) {
+                let mut end = 0;
+                for index in 0..fragments.count() {
+                    let range = fragments.payload(index);
+                    prop_assert_eq!(range.start, end);
+                    prop_assert_eq!(range.start % 8, 0);
+                    prop_assert!(index == 0 || !range.is_empty());
+                    prop_assert!(fragments.frame_bytes(index) <= max_frame_bytes);
+                    end = range.end;
+                }
+                prop_assert_eq!(usize::from(end), payload);
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Datagrams that a node puts together from their fragments.
+
+use super::{Frame, LowpanConfig};
+use crate::{NodeId, Time};
+
+/// The datagrams of which a node has some fragments and waits for others (RFC 4944 §5.3), each under the handle of its
+/// packet. Its memory is taken at the start.
+///
+/// A context is opened by a first fragment and by no other, as in Contiki (`sicslowpan.c`, `add_fragment`); where all are in
+/// use the datagram is dropped. A context that has waited too long is over, and makes room when room is needed.
+#[derive(Clone, Debug)]
+pub(crate) struct Reassembly {
+    contexts: Vec<Context>,
+    /// As many may be open.
+    limit: usize,
+    timeout_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Context {
+    from: NodeId,
+    tag: u16,
+    packet: u32,
+    /// A bit for each fragment that has not come.
+    missing: u64,
+    deadline: Time,
+}
+
+/// What a fragment was good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reassembled {
+    /// It opened a context, which keeps its handle. In place of one that was over, if there is a handle here, which is to be
+    /// released.
+    Opened(Option<u32>),
+    /// Its context waits for more.
+    Added,
+    /// It was there already.
+    Repeated,
+    /// It was the last: the datagram of this handle is whole, its context closed, and the handle the caller's again.
+    Whole(u32),
+    /// A first fragment without a context: all are in use.
+    Full,
+    /// Another fragment without a context: its first was lost or dropped, or it came too late.
+    Stray,
+}
+
+impl Reassembly {
+    /// Of one node.
+    pub(crate) fn new(config: &LowpanConfig) -> Self {
+        let limit = usize::from(config.reassembly_contexts);
+        Self { contexts: Vec::with_capacity(limit), limit, timeout_ns: config.reassembly_timeout_ns }
+    }
+
+    /// A fragment is received: one of `frame.fragments`, more than 1 and not more than
+    /// [`Fragments::MAX`](super::lowpan::Fragments::MAX), of the packet with this handle.
+    pub(crate) fn handle(&mut self, now: Time, frame: &Frame, packet: u32) -> Reassembled {
+        let bit = 1 << frame.fragment;
+        let found = self.contexts.iter().position(|context| {
+            (context.from, context.tag) == (frame.from, frame.tag) && now < context.deadline
+        });
+        match found {
+            Some(index) => self.add(index, bit),
+            None if frame.fragment > 0 => Reassembled::Stray,
+            None => {
+                let missing = (u64::MAX >> (64 - u32::from(frame.fragments))) & !bit;
+                let deadline = now + self.timeout_ns;
+                self.open(now, Context { from: frame.from, tag: frame.tag, packet, missing, deadline })
+            }
+        }
+    }
+
+    fn add(&mut self, index: usize, bit: u64) -> Reassembled {
+        let context = &mut self.contexts[index];
+        if context.missing & bit == 0 {
+            return Reassembled::Repeated;
+        }
+        context.missing &= !bit;
+        if context.missing > 0 {
+            return Reassembled::Added;
+        }
+        Reassembled::Whole(self.contexts.swap_remove(index).packet)
+    }
+
+    fn open(&mut self, now: Time, context: Context) -> Reassembled {
+        if let Some(over) = self.contexts.iter_mut().find(|context| context.deadline <= now) {
+            return Reassembled::Opened(Some(std::mem::replace(over, context).packet));
+        }
+        if self.contexts.len() == self.limit {
+            return Reassembled::Full;
+        }
+        self.contexts.push(context);
+        Reassembled::Opened(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::lowpan::Fragments;
+    use crate::mesh::{FrameKind, Leg};
+    use Reassembled::{Added, Full, Opened, Repeated, Stray, Whole};
+
+    const TIMEOUT_NS: u64 = 1_000;
+
+    fn node(contexts: u8) -> Reassembly {
+        Reassembly::new(&LowpanConfig {
+            max_frame_bytes: 127,
+            hop_limit: 64,
+            reassembly_contexts: contexts,
+            reassembly_timeout_ns: TIMEOUT_NS,
+        })
+    }
+
+    fn fragment(from: u32, tag: u16, fragment: u8, fragments: u8) -> Frame {
+        Frame {
+            kind: FrameKind::Data,
+            from: NodeId(from),
+            to: Some(NodeId(0)),
+            sequence: 0,
+            bytes: 127,
+            fragment,
+            fragments,
+            tag,
+            leg: Leg::default(),
+        }
+    }
+
+    fn at(ns: u64) -> Time {
+        Time::from_nanos(ns)
+    }
+
+    #[test]
+    fn a_datagram_is_whole_with_its_last_fragment_in_whatever_order() {
+        let mut node = node(1);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 4), 70), Opened(None));
+        assert_eq!(node.handle(at(1), &fragment(1, 5, 3, 4), 70), Added);
+        assert_eq!(node.handle(at(2), &fragment(1, 5, 1, 4), 70), Added);
+        assert_eq!(node.handle(at(3), &fragment(1, 5, 2, 4), 70), Whole(70));
+        assert_eq!(node.handle(at(4), &fragment(1, 5, 2, 4), 70), Stray);
+    }
+
+    #[test]
+    fn as_many_fragments_as_there_can_be_are_told_apart() {
+        let mut node = node(1);
+        let last = Fragments::MAX - 1;
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 0, Fragments::MAX), 70), Opened(None));
+        for index in 1..last {
+            assert_eq!(node.handle(at(0), &fragment(1, 5, index, Fragments::MAX), 70), Added);
+        }
+        assert_eq!(node.handle(at(0), &fragment(1, 5, last, Fragments::MAX), 70), Whole(70));
+    }
+
+    #[test]
+    fn only_a_first_fragment_opens_a_context() {
+        let mut node = node(2);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 1, 2), 70), Stray);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 2), 70), Opened(None));
+        assert_eq!(node.handle(at(0), &fragment(2, 5, 1, 2), 71), Stray);
+        assert_eq!(node.handle(at(0), &fragment(1, 6, 1, 2), 72), Stray);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 1, 2), 70), Whole(70));
+    }
+
+    #[test]
+    fn a_fragment_that_comes_again_changes_nothing() {
+        let mut node = node(2);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 3), 70), Opened(None));
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 3), 70), Repeated);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 2, 3), 70), Added);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 2, 3), 70), Repeated);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 1, 3), 70), Whole(70));
+    }
+
+    #[test]
+    fn where_all_contexts_are_in_use_a_datagram_is_dropped() {
+        let mut node = node(2);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 2), 70), Opened(None));
+        assert_eq!(node.handle(at(0), &fragment(2, 5, 0, 2), 71), Opened(None));
+        assert_eq!(node.handle(at(0), &fragment(3, 5, 0, 2), 72), Full);
+        assert_eq!(node.handle(at(0), &fragment(3, 5, 1, 2), 72), Stray);
+        assert_eq!(node.handle(at(0), &fragment(2, 5, 1, 2), 71), Whole(71));
+        assert_eq!(node.handle(at(0), &fragment(3, 6, 0, 2), 73), Opened(None));
+    }
+
+    #[test]
+    fn a_context_that_is_over_takes_no_more_and_gives_its_handle_back_when_room_is_needed() {
+        let mut node = node(1);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 3), 70), Opened(None));
+        assert_eq!(node.handle(at(TIMEOUT_NS - 1), &fragment(1, 5, 1, 3), 70), Added);
+        assert_eq!(node.handle(at(TIMEOUT_NS - 1), &fragment(2, 5, 0, 2), 71), Full);
+        assert_eq!(node.handle(at(TIMEOUT_NS), &fragment(1, 5, 2, 3), 70), Stray);
+        assert_eq!(node.handle(at(TIMEOUT_NS), &fragment(2, 5, 0, 2), 71), Opened(Some(70)));
+        assert_eq!(node.handle(at(TIMEOUT_NS), &fragment(2, 5, 1, 2), 71), Whole(71));
+    }
+
+    #[test]
+    fn a_node_without_contexts_puts_nothing_together() {
+        assert_eq!(node(0).handle(at(0), &fragment(1, 5, 0, 2), 70), Full);
+    }
+
+    #[test]
+    fn no_memory_is_taken_after_the_start() {
+        let mut node = node(3);
+        let capacity = node.contexts.capacity();
+        for sender in 0..50 {
+            node.handle(at(u64::from(sender) * 100), &fragment(sender, 0, 0, 2), sender);
+        }
+        assert_eq!((node.contexts.len(), node.contexts.capacity()), (3, capacity));
+    }
+}

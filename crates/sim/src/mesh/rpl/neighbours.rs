@@ -1,0 +1,295 @@
+//! Neighbours, the quality of their links, and which of them is the best parent: MRHOF with ETX (RFC 6719).
+
+use super::{INFINITE_RANK, Sequence};
+use crate::mesh::RplConfig;
+use crate::{NodeId, Time};
+
+/// What ETX and ranks count in: 1/128 of a transmission (RFC 6551 §4.3.2).
+const ETX_UNIT: u16 = 128;
+/// Link statistics are fresh if the last frame is not older (Contiki, net/link-stats.c) ...
+const FRESH_NS: u64 = 600_000_000_000;
+/// ... and so many transmissions have been counted; the count is halved in every half-life.
+const FRESH_COUNT: u8 = 4;
+const MAX_COUNT: u8 = 16;
+const HALF_LIFE_NS: u64 = 1_200_000_000_000;
+
+/// What a node knows of one it hears.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neighbour {
+    pub(super) id: NodeId,
+    /// What it last announced; [`INFINITE_RANK`] as long as it is no parent for anyone.
+    pub(super) rank: u16,
+    /// The DTSN it last announced.
+    pub(super) dtsn: Sequence,
+    /// Expected transmissions of a frame to it, in 1/128.
+    etx: u16,
+    /// Transmissions counted lately.
+    counted: u8,
+    /// When the last was counted; the start of the run if none was.
+    last: Time,
+}
+
+impl Neighbour {
+    fn new(id: NodeId, config: &RplConfig) -> Self {
+        Self {
+            id,
+            rank: INFINITE_RANK,
+            dtsn: Sequence::START,
+            etx: u16::from(config.initial_etx).saturating_mul(ETX_UNIT),
+            counted: 0,
+            last: Time::ZERO,
+        }
+    }
+
+    /// What the way to the root costs through this neighbour (RFC 6719 §3.1).
+    fn cost(&self) -> u16 {
+        self.rank.saturating_add(self.etx)
+    }
+
+    /// The rank that a child of this neighbour has (RFC 6719 §3.3).
+    pub(super) fn rank_through(&self, config: &RplConfig) -> u16 {
+        self.cost().max(self.rank.saturating_add(config.min_hop_rank_increase))
+    }
+
+    /// Whether frames get through to it well enough.
+    pub(super) fn is_reachable(&self, config: &RplConfig) -> bool {
+        self.etx <= config.max_link_metric
+    }
+
+    /// Whether enough frames were sent to it lately to trust its ETX.
+    pub(super) fn is_fresh(&self, now: Time) -> bool {
+        self.counted >= FRESH_COUNT && now.as_nanos().saturating_sub(self.last.as_nanos()) < FRESH_NS
+    }
+
+    fn is_acceptable(&self, config: &RplConfig, highest: u16) -> bool {
+        let rank = self.rank_through(config);
+        self.is_reachable(config)
+            && self.cost() <= config.max_path_cost
+            && rank < INFINITE_RANK
+            && rank <= highest
+    }
+
+    /// A frame to it left the MAC: Contiki's moving average (net/link-stats.c).
+    fn sent(&mut self, now: Time, acknowledged: bool, transmissions: u8, config: &RplConfig) {
+        let half_lives = now.as_nanos().saturating_sub(self.last.as_nanos()) / HALF_LIFE_NS;
+        let counted = self.counted.checked_shr(half_lives.min(8) as u32).unwrap_or(0);
+        self.last = now;
+        self.counted = counted.saturating_add(transmissions).min(MAX_COUNT);
+        let (unsure, sure) = config.etx_weights;
+        let weight = u32::from(if self.is_fresh(now) { sure } else { unsure }.min(100));
+        let sample =
+            u32::from(if acknowledged { transmissions } else { config.no_ack_etx }) * u32::from(ETX_UNIT);
+        // Both are at most 2^16 - 1.
+        self.etx = ((u32::from(self.etx) * (100 - weight) + sample * weight) / 100) as u16;
+    }
+}
+
+/// The neighbours, in the order in which they were first heard.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Neighbours(Vec<Neighbour>);
+
+impl Neighbours {
+    pub(super) fn get(&self, id: NodeId) -> Option<&Neighbour> {
+        self.0.iter().find(|neighbour| neighbour.id == id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: NodeId) -> Option<&mut Neighbour> {
+        self.0.iter_mut().find(|neighbour| neighbour.id == id)
+    }
+
+    /// The entry of `id`, made if need be. In a full table it takes the place of the most expensive neighbour that is not
+    /// `kept` and that costs more than `cost`; `None` if there is none.
+    pub(super) fn get_or_add(
+        &mut self,
+        id: NodeId,
+        cost: u16,
+        config: &RplConfig,
+        kept: impl Fn(NodeId) -> bool,
+    ) -> Option<&mut Neighbour> {
+        let at = match self.0.iter().position(|neighbour| neighbour.id == id) {
+            Some(at) => at,
+            None if self.0.len() < usize::from(config.max_neighbours) => {
+                self.0.push(Neighbour::new(id, config));
+                self.0.len() - 1
+            }
+            None => {
+                let others =
+                    self.0.iter().enumerate().filter(|(_, other)| other.cost() > cost && !kept(other.id));
+                let (at, _) = others.max_by_key(|(_, other)| other.cost())?;
+                self.0[at] = Neighbour::new(id, config);
+                at
+            }
+        };
+        self.0.get_mut(at)
+    }
+
+    /// A frame to `id` left the MAC. Returns what is known of it now, if it is known.
+    pub(super) fn sent(
+        &mut self,
+        now: Time,
+        id: NodeId,
+        (acknowledged, transmissions): (bool, u8),
+        config: &RplConfig,
+    ) -> Option<Neighbour> {
+        let neighbour = self.get_mut(id)?;
+        neighbour.sent(now, acknowledged, transmissions, config);
+        Some(*neighbour)
+    }
+
+    /// The best parent of a node whose rank may be `highest` at most: the cheapest acceptable neighbour that is no
+    /// `child`, but `present` unless that costs so much more (RFC 6719 §3.2.2).
+    pub(super) fn best(
+        &self,
+        present: Option<NodeId>,
+        highest: u16,
+        config: &RplConfig,
+        child: impl Fn(NodeId) -> bool,
+    ) -> Option<&Neighbour> {
+        let mut best: Option<&Neighbour> = None;
+        let mut stays = None;
+        for neighbour in self.0.iter().filter(|neighbour| neighbour.is_acceptable(config, highest)) {
+            if Some(neighbour.id) == present {
+                stays = Some(neighbour);
+            } else if best.is_none_or(|best| neighbour.cost() < best.cost()) && !child(neighbour.id) {
+                best = Some(neighbour);
+            }
+        }
+        match (stays, best) {
+            (Some(stays), Some(best)) => {
+                let better = stays.cost().saturating_sub(best.cost());
+                Some(if better > 0 && better >= config.parent_switch_threshold { best } else { stays })
+            }
+            (stays, best) => stays.or(best),
+        }
+    }
+
+    /// Whose link to probe: that of the `parent` unless its quality is known; else that of the cheapest neighbour whose
+    /// quality is not known or, if `oldest` or all are known, of the one probed longest ago. As Contiki chooses.
+    pub(super) fn to_probe(&self, now: Time, parent: Option<NodeId>, oldest: bool) -> Option<NodeId> {
+        let candidates = || self.0.iter().filter(|neighbour| neighbour.rank < INFINITE_RANK);
+        if let Some(parent) = parent
+            && self.get(parent).is_some_and(|parent| !parent.is_fresh(now))
+        {
+            return Some(parent);
+        }
+        let unknown = candidates().filter(|neighbour| !oldest && !neighbour.is_fresh(now));
+        let chosen = unknown.min_by_key(|neighbour| neighbour.cost());
+        chosen.or_else(|| candidates().min_by_key(|neighbour| neighbour.last)).map(|neighbour| neighbour.id)
+    }
+
+    /// Whether any neighbour has a way to the root.
+    pub(super) fn any_joined(&self) -> bool {
+        self.0.iter().any(|neighbour| neighbour.rank < INFINITE_RANK)
+    }
+
+    /// Takes it that no neighbour has a way to the root, until they say so again.
+    pub(super) fn forget_ranks(&mut self) {
+        self.0.iter_mut().for_each(|neighbour| neighbour.rank = INFINITE_RANK);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: RplConfig = RplConfig::CONTIKI_3;
+
+    fn table(ranks: &[u16]) -> Neighbours {
+        let mut neighbours = Neighbours::default();
+        for (id, &rank) in ranks.iter().enumerate() {
+            neighbours.get_or_add(NodeId(id as u32), rank, &CONFIG, |_| false).unwrap().rank = rank;
+        }
+        neighbours
+    }
+
+    fn best(neighbours: &Neighbours, present: Option<u32>) -> Option<u32> {
+        neighbours.best(present.map(NodeId), u16::MAX, &CONFIG, |_| false).map(|best| best.id.0)
+    }
+
+    #[test]
+    fn etx_goes_to_one_over_a_good_link_and_out_of_use_over_a_dead_one() {
+        let mut neighbours = table(&[128, 128]);
+        let mut now = Time::ZERO;
+        for _ in 0..60 {
+            now = now + 1_000_000_000;
+            neighbours.sent(now, NodeId(0), (true, 1), &CONFIG);
+            neighbours.sent(now, NodeId(1), (false, 8), &CONFIG);
+        }
+        // Whole 1/128 are rounded down: the average comes to rest at one.
+        assert_eq!(neighbours.get(NodeId(0)).unwrap().etx, 128);
+        let dead = neighbours.get(NodeId(1)).unwrap();
+        assert!(dead.etx > 9 * 128 && !dead.is_reachable(&CONFIG));
+        assert_eq!(best(&neighbours, Some(1)), Some(0));
+    }
+
+    #[test]
+    fn the_first_frames_weigh_more_than_later_ones() {
+        let mut neighbours = table(&[128]);
+        // 0.7 · 256 + 0.3 · 128, then, fresh, 0.85 · 217 + 0.15 · 4 · 128.
+        let etx = |neighbours: &Neighbours| neighbours.get(NodeId(0)).unwrap().etx;
+        neighbours.sent(Time::from_secs(1), NodeId(0), (true, 1), &CONFIG);
+        assert_eq!(etx(&neighbours), 217);
+        neighbours.sent(Time::from_secs(2), NodeId(0), (true, 4), &CONFIG);
+        assert_eq!(etx(&neighbours), 261);
+        assert!(neighbours.get(NodeId(0)).unwrap().is_fresh(Time::from_secs(601)));
+        assert!(!neighbours.get(NodeId(0)).unwrap().is_fresh(Time::from_secs(602)));
+    }
+
+    #[test]
+    fn the_cheapest_is_chosen_and_left_only_for_one_better_by_the_threshold() {
+        let neighbours = table(&[400, 300, 305]);
+        assert_eq!(best(&neighbours, None), Some(1));
+        assert_eq!(best(&neighbours, Some(2)), Some(2));
+        assert_eq!(best(&neighbours, Some(0)), Some(1));
+        let threshold = table(&[396, 300]);
+        assert_eq!(best(&threshold, Some(0)), Some(1));
+        let below = table(&[395, 300]);
+        assert_eq!(best(&below, Some(0)), Some(0));
+    }
+
+    #[test]
+    fn children_the_infinitely_far_and_those_too_far_down_are_no_parents() {
+        let neighbours = table(&[300, INFINITE_RANK, 900]);
+        let best = |highest, child: u32| {
+            neighbours.best(None, highest, &CONFIG, |id| id.0 == child).map(|best| best.id.0)
+        };
+        assert_eq!(best(u16::MAX, 9), Some(0));
+        assert_eq!(best(u16::MAX, 0), Some(2));
+        assert_eq!(best(1_155, 0), None);
+        assert_eq!(best(1_156, 0), Some(2));
+        assert_eq!(neighbours.get(NodeId(0)).unwrap().rank_through(&CONFIG), 556);
+    }
+
+    #[test]
+    fn rank_rises_by_the_least_increase_over_a_link_that_costs_less() {
+        let config = RplConfig { min_hop_rank_increase: 512, ..CONFIG };
+        assert_eq!(table(&[512]).get(NodeId(0)).unwrap().rank_through(&config), 1_024);
+    }
+
+    #[test]
+    fn a_full_table_gives_up_its_most_expensive_neighbour_for_a_better_one() {
+        let config = RplConfig { max_neighbours: 3, ..CONFIG };
+        let mut neighbours = table(&[300, 700, 900]);
+        assert!(neighbours.get_or_add(NodeId(7), 1_200, &config, |_| false).is_none());
+        assert!(neighbours.get_or_add(NodeId(7), 300, &config, |_| true).is_none());
+        neighbours.get_or_add(NodeId(7), 300, &config, |id| id.0 == 2).expect("1 is dearer");
+        assert!(neighbours.get(NodeId(1)).is_none() && neighbours.get(NodeId(2)).is_some());
+    }
+
+    #[test]
+    fn the_parent_is_probed_first_then_the_unknown_then_the_one_heard_of_longest_ago() {
+        let mut neighbours = table(&[300, 700, 500]);
+        let probe = |neighbours: &Neighbours, oldest| {
+            neighbours.to_probe(Time::from_secs(10), Some(NodeId(0)), oldest).map(|id| id.0)
+        };
+        assert_eq!(probe(&neighbours, true), Some(0));
+        neighbours.sent(Time::from_secs(3), NodeId(0), (true, 5), &CONFIG);
+        assert_eq!(probe(&neighbours, false), Some(2));
+        neighbours.sent(Time::from_secs(2), NodeId(2), (true, 1), &CONFIG);
+        assert_eq!(probe(&neighbours, true), Some(1));
+    }
+}

@@ -1,0 +1,164 @@
+//! The routes down that a node stores: who is reached through which child.
+
+use crate::{NodeId, Time};
+
+/// A way down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Route {
+    to: NodeId,
+    next: NodeId,
+    until: Time,
+    /// A no-path DAO took it back.
+    taken_back: bool,
+}
+
+/// A route was not stored: there are as many as a node may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+/// The routes, sorted by where they lead. Those whose time is over are no more, and make room when room is needed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Routes(Vec<Route>);
+
+impl Routes {
+    fn find(&self, to: NodeId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&to, |route| route.to)
+    }
+
+    /// The next hop to `to`.
+    pub(super) fn next_hop(&self, now: Time, to: NodeId) -> Option<NodeId> {
+        let route = &self.0[self.find(to).ok()?];
+        (now < route.until).then_some(route.next)
+    }
+
+    /// Whether `neighbour` has a route through itself: whether it is a child.
+    pub(super) fn is_child(&self, now: Time, neighbour: NodeId) -> bool {
+        self.next_hop(now, neighbour) == Some(neighbour)
+    }
+
+    /// Stores or renews the route to `to` through `next`; there are `max` at most.
+    pub(super) fn insert(
+        &mut self,
+        now: Time,
+        (to, next): (NodeId, NodeId),
+        until: Time,
+        max: usize,
+    ) -> Result<(), Full> {
+        let route = Route { to, next, until, taken_back: false };
+        match self.find(to) {
+            Ok(at) => self.0[at] = route,
+            Err(mut at) => {
+                if self.0.len() >= max {
+                    self.0.retain(|route| now < route.until);
+                    at = self.find(to).unwrap_or_else(|at| at);
+                }
+                if self.0.len() >= max {
+                    return Err(Full);
+                }
+                self.0.insert(at, route);
+            }
+        }
+        Ok(())
+    }
+
+    /// `next` takes back the route to `to`, which holds until `until` at most. True if there was one and this is new.
+    pub(super) fn take_back(&mut self, now: Time, (to, next): (NodeId, NodeId), until: Time) -> bool {
+        let Ok(at) = self.find(to) else { return false };
+        let route = &mut self.0[at];
+        if route.next != next || route.taken_back || route.until <= now {
+            return false;
+        }
+        route.taken_back = true;
+        route.until = route.until.min(until);
+        true
+    }
+
+    /// Forgets the route to `to` if it goes through `next`.
+    pub(super) fn remove(&mut self, (to, next): (NodeId, NodeId)) {
+        if let Ok(at) = self.find(to)
+            && self.0[at].next == next
+        {
+            self.0.remove(at);
+        }
+    }
+
+    /// Forgets all routes through `next`; true if there were any.
+    pub(super) fn remove_through(&mut self, next: NodeId) -> bool {
+        let before = self.0.len();
+        self.0.retain(|route| route.next != next);
+        self.0.len() < before
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// How many hold.
+    pub(super) fn count(&self, now: Time) -> usize {
+        self.0.iter().filter(|route| now < route.until).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = Time::from_secs(100);
+    const LATER: Time = Time::from_secs(200);
+
+    fn route(to: u32, next: u32) -> (NodeId, NodeId) {
+        (NodeId(to), NodeId(next))
+    }
+
+    #[test]
+    fn a_route_holds_until_its_time_is_over_and_is_renewed() {
+        let mut routes = Routes::default();
+        routes.insert(NOW, route(5, 2), LATER, 4).unwrap();
+        assert_eq!(routes.next_hop(Time::from_secs(199), NodeId(5)), Some(NodeId(2)));
+        assert_eq!(routes.next_hop(LATER, NodeId(5)), None);
+        routes.insert(NOW, route(5, 3), Time::from_secs(300), 4).unwrap();
+        assert_eq!(routes.next_hop(LATER, NodeId(5)), Some(NodeId(3)));
+        assert!(!routes.is_child(NOW, NodeId(3)));
+        routes.insert(NOW, route(3, 3), LATER, 4).unwrap();
+        assert!(routes.is_child(NOW, NodeId(3)));
+    }
+
+    #[test]
+    fn a_full_table_refuses_new_routes_until_old_ones_are_over() {
+        let mut routes = Routes::default();
+        routes.insert(NOW, route(9, 1), LATER, 2).unwrap();
+        routes.insert(NOW, route(5, 1), Time::from_secs(300), 2).unwrap();
+        assert_eq!(routes.insert(NOW, route(7, 1), LATER, 2), Err(Full));
+        routes.insert(NOW, route(5, 2), Time::from_secs(300), 2).expect("renewing needs no room");
+        routes.insert(LATER, route(7, 1), Time::from_secs(300), 2).unwrap();
+        assert_eq!(routes.count(LATER), 2);
+        assert_eq!(routes.next_hop(LATER, NodeId(7)), Some(NodeId(1)));
+        assert_eq!(routes.next_hop(LATER, NodeId(9)), None);
+    }
+
+    #[test]
+    fn only_the_next_hop_of_a_route_takes_it_back_and_only_once() {
+        let mut routes = Routes::default();
+        routes.insert(NOW, route(5, 2), LATER, 4).unwrap();
+        let soon = Time::from_secs(110);
+        assert!(!routes.take_back(NOW, route(5, 3), soon));
+        assert!(routes.take_back(NOW, route(5, 2), soon));
+        assert!(!routes.take_back(NOW, route(5, 2), soon));
+        assert_eq!(routes.next_hop(Time::from_secs(109), NodeId(5)), Some(NodeId(2)));
+        assert_eq!(routes.next_hop(soon, NodeId(5)), None);
+    }
+
+    #[test]
+    fn the_routes_through_a_lost_child_go_and_others_stay() {
+        let mut routes = Routes::default();
+        for (to, next) in [(5, 2), (2, 2), (7, 3)] {
+            routes.insert(NOW, route(to, next), LATER, 4).unwrap();
+        }
+        routes.remove(route(7, 2));
+        assert_eq!(routes.count(NOW), 3);
+        assert!(routes.remove_through(NodeId(2)));
+        assert!(!routes.remove_through(NodeId(2)));
+        assert_eq!(routes.next_hop(NOW, NodeId(7)), Some(NodeId(3)));
+        assert_eq!(routes.count(NOW), 1);
+    }
+}

@@ -1,0 +1,155 @@
+//! Trickle (RFC 6206): the less there is to say, the less often it is said.
+
+use super::Draws;
+use crate::Time;
+use crate::mesh::RplConfig;
+
+/// The timer of a node's DIOs. It stands still until its first [`reset`](Self::reset).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trickle {
+    /// I: how long the interval is; 0 before the first.
+    interval_ns: u64,
+    /// t: when to send, if too few others did; never once it has passed.
+    send: Time,
+    /// When the interval ends.
+    end: Time,
+    /// c: how often others said the same within the interval.
+    heard: u8,
+}
+
+impl Trickle {
+    pub(super) const STOPPED: Self = Self { interval_ns: 0, send: Time::MAX, end: Time::MAX, heard: 0 };
+
+    /// Something is inconsistent: the next interval is Imin, and begins now unless this one is Imin already (RFC 6206 §4.2,
+    /// rule 6). True if it does.
+    pub(super) fn reset(&mut self, now: Time, config: &RplConfig, draws: &mut Draws) -> bool {
+        // An interval of no length would never let time pass.
+        let min_ns = config.dio_interval_min_ns.max(1);
+        if self.interval_ns == min_ns {
+            return false;
+        }
+        self.begin(now, min_ns, draws);
+        true
+    }
+
+    /// Another node said what this one would say.
+    pub(super) fn hear(&mut self) {
+        self.heard = self.heard.saturating_add(1);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    pub(super) fn poll_timeout(&self) -> Time {
+        self.send.min(self.end)
+    }
+
+    /// What is due at `now`: whether to send, if this is the moment; `None` if it is not.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        config: &RplConfig,
+        draws: &mut Draws,
+    ) -> Option<bool> {
+        let mut sends = None;
+        if self.send <= now {
+            self.send = Time::MAX;
+            sends = Some(config.dio_redundancy == 0 || self.heard < config.dio_redundancy);
+        }
+        if self.end <= now {
+            let times = 1u64.checked_shl(u32::from(config.dio_doublings)).unwrap_or(u64::MAX);
+            let max_ns = config.dio_interval_min_ns.max(1).saturating_mul(times);
+            self.begin(now, self.interval_ns.saturating_mul(2).min(max_ns), draws);
+        }
+        sends
+    }
+
+    fn begin(&mut self, now: Time, interval_ns: u64, draws: &mut Draws) {
+        let half = interval_ns / 2;
+        self.interval_ns = interval_ns;
+        self.send = now + (half + draws.below(interval_ns - half));
+        self.end = now + interval_ns;
+        self.heard = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Luck, NodeId};
+
+    const MS: u64 = 1_000_000;
+
+    fn draws() -> Draws {
+        Draws::new(Luck::new(1).stream("trickle"), NodeId(1))
+    }
+
+    /// The lengths of the first `count` intervals and the moments within them at which something was sent.
+    fn intervals(config: &RplConfig, count: usize, hears: u8) -> Vec<(u64, Option<u64>)> {
+        let (mut trickle, mut draws) = (Trickle::STOPPED, draws());
+        let mut result = Vec::new();
+        let mut start = Time::ZERO;
+        assert!(trickle.reset(start, config, &mut draws));
+        while result.len() < count {
+            let end = trickle.end;
+            let mut sent = None;
+            (0..hears).for_each(|_| trickle.hear());
+            while trickle.end == end {
+                let now = trickle.poll_timeout();
+                if trickle.handle_timeout(now, config, &mut draws) == Some(true) {
+                    assert_eq!(sent.replace(now.as_nanos() - start.as_nanos()), None, "twice in an interval");
+                }
+            }
+            result.push((end.as_nanos() - start.as_nanos(), sent));
+            start = end;
+        }
+        result
+    }
+
+    #[test]
+    fn intervals_double_up_to_the_longest_and_each_sends_once_in_its_second_half() {
+        let config = RplConfig { dio_interval_min_ns: 8 * MS, dio_doublings: 3, ..RplConfig::STANDARD };
+        let intervals = intervals(&config, 6, 0);
+        assert_eq!(intervals.iter().map(|i| i.0 / MS).collect::<Vec<_>>(), [8, 16, 32, 64, 64, 64]);
+        for (length, sent) in intervals {
+            let sent = sent.expect("nobody else sent");
+            assert!((length / 2..length).contains(&sent), "{sent} of {length}");
+        }
+    }
+
+    #[test]
+    fn as_many_heard_as_the_redundancy_constant_suppress_and_one_less_does_not() {
+        let config = RplConfig { dio_redundancy: 3, ..RplConfig::STANDARD };
+        assert!(intervals(&config, 4, 3).iter().all(|(_, sent)| sent.is_none()));
+        assert!(intervals(&config, 4, 2).iter().all(|(_, sent)| sent.is_some()));
+        let never = RplConfig { dio_redundancy: 0, ..config };
+        assert!(intervals(&never, 4, 255).iter().all(|(_, sent)| sent.is_some()));
+    }
+
+    #[test]
+    fn a_reset_begins_the_shortest_interval_anew_but_not_within_it() {
+        let config = RplConfig::CONTIKI_3;
+        let (mut trickle, mut draws) = (Trickle::STOPPED, draws());
+        assert_eq!(trickle.poll_timeout(), Time::MAX);
+        assert!(trickle.reset(Time::ZERO, &config, &mut draws));
+        let before = trickle.poll_timeout();
+        assert!(!trickle.reset(Time::ZERO + MS, &config, &mut draws));
+        assert_eq!(trickle.poll_timeout(), before);
+        let end = trickle.end;
+        trickle.handle_timeout(end, &config, &mut draws);
+        assert_eq!(trickle.interval_ns, 2 * config.dio_interval_min_ns);
+        assert!(trickle.reset(end + MS, &config, &mut draws));
+        assert_eq!(trickle.end, end + MS + config.dio_interval_min_ns);
+    }
+
+    #[test]
+    fn as_many_doublings_as_a_byte_can_say_do_not_overflow() {
+        let config =
+            RplConfig { dio_interval_min_ns: u64::MAX / 2, dio_doublings: 255, ..RplConfig::STANDARD };
+        let (mut trickle, mut draws) = (Trickle::STOPPED, draws());
+        trickle.reset(Time::ZERO, &config, &mut draws);
+        for _ in 0..4 {
+            let now = trickle.poll_timeout();
+            trickle.handle_timeout(now, &config, &mut draws);
+        }
+        assert!(trickle.interval_ns > u64::MAX / 2);
+    }
+}
