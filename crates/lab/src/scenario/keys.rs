@@ -187,7 +187,7 @@ impl File {
             ("clients.confirmable_every", "8"),
             ("network.mesh", "\"none\""),
         ];
-        const SHORT: [&str; 1] = ["network.mesh.mac.preset"];
+        const SHORT: [&str; 2] = ["network.mesh.mac.preset", "network.mesh.routing.preset"];
         let as_before = |line: &(String, String)| {
             LATER.contains(&(line.0.as_str(), line.1.as_str())) || SHORT.contains(&line.0.as_str())
         };

@@ -5,14 +5,14 @@ use coapace_sim::mesh::{Backoff as SimBackoff, ChannelBusy as SimChannelBusy, Ma
 
 use super::document::{Item, Value};
 use super::kind::Or;
-use super::scalar::{Switch, Time, Whole, one_of};
+use super::scalar::{Switch, Time, Whole, Words, one_of};
 use super::schema::{filled, keys};
 use super::words::words;
 
 keys! {
     /// Unslotted CSMA/CA, and what stacks make of it. The defaults shown are those of the preset `standard`; with another
     /// preset they are its own.
-    pub struct Mac completed by preset_fills {
+    pub struct Mac completed by preset_fills, {
         /// Whose defaults the other keys have: `standard` is IEEE 802.15.4-2015; `contiki-2`, `contiki-3` and `contiki-ng`
         /// are the drivers of these systems over a radio that is always on; `none` neither listens before it sends nor
         /// acknowledges.
@@ -174,13 +174,12 @@ impl Mac {
 
 /// What the preset says stands where the file says nothing.
 fn preset_fills(mac: &Item) -> Item {
-    let word = match mac.get("preset").map(|item| &item.value) {
-        Some(Value::Text(word)) => word.as_str(),
-        _ => Preset::Standard.word(),
+    let preset = match mac.get("preset").map(|item| &item.value) {
+        Some(Value::Text(word)) => Preset::ALL.iter().find(|(_, known)| known == word),
+        _ => Preset::ALL.first(),
     };
-    let all = [Preset::Standard, Preset::Contiki2, Preset::Contiki3, Preset::ContikiNg, Preset::None];
     // An unknown word is refused when it is read.
-    all.iter().find(|preset| preset.word() == word).map_or_else(|| mac.clone(), |&preset| filled(mac, &Mac::of(preset)))
+    preset.map_or_else(|| mac.clone(), |&(preset, _)| filled(mac, &Mac::of(preset)))
 }
 
 /// Kind, unit and ticks of a backoff.
@@ -192,11 +191,11 @@ fn backoff(config: MacConfig) -> (Backoff, Duration, u32) {
     }
 }
 
-const fn micros(ns: u64) -> Duration {
+pub(super) const fn micros(ns: u64) -> Duration {
     Duration::from_micros(ns / 1_000)
 }
 
-fn nanos(span: Duration) -> u64 {
+pub(crate) fn nanos(span: Duration) -> u64 {
     span.as_micros().saturating_mul(1_000)
 }
 
@@ -206,8 +205,8 @@ mod tests {
 
     #[test]
     fn every_preset_comes_back_as_the_simulator_has_it() {
-        for preset in [Preset::Standard, Preset::Contiki2, Preset::Contiki3, Preset::ContikiNg, Preset::None] {
-            assert_eq!(Mac::of(preset).config(), preset.config(), "{preset:?}");
+        for (preset, word) in Preset::ALL {
+            assert_eq!(Mac::of(*preset).config(), preset.config(), "{word}");
         }
     }
 }
