@@ -1,7 +1,7 @@
 //! What is compared: a mechanism over UDP, a mix of several, or TCP.
 
 use crate::mix::{Mix, Part};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, WorkloadKind};
 
 /// One of those compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +77,10 @@ impl Contender {
             ContenderKind::Udp(mix) => mix.fewest_clients(),
             ContenderKind::Tcp => 1,
         };
+        let has_flows = scenario.workload.kind == WorkloadKind::Flows;
+        if self.kind == ContenderKind::Tcp && (has_flows || scenario.network.mesh.is_some()) {
+            return Err(format!("`{TCP}` has neither flows nor meshes of radios"));
+        }
         let clients = scenario.clients.count;
         if clients >= fewest {
             return Ok(());

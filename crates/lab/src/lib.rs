@@ -10,6 +10,7 @@ pub mod naming;
 mod nodes;
 pub mod observed;
 pub mod papers;
+mod places;
 pub mod replay;
 pub mod report;
 pub mod results;

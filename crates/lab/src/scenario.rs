@@ -17,23 +17,37 @@
 
 mod document;
 mod error;
+mod flows;
+mod hops;
 mod keys;
 mod kind;
 mod knobs;
+mod mac;
+mod measure;
+mod mesh;
+mod placed;
 mod reference;
+mod routing;
 mod scalar;
 mod schema;
 mod units;
+mod words;
 
 use std::fs::File as OsFile;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use coapace_sim::Layout;
 
 pub use error::ScenarioError;
-pub use keys::{
-    Burst, Clients, Defaults, Hop, Ip, Loss, Network, Reordering, Server, Tcp, Workload, WorkloadKind,
-};
+pub use flows::{Flow, Method, WhenBusy};
+pub use hops::{Burst, Hop, Loss, Reordering};
+pub use keys::{Clients, Defaults, Ip, Network, Server, Tcp, Workload, WorkloadKind};
+pub use mac::{Backoff, ChannelBusy, Mac, Preset};
+pub use mesh::{LogDistance, Lowpan, Mesh, Mobility, Propagation, Radio, Topology, TwoRay, UnitDisk};
 pub use reference::reference;
+pub use routing::{Routing, Rpl, RplPreset, Shortest};
 pub use scalar::Jitter;
 
 use error::Origin;
@@ -47,6 +61,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("satellite", include_str!("../../../scenarios/satellite.toml")),
     ("lossy-switch", include_str!("../../../scenarios/lossy-switch.toml")),
     ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
+    ("mesh-grid", include_str!("../../../scenarios/mesh-grid.toml")),
 ];
 
 /// The largest file that is read, in bytes.
@@ -75,6 +90,9 @@ pub struct Scenario {
     pub tcp: Tcp,
     /// What is run when the command line does not say.
     pub defaults: Defaults,
+    layout: Option<Arc<Layout>>,
+    /// Where its file lies.
+    folder: Option<PathBuf>,
     knob_values: Vec<(String, String)>,
     knob_choices: Vec<(String, Vec<String>)>,
     /// The effective value of every key that shapes a run.
@@ -140,10 +158,16 @@ impl Scenario {
         text: &str,
         settings: &[(String, String)],
     ) -> Result<Self, ScenarioError> {
-        Self::read(name, text, settings).map_err(|fault| fault.named(file, settings))
+        Self::read(name, Path::new(file).parent(), text, settings)
+            .map_err(|fault| fault.named(file, settings))
     }
 
-    fn read(name: &str, text: &str, settings: &[(String, String)]) -> Result<Self, error::Fault> {
+    fn read(
+        name: &str,
+        folder: Option<&Path>,
+        text: &str,
+        settings: &[(String, String)],
+    ) -> Result<Self, error::Fault> {
         if text.len() > LARGEST {
             return Err(error::Fault::new(Origin::Line(1), format!("longer than {LARGEST} bytes")));
         }
@@ -156,9 +180,14 @@ impl Scenario {
             }
             file = keys::File::read(&item, "")?;
         }
+        // Before the clients of a mesh are counted: what a knob would make of the file has not counted them either.
+        let knob_values = file.knobs.values(&item, &file);
+        let layout = placed::place(&mut file, &item, folder)?;
         Ok(Self {
             name: name.to_owned(),
-            knob_values: file.knobs.values(&item, &file),
+            layout,
+            folder: folder.map(Path::to_owned),
+            knob_values,
             knob_choices: file.knobs.choices(),
             lines: file.run_lines(),
             title: file.title,
@@ -171,6 +200,16 @@ impl Scenario {
             tcp: file.tcp,
             defaults: file.defaults,
         })
+    }
+
+    /// Where the nodes of its mesh stand, if it is one.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.layout.as_deref()
+    }
+
+    /// The folder of its file, if it has one.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// The name and the present value of every knob, in the order of the file. Of a knob with choices, the choice that is
@@ -190,8 +229,8 @@ impl Scenario {
     }
 
     /// Every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in the
-    /// same order and the same units. Keys that came later (`server.count`, `workload.duration`, `workload.warm_up`) are
-    /// left out where they have their defaults.
+    /// same order and the same units. Keys that came later (`server.count`, `workload.duration`, …) are left out where
+    /// they have their defaults, and so are names of presets, for they are in the keys that they fill.
     ///
     /// Titles, comments, knobs and `[defaults]` are not in it: they do not change what happens in a run.
     pub fn canonical(&self) -> String {

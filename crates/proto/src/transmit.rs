@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use coapace_control::{Controller, Cue, Draw, Instant, Marking, Outcome};
+use coapace_control::{Controller, Cue, Draw, Duration, Instant, Marking, Outcome};
 
 use crate::Setup;
 use crate::endpoint::Endpoint;
@@ -18,6 +18,8 @@ pub struct Transmit<A> {
     pub to: A,
     /// Which transmission of which exchange it is; nothing for a reply.
     pub step: Option<Step>,
+    /// The timeout that is armed for it, if it is confirmable.
+    pub timeout: Option<Duration>,
 }
 
 /// One transmission of one exchange.
@@ -56,7 +58,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Option<Transmit<A>> {
         if let Some(rare) = &mut self.rare {
             if let Some(to) = rare.outbox.pop(buffer) {
-                return Some(Transmit { to, step: None });
+                return Some(Transmit { to, step: None, timeout: None });
             }
             if rare.observers.is_some() {
                 self.begin_notifications(now);
@@ -137,6 +139,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             exchange.note_departure(now);
         }
 
+        let armed = exchange.confirmable.then_some(timeout);
         let kind = if exchange.confirmable { Kind::Confirmable } else { Kind::NonConfirmable };
         let token = match marking {
             Marking::Token => exchange.token.with(step.transmission),
@@ -173,6 +176,6 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if may_be_last {
             self.note_departure(now, index);
         }
-        Transmit { to, step: Some(step) }
+        Transmit { to, step: Some(step), timeout: armed }
     }
 }

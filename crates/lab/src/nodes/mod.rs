@@ -1,9 +1,14 @@
 //! Hosts of a simulated run: a CoAP endpoint with an application on it.
 
 mod client;
+mod mote;
+pub(crate) mod patterns;
+mod relay;
 mod server;
 
 pub(crate) use client::{Client, Plan};
+pub(crate) use mote::{Arrival, FlowPlan, Mote, MotePlan};
+pub(crate) use relay::Relay;
 pub(crate) use server::Server;
 
 use coapace_proto::Code;
@@ -18,6 +23,8 @@ use crate::scenario::Scenario;
 pub(crate) enum Host {
     Client(Client),
     Server(Box<Server>),
+    Mote(Box<Mote>),
+    Relay(Relay),
     TcpClient(Box<TcpClient>),
     TcpServer(Box<TcpServer>),
 }
@@ -28,6 +35,8 @@ macro_rules! each {
         match $host {
             Host::Client($inner) => $call,
             Host::Server($inner) => $call,
+            Host::Mote($inner) => $call,
+            Host::Relay($inner) => $call,
             Host::TcpClient($inner) => $call,
             Host::TcpServer($inner) => $call,
         }
@@ -64,6 +73,8 @@ impl Host {
         match self {
             Self::Client(client) => client.report(result),
             Self::Server(server) => result.responses_sent += server.responses(),
+            Self::Mote(mote) => mote.report(result),
+            Self::Relay(_) => {}
             Self::TcpClient(client) => {
                 let report = client.report();
                 let completed = report.completions.len() as u32;

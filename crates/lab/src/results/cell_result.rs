@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Compared, Hash64, PopulationSummary, Published, Quantiles, RunResult};
+use super::{Cell, Compared, Hash64, PopulationSummary, Published, Quantiles, RunResult, Traffic};
 
 /// A cell and its runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,6 +48,9 @@ pub struct Summary {
     pub given_up: f64,
     /// The clients by their mechanism; empty over TCP.
     pub populations: Vec<PopulationSummary>,
+    /// What the flows came to; `None` where there are none.
+    #[serde(default)]
+    pub traffic: Option<Traffic>,
     /// How many runs were pooled.
     pub runs: u64,
     /// The lowest seed.
@@ -82,6 +85,7 @@ impl Summary {
             exchanges: per_run(|run| run.completed() as f64),
             given_up: per_run(|run| run.given_up as f64),
             populations: PopulationSummary::of(runs),
+            traffic: Traffic::of(runs),
             runs: runs.len() as u64,
             seed_first: by_seed.first().map_or(0, |run| run.0),
             seed_last: by_seed.last().map_or(0, |run| run.0),

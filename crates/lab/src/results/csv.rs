@@ -1,5 +1,7 @@
 //! Results as CSV: one row a cell, or one row a run.
 
+mod traffic;
+
 use std::io;
 
 use super::number::field;
@@ -10,7 +12,11 @@ use super::{CellResult, Metric, PopulationSummary, Published, Quantiles};
 /// of a mix had of the throughput, `MECHANISM=SHARE` separated by semicolons; `published` is every published figure,
 /// `COLUMN=VALUE` separated by semicolons, and `relative_error` that of the one which is met worst;
 /// `drops`, `losses`, `exchanges` and `given_up` are means per run.
-pub const CELL_COLUMNS: [&str; 35] = [
+///
+/// From `pdr` on they are of flows, and empty without: `…_ci95` is the half-width of the 95 % confidence interval of the
+/// column before; `offered`, `dropped_by_application`, `reached`, `frames` and `mesh_drops` are means per run; `unsettled`
+/// counts runs; `flows` has of each flow `NAME:pdr=…,carried_load_bps=…,delay_s=…`, separated by semicolons.
+pub const CELL_COLUMNS: [&str; 59] = [
     "workload",
     "clients",
     "buffer_bytes",
@@ -46,11 +52,36 @@ pub const CELL_COLUMNS: [&str; 35] = [
     "exchange_time_s",
     "shares",
     "published",
+    "pdr",
+    "pdr_ci95",
+    "carried_load_bps",
+    "carried_load_ci95",
+    "delay_s",
+    "delay_ci95",
+    "delay_p50_s",
+    "delay_p90_s",
+    "delay_p99_s",
+    "settling_time_s",
+    "settling_time_ci95",
+    "unsettled",
+    "initial_rto_s",
+    "initial_rto_ci95",
+    "rto_mean_s",
+    "rto_max_s",
+    "offered",
+    "dropped_by_application",
+    "reached",
+    "frames",
+    "mesh_drops",
+    "energy_per_byte_uj",
+    "energy_ci95",
+    "flows",
 ];
 
 /// The columns of [`write_runs_csv`]: times in seconds, `goodput_bps` in bit/s, `throughput` in exchanges per second,
-/// `shares` as in [`CELL_COLUMNS`], the others counts of the whole run.
-pub const RUN_COLUMNS: [&str; 28] = [
+/// `shares` as in [`CELL_COLUMNS`], the others counts of the whole run; `mesh` has every count of the radios and the energy
+/// in mJ by state, `NAME=VALUE` separated by semicolons.
+pub const RUN_COLUMNS: [&str; 41] = [
     "workload",
     "clients",
     "buffer_bytes",
@@ -79,6 +110,19 @@ pub const RUN_COLUMNS: [&str; 28] = [
     "trace_hash",
     "throughput",
     "shares",
+    "pdr",
+    "carried_load_bps",
+    "delay_s",
+    "settling_time_s",
+    "initial_rto_s",
+    "rto_mean_s",
+    "rto_max_s",
+    "offered",
+    "dropped_by_application",
+    "reached",
+    "energy_per_byte_uj",
+    "flows",
+    "mesh",
 ];
 
 /// Writes one row a cell, its seeds pooled. What is not known stays empty.
@@ -90,7 +134,7 @@ pub fn write_cells_csv(out: impl io::Write, commit: &str, results: &[CellResult]
     csv.write_record(CELL_COLUMNS)?;
     for result in results {
         let (cell, summary) = (&result.cell, result.summary());
-        let row: [String; CELL_COLUMNS.len()] = [
+        let row = [
             cell.workload.clone(),
             cell.clients.to_string(),
             cell.buffer_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
@@ -127,7 +171,7 @@ pub fn write_cells_csv(out: impl io::Write, commit: &str, results: &[CellResult]
             shares(&summary.populations),
             result.published.as_ref().map_or_else(String::new, Published::figures_field),
         ];
-        csv.write_record(row)?;
+        csv.write_record(row.into_iter().chain(traffic::cell_fields(summary.traffic.as_ref())))?;
     }
     csv.flush()
 }
@@ -143,7 +187,7 @@ pub fn write_runs_csv(out: impl io::Write, commit: &str, results: &[CellResult])
         let mut fct_s: Vec<f64> = run.fct_s.iter().map(|fct| fct.unwrap_or(f64::INFINITY)).collect();
         fct_s.sort_by(f64::total_cmp);
         let fct = Quantiles::of(&fct_s);
-        let row: [String; RUN_COLUMNS.len()] = [
+        let row = [
             cell.workload.clone(),
             cell.clients.to_string(),
             cell.buffer_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
@@ -173,7 +217,7 @@ pub fn write_runs_csv(out: impl io::Write, commit: &str, results: &[CellResult])
             field(Some(run.throughput)),
             shares(&PopulationSummary::of(std::slice::from_ref(run))),
         ];
-        csv.write_record(row)?;
+        csv.write_record(row.into_iter().chain(traffic::run_fields(run)))?;
     }
     csv.flush()
 }
@@ -205,10 +249,13 @@ mod tests {
                  retransmissions_per_client,unnecessary_per_client,drops,losses,mean_fct_s,clients_finished,\
                  clients_gave_up,goodput_bps,jain,exchanges,given_up,published_median_fct_s,relative_error,scenario,\
                  knobs,runs,seed_first,seed_last,commit,scenario_hash,trace_hash,throughput,exchange_time_s,shares,\
-                 published\n\
+                 published,pdr,pdr_ci95,carried_load_bps,carried_load_ci95,delay_s,delay_ci95,delay_p50_s,delay_p90_s,\
+                 delay_p99_s,settling_time_s,settling_time_ci95,unsettled,initial_rto_s,initial_rto_ci95,rto_mean_s,\
+                 rto_max_s,offered,dropped_by_application,reached,frames,mesh_drops,energy_per_byte_uj,energy_ci95,flows\n\
                  continuous,2,2500,none,\"cocoa:preset=draft-3,weak=1/4\",37.75,33.75,34.875,,,\
                  4.5,1,3,1,36.166667,3,1,960,0.993237,100,0,40,-0.05625,bottleneck,\
-                 delay_ms=200,2,1,2,c0ffee,0000000000000abc,{summary_hash},2,,,median_fct_s=40\n"
+                 delay_ms=200,2,1,2,c0ffee,0000000000000abc,{summary_hash},2,,,median_fct_s=40{}\n",
+                ",".repeat(24)
             )
         );
     }
@@ -224,7 +271,9 @@ mod tests {
             Some(
                 "workload,clients,buffer_bytes,link_errors,mechanism,seed,median_fct_s,p10,p25,p75,p90,\
                  retransmissions,unnecessary,drops,losses,exchanges,given_up,requests_sent,responses_sent,goodput_bps,\
-                 jain,scenario,knobs,commit,scenario_hash,trace_hash,throughput,shares"
+                 jain,scenario,knobs,commit,scenario_hash,trace_hash,throughput,shares,pdr,carried_load_bps,delay_s,\
+                 settling_time_s,initial_rto_s,rto_mean_s,rto_max_s,offered,dropped_by_application,reached,\
+                 energy_per_byte_uj,flows,mesh"
             )
         );
         assert_eq!(lines.clone().count(), 2);

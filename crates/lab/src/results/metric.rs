@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Summary;
+use super::{Estimate, Summary, Traffic};
 
 /// A figure of the results that publications give too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -28,11 +28,27 @@ pub enum Metric {
     Unnecessary,
     /// Exchanges given up, per run.
     GivenUp,
+    /// The packet delivery ratio of flows, from 0 to 1.
+    Pdr,
+    /// Bits of CoAP messages that reached their sinks in a second.
+    CarriedLoad,
+    /// From the offer of a message to its first arrival, on average, in seconds.
+    Delay,
+    /// How long after an event the delay was as before, in seconds.
+    SettlingTime,
+    /// The mean timeout of first transmissions, in seconds.
+    InitialRto,
+    /// The mean timeout of all transmissions, in seconds.
+    MeanRto,
+    /// The longest timeout, in seconds.
+    MaxRto,
+    /// Energy for each byte of payload that reached its sink, in microjoule.
+    EnergyPerByte,
 }
 
 impl Metric {
     /// Every metric there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 17] = [
         Self::MedianFct,
         Self::MeanFct,
         Self::Throughput,
@@ -42,6 +58,14 @@ impl Metric {
         Self::Retransmissions,
         Self::Unnecessary,
         Self::GivenUp,
+        Self::Pdr,
+        Self::CarriedLoad,
+        Self::Delay,
+        Self::SettlingTime,
+        Self::InitialRto,
+        Self::MeanRto,
+        Self::MaxRto,
+        Self::EnergyPerByte,
     ];
 
     /// Its column in the results, which says the unit where the words below do not.
@@ -56,6 +80,14 @@ impl Metric {
             Self::Retransmissions => "retransmissions_per_client",
             Self::Unnecessary => "unnecessary_per_client",
             Self::GivenUp => "given_up",
+            Self::Pdr => "pdr",
+            Self::CarriedLoad => "carried_load_bps",
+            Self::Delay => "delay_s",
+            Self::SettlingTime => "settling_time_s",
+            Self::InitialRto => "initial_rto_s",
+            Self::MeanRto => "rto_mean_s",
+            Self::MaxRto => "rto_max_s",
+            Self::EnergyPerByte => "energy_per_byte_uj",
         }
     }
 
@@ -71,16 +103,32 @@ impl Metric {
             Self::Retransmissions => "retransmissions",
             Self::Unnecessary => "needless retransmissions",
             Self::GivenUp => "exchanges given up",
+            Self::Pdr => "packet delivery ratio",
+            Self::CarriedLoad => "carried load",
+            Self::Delay => "delay",
+            Self::SettlingTime => "settling time",
+            Self::InitialRto => "initial RTO",
+            Self::MeanRto => "mean RTO",
+            Self::MaxRto => "longest RTO",
+            Self::EnergyPerByte => "energy for a byte",
         }
     }
 
     /// Its unit, short; nothing for an index.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::MedianFct | Self::MeanFct | Self::ExchangeTime => "s",
+            Self::MedianFct
+            | Self::MeanFct
+            | Self::ExchangeTime
+            | Self::Delay
+            | Self::SettlingTime
+            | Self::InitialRto
+            | Self::MeanRto
+            | Self::MaxRto => "s",
             Self::Throughput => "exchanges/s",
-            Self::Goodput => "bit/s",
-            Self::Jain => "",
+            Self::Goodput | Self::CarriedLoad => "bit/s",
+            Self::Jain | Self::Pdr => "",
+            Self::EnergyPerByte => "µJ",
             Self::Retransmissions | Self::Unnecessary => "per client",
             Self::GivenUp => "per run",
         }
@@ -98,6 +146,9 @@ impl Metric {
 
     /// Its value in pooled runs; `None` where it is not known.
     pub fn of(self, summary: &Summary) -> Option<f64> {
+        if let Some(of) = self.of_traffic() {
+            return of(summary.traffic.as_ref()?).map(|estimate| estimate.mean);
+        }
         match self {
             Self::MedianFct => summary.fct.median,
             Self::MeanFct => summary.mean_fct_s,
@@ -108,8 +159,23 @@ impl Metric {
             Self::Goodput => Some(summary.goodput_bps),
             Self::Retransmissions => Some(summary.retransmissions_per_client),
             Self::Unnecessary => Some(summary.unnecessary_per_client),
-            Self::GivenUp => Some(summary.given_up),
+            _ => Some(summary.given_up),
         }
+    }
+
+    /// Its estimate over the runs, where it is a metric of flows.
+    pub(crate) const fn of_traffic(self) -> Option<fn(&Traffic) -> Option<Estimate>> {
+        Some(match self {
+            Self::Pdr => |traffic| traffic.pdr,
+            Self::CarriedLoad => |traffic| traffic.carried_load_bps,
+            Self::Delay => |traffic| traffic.delay_s,
+            Self::SettlingTime => |traffic| traffic.settling_time_s,
+            Self::InitialRto => |traffic| traffic.initial_rto_s,
+            Self::MeanRto => |traffic| traffic.rto_mean_s,
+            Self::MaxRto => |traffic| traffic.rto_max_s,
+            Self::EnergyPerByte => |traffic| traffic.energy_per_byte_uj,
+            _ => return None,
+        })
     }
 }
 
@@ -149,6 +215,7 @@ impl std::str::FromStr for Metric {
 mod tests {
     use super::super::CELL_COLUMNS;
     use super::super::cell_result::tests::sample;
+    use super::super::traffic::tests::flowing;
     use super::*;
 
     #[test]
@@ -166,7 +233,8 @@ mod tests {
 
     #[test]
     fn every_metric_is_the_value_of_its_column() {
-        let result = sample();
+        let mut result = sample();
+        result.runs.iter_mut().for_each(|run| run.flows = flowing(1, 80).flows);
         let mut csv = Vec::new();
         super::super::write_cells_csv(&mut csv, "", std::slice::from_ref(&result)).unwrap();
         let mut csv = csv::Reader::from_reader(csv.as_slice());

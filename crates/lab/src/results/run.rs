@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Film, Hash64, Population, Series, jain_index};
+use super::{Film, FlowResult, Hash64, MeshResult, Population, Series, Settling, Timeouts, jain_index};
 
 /// What one run measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,18 @@ pub struct RunResult {
     /// The clients by their mechanism; empty over TCP.
     #[serde(default)]
     pub populations: Vec<Population>,
+    /// What each flow came to, in the order of the scenario.
+    #[serde(default)]
+    pub flows: Vec<FlowResult>,
+    /// The timeouts that the clients of flows armed, after the warm-up.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// How the network settled after an event, if there was one.
+    #[serde(default)]
+    pub settling: Option<Settling>,
+    /// What the radios did, if there are any.
+    #[serde(default)]
+    pub mesh: Option<MeshResult>,
     /// RTO over time in seconds: of a sampled client, or the mean of all.
     #[serde(default)]
     pub rto: Vec<Series>,
@@ -72,6 +84,9 @@ impl RunResult {
         self.losses -= earlier.losses;
         self.requests_sent -= earlier.requests_sent;
         self.responses_sent -= earlier.responses_sent;
+        if let (Some(mesh), Some(earlier)) = (&mut self.mesh, &earlier.mesh) {
+            mesh.leave_out(earlier);
+        }
         for (population, earlier) in self.populations.iter_mut().zip(&earlier.populations) {
             population.leave_out(earlier);
         }

@@ -1,12 +1,14 @@
 //! Results as a table for the terminal.
 
+mod flows;
+
 use std::collections::BTreeSet;
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::conditions::Conditions;
 use super::number::{count, percent, significant, significant_or_dash};
-use super::{CellResult, Metric, Summary, verdicts};
+use super::{CellResult, Estimate, Metric, Summary, Traffic, verdicts};
 
 /// One rule under the header is all the lines there are.
 pub(super) const STYLE: TableStyle =
@@ -62,7 +64,8 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
     };
     let (legend, populations, orders) = (legend(results), populations(results), verdicts::table(results));
-    format!("{common}{gap}{}\n\n{legend}\n{missing}{populations}{orders}", table.trim_fmt())
+    let flows = flows::table(results);
+    format!("{common}{gap}{}\n\n{legend}\n{missing}{flows}{populations}{orders}", table.trim_fmt())
 }
 
 /// What each mechanism of the mixes among `results` had; nothing if there are none.
@@ -103,7 +106,14 @@ fn legend(results: &[CellResult]) -> String {
     let fct = if results.iter().any(CellResult::has_fct) { "FCT in seconds; " } else { "" };
     let throughput =
         if results.iter().all(CellResult::has_fct) { "" } else { "throughput in exchanges a second; " };
-    format!("{fct}{throughput}retransmissions and needless ones a client; drops a run; goodput in kbit/s.")
+    let flows = if results.iter().any(|result| result.runs.iter().any(|run| !run.flows.is_empty())) {
+        "PDR, carried load in kbit/s, delay, settling time and RTO in seconds: means of the runs, ± 95 % confidence; "
+    } else {
+        ""
+    };
+    format!(
+        "{fct}{throughput}{flows}retransmissions and needless ones a client; drops a run; goodput in kbit/s."
+    )
 }
 
 impl Column {
@@ -136,6 +146,26 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     if !results.iter().all(CellResult::has_fct) {
         number("throughput", ESSENTIAL, &|_, summary| significant(summary.throughput, 4));
     }
+    let has_flows = |result: &CellResult| result.runs.iter().any(|run| !run.flows.is_empty());
+    if results.iter().any(has_flows) {
+        let traffic = |of: fn(&Traffic) -> Option<Estimate>, factor: f64, digits: i32| {
+            move |_: &CellResult, summary: &Summary| {
+                estimated(summary.traffic.as_ref().and_then(of), factor, digits)
+            }
+        };
+        number("PDR %", 14, &traffic(|traffic| traffic.pdr, 100.0, 3));
+        number("carried", 13, &traffic(|traffic| traffic.carried_load_bps, 1e-3, 3));
+        number("delay", 12, &traffic(|traffic| traffic.delay_s, 1.0, 3));
+        if results.iter().any(|result| result.runs.iter().any(|run| run.settling.is_some())) {
+            number("settling", 11, &traffic(|traffic| traffic.settling_time_s, 1.0, 3));
+        }
+        number("initial RTO", 10, &traffic(|traffic| traffic.initial_rto_s, 1.0, 3));
+        if results.iter().any(|result| result.runs.iter().any(|run| run.mesh.is_some())) {
+            number("µJ/B", 4, &traffic(|traffic| traffic.energy_per_byte_uj, 1.0, 3));
+            number("frames", 1, &traffic(|traffic| traffic.frames, 1.0, 4));
+            number("lost in mesh", 2, &traffic(|traffic| traffic.mesh_drops, 1.0, 3));
+        }
+    }
     let published = published(results);
     for &metric in &published {
         let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
@@ -156,6 +186,16 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     number("goodput", 1, &|_, summary| significant(summary.goodput_bps / 1000.0, 3));
     number("Jain", 0, &|_, summary| summary.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")));
     columns
+}
+
+/// A mean with its confidence interval.
+fn estimated(estimate: Option<Estimate>, factor: f64, digits: i32) -> String {
+    let Some(Estimate { mean, half_width }) = estimate else { return "–".into() };
+    let mean = significant(mean * factor, digits);
+    match half_width {
+        Some(half_width) => format!("{mean} ±{}", significant(half_width * factor, 2)),
+        None => mean,
+    }
 }
 
 /// The metrics that figures were published of.

@@ -3,17 +3,18 @@
 use coapace_control::Duration;
 
 use super::document::{Item, Value};
-use super::error::Fault;
-use super::kind::{HasName, Kind, Lines, Or, named, table};
+use super::flows::Flow;
+use super::hops::Hop;
+use super::kind::{Lines, Or, named, table};
 use super::knobs::{Knobs, KnobsKind};
-use super::scalar::{
-    Bytes, Jitter, Line, Lists, Name, Percentage, Range, Rate, Scalar, Switch, Time, Whole, Words, one_of,
-};
-use super::schema::{Key, Keys, Misfit, keys};
+use super::mesh::Mesh;
+use super::scalar::{Line, Lists, Switch, Time, Whole, one_of};
+use super::schema::{Keys, Misfit, keys};
+use super::words::words;
 
 keys! {
     /// A scenario.
-    pub(super) struct File checked by messages_fit {
+    pub(super) struct File completed by counted, checked by messages_fit {
         /// Its name for people.
         title: String, Line(200);
         /// What it is for, in one sentence.
@@ -40,7 +41,7 @@ keys! {
 keys! {
     /// The hosts that ask. Each has one destination: its server.
     pub struct Clients checked by segments_fit {
-        /// How many there are.
+        /// How many there are. In a mesh it is left out: all nodes but the border router and the sinks.
         count: u32, Whole(1, 1_000_000);
         /// NSTART: exchanges that a client may have outstanding (RFC 7252 §4.7).
         nstart: u16, Whole(1, 1_000) => 1;
@@ -49,8 +50,13 @@ keys! {
         /// The path of the request, without a slash in front; each segment becomes a Uri-Path option of its bytes and
         /// one to three more (RFC 7252 §3.1).
         uri_path: String, Line(1_000) => "coap".to_owned();
-        /// The clients start at random moments of this span, uniformly; 0 s starts all of them at once.
+        /// The clients start at random moments of this span, uniformly; 0 s starts all of them at once. Flows have their own.
         start_spread: Duration, Time => Duration::ZERO;
+        /// PROBING_RATE in bytes per second, of non-confirmable messages to a server that nothing is heard of (RFC 7252
+        /// §4.7); 0 sets no such bound.
+        probing_rate: u32, Whole(0, 1_000_000) => 1;
+        /// Of so many messages in a row one is confirmable (draft-ietf-core-cocoa-03 §5); 0 leaves every message as it is.
+        confirmable_every: u8, Whole(0, 255) => 8;
     }
 }
 
@@ -71,16 +77,17 @@ keys! {
 }
 
 keys! {
-    /// What every client does: requests one after the other, the next when the last is answered.
+    /// What every client does: requests one after the other, the next when the last is answered; or flows.
     pub struct Workload completed by one_end, checked by workload_fits {
         /// `continuous`: the mechanism keeps its state throughout. `random`: the exchanges come in batches of random
-        /// size, and after each batch all state is forgotten; over TCP each batch has a connection of its own.
+        /// size, and after each batch all state is forgotten; over TCP each batch has a connection of its own. `flows`: what
+        /// `[[workload.flows]]` say, until `duration` is over.
         kind: WorkloadKind, one_of();
         /// Exchanges of a client; when the last is done, so is the client. Either this or `duration`: where that is given,
         /// the default is none.
         exchanges: Option<u32>, Or("none", Whole(1, 1_000_000)) => Some(50);
         /// How long the clients go on, from the start of the run; then it ends, and exchanges still open count as neither
-        /// completed nor failed. For `continuous` only.
+        /// completed nor failed. Not for `random`.
         duration: Option<Duration>, Or("none", Time) => None;
         /// The beginning of `duration` in which nothing is counted: what is measured is what happens after it.
         warm_up: Duration, Time => Duration::ZERO;
@@ -90,12 +97,14 @@ keys! {
         batch_max: u32, Whole(1, 1_000_000) => 10;
         /// The time from a response to the next request.
         think_time: Duration, Time => Duration::ZERO;
+        /// What the clients send, for the kind `flows`.
+        flows: Vec<Flow>, named(64) => Vec::new();
     }
 }
 
 keys! {
-    /// The network: all clients at one end, the servers at the other, the same hops for everyone.
-    pub struct Network {
+    /// The network: all clients at one end, the servers at the other, the same hops for everyone; or a mesh.
+    pub struct Network completed by hopless, checked by hops_or_mesh {
         /// The version of IP: it decides the header, 20 or 40 bytes.
         ip: Ip, one_of() => Ip::V6;
         /// The largest IP packet in bytes, headers included.
@@ -104,51 +113,8 @@ keys! {
         up: Vec<Hop>, named(16);
         /// The hops from the servers to the clients, in the order that a packet passes them.
         down: Vec<Hop>, named(16);
-    }
-}
-
-keys! {
-    /// One hop in one direction. A packet waits for the link (`buffer_bytes`), is sent (`rate`), may be lost (`loss`), and
-    /// what is left arrives later (`delay`, `jitter`, `reordering`).
-    pub struct Hop checked by buffer_has_a_rate {
-        /// Its name in dotted paths and in results; unique among the hops of one direction.
-        name: String, Name;
-        /// Bits per second of IP packets, headers included.
-        rate: Option<u64>, Or("unlimited", Rate) => None;
-        /// Bytes of IP packets that may wait; a packet that does not fit is dropped (drop-tail).
-        buffer_bytes: Option<u64>, Or("unlimited", Bytes) => None;
-        /// How long every packet travels.
-        delay: Duration, Time => Duration::ZERO;
-        /// Further delay of each packet, uniform between two times. Packets may overtake each other.
-        jitter: Jitter, Range => Jitter::default();
-        /// Packets lost: a share of them at random, or a table of two states with a share each.
-        loss: Loss, LossKind => Loss::Random(0.0);
-        /// Packets held back so that later ones overtake them.
-        reordering: Option<Reordering>, Or("none", table()) => None;
-    }
-}
-
-keys! {
-    /// Loss in bursts: a two-state Markov chain that makes one step with every packet (Gilbert 1960, Elliott 1963).
-    pub struct Burst checked by average_between {
-        /// The share of packets lost in the good state.
-        good: f64, Percentage => 0.0;
-        /// The share of packets lost in the bad state.
-        bad: f64, Percentage;
-        /// The share of packets lost on average; it fixes how long the good state lasts.
-        average: f64, Percentage;
-        /// The mean length of the bad state, in packets.
-        mean_bad_packets: u32, Whole(1, 10_000) => 4;
-    }
-}
-
-keys! {
-    /// Packets held back.
-    pub struct Reordering {
-        /// The share of packets held back.
-        probability: f64, Percentage;
-        /// How long.
-        delay: Duration, Time;
+        /// In place of hops: radios of which each hears some of the others.
+        mesh: Option<Mesh>, Or("none", table()) => None;
     }
 }
 
@@ -179,26 +145,6 @@ keys! {
     }
 }
 
-/// Declares an enumeration by its words.
-macro_rules! words {
-    ($(#[doc = $doc:literal])+ pub enum $name:ident { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal,)+ }) => {
-        $(#[doc = $doc])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[doc = $word_doc])+ $variant,)+ }
-
-        impl $name {
-            /// As in a scenario file.
-            pub const fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-
-        impl Words for $name {
-            const ALL: &'static [(Self, &'static str)] = &[$((Self::$variant, $word)),+];
-        }
-    };
-}
-
 words! {
     /// Whether a client remembers.
     pub enum WorkloadKind {
@@ -206,6 +152,8 @@ words! {
         Continuous = "continuous",
         /// Batches of random size; after each all state is forgotten.
         Random = "random",
+        /// What the flows say.
+        Flows = "flows",
     }
 }
 
@@ -219,47 +167,6 @@ words! {
     }
 }
 
-/// How packets are lost.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Loss {
-    /// Each with this probability, whatever happened to the others.
-    Random(f64),
-    /// In bursts.
-    Burst(Burst),
-}
-
-/// A percentage, or the table of a [`Burst`].
-struct LossKind;
-
-impl Kind for LossKind {
-    type Value = Loss;
-    fn accepts(&self) -> String {
-        format!("{}, or {}", Kind::accepts(&Percentage), table::<Burst>().accepts())
-    }
-    fn read(&self, item: &Item, path: &str) -> Result<Loss, Fault> {
-        match item.value {
-            Value::Table(_) => Burst::read(item, path).map(Loss::Burst),
-            _ => Percentage.parse(&item.value).map(Loss::Random).ok_or_else(|| self.refuse(item, path)),
-        }
-    }
-    fn write(&self, value: &Loss, path: &str, lines: &mut Lines) {
-        match value {
-            Loss::Random(share) => Percentage.write(share, path, lines),
-            Loss::Burst(burst) => burst.write(path, lines),
-        }
-    }
-    fn keys(&self) -> Vec<Key> {
-        Burst::keys()
-    }
-}
-
-impl Burst {
-    /// The mean length of the good state, in packets, that makes [`average`](Self::average) what it is.
-    pub fn mean_good_packets(&self) -> f64 {
-        f64::from(self.mean_bad_packets) * (self.bad - self.average) / (self.average - self.good)
-    }
-}
-
 impl File {
     /// The effective value of every key.
     pub(super) fn lines(&self) -> Lines {
@@ -269,12 +176,21 @@ impl File {
     }
 
     /// Those that shape a run. Keys that came after the first hashes were written down are left out where they say what
-    /// was so before them: the hash of an older scenario stays.
+    /// was so before them: the hash of an older scenario stays. A preset is left out, for it is in the keys that it fills.
     pub(super) fn run_lines(&self) -> Lines {
         const RUN: [&str; 5] = ["clients", "server", "workload", "network", "tcp"];
-        const LATER: [(&str, &str); 3] =
-            [("server.count", "1"), ("workload.duration", "\"none\""), ("workload.warm_up", "\"0 s\"")];
-        let as_before = |line: &(String, String)| LATER.contains(&(line.0.as_str(), line.1.as_str()));
+        const LATER: [(&str, &str); 6] = [
+            ("server.count", "1"),
+            ("workload.duration", "\"none\""),
+            ("workload.warm_up", "\"0 s\""),
+            ("clients.probing_rate", "1"),
+            ("clients.confirmable_every", "8"),
+            ("network.mesh", "\"none\""),
+        ];
+        const SHORT: [&str; 2] = ["network.mesh.mac.preset", "network.mesh.routing.preset"];
+        let as_before = |line: &(String, String)| {
+            LATER.contains(&(line.0.as_str(), line.1.as_str())) || SHORT.contains(&line.0.as_str())
+        };
         let shapes = |path: &str| path.split_once('.').is_some_and(|(table, _)| RUN.contains(&table));
         self.lines().into_iter().filter(|line| shapes(&line.0) && !as_before(line)).collect()
     }
@@ -303,12 +219,6 @@ impl Clients {
     }
 }
 
-impl HasName for Hop {
-    fn name(&self) -> &str {
-        &self.name
-    }
-}
-
 fn segments_fit(clients: &Clients) -> Result<(), Misfit> {
     // RFC 7252 §5.10.
     if clients.uri_path_segments().all(|segment| (1..=255).contains(&segment.len())) {
@@ -331,7 +241,16 @@ fn one_end(workload: &Item) -> Item {
 }
 
 fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
-    let Workload { kind, exchanges, duration, warm_up, batch_min, batch_max, .. } = workload;
+    let Workload { kind, exchanges, duration, warm_up, batch_min, batch_max, flows, .. } = workload;
+    match (kind, flows.is_empty()) {
+        (WorkloadKind::Flows, true) => {
+            return Err(Misfit::new("flows", "is missing: the kind \"flows\" needs one or more"));
+        }
+        (WorkloadKind::Continuous | WorkloadKind::Random, false) => {
+            return Err(Misfit::new("flows", "needs the kind \"flows\""));
+        }
+        _ => {}
+    }
     if batch_min > batch_max {
         return Err(Misfit::new("batch_max", format!("must not be below `batch_min`, which is {batch_min}")));
     }
@@ -345,6 +264,9 @@ fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
         (None, Some(_)) if *kind == WorkloadKind::Random => {
             Err(Misfit::new("duration", "needs the kind \"continuous\": batches are of `exchanges`"))
         }
+        (Some(_), None) if *kind == WorkloadKind::Flows => {
+            Err(Misfit::new("duration", "is missing: the kind \"flows\" needs one"))
+        }
         (None, Some(duration)) if warm_up >= duration => {
             Err(Misfit::new("warm_up", "must be shorter than `duration`"))
         }
@@ -353,26 +275,64 @@ fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
     }
 }
 
-fn buffer_has_a_rate(hop: &Hop) -> Result<(), Misfit> {
-    if hop.buffer_bytes.is_none() || hop.rate.is_some() {
-        return Ok(());
+/// A mesh counts its clients itself, once its places are known; until then there is one.
+fn counted(file: &Item) -> Item {
+    let mut file = file.clone();
+    let mesh = file.get("network").and_then(|network| network.get("mesh"));
+    let Some(at) = mesh.filter(|mesh| matches!(mesh.value, Value::Table(_))).map(|mesh| mesh.at) else {
+        return file;
+    };
+    let has_clients = file.get("clients").is_some();
+    let Value::Table(members) = &mut file.value else { return file };
+    if !has_clients {
+        members.push(("clients".to_owned(), Item { at, value: Value::Table(Vec::new()) }));
     }
-    Err(Misfit::new("buffer_bytes", "needs a `rate`: on an unlimited link nothing waits"))
+    let clients = members.iter_mut().find(|(key, _)| key == "clients").map(|(_, item)| &mut item.value);
+    if let Some(Value::Table(clients)) = clients
+        && clients.iter().all(|(key, _)| key != "count")
+    {
+        clients.push(("count".to_owned(), Item { at, value: Value::Integer(1) }));
+    }
+    file
 }
 
-fn average_between(burst: &Burst) -> Result<(), Misfit> {
-    if burst.good >= burst.average || burst.average >= burst.bad {
-        return Err(Misfit::new("average", "must lie between `good` and `bad` and equal neither"));
+/// A mesh has no hops.
+fn hopless(network: &Item) -> Item {
+    let mut network = network.clone();
+    let mesh = network.get("mesh").filter(|mesh| matches!(mesh.value, Value::Table(_)));
+    if let Some(at) = mesh.map(|mesh| mesh.at)
+        && let Value::Table(members) = &mut network.value
+    {
+        for way in ["up", "down"] {
+            if members.iter().all(|(key, _)| key != way) {
+                members.push((way.to_owned(), Item { at, value: Value::List(Vec::new()) }));
+            }
+        }
     }
-    if burst.mean_good_packets() < 1.0 {
-        let problem = "is too small: the good state would last less than one packet";
-        return Err(Misfit::new("mean_bad_packets", problem));
+    network
+}
+
+fn hops_or_mesh(network: &Network) -> Result<(), Misfit> {
+    for (way, hops) in [("up", &network.up), ("down", &network.down)] {
+        match (hops.is_empty(), network.mesh.is_some()) {
+            (true, false) => {
+                return Err(Misfit::new(
+                    way,
+                    "must be 1 to 16 tables, each with a `name` of its own, not none",
+                ));
+            }
+            (false, true) => {
+                return Err(Misfit::new(way, "does not go with `network.mesh`: a network is hops or a mesh"));
+            }
+            _ => {}
+        }
     }
     Ok(())
 }
 
-/// Nothing is fragmented: a request and a response are one packet each, and every buffer can hold one.
+/// Nothing is fragmented above IP: a request and a response are one packet each, and every buffer can hold one.
 fn messages_fit(file: &File) -> Result<(), Misfit> {
+    flows_fit(file)?;
     // UDP header, CoAP header, a token of one byte; a response has a payload marker, too.
     let headers = file.network.ip.header_bytes() + 8 + 4 + 1;
     let request = headers + file.clients.uri_path_bytes();
@@ -396,6 +356,43 @@ fn messages_fit(file: &File) -> Result<(), Misfit> {
                 ));
             }
         }
+    }
+    Ok(())
+}
+
+/// So is every message of a flow.
+fn flows_fit(file: &File) -> Result<(), Misfit> {
+    let path_bytes = file.clients.uri_path_bytes();
+    let buffers = file.network.up.iter().chain(&file.network.down).filter_map(|hop| hop.buffer_bytes);
+    let room = buffers.chain([u64::from(file.network.mtu)]).min().unwrap_or(u64::MAX);
+    let headers = file.network.ip.header_bytes() + 8;
+    for flow in &file.workload.flows {
+        let misfit = |key: &str, problem: String| {
+            Err(Misfit::new(format!("workload.flows.{}.{key}", flow.name), problem))
+        };
+        let least = flow.least_message_bytes(path_bytes);
+        if flow.message_bytes.is_some_and(|bytes| bytes < least) {
+            return misfit(
+                "message_bytes",
+                format!("must be {least} or more: header, token, options and a payload"),
+            );
+        }
+        let (message, response) = (flow.sizes(path_bytes).1, 4 + 4 + 1 + flow.response_bytes);
+        let longest = u64::from(headers + message.max(response));
+        if longest > room {
+            let key = if message > response { "message_bytes" } else { "response_bytes" };
+            return misfit(
+                key,
+                format!("makes a packet of {longest} bytes, but `network.mtu` or a buffer holds {room}"),
+            );
+        }
+        if file.workload.duration.is_some_and(|duration| flow.start >= duration) {
+            return misfit("start", "must be before `workload.duration` is over".to_owned());
+        }
+    }
+    let (kind, delay) = (file.workload.kind, file.server.processing_delay);
+    if kind == WorkloadKind::Flows && delay > Duration::ZERO {
+        return Err(Misfit::new("server.processing_delay", "must be 0 s with the workload \"flows\""));
     }
     Ok(())
 }

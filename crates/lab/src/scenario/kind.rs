@@ -117,10 +117,10 @@ pub(super) trait HasName {
     fn name(&self) -> &str;
 }
 
-/// One to so many tables with the keys of `T`, each under a name of its own.
+/// Up to so many tables with the keys of `T`, each under a name of its own.
 pub(super) struct Named<T>(usize, PhantomData<T>);
 
-/// One to `most` tables with the keys of `T`, each under a name of its own.
+/// Up to `most` tables with the keys of `T`, each under a name of its own. Where one is needed, the table around says so.
 pub(super) const fn named<T>(most: usize) -> Named<T> {
     Named(most, PhantomData)
 }
@@ -132,7 +132,7 @@ impl<T: Keys + HasName> Kind for Named<T> {
     }
     fn read(&self, item: &Item, path: &str) -> Result<Vec<T>, Fault> {
         let Value::List(list) = &item.value else { return Err(self.refuse(item, path)) };
-        if !(1..=self.0).contains(&list.len()) {
+        if list.len() > self.0 {
             return Err(self.refuse(item, path));
         }
         let mut names: Vec<&str> = Vec::new();

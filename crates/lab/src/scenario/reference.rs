@@ -4,8 +4,14 @@ use std::fmt::Write;
 
 use super::Scenario;
 use super::document::joined;
-use super::keys::{Burst, Clients, Defaults, File, Hop, Network, Reordering, Server, Tcp, Workload};
+use super::flows::Flow;
+use super::hops::{Burst, Hop, Reordering};
+use super::keys::{Clients, Defaults, File, Network, Server, Tcp, Workload};
+use super::mac::Mac;
+use super::mesh::{LogDistance, Lowpan, Mesh, Mobility, Radio, Topology, TwoRay, UnitDisk};
+use super::routing::Rpl;
 use super::schema::{Key, Keys};
+use crate::nodes::patterns;
 
 const HEAD: &str = "\
 # Scenarios
@@ -100,10 +106,26 @@ pub fn reference() -> String {
     section::<Clients>(&mut page, "[clients]", "clients");
     section::<Server>(&mut page, "[server]", "server");
     section::<Workload>(&mut page, "[workload]", "workload");
+    section::<Flow>(&mut page, "[[workload.flows]]", "workload.flows.FLOW");
+    page.push_str("\nPatterns:\n\n");
+    for pattern in patterns::PATTERNS {
+        let _ = writeln!(page, "* `{}`: {}.", pattern.name, pattern.summary);
+    }
     section::<Network>(&mut page, "[network]", "network");
     section::<Hop>(&mut page, "[[network.up]], [[network.down]]", "network.up.HOP");
     section::<Burst>(&mut page, "loss = { … }", "network.up.HOP.loss");
     section::<Reordering>(&mut page, "reordering = { … }", "network.up.HOP.reordering");
+    section::<Mesh>(&mut page, "[network.mesh]", "network.mesh");
+    section::<Topology>(&mut page, "[network.mesh.topology]", "network.mesh.topology");
+    section::<Radio>(&mut page, "[network.mesh.radio]", "network.mesh.radio");
+    let heard = "network.mesh.radio.propagation";
+    section::<UnitDisk>(&mut page, "propagation = { kind = \"unit-disk\", … }", heard);
+    section::<LogDistance>(&mut page, "propagation = { kind = \"log-distance\", … }", heard);
+    section::<TwoRay>(&mut page, "propagation = { kind = \"two-ray\", … }", heard);
+    section::<Mac>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
+    section::<Lowpan>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
+    section::<Rpl>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
+    section::<Mobility>(&mut page, "[network.mesh.mobility]", "network.mesh.mobility");
     section::<Tcp>(&mut page, "[tcp]", "tcp");
     section::<Defaults>(&mut page, "[defaults]", "defaults");
     page.push('\n');

@@ -247,6 +247,27 @@ impl Scalar for Lists {
     }
 }
 
+/// One of the names of a registry.
+pub(super) struct Listed(pub(super) fn() -> Vec<&'static str>);
+
+impl Scalar for Listed {
+    type Value = &'static str;
+    fn accepts(&self) -> String {
+        let names: Vec<_> = (self.0)().iter().map(|name| format!("\"{name}\"")).collect();
+        names.join(" or ")
+    }
+    fn parse(&self, value: &Value) -> Option<&'static str> {
+        let Value::Text(text) = value else { return None };
+        (self.0)().into_iter().find(|name| name == text)
+    }
+    fn text(&self, value: &&'static str) -> String {
+        quoted(value)
+    }
+    fn words(&self) -> Vec<&'static str> {
+        (self.0)()
+    }
+}
+
 /// An enumeration by its words.
 pub(super) trait Words: Copy + PartialEq + 'static {
     const ALL: &'static [(Self, &'static str)];

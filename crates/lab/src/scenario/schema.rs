@@ -1,7 +1,7 @@
 //! Tables of keys, each declared once: from the declaration come the struct, its reading and checking, the canonical
 //! text, the reference page and the suggestions.
 
-use super::document::{Item, Value, joined};
+use super::document::{Item, Value, joined, setting};
 use super::error::{Fault, nearest, shown};
 use super::kind::{Kind, Lines};
 
@@ -47,12 +47,12 @@ macro_rules! keys {
             $(
                 $(#[doc = $key_doc:literal])+
                 $key:ident: $type:ty, $kind:expr $(=> $default:expr)?;
-            )+
+            )*
         }
     ) => {
         $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq)]
-        $vis struct $name { $($(#[doc = $key_doc])+ $vis $key: $type,)+ }
+        $vis struct $name { $($(#[doc = $key_doc])+ $vis $key: $type,)* }
 
         impl $crate::scenario::schema::Keys for $name {
             const DOC: &'static str = concat!($($doc,)+).trim_ascii();
@@ -66,12 +66,13 @@ macro_rules! keys {
                     $crate::scenario::schema::key(
                         stringify!($key), concat!($($key_doc,)+), &kind, default.as_ref(),
                     )
-                },)+]
+                },)*]
             }
 
             fn read(
                 item: &$crate::scenario::document::Item, path: &str,
             ) -> Result<Self, $crate::scenario::error::Fault> {
+                #[allow(unused_imports)]
                 use $crate::scenario::kind::Kind as _;
                 $crate::scenario::schema::all_known(item, path, &Self::keys())?;
                 $(let item = &$complete(item);)?
@@ -82,16 +83,18 @@ macro_rules! keys {
                         Some(item) => kind.read(item, &path)?,
                         None => $crate::scenario::schema::keys!(@absent kind, path, item $(, $default)?),
                     }
-                },)+ };
+                },)* };
                 $($check(&table).map_err(|misfit| misfit.fault(item, path))?;)?
                 Ok(table)
             }
 
+            #[allow(unused_variables)]
             fn write(&self, path: &str, lines: &mut $crate::scenario::kind::Lines) {
+                #[allow(unused_imports)]
                 use $crate::scenario::kind::Kind as _;
                 $($kind.write(
                     &self.$key, &$crate::scenario::document::joined(path, stringify!($key)), lines,
-                );)+
+                );)*
             }
         }
     };
@@ -116,6 +119,21 @@ impl Misfit {
         let message = format!("`{}` {}", joined(path, &self.path), self.message);
         Fault::new(item.nearest_to(&self.path).at, message)
     }
+}
+
+/// The table `item` with the keys of `table` where it has none of its own.
+pub(super) fn filled(item: &Item, table: &impl Keys) -> Item {
+    let mut lines = Lines::new();
+    table.write("", &mut lines);
+    let mut item = item.clone();
+    if let Value::Table(members) = &mut item.value {
+        for (name, text) in lines {
+            if members.iter().all(|(known, _)| *known != name) {
+                members.push((name, setting(&text, item.at)));
+            }
+        }
+    }
+    item
 }
 
 /// Fixes the type of value of a kind.

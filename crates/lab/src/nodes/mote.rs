@@ -1,0 +1,313 @@
+//! A host with flows: it offers messages to sinks, and as a sink it takes them.
+//!
+//! What it offered and what arrived at it is written down, message by message; the run puts both together at its end.
+
+mod ledger;
+mod plan;
+mod sending;
+mod watching;
+
+use std::sync::Arc;
+
+use coapace_control::Mechanism;
+use coapace_proto::{Code, Endpoint, Event, ExchangeId, Message, Responder};
+use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
+
+pub(crate) use ledger::{Arrival, Ledger, Offer};
+pub(crate) use plan::{FlowPlan, MotePlan};
+
+use super::patterns::Pace;
+use super::{CONTENT, GET};
+use crate::results::{RunResult, Series};
+use sending::Sending;
+use watching::Watching;
+
+/// The code of a response to a POST.
+const CHANGED: Code = Code(coap_numbers::code::CHANGED);
+
+/// A host with flows.
+#[derive(Debug)]
+pub(crate) struct Mote {
+    plan: Arc<MotePlan>,
+    /// Its number among the clients, from 1: the key of its random numbers. That of a sink is 0.
+    number: u32,
+    endpoint: Endpoint<Mechanism, NodeId>,
+    /// Its flows.
+    sendings: Vec<Sending>,
+    /// Exchanges under way, and the flow that each belongs to, by its place among the mote's flows.
+    open: Vec<(ExchangeId, usize)>,
+    /// Whom it observes; sinks alone do.
+    watching: Option<Watching>,
+    ledger: Ledger,
+    /// What the message being sent answers.
+    mark: Mark,
+    /// Replies sent.
+    replies: u64,
+    series: Option<Box<Series>>,
+}
+
+impl Mote {
+    /// The client of this `number`; its RTO is recorded if that `series` has a name.
+    pub(crate) fn client(plan: Arc<MotePlan>, number: u32, series: Option<String>) -> Self {
+        let flows = plan.flows.iter().filter(|flow| flow.keys.includes(number - 1));
+        let sendings = flows.map(|flow| Sending::new(flow.clone(), number)).collect();
+        let series = series.map(|name| Box::new(Series::new(name)));
+        Self { sendings, series, ..Self::sink(plan, u64::from(number), number) }
+    }
+
+    /// A node that takes what it is sent. `seed` is the endpoint's.
+    pub(crate) fn sink(plan: Arc<MotePlan>, seed: u64, number: u32) -> Self {
+        Self {
+            endpoint: Endpoint::new(plan.setup.clone(), seed),
+            ledger: Ledger::new(plan.measured_from),
+            plan,
+            number,
+            sendings: Vec::new(),
+            open: Vec::new(),
+            watching: None,
+            mark: Mark::default(),
+            replies: 0,
+            series: None,
+        }
+    }
+
+    /// The same, observing `clients` for those flows that ask for it.
+    pub(crate) fn observing(mut self, clients: &[(NodeId, u32)], own: NodeId) -> Self {
+        self.watching = Watching::new(&self.plan, clients, own);
+        self
+    }
+
+    /// What it offered and what arrived.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Adds what this mote has to say to the results of its run, flows aside.
+    pub(crate) fn report(&self, result: &mut RunResult) {
+        result.responses_sent += self.replies;
+        result.timeouts.merge(&self.ledger.timeouts);
+        let counters = self.endpoint.counters();
+        result.unnecessary += counters.late_replies;
+        if self.number == 0 {
+            return;
+        }
+        let completed = self.sendings.iter().map(|sending| sending.completed).sum::<u32>();
+        result.exchanges.push(completed);
+        result.given_up += counters.given_up;
+        result.retransmissions += counters.retransmissions;
+        result.requests_sent += counters.started + counters.retransmissions;
+        if let Some(population) = result.populations.get_mut(self.plan.population) {
+            population.clients += 1;
+            population.exchanges += u64::from(completed);
+            population.requests_sent += counters.started + counters.retransmissions;
+            population.retransmissions += counters.retransmissions;
+            population.exchange_time_us +=
+                self.sendings.iter().map(|sending| sending.busy_ns / 1_000).sum::<u64>();
+        }
+        result.rto.extend(self.series.as_deref().cloned());
+    }
+
+    /// A message of the flow at `place` is due: it is sent, or waits, or is dropped.
+    fn offer(&mut self, now: Time, place: usize) {
+        let Some(sending) = self.sendings.get_mut(place) else { return };
+        match sending.offer(now) {
+            Some(number) => {
+                self.ledger.accepted(Offer { flow: sending.flow.number, number, at: now });
+                self.send_waiting(now, place);
+            }
+            None => self.ledger.dropped(now, sending.flow.number),
+        }
+    }
+
+    /// Begins exchanges for what waits, as many as may be open. What the endpoint has no room for is lost.
+    fn send_waiting(&mut self, now: Time, place: usize) {
+        let Some(sending) = self.sendings.get_mut(place) else { return };
+        while let Some(number) = sending.next_to_go() {
+            match sending.send(now, &mut self.endpoint, number) {
+                Some(id) => self.open.push((id, place)),
+                None if sending.flow.keys.confirmable && !sending.flow.keys.observe => {
+                    self.ledger.refused(now, sending.flow.number);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Something of the flow at `place` is over: the next may go.
+    fn go_on(&mut self, now: Time, place: usize) {
+        self.send_waiting(now, place);
+        let Some(sending) = self.sendings.get(place) else { return };
+        if let (Some(series), Some(gauges)) = (&mut self.series, self.endpoint.gauges(sending.flow.sink)) {
+            series.push(now.as_secs_f64(), gauges.rto.as_micros() as f64 / 1e6);
+        }
+        if matches!(sending.flow.pattern.pace, Pace::Backlogged) && sending.is_wanted(now) {
+            self.offer(now, place);
+        }
+    }
+
+    /// An exchange is over.
+    fn is_over(&mut self, now: Time, id: ExchangeId, completed: bool) {
+        let Some(at) = self.open.iter().position(|(open, _)| *open == id) else { return };
+        let (_, place) = self.open.swap_remove(at);
+        if let Some(sending) = self.sendings.get_mut(place) {
+            sending.is_over(now, completed);
+            self.ledger.ended(now, sending.flow.number, completed);
+        }
+        self.go_on(now, place);
+    }
+
+    fn take_event(&mut self, now: Time, event: &Event<'_, NodeId>) {
+        match *event {
+            Event::Response { exchange, .. } | Event::Acknowledged { exchange } => {
+                self.is_over(now, exchange, true);
+                if let Some(watching) = &mut self.watching {
+                    watching.is_registered(now, exchange);
+                }
+            }
+            Event::Failed { exchange, .. } => {
+                self.is_over(now, exchange, false);
+                if let Some(watching) = &mut self.watching {
+                    watching.failed(now, exchange);
+                }
+            }
+            Event::ObserverGone { observer, .. } => {
+                let gone = |sending: &Sending| u64::from(sending.flow.number) == observer.resource;
+                if let Some(place) = self.sendings.iter().position(gone) {
+                    self.sendings[place].observer_left(now);
+                    self.ledger.ended(now, self.sendings[place].flow.number, false);
+                }
+            }
+            Event::Request { .. } | Event::Pong { .. } | Event::Notification { .. } => {}
+        }
+    }
+
+    /// A request: to observe, or a message.
+    fn take_request(&mut self, now: Time, from: NodeId, responder: Responder<NodeId>, message: &Message<'_>) {
+        let Some((flow, number)) = plan::read_token(&message.token) else { return };
+        if message.observe() == Some(0) {
+            let wanted = |sending: &Sending| sending.flow.number == flow && sending.flow.keys.observe;
+            let Some(place) = self.sendings.iter().position(wanted) else { return };
+            if self.endpoint.register(now.instant(), &responder, u64::from(flow)).is_ok() {
+                let tail = self.sendings[place].registered();
+                // A reply that finds no room is counted by the endpoint and asked for again.
+                let _ = self.endpoint.respond(now.instant(), responder, CONTENT, &tail);
+                self.go_on(now, place);
+            }
+            return;
+        }
+        self.ledger.arrived(Arrival { flow, client: from, number, at: now });
+        let Some(plan) = self.plan.flows.get(usize::from(flow)) else { return };
+        if plan.keys.confirmable {
+            let code = if responder.method == GET { CONTENT } else { CHANGED };
+            let _ = self.endpoint.respond(now.instant(), responder, code, &plan.response);
+        }
+    }
+
+    /// Failures of the endpoint; a mechanism without a final wait gives up as its last retransmission departs.
+    fn poll_events(&mut self, now: Time) -> bool {
+        let mut any = false;
+        while let Some(event) = self.endpoint.poll_event() {
+            self.take_event(now, &event);
+            any = true;
+        }
+        any
+    }
+}
+
+impl Node for Mote {
+    fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
+        self.mark = mark;
+        let completed = self.endpoint.counters().completed;
+        match self.endpoint.handle_datagram(now.instant(), from, bytes) {
+            Some(Event::Request { responder, message }) => self.take_request(now, from, responder, &message),
+            Some(Event::Notification { exchange, message }) => {
+                if let (Some(watching), Some(number)) = (&mut self.watching, message.observe())
+                    && let Some(flow) = watching.heard(now, exchange)
+                    && let Some(number) = plan::notification_number(number)
+                {
+                    self.ledger.arrived(Arrival { flow, client: from, number, at: now });
+                }
+            }
+            Some(event) => self.take_event(now, &event),
+            None if self.endpoint.counters().completed > completed => {
+                // A notification was acknowledged.
+                let message_id = bytes.get(2..4).map(|id| u16::from_be_bytes([id[0], id[1]]));
+                let acknowledged = |sending: &Sending| {
+                    sending.flow.sink == from && message_id.is_some() && sending.notified_as == message_id
+                };
+                if let Some(place) = self.sendings.iter().position(acknowledged) {
+                    self.sendings[place].is_over(now, true);
+                    self.ledger.ended(now, self.sendings[place].flow.number, true);
+                    self.go_on(now, place);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        for place in 0..self.sendings.len() {
+            while self.sendings[place].next.is_some_and(|next| next <= now) {
+                self.sendings[place].advance();
+                self.offer(now, place);
+            }
+        }
+        if let Some(watching) = &mut self.watching {
+            watching.register_due(now, &mut self.endpoint);
+        }
+        self.endpoint.handle_timeout(now.instant());
+        self.poll_events(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let (dither, number) = (self.plan.dither, u64::from(self.number));
+        let draw = |step: coapace_proto::Step| {
+            dither.draw(number, u64::from(step.exchange), u64::from(step.transmission))
+        };
+        let transmit = loop {
+            if let Some(transmit) = self.endpoint.poll_transmit(now.instant(), draw, buffer) {
+                break transmit;
+            }
+            if !self.poll_events(now) {
+                return None;
+            }
+        };
+        let Some(step) = transmit.step else {
+            self.replies += 1;
+            return Some(Outgoing { to: transmit.to, mark: self.mark, transport: Transport::Udp });
+        };
+        if self.number > 0 {
+            if let Some(timeout) = transmit.timeout {
+                let gauge = self.endpoint.gauges(transmit.to).map(|gauges| gauges.rto);
+                self.ledger.armed(now, step.transmission == 0, timeout, gauge);
+            }
+            self.note_notification(now, buffer);
+        }
+        let mark = Mark { exchange: step.exchange, transmission: step.transmission };
+        Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp })
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let own = self.sendings.iter().filter_map(|sending| sending.next).min();
+        let watch = self.watching.as_ref().and_then(Watching::next);
+        let endpoint = self.endpoint.poll_timeout().map(Time::from);
+        [own, watch, endpoint].into_iter().flatten().min()
+    }
+}
+
+impl Mote {
+    /// A notification departs: its Message ID tells what is acknowledged. One that is not confirmable is over.
+    fn note_notification(&mut self, now: Time, bytes: &[u8]) {
+        if self.sendings.iter().all(|sending| !sending.flow.keys.observe) {
+            return;
+        }
+        let Ok(message) = Message::parse(bytes) else { return };
+        let Some((flow, _)) = plan::read_token(&message.token) else { return };
+        let own = |sending: &Sending| sending.flow.number == flow && sending.flow.keys.observe;
+        let Some(place) = self.sendings.iter().position(own) else { return };
+        self.sendings[place].notified_as = Some(message.message_id);
+        if message.kind == coapace_proto::Kind::NonConfirmable {
+            self.sendings[place].departed(now);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a mote writes down.
+
+use coapace_control::Duration;
+use coapace_sim::{NodeId, Time};
+
+use crate::results::Timeouts;
+
+/// A message that a client took from its application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// The number of its flow.
+    pub(crate) flow: u8,
+    /// Its number among the client's messages of the flow, from 0.
+    pub(crate) number: u32,
+    /// When it was offered.
+    pub(crate) at: Time,
+}
+
+/// A message that reached the application of a sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Arrival {
+    /// The number of its flow.
+    pub(crate) flow: u8,
+    /// Who sent it.
+    pub(crate) client: NodeId,
+    /// Its number among the client's messages of the flow.
+    pub(crate) number: u32,
+    /// When it arrived.
+    pub(crate) at: Time,
+}
+
+/// What a flow came to at one client, from the moment on when things count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Messages that the application dropped, or the endpoint had no room for.
+    pub(crate) dropped: u64,
+    /// Exchanges completed.
+    pub(crate) completed: u64,
+    /// Exchanges given up.
+    pub(crate) gave_up: u64,
+}
+
+/// What a mote writes down.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    from: Time,
+    /// In the order in which they were offered.
+    pub(crate) offers: Vec<Offer>,
+    /// In the order of arrival, copies included.
+    pub(crate) arrivals: Vec<Arrival>,
+    /// By flow.
+    pub(crate) tallies: Vec<Tally>,
+    /// What was armed.
+    pub(crate) timeouts: Timeouts,
+}
+
+impl Ledger {
+    /// An empty one; what happens before `from` does not count.
+    pub(super) fn new(from: Time) -> Self {
+        Self {
+            from,
+            offers: Vec::new(),
+            arrivals: Vec::new(),
+            tallies: Vec::new(),
+            timeouts: Timeouts::default(),
+        }
+    }
+
+    pub(super) fn accepted(&mut self, offer: Offer) {
+        if offer.at >= self.from {
+            self.offers.push(offer);
+        }
+    }
+
+    pub(super) fn arrived(&mut self, arrival: Arrival) {
+        self.arrivals.push(arrival);
+    }
+
+    pub(super) fn dropped(&mut self, now: Time, flow: u8) {
+        self.count(now, flow, |tally| tally.dropped += 1);
+    }
+
+    /// It was taken, and then the endpoint had no room for it: it never reaches its sink.
+    pub(super) fn refused(&mut self, now: Time, flow: u8) {
+        self.count(now, flow, |tally| tally.gave_up += 1);
+    }
+
+    pub(super) fn ended(&mut self, now: Time, flow: u8, completed: bool) {
+        self.count(now, flow, |tally| if completed { tally.completed += 1 } else { tally.gave_up += 1 });
+    }
+
+    fn count(&mut self, now: Time, flow: u8, count: impl FnOnce(&mut Tally)) {
+        if now < self.from {
+            return;
+        }
+        let flow = usize::from(flow);
+        if flow >= self.tallies.len() {
+            self.tallies.resize(flow + 1, Tally::default());
+        }
+        count(&mut self.tallies[flow]);
+    }
+
+    /// A timeout was armed.
+    pub(super) fn armed(&mut self, now: Time, first: bool, timeout: Duration, gauge: Option<Duration>) {
+        if now >= self.from {
+            self.timeouts.add(first, timeout, gauge.filter(|_| first));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! One flow at one client.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use coapace_control::Mechanism;
+use coapace_proto::{Endpoint, ExchangeId, Request};
+use coapace_sim::{NodeId, Time};
+
+use super::plan::{self, FlowPlan};
+use crate::nodes::CONTENT;
+use crate::nodes::patterns::{Pace, Turn};
+use crate::scenario::WhenBusy;
+
+/// What a client does for a flow.
+#[derive(Debug)]
+pub(super) struct Sending {
+    pub(super) flow: Arc<FlowPlan>,
+    client: u32,
+    /// When the next message is due; nothing if no clock says so.
+    pub(super) next: Option<Time>,
+    /// Messages that were due.
+    turns: u32,
+    /// Messages that were taken, and so the number of the next.
+    accepted: u32,
+    /// Numbers of messages that wait.
+    waiting: VecDeque<u32>,
+    /// Exchanges under way.
+    open: u16,
+    /// When the exchanges under way began, the oldest first.
+    began: VecDeque<Time>,
+    /// Whether the sink observes.
+    observed: bool,
+    /// The Message ID of the notification under way.
+    pub(super) notified_as: Option<u16>,
+    /// Exchanges completed, and how long they took in all.
+    pub(super) completed: u32,
+    pub(super) busy_ns: u64,
+}
+
+impl Sending {
+    pub(super) fn new(flow: Arc<FlowPlan>, client: u32) -> Self {
+        let mut sending = Self {
+            client,
+            next: None,
+            turns: 0,
+            accepted: 0,
+            waiting: VecDeque::new(),
+            open: 0,
+            began: VecDeque::new(),
+            observed: false,
+            notified_as: None,
+            completed: 0,
+            busy_ns: 0,
+            flow,
+        };
+        sending.next = match sending.flow.pattern.pace {
+            Pace::Clock(_) => sending.due_after(sending.flow.timing.start),
+            Pace::Backlogged => Some(sending.flow.timing.start),
+        };
+        sending
+    }
+
+    /// The moment of the next message, if there is one before the end.
+    fn due_after(&self, last: Time) -> Option<Time> {
+        let Pace::Clock(next) = self.flow.pattern.pace else { return None };
+        let turn = Turn { client: self.client, number: self.turns, last };
+        next(&self.flow.timing, turn).filter(|&next| next < self.flow.end)
+    }
+
+    /// The message that was due is being offered: when is the next?
+    pub(super) fn advance(&mut self) {
+        let Some(last) = self.next else { return };
+        self.turns += 1;
+        self.next = self.due_after(last);
+    }
+
+    /// Whether a client that always has something to send may send now.
+    pub(super) fn is_wanted(&self, now: Time) -> bool {
+        let is_time = self.flow.timing.start <= now && now < self.flow.end;
+        is_time && self.has_room() && (self.observed || !self.flow.keys.observe)
+    }
+
+    fn has_room(&self) -> bool {
+        self.open < self.flow.keys.outstanding
+    }
+
+    /// Takes a message, and returns its number, or does not.
+    pub(super) fn offer(&mut self, now: Time) -> Option<u32> {
+        let keys = &self.flow.keys;
+        let room = match keys.when_busy {
+            WhenBusy::Queue => usize::from(keys.queue_messages),
+            WhenBusy::Drop => 0,
+        };
+        let is_taken = now < self.flow.end
+            && (self.observed || !keys.observe)
+            && (self.has_room() || self.waiting.len() < room);
+        is_taken.then(|| {
+            let number = self.accepted;
+            self.accepted += 1;
+            self.waiting.push_back(number);
+            number
+        })
+    }
+
+    /// The next message that may go.
+    pub(super) fn next_to_go(&mut self) -> Option<u32> {
+        let may_go = self.has_room() && (self.observed || !self.flow.keys.observe);
+        if may_go { self.waiting.pop_front() } else { None }
+    }
+
+    /// Sends a message. Returns its exchange, if that has an end to wait for.
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        endpoint: &mut Endpoint<Mechanism, NodeId>,
+        number: u32,
+    ) -> Option<ExchangeId> {
+        let FlowPlan { keys, sink, code, request, .. } = &*self.flow;
+        if keys.observe {
+            endpoint.notify(
+                u64::from(self.flow.number),
+                keys.confirmable,
+                CONTENT,
+                &self.flow.notification(number),
+            );
+            self.begin(now);
+            return None;
+        }
+        let request = Request {
+            confirmable: keys.confirmable,
+            code: *code,
+            token: plan::token(self.flow.number, number),
+            tail: request,
+            // A sink only takes it down.
+            repeatable: true,
+        };
+        if !keys.confirmable {
+            // What leaves without an answer is over when it has left, and nobody waits for it.
+            let _ = endpoint.tell(now.instant(), *sink, request);
+            return None;
+        }
+        let id = endpoint.request(now.instant(), *sink, request).ok()?;
+        self.begin(now);
+        Some(id)
+    }
+
+    fn begin(&mut self, now: Time) {
+        self.open += 1;
+        self.began.push_back(now);
+    }
+
+    /// The oldest exchange under way is over.
+    pub(super) fn is_over(&mut self, now: Time, completed: bool) {
+        self.open = self.open.saturating_sub(1);
+        self.notified_as = None;
+        let began = self.began.pop_front().unwrap_or(now);
+        if completed {
+            self.completed += 1;
+            self.busy_ns += now.as_nanos() - began.as_nanos();
+        }
+    }
+
+    /// A notification that needs no answer has departed.
+    pub(super) fn departed(&mut self, now: Time) {
+        self.is_over(now, false);
+    }
+
+    /// The sink observes from now on. Returns the options of the answer.
+    pub(super) fn registered(&mut self) -> Vec<u8> {
+        self.observed = true;
+        coapace_proto::Tail::default().option(coap_numbers::option::OBSERVE, &[]).into_bytes()
+    }
+
+    /// The sink is no longer told.
+    pub(super) fn observer_left(&mut self, now: Time) {
+        self.observed = false;
+        self.waiting.clear();
+        if self.open > 0 {
+            self.is_over(now, false);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The observations of a sink.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use coapace_control::Mechanism;
+use coapace_proto::{Endpoint, ExchangeId, Observation, Request};
+use coapace_sim::{NodeId, Stream, Time};
+
+use super::plan::{self, MotePlan};
+use crate::nodes::GET;
+
+/// How long a representation is fresh that says nothing of it (RFC 7252 §5.10.5).
+const MAX_AGE_NS: u64 = 60_000_000_000;
+
+/// After a registration that failed, the next.
+const RETRY_NS: u64 = 10_000_000_000;
+
+/// Over so long registrations are spread that have no time before their flow starts.
+const SPREAD_NS: u64 = 10_000_000_000;
+
+/// One observation.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    client: NodeId,
+    /// The client's number, which its token has.
+    number: u32,
+    flow: u8,
+    /// When to register, again or for the first time.
+    due: Time,
+    /// How often it was registered.
+    times: u32,
+}
+
+/// The observations of a sink.
+#[derive(Debug)]
+pub(super) struct Watching {
+    watches: Vec<Watch>,
+    /// Which of them are due when.
+    due: BTreeSet<(Time, usize)>,
+    /// Which of them an exchange belongs to.
+    exchanges: BTreeMap<ExchangeId, usize>,
+    registrations: Vec<std::sync::Arc<plan::FlowPlan>>,
+    renewals: Stream,
+}
+
+impl Watching {
+    /// Of the clients (nodes and numbers) that take part in flows to `own`; `None` if there are none.
+    pub(super) fn new(plan: &MotePlan, clients: &[(NodeId, u32)], own: NodeId) -> Option<Self> {
+        let mut watches = Vec::new();
+        for flow in plan.flows.iter().filter(|flow| flow.keys.observe && flow.sink == own) {
+            let takes_part = |(_, number): &&(NodeId, u32)| flow.keys.includes(number - 1);
+            let observed: Vec<_> = clients.iter().filter(takes_part).collect();
+            let before = flow.timing.start.as_nanos();
+            let span = if before > 0 { before } else { SPREAD_NS };
+            for (place, &&(client, number)) in observed.iter().enumerate() {
+                let turn = u128::from(span) * place as u128 / observed.len() as u128;
+                let due = Time::from_nanos(turn as u64);
+                watches.push(Watch { client, number, flow: flow.number, due, times: 0 });
+            }
+        }
+        let due = watches.iter().enumerate().map(|(place, watch)| (watch.due, place)).collect();
+        let (registrations, renewals) = (plan.flows.clone(), plan.renewals);
+        (!watches.is_empty()).then(|| Self {
+            watches,
+            due,
+            exchanges: BTreeMap::new(),
+            registrations,
+            renewals,
+        })
+    }
+
+    /// When [`register_due`](Self::register_due) wants to be called.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// Registers where it is time to.
+    pub(super) fn register_due(&mut self, now: Time, endpoint: &mut Endpoint<Mechanism, NodeId>) {
+        while let Some(&(due, place)) = self.due.first()
+            && due <= now
+        {
+            let Watch { client, number, flow, times, .. } = self.watches[place];
+            let Some(plan) = self.registrations.get(usize::from(flow)) else { return };
+            let request = Request {
+                confirmable: true,
+                code: GET,
+                token: plan::token(flow, number),
+                tail: &plan.registration,
+                repeatable: false,
+            };
+            if let Ok(id) = endpoint.observe(now.instant(), client, request) {
+                self.exchanges.retain(|_, other| *other != place);
+                self.exchanges.insert(id, place);
+            }
+            self.watches[place].times = times + 1;
+            // Until it is answered or fails.
+            self.put_off(place, now + MAX_AGE_NS + RETRY_NS);
+        }
+    }
+
+    /// A registration was answered.
+    pub(super) fn is_registered(&mut self, now: Time, exchange: ExchangeId) {
+        let _ = self.heard(now, exchange);
+    }
+
+    /// Something came of an observation. Returns its flow.
+    pub(super) fn heard(&mut self, now: Time, exchange: ExchangeId) -> Option<u8> {
+        let place = *self.exchanges.get(&exchange)?;
+        let Watch { number, flow, times, .. } = self.watches[place];
+        let draw = self.renewals.draw(u64::from(number), u64::from(flow), u64::from(times));
+        // Stale after Max-Age, and then 5 to 15 s more.
+        let slack = Observation::new().register_again_at(draw);
+        self.put_off(place, now + MAX_AGE_NS + Time::from(slack).as_nanos());
+        Some(flow)
+    }
+
+    /// A registration failed.
+    pub(super) fn failed(&mut self, now: Time, exchange: ExchangeId) {
+        if let Some(&place) = self.exchanges.get(&exchange) {
+            self.put_off(place, now + RETRY_NS);
+        }
+    }
+
+    fn put_off(&mut self, place: usize, due: Time) {
+        let before = std::mem::replace(&mut self.watches[place].due, due);
+        self.due.remove(&(before, place));
+        self.due.insert((due, place));
+    }
+}

@@ -1,0 +1,10 @@
+//! Always something to send.
+
+use super::{Pace, Pattern};
+
+pub(super) const PATTERN: Pattern = Pattern {
+    name: "backlogged",
+    summary: "the next message as soon as the exchange before is over",
+    has_interval: false,
+    pace: Pace::Backlogged,
+};

@@ -1,0 +1,16 @@
+//! All clients every so often.
+
+use super::{Pace, Pattern, Timing, Turn};
+use coapace_sim::Time;
+
+pub(super) const PATTERN: Pattern = Pattern {
+    name: "bursts",
+    summary: "one message of every client every interval, within the spread, the first at the start",
+    has_interval: true,
+    pace: Pace::Clock(next),
+};
+
+fn next(timing: &Timing, turn: Turn) -> Option<Time> {
+    let burst = timing.start + timing.interval_ns.saturating_mul(u64::from(turn.number));
+    Some(timing.within(burst, timing.spread_ns, turn, 0))
+}

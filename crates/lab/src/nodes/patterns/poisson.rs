@@ -1,0 +1,15 @@
+//! Messages that know nothing of each other.
+
+use super::{Pace, Pattern, Timing, Turn};
+use coapace_sim::Time;
+
+pub(super) const PATTERN: Pattern = Pattern {
+    name: "poisson",
+    summary: "exponentially distributed times from message to message, an interval on average",
+    has_interval: true,
+    pace: Pace::Clock(next),
+};
+
+fn next(timing: &Timing, turn: Turn) -> Option<Time> {
+    Some(turn.last + timing.exponential(timing.interval_ns, turn, 0))
+}

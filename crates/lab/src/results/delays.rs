@@ -1,0 +1,121 @@
+//! Delays, counted in buckets so fine that quantiles are known to 2 %, in bounded memory.
+
+use serde::{Deserialize, Serialize};
+
+/// Any number of delays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delays {
+    /// How many there are.
+    pub count: u64,
+    /// Their sum, in microseconds.
+    pub sum_us: u64,
+    /// The longest, in microseconds.
+    pub max_us: u64,
+    /// Bucket and how many are in it, where there are any, ascending. Below 64 µs each microsecond is a bucket; above, each
+    /// power of two has 32 of equal width.
+    buckets: Vec<(u16, u64)>,
+}
+
+/// Buckets of a power of two, as a power of two.
+const FINENESS: u32 = 5;
+
+fn bucket(us: u64) -> u16 {
+    let shift = us.max(1).ilog2().saturating_sub(FINENESS);
+    ((shift << FINENESS) as u64 + (us >> shift)) as u16
+}
+
+/// The least delay of a bucket, in microseconds.
+fn least_us(bucket: u16) -> u64 {
+    let shift = u32::from(bucket >> FINENESS).saturating_sub(1);
+    (u64::from(bucket) - u64::from(shift << FINENESS)) << shift
+}
+
+impl Delays {
+    /// Adds one.
+    pub(crate) fn add(&mut self, us: u64) {
+        self.count += 1;
+        self.sum_us = self.sum_us.saturating_add(us);
+        self.max_us = self.max_us.max(us);
+        self.put(bucket(us), 1);
+    }
+
+    /// Adds all of another.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum_us = self.sum_us.saturating_add(other.sum_us);
+        self.max_us = self.max_us.max(other.max_us);
+        for &(bucket, count) in &other.buckets {
+            self.put(bucket, count);
+        }
+    }
+
+    fn put(&mut self, bucket: u16, count: u64) {
+        match self.buckets.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
+            Ok(place) => self.buckets[place].1 += count,
+            Err(place) => self.buckets.insert(place, (bucket, count)),
+        }
+    }
+
+    /// The mean, in seconds.
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_us as f64 / self.count as f64 / 1e6)
+    }
+
+    /// The quantile `p` in 0..=1, in seconds, to the middle of its bucket.
+    pub fn quantile_s(&self, p: f64) -> Option<f64> {
+        let rank = p.clamp(0.0, 1.0) * self.count.saturating_sub(1) as f64;
+        let mut before = 0;
+        let (bucket, _) = self.buckets.iter().find(|(_, count)| {
+            before += count;
+            before as f64 > rank
+        })?;
+        Some(middle_s(*bucket))
+    }
+
+    /// The distribution: delays in seconds, ascending, and the share of delays that are no longer.
+    pub fn cdf(&self) -> Vec<(f64, f64)> {
+        let mut sum = 0;
+        let point = |&(bucket, count): &(u16, u64)| {
+            sum += count;
+            (least_us(bucket + 1) as f64 / 1e6, sum as f64 / self.count as f64)
+        };
+        self.buckets.iter().map(point).collect()
+    }
+}
+
+fn middle_s(bucket: u16) -> f64 {
+    let (least, next) = (least_us(bucket), least_us(bucket + 1));
+    (least as f64 + (next - least - 1) as f64 / 2.0) / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_is_as_wide_as_a_thirtysecond_of_its_delays() {
+        for us in (0..70).chain([1_000, 65_535, 65_536, 2_000_000, 3_600_000_000]) {
+            let own = bucket(us);
+            let (least, next) = (least_us(own), least_us(own + 1));
+            assert!((least..next).contains(&us), "{us}: {least}..{next}");
+            assert!(next - least <= (us / 32).max(1), "{us}: {least}..{next}");
+        }
+    }
+
+    #[test]
+    fn mean_and_quantiles_are_those_of_what_was_added() {
+        let (mut delays, mut others) = (Delays::default(), Delays::default());
+        for ms in 1..=1_000 {
+            if ms % 3 == 0 { delays.add(ms * 1_000) } else { others.add(ms * 1_000) }
+        }
+        delays.merge(&others);
+        assert!((delays.mean_s().unwrap() - 0.5005).abs() < 1e-9);
+        for p in [0.1, 0.5, 0.9, 0.99] {
+            assert!((delays.quantile_s(p).unwrap() / p - 1.0).abs() < 0.02, "{p}");
+        }
+        let cdf = delays.cdf();
+        assert!(cdf.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
+        assert!((cdf.last().unwrap().1 - 1.0).abs() < 1e-12);
+        assert_eq!((Delays::default().mean_s(), Delays::default().quantile_s(0.5)), (None, None));
+    }
+}

@@ -1,0 +1,75 @@
+//! Hosts of the workloads in which a client has one exchange after the other, over UDP.
+
+use std::sync::Arc;
+
+use coapace_control::REGISTRY;
+use coapace_proto::{Config, Setup};
+use coapace_sim::Luck;
+
+use super::messages::{request, response};
+use super::seats::{Role, Seats};
+use super::{Observe, nanos};
+use crate::mix::{Mix, Part};
+use crate::nodes::{Client, Host, Plan, Relay, Server};
+use crate::scenario::{Scenario, WorkloadKind};
+
+/// A host for every seat, made one by one as they take their places.
+pub(super) fn hosts<'a>(
+    scenario: &'a Scenario,
+    seats: &'a Seats,
+    mix: &'a Mix,
+    luck: Luck,
+    observe: Observe,
+) -> Box<dyn FnMut(Role) -> Host + 'a> {
+    let Scenario { clients, server, workload, .. } = scenario;
+    let config = Config {
+        max_retransmit: clients.max_retransmit,
+        nstart: clients.nstart,
+        max_exchanges: 1,
+        max_peers: 1,
+        // Responses are piggybacked: a client has no duplicates to recognise.
+        max_deduplicated: 0,
+        ..Config::default()
+    };
+    let plan = |(population, part): (usize, &Part)| {
+        Arc::new(Plan {
+            population,
+            setup: Arc::new(Setup { controller: part.mechanism, config }),
+            request: request(scenario),
+            exchanges: workload.exchanges,
+            batch: match workload.kind {
+                WorkloadKind::Continuous | WorkloadKind::Flows => None,
+                WorkloadKind::Random => Some((workload.batch_min, workload.batch_max)),
+            },
+            think_time: workload.think_time,
+            dither: luck.stream("dither"),
+            start_spread_ns: nanos(clients.start_spread),
+            starts: luck.stream("start"),
+            batches: luck.stream("batches"),
+        })
+    };
+    let plans: Vec<_> = mix.parts().iter().enumerate().map(plan).collect();
+    let clients_of_a_server = clients.count.div_ceil(seats.servers());
+    let config = Config {
+        max_peers: clients_of_a_server,
+        max_replies: clients_of_a_server.max(64),
+        max_deduplicated: if server.deduplication { clients_of_a_server.saturating_mul(64) } else { 0 },
+        ..config
+    };
+    // A server begins no exchange: its mechanism is never asked.
+    let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config });
+    let processing_ns = nanos(server.processing_delay);
+    let server = move |node| {
+        Host::Server(Box::new(Server::new(setup.clone(), node, response(scenario), processing_ns)))
+    };
+    let client = move |client| {
+        let part = mix.part_of(client - 1);
+        let series = super::series(mix, part, client, observe);
+        Host::Client(Client::new(plans[part].clone(), client, seats.server_of(client), series))
+    };
+    Box::new(move |role| match role {
+        Role::Server(node) => server(node),
+        Role::Client { number, .. } => client(number),
+        Role::Relay => Host::Relay(Relay),
+    })
+}

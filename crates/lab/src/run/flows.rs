@@ -1,0 +1,186 @@
+//! Hosts of the workload `flows`, and what their messages came to.
+
+use std::sync::Arc;
+
+use coapace_control::{Mechanism, REGISTRY};
+use coapace_proto::{Config, Setup};
+use coapace_sim::{Luck, NodeId, Time};
+
+use super::seats::{Role, Seats};
+use super::{Observe, nanos};
+use crate::mix::Mix;
+use crate::nodes::{Arrival, FlowPlan, Host, Mote, MotePlan, Relay, patterns};
+use crate::results::{FlowResult, RunResult, Settling};
+use crate::scenario::{Flow, Scenario};
+
+/// The pattern in which something happens that the network has to settle after.
+const EVENT: &str = "event";
+
+/// Requests without an answer that a client may have waiting for their rate.
+const RATED: u32 = 16;
+
+/// A host for every seat. Things count from `from` on, and nothing is offered at `end`.
+pub(super) fn hosts<'a>(
+    scenario: &'a Scenario,
+    seats: &'a Seats,
+    mix: &'a Mix,
+    luck: Luck,
+    observe: Observe,
+    (from, end): (Time, Time),
+) -> Box<dyn FnMut(Role) -> Host + 'a> {
+    let clients: Vec<(NodeId, u32)> = (seats.roles())
+        .filter_map(
+            |(_, role)| if let Role::Client { number, node } = role { Some((node, number)) } else { None },
+        )
+        .collect();
+    let flows = plans(scenario, seats, luck, end);
+    let plan = |population: usize, controller: Mechanism, config: Config| {
+        Arc::new(MotePlan {
+            population,
+            setup: Arc::new(Setup { controller, config }),
+            flows: flows.clone(),
+            dither: luck.stream("dither"),
+            renewals: luck.stream("renewals"),
+            measured_from: from,
+        })
+    };
+    let (own, of_sinks) = configs(scenario, seats);
+    let plans: Vec<_> =
+        mix.parts().iter().enumerate().map(|(number, part)| plan(number, part.mechanism, own)).collect();
+    // All that a sink begins is its registrations.
+    let sinks = plan(0, REGISTRY[0].mechanism, of_sinks);
+    Box::new(move |role| match role {
+        Role::Server(node) => {
+            let sink = Mote::sink(sinks.clone(), u64::from(node.0), 0);
+            Host::Mote(Box::new(sink.observing(&clients, node)))
+        }
+        Role::Client { number, .. } => {
+            let part = mix.part_of(number - 1);
+            let series = super::series(mix, part, number, observe);
+            Host::Mote(Box::new(Mote::client(plans[part].clone(), number, series)))
+        }
+        Role::Relay => Host::Relay(Relay),
+    })
+}
+
+/// What clients' endpoints and sinks' have room for.
+fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
+    let Scenario { clients, workload, server, .. } = scenario;
+    let room = |flow: &Flow| u32::from(flow.outstanding) + if flow.confirmable { 1 } else { RATED };
+    let open: u32 = workload.flows.iter().map(room).sum();
+    let flows = workload.flows.len() as u32;
+    let observes = workload.flows.iter().any(|flow| flow.observe);
+    let own = Config {
+        max_retransmit: clients.max_retransmit,
+        nstart: clients.nstart,
+        probing_rate: clients.probing_rate,
+        confirmable_every: clients.confirmable_every,
+        // Notifications have half of them.
+        max_exchanges: 2 * open,
+        max_peers: seats.servers() + 1,
+        max_observers: flows,
+        max_deduplicated: if observes { 8 * flows } else { 0 },
+        ..Config::default()
+    };
+    let from_clients = clients.count.saturating_mul(flows);
+    let of_sinks = Config {
+        max_exchanges: from_clients.max(16),
+        max_peers: clients.count + 1,
+        max_listeners: from_clients,
+        max_replies: from_clients.max(64),
+        max_deduplicated: if server.deduplication { clients.count.saturating_mul(64) } else { 0 },
+        ..own
+    };
+    (own, of_sinks)
+}
+
+fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<FlowPlan>> {
+    let path: Vec<&str> = scenario.clients.uri_path_segments().collect();
+    let plan = |(number, flow): (u8, &Flow)| {
+        let pattern = patterns::named(flow.pattern)?;
+        let timing = patterns::Timing {
+            start: Time::from_nanos(nanos(flow.start)),
+            interval_ns: interval_ns(scenario, flow),
+            spread_ns: nanos(flow.spread),
+            on_ns: nanos(flow.on),
+            off_ns: nanos(flow.off),
+            stream: luck.stream(&format!("flow/{}", flow.name)),
+        };
+        let end = flow.end.map_or(end, |own| Time::from_nanos(nanos(own)).min(end));
+        Some(Arc::new(FlowPlan::new(flow, number, seats.server(flow.to), pattern, timing, end, &path)))
+    };
+    (0..).zip(&scenario.workload.flows).filter_map(plan).collect()
+}
+
+/// How many clients take part.
+fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
+    (0..scenario.clients.count).filter(|&client| flow.includes(client)).count() as u32
+}
+
+/// From a client's message to its next. A rate is shared by all, and with pauses it is that of the whole time.
+fn interval_ns(scenario: &Scenario, flow: &Flow) -> u64 {
+    let Some(rate) = flow.rate else { return flow.interval.map_or(1, nanos) };
+    let message_bits = u128::from(flow.sizes(scenario.clients.uri_path_bytes()).1) * 8;
+    let each = message_bits * u128::from(participants(scenario, flow)) * 1_000_000_000 / u128::from(rate);
+    let (on, off) = (u128::from(nanos(flow.on)), u128::from(nanos(flow.off)));
+    let each = if flow.pattern == "on-off" { each * on / (on + off).max(1) } else { each };
+    u64::try_from(each).unwrap_or(u64::MAX).max(1)
+}
+
+/// Puts together what the clients offered and what arrived at the sinks, from `from` on until the run ended.
+pub(super) fn settle(
+    scenario: &Scenario,
+    seats: &Seats,
+    hosts: &[Host],
+    (from, end): (Time, Time),
+    result: &mut RunResult,
+) {
+    let motes =
+        || hosts.iter().filter_map(|host| if let Host::Mote(mote) = host { Some(mote) } else { None });
+    let mut arrivals: Vec<Arrival> =
+        motes().flat_map(|mote| mote.ledger().arrivals.iter().copied()).collect();
+    arrivals.sort_unstable();
+    // Copies come later.
+    arrivals.dedup_by_key(|arrival| (arrival.flow, arrival.client, arrival.number));
+
+    let path_bytes = scenario.clients.uri_path_bytes();
+    let flow = |flow: &Flow| {
+        let (payload_bytes, message_bytes) = flow.sizes(path_bytes);
+        let clients = participants(scenario, flow);
+        FlowResult { name: flow.name.clone(), clients, message_bytes, payload_bytes, ..FlowResult::default() }
+    };
+    let mut flows: Vec<FlowResult> = scenario.workload.flows.iter().map(flow).collect();
+    let mut delayed = Vec::new();
+    for ((_, role), host) in seats.roles().zip(hosts) {
+        let (Role::Client { node, .. }, Host::Mote(mote)) = (role, host) else { continue };
+        let ledger = mote.ledger();
+        for offer in &ledger.offers {
+            let Some(flow) = flows.get_mut(usize::from(offer.flow)) else { continue };
+            flow.offered += 1;
+            let key = (offer.flow, node, offer.number);
+            let place =
+                arrivals.binary_search_by_key(&key, |arrival| (arrival.flow, arrival.client, arrival.number));
+            if let Some(arrival) = place.ok().and_then(|place| arrivals.get(place)) {
+                let delay_ns = arrival.at.as_nanos() - offer.at.as_nanos();
+                flow.reached += 1;
+                flow.delays.add(delay_ns / 1_000);
+                delayed.push((arrival.at.as_secs_f64(), delay_ns as f64 / 1e9));
+            }
+        }
+        for (flow, tally) in flows.iter_mut().zip(&ledger.tallies) {
+            flow.offered += tally.dropped;
+            flow.dropped += tally.dropped;
+            flow.completed += tally.completed;
+            flow.gave_up += tally.gave_up;
+        }
+    }
+    delayed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let events = scenario.workload.flows.iter().filter(|flow| flow.pattern == EVENT);
+    let event = events.map(|flow| Time::from_nanos(nanos(flow.start))).min().filter(|event| *event > from);
+    result.settling = event.and_then(|event| Settling::of(&delayed, event.as_secs_f64(), end.as_secs_f64()));
+    let completed_bits = |flow: &FlowResult| flow.completed as f64 * f64::from(flow.payload_bytes) * 8.0;
+    if result.duration_s > 0.0 {
+        result.goodput_bps = flows.iter().map(completed_bits).sum::<f64>() / result.duration_s;
+    }
+    result.flows = flows;
+}

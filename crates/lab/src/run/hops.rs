@@ -1,0 +1,57 @@
+//! A network of hops.
+
+use coapace_control::Duration;
+use coapace_sim::{
+    Hop as Effects, HopError, HopId, Jitter, Loss as SimLoss, Luck, Markov, Network, Rate, Reordering, Time,
+};
+
+use super::seats::{CLIENTS_SITE, SERVER_SITE};
+use super::{Carrier, accounting, nanos};
+use crate::results::RunResult;
+use crate::scenario::{Hop, Jitter as Range, Loss, Scenario};
+
+impl Carrier for Network {
+    fn count(&self, _: &Scenario, _: Time, _: &mut RunResult) {}
+}
+
+/// The clients at one site, the server at another, the hops of the scenario between them.
+pub(super) fn network(scenario: &Scenario, luck: Luck) -> Network {
+    let mut network = Network::new(luck, accounting(scenario));
+    for (way, hops, from, to) in [
+        ("up", &scenario.network.up, CLIENTS_SITE, SERVER_SITE),
+        ("down", &scenario.network.down, SERVER_SITE, CLIENTS_SITE),
+    ] {
+        let path: Result<Vec<HopId>, HopError> =
+            hops.iter().map(|hop| network.add_hop(&format!("{way}.{}", hop.name), effects(hop))).collect();
+        let path = path.expect("a scenario's values are within what a hop takes");
+        network.connect(from, to, &path).expect("a scenario has 1 to 16 hops each way");
+    }
+    network
+}
+
+fn effects(hop: &Hop) -> Effects {
+    let loss = match &hop.loss {
+        Loss::Random(0.0) => SimLoss::None,
+        Loss::Random(probability) => SimLoss::Random(*probability),
+        Loss::Burst(burst) => SimLoss::Markov(Markov {
+            p_good: burst.good,
+            p_bad: burst.bad,
+            good_to_bad: 1.0 / burst.mean_good_packets(),
+            bad_to_good: 1.0 / f64::from(burst.mean_bad_packets),
+        }),
+    };
+    let Range { min, max } = hop.jitter;
+    Effects {
+        rate: hop.rate.map(|bits_per_second| Rate {
+            bits_per_second,
+            capacity_bytes: hop.buffer_bytes.unwrap_or(u64::MAX),
+        }),
+        delay_ns: nanos(hop.delay),
+        loss,
+        jitter: (max > Duration::ZERO).then(|| Jitter { min_ns: nanos(min), max_ns: nanos(max) }),
+        reordering: hop
+            .reordering
+            .as_ref()
+            .map(|late| Reordering { probability: late.probability, extra_ns: nanos(late.delay) }),
+    }
+}

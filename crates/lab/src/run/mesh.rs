@@ -1,0 +1,98 @@
+//! A mesh of radios.
+
+use coapace_sim::mesh::{
+    LowpanConfig, Mesh as SimMesh, MeshConfig, Propagation as SimPropagation, RadioConfig, RadioTimes,
+};
+use coapace_sim::{Layout, Luck, NodeId, Time};
+
+use super::{Carrier, nanos};
+use crate::places;
+use crate::results::{MeshResult, RunResult};
+use crate::scenario::{Lowpan, Mesh, Propagation, Radio, Scenario};
+
+impl Carrier for SimMesh {
+    fn count(&self, scenario: &Scenario, now: Time, result: &mut RunResult) {
+        let Some(Mesh { radio, .. }) = &scenario.network.mesh else { return };
+        let mut sum = MeshResult::default();
+        for node in (0..self.nodes() as u32).map(NodeId) {
+            let counters = self.counters(node);
+            sum.frames += counters.frames;
+            sum.acks += counters.acks;
+            sum.control_frames += counters.control_frames;
+            sum.received += counters.received;
+            sum.collided += counters.collided;
+            sum.missed += counters.missed;
+            sum.not_acknowledged += counters.not_acknowledged;
+            sum.channel_busy += counters.channel_busy;
+            sum.queue_full += counters.queue_full;
+            sum.no_route += counters.no_route;
+            sum.hop_limit += counters.hop_limit;
+            sum.reassembly += counters.reassembly;
+            let RadioTimes { transmit_ns, receive_ns, listen_ns, sleep_ns } = self.radio_times(node, now);
+            // Milliampere times volt times second is millijoule.
+            let energy = |current_ma: f64, ns: u64| current_ma * radio.voltage * (ns as f64 / 1e9);
+            sum.transmit_mj += energy(radio.transmit_current, transmit_ns);
+            sum.receive_mj += energy(radio.receive_current, receive_ns);
+            sum.listen_mj += energy(radio.receive_current, listen_ns);
+            sum.sleep_mj += energy(radio.sleep_current, sleep_ns);
+        }
+        result.mesh = Some(sum);
+    }
+}
+
+/// The mesh of a scenario that has one.
+pub(super) fn medium(scenario: &Scenario, mesh: &Mesh, layout: &Layout, luck: Luck, end: Time) -> SimMesh {
+    let waypoints = places::waypoints(mesh, layout, scenario.folder(), end, luck.stream("mobility"));
+    let waypoints = waypoints.expect("a scenario's mobility was tried when it was read");
+    SimMesh::new(luck, layout, waypoints, config(mesh))
+        .expect("a scenario's layout was checked when it was read")
+}
+
+fn config(mesh: &Mesh) -> MeshConfig {
+    let Radio { propagation, delivery, phy_header_bytes, start_spread, .. } = &mesh.radio;
+    let Lowpan { max_frame_bytes, hop_limit, reassembly_contexts, reassembly_timeout } = mesh.lowpan;
+    MeshConfig {
+        radio: RadioConfig {
+            propagation: heard(propagation),
+            delivery: *delivery,
+            phy_header_bytes: *phy_header_bytes,
+            start_spread_ns: nanos(*start_spread),
+        },
+        mac: mesh.mac.config(),
+        lowpan: LowpanConfig {
+            max_frame_bytes,
+            hop_limit,
+            reassembly_contexts,
+            reassembly_timeout_ns: nanos(reassembly_timeout),
+        },
+        routing: mesh.routing.config(),
+    }
+}
+
+fn heard(propagation: &Propagation) -> SimPropagation {
+    match propagation {
+        Propagation::UnitDisk(disk) => SimPropagation::UnitDisk {
+            range_m: disk.range,
+            interference_m: disk.interference,
+            sense_m: disk.sense,
+            edge_delivery: disk.edge_delivery,
+        },
+        Propagation::LogDistance(loss) => SimPropagation::LogDistance {
+            power_dbm: loss.power,
+            first_metre_db: loss.first_metre,
+            exponent: loss.exponent,
+            shadowing_db: loss.shadowing,
+            sensitivity_dbm: loss.sensitivity,
+            sense_dbm: loss.sense,
+            capture_db: loss.capture,
+        },
+        Propagation::TwoRay(rays) => SimPropagation::TwoRay {
+            power_dbm: rays.power,
+            height_m: rays.height,
+            reflection: rays.reflection,
+            sensitivity_dbm: rays.sensitivity,
+            sense_dbm: rays.sense,
+            capture_db: rays.capture,
+        },
+    }
+}

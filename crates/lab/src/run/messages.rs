@@ -1,0 +1,19 @@
+//! What messages have in them.
+
+use coapace_proto::Tail;
+
+use crate::scenario::Scenario;
+
+/// Options of a request: its path.
+pub(super) fn request(scenario: &Scenario) -> Vec<u8> {
+    let path = scenario.clients.uri_path_segments();
+    path.fold(Tail::default(), |tail, segment| {
+        tail.option(coap_numbers::option::URI_PATH, segment.as_bytes())
+    })
+    .into_bytes()
+}
+
+/// The payload of a response.
+pub(super) fn response(scenario: &Scenario) -> Vec<u8> {
+    Tail::default().payload(&vec![b'.'; scenario.server.payload_bytes as usize]).into_bytes()
+}

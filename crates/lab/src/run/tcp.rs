@@ -1,0 +1,85 @@
+//! Hosts over TCP.
+
+use coapace_proto::Token;
+use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
+use coapace_sim::{Luck, NodeId, Stream, Time};
+
+use super::messages::{request, response};
+use super::nanos;
+use super::seats::{Role, Seats};
+use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, start};
+use crate::scenario::{Scenario, WorkloadKind};
+
+/// Connections are made this long before the clock starts where they are made beforehand.
+pub(super) const CONNECTING: Time = Time::from_secs(60);
+
+/// A host for every seat.
+pub(super) fn hosts<'a>(
+    scenario: &'a Scenario,
+    seats: &'a Seats,
+    luck: Luck,
+    seed: u64,
+) -> Box<dyn FnMut(Role) -> Host + 'a> {
+    let Scenario { clients, tcp, network, .. } = scenario;
+    let parameters = TcpParameters {
+        mtu: network.mtu.try_into().unwrap_or(u16::MAX),
+        ack_delay_us: tcp.delayed_ack.as_micros().try_into().unwrap_or(u32::MAX),
+        nagle: tcp.nagle,
+        handshake_timeout_percent: tcp.handshake_timeout_percent.try_into().unwrap_or(u16::MAX),
+        ..TcpParameters::default()
+    };
+    let (sizes, starts) = (luck.stream("batches"), luck.stream("start"));
+    let beforehand = connects_beforehand(scenario);
+    let response = TcpResponse { code: CONTENT, tail: response(scenario) };
+    // A client may have connections on their way down while it has a new one.
+    let connections = 16 * clients.count.div_ceil(seats.servers()) as usize;
+    let server = move |node: NodeId| {
+        // The first server's seed is the run's own.
+        let seed = seed.wrapping_add(u64::from(node.0) << 48);
+        Host::TcpServer(Box::new(TcpServer::new(node, response.clone(), connections, parameters, seed)))
+    };
+    let client = move |client, node| {
+        let start = start(nanos(clients.start_spread), starts, client);
+        // One after the other, so that the handshakes do not measure a queue of their own making.
+        let turn = CONNECTING.as_nanos() / 2 * u64::from(client) / u64::from(clients.count);
+        let plan = TcpPlan {
+            server: seats.server_of(client),
+            batches: batches(scenario, sizes, client),
+            connect_at: if beforehand { Time::from_nanos(turn) } else { start },
+            request_at: if beforehand { start + CONNECTING.as_nanos() } else { start },
+            method: GET,
+            token: Token::EMPTY,
+            tail: request(scenario),
+        };
+        Host::TcpClient(Box::new(TcpClient::new(node, plan, parameters, seed ^ u64::from(client) << 32)))
+    };
+    Box::new(move |role| match role {
+        Role::Server(node) => server(node),
+        Role::Client { number, node } => client(number, node),
+        Role::Relay => Host::Relay(Relay),
+    })
+}
+
+/// Whether the clock starts when the connections of TCP are made.
+pub(super) fn connects_beforehand(scenario: &Scenario) -> bool {
+    scenario.workload.kind == WorkloadKind::Continuous && scenario.tcp.connect_first
+}
+
+/// The batches of a client: sizes that add up to its exchanges, the last one cut short.
+fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
+    let workload = &scenario.workload;
+    // Without a number of exchanges, more than there is time for.
+    let exchanges = workload.exchanges.unwrap_or(u32::MAX);
+    if workload.kind == WorkloadKind::Continuous {
+        return vec![exchanges];
+    }
+    let mut batches = Vec::new();
+    let mut left = exchanges;
+    while left > 0 {
+        let bounds = (workload.batch_min, workload.batch_max);
+        let size = batch_size(bounds, sizes, client, batches.len() as u32).min(left);
+        batches.push(size);
+        left -= size;
+    }
+    batches
+}
