@@ -81,9 +81,9 @@ impl<'a> View<'a> {
             .flat_map(|(title, cell)| {
                 let source = cell.result.published.as_ref().map_or("", |published| &published.source);
                 let (mechanism, name) = (cell.mechanism, cell.name);
-                let tables = cell.result.published.as_ref().map(|published| &published.tables);
+                let published = cell.result.published.as_ref();
                 let of = move |figure: results::Compared| {
-                    let tabled = tables.is_some_and(|tables| tables.contains_key(&figure.metric));
+                    let tabled = published.is_some_and(|it| it.tables.contains_key(&figure.metric));
                     Compared { title, mechanism, name, source, figure, tabled }
                 };
                 cell.result.compared().into_iter().map(of)

@@ -45,7 +45,8 @@ pub(super) fn table(results: &[CellResult]) -> String {
     } else {
         ""
     };
-    let reasons: String = reasons(&verdicts).iter().map(|reason| format!("Not held, {reason}\n")).collect();
+    let reasons: String =
+        reasons(&verdicts).into_iter().map(|reason| "Not held, ".to_owned() + &reason + "\n").collect();
     format!(
         "\n{}\n\nFirst and second: {axes}. Times: first over second, the geometric mean over the seeds, with its 95 % interval.\n\
          > holds where the interval is above 1, ≥ where it is not below 1.\n{numbered}{reasons}",
