@@ -1,6 +1,7 @@
 //! One run: a scenario, a contender, a seed.
 
 mod closed;
+mod filming;
 mod flows;
 mod hops;
 mod mesh;
@@ -14,8 +15,9 @@ use coapace_sim::{Accounting, Counters, HopId, Luck, Medium, QueueSeries, Summar
 use crate::contender::{Contender, ContenderKind};
 use crate::mix::Mix;
 use crate::nodes::Host;
-use crate::results::{Hash64, Population, RunResult, Series, jain_index};
+use crate::results::{FilmMoment, Hash64, Population, RunResult, Series, jain_index};
 use crate::scenario::{Ip, Scenario, WorkloadKind};
+use filming::Filming;
 use seats::Seats;
 use tcp::{CONNECTING, connects_beforehand};
 
@@ -78,6 +80,12 @@ pub fn run_tapped<T: Tap>(
 trait Carrier: Medium {
     /// Adds what it has counted up to `now` to the results of its run.
     fn count(&self, scenario: &Scenario, now: Time, result: &mut RunResult);
+
+    /// Whether things go on happening in it when no host has anything to do.
+    fn never_rests(&self) -> bool;
+
+    /// What its nodes are and have done up to `now`, if it has nodes.
+    fn moments(&self, scenario: &Scenario, now: Time, hosts: &[Host]) -> Vec<FilmMoment>;
 }
 
 fn simulate<T: Tap, M: Carrier>(
@@ -111,16 +119,20 @@ fn simulate<T: Tap, M: Carrier>(
         world.medium().count(scenario, now, &mut result);
         result
     };
+    let is_fixed = window.is_some();
+    let mut filming = Filming::new(scenario, &seats, window.map(|(_, end)| end), observe == Observe::Series);
     let unmeasured = (from > Time::ZERO).then(|| {
-        world.run(from);
+        filming.advance(&mut world, scenario, from, is_fixed);
         count(&world, from)
     });
-    let Summary { ended_at, events, hash } = world.run(end);
+    filming.advance(&mut world, scenario, end, is_fixed);
+    let Summary { ended_at, events, hash } = world.summary();
     let mut result = count(&world, window.map_or(ended_at, |(_, end)| end));
     let (hosts, (_, tap)) = world.into_parts();
     if let Some(unmeasured) = &unmeasured {
         result.leave_out(unmeasured);
     }
+    result.film = filming.finish();
     result.seed = seed;
     result.events = events;
     result.trace_hash = Hash64(hash);

@@ -108,8 +108,13 @@ impl Client {
         result.rto.extend(self.series.as_deref().cloned());
     }
 
+    /// Its mechanism's RTO.
+    pub(crate) fn rto(&self) -> Option<Duration> {
+        self.endpoint.gauges(self.server).map(|gauges| gauges.rto)
+    }
+
     /// Whether all exchanges are over.
-    fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         Some(self.done) == self.plan.exchanges
     }
 

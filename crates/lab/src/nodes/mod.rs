@@ -11,6 +11,7 @@ pub(crate) use mote::{Arrival, FlowPlan, Mote, MotePlan};
 pub(crate) use relay::Relay;
 pub(crate) use server::Server;
 
+use coapace_control::Duration;
 use coapace_proto::Code;
 use coapace_sim::tcp::{TcpClient, TcpServer};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
@@ -92,6 +93,24 @@ impl Host {
                 result.retransmissions += counters.retransmitted_segments;
                 result.unnecessary += counters.duplicate_segments;
             }
+        }
+    }
+
+    /// Whether it has no more requests to make. Who has no fixed number of them never has one too many.
+    pub(crate) fn is_done(&self) -> bool {
+        match self {
+            Self::Client(client) => client.is_done(),
+            Self::TcpClient(client) => client.report().finished.is_some(),
+            Self::Mote(_) | Self::Server(_) | Self::TcpServer(_) | Self::Relay(_) => true,
+        }
+    }
+
+    /// The RTO of its mechanism towards the server that it asks first, if it asks any.
+    pub(crate) fn rto(&self) -> Option<Duration> {
+        match self {
+            Self::Client(client) => client.rto(),
+            Self::Mote(mote) => mote.rto(),
+            Self::Server(_) | Self::TcpClient(_) | Self::TcpServer(_) | Self::Relay(_) => None,
         }
     }
 }

@@ -9,7 +9,7 @@ mod watching;
 
 use std::sync::Arc;
 
-use coapace_control::Mechanism;
+use coapace_control::{Duration, Mechanism};
 use coapace_proto::{Code, Endpoint, Event, ExchangeId, Message, Responder};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
 
@@ -75,6 +75,12 @@ impl Mote {
     pub(crate) fn observing(mut self, clients: &[(NodeId, u32)], own: NodeId) -> Self {
         self.watching = Watching::new(&self.plan, clients, own);
         self
+    }
+
+    /// Its mechanism's RTO towards the sink of its first flow.
+    pub(crate) fn rto(&self) -> Option<Duration> {
+        let sending = self.sendings.first()?;
+        self.endpoint.gauges(sending.flow.sink).map(|gauges| gauges.rto)
     }
 
     /// What it offered and what arrived.

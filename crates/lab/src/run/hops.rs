@@ -7,11 +7,20 @@ use coapace_sim::{
 
 use super::seats::{CLIENTS_SITE, SERVER_SITE};
 use super::{Carrier, accounting, nanos};
-use crate::results::RunResult;
+use crate::nodes::Host;
+use crate::results::{FilmMoment, RunResult};
 use crate::scenario::{Hop, Jitter as Range, Loss, Scenario};
 
 impl Carrier for Network {
     fn count(&self, _: &Scenario, _: Time, _: &mut RunResult) {}
+
+    fn never_rests(&self) -> bool {
+        false
+    }
+
+    fn moments(&self, _: &Scenario, _: Time, _: &[Host]) -> Vec<FilmMoment> {
+        Vec::new()
+    }
 }
 
 /// The clients at one site, the server at another, the hops of the scenario between them.

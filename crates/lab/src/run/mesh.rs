@@ -6,13 +6,13 @@ use coapace_sim::mesh::{
 use coapace_sim::{Layout, Luck, NodeId, Time};
 
 use super::{Carrier, nanos};
+use crate::nodes::Host;
 use crate::places;
-use crate::results::{MeshResult, RunResult};
+use crate::results::{FilmMoment, MeshResult, RunResult};
 use crate::scenario::{Lowpan, Mesh, Propagation, Radio, Scenario};
 
 impl Carrier for SimMesh {
     fn count(&self, scenario: &Scenario, now: Time, result: &mut RunResult) {
-        let Some(Mesh { radio, .. }) = &scenario.network.mesh else { return };
         let mut sum = MeshResult::default();
         for node in (0..self.nodes() as u32).map(NodeId) {
             let counters = self.counters(node);
@@ -28,16 +28,36 @@ impl Carrier for SimMesh {
             sum.no_route += counters.no_route;
             sum.hop_limit += counters.hop_limit;
             sum.reassembly += counters.reassembly;
-            let RadioTimes { transmit_ns, receive_ns, listen_ns, sleep_ns } = self.radio_times(node, now);
-            // Milliampere times volt times second is millijoule.
-            let energy = |current_ma: f64, ns: u64| current_ma * radio.voltage * (ns as f64 / 1e9);
-            sum.transmit_mj += energy(radio.transmit_current, transmit_ns);
-            sum.receive_mj += energy(radio.receive_current, receive_ns);
-            sum.listen_mj += energy(radio.receive_current, listen_ns);
-            sum.sleep_mj += energy(radio.sleep_current, sleep_ns);
+            let [transmit, receive, listen, sleep] = energy(scenario, self.radio_times(node, now));
+            sum.transmit_mj += transmit;
+            sum.receive_mj += receive;
+            sum.listen_mj += listen;
+            sum.sleep_mj += sleep;
         }
         result.mesh = Some(sum);
     }
+
+    fn never_rests(&self) -> bool {
+        true
+    }
+
+    fn moments(&self, scenario: &Scenario, now: Time, hosts: &[Host]) -> Vec<FilmMoment> {
+        super::filming::moments(self, scenario, now, hosts)
+    }
+}
+
+/// What a radio has taken for sending, receiving, listening and sleeping, in millijoules.
+pub(super) fn energy(scenario: &Scenario, times: RadioTimes) -> [f64; 4] {
+    let Some(Mesh { radio, .. }) = &scenario.network.mesh else { return [0.0; 4] };
+    let RadioTimes { transmit_ns, receive_ns, listen_ns, sleep_ns } = times;
+    [
+        (radio.transmit_current, transmit_ns),
+        (radio.receive_current, receive_ns),
+        (radio.receive_current, listen_ns),
+        (radio.sleep_current, sleep_ns),
+    ]
+    // Milliampere times volt times second is millijoule.
+    .map(|(current_ma, ns)| current_ma * radio.voltage * (ns as f64 / 1e9))
 }
 
 /// The mesh of a scenario that has one.

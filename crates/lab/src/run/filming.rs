@@ -1,0 +1,103 @@
+//! Letting time pass in steps: a film is made on the way, and a run without a fixed end is over when all clients are done.
+
+use coapace_sim::mesh::Mesh;
+use coapace_sim::{NodeId, Tap, Time, World};
+
+use super::seats::{Role, Seats};
+use super::{Carrier, mesh};
+use crate::nodes::Host;
+use crate::results::{Film, FilmMaker, FilmMoment, FilmNode, FilmRole};
+use crate::scenario::{Propagation, Scenario};
+
+/// Steps of a film of a run with a fixed end; the maker thins out what is too much.
+const STEPS: u64 = 300;
+
+/// A step of a run without one.
+const STEP: Time = Time::from_secs(1);
+
+/// How a run goes on, step by step.
+pub(super) struct Filming {
+    maker: Option<FilmMaker>,
+    step: Time,
+    next: Time,
+}
+
+impl Filming {
+    /// Of a run that ends at `end`, if that is fixed. A film is made if it `is_watched`.
+    pub(super) fn new(scenario: &Scenario, seats: &Seats, end: Option<Time>, is_watched: bool) -> Self {
+        let step = end.map_or(STEP, |end| Time::from_nanos((end.as_nanos() / STEPS).max(1)));
+        let maker = is_watched.then(|| film(scenario, seats, step)).flatten().map(FilmMaker::new);
+        Self { maker, step, next: Time::ZERO }
+    }
+
+    /// Lets time pass until `until`, or, where that is no fixed end, until all clients are done.
+    pub(super) fn advance<T: Tap, M: Carrier>(
+        &mut self,
+        world: &mut World<Host, T, M>,
+        scenario: &Scenario,
+        until: Time,
+        is_fixed: bool,
+    ) {
+        let in_steps = self.maker.is_some() || !is_fixed && world.medium().never_rests();
+        while in_steps && self.next <= until {
+            world.run(self.next);
+            if let Some(maker) = &mut self.maker {
+                let moments = world.medium().moments(scenario, self.next, world.nodes());
+                maker.push(&moments);
+            }
+            self.next = self.next + self.step.as_nanos();
+            if !is_fixed && world.nodes().iter().all(Host::is_done) {
+                return;
+            }
+        }
+        world.run(until);
+    }
+
+    /// The film, if one was made.
+    pub(super) fn finish(self) -> Option<Box<Film>> {
+        self.maker.map(|maker| Box::new(maker.finish()))
+    }
+}
+
+/// A film without frames of a scenario that has a mesh.
+fn film(scenario: &Scenario, seats: &Seats, step: Time) -> Option<Film> {
+    let (mesh, layout) = (scenario.network.mesh.as_ref()?, scenario.layout()?);
+    let (range_m, interference_m) = match &mesh.radio.propagation {
+        Propagation::UnitDisk(disk) => (disk.range, disk.interference),
+        Propagation::LogDistance(_) | Propagation::TwoRay(_) => (0.0, 0.0),
+    };
+    let node = |(_, role): (_, Role), node: u32| {
+        let (role, name) = match role {
+            Role::Server(_) => (FilmRole::Sink, format!("sink, node {node}")),
+            Role::Client { number, .. } => (FilmRole::Client, format!("client {number}, node {node}")),
+            Role::Relay => (FilmRole::Root, format!("border router, node {node}")),
+        };
+        FilmNode { role: if node == layout.root { FilmRole::Root } else { role }, name }
+    };
+    Some(Film {
+        step_s: step.as_secs_f64(),
+        range_m,
+        interference_m,
+        queue_frames: u32::from(mesh.mac.queue_frames),
+        nodes: seats.roles().zip(0..).map(|(seat, number)| node(seat, number)).collect(),
+        frames: Vec::new(),
+    })
+}
+
+/// What all nodes of a mesh are and have done.
+pub(super) fn moments(medium: &Mesh, scenario: &Scenario, now: Time, hosts: &[Host]) -> Vec<FilmMoment> {
+    let moment = |(host, node): (&Host, NodeId)| {
+        let counters = medium.counters(node);
+        FilmMoment {
+            position: medium.position(node),
+            parent: medium.parent(node).map(|parent| parent.0),
+            queued: medium.queued(node) as u32,
+            sent: counters.frames,
+            collided: counters.collided,
+            dropped: counters.not_acknowledged + counters.channel_busy + counters.queue_full,
+            rto_s: host.rto().map(|rto| rto.as_micros() as f64 / 1e6),
+            energy_mj: mesh::energy(scenario, medium.radio_times(node, now)).iter().sum(),
+        }
+    };
+    hosts.iter().zip((0..).map(NodeId)).map(moment).collect()
+}
