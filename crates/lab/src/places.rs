@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coapace_sim::{Layout, Luck, Position, Stream, Time, Waypoint};
+use coapace_sim::{Layout, Position, Stream, Time, Waypoint};
 
 use crate::scenario::{Mesh, Topology};
 
@@ -82,9 +82,4 @@ pub(crate) fn waypoints(
         return Err(("file", "cannot be read yet".to_owned()));
     }
     Ok(Vec::new())
-}
-
-/// The luck that random places of a scenario come from, whatever the seed of a run.
-pub(crate) fn luck(draw: u32) -> Luck {
-    Luck::new(u64::from(draw))
 }

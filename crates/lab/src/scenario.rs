@@ -91,7 +91,7 @@ pub struct Scenario {
     /// What is run when the command line does not say.
     pub defaults: Defaults,
     layout: Option<Arc<Layout>>,
-    /// Where its file lies.
+    /// Where the files lie that it reads.
     folder: Option<PathBuf>,
     knob_values: Vec<(String, String)>,
     knob_choices: Vec<(String, Vec<String>)>,
@@ -186,7 +186,7 @@ impl Scenario {
         Ok(Self {
             name: name.to_owned(),
             layout,
-            folder: folder.map(Path::to_owned),
+            folder: folder.filter(|_| file.reads_files()).map(Path::to_owned),
             knob_values,
             knob_choices: file.knobs.choices(),
             lines: file.run_lines(),
@@ -207,7 +207,7 @@ impl Scenario {
         self.layout.as_deref()
     }
 
-    /// The folder of its file, if it has one.
+    /// The folder of the files that it reads, if it reads any.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }

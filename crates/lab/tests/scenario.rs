@@ -92,7 +92,7 @@ fn a_key_like_no_other_is_answered_with_what_there_is() {
     assert_eq!(
         refused("[workload]", "[workload]\nzzz = 1"),
         "scenarios/x.toml:9: unknown key `workload.zzz`; `workload` has `kind`, `exchanges`, `duration`, `warm_up`, \
-         `batch_min`, `batch_max`, `think_time`"
+         `batch_min`, `batch_max`, `think_time`, `flows`"
     );
 }
 
@@ -100,11 +100,11 @@ fn a_key_like_no_other_is_answered_with_what_there_is() {
 fn a_missing_key_names_its_table_and_what_it_takes() {
     assert_eq!(
         refused("kind = \"continuous\"", ""),
-        "scenarios/x.toml:8: `workload.kind` is missing: it must be \"continuous\" or \"random\""
+        "scenarios/x.toml:8: `workload.kind` is missing: it must be \"continuous\" or \"random\" or \"flows\""
     );
     assert_eq!(
         refused("[workload]\nkind = \"continuous\"", ""),
-        "scenarios/x.toml:1: `workload.kind` is missing: it must be \"continuous\" or \"random\""
+        "scenarios/x.toml:1: `workload.kind` is missing: it must be \"continuous\" or \"random\" or \"flows\""
     );
     assert_eq!(
         refused("[[network.down]]\nname = \"wire\"", ""),
@@ -131,7 +131,7 @@ fn a_bad_value_names_the_key_the_value_and_what_is_accepted() {
     }
     assert_eq!(
         refused("continuous", "randon"),
-        "scenarios/x.toml:9: `workload.kind` must be \"continuous\" or \"random\", not `randon`; did you mean `random`?"
+        "scenarios/x.toml:9: `workload.kind` must be \"continuous\" or \"random\" or \"flows\", not `randon`; did you mean `random`?"
     );
     assert_eq!(
         refused("[clients]", "[server]\npayload_bytes = 9223372036854775808\n[clients]"),

@@ -57,3 +57,11 @@ pub(super) fn place(
     }
     Ok(layout.map(Arc::new))
 }
+
+impl File {
+    /// Whether there are places in files of their own.
+    pub(super) fn reads_files(&self) -> bool {
+        let reads = |mesh: &super::Mesh| mesh.topology.file.is_some() || mesh.mobility.file.is_some();
+        self.network.mesh.as_ref().is_some_and(reads)
+    }
+}

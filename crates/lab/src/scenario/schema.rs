@@ -31,6 +31,8 @@ impl Key {
 pub(super) trait Keys: Sized {
     /// What the table is.
     const DOC: &'static str;
+    /// The names of the keys.
+    const NAMES: &'static [&'static str];
     fn keys() -> Vec<Key>;
     /// Reads the table `item`, which is one.
     fn read(item: &Item, path: &str) -> Result<Self, Fault>;
@@ -56,6 +58,7 @@ macro_rules! keys {
 
         impl $crate::scenario::schema::Keys for $name {
             const DOC: &'static str = concat!($($doc,)+).trim_ascii();
+            const NAMES: &'static [&'static str] = &[$(stringify!($key)),*];
 
             fn keys() -> Vec<$crate::scenario::schema::Key> {
                 vec![$({
@@ -74,7 +77,7 @@ macro_rules! keys {
             ) -> Result<Self, $crate::scenario::error::Fault> {
                 #[allow(unused_imports)]
                 use $crate::scenario::kind::Kind as _;
-                $crate::scenario::schema::all_known(item, path, &Self::keys())?;
+                $crate::scenario::schema::all_known::<Self>(item, path)?;
                 $(let item = &$complete(item);)?
                 let table = Self { $($key: {
                     let kind = $crate::scenario::schema::of::<$type, _>($kind);
@@ -157,11 +160,11 @@ pub(super) fn key<K: Kind>(name: &'static str, doc: &str, kind: &K, default: Opt
     }
 }
 
-/// Finds the first key of the table `item` that is not among `keys`.
-pub(super) fn all_known(item: &Item, path: &str, keys: &[Key]) -> Result<(), Fault> {
+/// Finds the first key of the table `item` that is not one of `T`.
+pub(super) fn all_known<T: Keys>(item: &Item, path: &str) -> Result<(), Fault> {
     let Value::Table(members) = &item.value else { return Ok(()) };
-    match members.iter().find(|(name, _)| keys.iter().all(|key| key.name != name)) {
-        Some((name, member)) => Err(Fault::new(member.at, unknown(path, name, keys, &[]))),
+    match members.iter().find(|(name, _)| T::NAMES.iter().all(|key| key != name)) {
+        Some((name, member)) => Err(Fault::new(member.at, unknown(path, name, &T::keys(), &[]))),
         None => Ok(()),
     }
 }

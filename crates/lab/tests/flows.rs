@@ -1,0 +1,225 @@
+//! Flows over hops: what is offered, what arrives, and when.
+
+use coapace_lab::contender::Contender;
+use coapace_lab::results::{FlowResult, RunResult};
+use coapace_lab::run::{Observe, run};
+use coapace_lab::scenario::Scenario;
+
+/// Ten clients and two servers, 50 ms apart, for five minutes, the first of which does not count.
+fn scenario(flows: &str, set: &[(&str, &str)]) -> Result<Scenario, String> {
+    let text = format!(
+        "title = 'f'\nsummary = 'f'\nsource = 'f'\n[clients]\ncount = 10\nuri_path = 'sink'\n[server]\ncount = 2\n\
+         [workload]\nkind = 'flows'\nduration = '300 s'\nwarm_up = '60 s'\n{flows}\n\
+         [[network.up]]\nname = 'wire'\ndelay = '50 ms'\n[[network.down]]\nname = 'wire'\ndelay = '50 ms'\n"
+    );
+    let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Scenario::parse("f", "f.toml", &text, &set).map_err(|error| error.to_string())
+}
+
+fn measured(mechanism: &str, flows: &str, set: &[(&str, &str)]) -> RunResult {
+    let scenario = scenario(flows, set).unwrap();
+    run(&scenario, &Contender::parse(mechanism).unwrap(), 1, Observe::Totals)
+}
+
+fn near(value: f64, expected: f64, share: f64) {
+    assert!((value - expected).abs() <= share * expected, "{value} is not {expected}");
+}
+
+const CONSTANT: &str =
+    "[[workload.flows]]\nname = 'c'\npattern = 'constant'\nrate = '6 kbit/s'\nmessage_bytes = 96";
+
+#[test]
+fn a_rate_is_that_of_all_clients_in_whole_messages() {
+    let run = measured("default", CONSTANT, &[]);
+    let [flow] = run.flows.as_slice() else { panic!("{run:?}") };
+    // 6000 bit/s · 240 s / 768 bit.
+    near(flow.offered as f64, 1_875.0, 0.01);
+    assert_eq!((flow.clients, flow.message_bytes, flow.dropped), (10, 96, 0));
+    // 4 of header, 4 of token, 5 of path, 1 of marker.
+    assert_eq!(flow.payload_bytes, 82);
+    assert!(flow.offered - flow.reached <= 1 && flow.offered - flow.completed <= 2, "{flow:?}");
+    near(flow.delays.mean_s().unwrap(), 0.05, 1e-3);
+    near(run.throughput, 7.8125, 0.01);
+    near(run.goodput_bps, 7.8125 * 82.0 * 8.0, 0.01);
+    near(run.timeouts.initial_s().unwrap(), 2.5, 0.02);
+    assert!((run.timeouts.rto_s().unwrap() - 2.0).abs() < 1e-9);
+    assert_eq!(run.exchanges.len(), 10);
+    assert!(run.settling.is_none() && run.mesh.is_none());
+}
+
+#[test]
+fn what_is_lost_is_sent_again_and_delays_tell() {
+    let lossy = [("network.up.wire.loss", "20 %")];
+    let run = measured("default", CONSTANT, &lossy);
+    let flow = &run.flows[0];
+    assert!(flow.pdr().unwrap() > 0.98, "{flow:?}");
+    // A fifth waits at least 2 s.
+    near(flow.delays.quantile_s(0.5).unwrap(), 0.05, 0.03);
+    assert!(flow.delays.quantile_s(0.85).unwrap() > 2.0);
+    near(run.retransmissions as f64, 1_875.0 * 0.25, 0.15);
+    assert!(run.timeouts.mean_s() > run.timeouts.initial_s());
+    assert!(run.timeouts.max_s().unwrap() > 8.0);
+    let impatient = measured("default", CONSTANT, &[("clients.max_retransmit", "0"), lossy[0]]);
+    near(impatient.flows[0].pdr().unwrap(), 0.8, 0.05);
+    near(impatient.flows[0].gave_up as f64, impatient.flows[0].offered as f64 * 0.2, 0.2);
+}
+
+#[test]
+fn a_busy_client_drops_or_queues_what_the_scenario_says() {
+    let fast = "[[workload.flows]]\nname = 'c'\npattern = 'constant'\ninterval = '1 s'\npayload_bytes = 20";
+    let slow = ("network.down.wire.delay", "1.55 s");
+    let dropping = measured("default", fast, &[slow]);
+    // An exchange takes 1.6 s: every second message finds its client busy.
+    near(dropping.flows[0].dropped as f64, 1_200.0, 0.01);
+    near(dropping.flows[0].pdr().unwrap(), 1.0, 0.01);
+    near(dropping.flows[0].reached_share().unwrap(), 0.5, 0.01);
+    near(dropping.flows[0].delays.mean_s().unwrap(), 0.05, 0.01);
+    let queueing = measured("default", fast, &[slow, ("workload.flows.c.when_busy", "queue")]);
+    // One each 1.6 s, the others wait: in the end for eight before them.
+    near(queueing.flows[0].reached_share().unwrap(), 1.0 / 1.6, 0.02);
+    near(queueing.flows[0].delays.quantile_s(0.9).unwrap(), 8.0 * 1.6, 0.05);
+    let several =
+        measured("default", fast, &[slow, ("clients.nstart", "2"), ("workload.flows.c.outstanding", "2")]);
+    assert_eq!(several.flows[0].dropped, 0);
+}
+
+#[test]
+fn a_backlogged_client_sends_as_fast_as_it_is_answered() {
+    let flows =
+        "[[workload.flows]]\nname = 'b'\npattern = 'backlogged'\nto = 1\nstart = '30 s'\nend = '180 s'";
+    let run = measured("default", flows, &[]);
+    // 10 clients, 10 exchanges a second each, half of the measured time.
+    near(run.flows[0].completed as f64, 12_000.0, 0.01);
+    near(run.fairness().unwrap(), 1.0, 1e-3);
+}
+
+#[test]
+fn an_event_is_told_once_by_each_client_and_settles() {
+    let flows = format!(
+        "{CONSTANT}\n[[workload.flows]]\nname = 'e'\npattern = 'event'\nstart = '180 s'\nspread = '1 s'\npayload_bytes = 50"
+    );
+    // A narrow link: the messages of the event wait for each other.
+    let narrow = [("network.up.wire.rate", "12 kbit/s"), ("workload.flows.c.rate", "2 kbit/s")];
+    let run = measured("default", &flows, &narrow);
+    let event = &run.flows[1];
+    assert_eq!((event.offered, event.reached, event.clients), (10, 10, 10));
+    let settling = run.settling.unwrap();
+    assert!((settling.event_s - 180.0).abs() < 1e-9);
+    assert!((1.0..40.0).contains(&settling.time_s.unwrap()), "{settling:?}");
+}
+
+#[test]
+fn flows_go_to_their_sinks_and_to_a_share_of_the_clients() {
+    let flows = "[[workload.flows]]\nname = 'a'\npattern = 'poisson'\ninterval = '2 s'\nshare = '50 %'\nresponse_bytes = 40\n\
+                 [[workload.flows]]\nname = 'b'\npattern = 'bursts'\ninterval = '30 s'\nspread = '5 s'\nto = 1\nmethod = 'get'\n\
+                 [[workload.flows]]\nname = 'o'\npattern = 'on-off'\ninterval = '1 s'\non = '5 s'\noff = '15 s'";
+    let run = measured("cocoa", flows, &[]);
+    let [a, b, o] = run.flows.as_slice() else { panic!("{run:?}") };
+    assert_eq!((a.clients, b.clients), (5, 10));
+    near(a.offered as f64, 5.0 * 120.0, 0.12);
+    assert_eq!((b.offered, b.reached), (80, 80));
+    near(o.offered as f64, 10.0 * 240.0 / 4.0, 0.35);
+    let all: u64 = run.flows.iter().map(|flow| flow.completed).sum();
+    assert_eq!(all, run.completed());
+}
+
+#[test]
+fn a_sink_observes_and_is_told_with_and_without_confirmation() {
+    let observed = "[[workload.flows]]\nname = 'n'\npattern = 'constant'\ninterval = '5 s'\nobserve = true\nstart = '30 s'\n\
+                    payload_bytes = 10";
+    let run = measured("default", observed, &[]);
+    let flow = &run.flows[0];
+    assert_eq!((flow.offered, flow.dropped, flow.reached, flow.completed), (480, 0, 480, 480));
+    assert_eq!(flow.message_bytes, 4 + 4 + 4 + 1 + 10);
+    near(flow.delays.mean_s().unwrap(), 0.05, 1e-3);
+
+    let lossy = measured("default", observed, &[("network.up.wire.loss", "20 %")]);
+    assert!(lossy.retransmissions > 80 && lossy.flows[0].pdr().unwrap() > 0.97, "{:?}", lossy.flows);
+
+    let unconfirmed = [
+        ("workload.flows.n.confirmable", "false"),
+        ("network.up.wire.loss", "20 %"),
+        ("clients.probing_rate", "0"),
+        ("clients.confirmable_every", "0"),
+    ];
+    let run = measured("default", observed, &unconfirmed);
+    near(run.flows[0].pdr().unwrap(), 0.8, 0.1);
+    assert_eq!((run.retransmissions, run.flows[0].completed), (0, 0));
+}
+
+#[test]
+fn an_observer_that_was_given_up_registers_again() {
+    let observed = "[[workload.flows]]\nname = 'n'\npattern = 'backlogged'\nobserve = true\nstart = '30 s'";
+    let harsh = [("network.up.wire.loss", "50 %"), ("clients.max_retransmit", "2")];
+    let run = measured("default", observed, &harsh);
+    let flow = &run.flows[0];
+    // One in eight is given up, and then it takes a minute; nobody falls silent for good.
+    assert!(flow.gave_up > 10 && flow.completed > 5 * flow.gave_up, "{flow:?}");
+    assert!(run.exchanges.iter().all(|count| *count > 5), "{:?}", run.exchanges);
+}
+
+#[test]
+fn requests_without_confirmation_ask_for_no_response() {
+    let set = [
+        ("workload.flows.c.confirmable", "false"),
+        ("clients.probing_rate", "0"),
+        ("clients.confirmable_every", "0"),
+        ("network.up.wire.loss", "10 %"),
+    ];
+    let run = measured("default", CONSTANT, &set);
+    let FlowResult { completed, gave_up, .. } = run.flows[0];
+    near(run.flows[0].pdr().unwrap(), 0.9, 0.03);
+    assert_eq!((completed, gave_up, run.retransmissions, run.responses_sent), (0, 0, 0, 0));
+}
+
+#[test]
+fn mechanisms_share_the_flows_of_a_mix() {
+    let run = measured("cocoa+default", CONSTANT, &[("network.up.wire.loss", "10 %")]);
+    let [cocoa, default] = run.populations.as_slice() else { panic!("{run:?}") };
+    assert_eq!((cocoa.clients, default.clients), (5, 5));
+    assert_eq!(cocoa.exchanges + default.exchanges, run.completed());
+    assert!(cocoa.retransmissions > 0 && default.retransmissions > 0);
+}
+
+#[test]
+fn a_run_of_flows_is_the_same_again() {
+    let twice = [1, 2].map(|_| measured("fasor-token", CONSTANT, &[("network.up.wire.loss", "10 %")]));
+    assert_eq!(twice[0], twice[1]);
+}
+
+#[test]
+fn flows_that_cannot_be_are_refused_in_one_line() {
+    let flow = "[[workload.flows]]\nname = 'c'\npattern = 'constant'\n";
+    for (text, told) in [
+        (
+            format!("{flow}"),
+            "f.toml:12: `workload.flows.c.rate` or `interval` is missing: the pattern \"constant\" needs one",
+        ),
+        (
+            format!("{flow}rate = '1 kbit/s'\ninterval = '1 s'"),
+            "`workload.flows.c.interval` does not go with `rate`",
+        ),
+        (
+            format!("{flow}rate = '1 kbit/s'\nmessage_bytes = 13"),
+            "`workload.flows.c.message_bytes` must be 15 or more",
+        ),
+        (
+            format!("{flow}rate = '1 kbit/s'\nto = 2"),
+            "`workload.flows.c.to` must be below the number of sinks, 2",
+        ),
+        (
+            format!("{flow}rate = '1 kbit/s'\nshare = '0 %'"),
+            "`workload.flows.c.share` leaves no client to take part",
+        ),
+        (format!("{flow}rate = '1 kbit/s'\nstart = '300 s'"), "`workload.flows.c.start` must be before"),
+        (format!("{flow}rate = '1 kbit/s'\npayload_bytes = 2000"), "`network.mtu` or a buffer holds 1280"),
+        ("[[workload.flows]]\nname = 'c'\npattern = 'constnat'".to_owned(), "did you mean `constant`?"),
+        (String::new(), "`workload.flows` is missing: the kind \"flows\" needs one or more"),
+    ] {
+        let error = scenario(&text, &[]).unwrap_err();
+        assert!(error.contains(told), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let error = Contender::parse("tcp").unwrap().fits(&scenario(CONSTANT, &[]).unwrap()).unwrap_err();
+    assert!(error.contains("`tcp` has neither flows nor meshes"), "{error}");
+}

@@ -1,0 +1,121 @@
+//! Meshes as scenarios have them.
+
+use coapace_lab::contender::Contender;
+use coapace_lab::results::RunResult;
+use coapace_lab::run::{Observe, run};
+use coapace_lab::scenario::{Preset, Scenario};
+
+fn load(set: &[(&str, &str)]) -> Result<Scenario, String> {
+    let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Scenario::load("mesh-grid", &set).map_err(|error| error.to_string())
+}
+
+/// Two minutes of the grid, the first of which does not count.
+fn measured(mechanism: &str, set: &[(&str, &str)]) -> RunResult {
+    let set = [&[("duration", "120 s")], set].concat();
+    run(&load(&set).unwrap(), &Contender::parse(mechanism).unwrap(), 1, Observe::Totals)
+}
+
+#[test]
+fn little_traffic_arrives_over_shortest_paths_and_costs_what_the_radios_draw() {
+    let run = measured("default", &[("routing", "shortest"), ("ldr", "static"), ("load", "500 bit/s")]);
+    let (flow, mesh) = (&run.flows[0], run.mesh.unwrap());
+    assert!(flow.offered > 30 && flow.pdr().unwrap() > 0.9, "{flow:?}");
+    assert!((0.005..1.0).contains(&flow.delays.mean_s().unwrap()), "{flow:?}");
+    assert!(mesh.frames > 4 * flow.reached && mesh.acks > 0, "{mesh:?}");
+    // 36 radios that are always on: 60 s, 3 V, and a current between the least and the most of a radio at work.
+    let (least, most) = (36.0 * 60.0 * 3.0 * 17.4, 36.0 * 60.0 * 3.0 * 18.8);
+    assert!((least..=most).contains(&mesh.energy_mj()), "{mesh:?}");
+    assert!(mesh.transmit_mj > 0.0 && mesh.receive_mj > mesh.transmit_mj && mesh.listen_mj > mesh.receive_mj);
+    assert!(run.timeouts.initial_s().is_some());
+}
+
+#[test]
+fn more_load_than_the_channel_carries_is_lost_and_late() {
+    let of = |load| measured("default", &[("routing", "shortest"), ("load", load)]);
+    let (little, much) = (of("1 kbit/s"), of("20 kbit/s"));
+    assert!(much.flows[0].reached_share() < little.flows[0].reached_share());
+    assert!(much.flows[0].delays.mean_s() > little.flows[0].delays.mean_s());
+    assert!(much.mesh.unwrap().collided > little.mesh.unwrap().collided);
+}
+
+#[test]
+fn routes_of_rpl_carry_messages_and_cost_frames_of_their_own() {
+    let run = measured("cocoa", &[("ldr", "static"), ("load", "1 kbit/s")]);
+    assert!(run.flows[0].pdr().unwrap() > 0.7, "{:?}", run.flows[0]);
+    assert!(run.mesh.unwrap().control_frames > 0);
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    let twice = [1, 2].map(|_| measured("cocoa", &[]));
+    assert_eq!(twice[0], twice[1]);
+}
+
+#[test]
+fn a_closed_loop_of_requests_runs_over_a_mesh_too() {
+    let text = "title = 'm'\nsummary = 'm'\nsource = 'm'\n[workload]\nkind = 'continuous'\nexchanges = 5\n\
+                [network.mesh.topology]\nnodes = 9\n";
+    let scenario = Scenario::parse("m", "m.toml", text, &[]).unwrap();
+    assert_eq!(scenario.clients.count, 6, "two sinks and the border router are none");
+    let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Totals);
+    assert_eq!(run.completed() + run.given_up, 30);
+    assert!(run.completed() >= 28 && run.fct_s.iter().flatten().all(|fct| *fct < 60.0), "{:?}", run.fct_s);
+}
+
+#[test]
+fn a_preset_gives_the_keys_that_are_not_said() {
+    let mac = |set: &[(&str, &str)]| load(set).unwrap().network.mesh.unwrap().mac;
+    let (contiki, own) = (mac(&[("mac", "contiki-3")]), mac(&[("mac", "contiki-3"), ("retries", "0")]));
+    assert_eq!((contiki.preset, contiki.max_frame_retries, own.max_frame_retries), (Preset::Contiki3, 7, 0));
+    assert_eq!(contiki.min_be, own.min_be);
+    let spelt_out = load(&[("mac", "contiki-2"), ("network.mesh.mac.queue_frames", "8")]).unwrap();
+    assert_eq!(spelt_out.hash(), load(&[]).unwrap().hash(), "what the preset says anyway");
+    assert_ne!(load(&[("mac", "standard")]).unwrap().hash(), spelt_out.hash());
+    assert_eq!(load(&[("mac", "standard")]).unwrap().knob("mac"), Some("standard"));
+}
+
+#[test]
+fn knobs_of_the_grid_say_what_is_in_force() {
+    let scenario = load(&[]).unwrap();
+    assert_eq!(scenario.clients.count, 33);
+    let knobs = [
+        ("load", "6 kbit/s"),
+        ("ldr", "lossy"),
+        ("routing", "rpl"),
+        ("traffic", "constant"),
+        ("retries", "3"),
+    ];
+    for (knob, value) in knobs {
+        assert_eq!(scenario.knob(knob), Some(value), "{knob}");
+    }
+    let event = load(&[("traffic", "event"), ("ldr", "static")]).unwrap();
+    assert_eq!((event.knob("traffic"), event.knob("ldr")), (Some("event"), Some("static")));
+    assert_eq!(event.workload.flows.len(), 2);
+}
+
+#[test]
+fn a_mesh_that_cannot_be_is_refused_in_one_line() {
+    for (set, told) in [
+        (
+            vec![("clients.count", "7")],
+            "`clients.count` must be left out in a mesh, which has 33 clients here",
+        ),
+        (
+            vec![("network.mesh.topology.sinks", "[99]")],
+            "`network.mesh.topology.sinks` must be different numbers",
+        ),
+        (vec![("network.mesh.topology.kind", "gird")], "did you mean `grid`?"),
+        (vec![("network.mesh.topology.kind", "file")], "`network.mesh.topology.file` is missing"),
+        (vec![("network.mesh.mac.preset", "contiki")], "`network.mesh.mac.preset` must be"),
+        (vec![("network.mesh.routing.kind", "rlp")], "did you mean `rpl`?"),
+        (vec![("network.mesh.radio.propagation.exponent", "3")], "unknown key"),
+        (vec![("network.mesh.radio.delivery", "[\"90 %\", \"10 %\"]")], "two in ascending order"),
+        (vec![("network.mesh.radio.propagation.range", "30 m")], "must not be below `range`"),
+        (vec![("network.mesh", "none")], "`network.up` is missing"),
+    ] {
+        let error = load(&set).unwrap_err();
+        assert!(error.contains(told), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
