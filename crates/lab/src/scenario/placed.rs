@@ -8,6 +8,7 @@ use coapace_sim::{Layout, Luck, Time};
 use super::document::Item;
 use super::error::Fault;
 use super::keys::File;
+use super::mesh::Propagation;
 use crate::places;
 
 /// Finds the places, counts the clients, and checks what depends on both.
@@ -18,12 +19,28 @@ pub(super) fn place(
 ) -> Result<Option<Arc<Layout>>, Fault> {
     let fault =
         |path: &str, problem: &str| Fault::new(item.nearest_to(path).at, format!("`{path}` {problem}"));
-    let layout = match &file.network.mesh {
+    let layout = match &mut file.network.mesh {
         None => None,
         Some(mesh) => {
             let table = "network.mesh";
-            let layout = places::layout(mesh, folder)
+            let (layout, medium) = places::layout(mesh, folder)
                 .map_err(|(key, problem)| fault(&format!("{table}.topology.{key}"), &problem))?;
+            // What the scenario says counts more than the file of its topology.
+            let says = |key: &str| {
+                ["mesh", "radio", key]
+                    .into_iter()
+                    .try_fold(item.get("network")?, Item::get)
+                    .is_some()
+                    .then_some(())
+            };
+            if let Some((disk, delivery)) = medium {
+                if says("propagation").is_none() {
+                    mesh.radio.propagation = Propagation::UnitDisk(disk);
+                }
+                if says("delivery").is_none() {
+                    mesh.radio.delivery = (delivery, delivery);
+                }
+            }
             let end = file.workload.duration.unwrap_or_default();
             let end = Time::from_nanos(end.as_micros().saturating_mul(1_000));
             places::waypoints(mesh, &layout, folder, end, Luck::new(1).stream("mobility"))
