@@ -201,7 +201,7 @@ pub(crate) struct Reproduce {
     /// The paper (coapace list papers)
     pub(crate) paper: String,
 
-    /// A few repetitions instead of as many as were published
+    /// About a minute on two cores: few repetitions, and shorter runs where the paper's are long
     #[arg(long, conflicts_with = "seeds")]
     pub(crate) quick: bool,
 
@@ -217,7 +217,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// Print one row for each published order instead of one for each mechanism (csv and json)
+    /// Print one row for each published order and ratio, the worst first, instead of one for each mechanism (csv and json)
     #[arg(long)]
     pub(crate) orders: bool,
 

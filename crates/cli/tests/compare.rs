@@ -31,6 +31,7 @@ fn a_reproduction_has_a_row_for_each_published_figure_and_sums_up_how_near_they_
     let outcome = coapace(&["reproduce", "raitahila2019", "--quick", "--format", "csv"]);
     let summary = outcome.stderr.lines().last().expect("a summary").to_owned();
     assert!(summary.starts_with("raitahila2019 published figures: "), "{summary}");
+    assert!(outcome.stderr.lines().any(|line| line == "quick: 2 seeds"), "{}", outcome.stderr);
     let rows = outcome.success();
     assert_eq!(csv(&rows).1.len(), published);
 
@@ -64,6 +65,7 @@ fn published_orders_are_told_as_held_or_not_held_with_a_ratio_for_each_and_a_tot
         let expected = if relations[place] == ">" { low[place] > 1.0 } else { high[place] >= 1.0 };
         assert_eq!(held[place], expected.to_string());
     }
+    assert!(held.is_sorted(), "what did not hold comes first: false before true");
     let count = held.iter().filter(|held| **held == "true").count();
     assert!(summary.starts_with(&format!("meng2017 published orders: {count} of 50 held; ")), "{summary}");
 }

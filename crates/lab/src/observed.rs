@@ -2,14 +2,15 @@
 
 use std::io::{self, Write};
 
-use coapace_sim::{Pcapng, Trace};
+use coapace_sim::{MeshPcapng, Pcapng, Trace};
 
 use crate::contender::Contender;
 use crate::results::RunResult;
 use crate::run::{Observe, accounting, hop_names, run_tapped};
 use crate::scenario::Scenario;
 
-/// Runs `scenario` once and writes its packets as pcapng to `pcap`, and every event as CSV to `trace`.
+/// Runs `scenario` once and writes its packets, or the frames of its mesh, as pcapng to `pcap`, and every event as CSV to
+/// `trace`.
 ///
 /// # Errors
 /// The first that writing met.
@@ -23,9 +24,16 @@ pub fn write<W: Write>(
     let hops = hop_names(scenario);
     // The servers come first; the others are clients.
     let servers = 0..scenario.server.count;
-    let pcap = pcap.map(|file| Pcapng::new(file, accounting(scenario), servers, &hops));
+    let (pcap, frames) = match &scenario.network.mesh {
+        Some(mesh) => (None, pcap.map(|file| MeshPcapng::new(file, &mesh.lowpan.config()))),
+        None => (pcap.map(|file| Pcapng::new(file, accounting(scenario), servers, &hops)), None),
+    };
     let trace = trace.map(|file| Trace::new(file, &hops));
-    let (result, (pcap, trace)) = run_tapped(scenario, contender, seed, Observe::Totals, (pcap, trace));
+    let (result, ((pcap, frames), trace)) =
+        run_tapped(scenario, contender, seed, Observe::Totals, ((pcap, frames), trace));
+    if let Some(frames) = frames {
+        frames.finish()?;
+    }
     if let Some(pcap) = pcap {
         pcap.finish()?;
     }

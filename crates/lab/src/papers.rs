@@ -1,18 +1,17 @@
-//! Published experiments: their figures and orders as data, run by the same means as everything else.
+//! Published experiments: their figures, orders and ratios as data, run by the same means as everything else.
 
 mod experiment;
 mod figures;
+mod source;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use serde::Deserialize;
-
-use self::experiment::Experiment;
+pub use self::source::Source;
 use crate::contender::{Contender, TCP};
 use crate::experiment::Trial;
-use crate::results::{CellResult, Published, tally, verdicts};
+use crate::results::{CellResult, Nearness, Published, judged, nearness, tally, verdicts};
 use crate::run::Observe;
 use crate::scenario::Scenario;
 
@@ -36,51 +35,15 @@ pub const PAPERS: &[Paper] = &[
     Paper { key: "meng2017", source: include_str!("../../../papers/meng2017/source.toml"), published: "" },
 ];
 
-/// What `source.toml` says.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Source {
-    /// The name of the folder.
-    pub key: String,
-    /// What was studied.
-    pub title: String,
-    /// Author, title, where and when.
-    pub source: String,
-    /// What was published.
-    pub figure: String,
-    /// The scenario that the cells are variations of.
-    pub scenario: String,
-    /// Repetitions when it has to be quick.
-    pub quick_seeds: u32,
-    /// From the rows of the paper to mechanisms as they are named here.
-    pub mechanisms: BTreeMap<String, String>,
-    /// From columns of `published.csv` to the knobs that they set.
-    #[serde(default)]
-    columns: BTreeMap<String, String>,
-    #[serde(default)]
-    experiments: Vec<Experiment>,
-}
-
 /// What was published of one mechanism under one condition.
 #[derive(Clone, Debug)]
 struct Claim {
+    /// The name of the scenario, and what is set in it.
+    scenario: String,
     settings: Vec<(String, String)>,
     /// As it is named here.
     mechanism: String,
     published: Published,
-}
-
-impl Source {
-    /// The mechanism of a row of the paper as it is named here.
-    fn mechanism(&self, row: &str) -> Result<&str, String> {
-        let mechanism = self.mechanisms.get(row).map(String::as_str);
-        mechanism.ok_or_else(|| format!("source.toml names no mechanism for the row `{row}`"))
-    }
-
-    /// Where things are printed.
-    fn place(&self) -> String {
-        format!("{}, {}", self.key, self.figure)
-    }
 }
 
 impl Paper {
@@ -109,8 +72,18 @@ impl Paper {
         Ok(claims)
     }
 
+    /// What is less when it has to be quick, in words: `2 seeds, duration 120 s instead of 600 s`.
+    ///
+    /// # Errors
+    /// One line that says what is wrong with its folder.
+    pub fn quick(&self) -> Result<String, String> {
+        let source = self.source()?;
+        let claims = self.claims(&source)?;
+        source.quick_words(&claims).map_err(|error| format!("papers/{}: {error}", self.key))
+    }
+
     /// One trial for each mechanism under each condition of which something was published, with as many repetitions as
-    /// the paper made, or `quick`ly fewer; and under each condition one for each of the `others`, for comparison.
+    /// the paper made, or `quick`ly fewer and shorter; and under each condition one for each of the `others`, for comparison.
     ///
     /// # Errors
     /// One line that says what is wrong with its folder, or which of the others does not fit.
@@ -118,15 +91,23 @@ impl Paper {
         let source = self.source()?;
         let mut places = BTreeMap::new();
         let mut trials: Vec<(String, Trial)> = Vec::new();
-        for Claim { settings, mechanism, published } in self.claims(&source)? {
-            let named = |error: String| format!("papers/{}: {error}", self.key);
-            let scenario =
-                Scenario::load(&source.scenario, &settings).map_err(|error| named(error.to_string()))?;
+        let named = |error: String| format!("papers/{}: {error}", self.key);
+        let claims = self.claims(&source)?;
+        let claims = if quick { source.shortened(claims).map_err(named)? } else { claims };
+        for Claim { scenario, settings, mechanism, published } in claims {
+            let scenario = Scenario::load(&scenario, &settings).map_err(|error| named(error.to_string()))?;
             let hash = scenario.hash();
             match places.entry((hash.clone(), mechanism)) {
                 Entry::Occupied(place) => {
                     let (_, trial): &mut (_, Trial) = &mut trials[*place.get()];
-                    trial.published.get_or_insert_default().extend(published);
+                    let known = trial.published.get_or_insert_default();
+                    if let Some(metric) =
+                        published.figures.keys().find(|metric| known.get(**metric).is_some())
+                    {
+                        let place = format!("{} in {}", trial.contender.label, trial.scenario.name);
+                        return Err(named(format!("two figures are published of the {metric} of {place}")));
+                    }
+                    known.extend(published);
                 }
                 Entry::Vacant(place) => {
                     let trial = Trial {
@@ -159,12 +140,18 @@ impl Paper {
 
     /// How far the measured figures and orders agree with the published ones, in a few lines.
     pub fn summary(&self, results: &[CellResult]) -> String {
-        let compared: Vec<_> = results.iter().filter(|result| !result.compared().is_empty()).collect();
-        let verdicts = verdicts(results);
+        let plain = |result: &&CellResult| {
+            result.published.as_ref().is_some_and(|published| published.plain().next().is_some())
+        };
+        let compared: Vec<_> = results.iter().filter(plain).collect();
+        let (judged, verdicts) = (judged(results), verdicts(results));
         let mut lines = Vec::new();
         if !compared.is_empty() {
-            lines.push(format!("{} published figures: {}", self.key, nearness(&compared)));
+            lines.push(format!("{} published figures: {}", self.key, near(&compared)));
         }
+        lines.extend(
+            nearness(&judged).iter().map(|table: &Nearness| format!("{} {}", self.key, table.words())),
+        );
         if !verdicts.is_empty() {
             lines.push(format!("{} published orders: {}", self.key, tally(&verdicts)));
         }
@@ -173,7 +160,7 @@ impl Paper {
 }
 
 /// How many of these results are near what was published; those of UDP and of TCP apart if there are both.
-fn nearness(results: &[&CellResult]) -> String {
+fn near(results: &[&CellResult]) -> String {
     let share = |bound: f64, of: &dyn Fn(&CellResult) -> bool| {
         let errors =
             results.iter().filter(|result| of(result)).map(|result| result.relative_error().map(f64::abs));
@@ -193,13 +180,14 @@ fn nearness(results: &[&CellResult]) -> String {
 /// What any paper published for this mechanism in a scenario that runs alike.
 pub fn published_for(scenario: &Scenario, mechanism: &str) -> Option<Published> {
     PAPERS.iter().find_map(|paper| {
-        let source = paper.source().ok().filter(|source| source.scenario == scenario.name)?;
+        let source = paper.source().ok()?;
         let claims = paper.claims(&source).ok()?.into_iter().filter(|claim| {
-            let knob = |(knob, value): &(String, String)| scenario.knob(knob) == Some(value);
+            let knob = |(knob, value): &(String, String)| scenario.knob(knob).is_none_or(|own| own == value);
             claim.mechanism == mechanism
+                && claim.scenario == scenario.name
                 && claim.settings.iter().all(knob)
                 // A key beside the knobs may have been changed.
-                && Scenario::load(&source.scenario, &claim.settings).is_ok_and(|same| same.hash() == scenario.hash())
+                && Scenario::load(&claim.scenario, &claim.settings).is_ok_and(|same| same.hash() == scenario.hash())
         });
         claims.map(|claim| claim.published).reduce(|mut all, published| {
             all.extend(published);
@@ -231,7 +219,13 @@ mod tests {
                 .map(|trial| (trial.contender.label.as_str(), &trial.published.as_ref().unwrap().orders[..]))
                 .collect();
             let order = |relation, than: &str| {
-                [Order { metric: Metric::Throughput, relation, than: than.to_owned() }]
+                [Order {
+                    metric: Metric::Throughput,
+                    relation,
+                    times: None,
+                    than: than.to_owned(),
+                    why: String::new(),
+                }]
             };
             let cocoa = order(Relation::Above, "default");
             let cocoa_i = order(Relation::NotBelow, "cocoa");
@@ -243,7 +237,8 @@ mod tests {
     fn whatever_is_published_is_found_for_a_scenario_that_runs_alike() {
         for paper in PAPERS {
             assert_eq!(paper.source().unwrap().key, paper.key);
-            for trial in paper.trials(true, &[]).unwrap().iter().step_by(7) {
+            // A quick run may be a shorter one, of which nothing is published.
+            for trial in paper.trials(false, &[]).unwrap().iter().step_by(7) {
                 assert_eq!(published_for(&trial.scenario, &trial.contender.label), trial.published);
             }
         }
@@ -292,6 +287,73 @@ mod tests {
     }
 
     #[test]
+    fn rows_and_experiments_name_their_scenario_or_have_that_of_the_paper() {
+        let experiments = "[[experiments]]\nscenario = 'lte-m'\norders = { throughput = 'ours > plain' }\n\
+                           [[experiments]]\norders = { throughput = 'ours > plain' }";
+        let csv = "scenario,loss,mechanism,throughput\nnb-iot,,ours,9\n,4 %,ours,650\n";
+        let trials = paper(experiments, csv).trials(false, &[]).unwrap();
+        let names: Vec<_> = trials.iter().map(|trial| trial.scenario.name.as_str()).collect();
+        assert_eq!(names, ["nb-iot", "lossy-switch", "lte-m", "lte-m", "lossy-switch", "lossy-switch"]);
+        assert_eq!(trials[0].published.as_ref().unwrap().get(Metric::Throughput), Some(9.0));
+    }
+
+    #[test]
+    fn claims_are_orders_and_ratios_with_a_reason_where_one_is_given() {
+        let experiment = "[[experiments]]\norders = { jain = 'plain > ours' }\nclaims = [\n\
+                          { metric = 'throughput', says = 'ours >= 2.5 plain' },\n\
+                          { metric = 'mean_fct_s', says = 'ours = 0.6875 plain', why = 'w' }]";
+        let trials = paper(experiment, "").trials(false, &[]).unwrap();
+        let orders: Vec<_> = trials.iter().map(|trial| &trial.published.as_ref().unwrap().orders).collect();
+        assert_eq!((trials.len(), orders[0][0].than.as_str()), (2, "default"));
+        let [at_least, ratio] = &orders[0][..] else { panic!("{orders:?}") };
+        assert_eq!(at_least.words(), "≥ 2.5 default");
+        assert_eq!((ratio.words().as_str(), ratio.why.as_str()), ("= 0.6875 default", "w"));
+    }
+
+    #[test]
+    fn a_figure_of_a_table_is_judged_by_its_factor_and_a_quick_one_by_that_of_quick_runs() {
+        let tables = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nquick_factor = 2\nwhy = 'w'\n";
+        let paper = paper(tables, "table,loss,mechanism,throughput\n3,4 %,ours,650\n,4 %,plain,190\n");
+        for (quick, factor) in [(false, 1.5), (true, 2.0)] {
+            let trials = paper.trials(quick, &[]).unwrap();
+            let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
+            assert!((published[0].tables[&Metric::Throughput].factor - factor).abs() < 1e-12);
+            assert_eq!(published[0].plain().count(), 0);
+            assert_eq!(published[1].plain().collect::<Vec<_>>(), [Metric::Throughput]);
+        }
+    }
+
+    #[test]
+    fn a_quick_run_is_shortened_and_says_by_how_much() {
+        let text = "[quick.lossy-switch]\n'workload.duration' = '30 s'\nloss = '4 %'\n\
+                    [tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nquick_factor = 2\n";
+        let paper = paper(text, "table,loss,mechanism,throughput\n3,8 %,ours,650\n3,12 %,plain,190\n");
+        let words = paper.quick().unwrap();
+        assert_eq!(
+            words,
+            "2 seeds, loss 4 % instead of 12 % or 8 %, workload.duration 30 s instead of 140 s, \
+             a factor of 2 instead of 1.5 for Table 3"
+        );
+        let trials = paper.trials(true, &[]).unwrap();
+        assert!(trials.iter().all(|trial| trial.scenario.knob("loss") == Some("4 %") && trial.seeds == 2));
+        assert_eq!(paper.trials(false, &[]).unwrap()[0].scenario.knob("loss"), Some("8 %"));
+        let raitahila = Paper::find("raitahila2019").unwrap();
+        assert_eq!(raitahila.quick().unwrap(), "2 seeds", "nothing else is less");
+    }
+
+    #[test]
+    fn the_summary_has_a_line_for_each_table() {
+        let tables = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nwhy = 'other radios'\n";
+        let paper = paper(tables, "table,loss,mechanism,throughput\n3,4 %,ours,650\n");
+        let results = crate::experiment::conduct(&paper.trials(true, &[]).unwrap(), 1, &|| ());
+        let factor = judged(&results)[0].figure.factor().unwrap();
+        assert!(factor < 1.5, "{factor}");
+        let summary = paper.summary(&results);
+        assert!(summary.starts_with("k Table 3: 1 of 1 within a factor of 1.5, largest 1.0"), "{summary}");
+        assert!(summary.ends_with("; other radios"), "{summary}");
+    }
+
+    #[test]
     fn what_is_wrong_with_a_folder_is_told_with_its_place() {
         for (experiments, csv, told) in [
             (
@@ -328,7 +390,37 @@ mod tests {
                 "",
                 "papers/k: source.toml names no mechanism for the row `theirs`",
             ),
-            ("[[experiments]]\nset = {}", "", "papers/k/source.toml: missing field `orders`"),
+            (
+                "[[experiments]]\nclaims = [{ metric = 'jain', says = 'ours = plain' }]",
+                "",
+                "papers/k/source.toml: the order `ours = plain` lacks the number after its `=`",
+            ),
+            (
+                "[tables.3]\ntitle = 'T'\nfactor = 0.5",
+                "",
+                "papers/k/source.toml: the factor 0.5 of `T` is not 1 or more",
+            ),
+            (
+                "[tables.3]\ntitle = 'T'\nfactor = 2\nquick_factor = 1.5",
+                "",
+                "papers/k/source.toml: the quick_factor 1.5 of `T` is less than its factor 2",
+            ),
+            ("", "table,mechanism,jain\n3,ours,1\n", "line 2: source.toml has no table `3`"),
+            (
+                "[quick.nb-iot]\nclients = '1'",
+                "loss,mechanism,jain\n4 %,ours,1\n",
+                "papers/k: source.toml shortens `nb-iot`, a scenario that nothing is published of",
+            ),
+            (
+                "",
+                "loss,mechanism,jain\n4 %,ours,1\n4 %,ours,0.9\n",
+                "papers/k: two figures are published of the jain of cocoa-i in lossy-switch",
+            ),
+            (
+                "[[experiments]]\nset = {}",
+                "",
+                "papers/k: source.toml has an experiment with neither orders nor claims",
+            ),
         ] {
             let error = paper(experiments, csv).trials(true, &[]).unwrap_err();
             assert!(error.contains(told), "{error}");

@@ -5,6 +5,7 @@
 
 mod charts;
 mod coexistence;
+mod figures;
 mod film;
 mod group;
 mod headline;
@@ -51,7 +52,9 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Cell, CellResult, Metric, Order, Published, Relation, RunResult, Series};
+    use crate::results::{
+        Cell, CellResult, Metric, Order, PaperTable, Published, Relation, RunResult, Series,
+    };
 
     fn result(mechanism: &str, buffer_bytes: u64, fct_s: f64) -> CellResult {
         let run = RunResult {
@@ -140,19 +143,48 @@ mod tests {
         let mut results =
             vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0), result("fasor", 2500, 10.0)];
         for (result, than, relation) in [(0, "cocoa", Relation::Above), (1, "default", Relation::NotBelow)] {
-            let order = Order { metric: Metric::MedianFct, relation, than: than.into() };
+            let order = Order {
+                metric: Metric::MedianFct,
+                relation,
+                times: (relation == Relation::NotBelow).then_some(2.0),
+                than: than.into(),
+                why: "<slow>".into(),
+            };
             results[result].published = Some(Published { orders: vec![order], ..Published::default() });
         }
         let page = own_part(&page(results));
         let table = &page[page.find("id=\"orders\"").unwrap()..];
         let table = &table[..table.find("</table>").unwrap()];
         let row = |claim| table.find(claim).unwrap();
-        assert!(row("cocoa ≥ default") < row("default &gt; cocoa"));
+        assert!(row("cocoa ≥ 2 default") < row("default &gt; cocoa"));
         assert_eq!(table.matches("<strong>not held</strong>").count(), 1);
+        assert_eq!(table.matches("&lt;slow&gt;").count(), 1, "why, where it did not hold");
+        assert!(table.contains("<td>≥ 2.00</td>"), "the published ratio: {table}");
         assert!(page.contains(
-            "Published orders: 1 of 2 held; default &gt; cocoa: 1 of 1 held; cocoa ≥ default: 0 of 1 held."
+            "Published orders: 1 of 2 held; cocoa ≥ 2 default: 0 of 1 held; default &gt; cocoa: 1 of 1 held."
         ));
         assert!(!self::page(vec![result("default", 2500, 30.0)]).contains("id=\"orders\""), "there is none");
+    }
+
+    #[test]
+    fn figures_of_tables_are_judged_by_factors_and_others_by_errors() {
+        let mut results = vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0)];
+        let table = PaperTable { title: "Table <3>".into(), factor: 1.1, why: "other radios".into() };
+        results[1].published.as_mut().unwrap().tables = [(Metric::MedianFct, table)].into();
+        let page = own_part(&page(results));
+        let section = |id: &str| {
+            let section = &page[page.find(&format!("<section id=\"{id}\"")).unwrap()..];
+            &section[..section.find("</section>").unwrap()]
+        };
+        let tables = section("figures");
+        for part in
+            ["Table &lt;3&gt;</td><td>0 of 1</td><td>1.1</td><td>1.20</td><td>other radios", "<strong>beyond"]
+        {
+            assert!(tables.contains(part), "{tables}");
+        }
+        assert!(!tables.contains(">default<") && !section("published").contains(">cocoa<"));
+        assert!(page.contains("0 of 1 figures of published tables are within the factors asked for."));
+        assert!(page.contains("0 of 1 published median are met within 5\u{a0}%"), "the other");
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
             trial.seeds = seeds;
         }
     }
+    let quick = reproduce.quick.then(|| paper.quick()).transpose().map_err(Failure::Input)?;
+    let quick = quick.map(|less| format!("quick: {less}"));
     let mut report = reproduce.report.as_deref().map(create).transpose()?;
     let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
     let figures = published.iter().map(|published| published.figures.len()).sum::<usize>();
@@ -35,13 +37,18 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     for (count, what) in [(figures, "figures"), (orders, "orders")].iter().filter(|(count, _)| *count > 0) {
         remark(arguments, &format!("{count} published {what}: {}", source.figure));
     }
+    if let Some(quick) = &quick {
+        remark(arguments, quick);
+    }
 
     let mut results = conduct_with_progress(arguments, &trials);
     // Worst first; what could not be measured is worse than anything.
     let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
     results.sort_by(|a, b| error(b).total_cmp(&error(a)));
     if let (Some(file), Some(path)) = (&mut report, &reproduce.report) {
-        write_report(file, &source.title, &source.source, &results)
+        let subtitle: Vec<_> =
+            [Some(source.source.as_str()), quick.as_deref()].into_iter().flatten().collect();
+        write_report(file, &source.title, &subtitle.join("; "), &results)
             .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))?;
         remark(arguments, &format!("report: {}", path.display()));
     }
@@ -53,7 +60,8 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     // Rows are for programs; the summary is for people, wherever the rows go.
     let summary = paper.summary(&results);
     if reproduce.format == Format::Table {
-        return Ok(writeln!(io::stdout().lock(), "\n{summary}")?);
+        let quick = quick.map_or_else(String::new, |quick| quick + "\n");
+        return Ok(writeln!(io::stdout().lock(), "\n{quick}{summary}")?);
     }
     remark(arguments, &summary);
     Ok(())

@@ -1,16 +1,18 @@
-//! Experiments whose published result is an order of mechanisms.
+//! Experiments whose published result is an order of mechanisms, or a ratio.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
 use super::{Claim, Source};
-use crate::results::{Chain, Metric, Order, Published};
+use crate::results::{Chain, Link, Metric, Order, Published};
 
-/// Conditions, and the order of the mechanisms under each of them.
+/// Conditions, and what is said of the mechanisms under each of them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Experiment {
+    /// The scenario, where it is not the paper's.
+    scenario: Option<String>,
     /// What all conditions share: settings of the scenario.
     #[serde(default)]
     set: BTreeMap<String, String>,
@@ -18,20 +20,38 @@ pub(super) struct Experiment {
     #[serde(default)]
     sweep: BTreeMap<String, Vec<String>>,
     /// By metric: the rows of the paper, the larger figure first.
+    #[serde(default)]
     orders: BTreeMap<Metric, Chain>,
+    /// The same where a metric has several, or where there is more to say.
+    #[serde(default)]
+    claims: Vec<Said>,
+}
+
+/// An order or a ratio, and what is thought of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    metric: Metric,
+    /// The order of the rows of the paper, or a ratio of two.
+    says: Chain,
+    /// Why it is thought not to hold here, in a line.
+    #[serde(default)]
+    why: String,
 }
 
 impl Experiment {
     /// One for each condition and mechanism, the lowest mechanism first.
     pub(super) fn claims(&self, source: &Source) -> Result<Vec<Claim>, String> {
         let mut mechanisms: Vec<(String, Vec<Order>)> = Vec::new();
-        for (metric, chain) in &self.orders {
+        let short = self.orders.iter().map(|(metric, chain)| (*metric, chain, ""));
+        let long = self.claims.iter().map(|said| (said.metric, &said.says, said.why.as_str()));
+        for (metric, chain, why) in short.chain(long) {
             for (name, below) in chain.upwards() {
                 let name = source.mechanism(name)?;
                 let order = below
-                    .map(|(relation, than)| {
-                        let than = source.mechanism(than)?.to_owned();
-                        Ok::<_, String>(Order { metric: *metric, relation, than })
+                    .map(|Link { relation, times, name }| {
+                        let (than, why) = (source.mechanism(name)?.to_owned(), why.to_owned());
+                        Ok::<_, String>(Order { metric, relation: *relation, times: *times, than, why })
                     })
                     .transpose()?;
                 match mechanisms.iter_mut().find(|(known, _)| known == name) {
@@ -40,7 +60,12 @@ impl Experiment {
                 }
             }
         }
+        if mechanisms.is_empty() {
+            return Err("source.toml has an experiment with neither orders nor claims".to_owned());
+        }
+        let scenario = self.scenario.as_ref().unwrap_or(&source.scenario);
         let claim = |(settings, (mechanism, orders)): (&Vec<_>, &(String, Vec<Order>))| Claim {
+            scenario: scenario.clone(),
             settings: settings.clone(),
             mechanism: mechanism.clone(),
             published: Published { orders: orders.clone(), source: source.place(), ..Published::default() },

@@ -9,12 +9,17 @@ use crate::results::{Metric, Published};
 enum Column {
     /// A condition: the knob that it sets.
     Knob(String),
+    /// The scenario.
+    Scenario,
+    /// The table of the paper.
+    Table,
     /// The row of the paper.
     Mechanism,
     Metric(Metric),
 }
 
-/// Reads `published.csv`. An empty field is a figure that was not published.
+/// Reads `published.csv`. An empty field is a figure that was not published, a condition that stays as the scenario has it,
+/// the scenario of the paper, or no table.
 pub(super) fn read(text: &str, source: &Source) -> Result<Vec<Claim>, String> {
     let mut csv = csv::Reader::from_reader(text.as_bytes());
     let columns: Vec<Column> = csv
@@ -23,6 +28,8 @@ pub(super) fn read(text: &str, source: &Source) -> Result<Vec<Claim>, String> {
         .iter()
         .map(|name| match (name, source.columns.get(name)) {
             ("mechanism", _) => Ok(Column::Mechanism),
+            ("scenario", _) => Ok(Column::Scenario),
+            ("table", _) => Ok(Column::Table),
             (_, Some(knob)) => Ok(Column::Knob(knob.clone())),
             (_, None) => name
                 .parse()
@@ -43,17 +50,22 @@ pub(super) fn read(text: &str, source: &Source) -> Result<Vec<Claim>, String> {
 
 fn claim(columns: &[Column], record: &csv::StringRecord, source: &Source) -> Result<Claim, String> {
     let (mut settings, mut mechanism, mut figures) = (Vec::new(), "", BTreeMap::new());
+    let (mut scenario, mut table) = (source.scenario.as_str(), None);
     for (column, field) in columns.iter().zip(record) {
         match column {
-            Column::Knob(knob) => settings.push((knob.clone(), field.to_owned())),
             Column::Mechanism => mechanism = source.mechanism(field)?,
-            Column::Metric(_) if field.is_empty() => {}
+            _ if field.is_empty() => {}
+            Column::Knob(knob) => settings.push((knob.clone(), field.to_owned())),
+            Column::Scenario => scenario = field,
+            Column::Table => table = Some(source.table(field)?),
             Column::Metric(metric) => {
                 let value = field.parse().ok().filter(|value: &f64| value.is_finite());
                 figures.insert(*metric, value.ok_or_else(|| format!("the {metric} `{field}` is no number"))?);
             }
         }
     }
-    let published = Published { figures, source: source.place(), ..Published::default() };
-    Ok(Claim { settings, mechanism: mechanism.to_owned(), published })
+    let tables = table
+        .map_or_else(BTreeMap::new, |table| figures.keys().map(|metric| (*metric, table.clone())).collect());
+    let published = Published { figures, tables, source: source.place(), ..Published::default() };
+    Ok(Claim { scenario: scenario.to_owned(), settings, mechanism: mechanism.to_owned(), published })
 }

@@ -17,7 +17,7 @@ pub(super) fn headline(view: &View) -> Vec<String> {
     if let Some(matrix) = view.coexistence {
         return matrix.sentences();
     }
-    [reproduction(view), orders(view), contest(view), needless(view), unfinished(view)]
+    [reproduction(view), tables(view), orders(view), contest(view), needless(view), unfinished(view)]
         .into_iter()
         .flatten()
         .collect()
@@ -25,7 +25,7 @@ pub(super) fn headline(view: &View) -> Vec<String> {
 
 /// How many published figures are met.
 fn reproduction(view: &View) -> Option<String> {
-    let compared = view.compared();
+    let compared = view.plain();
     let worst = compared.first()?;
     let met = compared.iter().filter(|c| c.error().is_some_and(|error| error.abs() <= MET)).count();
     let all = compared.len();
@@ -41,6 +41,15 @@ fn reproduction(view: &View) -> Option<String> {
             format!("{start}; {}{place} has no median, for too many clients gave up.", worst.name)
         }
         None => format!("{start}; {}{place} has no {}.", worst.name, worst.figure.metric.title()),
+    })
+}
+
+/// How many figures of published tables are within the factors of these.
+fn tables(view: &View) -> Option<String> {
+    let tabled = view.tabled();
+    let within = tabled.iter().filter(|one| one.judged.within()).count();
+    (!tabled.is_empty()).then(|| {
+        format!("{within} of {} figures of published tables are within the factors asked for.", tabled.len())
     })
 }
 

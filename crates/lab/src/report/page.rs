@@ -6,7 +6,7 @@ use super::charts::{Charts, Section};
 use super::film::{self, Films};
 use super::html::{escape, json_for_script, plotly_js};
 use super::view::View;
-use super::{Report, coexistence, headline, tables};
+use super::{Report, coexistence, figures, headline, tables};
 use crate::coexistence::Matrix;
 
 /// Charts of a kind that are always shown; the others can be unfolded.
@@ -26,6 +26,9 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     }
     pairs(out, &view, &charts)?;
     published(out, &view, &charts)?;
+    if let Some(figures) = figures::tables(&view) {
+        section(out, "figures", "Published tables", TABLES, &figures)?;
+    }
     if let Some(sweeps) = charts.get("sweep") {
         section(out, "sweep", "Over one knob", SWEEP, &panels(sweeps))?;
     }
@@ -116,12 +119,14 @@ fn pairs(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<(
 }
 
 fn published(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
-    let compared = view.compared();
-    if compared.is_empty() {
+    let mut html = charts.get("published").map(panels).unwrap_or_default();
+    let plain = view.plain();
+    if !plain.is_empty() {
+        html.push_str(&tables::comparison(&plain));
+    }
+    if html.is_empty() {
         return Ok(());
     }
-    let mut html = charts.get("published").map(panels).unwrap_or_default();
-    html.push_str(&tables::comparison(&compared));
     section(out, "published", "Published and measured", PUBLISHED, &html)
 }
 
@@ -205,12 +210,17 @@ const KEPT: &str = "The throughput of a client of the row in the company of the 
 const SWEEP: &str = "One line a mechanism, over what is varied while everything else stays: the mean over the seeds, and as a \
     band around it the 95 % confidence interval of that mean.";
 
-const ORDERS: &str = "What was published is which mechanism lies above which. Times is how many times the one figure is the \
-    other: the geometric mean over the seeds, both mechanisms under the same random numbers, with its 95 % confidence interval. \
-    An order with &gt; holds where the interval is above 1, one with ≥ where it is not below 1. Those that do not hold come first.";
+const ORDERS: &str = "What was published is which mechanism lies above which, or how many times the one figure is the other. \
+    Times is the first over the second as measured: the geometric mean over the seeds, both mechanisms under the same random numbers, \
+    with its 95 % confidence interval. An order with &gt; holds where the interval is above 1, one with ≥ where it is not below 1; with \
+    a number, that stands in the place of 1. A ratio, =, holds where the interval is on the same side of 1 as the published \
+    ratio. Those that do not hold come first, the farthest off before the others.";
+
+const TABLES: &str = "A figure is within where neither of published and measured is more than so many times the other: the factor \
+    asked for. The largest met is that of the worst figure of a table, and a dash where one was not measured.";
 
 const PUBLISHED: &str = "Each figure that was published, and the one measured here: a point on the diagonal is a \
-    perfect match, and the grey band is ±5 %. The table begins with what is met worst.";
+    perfect match, and the grey band is ±5 %. The worst come first wherever figures are listed.";
 
 const RESULTS: &str = "One row a mechanism; the lowest median of each group is bold. A client that gave up counts as \
     never finishing, and a dash is a figure that is not known for that reason. Click a heading to sort.";

@@ -9,7 +9,7 @@ use crate::results::number::{count, percent, significant, significant_or_dash};
 use crate::results::{Metric, Ratio, Summary, Verdict};
 
 /// Rows of the comparison that are always shown.
-const WORST: usize = 12;
+pub(super) const WORST: usize = 12;
 
 /// All cells, a body for each group.
 pub(super) fn results(view: &View) -> String {
@@ -195,7 +195,7 @@ fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> S
     html
 }
 
-/// Published orders, those that did not hold first; when there are many, those that held can be unfolded.
+/// Published orders and ratios, the worst first; when there are many, those that held can be unfolded.
 pub(super) fn orders(verdicts: &[(&str, Verdict)]) -> String {
     let (held, not_held): (Vec<_>, Vec<_>) = verdicts.iter().partition(|(_, verdict)| verdict.held());
     if not_held.len() + held.len() <= WORST {
@@ -210,18 +210,27 @@ fn order_rows(verdicts: &[&(&str, Verdict)]) -> String {
     let titled = verdicts.iter().any(|(title, _)| !title.is_empty());
     let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");
     html.push_str(if titled { "<th scope=\"col\">Conditions</th>" } else { "" });
-    html.push_str(
-        "<th scope=\"col\">Order</th><th scope=\"col\">Above</th><th scope=\"col\">Below</th>\
-         <th scope=\"col\">Times</th><th scope=\"col\">95 %</th><th scope=\"col\">Verdict</th></tr></thead><tbody>",
+    let ratios = verdicts.iter().any(|(_, verdict)| verdict.order.times.is_some());
+    let published = if ratios { "<th scope=\"col\">Published</th>" } else { "" };
+    let _ = write!(
+        html,
+        "<th scope=\"col\">Order</th><th scope=\"col\">First</th><th scope=\"col\">Second</th>{published}\
+         <th scope=\"col\">Times</th><th scope=\"col\">95 %</th><th scope=\"col\">Verdict</th></tr></thead><tbody>"
     );
     for (title, verdict) in verdicts {
         let conditions = if titled { format!("<td>{}</td>", escape(title)) } else { String::new() };
-        let [above, below] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
+        let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
         let (times, interval) = verdict.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words);
-        let word = if verdict.held() { "held" } else { "<strong>not held</strong>" };
+        let published =
+            if ratios { format!("<td>{}</td>", verdict.published_times()) } else { String::new() };
+        let why = match verdict.order.why.as_str() {
+            "" => String::new(),
+            why => format!("<small>{}</small>", escape(why)),
+        };
+        let word = if verdict.held() { "held".to_owned() } else { format!("<strong>not held</strong>{why}") };
         let _ = write!(
             html,
-            "<tr>{conditions}<th scope=\"row\" title=\"{}\">{}</th><td>{above}</td><td>{below}</td><td>{times}</td>\
+            "<tr>{conditions}<th scope=\"row\" title=\"{}\">{}</th><td>{first}</td><td>{second}</td>{published}<td>{times}</td>\
              <td>{interval}</td><td>{word}</td></tr>",
             escape(&verdict.order.metric.axis()),
             escape(&verdict.claim())

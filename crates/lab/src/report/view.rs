@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Report;
 use crate::coexistence::Matrix;
 use crate::results::conditions::Conditions;
-use crate::results::{self, CellResult, Metric, Summary, Verdict, verdicts};
+use crate::results::{self, CellResult, Judged, Metric, Summary, Verdict, judged, verdicts};
 
 /// The results of a page.
 pub(super) struct View<'a> {
@@ -81,7 +81,11 @@ impl<'a> View<'a> {
             .flat_map(|(title, cell)| {
                 let source = cell.result.published.as_ref().map_or("", |published| &published.source);
                 let (mechanism, name) = (cell.mechanism, cell.name);
-                let of = move |figure| Compared { title, mechanism, name, source, figure };
+                let published = cell.result.published.as_ref();
+                let of = move |figure: results::Compared| {
+                    let tabled = published.is_some_and(|it| it.tables.contains_key(&figure.metric));
+                    Compared { title, mechanism, name, source, figure, tabled }
+                };
                 cell.result.compared().into_iter().map(of)
             })
             .collect();
@@ -90,14 +94,49 @@ impl<'a> View<'a> {
         compared
     }
 
-    /// Every published order beside what was measured, with the title of its group, in the order of the groups.
+    /// Those that stand in no table of a paper.
+    pub(super) fn plain(&self) -> Vec<Compared<'a>> {
+        let mut compared = self.compared();
+        compared.retain(|compared| !compared.tabled);
+        compared
+    }
+
+    /// Those of a paper's tables, the worst met first.
+    pub(super) fn tabled(&self) -> Vec<Tabled<'a>> {
+        let of = |group: &Conditioned<'a>| {
+            let (title, names) = (group.title, &self.mechanisms);
+            let tabled = judged(group.results).into_iter().map(move |judged| {
+                let own = judged.result.cell.mechanism.as_str();
+                let mechanism = names.iter().position(|&name| name == own).unwrap_or_default();
+                Tabled { title, mechanism, judged }
+            });
+            tabled.collect::<Vec<_>>()
+        };
+        let mut tabled: Vec<_> = self.groups.iter().flat_map(of).collect();
+        tabled.sort_by(|a, b| a.judged.worst_first(&b.judged));
+        tabled
+    }
+
+    /// Every published order beside what was measured, with the title of its group, the worst first.
     pub(super) fn verdicts(&self) -> Vec<(&'a str, Verdict<'a>)> {
         let of = |group: &Conditioned<'a>| {
             let title = group.title;
             verdicts(group.results).into_iter().map(move |verdict| (title, verdict))
         };
-        self.groups.iter().flat_map(of).collect()
+        let mut verdicts: Vec<_> = self.groups.iter().flat_map(of).collect();
+        verdicts.sort_by(|(_, a), (_, b)| a.worst_first(b));
+        verdicts
     }
+}
+
+/// A figure of a paper's table and the measured one.
+pub(super) struct Tabled<'a> {
+    /// The group's title.
+    pub(super) title: &'a str,
+    /// The number of the mechanism.
+    pub(super) mechanism: usize,
+    /// Both figures and the table.
+    pub(super) judged: Judged<'a>,
 }
 
 /// A published figure and the measured one.
@@ -112,6 +151,8 @@ pub(super) struct Compared<'a> {
     pub(super) source: &'a str,
     /// Both.
     pub(super) figure: results::Compared,
+    /// Whether a table of the paper says how near it is to be met.
+    pub(super) tabled: bool,
 }
 
 impl Compared<'_> {

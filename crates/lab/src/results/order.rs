@@ -1,4 +1,4 @@
-//! Published orders of mechanisms.
+//! Published orders of mechanisms, and ratios.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,18 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use super::Metric;
 
-/// That the figure of one mechanism is above that of another under the same conditions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How the figure of one mechanism stands to that of another under the same conditions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// What is measured.
     pub metric: Metric,
-    /// How far above.
+    /// How the one figure stands to the other.
     pub relation: Relation,
-    /// The mechanism that is below.
+    /// Of `=`, how many times the other figure it is; otherwise what the other is multiplied with before they are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<f64>,
+    /// The other mechanism.
     pub than: String,
+    /// Why it is thought not to hold here, in a line; empty where nothing is said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }
 
-/// How far one figure is above another.
+/// How one figure stands to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Relation {
     /// It is larger.
@@ -27,6 +33,17 @@ pub enum Relation {
     /// It is not smaller.
     #[serde(rename = ">=")]
     NotBelow,
+    /// It is so many times the other.
+    #[serde(rename = "=")]
+    Times,
+}
+
+impl Order {
+    /// The relation and the other mechanism, such as `≥ 2.5 default`.
+    pub fn words(&self) -> String {
+        let times = self.times.map_or_else(String::new, |times| format!(" {times}"));
+        format!("{}{times} {}", self.relation, self.than)
+    }
 }
 
 impl fmt::Display for Relation {
@@ -34,30 +51,42 @@ impl fmt::Display for Relation {
         f.write_str(match self {
             Self::Above => ">",
             Self::NotBelow => "≥",
+            Self::Times => "=",
         })
     }
 }
 
-/// Several mechanisms in order, such as `cocoa-i >= cocoa > default`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// Several mechanisms in order, such as `cocoa-i >= cocoa > default`; with a number, such as `rtt-coap >= 2.5 default`; or
+/// a ratio, such as `gst-coap = 0.69 default`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Chain {
     /// The first of them.
     pub first: String,
-    /// Each of the others with its relation to the one before.
-    pub rest: Vec<(Relation, String)>,
+    /// The others, each with its relation to the one before.
+    pub rest: Vec<Link>,
+}
+
+/// A mechanism of a [`Chain`] and how the one before stands to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// How the one before stands to this one.
+    pub relation: Relation,
+    /// As [`Order::times`].
+    pub times: Option<f64>,
+    /// The mechanism.
+    pub name: String,
 }
 
 impl Chain {
-    /// Each mechanism from the last to the first, and what it is above.
-    pub fn upwards(&self) -> impl Iterator<Item = (&str, Option<(Relation, &str)>)> {
-        let names = self.names().rev();
-        let below = self.rest.iter().rev().map(|(relation, name)| Some((*relation, name.as_str())));
-        names.zip([None].into_iter().chain(below))
+    /// Each mechanism from the last to the first, and how it stands to the one after it.
+    pub fn upwards(&self) -> impl Iterator<Item = (&str, Option<&Link>)> {
+        let below = self.rest.iter().rev().map(Some);
+        self.names().rev().zip([None].into_iter().chain(below))
     }
 
     fn names(&self) -> impl DoubleEndedIterator<Item = &str> {
-        [self.first.as_str()].into_iter().chain(self.rest.iter().map(|(_, name)| name.as_str()))
+        [self.first.as_str()].into_iter().chain(self.rest.iter().map(|link| link.name.as_str()))
     }
 }
 
@@ -72,22 +101,18 @@ impl TryFrom<String> for Chain {
 impl FromStr for Chain {
     type Err = String;
 
-    /// Reads names with `>` or `>=` between them.
+    /// Reads names with `>`, `>=` or `=` between them, and a number before a name where there is one.
     fn from_str(text: &str) -> Result<Self, String> {
         let told = |problem: &str| format!("the order `{text}` {problem}");
-        let mut parts = text.split('>');
-        let name = |part: &str| match part.trim() {
-            "" => Err(told("lacks a mechanism beside a `>`")),
-            name if name.contains(['=', '<']) => Err(told("is not of names with `>` or `>=` between them")),
-            name => Ok(name.to_owned()),
-        };
-        let first = name(parts.next().unwrap_or_default())?;
-        let rest = parts
-            .map(|part| match part.strip_prefix('=') {
-                Some(part) => Ok((Relation::NotBelow, name(part)?)),
-                None => Ok((Relation::Above, name(part)?)),
-            })
-            .collect::<Result<Vec<_>, String>>()?;
+        let (first, mut left) = upto_relation(text);
+        let first = name(first).map_err(&told)?;
+        let mut rest = Vec::new();
+        while !left.is_empty() {
+            let (relation, after) = relation(left).map_err(&told)?;
+            let (part, after) = upto_relation(after);
+            rest.push(link(relation, part).map_err(&told)?);
+            left = after;
+        }
         if rest.is_empty() {
             return Err(told("needs two mechanisms"));
         }
@@ -101,37 +126,90 @@ impl FromStr for Chain {
     }
 }
 
+/// What stands before the next relation, and the rest from there.
+fn upto_relation(text: &str) -> (&str, &str) {
+    text.split_at(text.find(['>', '=', '<']).unwrap_or(text.len()))
+}
+
+/// The relation that `text` begins with, and the rest.
+fn relation(text: &str) -> Result<(Relation, &str), &'static str> {
+    [(">=", Relation::NotBelow), (">", Relation::Above), ("=", Relation::Times)]
+        .into_iter()
+        .find_map(|(sign, relation)| Some((relation, text.strip_prefix(sign)?)))
+        .ok_or("is not of names with `>`, `>=` or `=` between them")
+}
+
+fn link(relation: Relation, part: &str) -> Result<Link, &'static str> {
+    let (times, rest) = match part.trim().split_once(char::is_whitespace) {
+        Some((number, rest)) => {
+            let times = number.parse().ok().filter(|times: &f64| times.is_finite() && *times > 0.0);
+            (Some(times.ok_or("has something else than a number above 0 before a mechanism")?), rest)
+        }
+        None => (None, part),
+    };
+    match (relation, times) {
+        (Relation::Times, None) => Err("lacks the number after its `=`"),
+        (Relation::Times, Some(1.0)) => Err("says with `= 1` nothing of who is above"),
+        _ => Ok(Link { relation, times, name: name(rest)? }),
+    }
+}
+
+fn name(part: &str) -> Result<String, &'static str> {
+    match part.trim() {
+        "" => Err("lacks a mechanism"),
+        name if name.contains(char::is_whitespace) => Err("has two words for a mechanism"),
+        name => Ok(name.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn chain(text: &str) -> Chain {
+        text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+
     #[test]
     fn a_chain_is_read_as_its_neighbours() {
-        let chain: Chain = "cocoa-i >= cocoa>default".parse().unwrap_or_else(|error| panic!("{error}"));
+        let link = |relation, name: &str| Link { relation, times: None, name: name.to_owned() };
+        let chain = chain("cocoa-i >= cocoa>default");
+        let (above, not_below) = (link(Relation::Above, "default"), link(Relation::NotBelow, "cocoa"));
         let upwards: Vec<_> = chain.upwards().collect();
-        assert_eq!(
-            upwards,
-            [
-                ("default", None),
-                ("cocoa", Some((Relation::Above, "default"))),
-                ("cocoa-i", Some((Relation::NotBelow, "cocoa"))),
-            ]
-        );
+        assert_eq!(upwards, [("default", None), ("cocoa", Some(&above)), ("cocoa-i", Some(&not_below))]);
+    }
+
+    #[test]
+    fn a_number_stands_before_the_mechanism_that_it_multiplies() {
+        for (text, relation, times) in [
+            ("a = 0.6875 b", Relation::Times, Some(0.6875)),
+            ("a>=2.5 b", Relation::NotBelow, Some(2.5)),
+            ("a > 1.1 b", Relation::Above, Some(1.1)),
+            ("a > b", Relation::Above, None),
+        ] {
+            assert_eq!(chain(text).rest, [Link { relation, times, name: "b".to_owned() }], "{text}");
+        }
     }
 
     #[test]
     fn what_is_no_order_is_told() {
         for (text, problem) in [
-            ("", "lacks a mechanism beside a `>`"),
+            ("", "lacks a mechanism"),
             ("cocoa", "needs two mechanisms"),
-            ("cocoa >", "lacks a mechanism beside a `>`"),
-            ("> cocoa", "lacks a mechanism beside a `>`"),
-            ("a >> b", "lacks a mechanism beside a `>`"),
-            ("a < b", "is not of names with `>` or `>=` between them"),
-            ("a > b < c", "is not of names with `>` or `>=` between them"),
-            ("a => b", "is not of names with `>` or `>=` between them"),
-            ("a >== b", "is not of names with `>` or `>=` between them"),
+            ("cocoa >", "lacks a mechanism"),
+            ("> cocoa", "lacks a mechanism"),
+            ("a >> b", "lacks a mechanism"),
+            ("a < b", "is not of names with `>`, `>=` or `=` between them"),
+            ("a > b < c", "is not of names with `>`, `>=` or `=` between them"),
+            ("a => b", "lacks the number after its `=`"),
+            ("a >== b", "lacks a mechanism"),
             ("a > b > a", "names `a` twice"),
+            ("a b > c", "has two words for a mechanism"),
+            ("a = b", "lacks the number after its `=`"),
+            ("a = 1 b", "says with `= 1` nothing of who is above"),
+            ("a > -2 b", "has something else than a number above 0 before a mechanism"),
+            ("a > inf b", "has something else than a number above 0 before a mechanism"),
+            ("a = 2 ", "lacks the number after its `=`"),
         ] {
             let error = text.parse::<Chain>().unwrap_err();
             assert_eq!(error, format!("the order `{text}` {problem}"));

@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 
 use super::conditions::Conditions;
 use super::number::{count, percent, significant, significant_or_dash};
-use super::{CellResult, Estimate, Metric, Summary, Traffic, verdicts};
+use super::{CellResult, Estimate, Metric, Published, Summary, Traffic, paper_tables, verdicts};
 
 /// One rule under the header is all the lines there are.
 pub(super) const STYLE: TableStyle =
@@ -63,9 +63,9 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         [] => String::new(),
         headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
     };
-    let (legend, populations, orders) = (legend(results), populations(results), verdicts::table(results));
-    let flows = flows::table(results);
-    format!("{common}{gap}{}\n\n{legend}\n{missing}{flows}{populations}{orders}", table.trim_fmt())
+    let (legend, flows, populations) = (legend(results), flows::table(results), populations(results));
+    let (figures, orders) = (paper_tables::table(results), verdicts::table(results));
+    format!("{common}{gap}{}\n\n{legend}\n{missing}{flows}{populations}{figures}{orders}", table.trim_fmt())
 }
 
 /// What each mechanism of the mixes among `results` had; nothing if there are none.
@@ -175,7 +175,12 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     }
     if !published.is_empty() {
         let header = if published.len() == 1 { "error" } else { "largest error" };
-        number(header, 9, &|result, _| result.relative_error().map_or_else(|| "–".into(), percent));
+        let plain =
+            |result: &CellResult| result.published.as_ref().is_some_and(|it| it.plain().next().is_some());
+        number(header, 9, &|result, _| {
+            let error = if plain(result) { result.relative_error() } else { None };
+            error.map_or_else(|| "–".into(), percent)
+        });
     }
     if results.iter().any(|result| result.runs.iter().any(|run| run.given_up > 0)) {
         number("gave up", 7, &|_, summary| count(summary.given_up));
@@ -198,11 +203,10 @@ fn estimated(estimate: Option<Estimate>, factor: f64, digits: i32) -> String {
     }
 }
 
-/// The metrics that figures were published of.
+/// The metrics that figures were published of which stand in no table of a paper: those are listed below.
 fn published(results: &[CellResult]) -> Vec<Metric> {
     let published = results.iter().filter_map(|result| result.published.as_ref());
-    let metrics: BTreeSet<Metric> =
-        published.flat_map(|published| published.figures.keys().copied()).collect();
+    let metrics: BTreeSet<Metric> = published.flat_map(Published::plain).collect();
     metrics.into_iter().collect()
 }
 

@@ -1,15 +1,17 @@
-//! Published orders beside what was measured: held or not, and by how much.
+//! Published orders and ratios beside what was measured: held or not, and by how much.
 
-use super::{CellResult, Estimate, Order, Relation, Summary};
+use std::cmp::Ordering;
+
+use super::{CellResult, Estimate, Metric, Order, Relation, Summary};
 
 /// A published order beside what was measured.
 #[derive(Clone, Debug)]
 pub struct Verdict<'a> {
-    /// The mechanism that is said to be above.
+    /// The mechanism that is named first: above, unless a ratio below 1 is said.
     pub above: &'a CellResult,
     /// What is said.
     pub order: &'a Order,
-    /// The pooled figures, above and below.
+    /// The pooled figures, of the first and of the second.
     pub figures: [Option<f64>; 2],
     /// One divided by the other.
     pub ratio: Option<Ratio>,
@@ -28,17 +30,36 @@ pub struct Ratio {
 }
 
 impl Verdict<'_> {
-    /// Whether the order holds. `>` holds where the whole interval is above 1; `≥` unless the whole interval is below 1:
-    /// unless the opposite was shown. With one seed there is no interval, and the ratio decides. What cannot be measured
-    /// does not hold.
+    /// Whether the order holds. `>` holds where the whole interval is above 1, or above the number that stands with it; `≥`
+    /// unless the whole interval is below: unless the opposite was shown. A ratio, `=`, holds where the whole interval is on
+    /// that side of 1 where the published ratio is. With one seed there is no interval, and the ratio decides. What cannot
+    /// be measured does not hold.
     pub fn held(&self) -> bool {
         self.ratio.is_some_and(|Ratio { mean, interval }| {
             let (low, high) = interval.unwrap_or((mean, mean));
-            match self.order.relation {
-                Relation::Above => low > 1.0,
-                Relation::NotBelow => high >= 1.0,
+            match (self.order.relation, self.order.times) {
+                (Relation::Above, times) => low > times.unwrap_or(1.0),
+                (Relation::NotBelow, times) => high >= times.unwrap_or(1.0),
+                (Relation::Times, Some(times)) if times < 1.0 => high < 1.0,
+                (Relation::Times, _) => low > 1.0,
             }
         })
+    }
+
+    /// How far the ratio is on the side where it is said to be, as a logarithm; negative on the other side. What cannot be
+    /// measured is farther off than anything.
+    fn margin(&self) -> f64 {
+        let Some(Ratio { mean, .. }) = self.ratio else { return f64::NEG_INFINITY };
+        match (self.order.relation, self.order.times) {
+            (Relation::Times, Some(times)) if times < 1.0 => -mean.ln(),
+            (Relation::Times, _) => mean.ln(),
+            (_, times) => (mean / times.unwrap_or(1.0)).ln(),
+        }
+    }
+
+    /// The worst first: those that do not hold, the farthest off among them before the others.
+    pub fn worst_first(&self, other: &Self) -> Ordering {
+        self.held().cmp(&other.held()).then(self.margin().total_cmp(&other.margin()))
     }
 
     /// `held` or `not held`.
@@ -48,33 +69,61 @@ impl Verdict<'_> {
 
     /// The order, in words.
     pub fn claim(&self) -> String {
-        format!("{} {} {}", self.above.cell.mechanism, self.order.relation, self.order.than)
+        format!("{} {}", self.above.cell.mechanism, self.order.words())
     }
 }
 
-/// Every published order among `results`, in their order. One whose other mechanism was not run is left out.
+/// Every published order among `results`, the worst first. One whose other mechanism was not run is left out.
 pub fn verdicts(results: &[CellResult]) -> Vec<Verdict<'_>> {
     let claims = results.iter().flat_map(|above| {
         above.published.iter().flat_map(|published| &published.orders).map(move |order| (above, order))
     });
-    claims.filter_map(|(above, order)| Verdict::of(above, order, results)).collect()
+    let mut verdicts: Vec<_> =
+        claims.filter_map(|(above, order)| Verdict::of(above, order, results)).collect();
+    verdicts.sort_by(Verdict::worst_first);
+    verdicts
 }
 
-/// How many of these orders held, in a line: all of them, then each pair of mechanisms.
+/// How many of these orders held, in a line: all of them, then each pair of mechanisms, by metric where there are several.
 pub fn tally(verdicts: &[Verdict]) -> String {
     let held = |of: &dyn Fn(&Verdict) -> bool| {
         let of: Vec<_> = verdicts.iter().filter(|verdict| of(verdict)).collect();
         format!("{} of {} held", of.iter().filter(|verdict| verdict.held()).count(), of.len())
     };
+    let one_metric = metrics(verdicts).len() == 1;
+    let words = |verdict: &Verdict| match verdict.order.metric {
+        _ if one_metric => verdict.claim(),
+        metric => format!("{} {}", metric.title(), verdict.claim()),
+    };
     let mut claims: Vec<String> = Vec::new();
-    for claim in verdicts.iter().map(Verdict::claim) {
+    for claim in verdicts.iter().map(words) {
         if !claims.contains(&claim) {
             claims.push(claim);
         }
     }
-    let each =
-        claims.iter().map(|claim| format!("; {claim}: {}", held(&|verdict| verdict.claim() == *claim)));
+    let each = claims.iter().map(|claim| format!("; {claim}: {}", held(&|verdict| words(verdict) == *claim)));
     [held(&|_| true)].into_iter().chain(each).collect()
+}
+
+/// The metrics of these orders, each once.
+pub(crate) fn metrics(verdicts: &[Verdict]) -> Vec<Metric> {
+    let mut metrics: Vec<Metric> = verdicts.iter().map(|verdict| verdict.order.metric).collect();
+    metrics.sort_unstable();
+    metrics.dedup();
+    metrics
+}
+
+/// Why orders are thought not to hold that did not, a line each.
+pub(crate) fn reasons(verdicts: &[Verdict]) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    let said = |verdict: &&Verdict| !verdict.held() && !verdict.order.why.is_empty();
+    for verdict in verdicts.iter().filter(said) {
+        let reason = format!("{} {}: {}", verdict.order.metric.title(), verdict.claim(), verdict.order.why);
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    reasons
 }
 
 impl<'a> Verdict<'a> {
@@ -106,7 +155,7 @@ impl Ratio {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Cell, Metric, Published, RunResult};
+    use super::super::{Cell, Published, RunResult};
     use super::*;
 
     fn result(mechanism: &str, throughput: &[f64]) -> CellResult {
@@ -123,7 +172,13 @@ pub(super) mod tests {
     /// `a`, said to be in this relation to `b`, and `b`.
     pub(in crate::results) fn claimed(a: &[f64], relation: Relation, b: &[f64]) -> [CellResult; 2] {
         let mut a = result("a", a);
-        let order = Order { metric: Metric::Throughput, relation, than: "b".into() };
+        let order = Order {
+            metric: Metric::Throughput,
+            relation,
+            times: None,
+            than: "b".into(),
+            why: "other timers".into(),
+        };
         a.published = Some(Published { orders: vec![order], ..Published::default() });
         [a, result("b", b)]
     }
@@ -152,6 +207,64 @@ pub(super) mod tests {
         assert!(!held(&claimed(&ALIKE, Relation::Above, &FEW)));
         assert!(held(&claimed(&ALIKE, Relation::NotBelow, &FEW)));
         assert!(held(&claimed(&FEW, Relation::NotBelow, &ALIKE)));
+    }
+
+    /// [`claimed`] with a number.
+    pub(in crate::results) fn claimed_times(
+        a: &[f64],
+        relation: Relation,
+        times: f64,
+        b: &[f64],
+    ) -> [CellResult; 2] {
+        let mut results = claimed(a, relation, b);
+        for order in results[0].published.iter_mut().flat_map(|published| &mut published.orders) {
+            order.times = Some(times);
+        }
+        results
+    }
+
+    #[test]
+    fn a_number_moves_what_an_order_is_judged_by() {
+        for (relation, times, expected) in [
+            (Relation::Above, 2.5, true),
+            (Relation::Above, 3.5, false),
+            (Relation::NotBelow, 2.9, true),
+            (Relation::NotBelow, 3.1, false),
+        ] {
+            assert_eq!(held(&claimed_times(&MANY, relation, times, &FEW)), expected, "{relation} {times}");
+        }
+        assert!(held(&claimed_times(&FEW, Relation::NotBelow, 0.3, &MANY)), "less, and not less than that");
+    }
+
+    #[test]
+    fn a_ratio_holds_on_its_side_of_1_whatever_its_size() {
+        assert!(held(&claimed_times(&MANY, Relation::Times, 1.1, &FEW)));
+        assert!(!held(&claimed_times(&MANY, Relation::Times, 0.9, &FEW)));
+        assert!(held(&claimed_times(&FEW, Relation::Times, 0.9, &MANY)));
+        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 1.1, &FEW)), "it may be chance");
+        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 0.9, &FEW)), "it may be chance");
+    }
+
+    #[test]
+    fn what_did_not_hold_comes_first_and_the_farthest_off_before_the_others() {
+        let rows = [
+            (claimed(&MANY, Relation::Above, &FEW), 1),
+            (claimed(&FEW, Relation::Above, &ALIKE), 2),
+            (claimed_times(&MANY, Relation::Times, 0.5, &FEW), 3),
+            (claimed(&[], Relation::Above, &FEW), 4),
+        ];
+        let results: Vec<CellResult> = (rows.into_iter())
+            .flat_map(|(pair, clients)| {
+                pair.map(|mut result| {
+                    result.cell.clients = clients;
+                    result
+                })
+            })
+            .collect();
+        let order: Vec<_> = verdicts(&results).iter().map(|verdict| verdict.above.cell.clients).collect();
+        assert_eq!(order, [4, 3, 2, 1]);
+        let reasons = reasons(&verdicts(&results));
+        assert_eq!(reasons, ["throughput a > b: other timers", "throughput a = 0.5 b: other timers"]);
     }
 
     #[test]
@@ -199,5 +312,13 @@ pub(super) mod tests {
         }
         let results: Vec<_> = good.into_iter().chain(bad).collect();
         assert_eq!(tally(&verdicts(&results)), "1 of 2 held; a > b: 1 of 2 held");
+        let mut results = results;
+        for order in results[0].published.iter_mut().flat_map(|published| &mut published.orders) {
+            order.metric = Metric::Jain;
+        }
+        assert_eq!(
+            tally(&verdicts(&results)),
+            "0 of 2 held; Jain’s index a > b: 0 of 1 held; throughput a > b: 0 of 1 held"
+        );
     }
 }

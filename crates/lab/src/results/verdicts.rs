@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::conditions::Conditions;
 use super::number::{significant, significant_or_dash};
 use super::table::STYLE;
-use super::{CellResult, Hash64, Metric, Ratio, Verdict, verdicts};
+use super::verdict::{metrics, reasons};
+use super::{CellResult, Hash64, Metric, Ratio, Relation, Verdict, verdicts};
 
 /// The published orders among `results`, one row each; nothing if there are none.
 pub(super) fn table(results: &[CellResult]) -> String {
@@ -20,34 +21,48 @@ pub(super) fn table(results: &[CellResult]) -> String {
     let metrics = metrics(&verdicts);
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
-    let header = ["published order", "above", "below", "times", "95 %", "verdict"];
+    let ratios = verdicts.iter().any(|verdict| verdict.order.times.is_some());
+    let published = if ratios { &["published"][..] } else { &[] };
+    let (before, after) = (["published order", "first", "second"], ["times", "95 %", "verdict"]);
+    let header = before.iter().chain(published).chain(&after).copied();
     table.set_header(conditions.varying.iter().map(String::as_str).chain(header));
     for verdict in &verdicts {
         let metric = if metrics.len() > 1 { verdict.order.metric.title() } else { "" };
-        let [above, below] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
+        let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
+        let published = if ratios { vec![verdict.published_times()] } else { Vec::new() };
         let (times, interval) = verdict.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words);
         let claim = format!("{metric} {}", verdict.claim()).trim_start().to_owned();
-        let cells = [claim, above, below, times, interval, verdict.word().to_owned()];
-        table.add_row(conditions.values(&verdict.above.cell).into_iter().chain(cells));
+        let cells = [vec![claim, first, second], published, vec![times, interval, verdict.word().to_owned()]];
+        table.add_row(conditions.values(&verdict.above.cell).into_iter().chain(cells.concat()));
     }
-    let numbers = conditions.varying.len() + 1..conditions.varying.len() + 4;
+    let numbers = conditions.varying.len() + 1..conditions.varying.len() + 4 + published.len();
     for (_, column) in table.column_iter_mut().enumerate().filter(|(place, _)| numbers.contains(place)) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let axes = metrics.iter().map(|metric| metric.axis()).collect::<Vec<_>>().join(", ");
+    let numbered = if ratios {
+        "With a number, it stands in the place of 1. = holds where the interval is on the published ratio’s side of 1.\n"
+    } else {
+        ""
+    };
+    let reasons: String =
+        reasons(&verdicts).into_iter().map(|reason| "Not held, ".to_owned() + &reason + "\n").collect();
     format!(
-        "\n{}\n\nAbove and below: {axes}. Times: above over below, the geometric mean over the seeds, with its 95 % interval.\n\
-         > holds where the interval is above 1, ≥ where it is not below 1.\n",
+        "\n{}\n\nFirst and second: {axes}. Times: first over second, the geometric mean over the seeds, with its 95 % interval.\n\
+         > holds where the interval is above 1, ≥ where it is not below 1.\n{numbered}{reasons}",
         table.trim_fmt()
     )
 }
 
-/// The metrics of these orders.
-pub(crate) fn metrics(verdicts: &[Verdict]) -> Vec<Metric> {
-    let mut metrics: Vec<Metric> = verdicts.iter().map(|verdict| verdict.order.metric).collect();
-    metrics.sort_unstable();
-    metrics.dedup();
-    metrics
+impl Verdict<'_> {
+    /// The published ratio, or the least one; a dash where an order alone was published.
+    pub(crate) fn published_times(&self) -> String {
+        match (self.order.relation, self.order.times) {
+            (_, None) => "–".to_owned(),
+            (Relation::Times, Some(times)) => significant(times, 3),
+            (relation, Some(times)) => format!("{relation} {}", significant(times, 3)),
+        }
+    }
 }
 
 impl Ratio {
@@ -72,7 +87,7 @@ struct Row<'a> {
     knobs: String,
     metric: Metric,
     above: &'a str,
-    relation: super::Relation,
+    relation: Relation,
     below: &'a str,
     above_value: Option<f64>,
     below_value: Option<f64>,
@@ -84,6 +99,8 @@ struct Row<'a> {
     source: &'a str,
     commit: &'a str,
     scenario_hash: Hash64,
+    times: Option<f64>,
+    why: &'a str,
 }
 
 fn rows<'a>(commit: &'a str, verdicts: &'a [Verdict]) -> impl Iterator<Item = Row<'a>> {
@@ -113,12 +130,16 @@ fn rows<'a>(commit: &'a str, verdicts: &'a [Verdict]) -> impl Iterator<Item = Ro
             source: above.published.as_ref().map_or("", |published| &published.source),
             commit,
             scenario_hash: cell.scenario_hash,
+            times: order.times,
+            why: &order.why,
         }
     })
 }
 
-/// Writes one row a published order among `results`, with a header: the conditions, the figures of the two mechanisms in
-/// the metric's unit, the ratio with both ends of its 95 % interval, and whether the order held.
+/// Writes one row a published order among `results`, with a header, the worst first: the conditions, the figures of the
+/// two mechanisms in the metric's unit (`above` is the one named first, also where a ratio below 1 is said of it), the ratio
+/// with both ends of its 95 % interval, and whether the order held; `times` is the published ratio, with `>` or `>=` the
+/// least one, and `why` why it is thought not to hold here.
 ///
 /// # Errors
 /// Those of `out`.
@@ -148,8 +169,8 @@ pub fn write_verdicts_json_lines(
 
 #[cfg(test)]
 mod tests {
-    use super::super::verdict::tests::claimed;
-    use super::super::{Relation, terminal_table};
+    use super::super::terminal_table;
+    use super::super::verdict::tests::{claimed, claimed_times};
     use super::*;
 
     fn results() -> Vec<CellResult> {
@@ -166,15 +187,29 @@ mod tests {
         let text = terminal_table(&results(), Some(200));
         let (_, orders) = text.split_once("published order").unwrap();
         let rows: Vec<Vec<&str>> = orders.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(rows[2], ["60", "a", ">", "b", "33.00", "11.17", "2.96", "2.79–3.14", "held"]);
-        assert_eq!(rows[3][..7], ["180", "a", "≥", "b", "1.100", "2.000", "0.548"]);
-        assert_eq!(rows[3][8..], ["not", "held"]);
+        assert_eq!(rows[2][..7], ["180", "a", "≥", "b", "1.100", "2.000", "0.548"]);
+        assert_eq!(rows[2][8..], ["not", "held"]);
+        assert_eq!(rows[3], ["60", "a", ">", "b", "33.00", "11.17", "2.96", "2.79–3.14", "held"]);
+        assert!(text.contains("\nNot held, throughput a ≥ b: other timers\n"), "{text}");
+        assert!(!text.contains("a > b: other timers"), "it held");
         assert!(text.contains("throughput in exchanges/s. Times:"), "{text}");
         let mut unclaimed = results();
         for result in &mut unclaimed {
             result.published = None;
         }
         assert!(!terminal_table(&unclaimed, Some(200)).contains("order"), "there is none");
+    }
+
+    #[test]
+    fn a_published_ratio_stands_beside_the_measured_one() {
+        let results = claimed_times(&[10.0, 11.0, 12.5], Relation::Times, 0.6875, &[30.0, 33.0, 36.0]);
+        let text = terminal_table(&results, Some(200));
+        let row = text.lines().find(|line| line.contains("a = 0.6875 b")).unwrap();
+        let row: Vec<_> = row.split_whitespace().collect();
+        assert_eq!(row[4..], ["11.17", "33.00", "0.688", "0.338", "0.319–0.358", "held"], "{text}");
+        let mut csv = Vec::new();
+        write_verdicts_csv(&mut csv, "", &results).unwrap();
+        assert!(String::from_utf8(csv).unwrap().trim_end().ends_with(",0.6875,other timers"));
     }
 
     #[test]
@@ -189,10 +224,10 @@ mod tests {
         let rows: Vec<_> = csv.records().map(Result::unwrap).collect();
         assert_eq!((rows.len(), lines.len()), (2, 2));
         let field = |row: usize, name| &rows[row][header.iter().position(|column| column == name).unwrap()];
-        assert_eq!((field(0, "relation"), field(1, "relation")), (">", ">="));
-        assert_eq!((field(0, "held"), field(1, "held")), ("true", "false"));
-        assert_eq!((field(0, "metric"), field(0, "above_value")), ("throughput", "33.0"));
-        assert_eq!((field(1, "clients"), field(1, "below_value")), ("180", "2.0"));
+        assert_eq!((field(1, "relation"), field(0, "relation")), (">", ">="));
+        assert_eq!((field(1, "held"), field(0, "held")), ("true", "false"));
+        assert_eq!((field(1, "metric"), field(1, "above_value")), ("throughput", "33.0"));
+        assert_eq!((field(0, "clients"), field(0, "below_value")), ("180", "2.0"));
         for (row, line) in lines.iter().enumerate() {
             assert_eq!(line["ratio"].to_string(), field(row, "ratio"));
             assert!(line["ratio_low"].as_f64() < line["ratio"].as_f64());

@@ -1,7 +1,7 @@
 //! A mesh of radios.
 
 use coapace_sim::mesh::{
-    LowpanConfig, Mesh as SimMesh, MeshConfig, Propagation as SimPropagation, RadioConfig, RadioTimes,
+    Mesh as SimMesh, MeshConfig, Propagation as SimPropagation, RadioConfig, RadioTimes,
 };
 use coapace_sim::{Layout, Luck, NodeId, Time};
 
@@ -9,7 +9,7 @@ use super::{Carrier, nanos};
 use crate::nodes::Host;
 use crate::places;
 use crate::results::{FilmMoment, MeshResult, RunResult};
-use crate::scenario::{Lowpan, Mesh, Propagation, Radio, Scenario};
+use crate::scenario::{Mesh, Propagation, Radio, Scenario};
 
 impl Carrier for SimMesh {
     fn count(&self, scenario: &Scenario, now: Time, result: &mut RunResult) {
@@ -70,7 +70,6 @@ pub(super) fn medium(scenario: &Scenario, mesh: &Mesh, layout: &Layout, luck: Lu
 
 fn config(mesh: &Mesh) -> MeshConfig {
     let Radio { propagation, delivery, phy_header_bytes, start_spread, .. } = &mesh.radio;
-    let Lowpan { max_frame_bytes, hop_limit, reassembly_contexts, reassembly_timeout } = mesh.lowpan;
     MeshConfig {
         radio: RadioConfig {
             propagation: heard(propagation),
@@ -79,12 +78,7 @@ fn config(mesh: &Mesh) -> MeshConfig {
             start_spread_ns: nanos(*start_spread),
         },
         mac: mesh.mac.config(),
-        lowpan: LowpanConfig {
-            max_frame_bytes,
-            hop_limit,
-            reassembly_contexts,
-            reassembly_timeout_ns: nanos(reassembly_timeout),
-        },
+        lowpan: mesh.lowpan.config(),
         routing: mesh.routing.config(),
     }
 }

@@ -1,6 +1,7 @@
 //! The keys of a mesh: where nodes stand, what their radios do, and how datagrams find their way.
 
 use coapace_control::Duration;
+use coapace_sim::mesh::LowpanConfig;
 
 use super::document::Value;
 use super::kind::{Or, table};
@@ -175,6 +176,18 @@ keys! {
         margin: f64, Measure("m", 0.0, 100_000.0) => 0.0;
         /// From one position to the next.
         step: Duration, Time => Duration::from_secs(1);
+    }
+}
+
+impl Lowpan {
+    /// As the simulator takes it.
+    pub(crate) fn config(&self) -> LowpanConfig {
+        LowpanConfig {
+            max_frame_bytes: self.max_frame_bytes,
+            hop_limit: self.hop_limit,
+            reassembly_contexts: self.reassembly_contexts,
+            reassembly_timeout_ns: self.reassembly_timeout.as_micros().saturating_mul(1_000),
+        }
     }
 }
 

@@ -95,6 +95,21 @@ pub enum FrameEvent {
     QueueFull,
 }
 
+impl FrameEvent {
+    /// Its name in traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+            Self::Collided => "collided",
+            Self::Missed => "missed",
+            Self::NotAcknowledged => "not acknowledged",
+            Self::ChannelBusy => "channel busy",
+            Self::QueueFull => "queue full",
+        }
+    }
+}
+
 /// One event of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameRecord<'a> {

@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
+use crate::mesh::{FrameKind, FrameRecord};
 use crate::{Record, Tap};
 
 /// Writes `time_s,event,hop,from,to,bytes,queue_bytes,exchange,transmission`, bytes being those on the wire. The hop is
-/// empty for what happens at a node.
+/// empty for what happens at a node. Of a mesh, what happens to frames is among it (`frame sent`, `frame received`, `ack sent`
+/// …), from a node to the next; the hop is then the node where it happens, and to nobody is to everyone.
 #[derive(Debug)]
 pub struct Trace<W> {
     writer: W,
@@ -59,5 +61,19 @@ impl<W: Write> Tap for Trace<W> {
             mark.exchange,
             mark.transmission,
         );
+    }
+
+    fn frame(&mut self, record: &FrameRecord<'_>) {
+        if self.result.is_err() {
+            return;
+        }
+        let FrameRecord { time, event, node, frame, .. } = record;
+        let kind = match frame.kind {
+            FrameKind::Data => "frame",
+            FrameKind::Ack => "ack",
+        };
+        let to = frame.to.map(|to| to.0.to_string()).unwrap_or_default();
+        let (event, from, bytes) = (event.name(), frame.from.0, frame.bytes);
+        self.result = writeln!(self.writer, "{time},{kind} {event},node {},{from},{to},{bytes},,,", node.0);
     }
 }

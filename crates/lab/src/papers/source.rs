@@ -1,0 +1,153 @@
+//! What `source.toml` says of a paper.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::Claim;
+use super::experiment::Experiment;
+use crate::results::PaperTable;
+use crate::scenario::Scenario;
+
+/// What `source.toml` says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// The name of the folder.
+    pub key: String,
+    /// What was studied.
+    pub title: String,
+    /// Author, title, where and when.
+    pub source: String,
+    /// What was published.
+    pub figure: String,
+    /// The scenario that the cells are variations of where they name no other.
+    pub scenario: String,
+    /// Repetitions when it has to be quick.
+    pub quick_seeds: u32,
+    /// From the rows of the paper to mechanisms as they are named here.
+    pub mechanisms: BTreeMap<String, String>,
+    /// From columns of `published.csv` to the knobs that they set.
+    #[serde(default)]
+    pub(super) columns: BTreeMap<String, String>,
+    /// What the column `table` of `published.csv` names.
+    #[serde(default)]
+    pub(super) tables: BTreeMap<String, Table>,
+    #[serde(default)]
+    pub(super) experiments: Vec<Experiment>,
+    /// By scenario, the settings that shorten its runs when it has to be quick.
+    #[serde(default)]
+    pub(super) quick: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// A table of the paper, as near as its figures are asked to be.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "TableText")]
+pub(super) struct Table {
+    /// As it is judged.
+    usual: PaperTable,
+    /// The factor where it has to be quick.
+    quick_factor: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableText {
+    title: String,
+    factor: f64,
+    quick_factor: Option<f64>,
+    #[serde(default)]
+    why: String,
+}
+
+impl TryFrom<TableText> for Table {
+    type Error = String;
+
+    fn try_from(text: TableText) -> Result<Self, String> {
+        let TableText { title, factor, quick_factor, why } = text;
+        let quick_factor = quick_factor.unwrap_or(factor);
+        if !factor.is_finite() || factor < 1.0 {
+            return Err(format!("the factor {factor} of `{title}` is not 1 or more"));
+        }
+        if !quick_factor.is_finite() || quick_factor < factor {
+            return Err(format!(
+                "the quick_factor {quick_factor} of `{title}` is less than its factor {factor}"
+            ));
+        }
+        Ok(Self { usual: PaperTable { title, factor, why }, quick_factor })
+    }
+}
+
+impl Source {
+    /// The mechanism of a row of the paper as it is named here.
+    pub(super) fn mechanism(&self, row: &str) -> Result<&str, String> {
+        let mechanism = self.mechanisms.get(row).map(String::as_str);
+        mechanism.ok_or_else(|| format!("source.toml names no mechanism for the row `{row}`"))
+    }
+
+    /// The table of this name, as it is judged.
+    pub(super) fn table(&self, name: &str) -> Result<&PaperTable, String> {
+        let table = self.tables.get(name).map(|table| &table.usual);
+        table.ok_or_else(|| format!("source.toml has no table `{name}`"))
+    }
+
+    /// Where things are printed.
+    pub(super) fn place(&self) -> String {
+        format!("{}, {}", self.key, self.figure)
+    }
+
+    /// These claims as they are made where it has to be quick: with shorter runs, and figures asked to be no nearer than
+    /// that allows.
+    ///
+    /// # Errors
+    /// A scenario is shortened that no claim is about.
+    pub(super) fn shortened(&self, mut claims: Vec<Claim>) -> Result<Vec<Claim>, String> {
+        if let Some(name) = self.quick.keys().find(|name| claims.iter().all(|claim| claim.scenario != **name))
+        {
+            return Err(format!("source.toml shortens `{name}`, a scenario that nothing is published of"));
+        }
+        for claim in &mut claims {
+            let settings = self.quick.get(&claim.scenario).into_iter().flatten();
+            claim.settings.extend(settings.map(|(key, value)| (key.clone(), value.clone())));
+            for table in claim.published.tables.values_mut() {
+                let quick = self.tables.values().find(|quick| quick.usual.title == table.title);
+                table.factor = quick.map_or(table.factor, |quick| quick.quick_factor);
+            }
+        }
+        Ok(claims)
+    }
+
+    /// What is less where it has to be quick, in words: `2 seeds, duration 120 s instead of 600 s`.
+    pub(super) fn quick_words(&self, claims: &[Claim]) -> Result<String, String> {
+        let seeds = if self.quick_seeds == 1 { "seed" } else { "seeds" };
+        let mut words = vec![format!("{} {seeds}", self.quick_seeds)];
+        for (name, settings) in &self.quick {
+            let conditions: BTreeSet<_> = (claims.iter())
+                .filter(|claim| claim.scenario == *name)
+                .map(|claim| &claim.settings)
+                .collect();
+            for (key, value) in settings {
+                let mut usual = BTreeSet::new();
+                for settings in &conditions {
+                    let scenario = Scenario::load(name, settings).map_err(|error| error.to_string())?;
+                    usual.extend(setting(&scenario, key));
+                }
+                let usual = usual.into_iter().collect::<Vec<_>>().join(" or ");
+                let place = if self.quick.len() > 1 { format!(" ({name})") } else { String::new() };
+                words.push(format!("{key} {value} instead of {usual}{place}"));
+            }
+        }
+        let loosened = self.tables.values().filter(|table| table.quick_factor > table.usual.factor);
+        words.extend(loosened.map(|Table { usual, quick_factor }| {
+            format!("a factor of {quick_factor} instead of {} for {}", usual.factor, usual.title)
+        }));
+        Ok(words.join(", "))
+    }
+}
+
+/// The present value of a knob or of a key.
+fn setting(scenario: &Scenario, key: &str) -> Option<String> {
+    let canonical = scenario.canonical();
+    let line = || canonical.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+    scenario.knob(key).or_else(line).map(|value| value.trim_matches('"').to_owned())
+}
