@@ -112,7 +112,7 @@ fn a_mesh_that_cannot_be_is_refused_in_one_line() {
         (vec![("network.mesh.radio.propagation.exponent", "3")], "unknown key"),
         (vec![("network.mesh.radio.delivery", "[\"90 %\", \"10 %\"]")], "two in ascending order"),
         (vec![("network.mesh.radio.propagation.range", "30 m")], "must not be below `range`"),
-        (vec![("network.mesh", "none")], "`network.up` is missing"),
+        (vec![("network.mesh", "none")], "is missing: it must be"),
     ] {
         let error = load(&set).unwrap_err();
         assert!(error.contains(told), "{error}");

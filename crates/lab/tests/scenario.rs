@@ -140,7 +140,7 @@ fn a_bad_value_names_the_key_the_value_and_what_is_accepted() {
     assert_eq!(
         refused("[clients]\ncount = 3", "[[clients]]\ncount = 3"),
         "scenarios/x.toml:5: `clients` must be a table of `count`, `nstart`, `max_retransmit`, `uri_path`, \
-         `start_spread`, not a list"
+         `start_spread`, `probing_rate`, `confirmable_every`, not a list"
     );
 }
 

@@ -130,11 +130,9 @@ impl Mote {
         let Some(sending) = self.sendings.get_mut(place) else { return };
         while let Some(number) = sending.next_to_go() {
             match sending.send(now, &mut self.endpoint, number) {
-                Some(id) => self.open.push((id, place)),
-                None if sending.flow.keys.confirmable && !sending.flow.keys.observe => {
-                    self.ledger.refused(now, sending.flow.number);
-                }
-                None => {}
+                Ok(Some(id)) => self.open.push((id, place)),
+                Ok(None) => {}
+                Err(_) => self.ledger.ended(now, sending.flow.number, false),
             }
         }
     }

@@ -37,9 +37,10 @@ pub(crate) struct Pattern {
 /// What makes the next message due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace {
-    /// The clock: the moment of a client's message of this number, counted from 0, after the one before; `None` if there
-    /// is no further one.
-    Clock(fn(timing: &Timing, turn: Turn) -> Option<Time>),
+    /// The clock: the moment of a client's message of this number, counted from 0, after the one before.
+    Clock(fn(timing: &Timing, turn: Turn) -> Time),
+    /// The clock, once.
+    Once(fn(timing: &Timing, turn: Turn) -> Time),
     /// The end of the exchange before.
     Backlogged,
 }
@@ -118,13 +119,17 @@ mod tests {
 
     /// The moments of a client's messages until 100,000 s, in seconds after the start.
     fn moments(name: &str, client: u32) -> Vec<f64> {
-        let Pace::Clock(next) = named(name).unwrap().pace else { panic!("{name}") };
+        let (next, most) = match named(name).unwrap().pace {
+            Pace::Clock(next) => (next, usize::MAX),
+            Pace::Once(next) => (next, 1),
+            Pace::Backlogged => panic!("{name}"),
+        };
         let timing = timing();
         let turns = std::iter::successors(Some((0, timing.start)), |&(number, last)| {
-            let at = next(&timing, Turn { client, number, last })?;
+            let at = next(&timing, Turn { client, number, last });
             (at < Time::from_secs(100_060)).then_some((number + 1, at))
         });
-        turns.skip(1).map(|(_, at)| at.as_secs_f64() - 60.0).collect()
+        turns.skip(1).take(most).map(|(_, at)| at.as_secs_f64() - 60.0).collect()
     }
 
     fn gaps(moments: &[f64]) -> Vec<f64> {

@@ -23,7 +23,7 @@ pub struct FlowResult {
     pub reached: u64,
     /// Confirmable messages that were acknowledged.
     pub completed: u64,
-    /// Confirmable messages that were given up, or that the endpoint had no room for.
+    /// Confirmable messages that were given up, and messages that the endpoint had no room for.
     pub gave_up: u64,
     /// From the moment a message is offered to its first arrival at the application of the sink.
     pub delays: Delays,

@@ -65,7 +65,9 @@ impl Traffic {
             totals.iter().map(|total| of(total) as f64).sum::<f64>() / totals.len() as f64
         };
         let mut delays = Delays::default();
-        totals.iter().for_each(|total| delays.merge(&total.delays));
+        for total in &totals {
+            delays.merge(&total.delays);
+        }
         let of_runs = |of: &dyn Fn(&RunResult) -> Option<f64>| {
             Estimate::of(&runs.iter().filter_map(of).collect::<Vec<_>>())
         };
@@ -174,7 +176,7 @@ pub(super) mod tests {
         assert!((mean(traffic.carried_load_bps) - 1_120.0).abs() < 1e-9);
         assert!((mean(traffic.delay_s) - 0.5).abs() < 1e-12);
         // 20 mJ over 160 · 50 and 120 · 50 bytes.
-        assert!((mean(traffic.energy_per_byte_uj) - (2.5 + 20.0 / 6.0) / 2.0).abs() < 1e-12);
+        assert!((mean(traffic.energy_per_byte_uj) - f64::midpoint(2.5, 20.0 / 6.0)).abs() < 1e-12);
         assert_eq!((traffic.settling_time_s.map(|time| time.mean), traffic.unsettled), (Some(8.0), 1));
         assert_eq!(traffic.delays.count, 280);
         let [a, _] = traffic.flows.as_slice() else { panic!("{traffic:?}") };

@@ -31,6 +31,10 @@ pub(super) trait Kind {
     fn keys(&self) -> Vec<Key> {
         Vec::new()
     }
+    /// Whether the value is a table, or can be one.
+    fn is_table(&self) -> bool {
+        false
+    }
     /// Whether this is a list of tables that have names.
     fn is_list(&self) -> bool {
         false
@@ -62,7 +66,7 @@ impl<K: Kind> Kind for Or<K> {
         match &item.value {
             Value::Text(word) if word == self.0 => Ok(None),
             // A table says better what is wrong inside it.
-            Value::Table(_) if !self.1.keys().is_empty() => self.1.read(item, path).map(Some),
+            Value::Table(_) if self.1.is_table() => self.1.read(item, path).map(Some),
             _ => self.1.read(item, path).map(Some).map_err(|_| self.refuse(item, path)),
         }
     }
@@ -109,6 +113,9 @@ impl<T: Keys> Kind for Table<T> {
     }
     fn keys(&self) -> Vec<Key> {
         T::keys()
+    }
+    fn is_table(&self) -> bool {
+        true
     }
 }
 

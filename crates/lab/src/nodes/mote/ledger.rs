@@ -32,11 +32,11 @@ pub(crate) struct Arrival {
 /// What a flow came to at one client, from the moment on when things count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Messages that the application dropped, or the endpoint had no room for.
+    /// Messages that the application dropped.
     pub(crate) dropped: u64,
     /// Exchanges completed.
     pub(crate) completed: u64,
-    /// Exchanges given up.
+    /// Exchanges given up, and messages that the endpoint had no room for.
     pub(crate) gave_up: u64,
 }
 
@@ -78,11 +78,6 @@ impl Ledger {
 
     pub(super) fn dropped(&mut self, now: Time, flow: u8) {
         self.count(now, flow, |tally| tally.dropped += 1);
-    }
-
-    /// It was taken, and then the endpoint had no room for it: it never reaches its sink.
-    pub(super) fn refused(&mut self, now: Time, flow: u8) {
-        self.count(now, flow, |tally| tally.gave_up += 1);
     }
 
     pub(super) fn ended(&mut self, now: Time, flow: u8, completed: bool) {

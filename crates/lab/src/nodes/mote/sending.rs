@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use coapace_control::Mechanism;
-use coapace_proto::{Endpoint, ExchangeId, Request};
+use coapace_proto::{Endpoint, ExchangeId, Request, SendError};
 use coapace_sim::{NodeId, Time};
 
 use super::plan::{self, FlowPlan};
@@ -55,7 +55,7 @@ impl Sending {
             flow,
         };
         sending.next = match sending.flow.pattern.pace {
-            Pace::Clock(_) => sending.due_after(sending.flow.timing.start),
+            Pace::Clock(_) | Pace::Once(_) => sending.due_after(sending.flow.timing.start),
             Pace::Backlogged => Some(sending.flow.timing.start),
         };
         sending
@@ -63,9 +63,13 @@ impl Sending {
 
     /// The moment of the next message, if there is one before the end.
     fn due_after(&self, last: Time) -> Option<Time> {
-        let Pace::Clock(next) = self.flow.pattern.pace else { return None };
         let turn = Turn { client: self.client, number: self.turns, last };
-        next(&self.flow.timing, turn).filter(|&next| next < self.flow.end)
+        let next = match self.flow.pattern.pace {
+            Pace::Clock(next) => Some(next(&self.flow.timing, turn)),
+            Pace::Once(at) if self.turns == 0 => Some(at(&self.flow.timing, turn)),
+            Pace::Once(_) | Pace::Backlogged => None,
+        };
+        next.filter(|&next| next < self.flow.end)
     }
 
     /// The message that was due is being offered: when is the next?
@@ -110,12 +114,15 @@ impl Sending {
     }
 
     /// Sends a message. Returns its exchange, if that has an end to wait for.
+    ///
+    /// # Errors
+    /// The endpoint has no room for it.
     pub(super) fn send(
         &mut self,
         now: Time,
         endpoint: &mut Endpoint<Mechanism, NodeId>,
         number: u32,
-    ) -> Option<ExchangeId> {
+    ) -> Result<Option<ExchangeId>, SendError> {
         let FlowPlan { keys, sink, code, request, .. } = &*self.flow;
         if keys.observe {
             endpoint.notify(
@@ -125,7 +132,7 @@ impl Sending {
                 &self.flow.notification(number),
             );
             self.begin(now);
-            return None;
+            return Ok(None);
         }
         let request = Request {
             confirmable: keys.confirmable,
@@ -137,12 +144,11 @@ impl Sending {
         };
         if !keys.confirmable {
             // What leaves without an answer is over when it has left, and nobody waits for it.
-            let _ = endpoint.tell(now.instant(), *sink, request);
-            return None;
+            return endpoint.tell(now.instant(), *sink, request).map(|_| None);
         }
-        let id = endpoint.request(now.instant(), *sink, request).ok()?;
+        let id = endpoint.request(now.instant(), *sink, request)?;
         self.begin(now);
-        Some(id)
+        Ok(Some(id))
     }
 
     fn begin(&mut self, now: Time) {

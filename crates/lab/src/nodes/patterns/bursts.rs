@@ -10,7 +10,7 @@ pub(super) const PATTERN: Pattern = Pattern {
     pace: Pace::Clock(next),
 };
 
-fn next(timing: &Timing, turn: Turn) -> Option<Time> {
+fn next(timing: &Timing, turn: Turn) -> Time {
     let burst = timing.start + timing.interval_ns.saturating_mul(u64::from(turn.number));
-    Some(timing.within(burst, timing.spread_ns, turn, 0))
+    timing.within(burst, timing.spread_ns, turn, 0)
 }

@@ -10,9 +10,9 @@ pub(super) const PATTERN: Pattern = Pattern {
     pace: Pace::Clock(next),
 };
 
-fn next(timing: &Timing, turn: Turn) -> Option<Time> {
-    Some(match turn.number {
+fn next(timing: &Timing, turn: Turn) -> Time {
+    match turn.number {
         0 => timing.within(turn.last, timing.interval_ns, turn, 0),
         _ => turn.last + timing.interval_ns,
-    })
+    }
 }

@@ -7,9 +7,9 @@ pub(super) const PATTERN: Pattern = Pattern {
     name: "event",
     summary: "one message of every client at the start, within the spread",
     has_interval: false,
-    pace: Pace::Clock(next),
+    pace: Pace::Once(at),
 };
 
-fn next(timing: &Timing, turn: Turn) -> Option<Time> {
-    (turn.number == 0).then(|| timing.within(timing.start, timing.spread_ns, turn, 0))
+fn at(timing: &Timing, turn: Turn) -> Time {
+    timing.within(timing.start, timing.spread_ns, turn, 0)
 }

@@ -10,6 +10,6 @@ pub(super) const PATTERN: Pattern = Pattern {
     pace: Pace::Clock(next),
 };
 
-fn next(timing: &Timing, turn: Turn) -> Option<Time> {
-    Some(turn.last + timing.exponential(timing.interval_ns, turn, 0))
+fn next(timing: &Timing, turn: Turn) -> Time {
+    turn.last + timing.exponential(timing.interval_ns, turn, 0)
 }
