@@ -57,10 +57,10 @@ fn a_closed_loop_of_requests_runs_over_a_mesh_too() {
     let text = "title = 'm'\nsummary = 'm'\nsource = 'm'\n[workload]\nkind = 'continuous'\nexchanges = 5\n\
                 [network.mesh.topology]\nnodes = 9\n";
     let scenario = Scenario::parse("m", "m.toml", text, &[]).unwrap();
-    assert_eq!(scenario.clients.count, 6, "two sinks and the border router are none");
+    assert_eq!(scenario.clients.count, 7, "the sink and the border router are none");
     let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Totals);
-    assert_eq!(run.completed() + run.given_up, 30);
-    assert!(run.completed() >= 28 && run.fct_s.iter().flatten().all(|fct| *fct < 60.0), "{:?}", run.fct_s);
+    assert_eq!(run.completed() + run.given_up, 35);
+    assert!(run.completed() >= 33 && run.fct_s.iter().flatten().all(|fct| *fct < 60.0), "{:?}", run.fct_s);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::{CellResult, Metric, PopulationSummary, Published, Quantiles};
 /// From `pdr` on they are of flows, and empty without: `…_ci95` is the half-width of the 95 % confidence interval of the
 /// column before; `offered`, `dropped_by_application`, `reached`, `frames` and `mesh_drops` are means per run; `unsettled`
 /// counts runs; `flows` has of each flow `NAME:pdr=…,carried_load_bps=…,delay_s=…`, separated by semicolons.
-pub const CELL_COLUMNS: [&str; 59] = [
+pub const CELL_COLUMNS: [&str; 61] = [
     "workload",
     "clients",
     "buffer_bytes",
@@ -76,12 +76,14 @@ pub const CELL_COLUMNS: [&str; 59] = [
     "energy_per_byte_uj",
     "energy_ci95",
     "flows",
+    "reached_share",
+    "reached_share_ci95",
 ];
 
 /// The columns of [`write_runs_csv`]: times in seconds, `goodput_bps` in bit/s, `throughput` in exchanges per second,
 /// `shares` as in [`CELL_COLUMNS`], the others counts of the whole run; `mesh` has every count of the radios and the energy
 /// in mJ by state, `NAME=VALUE` separated by semicolons.
-pub const RUN_COLUMNS: [&str; 41] = [
+pub const RUN_COLUMNS: [&str; 42] = [
     "workload",
     "clients",
     "buffer_bytes",
@@ -123,6 +125,7 @@ pub const RUN_COLUMNS: [&str; 41] = [
     "energy_per_byte_uj",
     "flows",
     "mesh",
+    "reached_share",
 ];
 
 /// Writes one row a cell, its seeds pooled. What is not known stays empty.
@@ -251,11 +254,12 @@ mod tests {
                  knobs,runs,seed_first,seed_last,commit,scenario_hash,trace_hash,throughput,exchange_time_s,shares,\
                  published,pdr,pdr_ci95,carried_load_bps,carried_load_ci95,delay_s,delay_ci95,delay_p50_s,delay_p90_s,\
                  delay_p99_s,settling_time_s,settling_time_ci95,unsettled,initial_rto_s,initial_rto_ci95,rto_mean_s,\
-                 rto_max_s,offered,dropped_by_application,reached,frames,mesh_drops,energy_per_byte_uj,energy_ci95,flows\n\
+                 rto_max_s,offered,dropped_by_application,reached,frames,mesh_drops,energy_per_byte_uj,energy_ci95,flows,\
+                 reached_share,reached_share_ci95\n\
                  continuous,2,2500,none,\"cocoa:preset=draft-3,weak=1/4\",37.75,33.75,34.875,,,\
                  4.5,1,3,1,36.166667,3,1,960,0.993237,100,0,40,-0.05625,bottleneck,\
                  delay_ms=200,2,1,2,c0ffee,0000000000000abc,{summary_hash},2,,,median_fct_s=40{}\n",
-                ",".repeat(24)
+                ",".repeat(26)
             )
         );
     }
@@ -273,7 +277,7 @@ mod tests {
                  retransmissions,unnecessary,drops,losses,exchanges,given_up,requests_sent,responses_sent,goodput_bps,\
                  jain,scenario,knobs,commit,scenario_hash,trace_hash,throughput,shares,pdr,carried_load_bps,delay_s,\
                  settling_time_s,initial_rto_s,rto_mean_s,rto_max_s,offered,dropped_by_application,reached,\
-                 energy_per_byte_uj,flows,mesh"
+                 energy_per_byte_uj,flows,mesh,reached_share"
             )
         );
         assert_eq!(lines.clone().count(), 2);

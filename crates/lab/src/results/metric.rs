@@ -30,6 +30,8 @@ pub enum Metric {
     GivenUp,
     /// The packet delivery ratio of flows, from 0 to 1.
     Pdr,
+    /// The share of all messages offered that reached their sinks, those that the application dropped included, from 0 to 1.
+    ReachedShare,
     /// Bits of CoAP messages that reached their sinks in a second.
     CarriedLoad,
     /// From the offer of a message to its first arrival, on average, in seconds.
@@ -48,7 +50,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric there is.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::MedianFct,
         Self::MeanFct,
         Self::Throughput,
@@ -59,6 +61,7 @@ impl Metric {
         Self::Unnecessary,
         Self::GivenUp,
         Self::Pdr,
+        Self::ReachedShare,
         Self::CarriedLoad,
         Self::Delay,
         Self::SettlingTime,
@@ -81,6 +84,7 @@ impl Metric {
             Self::Unnecessary => "unnecessary_per_client",
             Self::GivenUp => "given_up",
             Self::Pdr => "pdr",
+            Self::ReachedShare => "reached_share",
             Self::CarriedLoad => "carried_load_bps",
             Self::Delay => "delay_s",
             Self::SettlingTime => "settling_time_s",
@@ -104,6 +108,7 @@ impl Metric {
             Self::Unnecessary => "needless retransmissions",
             Self::GivenUp => "exchanges given up",
             Self::Pdr => "packet delivery ratio",
+            Self::ReachedShare => "share of offered messages that arrived",
             Self::CarriedLoad => "carried load",
             Self::Delay => "delay",
             Self::SettlingTime => "settling time",
@@ -127,7 +132,7 @@ impl Metric {
             | Self::MaxRto => "s",
             Self::Throughput => "exchanges/s",
             Self::Goodput | Self::CarriedLoad => "bit/s",
-            Self::Jain | Self::Pdr => "",
+            Self::Jain | Self::Pdr | Self::ReachedShare => "",
             Self::EnergyPerByte => "µJ",
             Self::Retransmissions | Self::Unnecessary => "per client",
             Self::GivenUp => "per run",
@@ -167,6 +172,7 @@ impl Metric {
     pub(crate) const fn of_traffic(self) -> Option<fn(&Traffic) -> Option<Estimate>> {
         Some(match self {
             Self::Pdr => |traffic| traffic.pdr,
+            Self::ReachedShare => |traffic| traffic.reached_share,
             Self::CarriedLoad => |traffic| traffic.carried_load_bps,
             Self::Delay => |traffic| traffic.delay_s,
             Self::SettlingTime => |traffic| traffic.settling_time_s,

@@ -15,6 +15,8 @@ pub struct Traffic {
     pub reached: f64,
     /// The packet delivery ratio: see [`FlowResult::pdr`].
     pub pdr: Option<Estimate>,
+    /// The share of offered messages that reached their sink: see [`FlowResult::reached_share`].
+    pub reached_share: Option<Estimate>,
     /// Bits of CoAP messages that reached their sinks in a second.
     pub carried_load_bps: Option<Estimate>,
     /// The mean delay from the offer of a message to its first arrival, in seconds.
@@ -77,6 +79,9 @@ impl Traffic {
             dropped: per_run(|total| total.dropped),
             reached: per_run(|total| total.reached),
             pdr: Estimate::of(&totals.iter().filter_map(FlowResult::pdr).collect::<Vec<_>>()),
+            reached_share: Estimate::of(
+                &totals.iter().filter_map(FlowResult::reached_share).collect::<Vec<_>>(),
+            ),
             carried_load_bps: of_runs(&|run| carried(&run.flows, run.duration_s)).filter(|_| has_flows),
             delay_s: Estimate::of(
                 &totals.iter().filter_map(|total| total.delays.mean_s()).collect::<Vec<_>>(),

@@ -4,7 +4,7 @@ use super::field;
 use crate::results::{Estimate, FlowResult, FlowSummary, RunResult, Traffic};
 
 /// How many columns of cells there are.
-const CELL_FIELDS: usize = 24;
+const CELL_FIELDS: usize = 26;
 
 /// The columns of a cell from `pdr` on.
 pub(super) fn cell_fields(traffic: Option<&Traffic>) -> Vec<String> {
@@ -37,6 +37,8 @@ pub(super) fn cell_fields(traffic: Option<&Traffic>) -> Vec<String> {
         mean(traffic.energy_per_byte_uj),
         interval(traffic.energy_per_byte_uj),
         flows(&traffic.flows),
+        mean(traffic.reached_share),
+        interval(traffic.reached_share),
     ]
 }
 
@@ -73,6 +75,7 @@ pub(super) fn run_fields(run: &RunResult) -> Vec<String> {
         mean(traffic.energy_per_byte_uj),
         flows(&traffic.flows),
         mesh.unwrap_or_default(),
+        mean(traffic.reached_share),
     ]
 }
 
