@@ -57,10 +57,10 @@ fn a_closed_loop_of_requests_runs_over_a_mesh_too() {
     let text = "title = 'm'\nsummary = 'm'\nsource = 'm'\n[workload]\nkind = 'continuous'\nexchanges = 5\n\
                 [network.mesh.topology]\nnodes = 9\n";
     let scenario = Scenario::parse("m", "m.toml", text, &[]).unwrap();
-    assert_eq!(scenario.clients.count, 6, "two sinks and the border router are none");
+    assert_eq!(scenario.clients.count, 7, "the sink and the border router are none");
     let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Totals);
-    assert_eq!(run.completed() + run.given_up, 30);
-    assert!(run.completed() >= 28 && run.fct_s.iter().flatten().all(|fct| *fct < 60.0), "{:?}", run.fct_s);
+    assert_eq!(run.completed() + run.given_up, 35);
+    assert!(run.completed() >= 33 && run.fct_s.iter().flatten().all(|fct| *fct < 60.0), "{:?}", run.fct_s);
 }
 
 #[test]
@@ -118,4 +118,50 @@ fn a_mesh_that_cannot_be_is_refused_in_one_line() {
         assert!(error.contains(told), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
+}
+
+#[test]
+fn every_topology_and_every_mobility_is_reached_by_a_knob() {
+    for (topology, nodes) in
+        [("chain", "17"), ("dumbbell", "21"), ("flower", "36"), ("concentric", "57"), ("grid", "49")]
+    {
+        let scenario = load(&[("topology", topology), ("nodes", nodes)]).unwrap();
+        assert_eq!(scenario.layout().unwrap().places.len().to_string(), nodes, "{topology}");
+        assert_eq!(scenario.knob("topology"), Some(topology));
+    }
+    let mobile = |mobility: &str| {
+        let set = [
+            ("routing".to_owned(), "shortest".to_owned()),
+            ("mobility".to_owned(), mobility.to_owned()),
+            ("workload.duration".to_owned(), "150 s".to_owned()),
+        ];
+        let scenario = Scenario::load("mesh-mobile", &set).unwrap();
+        let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Totals);
+        assert!(run.flows[0].reached > 10, "{mobility}: {:?}", run.flows);
+        run.trace_hash
+    };
+    let mut hashes = ["none", "random-waypoint", "gauss-markov", "manhattan", "pursue"].map(mobile);
+    hashes.sort_unstable();
+    assert!(hashes.windows(2).all(|pair| pair[0] != pair[1]), "each of them is another run");
+}
+
+#[test]
+fn places_come_from_a_file_and_count_for_the_hash_by_what_it_says() {
+    let folder = std::env::temp_dir().join(format!("coapace-places-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("places.dat");
+    let load = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        load(&[
+            ("network.mesh.topology.file", file.to_str().unwrap()),
+            ("network.mesh.topology.kind", "file"),
+        ])
+    };
+    let three = "0 0 0 0\n1 0 10 0\n2 0 20 0\n3 0 30 0\n";
+    let (one, other) = (load(three).unwrap(), load(&three.replace("30", "31")).unwrap());
+    let wrong = load("0 0 0\n").unwrap_err();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!((one.clients.count, one.layout().unwrap().places.len()), (2, 4));
+    assert_ne!(one.hash(), other.hash());
+    assert!(wrong.contains("places.dat` cannot be used: line 1: "), "{wrong}");
 }
