@@ -12,7 +12,7 @@ use coapace_sim::{Layout, Luck, Stream, Time, Waypoint};
 use crate::import::csc::Simulation;
 use crate::import::{MAX_BYTES, positions};
 use crate::results::Hash64;
-use crate::scenario::{Mesh, Mobility, Propagation, Topology};
+use crate::scenario::{Mesh, Mobility, Propagation, Topology, UnitDisk};
 
 /// The kind of a topology or of mobility that a file has.
 pub(crate) const FILE: &str = "file";
@@ -25,10 +25,15 @@ const NONE: &str = "none";
 pub(crate) struct Places {
     /// Where they stand at first, and what they are.
     pub(crate) layout: Layout,
+    /// Who hears whom, if the file of the topology says so.
+    pub(crate) medium: Option<Medium>,
     moves: Moves,
     /// The keys that name files, and hashes of what the files say.
     pub(crate) files: Vec<(&'static str, Hash64)>,
 }
+
+/// Who hears whom in a file of Cooja: the disk, and the share of all frames that are received.
+type Medium = (UnitDisk, f64);
 
 /// How nodes move.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,13 +64,13 @@ impl Places {
     /// The key that is wrong, and what is wrong with it.
     pub(crate) fn of(mesh: &Mesh, folder: Option<&Path>, end: Time) -> Result<Self, Problem> {
         let mut files = Vec::new();
-        let mut layout = match &mesh.topology.file {
-            Some(name) => {
-                let text = read(name, folder).map_err(|problem| ("topology.file", problem))?;
-                files.push(("topology.file", hash(&text)));
-                listed(name, &text).map_err(|problem| ("topology.file", problem))?
-            }
-            None => built(mesh).map_err(|problem| ("topology.kind", format!("cannot be: {problem}")))?,
+        let (mut layout, medium) = if let Some(name) = &mesh.topology.file {
+            let text = read(name, folder).map_err(|problem| ("topology.file", problem))?;
+            files.push(("topology.file", hash(&text)));
+            listed(name, &text).map_err(|problem| ("topology.file", problem))?
+        } else {
+            let layout = built(mesh).map_err(|problem| ("topology.kind", format!("cannot be: {problem}")))?;
+            (layout, None)
         };
         let Topology { root, sinks, .. } = &mesh.topology;
         layout.root = root.unwrap_or(layout.root);
@@ -84,7 +89,7 @@ impl Places {
             None if *kind == NONE => Moves::Listed(Vec::new()),
             None => Moves::Drawn(kind, movement(&mesh.mobility)),
         };
-        let places = Self { layout, moves, files };
+        let places = Self { layout, medium, moves, files };
         // What it takes does not depend on the numbers that are drawn.
         places.drawn(end, Luck::new(1).stream("mobility")).map_err(|problem| ("mobility.kind", problem))?;
         Ok(places)
@@ -128,11 +133,20 @@ fn built(mesh: &Mesh) -> Result<Layout, String> {
 }
 
 /// A layout from a file. Its nodes are numbered from 0, in the order of the file if that has numbers of its own.
-fn listed(name: &str, text: &str) -> Result<Layout, String> {
+fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
     let is_cooja = Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csc"));
-    let places = if is_cooja {
+    let (places, medium) = if is_cooja {
         let simulation = Simulation::parse(text).map_err(|error| wrong(name, &error.to_string()))?;
-        simulation.motes.into_iter().map(|mote| mote.position).collect()
+        let medium = &simulation.medium;
+        let disk = UnitDisk {
+            range: medium.range_m,
+            // Cooja's own rule.
+            interference: medium.interference_m.max(medium.range_m),
+            // A signal is noticed above the level that it has at the very edge of the range.
+            sense: medium.range_m,
+            edge_delivery: medium.success_rx,
+        };
+        (simulation.motes.iter().map(|mote| mote.position).collect(), Some((disk, medium.success_tx)))
     } else {
         let waypoints = positions::parse(text, MAX_NODES).map_err(|error| wrong(name, &error.to_string()))?;
         let mut places: Vec<Option<_>> = Vec::new();
@@ -147,9 +161,9 @@ fn listed(name: &str, text: &str) -> Result<Layout, String> {
         if let Some(node) = missing {
             return Err(wrong(name, &format!("node {node} has no place")));
         }
-        places.into_iter().flatten().collect()
+        (places.into_iter().flatten().collect(), None)
     };
-    Ok(Layout { places, root: 0, sinks: vec![1] })
+    Ok((Layout { places, root: 0, sinks: vec![1] }, medium))
 }
 
 /// Whether the roles are those of nodes that there are, and there is a client.
@@ -215,7 +229,8 @@ mod tests {
 
     #[test]
     fn a_list_of_places_is_a_layout() {
-        let layout = listed("x.dat", "# node time x y\n0 0 0 0\n2 0 20 0\n1 0 10 0\n1 5 99 0\n").unwrap();
+        let (layout, _) =
+            listed("x.dat", "# node time x y\n0 0 0 0\n2 0 20 0\n1 0 10 0\n1 5 99 0\n").unwrap();
         assert_eq!(layout.places.iter().map(|place| place.x as i32).collect::<Vec<_>>(), [0, 10, 20]);
         assert_eq!(
             listed("x.dat", "0 0 0 0\n2 0 1 1\n").unwrap_err(),

@@ -46,8 +46,9 @@ keys! {
         columns: Option<u32>, Or("automatic", Whole(1, 100_000)) => None;
         /// The number from which random places are drawn: places belong to the scenario, not to the seed of a run.
         draw: u32, Whole(0, 1_000_000) => 1;
-        /// For the kind `file`: a Cooja simulation (`.csc`), of which the places are taken, or lines of `node time x y`. It lies
-        /// beside the scenario's own file or in the working directory.
+        /// For the kind `file`: a Cooja simulation (`.csc`), whose radio medium counts where `radio.propagation` and
+        /// `radio.delivery` are not said, or lines of `node time x y`, of which the first of each node counts. It is sought
+        /// beside the scenario's own file, then in the working directory.
         file: Option<String>, Or("none", Line(1_000)) => None;
         /// The border router, by its number from 0, of a Cooja simulation in the order of the file; if it is not said, the topology's, and 0 of a file.
         root: Option<u32>, Or("automatic", Whole(0, 99_999)) => None;

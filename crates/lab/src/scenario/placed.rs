@@ -9,6 +9,7 @@ use super::document::Item;
 use super::error::Fault;
 use super::keys::File;
 use super::kind::Lines;
+use super::mesh::Propagation;
 use super::scalar::quoted;
 use crate::places::Places;
 
@@ -27,6 +28,23 @@ pub(super) fn place(
     let end = Time::from_nanos(end.as_micros().saturating_mul(1_000));
     let places = file.network.mesh.as_ref().map(|mesh| Places::of(mesh, folder, end)).transpose();
     let places = places.map_err(|(key, problem)| fault(&format!("{MESH}.{key}"), &problem))?;
+    if let (Some(mesh), Some((disk, delivery))) =
+        (&mut file.network.mesh, places.as_ref().and_then(|places| places.medium.as_ref()))
+    {
+        // What the scenario says counts more than the file of its topology.
+        let says = |key: &str| {
+            ["network", "mesh", "radio", key]
+                .into_iter()
+                .try_fold(item, |table, key| table.get(key))
+                .is_some()
+        };
+        if !says("propagation") {
+            mesh.radio.propagation = Propagation::UnitDisk(disk.clone());
+        }
+        if !says("delivery") {
+            mesh.radio.delivery = (*delivery, *delivery);
+        }
+    }
     if places.as_ref().is_some_and(Places::are_drawn) && file.workload.duration.is_none() {
         return Err(fault(
             "network.mesh.mobility.kind",
