@@ -1,29 +1,51 @@
 //! Places of a mesh: from the keys of a scenario to where its nodes stand and go.
 
-use std::fs::File;
+use std::collections::BTreeSet;
+use std::fs::File as OsFile;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use coapace_control::Duration;
 use coapace_sim::mobility::{self, MOBILITIES, Movement};
-use coapace_sim::topology::{self, Shape, TOPOLOGIES};
+use coapace_sim::topology::{self, MAX_NODES, Shape, TOPOLOGIES};
 use coapace_sim::{Layout, Luck, Stream, Time, Waypoint};
 
 use crate::import::csc::Simulation;
-use crate::import::{self, positions};
-use crate::scenario::{Mesh, Propagation, Topology, UnitDisk};
+use crate::import::{MAX_BYTES, positions};
+use crate::results::Hash64;
+use crate::scenario::{Mesh, Mobility, Propagation, Topology, UnitDisk};
 
 /// The kind of a topology or of mobility that a file has.
 pub(crate) const FILE: &str = "file";
 
-/// The kind of mobility without any.
+/// The kind of mobility of nodes that stand.
 const NONE: &str = "none";
 
-/// The ending of Cooja's simulation files.
-const CSC: &str = "csc";
+/// Where the nodes of a mesh stand, and how they move.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Places {
+    /// Where they stand at first, and what they are.
+    pub(crate) layout: Layout,
+    /// Who hears whom, if the file of the topology says so.
+    pub(crate) medium: Option<Medium>,
+    moves: Moves,
+    /// The keys that name files, and hashes of what the files say.
+    pub(crate) files: Vec<(&'static str, Hash64)>,
+}
 
-/// A key that is wrong, and what is wrong with it, to be read after it.
-type Wrong = (&'static str, String);
+/// Who hears whom in a file of Cooja: the disk, and the share of all frames that are received.
+type Medium = (UnitDisk, f64);
+
+/// How nodes move.
+#[derive(Clone, Debug, PartialEq)]
+enum Moves {
+    /// Always alike, or not at all.
+    Listed(Vec<Waypoint>),
+    /// In every run anew, after a model.
+    Drawn(&'static str, Movement),
+}
+
+/// A key of the mesh, and what is wrong with it.
+pub(crate) type Problem = (&'static str, String);
 
 /// The kinds of topologies.
 pub(crate) fn topologies() -> Vec<&'static str> {
@@ -32,139 +54,202 @@ pub(crate) fn topologies() -> Vec<&'static str> {
 
 /// The kinds of mobility.
 pub(crate) fn mobilities() -> Vec<&'static str> {
-    [NONE].into_iter().chain(MOBILITIES.iter().map(|model| model.name)).chain([FILE]).collect()
+    [NONE].into_iter().chain(MOBILITIES.iter().map(|mobility| mobility.name)).chain([FILE]).collect()
 }
 
-/// Who hears whom in a file of Cooja: the disk, and the share of all frames that are received.
-type Medium = (UnitDisk, f64);
-
-/// Where nodes stand, and what they are; and who hears whom, if the file of the topology says so.
-///
-/// # Errors
-/// The key of the topology that is wrong, and what is wrong with it.
-pub(crate) fn layout(mesh: &Mesh, folder: Option<&Path>) -> Result<(Layout, Option<Medium>), Wrong> {
-    let Topology { kind, root, sinks, .. } = &mesh.topology;
-    let (mut layout, medium) = match (topology::named(kind), &mesh.topology.file) {
-        (Some(topology), _) => {
-            let layout = topology.layout(&shape(mesh)).map_err(|error| ("kind", says(&error)))?;
+impl Places {
+    /// Those of a mesh until `end`. Files lie in `folder` or in the working directory.
+    ///
+    /// # Errors
+    /// The key that is wrong, and what is wrong with it.
+    pub(crate) fn of(mesh: &Mesh, folder: Option<&Path>, end: Time) -> Result<Self, Problem> {
+        let mut files = Vec::new();
+        let (mut layout, medium) = if let Some(name) = &mesh.topology.file {
+            let text = read(name, folder).map_err(|problem| ("topology.file", problem))?;
+            files.push(("topology.file", hash(&text)));
+            listed(name, &text).map_err(|problem| ("topology.file", problem))?
+        } else {
+            let layout = built(mesh).map_err(|problem| ("topology.kind", format!("cannot be: {problem}")))?;
             (layout, None)
+        };
+        let Topology { root, sinks, .. } = &mesh.topology;
+        layout.root = root.unwrap_or(layout.root);
+        if !sinks.is_empty() {
+            layout.sinks.clone_from(sinks);
         }
-        (None, Some(name)) => from_file(name, folder).map_err(|problem| ("file", problem))?,
-        (None, None) => return Err(("file", "is missing".to_owned())),
-    };
-    if let Some(root) = root {
-        layout.root = *root;
+        check(&layout)?;
+        let Mobility { kind, file, .. } = &mesh.mobility;
+        let moves = match file {
+            Some(name) => {
+                let text = read(name, folder).map_err(|problem| ("mobility.file", problem))?;
+                files.push(("mobility.file", hash(&text)));
+                let waypoints = positions::parse(&text, layout.places.len() as u32);
+                Moves::Listed(waypoints.map_err(|error| ("mobility.file", wrong(name, &error.to_string())))?)
+            }
+            None if *kind == NONE => Moves::Listed(Vec::new()),
+            None => Moves::Drawn(kind, movement(&mesh.mobility)),
+        };
+        let places = Self { layout, medium, moves, files };
+        // What it takes does not depend on the numbers that are drawn.
+        places.drawn(end, Luck::new(1).stream("mobility")).map_err(|problem| ("mobility.kind", problem))?;
+        Ok(places)
     }
-    if !sinks.is_empty() {
-        layout.sinks.clone_from(sinks);
+
+    /// Whether nodes go elsewhere in every run.
+    pub(crate) fn are_drawn(&self) -> bool {
+        matches!(self.moves, Moves::Drawn(..))
     }
-    checked(layout).map(|layout| (layout, medium))
+
+    /// Where nodes go until `end` in one run, which `stream` belongs to.
+    pub(crate) fn waypoints(&self, end: Time, stream: Stream) -> Vec<Waypoint> {
+        // It was tried when the scenario was read.
+        self.drawn(end, stream).unwrap_or_default()
+    }
+
+    fn drawn(&self, end: Time, stream: Stream) -> Result<Vec<Waypoint>, String> {
+        match &self.moves {
+            Moves::Listed(waypoints) => Ok(waypoints.clone()),
+            Moves::Drawn(name, movement) => {
+                let model = mobility::named(name).ok_or("cannot be: there is no such model")?;
+                let waypoints = model.waypoints(&self.layout, movement, end, stream);
+                waypoints.map_err(|error| format!("cannot be: {error}"))
+            }
+        }
+    }
 }
 
-/// What a topology that comes with the program is made of.
-fn shape(mesh: &Mesh) -> Shape {
-    let Topology { nodes, spacing, columns, draw, .. } = mesh.topology;
+/// A layout that comes with the program.
+fn built(mesh: &Mesh) -> Result<Layout, String> {
+    let Topology { kind, nodes, spacing, columns, draw, .. } = &mesh.topology;
     let range_m = match &mesh.radio.propagation {
         Propagation::UnitDisk(disk) => disk.range,
-        // What hears whom there is luck; so far as the places are concerned it is the next.
-        Propagation::LogDistance(_) | Propagation::TwoRay(_) => spacing,
+        Propagation::LogDistance(_) | Propagation::TwoRay(_) => *spacing,
     };
-    // Random places belong to the scenario, whatever the seed of a run.
-    let stream = Luck::new(u64::from(draw)).stream("places");
-    Shape { nodes, spacing_m: spacing, columns, range_m, stream }
+    // Places belong to the scenario, not to the seed of a run.
+    let stream = Luck::new(u64::from(*draw)).stream("places");
+    let shape = Shape { nodes: *nodes, spacing_m: *spacing, columns: *columns, range_m, stream };
+    let topology = topology::named(kind).ok_or("there is no such topology")?;
+    topology.layout(&shape).map_err(|error| error.to_string())
 }
 
-/// A Cooja simulation, whose first mote is the border router and the second the sink if nothing else is said; or lines of
-/// `node time x y`, of which the first of each node counts.
-fn from_file(name: &str, folder: Option<&Path>) -> Result<(Layout, Option<Medium>), String> {
-    let text = read(name, folder)?;
-    let (places, medium) = if Path::new(name).extension().is_some_and(|ending| ending == CSC) {
-        let simulation = Simulation::parse(&text).map_err(|error| format!("`{name}`: {error}"))?;
+/// A layout from a file. Its nodes are numbered from 0, in the order of the file if that has numbers of its own.
+fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
+    let is_cooja = Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csc"));
+    let (places, medium) = if is_cooja {
+        let simulation = Simulation::parse(text).map_err(|error| wrong(name, &error.to_string()))?;
         let medium = &simulation.medium;
         let disk = UnitDisk {
             range: medium.range_m,
             // Cooja's own rule.
             interference: medium.interference_m.max(medium.range_m),
-            // A signal is noticed above the level it has at the very edge of the range.
+            // A signal is noticed above the level that it has at the very edge of the range.
             sense: medium.range_m,
             edge_delivery: medium.success_rx,
         };
         (simulation.motes.iter().map(|mote| mote.position).collect(), Some((disk, medium.success_tx)))
     } else {
-        let waypoints =
-            positions::parse(&text, topology::MAX_NODES).map_err(|error| format!("`{name}`: {error}"))?;
-        let nodes = waypoints.iter().map(|waypoint| waypoint.node + 1).max().unwrap_or(0);
-        let first = |node: u32| waypoints.iter().find(|waypoint| waypoint.node == node);
-        let place = |node: u32| {
-            let first = first(node).ok_or_else(|| format!("`{name}`: node {node} has no place"))?;
-            Ok(first.position)
-        };
-        ((0..nodes).map(place).collect::<Result<Vec<_>, String>>()?, None)
+        let waypoints = positions::parse(text, MAX_NODES).map_err(|error| wrong(name, &error.to_string()))?;
+        let mut places: Vec<Option<_>> = Vec::new();
+        for waypoint in waypoints {
+            let node = waypoint.node as usize;
+            if node >= places.len() {
+                places.resize(node + 1, None);
+            }
+            places[node].get_or_insert(waypoint.position);
+        }
+        let missing = places.iter().position(Option::is_none);
+        if let Some(node) = missing {
+            return Err(wrong(name, &format!("node {node} has no place")));
+        }
+        (places.into_iter().flatten().collect(), None)
     };
     Ok((Layout { places, root: 0, sinks: vec![1] }, medium))
 }
 
-/// A layout whose roles are those of nodes that there are, and that has a client.
-fn checked(layout: Layout) -> Result<Layout, Wrong> {
+/// Whether the roles are those of nodes that there are, and there is a client.
+fn check(layout: &Layout) -> Result<(), Problem> {
     let nodes = layout.places.len();
     let is_there = |node: u32| (node as usize) < nodes;
     if !is_there(layout.root) {
-        return Err(("root", format!("must be a number below that of nodes, {nodes}")));
+        return Err(("topology.root", format!("must be a number below that of nodes, {nodes}")));
     }
-    let mut seen = std::collections::BTreeSet::new();
-    if layout.sinks.is_empty() || layout.sinks.iter().any(|&sink| !is_there(sink) || !seen.insert(sink)) {
-        return Err(("sinks", format!("must be different numbers below that of nodes, {nodes}")));
+    let mut roles = BTreeSet::new();
+    if layout.sinks.is_empty() || layout.sinks.iter().any(|&sink| !is_there(sink) || !roles.insert(sink)) {
+        return Err(("topology.sinks", format!("must be different numbers below that of nodes, {nodes}")));
     }
-    if nodes <= seen.len() + usize::from(!seen.contains(&layout.root)) {
-        return Err(("nodes", "leave no client beside border router and sinks".to_owned()));
+    roles.insert(layout.root);
+    if nodes <= roles.len() {
+        return Err(("topology.nodes", "leave no client beside border router and sinks".to_owned()));
     }
-    Ok(layout)
+    Ok(())
 }
 
-/// Where nodes go until `end`.
-///
-/// # Errors
-/// The key of mobility that is wrong, and what is wrong with it.
-pub(crate) fn waypoints(
-    mesh: &Mesh,
-    layout: &Layout,
-    folder: Option<&Path>,
-    end: Time,
-    stream: Stream,
-) -> Result<Vec<Waypoint>, Wrong> {
-    let keys = &mesh.mobility;
-    if let Some(name) = &keys.file {
-        let text = read(name, folder).map_err(|problem| ("file", problem))?;
-        let nodes = layout.places.len() as u32;
-        return positions::parse(&text, nodes).map_err(|error| ("file", format!("`{name}`: {error}")));
+fn movement(mobility: &Mobility) -> Movement {
+    Movement {
+        speed_m_s: (mobility.min_speed, mobility.max_speed),
+        pause_s: mobility.pause.as_micros() as f64 / 1e6,
+        step_ns: mobility.step.as_micros().saturating_mul(1_000),
+        margin_m: mobility.margin,
+        alpha: mobility.alpha,
+        speed_deviation_m_s: mobility.speed_deviation,
+        turn_deviation_rad: mobility.turn_deviation.to_radians(),
+        block_m: mobility.block,
+        turn_probability: mobility.turn_probability,
+        aggressiveness: mobility.aggressiveness,
+        swerve_m: mobility.swerve,
     }
-    let Some(model) = mobility::named(keys.kind) else { return Ok(Vec::new()) };
-    let movement = Movement {
-        speed_m_s: (keys.min_speed, keys.max_speed),
-        pause_s: seconds(keys.pause),
-        step_ns: keys.step.as_micros().saturating_mul(1_000),
-        margin_m: keys.margin,
-        ..Movement::default()
-    };
-    model.waypoints(layout, &movement, end, stream).map_err(|error| ("kind", says(&error)))
 }
 
-/// The text of a file in the scenario's own folder, or else in the working directory.
+/// The text of a file.
 fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
     let beside = folder.map(|folder| folder.join(name)).filter(|path| path.exists());
-    let path = beside.unwrap_or_else(|| PathBuf::from(name));
-    let told = |error: std::io::Error| format!("`{name}`: {error}");
+    let path = beside.unwrap_or_else(|| name.into());
     let mut text = String::new();
-    let file = File::open(path).map_err(told)?;
-    file.take(import::MAX_BYTES as u64 + 1).read_to_string(&mut text).map_err(told)?;
+    let file = OsFile::open(path).map_err(|error| wrong(name, &error.to_string()))?;
+    let mut bounded = file.take(MAX_BYTES as u64 + 1);
+    bounded.read_to_string(&mut text).map_err(|error| wrong(name, &error.to_string()))?;
     Ok(text)
 }
 
-/// An error, to be read after the key that it is about.
-fn says(error: &impl std::fmt::Display) -> String {
-    format!("cannot be: {error}")
+/// What is wrong with a file, on one line.
+fn wrong(name: &str, problem: &str) -> String {
+    let shown: String = name.chars().filter(|c| !c.is_control()).collect();
+    let problem = problem.replace(char::is_control, " ");
+    format!("`{shown}` cannot be used: {problem}")
 }
 
-fn seconds(span: Duration) -> f64 {
-    span.as_micros() as f64 / 1e6
+fn hash(text: &str) -> Hash64 {
+    let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    Hash64(text.bytes().fold(0xcbf2_9ce4_8422_2325, fnv))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_places_is_a_layout() {
+        let (layout, _) =
+            listed("x.dat", "# node time x y\n0 0 0 0\n2 0 20 0\n1 0 10 0\n1 5 99 0\n").unwrap();
+        assert_eq!(layout.places.iter().map(|place| place.x as i32).collect::<Vec<_>>(), [0, 10, 20]);
+        assert_eq!(
+            listed("x.dat", "0 0 0 0\n2 0 1 1\n").unwrap_err(),
+            "`x.dat` cannot be used: node 1 has no place"
+        );
+        assert!(listed("x.csc", "<simconf>").unwrap_err().starts_with("`x.csc` cannot be used: "));
+    }
+
+    #[test]
+    fn roles_of_nodes_that_are_not_there_are_refused() {
+        let layout = |root, sinks: &[u32]| Layout {
+            places: vec![coapace_sim::Position::default(); 4],
+            root,
+            sinks: sinks.to_vec(),
+        };
+        let key = |layout: &Layout| check(layout).err().map(|(key, _)| key);
+        assert_eq!(key(&layout(0, &[1, 2])), None);
+        assert_eq!(key(&layout(4, &[1])), Some("topology.root"));
+        assert_eq!(key(&layout(0, &[1, 1])), Some("topology.sinks"));
+        assert_eq!(key(&layout(0, &[1, 2, 3])), Some("topology.nodes"));
+    }
 }

@@ -66,10 +66,10 @@ pub fn run_tapped<T: Tap>(
     tap: T,
 ) -> (RunResult, T) {
     let luck = Luck::new(seed);
-    match (&scenario.network.mesh, scenario.layout()) {
-        (Some(mesh), Some(layout)) => {
+    match (&scenario.network.mesh, scenario.places()) {
+        (Some(mesh), Some(places)) => {
             let end = window(scenario, contender).map_or(LIMIT, |(_, end)| end);
-            let medium = mesh::medium(scenario, mesh, layout, luck, end);
+            let medium = mesh::medium(mesh, places, luck, end);
             simulate(scenario, contender, seed, observe, medium, tap)
         }
         _ => simulate(scenario, contender, seed, observe, hops::network(scenario, luck), tap),

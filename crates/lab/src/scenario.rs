@@ -35,10 +35,12 @@ mod words;
 
 use std::fs::File as OsFile;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use coapace_sim::Layout;
+
+use crate::places::Places;
 
 pub use error::ScenarioError;
 pub use flows::{Flow, Method, WhenBusy};
@@ -62,6 +64,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("lossy-switch", include_str!("../../../scenarios/lossy-switch.toml")),
     ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
     ("mesh-grid", include_str!("../../../scenarios/mesh-grid.toml")),
+    ("mesh-mobile", include_str!("../../../scenarios/mesh-mobile.toml")),
 ];
 
 /// The largest file that is read, in bytes.
@@ -90,9 +93,7 @@ pub struct Scenario {
     pub tcp: Tcp,
     /// What is run when the command line does not say.
     pub defaults: Defaults,
-    layout: Option<Arc<Layout>>,
-    /// Where the files lie that it reads.
-    folder: Option<PathBuf>,
+    places: Option<Arc<Places>>,
     knob_values: Vec<(String, String)>,
     knob_choices: Vec<(String, Vec<String>)>,
     /// The effective value of every key that shapes a run.
@@ -182,14 +183,13 @@ impl Scenario {
         }
         // Before the clients of a mesh are counted: what a knob would make of the file has not counted them either.
         let knob_values = file.knobs.values(&item, &file);
-        let layout = placed::place(&mut file, &item, folder)?;
+        let places = placed::place(&mut file, &item, folder)?;
         Ok(Self {
             name: name.to_owned(),
-            layout,
-            folder: folder.filter(|_| file.reads_files()).map(Path::to_owned),
             knob_values,
             knob_choices: file.knobs.choices(),
-            lines: file.run_lines(),
+            lines: placed::with_contents(file.run_lines(), places.as_deref()),
+            places,
             title: file.title,
             summary: file.summary,
             source: file.source,
@@ -204,12 +204,12 @@ impl Scenario {
 
     /// Where the nodes of its mesh stand, if it is one.
     pub fn layout(&self) -> Option<&Layout> {
-        self.layout.as_deref()
+        self.places.as_ref().map(|places| &places.layout)
     }
 
-    /// The folder of the files that it reads, if it reads any.
-    pub(crate) fn folder(&self) -> Option<&Path> {
-        self.folder.as_deref()
+    /// Where they stand and go.
+    pub(crate) fn places(&self) -> Option<&Places> {
+        self.places.as_deref()
     }
 
     /// The name and the present value of every knob, in the order of the file. Of a knob with choices, the choice that is
@@ -231,6 +231,7 @@ impl Scenario {
     /// Every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in the
     /// same order and the same units. Keys that came later (`server.count`, `workload.duration`, …) are left out where
     /// they have their defaults, and so are names of presets, for they are in the keys that they fill.
+    /// Of a file, a hash of what it says stands in the place of its name.
     ///
     /// Titles, comments, knobs and `[defaults]` are not in it: they do not change what happens in a run.
     pub fn canonical(&self) -> String {

@@ -119,3 +119,86 @@ fn a_mesh_that_cannot_be_is_refused_in_one_line() {
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
+
+#[test]
+fn every_topology_and_every_mobility_is_reached_by_a_knob() {
+    for (topology, nodes) in
+        [("chain", "17"), ("dumbbell", "21"), ("flower", "36"), ("concentric", "57"), ("grid", "49")]
+    {
+        let scenario = load(&[("topology", topology), ("nodes", nodes)]).unwrap();
+        assert_eq!(scenario.layout().unwrap().places.len().to_string(), nodes, "{topology}");
+        assert_eq!(scenario.knob("topology"), Some(topology));
+    }
+    let mobile = |mobility: &str| {
+        let set = [
+            ("routing".to_owned(), "shortest".to_owned()),
+            ("mobility".to_owned(), mobility.to_owned()),
+            ("workload.duration".to_owned(), "150 s".to_owned()),
+        ];
+        let scenario = Scenario::load("mesh-mobile", &set).unwrap();
+        let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Totals);
+        // Who pursues a leader goes where no sink hears him.
+        assert!(run.flows[0].reached > 10 || mobility == "pursue", "{mobility}: {:?}", run.flows);
+        run.trace_hash
+    };
+    let mut hashes = ["none", "random-waypoint", "gauss-markov", "manhattan", "pursue"].map(mobile);
+    hashes.sort_unstable();
+    assert!(hashes.windows(2).all(|pair| pair[0] != pair[1]), "each of them is another run");
+}
+
+#[test]
+fn places_come_from_a_file_and_count_for_the_hash_by_what_it_says() {
+    let folder = std::env::temp_dir().join(format!("coapace-places-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("places.dat");
+    let load = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        load(&[
+            ("network.mesh.topology.file", file.to_str().unwrap()),
+            ("network.mesh.topology.kind", "file"),
+        ])
+    };
+    let three = "0 0 0 0\n1 0 10 0\n2 0 20 0\n3 0 30 0\n";
+    let (one, other) = (load(three).unwrap(), load(&three.replace("30", "31")).unwrap());
+    let wrong = load("0 0 0\n").unwrap_err();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!((one.clients.count, one.layout().unwrap().places.len()), (2, 4));
+    assert_ne!(one.hash(), other.hash());
+    assert!(one.canonical().contains("network.mesh.radio.propagation.range = \"10 m\""));
+    assert!(wrong.contains("places.dat` cannot be used: line 1: "), "{wrong}");
+}
+
+#[test]
+fn the_radio_medium_of_a_cooja_simulation_counts_where_the_scenario_has_none() {
+    let file = std::env::temp_dir().join(format!("coapace-{}.csc", std::process::id()));
+    let mote = |id: u32| {
+        format!(
+            "<mote><interface_config>org.contikios.cooja.interfaces.Position<x>{id}</x><y>0</y><z>0</z></interface_config>\
+                 <interface_config>org.contikios.cooja.contikimote.interfaces.ContikiMoteID<id>{id}</id></interface_config></mote>"
+        )
+    };
+    let text = format!(
+        "<simconf><simulation><radiomedium>org.contikios.cooja.radiomediums.UDGM<transmitting_range>30.0</transmitting_range>\
+         <interference_range>60.0</interference_range><success_ratio_tx>0.9</success_ratio_tx>\
+         <success_ratio_rx>0.8</success_ratio_rx></radiomedium>{}{}{}</simulation></simconf>",
+        mote(1),
+        mote(2),
+        mote(3)
+    );
+    std::fs::write(&file, text).unwrap();
+    let mesh = |radio: &str| {
+        let text = format!(
+            "title = 'm'\nsummary = 'm'\nsource = 'm'\n[workload]\nkind = 'continuous'\n\
+             [network.mesh.topology]\nkind = 'file'\nfile = '{}'\n{radio}",
+            file.display()
+        );
+        Scenario::parse("m", "m.toml", &text, &[]).map(|scenario| scenario.canonical())
+    };
+    let (own, said) = (mesh(""), mesh("[network.mesh.radio]\npropagation = { range = '7 m' }"));
+    std::fs::remove_file(&file).unwrap();
+    let (own, said) = (own.unwrap(), said.unwrap());
+    for line in ["range = \"30 m\"", "interference = \"60 m\"", "edge_delivery = \"80 %\""] {
+        assert!(own.contains(&format!("network.mesh.radio.propagation.{line}")), "{own}");
+    }
+    assert!(own.contains("delivery = [\"90 %\", \"90 %\"]") && said.contains("range = \"7 m\""), "{said}");
+}

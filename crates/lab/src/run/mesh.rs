@@ -3,11 +3,11 @@
 use coapace_sim::mesh::{
     Mesh as SimMesh, MeshConfig, Propagation as SimPropagation, RadioConfig, RadioTimes,
 };
-use coapace_sim::{Layout, Luck, NodeId, Time};
+use coapace_sim::{Luck, NodeId, Time};
 
 use super::{Carrier, nanos};
 use crate::nodes::Host;
-use crate::places;
+use crate::places::Places;
 use crate::results::{FilmMoment, MeshResult, RunResult};
 use crate::scenario::{Mesh, Propagation, Radio, Scenario};
 
@@ -61,10 +61,9 @@ pub(super) fn energy(scenario: &Scenario, times: RadioTimes) -> [f64; 4] {
 }
 
 /// The mesh of a scenario that has one.
-pub(super) fn medium(scenario: &Scenario, mesh: &Mesh, layout: &Layout, luck: Luck, end: Time) -> SimMesh {
-    let waypoints = places::waypoints(mesh, layout, scenario.folder(), end, luck.stream("mobility"));
-    let waypoints = waypoints.expect("a scenario's mobility was tried when it was read");
-    SimMesh::new(luck, layout, waypoints, config(mesh))
+pub(super) fn medium(mesh: &Mesh, places: &Places, luck: Luck, end: Time) -> SimMesh {
+    let waypoints = places.waypoints(end, luck.stream("mobility"));
+    SimMesh::new(luck, &places.layout, waypoints, config(mesh))
         .expect("a scenario's layout was checked when it was read")
 }
 

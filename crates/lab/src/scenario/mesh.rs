@@ -39,18 +39,18 @@ keys! {
         /// One of those that come with the program, or `file`.
         kind: &'static str, Listed(places::topologies) => "grid";
         /// Nodes, border router and sinks among them. A file has its own number.
-        nodes: u32, Whole(2, 100_000) => 36;
+        nodes: u32, Whole(3, 100_000) => 36;
         /// From a node to the next.
         spacing: f64, Measure("m", 0.001, 100_000.0) => 10.0;
         /// How wide it is, where that has a meaning, as in a grid.
         columns: Option<u32>, Or("automatic", Whole(1, 100_000)) => None;
         /// The number from which random places are drawn: places belong to the scenario, not to the seed of a run.
         draw: u32, Whole(0, 1_000_000) => 1;
-        /// For the kind `file`: a Cooja simulation (`.csc`), whose radio medium counts where `radio.propagation` is not said, or
-        /// lines of `node time x y`, of which the first of each node counts. It is sought beside the scenario's own file, then
-        /// in the working directory.
+        /// For the kind `file`: a Cooja simulation (`.csc`), whose radio medium counts where `radio.propagation` and
+        /// `radio.delivery` are not said, or lines of `node time x y`, of which the first of each node counts. It is sought
+        /// beside the scenario's own file, then in the working directory.
         file: Option<String>, Or("none", Line(1_000)) => None;
-        /// The border router, by its number from 0; if it is not said, the topology's, and 0 of a file.
+        /// The border router, by its number from 0, of a Cooja simulation in the order of the file; if it is not said, the topology's, and 0 of a file.
         root: Option<u32>, Or("automatic", Whole(0, 99_999)) => None;
         /// The sinks by their numbers, the primary one first; if none is said, the topology's, and 1 of a file.
         sinks: Vec<u32>, Nodes(16) => Vec::new();
@@ -161,7 +161,7 @@ keys! {
 }
 
 keys! {
-    /// Where nodes go. The border router and the sinks stand still.
+    /// Where nodes go. In models the border router and the sinks stand still. Defaults as in BonnMotion, as far as it has them.
     pub struct Mobility checked by way_is_named {
         /// `none`, one of the models that come with the program, or `file`.
         kind: &'static str, Listed(places::mobilities) => "none";
@@ -177,6 +177,20 @@ keys! {
         margin: f64, Measure("m", 0.0, 100_000.0) => 0.0;
         /// From one position to the next.
         step: Duration, Time => Duration::from_secs(1);
+        /// `gauss-markov`: how much of speed and direction stays from one step to the next.
+        alpha: f64, Percentage => 0.75;
+        /// `gauss-markov`: the standard deviation of speed.
+        speed_deviation: f64, Measure("m/s", 0.0, 1_000.0) => 0.5;
+        /// `gauss-markov`: the standard deviation of the direction.
+        turn_deviation: f64, Measure("deg", 0.0, 360.0) => 22.5;
+        /// `manhattan`: from a crossing to the next.
+        block: f64, Measure("m", 0.01, 100_000.0) => 10.0;
+        /// `manhattan`: the probability of a turn at a crossing.
+        turn_probability: f64, Percentage => 0.5;
+        /// `pursue`: the share of the way to the leader that a node makes for in one step.
+        aggressiveness: f64, Percentage => 0.5;
+        /// `pursue`: how far beside that it may come out.
+        swerve: f64, Measure("m", 0.0, 100_000.0) => 0.5;
     }
 }
 
