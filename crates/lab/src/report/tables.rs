@@ -227,7 +227,10 @@ fn order_rows(verdicts: &[&(&str, Verdict)]) -> String {
             "" => String::new(),
             why => format!("<small>{}</small>", escape(why)),
         };
-        let word = if verdict.held() { "held".to_owned() } else { format!("<strong>not held</strong>{why}") };
+        let word = match verdict.word() {
+            "held" => "held".to_owned(),
+            word => format!("<strong>{word}</strong>{why}"),
+        };
         let _ = write!(
             html,
             "<tr>{conditions}<th scope=\"row\" title=\"{}\">{}</th><td>{first}</td><td>{second}</td>{published}<td>{times}</td>\

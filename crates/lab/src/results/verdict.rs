@@ -46,6 +46,17 @@ impl Verdict<'_> {
         })
     }
 
+    /// Whether the pooled figures at least lie in the order that is said, be it by chance.
+    pub fn in_order(&self) -> bool {
+        let [Some(first), Some(second)] = self.figures else { return false };
+        match (self.order.relation, self.order.times) {
+            (Relation::Above, times) => first > second * times.unwrap_or(1.0),
+            (Relation::NotBelow, times) => first >= second * times.unwrap_or(1.0),
+            (Relation::Times, Some(times)) if times < 1.0 => first < second,
+            (Relation::Times, _) => first > second,
+        }
+    }
+
     /// How far the ratio is on the side where it is said to be, as a logarithm; negative on the other side. What cannot be
     /// measured is farther off than anything.
     fn margin(&self) -> f64 {
@@ -62,9 +73,13 @@ impl Verdict<'_> {
         self.held().cmp(&other.held()).then(self.margin().total_cmp(&other.margin()))
     }
 
-    /// `held` or `not held`.
+    /// `held` or `not held`; what does not hold may be in order all the same.
     pub fn word(&self) -> &'static str {
-        if self.held() { "held" } else { "not held" }
+        match (self.held(), self.in_order()) {
+            (true, _) => "held",
+            (false, true) => "not held, but in order",
+            (false, false) => "not held",
+        }
     }
 
     /// The order, in words.
@@ -84,7 +99,8 @@ pub fn verdicts(results: &[CellResult]) -> Vec<Verdict<'_>> {
     verdicts
 }
 
-/// How many of these orders held, in a line: all of them, then each pair of mechanisms, by metric where there are several.
+/// How many of these orders held, in a line: all of them, and how many others are in order within chance, then each pair of
+/// mechanisms, by metric where there are several.
 pub fn tally(verdicts: &[Verdict]) -> String {
     let held = |of: &dyn Fn(&Verdict) -> bool| {
         let of: Vec<_> = verdicts.iter().filter(|verdict| of(verdict)).collect();
@@ -102,7 +118,9 @@ pub fn tally(verdicts: &[Verdict]) -> String {
         }
     }
     let each = claims.iter().map(|claim| format!("; {claim}: {}", held(&|verdict| words(verdict) == *claim)));
-    [held(&|_| true)].into_iter().chain(each).collect()
+    let in_order = verdicts.iter().filter(|verdict| !verdict.held() && verdict.in_order()).count();
+    let others = if in_order == 0 { String::new() } else { format!(", {in_order} more in order") };
+    [held(&|_| true), others].into_iter().chain(each).collect()
 }
 
 /// The metrics of these orders, each once.
