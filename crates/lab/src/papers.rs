@@ -33,6 +33,11 @@ pub const PAPERS: &[Paper] = &[
         published: include_str!("../../../papers/raitahila2019/published.csv"),
     },
     Paper { key: "meng2017", source: include_str!("../../../papers/meng2017/source.toml"), published: "" },
+    Paper {
+        key: "ancillotti2018",
+        source: include_str!("../../../papers/ancillotti2018/source.toml"),
+        published: "",
+    },
 ];
 
 /// What was published of one mechanism under one condition.

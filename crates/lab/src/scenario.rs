@@ -62,6 +62,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("lossy-switch", include_str!("../../../scenarios/lossy-switch.toml")),
     ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
     ("mesh-grid", include_str!("../../../scenarios/mesh-grid.toml")),
+    ("concentric", include_str!("../../../scenarios/concentric.toml")),
 ];
 
 /// The largest file that is read, in bytes.
