@@ -38,6 +38,11 @@ pub const PAPERS: &[Paper] = &[
         source: include_str!("../../../papers/betzler2015/source.toml"),
         published: include_str!("../../../papers/betzler2015/published.csv"),
     },
+    Paper {
+        key: "ancillotti2018",
+        source: include_str!("../../../papers/ancillotti2018/source.toml"),
+        published: "",
+    },
 ];
 
 /// What was published of one mechanism under one condition.

@@ -65,6 +65,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
     ("mesh-grid", include_str!("../../../scenarios/mesh-grid.toml")),
     ("mesh-mobile", include_str!("../../../scenarios/mesh-mobile.toml")),
+    ("concentric", include_str!("../../../scenarios/concentric.toml")),
 ];
 
 /// The largest file that is read, in bytes.

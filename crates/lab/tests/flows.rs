@@ -149,6 +149,26 @@ fn a_sink_observes_and_is_told_with_and_without_confirmation() {
 }
 
 #[test]
+fn notifications_without_control_depart_beside_those_that_wait() {
+    let flows = "[[workload.flows]]\nname = 'c'\npattern = 'backlogged'\nobserve = true\nstart = '30 s'\n\
+                 [[workload.flows]]\nname = 'n'\npattern = 'constant'\ninterval = '500 ms'\nobserve = true\nstart = '40 s'\n\
+                 confirmable = false\ncontrolled = false";
+    let lossy = ("network.up.wire.loss", "30 %");
+    let run = measured("default", flows, &[lossy]);
+    let [c, n] = run.flows.as_slice() else { panic!("{run:?}") };
+    assert_eq!((n.offered, n.dropped, n.completed, n.gave_up), (4_800, 0, 0, 0), "{n:?}");
+    near(n.pdr().unwrap(), 0.7, 0.03);
+    near(n.delays.mean_s().unwrap(), 0.05, 1e-3);
+    assert!(c.completed > 500, "{c:?}");
+
+    let run = measured("default", flows, &[lossy, ("workload.flows.n.controlled", "true")]);
+    assert!(run.flows[1].dropped > 2_000, "those wait for NSTART: {:?}", run.flows[1]);
+
+    let told = scenario(flows, &[("workload.flows.n.confirmable", "true")]).unwrap_err();
+    assert!(told.contains("`workload.flows.n.controlled` must be true"), "{told}");
+}
+
+#[test]
 fn an_observer_that_was_given_up_registers_again() {
     let observed = "[[workload.flows]]\nname = 'n'\npattern = 'backlogged'\nobserve = true\nstart = '30 s'";
     let harsh = [("network.up.wire.loss", "50 %"), ("clients.max_retransmit", "2")];
@@ -157,6 +177,15 @@ fn an_observer_that_was_given_up_registers_again() {
     // One in eight is given up, and then it takes a minute; nobody falls silent for good.
     assert!(flow.gave_up > 10 && flow.completed > 5 * flow.gave_up, "{flow:?}");
     assert!(run.exchanges.iter().all(|count| *count > 5), "{:?}", run.exchanges);
+}
+
+#[test]
+fn a_registration_while_a_notification_is_under_way_ends_that_and_not_the_flow() {
+    let observed = "[[workload.flows]]\nname = 'n'\npattern = 'backlogged'\nobserve = true\nstart = '30 s'";
+    // Acknowledgements are lost: the sink has the notification, hears of no other, and registers before it is given up.
+    let deaf = [("network.down.wire.loss", "70 %"), ("workload.duration", "1500 s")];
+    let run = measured("default", observed, &deaf);
+    assert!(run.exchanges.iter().all(|count| *count > 30), "{:?}", run.exchanges);
 }
 
 #[test]

@@ -71,6 +71,16 @@ pub struct Responder<A> {
     pub(crate) rexmit_cnt: Option<u8>,
 }
 
+impl<A> Responder<A> {
+    /// The same for a response that nobody confirms, whatever the request was: [`Endpoint::respond`] lets it depart at
+    /// once, not on the acknowledgement, and keeps nothing of it (RFC 7252 §5.2.2). One that was not
+    /// [acknowledged](Endpoint::acknowledge) still has to be.
+    #[must_use]
+    pub fn unconfirmed(self) -> Self {
+        Self { confirmable: false, ..self }
+    }
+}
+
 /// What an endpoint tells the application.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a, A> {

@@ -43,6 +43,8 @@ pub(crate) struct Mote {
     mark: Mark,
     /// Replies sent.
     replies: u64,
+    /// Of these, notifications without control.
+    uncontrolled: u32,
     series: Option<Box<Series>>,
 }
 
@@ -67,6 +69,7 @@ impl Mote {
             watching: None,
             mark: Mark::default(),
             replies: 0,
+            uncontrolled: 0,
             series: None,
         }
     }
@@ -192,7 +195,12 @@ impl Mote {
             let wanted = |sending: &Sending| sending.flow.number == flow && sending.flow.keys.observe;
             let Some(place) = self.sendings.iter().position(wanted) else { return };
             if self.endpoint.register(now.instant(), &responder, u64::from(flow)).is_ok() {
-                let tail = self.sendings[place].registered();
+                // The registration replaces the one before, and with it ends the notification under way (RFC 7641 §4.1).
+                if self.sendings[place].is_telling() {
+                    self.sendings[place].is_over(now, false);
+                    self.ledger.ended(now, flow, false);
+                }
+                let tail = self.sendings[place].registered(responder);
                 // A reply that finds no room is counted by the endpoint and asked for again.
                 let _ = self.endpoint.respond(now.instant(), responder, CONTENT, &tail);
                 self.go_on(now, place);
@@ -278,7 +286,8 @@ impl Node for Mote {
         };
         let Some(step) = transmit.step else {
             self.replies += 1;
-            return Some(Outgoing { to: transmit.to, mark: self.mark, transport: Transport::Udp });
+            let mark = self.mark_of_reply(buffer);
+            return Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp });
         };
         if self.number > 0 {
             if let Some(timeout) = transmit.timeout {
@@ -300,6 +309,17 @@ impl Node for Mote {
 }
 
 impl Mote {
+    /// A reply has the mark of what it answers. A notification without control answers nothing anew and has one of its own:
+    /// they are counted down from the last exchange there can be.
+    fn mark_of_reply(&mut self, bytes: &[u8]) -> Mark {
+        let is_own = |message: &Message<'_>| message.kind == coapace_proto::Kind::NonConfirmable;
+        if self.number == 0 || !Message::parse(bytes).is_ok_and(|message| is_own(&message)) {
+            return self.mark;
+        }
+        self.uncontrolled += 1;
+        Mark { exchange: u32::MAX - self.uncontrolled, transmission: 0 }
+    }
+
     /// A notification departs: its Message ID tells what is acknowledged. One that is not confirmable is over.
     fn note_notification(&mut self, now: Time, bytes: &[u8]) {
         if self.sendings.iter().all(|sending| !sending.flow.keys.observe) {

@@ -24,6 +24,10 @@ keys! {
         /// Whether the sink observes the clients and the messages are notifications (RFC 7641). The sink registers with one
         /// client after the other before `start`, and again 60 s and 5 to 15 s after it last heard of one.
         observe: bool, Switch => false;
+        /// Whether notifications that are not confirmable wait for a place of NSTART and for their rate (RFC 7252 §4.7, RFC 7641
+        /// §4.5.1). If not they depart at once, as with Contiki (apps/er-coap/er-coap-observe.c), and congestion control knows
+        /// nothing of them.
+        controlled: bool, Switch => true;
         /// The method of a request.
         method: Method, one_of() => Method::Post;
         /// Bytes of the payload of a message, without the payload marker.
@@ -170,6 +174,12 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
         return Err(Misfit::new(
             "outstanding",
             "must be 1 with `observe`: an observer has one notification at a time",
+        ));
+    }
+    if !flow.controlled && (!flow.observe || flow.confirmable) {
+        return Err(Misfit::new(
+            "controlled",
+            "must be true but for notifications (`observe`) that are not `confirmable`",
         ));
     }
     if !flow.confirmable && flow.pattern == "backlogged" {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use coapace_control::Mechanism;
-use coapace_proto::{Endpoint, ExchangeId, Request, SendError};
+use coapace_proto::{Endpoint, ExchangeId, Request, Responder, SendError};
 use coapace_sim::{NodeId, Time};
 
 use super::plan::{self, FlowPlan};
@@ -31,6 +31,8 @@ pub(super) struct Sending {
     began: VecDeque<Time>,
     /// Whether the sink observes.
     observed: bool,
+    /// Whom to answer without control, and how.
+    uncontrolled: Option<Responder<NodeId>>,
     /// The Message ID of the notification under way.
     pub(super) notified_as: Option<u16>,
     /// Exchanges completed, and how long they took in all.
@@ -49,6 +51,7 @@ impl Sending {
             open: 0,
             began: VecDeque::new(),
             observed: false,
+            uncontrolled: None,
             notified_as: None,
             completed: 0,
             busy_ns: 0,
@@ -125,12 +128,11 @@ impl Sending {
     ) -> Result<Option<ExchangeId>, SendError> {
         let FlowPlan { keys, sink, code, request, .. } = &*self.flow;
         if keys.observe {
-            endpoint.notify(
-                u64::from(self.flow.number),
-                keys.confirmable,
-                CONTENT,
-                &self.flow.notification(number),
-            );
+            let notification = self.flow.notification(number);
+            if let Some(responder) = self.uncontrolled {
+                return endpoint.respond(now.instant(), responder, CONTENT, &notification);
+            }
+            endpoint.notify(u64::from(self.flow.number), keys.confirmable, CONTENT, &notification);
             self.begin(now);
             return Ok(None);
         }
@@ -172,9 +174,15 @@ impl Sending {
         self.is_over(now, false);
     }
 
+    /// Whether a notification is under way.
+    pub(super) fn is_telling(&self) -> bool {
+        self.flow.keys.observe && self.open > 0
+    }
+
     /// The sink observes from now on. Returns the options of the answer.
-    pub(super) fn registered(&mut self) -> Vec<u8> {
+    pub(super) fn registered(&mut self, responder: Responder<NodeId>) -> Vec<u8> {
         self.observed = true;
+        self.uncontrolled = (!self.flow.keys.controlled).then(|| responder.unconfirmed());
         coapace_proto::Tail::default().option(coap_numbers::option::OBSERVE, &[]).into_bytes()
     }
 
