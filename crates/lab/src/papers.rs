@@ -33,6 +33,11 @@ pub const PAPERS: &[Paper] = &[
         published: include_str!("../../../papers/raitahila2019/published.csv"),
     },
     Paper { key: "meng2017", source: include_str!("../../../papers/meng2017/source.toml"), published: "" },
+    Paper {
+        key: "rathod2022",
+        source: include_str!("../../../papers/rathod2022/source.toml"),
+        published: include_str!("../../../papers/rathod2022/published.csv"),
+    },
 ];
 
 /// What was published of one mechanism under one condition.

@@ -62,6 +62,8 @@ const BUILTINS: &[(&str, &str)] = &[
     ("lossy-switch", include_str!("../../../scenarios/lossy-switch.toml")),
     ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
     ("mesh-grid", include_str!("../../../scenarios/mesh-grid.toml")),
+    ("rathod-grid", include_str!("../../../scenarios/rathod-grid.toml")),
+    ("rathod-mesh", include_str!("../../../scenarios/rathod-mesh.toml")),
 ];
 
 /// The largest file that is read, in bytes.
