@@ -43,6 +43,11 @@ pub const PAPERS: &[Paper] = &[
         source: include_str!("../../../papers/ancillotti2018/source.toml"),
         published: "",
     },
+    Paper {
+        key: "rathod2022",
+        source: include_str!("../../../papers/rathod2022/source.toml"),
+        published: include_str!("../../../papers/rathod2022/published.csv"),
+    },
 ];
 
 /// What was published of one mechanism under one condition.

@@ -105,7 +105,7 @@ fn simulate<T: Tap, M: Carrier>(
         ContenderKind::Udp(mix) if has_flows => {
             flows::hosts(scenario, &seats, mix, luck, observe, (from, end))
         }
-        ContenderKind::Udp(mix) => closed::hosts(scenario, &seats, mix, luck, observe),
+        ContenderKind::Udp(mix) => closed::hosts(scenario, &seats, mix, luck, observe, from),
         ContenderKind::Tcp => tcp::hosts(scenario, &seats, luck, seed),
     };
     let mut world = World::new(medium, (Counters::new(), tap));

@@ -66,6 +66,8 @@ const BUILTINS: &[(&str, &str)] = &[
     ("mesh-grid", include_str!("../../../scenarios/mesh-grid.toml")),
     ("mesh-mobile", include_str!("../../../scenarios/mesh-mobile.toml")),
     ("concentric", include_str!("../../../scenarios/concentric.toml")),
+    ("rathod-grid", include_str!("../../../scenarios/rathod-grid.toml")),
+    ("rathod-mesh", include_str!("../../../scenarios/rathod-mesh.toml")),
 ];
 
 /// The largest file that is read, in bytes.

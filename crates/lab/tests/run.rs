@@ -58,7 +58,8 @@ fn what_happens_before_the_warm_up_is_over_is_left_out_and_the_rest_is_not() {
         assert_eq!(late.trace_hash, whole.trace_hash, "{mechanism}: the same happens");
         let counts = |run: &RunResult| {
             let RunResult { retransmissions, drops, losses, requests_sent, responses_sent, .. } = *run;
-            [run.completed(), retransmissions, drops, losses, requests_sent, responses_sent]
+            let armed = run.timeouts.all.0;
+            [run.completed(), retransmissions, drops, losses, requests_sent, responses_sent, armed]
         };
         let summed: Vec<_> = counts(&early).iter().zip(counts(&late)).map(|(a, b)| a + b).collect();
         assert_eq!(summed, counts(&whole), "{mechanism}");
@@ -67,6 +68,31 @@ fn what_happens_before_the_warm_up_is_over_is_left_out_and_the_rest_is_not() {
         assert!((late.duration_s - 40.0).abs() < 1e-9, "{mechanism}: {}", late.duration_s);
         assert!((late.throughput - late.completed() as f64 / 40.0).abs() < 1e-9, "{mechanism}");
     }
+}
+
+#[test]
+fn clients_begin_when_they_are_told_and_then_ask_at_multiples_of_their_interval() {
+    // A lone client has its response after 0.66 s.
+    let alone = |set: &[(&str, &str)]| measured("default", &[&[("clients", "1")], set].concat());
+    for (interval, fct_s) in [("0 s", 50.0 * 0.66), ("400 ms", 49.0 * 0.8 + 0.66), ("1 s", 49.66)] {
+        let [at_once, late] =
+            ["0 s", "10 s"].map(|start| alone(&[("clients.start", start), ("workload.interval", interval)]));
+        assert_within(at_once.fct_s[0].unwrap(), fct_s - 0.2..=fct_s + 0.2);
+        assert_within(late.fct_s[0].unwrap(), fct_s - 0.2..=fct_s + 0.2);
+        // Jitter is drawn anew.
+        assert_within(late.duration_s - at_once.duration_s, 9.8..=10.2);
+    }
+}
+
+#[test]
+fn every_transmission_of_a_client_arms_a_timeout_that_is_counted() {
+    let run = measured("default", &[("errors", "low")]);
+    assert!(run.retransmissions > 0);
+    assert_eq!(run.timeouts.first.0, 20 * 50);
+    assert_eq!(run.timeouts.all.0, run.requests_sent);
+    assert_within(run.timeouts.initial_s().unwrap(), 2.4..=2.6);
+    assert!(run.timeouts.max_s() > Some(4.0), "{:?}", run.timeouts);
+    assert_eq!(measured("tcp", &[]).timeouts.all.0, 0);
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn a_key_like_no_other_is_answered_with_what_there_is() {
     assert_eq!(
         refused("[workload]", "[workload]\nzzz = 1"),
         "scenarios/x.toml:9: unknown key `workload.zzz`; `workload` has `kind`, `exchanges`, `duration`, `warm_up`, \
-         `batch_min`, `batch_max`, `think_time`, `flows`"
+         `batch_min`, `batch_max`, `think_time`, `interval`, `flows`"
     );
 }
 
@@ -140,7 +140,7 @@ fn a_bad_value_names_the_key_the_value_and_what_is_accepted() {
     assert_eq!(
         refused("[clients]\ncount = 3", "[[clients]]\ncount = 3"),
         "scenarios/x.toml:5: `clients` must be a table of `count`, `nstart`, `max_retransmit`, `uri_path`, \
-         `start_spread`, `probing_rate`, `confirmable_every`, not a list"
+         `start`, `start_spread`, `probing_rate`, `confirmable_every`, not a list"
     );
 }
 
@@ -506,6 +506,14 @@ fn the_hash_is_of_what_is_run_and_not_of_how_it_is_written() {
     all.sort();
     all.dedup();
     assert_eq!(all.len(), count, "each of them is another scenario");
+}
+
+#[test]
+fn an_interval_of_the_clients_is_refused_beside_flows() {
+    let scenario = |set: &[(&str, &str)]| load("mesh-grid", set);
+    assert!(scenario(&[("clients.start", "1 s")]).is_ok());
+    let error = scenario(&[("workload.interval", "1 s")]).unwrap_err();
+    assert!(error.contains("`workload.interval` does not go with the kind \"flows\""), "{error}");
 }
 
 #[test]

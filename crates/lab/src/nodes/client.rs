@@ -7,7 +7,7 @@ use coapace_proto::{Endpoint, Event, Request, Setup, Step, Token};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time, Transport};
 
 use super::{GET, batch_size, span_s, start};
-use crate::results::{RunResult, Series};
+use crate::results::{RunResult, Series, Timeouts};
 
 /// What every client of a population does.
 #[derive(Debug)]
@@ -24,7 +24,11 @@ pub(crate) struct Plan {
     pub(crate) batch: Option<(u32, u32)>,
     /// From a response to the next request.
     pub(crate) think_time: Duration,
-    /// First requests are spread over so many nanoseconds.
+    /// Requests are made at multiples of so many nanoseconds after the first; 0 is any moment.
+    pub(crate) interval_ns: u64,
+    /// When first requests are made, in nanoseconds.
+    pub(crate) start_ns: u64,
+    /// From then on they are spread over so many.
     pub(crate) start_spread_ns: u64,
     /// Random numbers for the moments of first requests, keyed by client.
     pub(crate) starts: Stream,
@@ -32,11 +36,24 @@ pub(crate) struct Plan {
     pub(crate) dither: Stream,
     /// Random numbers for the lengths of batches, keyed by client and batch.
     pub(crate) batches: Stream,
+    /// Timeouts that are armed before this are not counted.
+    pub(crate) measured_from: Time,
 }
 
 impl Plan {
     fn start(&self, client: u32) -> Time {
-        start(self.start_spread_ns, self.starts, client)
+        start(self.start_ns, self.start_spread_ns, self.starts, client)
+    }
+
+    /// When a client whose last exchange is over `now` makes its next request.
+    fn next(&self, client: u32, now: Time) -> Time {
+        let rested = now + self.think_time.as_micros().saturating_mul(1_000);
+        if self.interval_ns == 0 {
+            return rested;
+        }
+        let start = self.start(client);
+        let since_start = rested.as_nanos().saturating_sub(start.as_nanos());
+        start + since_start.div_ceil(self.interval_ns).saturating_mul(self.interval_ns)
     }
 }
 
@@ -64,6 +81,8 @@ pub(crate) struct Client {
     batches: u32,
     /// The number of exchanges over at which the batch ends.
     batch_end: u32,
+    /// What was armed, if anything was that counts.
+    timeouts: Option<Box<Timeouts>>,
     series: Option<Box<Series>>,
 }
 
@@ -81,6 +100,7 @@ impl Client {
             done: 0,
             batches: 0,
             batch_end: 0,
+            timeouts: None,
             series: series.map(|name| Box::new(Series::new(name))),
         }
     }
@@ -97,6 +117,9 @@ impl Client {
         result.given_up += counters.given_up;
         result.retransmissions += counters.retransmissions;
         result.unnecessary += counters.late_replies;
+        if let Some(timeouts) = &self.timeouts {
+            result.timeouts.merge(timeouts);
+        }
         result.requests_sent += counters.started + counters.retransmissions;
         if let Some(population) = result.populations.get_mut(self.plan.population) {
             population.clients += 1;
@@ -146,8 +169,8 @@ impl Client {
         }
         (self.moment, self.is_busy) = (now, false);
         if !self.is_done() {
-            self.moment = now + self.plan.think_time.as_micros().saturating_mul(1_000);
-            if self.plan.think_time == Duration::ZERO {
+            self.moment = self.plan.next(self.number, now);
+            if self.moment <= now {
                 self.begin(now);
             }
         }
@@ -190,6 +213,13 @@ impl Node for Client {
             self.endpoint.poll_event()?;
             self.exchange_is_over(now);
         };
+        if let (Some(step), Some(timeout)) = (transmit.step, transmit.timeout)
+            && now >= self.plan.measured_from
+        {
+            let first = step.transmission == 0;
+            let rto = if first { self.rto() } else { None };
+            self.timeouts.get_or_insert_default().add(first, timeout, rto);
+        }
         let mark = transmit.step.map_or_else(Mark::default, |step| Mark {
             exchange: step.exchange,
             transmission: step.transmission,

@@ -121,8 +121,8 @@ fn span_s(from: Option<Time>, to: Option<Time>) -> Option<f64> {
 }
 
 /// When a client makes its first request.
-pub(crate) fn start(spread_ns: u64, starts: Stream, client: u32) -> Time {
-    Time::from_nanos(starts.below(spread_ns.max(1), u64::from(client), 0, 0))
+pub(crate) fn start(start_ns: u64, spread_ns: u64, starts: Stream, client: u32) -> Time {
+    Time::from_nanos(start_ns + starts.below(spread_ns.max(1), u64::from(client), 0, 0))
 }
 
 /// How many exchanges a client's batch has, uniform between two numbers, both included.

@@ -46,7 +46,7 @@ pub struct RunResult {
     /// What each flow came to, in the order of the scenario.
     #[serde(default)]
     pub flows: Vec<FlowResult>,
-    /// The timeouts that the clients of flows armed, after the warm-up.
+    /// The timeouts that the clients armed, after the warm-up; empty over TCP.
     #[serde(default)]
     pub timeouts: Timeouts,
     /// How the network settled after an event, if there was one.

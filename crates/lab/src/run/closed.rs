@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coapace_control::REGISTRY;
 use coapace_proto::{Config, Setup};
-use coapace_sim::Luck;
+use coapace_sim::{Luck, Time};
 
 use super::messages::{request, response};
 use super::seats::{Role, Seats};
@@ -13,13 +13,14 @@ use crate::mix::{Mix, Part};
 use crate::nodes::{Client, Host, Plan, Relay, Server};
 use crate::scenario::{Scenario, WorkloadKind};
 
-/// A host for every seat, made one by one as they take their places.
+/// A host for every seat, made one by one as they take their places. Timeouts count from `from` on.
 pub(super) fn hosts<'a>(
     scenario: &'a Scenario,
     seats: &'a Seats,
     mix: &'a Mix,
     luck: Luck,
     observe: Observe,
+    from: Time,
 ) -> Box<dyn FnMut(Role) -> Host + 'a> {
     let Scenario { clients, server, workload, .. } = scenario;
     let config = Config {
@@ -42,10 +43,13 @@ pub(super) fn hosts<'a>(
                 WorkloadKind::Random => Some((workload.batch_min, workload.batch_max)),
             },
             think_time: workload.think_time,
+            interval_ns: nanos(workload.interval),
             dither: luck.stream("dither"),
+            start_ns: nanos(clients.start),
             start_spread_ns: nanos(clients.start_spread),
             starts: luck.stream("start"),
             batches: luck.stream("batches"),
+            measured_from: from,
         })
     };
     let plans: Vec<_> = mix.parts().iter().enumerate().map(plan).collect();

@@ -39,7 +39,7 @@ pub(super) fn hosts<'a>(
         Host::TcpServer(Box::new(TcpServer::new(node, response.clone(), connections, parameters, seed)))
     };
     let client = move |client, node| {
-        let start = start(nanos(clients.start_spread), starts, client);
+        let start = start(nanos(clients.start), nanos(clients.start_spread), starts, client);
         // One after the other, so that the handshakes do not measure a queue of their own making.
         let turn = CONNECTING.as_nanos() / 2 * u64::from(client) / u64::from(clients.count);
         let plan = TcpPlan {

@@ -50,7 +50,10 @@ keys! {
         /// The path of the request, without a slash in front; each segment becomes a Uri-Path option of its bytes and
         /// one to three more (RFC 7252 §3.1).
         uri_path: String, Line(1_000) => "coap".to_owned();
-        /// The clients start at random moments of this span, uniformly; 0 s starts all of them at once. Flows have their own.
+        /// When the clients start, from the start of the run. Flows have their own.
+        start: Duration, Time => Duration::ZERO;
+        /// From then on the clients start at random moments of this span, uniformly; 0 s starts all of them at once. Flows have
+        /// their own.
         start_spread: Duration, Time => Duration::ZERO;
         /// PROBING_RATE in bytes per second, of non-confirmable messages to a server that nothing is heard of (RFC 7252
         /// §4.7); 0 sets no such bound.
@@ -97,6 +100,9 @@ keys! {
         batch_max: u32, Whole(1, 1_000_000) => 10;
         /// The time from a response to the next request.
         think_time: Duration, Time => Duration::ZERO;
+        /// A client makes requests at multiples of this after its first alone, and then only if the last is over; 0 s is any
+        /// moment. UDP only; flows have their own.
+        interval: Duration, Time => Duration::ZERO;
         /// What the clients send, for the kind `flows`.
         flows: Vec<Flow>, named(64) => Vec::new();
     }
@@ -179,10 +185,12 @@ impl File {
     /// was so before them: the hash of an older scenario stays. A preset is left out, for it is in the keys that it fills.
     pub(super) fn run_lines(&self) -> Lines {
         const RUN: [&str; 5] = ["clients", "server", "workload", "network", "tcp"];
-        const LATER: [(&str, &str); 6] = [
+        const LATER: [(&str, &str); 8] = [
             ("server.count", "1"),
             ("workload.duration", "\"none\""),
             ("workload.warm_up", "\"0 s\""),
+            ("clients.start", "\"0 s\""),
+            ("workload.interval", "\"0 s\""),
             ("clients.probing_rate", "1"),
             ("clients.confirmable_every", "8"),
             ("network.mesh", "\"none\""),
@@ -241,7 +249,7 @@ fn one_end(workload: &Item) -> Item {
 }
 
 fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
-    let Workload { kind, exchanges, duration, warm_up, batch_min, batch_max, flows, .. } = workload;
+    let Workload { kind, exchanges, duration, warm_up, batch_min, batch_max, interval, flows, .. } = workload;
     match (kind, flows.is_empty()) {
         (WorkloadKind::Flows, true) => {
             return Err(Misfit::new("flows", "is missing: the kind \"flows\" needs one or more"));
@@ -250,6 +258,9 @@ fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
             return Err(Misfit::new("flows", "needs the kind \"flows\""));
         }
         _ => {}
+    }
+    if *kind == WorkloadKind::Flows && *interval > Duration::ZERO {
+        return Err(Misfit::new("interval", "does not go with the kind \"flows\": a flow has its own"));
     }
     if batch_min > batch_max {
         return Err(Misfit::new("batch_max", format!("must not be below `batch_min`, which is {batch_min}")));
