@@ -47,7 +47,7 @@ fn an_unknown_scenario_or_paper_is_told_with_what_there_is() {
     let line = refused(2, &["run", "nbiot"]);
     assert!(line.contains("did you mean `nb-iot`?"), "{line}");
     let line = refused(2, &["reproduce", "raitahila"]);
-    assert!(line.contains("raitahila2019, meng2017, ancillotti2018"), "{line}");
+    assert!(line.contains("raitahila2019, meng2017, betzler2015, ancillotti2018, rathod2022"), "{line}");
 }
 
 #[test]
