@@ -45,28 +45,28 @@ fn every_mechanism_is_described_with_its_source_parameters_and_presets() {
 #[test]
 fn a_knob_of_a_listed_scenario_takes_the_default_that_is_shown() {
     let list = coapace(&["list", "scenarios"]).success();
-    let mut scenario = "";
+    let (mut scenario, mut has_clients) = ("", false);
     let mut knobs = 0;
     for line in list.lines().take_while(|line| !line.is_empty()) {
         match line.trim_start().strip_prefix("--set ") {
-            None => scenario = line.split_whitespace().next().expect("a name"),
+            None => {
+                scenario = line.split_whitespace().next().expect("a name");
+                let of_it = list.split(line).nth(1).unwrap_or_default().lines().skip(1);
+                has_clients = of_it
+                    .map_while(|line| line.trim_start().strip_prefix("--set "))
+                    .any(|setting| setting.starts_with("clients="));
+            }
             Some(setting) => {
                 knobs += 1;
                 // Behind the default stands what else a choice can be.
                 let setting = setting.split("  (or ").next().unwrap_or(setting);
-                // The last setting wins: one client keeps the run short and the knob is read all the same.
-                let run = [
-                    "run",
-                    scenario,
-                    "--set",
-                    setting,
-                    "--set",
-                    "clients=1",
-                    "--seeds",
-                    "1",
-                    "--mechanism",
-                    "default",
-                ];
+                let mut run =
+                    vec!["run", scenario, "--set", setting, "--seeds", "1", "--mechanism", "default"];
+                // The last setting wins: one client keeps the run short and the knob is read all the same. A mesh has as
+                // many as it has places.
+                if has_clients {
+                    run.extend(["--set", "clients=1"]);
+                }
                 coapace(&[&run[..], &["--quiet", "--format", "csv"]].concat()).success();
             }
         }
