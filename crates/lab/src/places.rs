@@ -66,7 +66,7 @@ impl Places {
         let mut files = Vec::new();
         let (mut layout, medium) = if let Some(name) = &mesh.topology.file {
             let text = read(name, folder).map_err(|problem| ("topology.file", problem))?;
-            files.push(("topology.file", hash(&text)));
+            files.push(("topology.file", Hash64::of(text.bytes())));
             listed(name, &text).map_err(|problem| ("topology.file", problem))?
         } else {
             let layout = built(mesh).map_err(|problem| ("topology.kind", format!("cannot be: {problem}")))?;
@@ -82,7 +82,7 @@ impl Places {
         let moves = match file {
             Some(name) => {
                 let text = read(name, folder).map_err(|problem| ("mobility.file", problem))?;
-                files.push(("mobility.file", hash(&text)));
+                files.push(("mobility.file", Hash64::of(text.bytes())));
                 let waypoints = positions::parse(&text, layout.places.len() as u32);
                 Moves::Listed(waypoints.map_err(|error| ("mobility.file", wrong(name, &error.to_string())))?)
             }
@@ -216,11 +216,6 @@ fn wrong(name: &str, problem: &str) -> String {
     let shown: String = name.chars().filter(|c| !c.is_control()).collect();
     let problem = problem.replace(char::is_control, " ");
     format!("`{shown}` cannot be used: {problem}")
-}
-
-fn hash(text: &str) -> Hash64 {
-    let fnv = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    Hash64(text.bytes().fold(0xcbf2_9ce4_8422_2325, fnv))
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ use std::sync::Arc;
 use coapace_sim::Layout;
 
 use crate::places::Places;
+use crate::results::Hash64;
 
 pub use error::ScenarioError;
 pub use flows::{Flow, Method, WhenBusy};
@@ -244,8 +245,7 @@ impl Scenario {
     /// The FNV-1a hash of [`canonical`](Self::canonical), in 16 hexadecimal digits: equal for scenarios that run alike,
     /// however they were written. It says which results may be compared; it does not protect against forgery.
     pub fn hash(&self) -> String {
-        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        format!("{:016x}", self.canonical().bytes().fold(0xcbf2_9ce4_8422_2325, step))
+        Hash64::of(self.canonical().bytes()).to_string()
     }
 }
 

@@ -10,12 +10,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct Hash64(pub u64);
 
 impl Hash64 {
-    /// One hash of many numbers, in their order: FNV-1a over their little-endian bytes.
+    /// The FNV-1a hash of bytes. It says what is the same; it does not protect against forgery.
+    pub fn of(bytes: impl IntoIterator<Item = u8>) -> Self {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Self(bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step))
+    }
+
+    /// One hash of many numbers, in their order: that of their little-endian bytes.
     pub fn combine(numbers: impl IntoIterator<Item = u64>) -> Self {
-        let bytes = numbers.into_iter().flat_map(u64::to_le_bytes);
-        Self(bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        }))
+        Self::of(numbers.into_iter().flat_map(u64::to_le_bytes))
     }
 }
 

@@ -65,8 +65,8 @@ impl Mesh {
     fn channel_is_busy<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32, queue: u8) {
         let config = &self.config.mac;
         let first = &mut self.macs[node as usize].queues[usize::from(queue)];
-        first.backoffs += 1;
-        if first.backoffs <= config.max_csma_backoffs {
+        if first.backoffs < config.max_csma_backoffs {
+            first.backoffs += 1;
             self.contend(moment, node, queue, moment.now);
         } else if config.channel_busy == ChannelBusy::Drop {
             self.give_up(moment, node, queue, FrameEvent::ChannelBusy);
@@ -178,18 +178,16 @@ impl Mesh {
         let fate = fates.iter().find(|&&(other, _)| other == to).map_or(Fate::Missed, |&(_, fate)| fate);
         self.fates = fates;
         ack_seen(moment, seen_as(fate), to, &ack);
-        let wait_ns = self.config.mac.ack_wait_ns;
+        let left_ns = self.config.mac.ack_wait_ns.checked_sub(self.acknowledgement_ns());
         let mac = &mut self.macs[to as usize];
         // One that comes too late is not waited for any more.
-        if mac.awaiting == Some(NodeId(node)) && self.acknowledgement_ns() <= wait_ns {
+        if let Some(left_ns) = left_ns.filter(|_| mac.awaiting == Some(NodeId(node))) {
             if fate == Fate::Received {
-                let mac = &mut self.macs[to as usize];
                 mac.awaiting = None;
                 if let Some(queue) = mac.active {
                     self.finish(moment, to, queue, FrameEvent::Received);
                 }
             } else {
-                let left_ns = wait_ns - self.acknowledgement_ns();
                 moment.events.push(moment.now + left_ns, Happening::NotAcknowledged(to).encode());
             }
         }

@@ -101,12 +101,8 @@ impl Tree {
     fn walk(&mut self, found: &[u32]) {
         let nodes = self.parent.len();
         self.first = vec![0; nodes + 1];
-        for &node in found {
-            if let Some(count) = self.first.get_mut(self.parent[node as usize].wrapping_add(1) as usize)
-                && node != self.root
-            {
-                *count += 1;
-            }
+        for &node in found.iter().filter(|&&node| node != self.root) {
+            self.first[self.parent[node as usize] as usize + 1] += 1;
         }
         for node in 0..nodes {
             self.first[node + 1] += self.first[node];
