@@ -1,6 +1,7 @@
 //! One run: a scenario, a contender, a seed.
 
 mod closed;
+mod endpoints;
 mod filming;
 mod flows;
 mod hops;

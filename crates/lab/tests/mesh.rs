@@ -22,7 +22,7 @@ fn little_traffic_arrives_over_shortest_paths_and_costs_what_the_radios_draw() {
     let (flow, mesh) = (&run.flows[0], run.mesh.unwrap());
     assert!(flow.offered > 30 && flow.pdr().unwrap() > 0.9, "{flow:?}");
     assert!((0.005..1.0).contains(&flow.delays.mean_s().unwrap()), "{flow:?}");
-    assert!(mesh.frames > 4 * flow.reached && mesh.acks > 0, "{mesh:?}");
+    assert!(mesh.counters.frames > 4 * flow.reached && mesh.counters.acks > 0, "{mesh:?}");
     // 36 radios that are always on: 60 s, 3 V, and a current between the least and the most of a radio at work.
     let (least, most) = (36.0 * 60.0 * 3.0 * 17.4, 36.0 * 60.0 * 3.0 * 18.8);
     assert!((least..=most).contains(&mesh.energy_mj()), "{mesh:?}");
@@ -36,14 +36,14 @@ fn more_load_than_the_channel_carries_is_lost_and_late() {
     let (little, much) = (of("1 kbit/s"), of("20 kbit/s"));
     assert!(much.flows[0].reached_share() < little.flows[0].reached_share());
     assert!(much.flows[0].delays.mean_s() > little.flows[0].delays.mean_s());
-    assert!(much.mesh.unwrap().collided > little.mesh.unwrap().collided);
+    assert!(much.mesh.unwrap().counters.collided > little.mesh.unwrap().counters.collided);
 }
 
 #[test]
 fn routes_of_rpl_carry_messages_and_cost_frames_of_their_own() {
     let run = measured("cocoa", &[("ldr", "static"), ("load", "1 kbit/s")]);
     assert!(run.flows[0].pdr().unwrap() > 0.7, "{:?}", run.flows[0]);
-    assert!(run.mesh.unwrap().control_frames > 0);
+    assert!(run.mesh.unwrap().counters.control_frames > 0);
 }
 
 #[test]

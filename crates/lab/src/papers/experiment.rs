@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Claim, Source};
+use super::Source;
+use super::claim::Claim;
 use crate::results::{Chain, Link, Metric, Order, Published};
 
 /// Conditions, and what is said of the mechanisms under each of them.
@@ -91,5 +92,23 @@ impl Experiment {
                 .flat_map(|settings| values.iter().map(move |value| with(settings, value)))
                 .collect()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::papers::tests::paper;
+
+    #[test]
+    fn claims_are_orders_and_ratios_with_a_reason_where_one_is_given() {
+        let experiment = "[[experiments]]\norders = { jain = 'plain > ours' }\nclaims = [\n\
+                          { metric = 'throughput', says = 'ours >= 2.5 plain' },\n\
+                          { metric = 'mean_fct_s', says = 'ours = 0.6875 plain', why = 'w' }]";
+        let trials = paper(experiment, "").trials(false, &[]).unwrap();
+        let orders: Vec<_> = trials.iter().map(|trial| &trial.published.as_ref().unwrap().orders).collect();
+        assert_eq!((trials.len(), orders[0][0].than.as_str()), (2, "default"));
+        let [at_least, ratio] = &orders[0][..] else { panic!("{orders:?}") };
+        assert_eq!(at_least.words(), "≥ 2.5 default");
+        assert_eq!((ratio.words().as_str(), ratio.why.as_str()), ("= 0.6875 default", "w"));
     }
 }

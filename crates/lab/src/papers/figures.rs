@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Claim, Source};
+use super::Source;
+use super::claim::Claim;
 use crate::results::{Metric, Published};
 
 /// What a column of the file is.
@@ -68,4 +69,31 @@ fn claim(columns: &[Column], record: &csv::StringRecord, source: &Source) -> Res
         .map_or_else(BTreeMap::new, |table| figures.keys().map(|metric| (*metric, table.clone())).collect());
     let published = Published { figures, tables, source: source.place(), ..Published::default() };
     Ok(Claim { scenario: scenario.to_owned(), settings, mechanism: mechanism.to_owned(), published })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::papers::tests::paper;
+
+    #[test]
+    fn a_figure_of_any_metric_can_be_published_and_some_can_be_missing() {
+        let csv = "loss,mechanism,throughput,jain\n4 %,ours,650,\n4 %,plain,190,0.97\n";
+        let trials = paper("", csv).trials(true, &[]).unwrap();
+        let figures: Vec<_> = trials.iter().map(|trial| trial.published.clone().unwrap().figures).collect();
+        assert_eq!(figures[0], BTreeMap::from([(Metric::Throughput, 650.0)]));
+        assert_eq!(figures[1], BTreeMap::from([(Metric::Throughput, 190.0), (Metric::Jain, 0.97)]));
+        assert_eq!(trials[0].scenario.knob("loss"), Some("4 %"));
+    }
+
+    #[test]
+    fn rows_and_experiments_name_their_scenario_or_have_that_of_the_paper() {
+        let experiments = "[[experiments]]\nscenario = 'lte-m'\norders = { throughput = 'ours > plain' }\n\
+                           [[experiments]]\norders = { throughput = 'ours > plain' }";
+        let csv = "scenario,loss,mechanism,throughput\nnb-iot,,ours,9\n,4 %,ours,650\n";
+        let trials = paper(experiments, csv).trials(false, &[]).unwrap();
+        let names: Vec<_> = trials.iter().map(|trial| trial.scenario.name.as_str()).collect();
+        assert_eq!(names, ["nb-iot", "lossy-switch", "lte-m", "lte-m", "lossy-switch", "lossy-switch"]);
+        assert_eq!(trials[0].published.as_ref().unwrap().get(Metric::Throughput), Some(9.0));
+    }
 }

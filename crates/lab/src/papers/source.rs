@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::Claim;
+use super::claim::Claim;
 use super::experiment::Experiment;
 use crate::results::PaperTable;
 use crate::scenario::Scenario;
@@ -150,4 +150,42 @@ fn setting(scenario: &Scenario, key: &str) -> Option<String> {
     let canonical = scenario.canonical();
     let line = || canonical.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
     scenario.knob(key).or_else(line).map(|value| value.trim_matches('"').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::papers::Paper;
+    use crate::papers::tests::paper;
+    use crate::results::Metric;
+
+    #[test]
+    fn a_figure_of_a_table_is_judged_by_its_factor_and_a_quick_one_by_that_of_quick_runs() {
+        let tables = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nquick_factor = 2\nwhy = 'w'\n";
+        let paper = paper(tables, "table,loss,mechanism,throughput\n3,4 %,ours,650\n,4 %,plain,190\n");
+        for (quick, factor) in [(false, 1.5), (true, 2.0)] {
+            let trials = paper.trials(quick, &[]).unwrap();
+            let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
+            assert!((published[0].tables[&Metric::Throughput].factor - factor).abs() < 1e-12);
+            assert_eq!(published[0].plain().count(), 0);
+            assert_eq!(published[1].plain().collect::<Vec<_>>(), [Metric::Throughput]);
+        }
+    }
+
+    #[test]
+    fn a_quick_run_is_shortened_and_says_by_how_much() {
+        let text = "[quick.lossy-switch]\n'workload.duration' = '30 s'\nloss = '4 %'\n\
+                    [tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nquick_factor = 2\n";
+        let paper = paper(text, "table,loss,mechanism,throughput\n3,8 %,ours,650\n3,12 %,plain,190\n");
+        let words = paper.quick().unwrap();
+        assert_eq!(
+            words,
+            "2 seeds, loss 4 % instead of 12 % or 8 %, workload.duration 30 s instead of 140 s, \
+             a factor of 2 instead of 1.5 for Table 3"
+        );
+        let trials = paper.trials(true, &[]).unwrap();
+        assert!(trials.iter().all(|trial| trial.scenario.knob("loss") == Some("4 %") && trial.seeds == 2));
+        assert_eq!(paper.trials(false, &[]).unwrap()[0].scenario.knob("loss"), Some("8 %"));
+        let raitahila = Paper::find("raitahila2019").unwrap();
+        assert_eq!(raitahila.quick().unwrap(), "2 seeds", "nothing else is less");
+    }
 }

@@ -95,7 +95,7 @@ impl Traffic {
             rto_mean_s: of_runs(&|run| run.timeouts.mean_s()),
             rto_max_s: of_runs(&|run| run.timeouts.max_s()),
             energy_per_byte_uj: of_runs(&energy_per_byte_uj),
-            frames: of_runs(&|run| Some(run.mesh?.frames as f64)),
+            frames: of_runs(&|run| Some(run.mesh?.counters.frames as f64)),
             mesh_drops: of_runs(&|run| Some(run.mesh?.drops() as f64)),
             delays,
             flows: (0..first.flows.len()).map(|place| FlowSummary::of(runs, place)).collect(),
@@ -144,6 +144,7 @@ fn energy_per_byte_uj(run: &RunResult) -> Option<f64> {
 pub(super) mod tests {
     use super::super::{MeshResult, Settling};
     use super::*;
+    use coapace_sim::mesh::NodeCounters;
 
     /// A run of 100 s with two flows.
     pub(in crate::results) fn flowing(seed: u64, reached: u64) -> RunResult {
@@ -161,12 +162,13 @@ pub(super) mod tests {
             gave_up: 3,
             delays: delays.clone(),
         };
+        let counters = NodeCounters { frames: 1_000, queue_full: 7, ..NodeCounters::default() };
         RunResult {
             seed,
             duration_s: 100.0,
             exchanges: vec![10; 8],
             flows: vec![flow("a"), flow("b")],
-            mesh: Some(MeshResult { frames: 1_000, queue_full: 7, listen_mj: 20.0, ..MeshResult::default() }),
+            mesh: Some(MeshResult { counters, listen_mj: 20.0, ..MeshResult::default() }),
             settling: Some(Settling { event_s: 50.0, time_s: (seed == 1).then_some(8.0) }),
             ..RunResult::default()
         }

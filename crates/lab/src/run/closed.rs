@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use coapace_control::REGISTRY;
-use coapace_proto::{Config, Setup};
+use coapace_proto::Setup;
 use coapace_sim::{Luck, Time};
 
+use super::endpoints::configs;
 use super::messages::{request, response};
 use super::seats::{Role, Seats};
 use super::{Observe, nanos};
@@ -23,15 +24,7 @@ pub(super) fn hosts<'a>(
     from: Time,
 ) -> Box<dyn FnMut(Role) -> Host + 'a> {
     let Scenario { clients, server, workload, .. } = scenario;
-    let config = Config {
-        max_retransmit: clients.max_retransmit,
-        nstart: clients.nstart,
-        max_exchanges: 1,
-        max_peers: 1,
-        // Responses are piggybacked: a client has no duplicates to recognise.
-        max_deduplicated: 0,
-        ..Config::default()
-    };
+    let (config, of_servers) = configs(scenario, seats);
     let plan = |(population, part): (usize, &Part)| {
         Arc::new(Plan {
             population,
@@ -53,15 +46,8 @@ pub(super) fn hosts<'a>(
         })
     };
     let plans: Vec<_> = mix.parts().iter().enumerate().map(plan).collect();
-    let clients_of_a_server = clients.count.div_ceil(seats.servers());
-    let config = Config {
-        max_peers: clients_of_a_server,
-        max_replies: clients_of_a_server.max(64),
-        max_deduplicated: if server.deduplication { clients_of_a_server.saturating_mul(64) } else { 0 },
-        ..config
-    };
     // A server begins no exchange: its mechanism is never asked.
-    let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config });
+    let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config: of_servers });
     let processing_ns = nanos(server.processing_delay);
     let server = move |node| {
         Host::Server(Box::new(Server::new(setup.clone(), node, response(scenario), processing_ns)))

@@ -6,6 +6,7 @@ use coapace_control::{Mechanism, REGISTRY};
 use coapace_proto::{Config, Setup};
 use coapace_sim::{Luck, NodeId, Time};
 
+use super::endpoints::configs;
 use super::seats::{Role, Seats};
 use super::{Observe, nanos};
 use crate::mix::Mix;
@@ -15,9 +16,6 @@ use crate::scenario::{Flow, Scenario};
 
 /// The pattern in which something happens that the network has to settle after.
 const EVENT: &str = "event";
-
-/// Requests without an answer that a client may have waiting for their rate.
-const RATED: u32 = 16;
 
 /// A host for every seat. Things count from `from` on, and nothing is offered at `end`.
 pub(super) fn hosts<'a>(
@@ -61,37 +59,6 @@ pub(super) fn hosts<'a>(
         }
         Role::Relay => Host::Relay(Relay),
     })
-}
-
-/// What clients' endpoints and sinks' have room for.
-fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
-    let Scenario { clients, workload, server, .. } = scenario;
-    let room = |flow: &Flow| u32::from(flow.outstanding) + if flow.confirmable { 1 } else { RATED };
-    let open: u32 = workload.flows.iter().map(room).sum();
-    let flows = workload.flows.len() as u32;
-    let observes = workload.flows.iter().any(|flow| flow.observe);
-    let own = Config {
-        max_retransmit: clients.max_retransmit,
-        nstart: clients.nstart,
-        probing_rate: clients.probing_rate,
-        confirmable_every: clients.confirmable_every,
-        // Notifications have half of them.
-        max_exchanges: 2 * open,
-        max_peers: seats.servers() + 1,
-        max_observers: flows,
-        max_deduplicated: if observes { 8 * flows } else { 0 },
-        ..Config::default()
-    };
-    let from_clients = clients.count.saturating_mul(flows);
-    let of_sinks = Config {
-        max_exchanges: from_clients.max(16),
-        max_peers: clients.count + 1,
-        max_listeners: from_clients,
-        max_replies: from_clients.max(64),
-        max_deduplicated: if server.deduplication { clients.count.saturating_mul(64) } else { 0 },
-        ..own
-    };
-    (own, of_sinks)
 }
 
 fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<FlowPlan>> {

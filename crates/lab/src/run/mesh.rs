@@ -15,19 +15,7 @@ impl Carrier for SimMesh {
     fn count(&self, scenario: &Scenario, now: Time, result: &mut RunResult) {
         let mut sum = MeshResult::default();
         for node in (0..self.nodes() as u32).map(NodeId) {
-            let counters = self.counters(node);
-            sum.frames += counters.frames;
-            sum.acks += counters.acks;
-            sum.control_frames += counters.control_frames;
-            sum.received += counters.received;
-            sum.collided += counters.collided;
-            sum.missed += counters.missed;
-            sum.not_acknowledged += counters.not_acknowledged;
-            sum.channel_busy += counters.channel_busy;
-            sum.queue_full += counters.queue_full;
-            sum.no_route += counters.no_route;
-            sum.hop_limit += counters.hop_limit;
-            sum.reassembly += counters.reassembly;
+            sum.counters += self.counters(node);
             let [transmit, receive, listen, sleep] = energy(scenario, self.radio_times(node, now));
             sum.transmit_mj += transmit;
             sum.receive_mj += receive;

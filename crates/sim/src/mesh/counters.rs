@@ -1,5 +1,7 @@
 //! What a node of a mesh has counted.
 
+use std::ops::{AddAssign, SubAssign};
+
 use super::FrameEvent;
 
 /// Frames and datagrams of one node, from the start of the run.
@@ -32,6 +34,30 @@ pub struct NodeCounters {
 }
 
 impl NodeCounters {
+    /// Every count, and the name of its field.
+    pub fn named(&self) -> [(&'static str, u64); 12] {
+        let mut copy = *self;
+        copy.named_mut().map(|(name, count)| (name, *count))
+    }
+
+    /// As [`named`](Self::named), to be changed.
+    pub fn named_mut(&mut self) -> [(&'static str, &mut u64); 12] {
+        [
+            ("frames", &mut self.frames),
+            ("acks", &mut self.acks),
+            ("control_frames", &mut self.control_frames),
+            ("received", &mut self.received),
+            ("collided", &mut self.collided),
+            ("missed", &mut self.missed),
+            ("not_acknowledged", &mut self.not_acknowledged),
+            ("channel_busy", &mut self.channel_busy),
+            ("queue_full", &mut self.queue_full),
+            ("no_route", &mut self.no_route),
+            ("hop_limit", &mut self.hop_limit),
+            ("reassembly", &mut self.reassembly),
+        ]
+    }
+
     pub(super) fn count(&mut self, event: FrameEvent) {
         let counter = match event {
             FrameEvent::Sent => &mut self.frames,
@@ -43,5 +69,22 @@ impl NodeCounters {
             FrameEvent::QueueFull => &mut self.queue_full,
         };
         *counter += 1;
+    }
+}
+
+impl AddAssign for NodeCounters {
+    fn add_assign(&mut self, other: Self) {
+        for ((_, count), (_, other)) in self.named_mut().into_iter().zip(other.named()) {
+            *count += other;
+        }
+    }
+}
+
+/// What was counted since an earlier moment.
+impl SubAssign for NodeCounters {
+    fn sub_assign(&mut self, earlier: Self) {
+        for ((_, count), (_, earlier)) in self.named_mut().into_iter().zip(earlier.named()) {
+            *count -= earlier;
+        }
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn run_fields(run: &RunResult) -> Vec<String> {
             ("listen_mj", mesh.listen_mj),
             ("sleep_mj", mesh.sleep_mj),
         ];
-        let counts = mesh.counts().into_iter().map(|(name, count)| format!("{name}={count}"));
+        let counts = mesh.counters.named().into_iter().map(|(name, count)| format!("{name}={count}"));
         let energies = energies.into_iter().map(|(name, energy)| format!("{name}={}", field(Some(energy))));
         counts.chain(energies).collect::<Vec<_>>().join(";")
     });

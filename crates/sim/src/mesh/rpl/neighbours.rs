@@ -5,7 +5,7 @@ use crate::mesh::RplConfig;
 use crate::{NodeId, Time};
 
 /// What ETX and ranks count in: 1/128 of a transmission (RFC 6551 §4.3.2).
-const ETX_UNIT: u16 = 128;
+pub(super) const ETX_UNIT: u16 = 128;
 /// Link statistics are fresh if the last frame is not older (Contiki, net/link-stats.c) ...
 const FRESH_NS: u64 = 600_000_000_000;
 /// ... and so many transmissions have been counted; the count is halved in every half-life.

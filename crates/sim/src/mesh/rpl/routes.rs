@@ -106,11 +106,9 @@ impl Routes {
         }
     }
 
-    /// Forgets all routes through `next`; true if there were any.
-    pub(super) fn remove_through(&mut self, next: NodeId) -> bool {
-        let before = self.0.len();
+    /// Forgets all routes through `next`.
+    pub(super) fn remove_through(&mut self, next: NodeId) {
         self.0.retain(|route| route.next != next);
-        self.0.len() < before
     }
 
     pub(super) fn clear(&mut self) {
@@ -199,8 +197,8 @@ mod tests {
         }
         routes.remove(route(7, 2));
         assert_eq!(routes.count(NOW), 3);
-        assert!(routes.remove_through(NodeId(2)));
-        assert!(!routes.remove_through(NodeId(2)));
+        routes.remove_through(NodeId(2));
+        assert_eq!(routes.next_hop(NOW, NodeId(5)), None);
         assert_eq!(routes.next_hop(NOW, NodeId(7)), Some(NodeId(3)));
         assert_eq!(routes.count(NOW), 1);
     }

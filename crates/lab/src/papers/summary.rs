@@ -1,0 +1,63 @@
+//! How near what was measured is to what a paper says, in words.
+
+use super::Paper;
+use crate::contender::TCP;
+use crate::results::{CellResult, Nearness, judged, nearness, tally, verdicts};
+
+impl Paper {
+    /// How far the measured figures and orders agree with the published ones, in a few lines.
+    pub fn summary(&self, results: &[CellResult]) -> String {
+        let plain = |result: &&CellResult| {
+            result.published.as_ref().is_some_and(|published| published.plain().next().is_some())
+        };
+        let compared: Vec<_> = results.iter().filter(plain).collect();
+        let (judged, verdicts) = (judged(results), verdicts(results));
+        let mut lines = Vec::new();
+        if !compared.is_empty() {
+            lines.push(format!("{} published figures: {}", self.key, near(&compared)));
+        }
+        lines.extend(
+            nearness(&judged).iter().map(|table: &Nearness| format!("{} {}", self.key, table.words())),
+        );
+        if !verdicts.is_empty() {
+            lines.push(format!("{} published orders: {}", self.key, tally(&verdicts)));
+        }
+        lines.join("\n")
+    }
+}
+
+/// How many of these results are near what was published; those of UDP and of TCP apart if there are both.
+fn near(results: &[&CellResult]) -> String {
+    let share = |bound: f64, of: &dyn Fn(&CellResult) -> bool| {
+        let errors =
+            results.iter().filter(|result| of(result)).map(|result| result.relative_error().map(f64::abs));
+        let (within, all) = errors.fold((0, 0), |(within, all), error| {
+            (within + usize::from(error.is_some_and(|error| error <= bound)), all + 1)
+        });
+        format!("{within} of {all} within {:.0} %", bound * 100.0)
+    };
+    let tcp = |result: &CellResult| result.cell.mechanism == TCP;
+    let all = share(0.05, &|_| true);
+    if !results.iter().any(|result| tcp(result)) {
+        return all;
+    }
+    format!("{all}; UDP: {}; TCP: {}", share(0.12, &|result| !tcp(result)), share(0.15, &tcp))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::papers::tests::paper;
+
+    #[test]
+    fn the_summary_has_a_line_for_each_table() {
+        let tables = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nwhy = 'other radios'\n";
+        let paper = paper(tables, "table,loss,mechanism,throughput\n3,4 %,ours,650\n");
+        let results = crate::experiment::conduct(&paper.trials(true, &[]).unwrap(), 1, &|| ());
+        let factor = judged(&results)[0].figure.factor().unwrap();
+        assert!(factor < 1.5, "{factor}");
+        let summary = paper.summary(&results);
+        assert!(summary.starts_with("k Table 3: 1 of 1 within a factor of 1.5, largest 1.0"), "{summary}");
+        assert!(summary.ends_with("; other radios"), "{summary}");
+    }
+}

@@ -1,0 +1,141 @@
+//! The trials that put to the test what a paper says.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use super::Paper;
+use super::claim::Claim;
+use crate::contender::Contender;
+use crate::experiment::Trial;
+use crate::run::Observe;
+use crate::scenario::Scenario;
+
+impl Paper {
+    /// One trial for each mechanism under each condition of which something was published, with as many repetitions as
+    /// the paper made, or `quick`ly fewer and shorter; and under each condition one for each of the `others`, for comparison.
+    ///
+    /// # Errors
+    /// One line that says what is wrong with its folder, or which of the others does not fit.
+    pub fn trials(&self, quick: bool, others: &[Contender]) -> Result<Vec<Trial>, String> {
+        let source = self.source()?;
+        let mut places = BTreeMap::new();
+        let mut trials: Vec<(String, Trial)> = Vec::new();
+        let wrong = |error: String| self.wrong(&error);
+        let claims = self.claims(&source)?;
+        let claims = if quick { source.shortened(claims).map_err(wrong)? } else { claims };
+        for Claim { scenario, settings, mechanism, published } in claims {
+            let scenario = Scenario::load(&scenario, &settings).map_err(|error| wrong(error.to_string()))?;
+            let hash = scenario.hash();
+            match places.entry((hash.clone(), mechanism)) {
+                Entry::Occupied(place) => {
+                    let (_, trial): &mut (_, Trial) = &mut trials[*place.get()];
+                    let known = trial.published.get_or_insert_default();
+                    if let Some(metric) =
+                        published.figures.keys().find(|metric| known.get(**metric).is_some())
+                    {
+                        let place = format!("{} in {}", trial.contender.label, trial.scenario.name);
+                        return Err(wrong(format!("two figures are published of the {metric} of {place}")));
+                    }
+                    known.extend(published);
+                }
+                Entry::Vacant(place) => {
+                    let trial = Trial {
+                        contender: Contender::parse(&place.key().1).map_err(wrong)?,
+                        seeds: if quick { source.quick_seeds } else { scenario.defaults.seeds },
+                        scenario: Arc::new(scenario),
+                        // Where only an order counts there are many conditions, and nobody looks into each.
+                        observe: if published.figures.is_empty() { Observe::Totals } else { Observe::Series },
+                        published: Some(published),
+                    };
+                    place.insert(trials.len());
+                    trials.push((hash, trial));
+                }
+            }
+        }
+        let mut all = Vec::new();
+        for condition in trials.chunk_by(|(a, _), (b, _)| a == b) {
+            all.extend(condition.iter().map(|(_, trial)| trial.clone()));
+            let (hash, alike) = &condition[0];
+            for other in others {
+                if let Entry::Vacant(place) = places.entry((hash.clone(), other.label.clone())) {
+                    other.fits(&alike.scenario)?;
+                    place.insert(all.len());
+                    all.push(Trial { contender: other.clone(), published: None, ..alike.clone() });
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::papers::tests::paper;
+    use crate::results::{Metric, Order, Relation};
+
+    #[test]
+    fn every_published_figure_has_its_trial() {
+        let paper = Paper::find("raitahila2019").unwrap();
+        let trials = paper.trials(false, &[]).unwrap();
+        assert_eq!(trials.len(), paper.published.lines().count() - 1);
+        assert!(trials.iter().all(|trial| trial.published.as_ref().unwrap().figures.len() == 1));
+    }
+
+    #[test]
+    fn every_order_of_an_experiment_has_its_trials() {
+        let trials = Paper::find("meng2017").unwrap().trials(false, &[]).unwrap();
+        // 9 numbers of clients, 7 losses, 10 delays; one condition is of the losses and of the delays.
+        assert_eq!(trials.len(), 25 * 3);
+        for condition in trials.chunks(3) {
+            let claims: Vec<_> = (condition.iter())
+                .map(|trial| (trial.contender.label.as_str(), &trial.published.as_ref().unwrap().orders[..]))
+                .collect();
+            let order = |relation, than: &str| {
+                [Order {
+                    metric: Metric::Throughput,
+                    relation,
+                    times: None,
+                    than: than.to_owned(),
+                    why: String::new(),
+                }]
+            };
+            let cocoa = order(Relation::Above, "default");
+            let cocoa_i = order(Relation::NotBelow, "cocoa");
+            assert_eq!(claims, [("default", &[][..]), ("cocoa", &cocoa), ("cocoa-i", &cocoa_i)]);
+        }
+    }
+
+    #[test]
+    fn others_are_run_under_every_condition_once() {
+        let others = ["fasor", "cocoa"].map(|label| Contender::parse(label).unwrap());
+        let trials = Paper::find("meng2017").unwrap().trials(true, &others).unwrap();
+        assert_eq!(trials.len(), 25 * 4, "cocoa is the paper's own");
+        for condition in trials.chunks(4) {
+            assert_eq!((condition[3].contender.label.as_str(), &condition[3].published), ("fasor", &None));
+            assert_eq!(condition[3].scenario, condition[0].scenario);
+        }
+        let mix = Contender::parse("cocoa*100+default").unwrap();
+        assert!(Paper::find("meng2017").unwrap().trials(true, &[mix]).unwrap_err().contains("clients"));
+    }
+
+    #[test]
+    fn figures_and_orders_of_one_cell_are_one_trial_and_sweeps_are_combined() {
+        let experiment = "[[experiments]]\norders = { throughput = 'ours > plain' }\n\
+                          sweep = { loss = ['4 %', '8 %'], clients = ['2', '60'] }";
+        let trials =
+            paper(experiment, "loss,mechanism,throughput\n4 %,ours,650\n").trials(true, &[]).unwrap();
+        assert_eq!(trials.len(), 8);
+        let published = trials[0].published.as_ref().unwrap();
+        assert_eq!((published.figures.len(), published.orders.len()), (1, 1));
+    }
+
+    #[test]
+    fn the_thesis_repeats_runs_without_errors_20_times_and_runs_with_errors_40_times() {
+        for trial in Paper::find("raitahila2019").unwrap().trials(false, &[]).unwrap() {
+            let errors = trial.scenario.knob_values().iter().find(|(name, _)| name == "errors").unwrap();
+            assert_eq!(trial.seeds, if errors.1 == "none" { 20 } else { 40 });
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! How the endpoints of a run are configured, and what they have room for.
+
+use coapace_proto::Config;
+
+use super::seats::Seats;
+use crate::scenario::{Flow, Scenario, WorkloadKind};
+
+/// Requests without an answer that a client may have waiting for their rate.
+const RATED: u32 = 16;
+
+/// For the endpoints of clients, and for those of servers.
+pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
+    let Scenario { clients, workload, server, .. } = scenario;
+    let common = Config {
+        max_retransmit: clients.max_retransmit,
+        nstart: clients.nstart,
+        probing_rate: clients.probing_rate,
+        confirmable_every: clients.confirmable_every,
+        ..Config::default()
+    };
+    // The clients that a server hears, and how many flows each of them has.
+    let (heard, flows, of_clients) = match workload.kind {
+        WorkloadKind::Continuous | WorkloadKind::Random => {
+            // Responses are piggybacked: a client has no duplicates to recognise.
+            let one = Config { max_exchanges: 1, max_peers: 1, max_deduplicated: 0, ..common };
+            (clients.count.div_ceil(seats.servers()), 1, one)
+        }
+        WorkloadKind::Flows => {
+            let flows = workload.flows.len() as u32;
+            let room = |flow: &Flow| u32::from(flow.outstanding) + if flow.confirmable { 1 } else { RATED };
+            let open: u32 = workload.flows.iter().map(room).sum();
+            let observes = workload.flows.iter().any(|flow| flow.observe);
+            let several = Config {
+                // Notifications have half of them.
+                max_exchanges: 2 * open,
+                max_peers: seats.servers() + 1,
+                max_observers: flows,
+                max_deduplicated: if observes { 8 * flows } else { 0 },
+                ..common
+            };
+            // All flows may lead to one server.
+            (clients.count, flows, several)
+        }
+    };
+    let from_clients = heard.saturating_mul(flows);
+    let of_servers = Config {
+        max_exchanges: from_clients.max(16),
+        max_peers: heard + 1,
+        max_listeners: from_clients,
+        max_replies: from_clients.max(64),
+        max_deduplicated: if server.deduplication { heard.saturating_mul(64) } else { 0 },
+        ..of_clients
+    };
+    (of_clients, of_servers)
+}

@@ -1,0 +1,61 @@
+//! Keys that are unknown, misplaced or missing, and what is no TOML.
+
+use crate::refused;
+
+#[test]
+fn an_unknown_key_is_an_error_with_the_line_and_a_suggestion() {
+    assert_eq!(
+        refused("[clients]", "[clinets]"),
+        "scenarios/x.toml:5: unknown key `clinets`; did you mean `clients`?"
+    );
+    assert_eq!(
+        refused("count = 3", "count = 3\nmax_retransmits = 4"),
+        "scenarios/x.toml:7: unknown key `clients.max_retransmits`; did you mean `clients.max_retransmit`?"
+    );
+    assert_eq!(
+        refused("name = \"wire\"\n", "name = \"wire\"\ndelya = \"1 ms\"\n"),
+        "scenarios/x.toml:13: unknown key `network.up.wire.delya`; did you mean `network.up.wire.delay`?"
+    );
+}
+
+#[test]
+fn a_key_in_the_wrong_table_is_sent_to_its_own() {
+    assert_eq!(
+        refused("count = 3", "count = 3\nmtu = 296"),
+        "scenarios/x.toml:7: unknown key `clients.mtu`; did you mean `network.mtu`?"
+    );
+}
+
+#[test]
+fn a_key_like_no_other_is_answered_with_what_there_is() {
+    assert_eq!(
+        refused("[workload]", "[workload]\nzzz = 1"),
+        "scenarios/x.toml:9: unknown key `workload.zzz`; `workload` has `kind`, `exchanges`, `duration`, `warm_up`, \
+         `batch_min`, `batch_max`, `think_time`, `interval`, `flows`"
+    );
+}
+
+#[test]
+fn a_missing_key_names_its_table_and_what_it_takes() {
+    assert_eq!(
+        refused("kind = \"continuous\"", ""),
+        "scenarios/x.toml:8: `workload.kind` is missing: it must be \"continuous\" or \"random\" or \"flows\""
+    );
+    assert_eq!(
+        refused("[workload]\nkind = \"continuous\"", ""),
+        "scenarios/x.toml:1: `workload.kind` is missing: it must be \"continuous\" or \"random\" or \"flows\""
+    );
+    assert_eq!(
+        refused("[[network.down]]\nname = \"wire\"", ""),
+        "scenarios/x.toml:11: `network.down` is missing: it must be 1 to 16 tables, each with a `name` of its own"
+    );
+}
+
+#[test]
+fn what_is_not_toml_is_an_error_with_its_line() {
+    assert!(refused("count = 3", "count = ").starts_with("scenarios/x.toml:6: not TOML: "));
+    assert!(
+        refused("count = 3", "count = 3\ncount = 4")
+            .starts_with("scenarios/x.toml:7: not TOML: duplicate key")
+    );
+}

@@ -1,0 +1,108 @@
+//! Values that are refused, alone or beside others.
+
+use crate::{load, refused};
+
+#[test]
+fn a_bad_value_names_the_key_the_value_and_what_is_accepted() {
+    for (value, shown) in [
+        ("0", "`0`"),
+        ("1_000_001", "`1000001`"),
+        ("-1", "`-1`"),
+        ("\"3\"", "`3`"),
+        ("3.0", "`3.0`"),
+        ("[3]", "a list"),
+    ] {
+        assert_eq!(
+            refused("count = 3", &format!("count = {value}")),
+            format!(
+                "scenarios/x.toml:6: `clients.count` must be a whole number from 1 to 1000000, not {shown}"
+            )
+        );
+    }
+    assert_eq!(
+        refused("continuous", "randon"),
+        "scenarios/x.toml:9: `workload.kind` must be \"continuous\" or \"random\" or \"flows\", not `randon`; did you mean `random`?"
+    );
+    assert_eq!(
+        refused("[clients]", "[server]\npayload_bytes = 9223372036854775808\n[clients]"),
+        "scenarios/x.toml:6: `server.payload_bytes` must be a whole number from 0 to 65000, not `9223372036854775808`"
+    );
+    assert_eq!(
+        refused("[clients]\ncount = 3", "[[clients]]\ncount = 3"),
+        "scenarios/x.toml:5: `clients` must be a table of `count`, `nstart`, `max_retransmit`, `uri_path`, \
+         `start`, `start_spread`, `probing_rate`, `confirmable_every`, not a list"
+    );
+}
+
+#[test]
+fn a_quantity_without_its_unit_or_outside_its_range_is_refused() {
+    let hop = |line: &str| refused("name = \"wire\"\n", &format!("name = \"wire\"\n{line}\n"));
+    let error =
+        |key: &str, rest: &str| format!("scenarios/x.toml:13: `network.up.wire.{key}` must be {rest}");
+    assert_eq!(
+        hop("delay = 200"),
+        error("delay", "a time up to 24 h in us, ms, s, min or h, such as \"200 ms\", not `200`")
+    );
+    assert_eq!(
+        hop("rate = \"0 kbit/s\""),
+        error(
+            "rate",
+            "a rate from 1 bit/s to 1000 Gbit/s, such as \"60 kbit/s\", or \"unlimited\", not `0 kbit/s`"
+        )
+    );
+    assert_eq!(
+        hop("jitter = [\"20 ms\", \"10 ms\"]"),
+        error("jitter", "two times, the shorter first, such as [\"10 ms\", \"20 ms\"], not a list")
+    );
+    assert_eq!(
+        hop("loss = \"101 %\""),
+        error(
+            "loss",
+            "a percentage from 0 % to 100 %, such as \"2 %\", or a table of `good`, `bad`, `average`, \
+             `mean_bad_packets`, not `101 %`"
+        )
+    );
+    assert_eq!(
+        hop("loss = { bad = \"50 %\", average = \"60 %\" }"),
+        "scenarios/x.toml:13: `network.up.wire.loss.average` must lie between `good` and `bad` and equal neither"
+    );
+    assert_eq!(
+        hop("loss = { bad = \"50 %\", average = \"49 %\" }"),
+        "scenarios/x.toml:13: `network.up.wire.loss.mean_bad_packets` is too small: the good state would last less than \
+         one packet"
+    );
+    assert_eq!(
+        hop("reordering = { probability = \"1 %\" }"),
+        "scenarios/x.toml:13: `network.up.wire.reordering.delay` is missing: it must be a time up to 24 h in us, ms, s, \
+         min or h, such as \"200 ms\""
+    );
+    assert_eq!(
+        hop("buffer_bytes = 2500"),
+        "scenarios/x.toml:13: `network.up.wire.buffer_bytes` needs a `rate`: on an unlimited link nothing waits"
+    );
+}
+
+#[test]
+fn values_that_do_not_go_together_are_refused() {
+    assert_eq!(
+        refused("[workload]", "[workload]\nbatch_max = 5\nbatch_min = 6"),
+        "scenarios/x.toml:9: `workload.batch_max` must not be below `batch_min`, which is 6"
+    );
+    assert_eq!(
+        load("nb-iot", &[("server.payload_bytes", "500")]).unwrap_err(),
+        "--set server.payload_bytes=500: `server.payload_bytes` makes a response of 534 bytes, but `network.mtu` is 296"
+    );
+    assert_eq!(
+        load("nb-iot", &[("buffer", "50")]).unwrap_err(),
+        "--set buffer=50: `network.down.radio.buffer_bytes` must hold one message of 94 bytes, not `50`"
+    );
+    assert_eq!(
+        load("nb-iot", &[("clients.uri_path", "/hello")]).unwrap_err(),
+        "--set clients.uri_path=/hello: `clients.uri_path` must have segments of 1 to 255 bytes with single slashes \
+         between them"
+    );
+    assert_eq!(
+        refused("[[network.down]]", "[[network.up]]\nname = \"wire\"\n[[network.down]]"),
+        "scenarios/x.toml:15: `network.up` has two of the name `wire`"
+    );
+}

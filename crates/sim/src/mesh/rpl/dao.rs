@@ -1,0 +1,136 @@
+//! The way down is asked for and stored: DAOs (RFC 6550 §9).
+
+use super::routes::Stored;
+use super::{INFINITE_RANK, Message, RplNode, Sequence};
+use crate::{NodeId, Time};
+
+impl RplNode {
+    pub(super) fn handle_dao(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        target: NodeId,
+        path: Sequence,
+        no_path: bool,
+    ) {
+        if no_path {
+            let until = now + self.config.no_path_delay_ns;
+            if target != self.id && self.routes.take_back(now, (target, from), path, until) {
+                self.send_dao(self.parent, target, path, true);
+            }
+            return;
+        }
+        let parent = self.parent;
+        if target == self.id || parent == Some(from) {
+            // Upwards goes round in a circle. The parent is one again when it says where it is.
+            self.counters.loops += 1;
+            if let Some(above) = parent.and_then(|parent| self.neighbours.get_mut(parent)) {
+                above.rank = INFINITE_RANK;
+            }
+            self.select_parent(now);
+            if target == self.id || self.rank == INFINITE_RANK {
+                return;
+            }
+        }
+        let rank = self.rank;
+        let Some(neighbour) = self.note(now, from, 0) else { return };
+        if neighbour.rank <= rank {
+            // It was above or beside this node, and is below now: where, it has not said yet.
+            neighbour.rank = INFINITE_RANK;
+        }
+        let until = now + self.config.route_lifetime_ns;
+        let max = usize::from(self.config.max_routes);
+        match self.routes.insert(now, (target, from), path, until, max) {
+            Stored::New => self.send_dao(self.parent, target, path, false),
+            Stored::Known => {}
+            Stored::Full => self.counters.routes_full += 1,
+        }
+    }
+
+    /// Tells the parent of itself anew, and will again before the route is too old.
+    pub(super) fn renew_route(&mut self, now: Time) {
+        self.dao = Time::MAX;
+        let half = self.config.route_lifetime_ns / 2;
+        self.renewal = now + half.saturating_add(self.draws.below(half / 2)).max(1);
+        self.path = self.path.next();
+        self.send_dao(self.parent, self.id, self.path, false);
+    }
+
+    /// A DAO is due soon, if none is yet.
+    pub(super) fn schedule_dao(&mut self, now: Time) {
+        if self.dao == Time::MAX {
+            self.dao = self.draws.around(now, self.config.dao_delay_ns);
+        }
+    }
+
+    /// Has the children send their DAOs again, and soon.
+    pub(super) fn refresh_routes(&mut self, now: Time) {
+        self.dtsn = self.dtsn.next();
+        self.reset_trickle(now);
+    }
+
+    /// Sends `parent` a DAO, if there is one.
+    pub(super) fn send_dao(&mut self, parent: Option<NodeId>, target: NodeId, path: Sequence, no_path: bool) {
+        if let (Some(_), Some(root)) = (parent, self.root) {
+            self.sequence = self.sequence.next();
+            self.send(parent, Message::Dao { root, target, sequence: self.sequence, path, no_path });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::RplConfig;
+    use crate::mesh::rpl::tests::{Links, MS, between, dao, fetched};
+
+    #[test]
+    fn a_no_path_dao_ends_a_route_at_every_node_above() {
+        let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
+        links.run(Time::from_secs(60));
+        let (sequence, path) = (Sequence::START, links.nodes[3].path);
+        let no_path = Message::Dao { root: NodeId(0), target: NodeId(3), sequence, path, no_path: true };
+        links.nodes[2].handle(links.now, NodeId(3), &no_path);
+        // For a while it is still used.
+        links.run(Time::from_secs(60) + 100 * MS);
+        assert_eq!(links.walk(0, 3).unwrap(), [0, 1, 2, 3]);
+        let taken_back = |node: &RplNode| node.routes.next_hop(Time::from_secs(121), NodeId(3)).is_none();
+        assert!(links.nodes[..3].iter().all(taken_back));
+    }
+
+    #[test]
+    fn a_node_without_room_for_routes_refuses_them_and_counts() {
+        let config = RplConfig { max_routes: 2, ..RplConfig::CONTIKI_3 };
+        let mut links = Links::new(&config, 5, 1, |a, b| a.abs_diff(b) == 1);
+        links.run(Time::from_secs(120));
+        assert_eq!(links.nodes[0].routes(links.now), 2);
+        assert!(links.nodes[1].counters().routes_full > 0);
+        assert!(links.walk(0, 1).is_ok() || links.walk(0, 2).is_ok());
+    }
+
+    #[test]
+    fn a_dao_that_was_here_before_is_not_passed_on() {
+        let (mut node, now) = between();
+        node.handle(now, NodeId(9), &dao(9, 1));
+        node.handle(now, NodeId(8), &dao(9, 1));
+        assert_eq!(fetched(&mut node).len(), 0);
+        node.handle(now, NodeId(8), &dao(9, 2));
+        assert_eq!(fetched(&mut node).len(), 1);
+        assert_eq!(node.forward(now, None, NodeId(9), None).unwrap().0, NodeId(8));
+    }
+
+    #[test]
+    fn routes_are_renewed_before_their_time_is_over() {
+        let config = RplConfig {
+            route_lifetime_ns: 100_000 * MS,
+            dio_refreshes_routes: false,
+            probing_interval_ns: 0,
+            ..RplConfig::CONTIKI_3
+        };
+        let mut links = Links::new(&config, 4, 1, |a, b| a.abs_diff(b) == 1);
+        for minute in 1..20 {
+            links.run(Time::from_secs(60 * minute));
+            assert_eq!(links.nodes[0].routes(links.now), 3, "after {minute} min");
+        }
+    }
+}

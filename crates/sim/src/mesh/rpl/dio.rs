@@ -1,0 +1,152 @@
+//! The way up is announced: DIOs, the DISs that ask for them, and the Trickle that says when (RFC 6550 §8).
+
+use super::neighbours::ETX_UNIT;
+use super::{INFINITE_RANK, Message, RplNode, Sequence};
+use crate::{NodeId, Time};
+
+impl RplNode {
+    /// Asks all on the link for a DIO, and will again unless that helps.
+    pub(super) fn send_dis(&mut self, now: Time) {
+        // An interval of no length would never let time pass.
+        self.dis = now + self.config.dis_interval_ns.max(1);
+        self.send(None, Message::Dis);
+    }
+
+    pub(super) fn handle_dis(&mut self, now: Time) {
+        if self.rank < INFINITE_RANK {
+            self.reset_trickle(now);
+        }
+    }
+
+    pub(super) fn handle_dio(&mut self, now: Time, from: NodeId, root: NodeId, rank: u16, dtsn: Sequence) {
+        if self.is_root() {
+            if root == self.id && rank < INFINITE_RANK {
+                self.trickle.hear();
+            }
+            return;
+        }
+        if self.root != Some(root) {
+            if self.parent.is_some() || rank == INFINITE_RANK {
+                return;
+            }
+            // Another DODAG: what is known of the last one is of no use in it.
+            self.neighbours.forget_ranks();
+            self.root = Some(root);
+        }
+        // A child is below its parent: one that is not has left. (One that only does not know of a rank that has just
+        // risen sends its DAOs again, for a parent that moves asks for them.)
+        if (rank == INFINITE_RANK || rank < self.rank) && self.routes.is_child(now, from) {
+            self.routes.remove_through(from);
+        }
+        if rank == INFINITE_RANK && self.neighbours.get(from).is_none() {
+            return;
+        }
+        let parent = self.parent;
+        let cost = rank.saturating_add(u16::from(self.config.initial_etx).saturating_mul(ETX_UNIT));
+        let Some(neighbour) = self.note(now, from, cost) else { return };
+        let consistent = neighbour.rank == rank;
+        let refresh = dtsn.is_newer_than(neighbour.dtsn) && parent == Some(from);
+        neighbour.rank = rank;
+        neighbour.dtsn = dtsn;
+        if consistent && parent.is_some() {
+            self.trickle.hear();
+        }
+        self.select_parent(now);
+        if refresh && self.parent == parent {
+            self.dtsn = self.dtsn.next();
+            self.schedule_dao(now);
+        }
+    }
+
+    pub(super) fn reset_trickle(&mut self, now: Time) {
+        if self.trickle.reset(now, &self.config, &mut self.draws) {
+            self.counters.trickle_resets += 1;
+        }
+    }
+
+    pub(super) fn dio(&self) -> Message {
+        Message::Dio { root: self.root.unwrap_or(self.id), rank: self.rank, dtsn: self.dtsn }
+    }
+
+    /// Sends all on the link a DIO.
+    pub(super) fn announce(&mut self) {
+        if self.is_root() && self.config.dio_refreshes_routes {
+            self.dtsn = self.dtsn.next();
+        }
+        self.announced_rank = self.rank;
+        self.send(None, self.dio());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Luck;
+    use crate::mesh::RplConfig;
+    use crate::mesh::rpl::tests::{Links, MS, between, dio};
+
+    #[test]
+    fn a_dis_is_answered_soon_by_those_who_have_a_parent() {
+        let mut links = Links::new(&RplConfig::CONTIKI_3, 3, 1, |a, b| a.abs_diff(b) == 1);
+        links.run(Time::from_secs(600));
+        let before = [1, 2].map(|node| links.nodes[node].counters().dios);
+        let now = links.now;
+        links.nodes[1].handle(now, NodeId(2), &Message::Dis);
+        let soon = links.nodes[1].poll_timeout().unwrap();
+        assert!(soon <= now + 4_096 * MS);
+        links.run(now + 4_096 * MS);
+        assert_eq!(links.nodes[1].counters().dios, before[0] + 1);
+        let mut alone =
+            RplNode::new(&RplConfig::CONTIKI_3, NodeId(9), false, Luck::new(1).stream("rpl"), Time::ZERO);
+        alone.handle(now, NodeId(2), &Message::Dis);
+        assert_eq!(alone.poll_timeout(), Some(Time::from_secs(5)), "only its own DIS");
+    }
+
+    #[test]
+    fn trickle_suppresses_most_dios_where_many_hear_each_other() {
+        let dios = |dio_redundancy| {
+            let config = RplConfig { dio_redundancy, probing_interval_ns: 0, ..RplConfig::CONTIKI_3 };
+            let mut links = Links::new(&config, 20, 1, |_, _| true);
+            let sum = |links: &Links| links.nodes.iter().map(|node| node.counters().dios).sum::<u32>();
+            // Ranks change until the links are known, and what changes suppresses nothing.
+            links.run(Time::from_secs(60));
+            for node in (1..20).cycle().take(19 * 60) {
+                links.walk(node, 0).unwrap();
+            }
+            links.run(Time::from_secs(300));
+            let before = sum(&links);
+            links.run(Time::from_secs(3_600));
+            let suppressed = links.nodes.iter().map(|node| node.counters().dios_suppressed).sum::<u32>();
+            assert_eq!(suppressed > 0, dio_redundancy > 0);
+            sum(&links) - before
+        };
+        let (all, few) = (dios(0), dios(2));
+        assert!(3 * few < all, "{few} of {all}");
+    }
+
+    #[test]
+    fn a_child_that_is_higher_now_or_nowhere_is_one_no_longer() {
+        for rank in [511, INFINITE_RANK] {
+            let (mut node, now) = between();
+            node.handle(now, NodeId(9), &dio(513));
+            assert_eq!(node.routes(now), 1);
+            node.handle(now, NodeId(9), &dio(rank));
+            assert_eq!(node.routes(now), 0);
+        }
+    }
+
+    #[test]
+    fn a_rank_that_rose_by_four_hops_is_announced_soon_and_one_that_rose_less_is_not() {
+        let (mut node, mut now) = between();
+        for _ in 0..4 {
+            now = node.poll_timeout().unwrap();
+            node.handle_timeout(now);
+        }
+        let before = node.counters().trickle_resets;
+        assert_eq!(node.announced_rank, 512);
+        node.handle(now, NodeId(1), &dio(767));
+        assert_eq!((node.rank(), node.counters().trickle_resets), (1_023, before));
+        node.handle(now, NodeId(1), &dio(768));
+        assert_eq!((node.rank(), node.counters().trickle_resets), (1_024, before + 1));
+    }
+}

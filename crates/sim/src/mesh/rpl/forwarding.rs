@@ -1,0 +1,147 @@
+//! The data path: where a packet goes next, and the check of ranks that finds loops (RFC 6550 §11.2).
+
+use super::RplNode;
+use crate::mesh::RplOption;
+use crate::{NodeId, Time};
+
+/// Why a packet cannot be sent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unroutable {
+    /// It should go up, and there is no parent.
+    NoParent,
+    /// It is at the root, and the root has no route.
+    NoRoute,
+    /// The ranks on its way did not agree with its direction twice (RFC 6550 §11.2.2.2).
+    Loop,
+    /// A child sent it back because it has no route (RFC 6550 §11.2.2.3).
+    ForwardingError,
+}
+
+impl RplNode {
+    /// Where a packet for `to`, another node, goes next, and with which RPL option; it came `from` a neighbour with
+    /// `option`, or is the node's own.
+    ///
+    /// # Errors
+    ///
+    /// [`Unroutable`] if it goes nowhere.
+    pub fn forward(
+        &mut self,
+        now: Time,
+        from: Option<NodeId>,
+        to: NodeId,
+        option: Option<RplOption>,
+    ) -> Result<(NodeId, RplOption), Unroutable> {
+        let mut ahead = option.unwrap_or_default();
+        if let (Some(from), Some(option)) = (from, option) {
+            if option.forwarding_error {
+                self.counters.forwarding_errors += 1;
+                self.routes.remove((to, from));
+                self.refresh_routes(now);
+                return Err(Unroutable::ForwardingError);
+            }
+            // Whole ranks, as Contiki compares them, and equal ones agree with no direction: no circle passes.
+            let (sender, own) = (option.sender_rank, self.rank);
+            if if option.down { sender >= own } else { sender <= own } {
+                if option.rank_error {
+                    self.counters.loops += 1;
+                    self.reset_trickle(now);
+                    return Err(Unroutable::Loop);
+                }
+                self.counters.rank_errors += 1;
+                ahead.rank_error = true;
+            }
+        }
+        ahead.sender_rank = self.rank;
+        match self.routes.next_hop(now, to) {
+            Some(next) if Some(next) != from => {
+                ahead.down = true;
+                return Ok((next, ahead));
+            }
+            // Whom it would be sent to has just sent it here: the route is an old one.
+            Some(next) => self.routes.remove((to, next)),
+            None => {}
+        }
+        match (from, self.parent) {
+            (Some(from), _) if ahead.down => {
+                self.counters.forwarding_errors += 1;
+                ahead.forwarding_error = true;
+                Ok((from, ahead))
+            }
+            (_, Some(parent)) => Ok((parent, ahead)),
+            (_, None) if self.is_root() => Err(Unroutable::NoRoute),
+            (_, None) => Err(Unroutable::NoParent),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Luck;
+    use crate::mesh::RplConfig;
+    use crate::mesh::rpl::tests::{Links, Stop, between, dao};
+    use crate::mesh::rpl::{Message, Sequence};
+
+    #[test]
+    fn a_packet_sent_down_to_where_the_route_ends_comes_back_and_takes_the_route_with_it() {
+        let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
+        links.run(Time::from_secs(60));
+        links.nodes[2].routes.clear();
+        assert_eq!(links.walk(0, 3), Err(Stop::Unroutable(1, Unroutable::ForwardingError)));
+        assert_eq!(links.nodes[1].routes.next_hop(links.now, NodeId(3)), None);
+        assert_eq!(links.walk(0, 3), Err(Stop::Unroutable(0, Unroutable::ForwardingError)));
+        assert_eq!(links.walk(0, 3), Err(Stop::Unroutable(0, Unroutable::NoRoute)));
+        // The higher DTSN asks for the route anew.
+        links.run(Time::from_secs(90));
+        links.assert_all_reach();
+    }
+
+    #[test]
+    fn a_loop_made_by_force_is_found_by_rank_and_broken() {
+        // 1 can go either way; 1, 2 and 3 hear each other.
+        let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.min(b) > 0 || a + b == 1);
+        links.run(Time::from_secs(60));
+        links.assert_all_reach();
+        // All that belongs to 1 is below 1: that it takes 2 for its parent makes a circle, unless 2 leaves.
+        links.nodes[1].neighbours.forget_ranks();
+        links.nodes[1].routes.clear();
+        links.nodes[1].neighbours.get_mut(NodeId(2)).expect("a neighbour").rank = 128;
+        let now = links.now;
+        links.nodes[1].select_parent(now);
+        assert_eq!(links.nodes[1].parent(), Some(NodeId(2)));
+        assert_eq!(links.nodes[2].parent(), Some(NodeId(1)));
+        assert!(matches!(links.walk(3, 0), Err(Stop::Unroutable(1 | 2, Unroutable::Loop))));
+        links.run(Time::from_secs(180));
+        assert!(links.nodes.iter().map(|node| node.counters().loops).sum::<u32>() > 1);
+        links.assert_all_reach();
+    }
+
+    #[test]
+    fn one_rank_that_does_not_agree_is_tolerated_and_a_second_is_not() {
+        let config = RplConfig::CONTIKI_3;
+        let stream = Luck::new(1).stream("rpl");
+        let mut node = RplNode::new(&config, NodeId(5), false, stream, Time::ZERO);
+        let now = Time::from_secs(1);
+        node.handle(now, NodeId(1), &Message::Dio { root: NodeId(0), rank: 384, dtsn: Sequence::START });
+        assert_eq!(node.rank(), 640);
+        let from_above = RplOption { sender_rank: 384, ..RplOption::default() };
+        let (next, marked) = node.forward(now, Some(NodeId(2)), NodeId(0), Some(from_above)).unwrap();
+        assert_eq!((next, marked.rank_error, marked.sender_rank), (NodeId(1), true, 640));
+        let again = RplOption { sender_rank: 384, ..marked };
+        assert_eq!(node.forward(now, Some(NodeId(2)), NodeId(0), Some(again)), Err(Unroutable::Loop));
+        let from_below = RplOption { sender_rank: 641, ..marked };
+        assert!(node.forward(now, Some(NodeId(2)), NodeId(0), Some(from_below)).is_ok());
+        assert_eq!((node.counters().rank_errors, node.counters().loops), (1, 1));
+    }
+
+    #[test]
+    fn a_packet_from_where_its_route_leads_goes_up_and_the_route_is_forgotten() {
+        let (mut node, now) = between();
+        node.handle(now, NodeId(9), &dao(10, 1));
+        let option = RplOption { sender_rank: 768, ..RplOption::default() };
+        let (next, ahead) = node.forward(now, Some(NodeId(9)), NodeId(10), Some(option)).unwrap();
+        assert_eq!((next, ahead.down, ahead.rank_error, node.routes(now)), (NodeId(1), false, false, 1));
+        let (next, ahead) = node.forward(now, Some(NodeId(8)), NodeId(9), Some(option)).unwrap();
+        assert_eq!((next, ahead.down), (NodeId(9), true), "another's goes down");
+    }
+}

@@ -1,0 +1,242 @@
+//! The choice of the preferred parent, what follows from it, and the probing of links that it rests on (RFC 6550 §8.2).
+
+use super::{INFINITE_RANK, RplNode};
+use crate::{NodeId, Time};
+
+/// A node without a parent probes a neighbour within this time (Contiki, rpl-timers.c).
+const URGENT_NS: u64 = 10_000_000_000;
+/// A rank that rose by so many least increases since it was last announced is announced soon (Contiki-NG's rpl-lite,
+/// rpl-conf.h).
+const SIGNIFICANT_HOPS: u16 = 4;
+
+impl RplNode {
+    /// The MAC is done with a frame to one neighbour, after so many `transmissions` of it. (Frames that it gave up because
+    /// the channel was busy tell nothing of the link.)
+    pub fn on_sent(&mut self, now: Time, neighbour: NodeId, acknowledged: bool, transmissions: u8) {
+        let Some(known) = self.neighbours.sent(now, neighbour, (acknowledged, transmissions), &self.config)
+        else {
+            return;
+        };
+        if !known.is_reachable(&self.config) {
+            self.routes.remove_through(neighbour);
+        }
+        self.select_parent(now);
+    }
+
+    /// Takes the best parent there is, or none, and the rank that comes with it.
+    pub(super) fn select_parent(&mut self, now: Time) {
+        if self.is_root() {
+            return;
+        }
+        let highest = match self.config.max_rank_increase {
+            0 => INFINITE_RANK,
+            increase => self.lowest_rank.saturating_add(increase),
+        };
+        let child = |id| self.routes.is_child(now, id);
+        let best = self.neighbours.best(self.parent, highest, &self.config, child);
+        match (self.parent, best.map(|best| (best.id, best.rank_through(&self.config)))) {
+            (before, Some((parent, rank))) => {
+                self.rank = rank;
+                self.lowest_rank = self.lowest_rank.min(rank);
+                if before != Some(parent) {
+                    self.move_to(now, parent);
+                }
+                let significant = self.config.min_hop_rank_increase.saturating_mul(SIGNIFICANT_HOPS);
+                if rank >= self.announced_rank.saturating_add(significant) {
+                    self.reset_trickle(now);
+                }
+            }
+            (Some(_), None) => self.detach(now),
+            (None, None) => {
+                // What is heard cannot be used; perhaps the links are better now.
+                if self.config.probing_interval_ns > 0 && self.neighbours.any_joined() {
+                    let soon = now + self.draws.below(URGENT_NS);
+                    if self.probe > now + URGENT_NS {
+                        self.probe = soon;
+                    }
+                }
+            }
+        }
+    }
+
+    fn move_to(&mut self, now: Time, parent: NodeId) {
+        if let Some(before) = self.parent.replace(parent) {
+            self.counters.parent_changes += 1;
+            self.send_dao(Some(before), self.id, self.path, true);
+        }
+        self.dis = Time::MAX;
+        if self.probe == Time::MAX && self.config.probing_interval_ns > 0 {
+            self.probe = self.draws.around(now, self.config.probing_interval_ns);
+        }
+        self.schedule_dao(now);
+        self.refresh_routes(now);
+    }
+
+    /// Local repair (RFC 6550 §8.2.2.5): without a parent the node tells all that it is no parent either, forgets who is
+    /// above and who is below, and asks for a DODAG.
+    fn detach(&mut self, now: Time) {
+        self.counters.detachments += 1;
+        self.parent = None;
+        self.rank = INFINITE_RANK;
+        self.lowest_rank = INFINITE_RANK;
+        (self.dao, self.renewal) = (Time::MAX, Time::MAX);
+        self.routes.clear();
+        self.neighbours.forget_ranks();
+        if self.config.probing_interval_ns == 0 {
+            // Nothing but use would find out that a link is better than it was.
+            self.neighbours.clear();
+        }
+        self.announce();
+        self.reset_trickle(now);
+        self.dis = self.draws.around(now, self.config.dis_start_ns);
+    }
+
+    /// Sends a DIO to a neighbour, to learn how good the link is.
+    pub(super) fn probe_link(&mut self, now: Time) {
+        self.probe = self.draws.around(now, self.config.probing_interval_ns.max(2));
+        let oldest = self.parent.is_some() && self.draws.below(2) == 0;
+        if let Some(neighbour) = self.neighbours.to_probe(now, self.parent, oldest) {
+            self.send(Some(neighbour), self.dio());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::RplConfig;
+    use crate::mesh::rpl::tests::{Links, Stop, between, dio, fetched};
+    use crate::mesh::rpl::{Message, Unroutable};
+
+    #[test]
+    fn a_node_whose_parent_dies_finds_another_and_the_root_finds_it_again() {
+        // Two ways from 3 to the root.
+        let mut links =
+            Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| !matches!((a.min(b), a.max(b)), (0, 3) | (1, 2)));
+        links.run(Time::from_secs(60));
+        let parent = links.nodes[3].parent().unwrap().0 as usize;
+        links.alive[parent] = false;
+        for second in 60..120 {
+            let _ = links.walk(3, 0);
+            links.run(Time::from_secs(second));
+        }
+        assert_eq!(links.nodes[3].parent(), Some(NodeId(3 - parent as u32)));
+        assert_eq!(links.nodes[3].counters().parent_changes, 1);
+        links.assert_all_reach();
+    }
+
+    #[test]
+    fn a_node_that_loses_its_last_parent_says_so_and_takes_its_children_along() {
+        let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
+        links.run(Time::from_secs(60));
+        links.assert_all_reach();
+        links.set_link(0, 1, false);
+        for second in 60..120 {
+            let _ = links.walk(1, 0);
+            links.run(Time::from_secs(second));
+        }
+        for node in 1..4 {
+            assert_eq!(
+                (links.nodes[node].parent(), links.nodes[node].rank()),
+                (None, INFINITE_RANK),
+                "{node}"
+            );
+            assert_eq!(links.walk(node, 0), Err(Stop::Unroutable(node, Unroutable::NoParent)));
+        }
+        // They come back when the link does.
+        links.set_link(0, 1, true);
+        links.run(Time::from_secs(300));
+        links.assert_all_reach();
+    }
+
+    #[test]
+    fn a_moving_node_is_reached_through_its_new_parent_and_its_old_one_forgets_it() {
+        // 3 hears 1, then 2.
+        let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| {
+            matches!((a.min(b), a.max(b)), (0, 1 | 2) | (1, 3))
+        });
+        links.run(Time::from_secs(60));
+        assert_eq!(links.walk(0, 3).unwrap(), [0, 1, 3]);
+        links.set_link(2, 3, true);
+        links.run(Time::from_secs(61));
+        let dio = links.nodes[2].dio();
+        links.nodes[3].handle(links.now, NodeId(2), &dio);
+        links.set_link(1, 3, false);
+        for second in 61..75 {
+            let _ = links.walk(3, 0);
+            links.run(Time::from_secs(second));
+        }
+        assert_eq!(links.nodes[3].parent(), Some(NodeId(2)));
+        assert_eq!(links.walk(0, 3).unwrap(), [0, 2, 3]);
+    }
+
+    #[test]
+    fn a_node_without_room_for_neighbours_keeps_its_parent_and_counts() {
+        let config = RplConfig { max_neighbours: 3, ..RplConfig::CONTIKI_3 };
+        let mut links = Links::new(&config, 8, 1, |_, _| true);
+        links.run(Time::from_secs(60));
+        assert!(links.nodes[1..].iter().all(|node| node.parent() == Some(NodeId(0))));
+        assert!(links.nodes[1..].iter().all(|node| node.counters().neighbours_full > 0));
+    }
+
+    #[test]
+    fn a_node_takes_its_path_back_from_the_parent_that_it_leaves() {
+        let (mut node, now) = between();
+        node.handle(now, NodeId(2), &dio(161));
+        assert_eq!(
+            (node.parent(), fetched(&mut node).len()),
+            (Some(NodeId(1)), 0),
+            "95 better is not enough"
+        );
+        node.handle(now, NodeId(2), &dio(160));
+        assert_eq!(node.parent(), Some(NodeId(2)));
+        let taken_back = fetched(&mut node);
+        assert!(matches!(
+            taken_back[..],
+            [(Some(NodeId(1)), Message::Dao { target: NodeId(5), no_path: true, .. })]
+        ));
+    }
+
+    #[test]
+    fn the_routes_through_a_child_that_does_not_answer_are_forgotten() {
+        let (mut node, now) = between();
+        // From an ETX of 2 towards 10 by 15 % each: the ninth makes it more than 8.
+        for _ in 0..8 {
+            node.on_sent(now, NodeId(9), false, 8);
+            assert_eq!(node.routes(now), 1);
+        }
+        node.on_sent(now, NodeId(9), false, 8);
+        assert_eq!(node.routes(now), 0);
+    }
+
+    #[test]
+    fn a_node_that_would_sink_too_far_leaves_and_poisons_what_is_below() {
+        let (mut node, now) = between();
+        node.handle(now, NodeId(1), &dio(256 + 896));
+        assert_eq!((node.parent(), node.rank()), (Some(NodeId(1)), 512 + 896));
+        node.handle(now, NodeId(1), &dio(257 + 896));
+        assert_eq!((node.parent(), node.rank(), node.routes(now)), (None, INFINITE_RANK, 0));
+        assert!(matches!(fetched(&mut node)[..], [(None, Message::Dio { rank: INFINITE_RANK, .. })]));
+        assert_eq!(node.forward(now, None, NodeId(0), None), Err(Unroutable::NoParent));
+        // It asks for a DODAG, and takes the place that there is.
+        node.handle(now, NodeId(1), &dio(257 + 896));
+        assert_eq!((node.parent(), node.counters().detachments), (Some(NodeId(1)), 1));
+    }
+
+    #[test]
+    fn a_node_that_hears_only_what_it_cannot_reach_probes_it_within_ten_seconds() {
+        let (mut node, now) = between();
+        (0..9).for_each(|_| node.on_sent(now, NodeId(1), false, 8));
+        assert_eq!(node.parent(), None);
+        node.handle(now, NodeId(1), &dio(256));
+        fetched(&mut node);
+        let mut probed = false;
+        while let Some(time) = node.poll_timeout().filter(|&time| time <= now + URGENT_NS) {
+            node.handle_timeout(time);
+            probed |= fetched(&mut node).iter().any(|(to, _)| *to == Some(NodeId(1)));
+        }
+        assert!(probed && node.parent().is_none());
+        node.on_sent(now + URGENT_NS, NodeId(1), true, 1);
+        assert_eq!(node.parent(), Some(NodeId(1)));
+    }
+}

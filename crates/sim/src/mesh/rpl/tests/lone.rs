@@ -1,0 +1,33 @@
+//! One node alone, which hears what a test tells it.
+
+use crate::mesh::RplConfig;
+use crate::mesh::rpl::{Message, RplNode, Sequence};
+use crate::{Luck, NodeId, Time};
+
+/// A DIO of the DODAG of node 0.
+pub(crate) fn dio(rank: u16) -> Message {
+    Message::Dio { root: NodeId(0), rank, dtsn: Sequence::START }
+}
+
+/// The DAO of a node that is asked for the `count`th time.
+pub(crate) fn dao(target: u32, count: usize) -> Message {
+    let path = (0..count).fold(Sequence::CIRCLE, |path, _| path.next());
+    Message::Dao { root: NodeId(0), target: NodeId(target), sequence: Sequence::START, path, no_path: false }
+}
+
+/// Node 5 below node 1, whose rank is 256, and above node 9; what it had to say is fetched.
+pub(crate) fn between() -> (RplNode, Time) {
+    let now = Time::from_secs(1);
+    let mut node =
+        RplNode::new(&RplConfig::CONTIKI_3, NodeId(5), false, Luck::new(1).stream("rpl"), Time::ZERO);
+    node.handle(now, NodeId(1), &dio(256));
+    node.handle(now, NodeId(9), &dao(9, 1));
+    assert_eq!((node.parent(), node.rank(), node.routes(now)), (Some(NodeId(1)), 512, 1));
+    assert!(matches!(fetched(&mut node)[..], [(Some(NodeId(1)), Message::Dao { target: NodeId(9), .. })]));
+    (node, now)
+}
+
+/// What the node has to say.
+pub(crate) fn fetched(node: &mut RplNode) -> Vec<(Option<NodeId>, Message)> {
+    std::iter::from_fn(|| node.poll_transmit()).collect()
+}
