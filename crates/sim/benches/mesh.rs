@@ -102,7 +102,7 @@ fn grid36(criterion: &mut Criterion) {
 fn growth(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("growth");
     group.sample_size(10);
-    for side in [6, 32, 100] {
+    for side in [6, 32, 64, 100] {
         let run = || {
             let mut world = world(side, 3, 3_000, &RoutingConfig::Shortest);
             world.run(Time::from_secs(60));

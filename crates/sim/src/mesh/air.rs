@@ -55,6 +55,16 @@ pub(super) enum Fate {
     Missed,
 }
 
+/// A link of a node that sends, and how its frame began at the other end.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    to: u32,
+    sensed: bool,
+    /// Whether it delivers anything.
+    in_range: bool,
+    begun: Fate,
+}
+
 /// All radios.
 #[derive(Debug)]
 pub(super) struct Air {
@@ -63,9 +73,8 @@ pub(super) struct Air {
     /// The bounds of the share that a link delivers.
     delivery: (f64, f64),
     ears: Vec<Ear>,
-    /// The links of each node that sends, as they were when it began, and whether anything overlapped at their other end
-    /// then: nodes may move while a frame is on the air.
-    reached: Vec<Vec<(Link, Fate)>>,
+    /// The links of each node that sends, as they were when it began: nodes may move while a frame is on the air.
+    reached: Vec<Vec<Reached>>,
     /// Keyed by sender, transmission of that sender, receiver.
     luck: Stream,
 }
@@ -133,7 +142,7 @@ impl Air {
                 ear.signals.iter().any(|&(_, power)| power.saturating_add(*capture) > link.power);
             ear.signals.push((node, link.power));
             ear.sensed += u16::from(link.sensed);
-            let fate = match &mut ear.phase {
+            let begun = match &mut ear.phase {
                 Phase::Receiving { power, spoiled, .. } => {
                     *spoiled |= link.power.saturating_add(*capture) > *power;
                     if overlapped { Fate::Collided } else { Fate::Missed }
@@ -146,7 +155,8 @@ impl Air {
                 }
                 Phase::Listening | Phase::Sending | Phase::Off => Fate::Missed,
             };
-            reached.push((link, fate));
+            let Link { to, sensed, delivery, .. } = link;
+            reached.push(Reached { to, sensed, in_range: delivery > 0.0, begun });
         }
     }
 
@@ -155,11 +165,11 @@ impl Air {
         let Self { ears, reached, .. } = self;
         ears[node as usize].enter(now, Phase::Listening);
         fates.clear();
-        for &(link, begun) in &reached[node as usize] {
-            let ear = &mut ears[link.to as usize];
+        for &Reached { to, sensed, in_range, begun } in &reached[node as usize] {
+            let ear = &mut ears[to as usize];
             if let Some(place) = ear.signals.iter().position(|&(from, _)| from == node) {
                 ear.signals.swap_remove(place);
-                ear.sensed -= u16::from(link.sensed);
+                ear.sensed -= u16::from(sensed);
             }
             let fate = match ear.phase {
                 Phase::Receiving { from, spoiled, .. } if from == node => {
@@ -170,8 +180,8 @@ impl Air {
                 _ if begun == Fate::Received => Fate::Missed,
                 _ => begun,
             };
-            if link.delivery > 0.0 {
-                fates.push((link.to, fate));
+            if in_range {
+                fates.push((to, fate));
             }
         }
     }

@@ -18,7 +18,9 @@ pub(crate) struct Link {
 /// The links of every node.
 #[derive(Debug)]
 pub(crate) struct Links {
-    of: Vec<Vec<Link>>,
+    /// Those of node n are `all[first[n]..first[n + 1]]`.
+    all: Vec<Link>,
+    first: Vec<usize>,
     propagation: Propagation,
     /// Keyed by the two nodes of a pair, the lower first.
     shadowing: Stream,
@@ -38,7 +40,7 @@ const WEAKEST_DBM: f64 = -300.0;
 
 impl Links {
     pub(crate) fn new(positions: &[Position], propagation: Propagation, shadowing: Stream) -> Self {
-        let mut links = Self { of: vec![Vec::new(); positions.len()], propagation, shadowing };
+        let mut links = Self { all: Vec::new(), first: Vec::new(), propagation, shadowing };
         links.survey(positions);
         links
     }
@@ -46,12 +48,13 @@ impl Links {
     /// Those of one node, in the order of the nodes at their other end.
     #[inline]
     pub(crate) fn of(&self, node: u32) -> &[Link] {
-        self.of.get(node as usize).map_or(&[], Vec::as_slice)
+        let bound = |node: usize| self.first.get(node).copied().unwrap_or(self.all.len());
+        &self.all[bound(node as usize)..bound(node as usize + 1)]
     }
 
     /// How many nodes there are.
     pub(crate) fn nodes(&self) -> usize {
-        self.of.len()
+        self.first.len() - 1
     }
 
     /// By how much a frame must be stronger than what overlaps, in hundredths of a dB. On a unit disk nothing ever is.
@@ -67,19 +70,21 @@ impl Links {
     /// Looks at all pairs of nodes that may hear each other.
     pub(crate) fn survey(&mut self, positions: &[Position]) {
         let reach = self.reach_m();
-        for links in &mut self.of {
-            links.clear();
-        }
+        self.all.clear();
+        self.first.clear();
         let cells = Cells::new(positions, reach);
         for (node, &place) in positions.iter().enumerate() {
+            let first = self.all.len();
+            self.first.push(first);
             for other in cells.around(place) {
                 if other as usize != node {
                     let link = self.link(node as u32, other, place.distance(positions[other as usize]));
-                    self.of[node].extend(link);
+                    self.all.extend(link);
                 }
             }
-            self.of[node].sort_unstable_by_key(|link| link.to);
+            self.all[first..].sort_unstable_by_key(|link| link.to);
         }
+        self.first.push(self.all.len());
     }
 
     /// No node farther away is heard or disturbed.

@@ -2,14 +2,17 @@
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
+
 use super::packets::PacketId;
 use super::{Backoff, Frame, MacConfig};
 use crate::{NodeId, Stream};
 
-/// The medium access of one node.
+/// The medium access of one node. In a large mesh it is in no near cache, so that each pointer to follow costs: what is
+/// usual lies within.
 #[derive(Debug, Default)]
 pub(super) struct Mac {
-    pub(super) queues: Vec<Queue>,
+    pub(super) queues: SmallVec<[Queue; 2]>,
     /// The queue whose first frame has the radio: from a clear channel to its acknowledgement, or the want of it.
     pub(super) active: Option<u8>,
     /// An acknowledgement that is due or on the air.
@@ -24,7 +27,7 @@ pub(super) struct Mac {
     /// Backoffs drawn: the key of the next.
     draws: u32,
     /// The last frames received, by sender and sequence number; the oldest is overwritten next.
-    seen: Vec<(NodeId, u8)>,
+    seen: SmallVec<[(NodeId, u8); 8]>,
     oldest: usize,
 }
 

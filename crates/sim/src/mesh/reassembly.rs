@@ -1,5 +1,7 @@
 //! Datagrams that a node puts together from their fragments.
 
+use smallvec::SmallVec;
+
 use super::{Frame, LowpanConfig};
 use crate::{NodeId, Time};
 
@@ -11,7 +13,7 @@ use crate::{NodeId, Time};
 /// adds to it until then; here what comes after the deadline is too late, as the RFC says.)
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
-    contexts: Vec<Context>,
+    contexts: SmallVec<[Context; 2]>,
     /// As many may be open.
     limit: usize,
     timeout_ns: u64,
@@ -49,7 +51,7 @@ impl Reassembly {
     /// Of one node.
     pub(crate) fn new(config: &LowpanConfig) -> Self {
         let limit = usize::from(config.reassembly_contexts);
-        Self { contexts: Vec::with_capacity(limit), limit, timeout_ns: config.reassembly_timeout_ns }
+        Self { contexts: SmallVec::with_capacity(limit), limit, timeout_ns: config.reassembly_timeout_ns }
     }
 
     /// A fragment is received: one of `frame.fragments`, more than 1 and not more than
