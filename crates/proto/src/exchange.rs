@@ -128,7 +128,8 @@ struct Departures(Vec<Departure>);
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     at: Instant,
-    message_id: u16,
+    /// None if what it said is out of date: an acknowledgement of it is not one of the exchange.
+    message_id: Option<u16>,
 }
 
 impl<C: Controller> Slot for Exchange<C> {
@@ -165,7 +166,7 @@ impl<C: Controller> Exchange<C> {
 
     /// Notes that a transmission departs.
     pub(crate) fn note_departure(&mut self, at: Instant) {
-        let departure = Departure { at, message_id: self.message_id };
+        let departure = Departure { at, message_id: Some(self.message_id) };
         self.departures.get_or_insert_default().0.push(departure);
     }
 
@@ -181,15 +182,27 @@ impl<C: Controller> Exchange<C> {
         }
     }
 
-    /// How its transmissions are told apart, if the mechanism wants `wanted`: only a confirmable request is marked. A
-    /// separate response has the token of its request, and an empty message is four bytes (RFC 7252 §4.1). One that was
-    /// to be non-confirmable may have a token without room, and what has a Message ID of its own is carried out again.
+    /// What departed says what is no longer so: only what departs from now on can be acknowledged.
+    pub(crate) fn outdate_departures(&mut self) {
+        for departure in self.departures.iter_mut().flat_map(|departures| &mut departures.0) {
+            departure.message_id = None;
+        }
+    }
+
+    /// How its transmissions are told apart, if the mechanism wants `wanted`: only confirmable requests and notifications
+    /// are marked. A separate response has the token of its request, and an empty message is four bytes (RFC 7252 §4.1):
+    /// so of a notification, which may be sent anew at any time, each transmission has a Message ID of its own. A request
+    /// that was to be non-confirmable may have a token without room, and what has a Message ID of its own is carried out
+    /// again.
     pub(crate) fn marking(&self, wanted: Marking) -> Marking {
         let in_token = matches!(wanted, Marking::Token | Marking::TokenOnRetransmit);
         let room = !(in_token && self.token.is_full());
         let harmless = wanted != Marking::FreshMessageId || self.repeatable;
-        let can = self.confirmable && self.purpose == Purpose::Request && room && harmless;
-        if can { wanted } else { Marking::None }
+        match self.purpose {
+            Purpose::Request if self.confirmable && room && harmless => wanted,
+            Purpose::Notification if self.confirmable && wanted != Marking::None => Marking::FreshMessageId,
+            _ => Marking::None,
+        }
     }
 
     /// Whether a message with this Message ID has left for this exchange.
@@ -200,7 +213,7 @@ impl<C: Controller> Exchange<C> {
     /// The transmission that had this Message ID, where each has its own.
     pub(crate) fn ordinal_of(&self, message_id: u16) -> Option<u8> {
         let Departures(departures) = self.departures.as_deref()?;
-        Some(departures.iter().position(|departure| departure.message_id == message_id)? as u8)
+        Some(departures.iter().position(|departure| departure.message_id == Some(message_id))? as u8)
     }
 
     /// The facts of an answer that arrives `now` and names the transmission `answered`.

@@ -136,6 +136,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             peer.next_message_id = peer.next_message_id.wrapping_add(1);
         }
         if marking != Marking::None {
+            if renewed {
+                exchange.outdate_departures();
+            }
             exchange.note_departure(now);
         }
 

@@ -2,7 +2,7 @@
 
 mod end;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use coapace_control::Duration;
 use coapace_proto::{Config, Event, Failure, Kind, Message, Observer, SendError, Token};
@@ -63,6 +63,42 @@ fn a_notification_that_waits_to_be_retransmitted_departs_with_the_newest_represe
     let counters = server.0.counters();
     assert_eq!((counters.notifications, counters.notifications_replaced), (2, 1), "v0 and v2 departed");
     assert_eq!((counters.observers_given_up, counters.observers_rejected), (1, 0));
+}
+
+#[test]
+fn if_the_mechanism_tells_transmissions_apart_each_of_a_notification_is_a_message_of_its_own() {
+    for answered in 0..=2 {
+        let mut server = End::running("rtt-coap", plain());
+        server.register(ms(0), 1, "a", 7);
+        server.notify(7, true, "v0");
+        let departed = server.play(ms(0), secs(7));
+        assert_eq!(departed.len(), 3);
+        assert!(departed.iter().all(|(_, _, bytes)| text(bytes) == "v0"));
+        let ids: BTreeSet<_> =
+            departed.iter().map(|(_, _, bytes)| Message::parse(bytes).unwrap().message_id).collect();
+        assert_eq!(ids.len(), 3);
+        let (at, _, sent) = &departed[answered];
+        assert!(server.answer(secs(7), 1, Kind::Acknowledgement, sent).is_none());
+        let srtt = server.0.gauges(1).unwrap().srtt;
+        assert_eq!(srtt, Some(secs(7).since(*at)), "a sample of transmission {answered}");
+        assert_eq!((server.0.exchanges(), server.0.counters().completed), (0, 1));
+    }
+}
+
+#[test]
+fn an_acknowledgement_of_what_is_out_of_date_is_none_of_the_newest_representation() {
+    let mut server = End::running("rtt-coap", plain());
+    server.register(ms(0), 1, "a", 7);
+    server.notify(7, true, "v0");
+    let old = server.sent(ms(0)).remove(0).1;
+    server.notify(7, true, "v1");
+    let (at, _, new) = server.play(ms(0), secs(2)).remove(0);
+    assert_eq!(text(&new), "v1");
+    assert!(server.answer(secs(3), 1, Kind::Acknowledgement, &old).is_none());
+    assert_eq!(server.0.exchanges(), 1, "v1 is under way still");
+    assert!(server.answer(secs(3), 1, Kind::Acknowledgement, &new).is_none());
+    assert_eq!(server.0.exchanges(), 0);
+    assert_eq!(server.0.gauges(1).unwrap().srtt, Some(secs(3).since(at)));
 }
 
 #[test]
@@ -302,9 +338,10 @@ proptest! {
     #[test]
     fn every_observer_that_is_left_has_the_newest_representation_in_the_end(
         steps in proptest::collection::vec(step(), 1..120), nstart in 1u16..3, max_exchanges in 2u32..10,
+        mechanism in prop_oneof![Just("default"), Just("cocoa:marking=option")],
     ) {
         let config = Config { nstart, max_exchanges, max_deduplicated: 0, ..Config::default() };
-        let mut server = End::new(config);
+        let mut server = End::running(mechanism, config);
         // What each observer is registered for, and the version it has.
         let mut model: BTreeMap<(u32, Vec<u8>), (u64, u32)> = BTreeMap::new();
         let mut versions = [0u32; 3];

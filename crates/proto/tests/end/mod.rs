@@ -38,7 +38,11 @@ pub(crate) struct End(pub(crate) Endpoint<Mechanism, u32>);
 
 impl End {
     pub(crate) fn new(config: Config) -> Self {
-        let controller = "default".parse().unwrap();
+        Self::running("default", config)
+    }
+
+    pub(crate) fn running(mechanism: &str, config: Config) -> Self {
+        let controller = mechanism.parse().unwrap();
         Self(Endpoint::new(Arc::new(Setup { controller, config }), 42))
     }
 
