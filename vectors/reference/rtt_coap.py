@@ -14,6 +14,7 @@ class RttCoap(Mechanism):
     omega_fast, omega_slow = F(1, 5), F(1, 20)
     l_low, l_high = F(1, 20), F(1, 4)
     mu_weight = F(1, 8)
+    min_rto = MICROSECOND
     initial_interval, max_interval = 2 * SECOND, 60 * SECOND
 
     srtt_s = srtt_l = rttvar_l = None
@@ -27,8 +28,8 @@ class RttCoap(Mechanism):
     @property
     def rto(self):
         if self.srtt_l is None:
-            return self.initial_rto
-        return min(max(self.srtt_l + 4 * self.rttvar_l, MICROSECOND), self.max_rto)
+            return min(max(self.initial_rto, self.min_rto), self.max_rto)
+        return min(max(self.srtt_l + 4 * self.rttvar_l, MICROSECOND, self.min_rto), self.max_rto)
 
     def start(self, now, draw):
         self.next = now + SECOND / self.rate

@@ -26,11 +26,16 @@ use crate::{
     notes,
 };
 
+/// The least that RTTVAR adds to SRTT.
+const LEAST_RTO: Duration = Duration::from_micros(1);
+
 parameters! {
     /// A pacing rate, steered by the round-trip time and the loss.
     pub struct RttCoap {
         /// RTO before the first sample.
         initial_rto: Duration = Duration::from_secs(2),
+        /// Lower bound of the RTO. The paper gives none; RFC 7252 §4.2 knows no timeout below ACK_TIMEOUT.
+        min_rto: Duration = LEAST_RTO,
         /// Upper bound of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
         /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
@@ -201,7 +206,9 @@ impl RttCoapState {
 impl RttCoap {
     /// The RTO before dither, in the units of [`Fine`].
     fn rto(&self, state: &RttCoapState) -> u64 {
-        let rto = state.long.rto(4, Duration::from_micros(1)).unwrap_or(self.initial_rto.into());
+        let rto = state.long.rto(4, LEAST_RTO).unwrap_or(self.initial_rto.into());
+        // None is below it as it is: firmware without the bound has no code for it.
+        let rto = if self.min_rto > LEAST_RTO { rto.max(self.min_rto.into()) } else { rto };
         rto.min(self.max_rto.into()).units()
     }
 
@@ -351,5 +358,16 @@ mod tests {
         assert_eq!(timeouts(&RTT, state, 4).1, [3_000, 6_000, 12_000, 24_000, 48_000]);
         exchange(&RTT, state, 1_000, 0);
         assert_eq!(timeouts(&RTT, state, 0).1[0], 2_750);
+    }
+
+    #[test]
+    fn the_rto_has_a_lower_bound() {
+        let bounded = RttCoap { min_rto: Duration::from_secs(3), ..RTT };
+        let state = &mut bounded.state();
+        assert_eq!(timeouts(&bounded, state, 1).1[..2], [3_000, 6_000]);
+        exchange(&bounded, state, 100, 0);
+        assert_eq!(timeouts(&bounded, state, 1).1[..2], [3_000, 6_000]);
+        exchange(&bounded, state, 5_000, 0);
+        assert!(timeouts(&bounded, state, 0).1[0] > 3_000);
     }
 }
