@@ -138,6 +138,25 @@ fn a_run_is_its_seed() {
     assert_ne!(run(1), run(2));
 }
 
+/// What is to be faster stays the same, event by event. Who changes what a mesh does on purpose changes these numbers.
+#[test]
+fn every_event_of_these_runs_is_what_it_was() {
+    let run = |mac, routing| {
+        let config = MeshConfig { mac, routing, ..config() };
+        world(1, &grid(6), Vec::new(), config, (700, 90)).run(Time::from_secs(60)).hash
+    };
+    let rpl = RoutingConfig::Rpl(RplConfig::CONTIKI_3);
+    let hashes = [
+        run(MacConfig::STANDARD, RoutingConfig::Shortest),
+        run(MacConfig::CONTIKI_2, rpl.clone()),
+        run(MacConfig::CONTIKI_NG, rpl),
+    ];
+    assert_eq!(
+        hashes.map(|hash| format!("{hash:016x}")),
+        ["27c947a455398292", "6b85b30501c9a5e5", "2df06b2e1825997a"]
+    );
+}
+
 #[test]
 fn what_is_sent_is_delivered_or_dropped_or_still_there() {
     for (mac, every_ms) in
