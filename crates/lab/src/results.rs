@@ -23,12 +23,14 @@ mod paper_tables;
 mod population;
 mod published;
 mod quantiles;
+mod ratio;
 mod run;
 mod series;
 mod settling;
 mod table;
 mod timeouts;
 mod traffic;
+
 mod verdict;
 mod verdicts;
 
@@ -49,11 +51,13 @@ pub use paper_table::{Judged, Nearness, PaperTable, judged, nearness};
 pub use population::{Population, PopulationSummary};
 pub use published::{Compared, Published};
 pub use quantiles::{Quantiles, quantile};
+pub use ratio::Ratio;
 pub use run::RunResult;
 pub use series::Series;
 pub use settling::Settling;
 pub use table::terminal_table;
 pub use timeouts::Timeouts;
 pub use traffic::{FlowSummary, Traffic};
-pub use verdict::{Ratio, Verdict, tally, verdicts};
+
+pub use verdict::{Verdict, tally, verdicts};
 pub use verdicts::{write_verdicts_csv, write_verdicts_json_lines};

@@ -211,7 +211,7 @@ const SWEEP: &str = "One line a mechanism, over what is varied while everything 
     band around it the 95 % confidence interval of that mean.";
 
 const ORDERS: &str = "What was published is which mechanism lies above which, or how many times the one figure is the other. \
-    Times is the first over the second as measured: the geometric mean over the seeds, both mechanisms under the same random numbers, \
+    Times is the first over the second as measured: the geometric mean over the seeds (the ratio of the means where one of them is zero), both mechanisms under the same random numbers, \
     with its 95 % confidence interval. An order with &gt; holds where the interval is above 1, one with ≥ where it is not below 1; with \
     a number, that stands in the place of 1. A ratio, =, holds where the interval is on the same side of 1 as the published \
     ratio. Those that do not hold come first, the farthest off before the others.";

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{CellResult, Estimate, Metric, Order, Relation, Summary};
+use super::{CellResult, Metric, Order, Ratio, Relation, Summary};
 
 /// A published order beside what was measured.
 #[derive(Clone, Debug)]
@@ -15,18 +15,6 @@ pub struct Verdict<'a> {
     pub figures: [Option<f64>; 2],
     /// One divided by the other.
     pub ratio: Option<Ratio>,
-}
-
-/// How many times one figure is another.
-///
-/// The geometric mean over the seeds that both ran. A seed gives both mechanisms the same losses and delays, so they are
-/// compared seed by seed; the confidence interval (95 %, Student's t) is that of the mean logarithm.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ratio {
-    /// The geometric mean.
-    pub mean: f64,
-    /// Both ends of the interval; `None` with one seed.
-    pub interval: Option<(f64, f64)>,
 }
 
 impl Verdict<'_> {
@@ -150,24 +138,14 @@ impl<'a> Verdict<'a> {
             .iter()
             .find(|below| below.cell.mechanism == order.than && below.cell.same_conditions(&above.cell))?;
         let figures = [above, below].map(|result| order.metric.of(&result.summary()));
-        Some(Self { above, order, figures, ratio: Ratio::of(order, above, below) })
-    }
-}
-
-impl Ratio {
-    fn of(order: &Order, above: &CellResult, below: &CellResult) -> Option<Self> {
         let value = |result: &CellResult, seed| {
             let run = result.runs.iter().find(|run| run.seed == seed)?;
             order.metric.of(&Summary::of(result.cell.clients, std::slice::from_ref(run)))
         };
         let both = above.runs.iter().filter(|run| below.runs.iter().any(|other| other.seed == run.seed));
-        let logarithms = both.map(|run| {
-            let ratio = value(above, run.seed)? / value(below, run.seed)?;
-            (ratio > 0.0 && ratio.is_finite()).then(|| ratio.ln())
-        });
-        let Estimate { mean, half_width } = Estimate::of(&logarithms.collect::<Option<Vec<_>>>()?)?;
-        let interval = half_width.map(|half| ((mean - half).exp(), (mean + half).exp()));
-        Some(Self { mean: mean.exp(), interval })
+        let pairs = both.map(|run| Some((value(above, run.seed)?, value(below, run.seed)?)));
+        let ratio = pairs.collect::<Option<Vec<_>>>().and_then(|pairs| Ratio::of(&pairs));
+        Some(Self { above, order, figures, ratio })
     }
 }
 
@@ -310,7 +288,13 @@ pub(super) mod tests {
     #[test]
     fn what_cannot_be_measured_is_not_held() {
         assert!(!held(&claimed(&[], Relation::NotBelow, &[])), "no runs");
-        assert!(!held(&claimed(&MANY, Relation::Above, &[0.0; 3])), "nothing to divide by");
+        assert!(!held(&claimed(&[0.0; 3], Relation::NotBelow, &[0.0; 3])), "nothing in either");
+    }
+
+    #[test]
+    fn something_is_above_nothing() {
+        assert!(held(&claimed_times(&MANY, Relation::Above, 2.0, &[0.0; 3])));
+        assert!(!held(&claimed(&[0.0, 0.1, 0.0], Relation::Above, &[0.0, 0.0, 0.1])));
     }
 
     #[test]

@@ -48,7 +48,8 @@ pub(super) fn table(results: &[CellResult]) -> String {
     let reasons: String =
         reasons(&verdicts).into_iter().map(|reason| "Not held, ".to_owned() + &reason + "\n").collect();
     format!(
-        "\n{}\n\nFirst and second: {axes}. Times: first over second, the geometric mean over the seeds, with its 95 % interval.\n\
+        "\n{}\n\nFirst and second: {axes}. Times: first over second, the geometric mean over the seeds (the ratio of the means \
+         where one of them is zero), with its 95 % interval.\n\
          > holds where the interval is above 1, ≥ where it is not below 1.\n{numbered}{reasons}",
         table.trim_fmt()
     )
@@ -68,11 +69,11 @@ impl Verdict<'_> {
 impl Ratio {
     /// The ratio and its interval; a dash for the interval of one seed.
     pub(crate) fn words(self) -> (String, String) {
-        let interval = self.interval.map_or_else(
-            || "–".to_owned(),
-            |(low, high)| format!("{}–{}", significant(low, 3), significant(high, 3)),
-        );
-        (significant(self.mean, 3), interval)
+        let number = |x: f64| if x == f64::INFINITY { "∞".to_owned() } else { significant(x, 3) };
+        let interval = self
+            .interval
+            .map_or_else(|| "–".to_owned(), |(low, high)| format!("{}–{}", number(low), number(high)));
+        (number(self.mean), interval)
     }
 }
 

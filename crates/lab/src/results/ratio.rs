@@ -1,0 +1,112 @@
+//! How many times one figure is another, and how sure that is.
+
+use super::confidence::{Estimate, student_t};
+
+/// How many times one figure is another.
+///
+/// The geometric mean over the seeds that both ran. A seed gives both mechanisms the same losses and delays, so they are
+/// compared seed by seed; the confidence interval (95 %, Student's t) is that of the mean logarithm. Where one of a pair is
+/// zero, as the throughput of a network that has collapsed, the ratio is that of the means, with Fieller's interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// The mean; infinite if the second figure is zero in all pairs.
+    pub mean: f64,
+    /// Both ends of the interval; `None` with one seed. The upper end is infinite where the second figure may be zero.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Ratio {
+    /// Of pairs of figures that are zero or more; `None` without any, or if all are zero.
+    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
+        let logarithm = |&(first, second): &(f64, f64)| {
+            let ratio = first / second;
+            (ratio > 0.0 && ratio.is_finite()).then(|| ratio.ln())
+        };
+        let Some(logarithms) = pairs.iter().map(logarithm).collect::<Option<Vec<_>>>() else {
+            return Self::of_means(pairs);
+        };
+        let Estimate { mean, half_width } = Estimate::of(&logarithms)?;
+        let interval = half_width.map(|half| ((mean - half).exp(), (mean + half).exp()));
+        Some(Self { mean: mean.exp(), interval })
+    }
+
+    /// E. C. Fieller, Some problems in interval estimation, Journal of the Royal Statistical Society B 16, 1954: all ratios θ
+    /// for which the mean of first − θ·second may be zero.
+    fn of_means(pairs: &[(f64, f64)]) -> Option<Self> {
+        let count = u32::try_from(pairs.len()).ok().filter(|&count| count > 0)?;
+        let n = f64::from(count);
+        let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / n;
+        let (first, second) = (mean(|pair| pair.0), mean(|pair| pair.1));
+        if first <= 0.0 && second <= 0.0 {
+            return None;
+        }
+        let interval = (count > 1).then(|| {
+            let t = student_t(count - 1).powi(2) / (n - 1.0) / n;
+            let spread = |product: &dyn Fn(f64, f64) -> f64| {
+                t * pairs.iter().map(|pair| product(pair.0 - first, pair.1 - second)).sum::<f64>()
+            };
+            // q·θ² − 2p·θ + r ≤ 0.
+            let q = second * second - spread(&|_, y| y * y);
+            let p = first * second - spread(&|x, y| x * y);
+            let r = first * first - spread(&|x, _| x * x);
+            let root = (p * p - q * r).max(0.0).sqrt();
+            match (q > 0.0, r > 0.0) {
+                (true, _) => (((p - root) / q).max(0.0), (p + root) / q),
+                // The second may be zero and the first is not: there is a least ratio.
+                (false, true) => (r / (p + root), f64::INFINITY),
+                (false, false) => (0.0, f64::INFINITY),
+            }
+        });
+        Some(Self { mean: first / second, interval })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_geometric_where_nothing_is_zero() {
+        let Ratio { mean, interval } = Ratio::of(&[(2.0, 1.0), (8.0, 1.0)]).unwrap();
+        assert!((mean - 4.0).abs() < 1e-9);
+        let (low, high) = interval.unwrap();
+        assert!((low * high - 16.0).abs() < 1e-6, "as far below as above, as a factor");
+        assert_eq!(Ratio::of(&[(3.0, 2.0)]), Some(Ratio { mean: (1.5f64).ln().exp(), interval: None }));
+    }
+
+    #[test]
+    fn the_interval_of_means_has_the_ratios_that_the_pairs_do_not_refute() {
+        let pairs = [(9.0, 2.0), (12.0, 3.0), (0.0, 1.0), (11.0, 2.5), (8.0, 2.0)];
+        let Ratio { mean, interval } = Ratio::of(&pairs).unwrap();
+        assert!((mean - 40.0 / 10.5).abs() < 1e-9);
+        let (low, high) = interval.unwrap();
+        let refuted = |theta: f64| {
+            let differences: Vec<_> = pairs.iter().map(|(first, second)| first - theta * second).collect();
+            let Estimate { mean, half_width } = Estimate::of(&differences).unwrap();
+            mean.abs() > half_width.unwrap()
+        };
+        assert!(refuted(low - 1e-6) && !refuted(low + 1e-6), "{low}");
+        assert!(!refuted(high - 1e-6) && refuted(high + 1e-6), "{high}");
+    }
+
+    #[test]
+    fn where_the_second_may_be_zero_there_is_a_least_ratio_and_no_largest() {
+        let pairs = [(9.0, 0.0), (12.0, 0.1), (10.0, 0.0), (11.0, 2.0)];
+        let (low, high) = Ratio::of(&pairs).unwrap().interval.unwrap();
+        assert_eq!(high, f64::INFINITY);
+        let differences: Vec<_> = pairs.iter().map(|(first, second)| first - low * second).collect();
+        let Estimate { mean, half_width } = Estimate::of(&differences).unwrap();
+        assert!((mean.abs() - half_width.unwrap()).abs() < 1e-6, "{low}");
+        let none = Ratio::of(&[(9.0, 0.0), (12.0, 0.0), (10.0, 0.0)]).unwrap();
+        assert_eq!(none.mean, f64::INFINITY);
+        assert_eq!(none.interval, Some((f64::INFINITY, f64::INFINITY)));
+    }
+
+    #[test]
+    fn where_both_may_be_zero_nothing_is_known() {
+        let Ratio { interval, .. } = Ratio::of(&[(9.0, 0.0), (0.0, 0.1)]).unwrap();
+        assert_eq!(interval, Some((0.0, f64::INFINITY)));
+        assert_eq!(Ratio::of(&[(0.0, 0.0), (0.0, 0.0)]), None);
+        assert_eq!(Ratio::of(&[]), None);
+    }
+}
