@@ -180,7 +180,10 @@ impl Scenario {
         let mut file = keys::File::read(&item, "")?;
         file.knobs.check(&item)?;
         if !settings.is_empty() {
-            for (place, (key, value)) in settings.iter().enumerate() {
+            // What makes a whole table anew comes before what is in it, in whatever order they are said.
+            let mut settings: Vec<_> = settings.iter().enumerate().collect();
+            settings.sort_by_key(|(_, (key, _))| file.knobs.depth(key.trim()));
+            for (place, (key, value)) in settings {
                 file.knobs.set(&mut item, key.trim(), value, Origin::Setting(place))?;
             }
             file = keys::File::read(&item, "")?;

@@ -245,7 +245,8 @@ impl Node for Mote {
                 // A notification was acknowledged.
                 let message_id = bytes.get(2..4).map(|id| u16::from_be_bytes([id[0], id[1]]));
                 let acknowledged = |sending: &Sending| {
-                    sending.flow.sink == from && message_id.is_some() && sending.notified_as == message_id
+                    sending.flow.sink == from
+                        && message_id.is_some_and(|id| sending.notified_as.contains(&id))
                 };
                 if let Some(place) = self.sendings.iter().position(acknowledged) {
                     self.sendings[place].is_over(now, true);
@@ -329,7 +330,7 @@ impl Mote {
         let Some((flow, _)) = plan::read_token(&message.token) else { return };
         let own = |sending: &Sending| sending.flow.number == flow && sending.flow.keys.observe;
         let Some(place) = self.sendings.iter().position(own) else { return };
-        self.sendings[place].notified_as = Some(message.message_id);
+        self.sendings[place].notified_as.push(message.message_id);
         if message.kind == coapace_proto::Kind::NonConfirmable {
             self.sendings[place].departed(now);
         }

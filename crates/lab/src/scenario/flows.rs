@@ -24,6 +24,9 @@ keys! {
         /// Whether the sink observes the clients and the messages are notifications (RFC 7641). The sink registers with one
         /// client after the other before `start`, and again 60 s and 5 to 15 s after it last heard of one.
         observe: bool, Switch => false;
+        /// Whether the sink registers again with a client that it no longer hears of (RFC 7641 §3.3.1). If not, as with Contiki
+        /// (apps/er-coap/er-coap-observe-client.c), a client that gave a notification up sends none any more.
+        renew: bool, Switch => true;
         /// Whether notifications that are not confirmable wait for a place of NSTART and for their rate (RFC 7252 §4.7, RFC 7641
         /// §4.5.1). If not they depart at once, as with Contiki (apps/er-coap/er-coap-observe.c), and congestion control knows
         /// nothing of them.
@@ -175,6 +178,9 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
             "outstanding",
             "must be 1 with `observe`: an observer has one notification at a time",
         ));
+    }
+    if !flow.renew && !flow.observe {
+        return Err(Misfit::new("renew", "must be true without `observe`: there is no registration"));
     }
     if !flow.controlled && (!flow.observe || flow.confirmable) {
         return Err(Misfit::new(

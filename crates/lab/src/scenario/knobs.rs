@@ -86,6 +86,19 @@ impl Knobs {
         }
     }
 
+    /// How many names lead to what a setting changes: the fewer, the more it changes.
+    pub(super) fn depth(&self, key: &str) -> usize {
+        let names = |path: &str| path.split('.').count();
+        match self.0.iter().find(|knob| knob.name == key).map(|knob| &knob.effect) {
+            Some(Effect::Paths(paths)) => paths.iter().map(|path| names(path)).min().unwrap_or(0),
+            Some(Effect::Choices(choices)) => {
+                let settings = choices.iter().flat_map(|choice| &choice.settings);
+                settings.map(|(path, _)| names(path)).min().unwrap_or(0)
+            }
+            None => names(key),
+        }
+    }
+
     /// Tries every knob on the file as it is, so that none is found broken only when it is used.
     pub(super) fn check(&self, file: &Item) -> Result<(), Fault> {
         for knob in &self.0 {

@@ -33,8 +33,8 @@ pub(super) struct Sending {
     observed: bool,
     /// Whom to answer without control, and how.
     uncontrolled: Option<Responder<NodeId>>,
-    /// The Message ID of the notification under way.
-    pub(super) notified_as: Option<u16>,
+    /// The Message IDs of the notification under way: each transmission may have one of its own.
+    pub(super) notified_as: Vec<u16>,
     /// Exchanges completed, and how long they took in all.
     pub(super) completed: u32,
     pub(super) busy_ns: u64,
@@ -52,7 +52,7 @@ impl Sending {
             began: VecDeque::new(),
             observed: false,
             uncontrolled: None,
-            notified_as: None,
+            notified_as: Vec::new(),
             completed: 0,
             busy_ns: 0,
             flow,
@@ -161,7 +161,7 @@ impl Sending {
     /// The oldest exchange under way is over.
     pub(super) fn is_over(&mut self, now: Time, completed: bool) {
         self.open = self.open.saturating_sub(1);
-        self.notified_as = None;
+        self.notified_as.clear();
         let began = self.began.pop_front().unwrap_or(now);
         if completed {
             self.completed += 1;

@@ -106,7 +106,11 @@ impl Watching {
     /// Something came of an observation. Returns its flow.
     pub(super) fn heard(&mut self, now: Time, exchange: ExchangeId) -> Option<u8> {
         let place = *self.exchanges.get(&exchange)?;
-        let Watch { number, flow, times, .. } = self.watches[place];
+        let Watch { number, flow, times, due, .. } = self.watches[place];
+        if self.registrations.get(usize::from(flow)).is_some_and(|plan| !plan.keys.renew) {
+            self.due.remove(&(due, place));
+            return Some(flow);
+        }
         let draw = self.renewals.draw(u64::from(number), u64::from(flow), u64::from(times));
         // Stale after Max-Age, and then 5 to 15 s more.
         let slack = Observation::new().register_again_at(draw);
