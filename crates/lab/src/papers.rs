@@ -154,7 +154,7 @@ mod tests {
             (
                 "[[experiments]]\nset = {}",
                 "",
-                "papers/k: source.toml has an experiment with neither orders nor claims",
+                "papers/k: source.toml has an experiment without orders, claims or mechanisms",
             ),
         ] {
             let error = paper(experiments, csv).trials(true, &[]).unwrap_err();

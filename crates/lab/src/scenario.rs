@@ -68,6 +68,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("mesh-mobile", include_str!("../../../scenarios/mesh-mobile.toml")),
     ("concentric", include_str!("../../../scenarios/concentric.toml")),
     ("rathod-grid", include_str!("../../../scenarios/rathod-grid.toml")),
+    ("rathod-half-dumbbell", include_str!("../../../scenarios/rathod-half-dumbbell.toml")),
     ("rathod-mesh", include_str!("../../../scenarios/rathod-mesh.toml")),
 ];
 

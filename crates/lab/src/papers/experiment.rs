@@ -1,4 +1,4 @@
-//! Experiments whose published result is an order of mechanisms, or a ratio.
+//! Experiments whose published result is an order of mechanisms, or a ratio; or of which no result is used.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +20,9 @@ pub(super) struct Experiment {
     /// What is varied: the values of each key in turn, every combination a condition.
     #[serde(default)]
     sweep: BTreeMap<String, Vec<String>>,
+    /// Rows of the paper that are run though nothing is said of them.
+    #[serde(default)]
+    mechanisms: Vec<String>,
     /// By metric: the rows of the paper, the larger figure first.
     #[serde(default)]
     orders: BTreeMap<Metric, Chain>,
@@ -43,7 +46,9 @@ struct Said {
 impl Experiment {
     /// One for each condition and mechanism, the lowest mechanism first.
     pub(super) fn claims(&self, source: &Source) -> Result<Vec<Claim>, String> {
-        let mut mechanisms: Vec<(String, Vec<Order>)> = Vec::new();
+        let known = |name: &String| source.mechanism(name).map(|label| (label.to_owned(), Vec::new()));
+        let mut mechanisms: Vec<(String, Vec<Order>)> =
+            self.mechanisms.iter().map(known).collect::<Result<_, _>>()?;
         let short = self.orders.iter().map(|(metric, chain)| (*metric, chain, ""));
         let long = self.claims.iter().map(|said| (said.metric, &said.says, said.why.as_str()));
         for (metric, chain, why) in short.chain(long) {
@@ -62,7 +67,7 @@ impl Experiment {
             }
         }
         if mechanisms.is_empty() {
-            return Err("source.toml has an experiment with neither orders nor claims".to_owned());
+            return Err("source.toml has an experiment without orders, claims or mechanisms".to_owned());
         }
         let scenario = self.scenario.as_ref().unwrap_or(&source.scenario);
         let claim = |(settings, (mechanism, orders)): (&Vec<_>, &(String, Vec<Order>))| Claim {
@@ -98,6 +103,17 @@ impl Experiment {
 #[cfg(test)]
 mod tests {
     use crate::papers::tests::paper;
+
+    #[test]
+    fn what_nothing_is_said_of_may_run_all_the_same() {
+        let experiment = "[[experiments]]\nmechanisms = ['plain', 'ours']\nclaims = [\n\
+                          { metric = 'throughput', says = 'ours > plain' }]\n\
+                          [[experiments]]\nset = { loss = '4 %' }\nmechanisms = ['ours']";
+        let trials = paper(experiment, "").trials(false, &[]).unwrap();
+        let orders: Vec<_> =
+            trials.iter().map(|trial| trial.published.as_ref().unwrap().orders.len()).collect();
+        assert_eq!(orders, [0, 1, 0]);
+    }
 
     #[test]
     fn claims_are_orders_and_ratios_with_a_reason_where_one_is_given() {
