@@ -79,6 +79,8 @@ pub enum MeshError {
     Unknown(u32),
     /// A waypoint is of a node that is not there.
     Waypoint(u32),
+    /// Too many nodes hear each other.
+    Links,
 }
 
 impl fmt::Display for MeshError {
@@ -86,6 +88,7 @@ impl fmt::Display for MeshError {
         match self {
             Self::Nodes(nodes) => write!(f, "a mesh has 1 to {} nodes, not {nodes}", Happening::NODES),
             Self::Unknown(node) => write!(f, "node {node}, a border router or sink, is not in the mesh"),
+            Self::Links => write!(f, "more than 50 million pairs of nodes hear each other"),
             Self::Waypoint(node) => write!(f, "node {node} moves, but is not in the mesh"),
         }
     }
@@ -94,6 +97,11 @@ impl fmt::Display for MeshError {
 impl std::error::Error for MeshError {}
 
 impl Mesh {
+    /// Whether so many pairs of nodes may hear each other as there is room for.
+    pub fn has_room(places: &[Position], propagation: Propagation) -> bool {
+        Links::fit(places, propagation)
+    }
+
     /// A mesh of nodes that stand where `layout` says and go where `waypoints` say.
     ///
     /// # Errors
@@ -114,6 +122,9 @@ impl Mesh {
         }
         if let Some(lost) = waypoints.iter().find(|waypoint| !is_there(waypoint.node)) {
             return Err(MeshError::Waypoint(lost.node));
+        }
+        if !Self::has_room(places, config.radio.propagation) {
+            return Err(MeshError::Links);
         }
         waypoints.sort_by_key(|waypoint| std::cmp::Reverse((waypoint.time, waypoint.node)));
         let links = Links::new(places, config.radio.propagation, luck.stream("mesh/shadowing"));

@@ -153,7 +153,7 @@ fn every_event_of_these_runs_is_what_it_was() {
     ];
     assert_eq!(
         hashes.map(|hash| format!("{hash:016x}")),
-        ["27c947a455398292", "6b85b30501c9a5e5", "2df06b2e1825997a"]
+        ["27c947a455398292", "a0ab32f85626ae82", "9627eba93f84a7b9"]
     );
 }
 

@@ -111,7 +111,8 @@ pub struct MacConfig {
     /// Queues of a node, one for each neighbour that it has frames for, each with a backoff of its own; `None` is one queue
     /// for all. At most 15.
     pub neighbour_queues: Option<u8>,
-    /// How many of the last frames, by sender and sequence number, a node recognises.
+    /// Of how many senders, those heard last, a node recognises the last frame when it comes again (core/net/mac/mac-sequence.c
+    /// of Contiki).
     pub duplicates: u8,
 }
 

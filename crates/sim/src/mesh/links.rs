@@ -29,8 +29,14 @@ pub(crate) struct Links {
 /// Rounding of coordinates is not to cut a link of exactly the range.
 const TOLERANCE: f64 = 1.0 + 1e-9;
 
-/// A link that delivers less than this only disturbs.
-const LEAST_DELIVERY: f64 = 0.001;
+/// A link that delivers less than this only disturbs; one in 20 frames.
+const LEAST_DELIVERY: f64 = 0.05;
+
+/// That many dB below the sensitivity: ln 19, see [`Links::link`].
+const LEAST_DELIVERY_DB: f64 = 2.944_438_979_166_44;
+
+/// More links than this, of 16 bytes, leave no memory for the rest.
+const MOST: usize = 50_000_000;
 
 /// Wavelength at 2.4 GHz, in metres.
 const WAVELENGTH_M: f64 = 0.125;
@@ -43,6 +49,19 @@ impl Links {
         let mut links = Self { all: Vec::new(), first: Vec::new(), propagation, shadowing };
         links.survey(positions);
         links
+    }
+
+    /// Whether there is room for the links of nodes that stand so, whatever their shadowing.
+    pub(crate) fn fit(positions: &[Position], propagation: Propagation) -> bool {
+        let reach = propagation.reach_m();
+        let cells = Cells::new(positions, reach);
+        let mut left = MOST;
+        positions.iter().all(|&place| {
+            let within = |other: &u32| place.distance(positions[*other as usize]) <= reach;
+            let near = cells.around(place).filter(within).take(left + 1).count();
+            left = left.saturating_sub(near);
+            left > 0
+        })
     }
 
     /// Those of one node, in the order of the nodes at their other end.
@@ -69,7 +88,7 @@ impl Links {
 
     /// Looks at all pairs of nodes that may hear each other.
     pub(crate) fn survey(&mut self, positions: &[Position]) {
-        let reach = self.reach_m();
+        let reach = self.propagation.reach_m();
         self.all.clear();
         self.first.clear();
         let cells = Cells::new(positions, reach);
@@ -85,36 +104,6 @@ impl Links {
             self.all[first..].sort_unstable_by_key(|link| link.to);
         }
         self.first.push(self.all.len());
-    }
-
-    /// No node farther away is heard or disturbed.
-    fn reach_m(&self) -> f64 {
-        match self.propagation {
-            Propagation::UnitDisk { range_m, interference_m, sense_m, .. } => {
-                range_m.max(interference_m).max(sense_m) * TOLERANCE
-            }
-            Propagation::LogDistance { power_dbm, first_metre_db, exponent, shadowing_db, .. } => {
-                // Four standard deviations of luck.
-                let budget_db = power_dbm - first_metre_db + 4.0 * shadowing_db - self.faintest_dbm();
-                libm::pow(10.0, budget_db / (10.0 * exponent)).max(1.0)
-            }
-            Propagation::TwoRay { power_dbm, .. } => {
-                // Both rays in phase: 6 dB above free space.
-                let budget_db = power_dbm + 6.0 - self.faintest_dbm();
-                WAVELENGTH_M / (4.0 * std::f64::consts::PI) * libm::pow(10.0, budget_db / 20.0)
-            }
-        }
-    }
-
-    /// What is weaker neither is received nor noticed nor disturbs what is received.
-    fn faintest_dbm(&self) -> f64 {
-        match self.propagation {
-            Propagation::UnitDisk { .. } => WEAKEST_DBM,
-            Propagation::LogDistance { sensitivity_dbm, sense_dbm, capture_db, .. }
-            | Propagation::TwoRay { sensitivity_dbm, sense_dbm, capture_db, .. } => {
-                sense_dbm.min(sensitivity_dbm - capture_db)
-            }
-        }
     }
 
     fn link(&self, from: u32, to: u32, distance_m: f64) -> Option<Link> {
@@ -150,7 +139,7 @@ impl Links {
                 (power_dbm + gain_db, sensitivity_dbm, sense_dbm)
             }
         };
-        if power_dbm < self.faintest_dbm() {
+        if power_dbm < self.propagation.faintest_dbm() {
             return None;
         }
         // From hardly any to hardly none within some 6 dB, as receivers of 802.15.4 have it.
@@ -168,6 +157,38 @@ impl Links {
         let (low, high) = (u64::from(one.min(other)), u64::from(one.max(other)));
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.shadowing.unit(low, high, 0)));
         radius * libm::cos(2.0 * std::f64::consts::PI * self.shadowing.unit(low, high, 1))
+    }
+}
+
+impl Propagation {
+    /// No node farther away is heard or disturbed.
+    fn reach_m(&self) -> f64 {
+        match *self {
+            Self::UnitDisk { range_m, interference_m, sense_m, .. } => {
+                range_m.max(interference_m).max(sense_m) * TOLERANCE
+            }
+            Self::LogDistance { power_dbm, first_metre_db, exponent, shadowing_db, .. } => {
+                // Four standard deviations of luck.
+                let budget_db = power_dbm - first_metre_db + 4.0 * shadowing_db - self.faintest_dbm();
+                libm::pow(10.0, budget_db / (10.0 * exponent)).max(1.0)
+            }
+            Self::TwoRay { power_dbm, .. } => {
+                // Both rays in phase: 6 dB above free space.
+                let budget_db = power_dbm + 6.0 - self.faintest_dbm();
+                WAVELENGTH_M / (4.0 * std::f64::consts::PI) * libm::pow(10.0, budget_db / 20.0)
+            }
+        }
+    }
+
+    /// What is weaker neither is received nor noticed nor disturbs the weakest frame that is received.
+    fn faintest_dbm(&self) -> f64 {
+        match *self {
+            Self::UnitDisk { .. } => WEAKEST_DBM,
+            Self::LogDistance { sensitivity_dbm, sense_dbm, capture_db, .. }
+            | Self::TwoRay { sensitivity_dbm, sense_dbm, capture_db, .. } => {
+                sense_dbm.min(sensitivity_dbm - LEAST_DELIVERY_DB - capture_db)
+            }
+        }
     }
 }
 

@@ -26,9 +26,8 @@ pub(super) struct Mac {
     sequence: u8,
     /// Backoffs drawn: the key of the next.
     draws: u32,
-    /// The last frames received, by sender and sequence number; the oldest is overwritten next.
+    /// The senders heard last, the latest first, and the sequence number of the last frame of each.
     seen: SmallVec<[(NodeId, u8); 8]>,
-    oldest: usize,
 }
 
 /// Frames that wait for the same backoff.
@@ -112,19 +111,23 @@ impl Mac {
         Some(queued)
     }
 
-    /// Whether this frame was received before; from now on it was.
+    /// Whether this frame is the last of its sender once more; from now on it is the last. Older ones are not remembered: a
+    /// sender has 256 numbers for all its neighbours.
     pub(super) fn knows(&mut self, config: &MacConfig, from: NodeId, sequence: u8) -> bool {
-        if self.seen.contains(&(from, sequence)) {
-            return true;
-        }
+        let place = self.seen.iter().position(|(sender, _)| *sender == from);
+        let known = place.is_some_and(|place| self.seen[place].1 == sequence);
         let most = usize::from(config.duplicates);
-        if self.seen.len() < most {
-            self.seen.push((from, sequence));
-        } else if most > 0 {
-            self.seen[self.oldest] = (from, sequence);
-            self.oldest = (self.oldest + 1) % most;
+        let last = place.unwrap_or_else(|| {
+            if self.seen.len() < most {
+                self.seen.push((from, sequence));
+            }
+            self.seen.len().saturating_sub(1)
+        });
+        if let Some(senders) = self.seen.get_mut(..=last) {
+            senders.rotate_right(1);
+            senders[0] = (from, sequence);
         }
-        false
+        known
     }
 
     /// Draws how long a queue waits before it looks at the channel, in nanoseconds.
@@ -207,7 +210,9 @@ mod tests {
         let config = MacConfig { duplicates: 2, ..MacConfig::STANDARD };
         let mut knows = |from, sequence| mac.knows(&config, NodeId(from), sequence);
         assert!(!knows(1, 7) && knows(1, 7) && !knows(2, 7) && knows(1, 7));
-        assert!(!knows(3, 7) && !knows(1, 7), "the oldest is forgotten");
+        assert!(!knows(3, 7) && knows(1, 7), "two senders");
+        assert!(!knows(2, 7), "who was heard longest ago is forgotten");
+        assert!(!knows(1, 8) && !knows(1, 7), "of each sender the last frame");
     }
 
     /// The least and the longest backoff of many, in microseconds.

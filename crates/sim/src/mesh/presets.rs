@@ -24,11 +24,11 @@ impl MacConfig {
         spacing_ns: 640 * US,
         queue_frames: 16,
         neighbour_queues: None,
-        duplicates: 8,
+        duplicates: 16,
     };
 
     /// The driver of Contiki 2.x (core/net/mac/csma.c) over a radio that is always on, on a CC2420: the first attempt at once, then
-    /// a linear backoff of 1/32 s, four attempts in all, two queues and eight buffers.
+    /// a linear backoff of 1/32 s, as with a channel check rate of 32 Hz (8 Hz if nothing is configured), four attempts in all, two queues and eight buffers.
     pub const CONTIKI_2: Self = Self {
         backoff: Backoff::Linear { unit_ns: 31_250 * US },
         min_be: 0,
