@@ -84,7 +84,10 @@ impl Places {
                 let text = read(name, folder).map_err(|problem| ("mobility.file", problem))?;
                 files.push(("mobility.file", Hash64::of(text.bytes())));
                 let waypoints = positions::parse(&text, layout.places.len() as u32);
-                Moves::Listed(waypoints.map_err(|error| ("mobility.file", wrong(name, &error.to_string())))?)
+                let waypoints = waypoints.map_err(|error| error.to_string());
+                let moves = waypoints
+                    .and_then(|moves| if moves.is_empty() { Err("nobody moves".into()) } else { Ok(moves) });
+                Moves::Listed(moves.map_err(|problem| ("mobility.file", wrong(name, &problem)))?)
             }
             None if *kind == NONE => Moves::Listed(Vec::new()),
             None => Moves::Drawn(kind, movement(&mesh.mobility)),

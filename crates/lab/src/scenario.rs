@@ -1,7 +1,7 @@
 //! Scenarios: a network, a workload, and the names by which both are varied, as a TOML file.
 //!
 //! The keys are in [`docs/scenarios.md`](https://github.com/coapace/coapace/blob/main/docs/scenarios.md), which
-//! [`reference`] writes.
+//! is written from their declarations.
 //!
 //! ```
 //! use coapace_lab::scenario::Scenario;

@@ -177,6 +177,10 @@ fn an_observer_that_was_given_up_registers_again() {
     // One in eight is given up, and then it takes a minute; nobody falls silent for good.
     assert!(flow.gave_up > 10 && flow.completed > 5 * flow.gave_up, "{flow:?}");
     assert!(run.exchanges.iter().all(|count| *count > 5), "{:?}", run.exchanges);
+    // Unless the sink does not renew.
+    let left = measured("default", observed, &[harsh[0], harsh[1], ("workload.flows.n.renew", "false")]);
+    assert!(left.flows[0].gave_up <= 10, "each of the clients once at most: {left:?}");
+    assert!(2 * left.completed() < run.completed(), "{:?} {:?}", left.exchanges, run.exchanges);
 }
 
 #[test]
@@ -245,6 +249,14 @@ fn flows_that_cannot_be_are_refused_in_one_line() {
         (
             format!("{flow}rate = '1 kbit/s'\nshare = '0 %'"),
             "`workload.flows.c.share` leaves no client to take part",
+        ),
+        (
+            format!("{flow}rate = '1 kbit/s'\nrenew = false"),
+            "`workload.flows.c.renew` must be true without `observe`",
+        ),
+        (
+            format!("{flow}rate = '1000 Gbit/s'"),
+            "`workload.flows.c.rate` makes 506756756756 messages, of which there may be 1000000000",
         ),
         (format!("{flow}rate = '1 kbit/s'\nstart = '300 s'"), "`workload.flows.c.start` must be before"),
         (format!("{flow}rate = '1 kbit/s'\npayload_bytes = 2000"), "`network.mtu` or a buffer holds 1280"),

@@ -169,6 +169,46 @@ fn places_come_from_a_file_and_count_for_the_hash_by_what_it_says() {
 }
 
 #[test]
+fn what_a_mesh_has_no_room_for_or_makes_no_sense_is_refused_in_one_line() {
+    let nobody = std::env::temp_dir().join(format!("coapace-nobody-{}.dat", std::process::id()));
+    std::fs::write(&nobody, "# node time x y\n").unwrap();
+    let far = "{ kind = \"unit-disk\", range = \"9999 m\", interference = \"9999 m\" }";
+    for (set, told) in [
+        (
+            &[("nodes", "22500"), ("network.mesh.radio.propagation", far)][..],
+            "`network.mesh.radio.propagation` reaches too far: more than 50 million pairs",
+        ),
+        (
+            &[("network.mesh.mac.min_be", "4"), ("network.mesh.mac.max_be", "3")],
+            "`network.mesh.mac.max_be` must not be below `min_be`, which is 4",
+        ),
+        (
+            &[
+                ("network.mesh.mobility.kind", "file"),
+                ("network.mesh.mobility.file", nobody.to_str().unwrap()),
+            ],
+            "cannot be used: nobody moves",
+        ),
+    ] {
+        let error = load(set).unwrap_err();
+        assert!(error.contains(told) && error.lines().count() == 1, "{error}");
+    }
+    std::fs::remove_file(&nobody).unwrap();
+}
+
+#[test]
+fn a_setting_of_a_table_undoes_none_of_what_is_in_it() {
+    let both = [("traffic", "homogeneous"), ("renew", "true")];
+    let hash = |set: [(&str, &str); 2]| {
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Scenario::load("concentric", &set).unwrap();
+        assert!(scenario.workload.flows[0].renew && scenario.workload.flows.len() == 1);
+        scenario.hash()
+    };
+    assert_eq!(hash(both), hash([both[1], both[0]]));
+}
+
+#[test]
 fn the_radio_medium_of_a_cooja_simulation_counts_where_the_scenario_has_none() {
     let file = std::env::temp_dir().join(format!("coapace-{}.csc", std::process::id()));
     let mote = |id: u32| {

@@ -41,14 +41,14 @@ impl Ratio {
             return None;
         }
         let interval = (count > 1).then(|| {
-            let t = student_t(count - 1).powi(2) / (n - 1.0) / n;
+            let scale = student_t(count - 1).powi(2) / (n - 1.0) / n;
             let spread = |product: &dyn Fn(f64, f64) -> f64| {
-                t * pairs.iter().map(|pair| product(pair.0 - first, pair.1 - second)).sum::<f64>()
+                scale * pairs.iter().map(|pair| product(pair.0 - first, pair.1 - second)).sum::<f64>()
             };
             // q·θ² − 2p·θ + r ≤ 0.
-            let q = second * second - spread(&|_, y| y * y);
-            let p = first * second - spread(&|x, y| x * y);
-            let r = first * first - spread(&|x, _| x * x);
+            let q = second * second - spread(&|_, below| below * below);
+            let p = first * second - spread(&|above, below| above * below);
+            let r = first * first - spread(&|above, _| above * above);
             let root = (p * p - q * r).max(0.0).sqrt();
             match (q > 0.0, r > 0.0) {
                 (true, _) => (((p - root) / q).max(0.0), (p + root) / q),
@@ -93,12 +93,12 @@ mod tests {
     fn where_the_second_may_be_zero_there_is_a_least_ratio_and_no_largest() {
         let pairs = [(9.0, 0.0), (12.0, 0.1), (10.0, 0.0), (11.0, 2.0)];
         let (low, high) = Ratio::of(&pairs).unwrap().interval.unwrap();
-        assert_eq!(high, f64::INFINITY);
+        assert!(high.is_infinite());
         let differences: Vec<_> = pairs.iter().map(|(first, second)| first - low * second).collect();
         let Estimate { mean, half_width } = Estimate::of(&differences).unwrap();
         assert!((mean.abs() - half_width.unwrap()).abs() < 1e-6, "{low}");
         let none = Ratio::of(&[(9.0, 0.0), (12.0, 0.0), (10.0, 0.0)]).unwrap();
-        assert_eq!(none.mean, f64::INFINITY);
+        assert!(none.mean.is_infinite());
         assert_eq!(none.interval, Some((f64::INFINITY, f64::INFINITY)));
     }
 

@@ -1,15 +1,13 @@
 //! A mesh of radios.
 
-use coapace_sim::mesh::{
-    Mesh as SimMesh, MeshConfig, Propagation as SimPropagation, RadioConfig, RadioTimes,
-};
+use coapace_sim::mesh::{Mesh as SimMesh, MeshConfig, RadioConfig, RadioTimes};
 use coapace_sim::{Luck, NodeId, Time};
 
 use super::{Carrier, nanos};
 use crate::nodes::Host;
 use crate::places::Places;
 use crate::results::{FilmMoment, MeshResult, RunResult};
-use crate::scenario::{Mesh, Propagation, Radio, Scenario};
+use crate::scenario::{Mesh, Radio, Scenario};
 
 impl Carrier for SimMesh {
     fn count(&self, scenario: &Scenario, now: Time, result: &mut RunResult) {
@@ -59,7 +57,7 @@ fn config(mesh: &Mesh) -> MeshConfig {
     let Radio { propagation, delivery, phy_header_bytes, start_spread, .. } = &mesh.radio;
     MeshConfig {
         radio: RadioConfig {
-            propagation: heard(propagation),
+            propagation: propagation.config(),
             delivery: *delivery,
             phy_header_bytes: *phy_header_bytes,
             start_spread_ns: nanos(*start_spread),
@@ -67,33 +65,5 @@ fn config(mesh: &Mesh) -> MeshConfig {
         mac: mesh.mac.config(),
         lowpan: mesh.lowpan.config(),
         routing: mesh.routing.config(),
-    }
-}
-
-fn heard(propagation: &Propagation) -> SimPropagation {
-    match propagation {
-        Propagation::UnitDisk(disk) => SimPropagation::UnitDisk {
-            range_m: disk.range,
-            interference_m: disk.interference,
-            sense_m: disk.sense,
-            edge_delivery: disk.edge_delivery,
-        },
-        Propagation::LogDistance(loss) => SimPropagation::LogDistance {
-            power_dbm: loss.power,
-            first_metre_db: loss.first_metre,
-            exponent: loss.exponent,
-            shadowing_db: loss.shadowing,
-            sensitivity_dbm: loss.sensitivity,
-            sense_dbm: loss.sense,
-            capture_db: loss.capture,
-        },
-        Propagation::TwoRay(rays) => SimPropagation::TwoRay {
-            power_dbm: rays.power,
-            height_m: rays.height,
-            reflection: rays.reflection,
-            sensitivity_dbm: rays.sensitivity,
-            sense_dbm: rays.sense,
-            capture_db: rays.capture,
-        },
     }
 }

@@ -6,13 +6,13 @@ use coapace_sim::mesh::{Backoff as SimBackoff, ChannelBusy as SimChannelBusy, Ma
 use super::document::{Item, Value};
 use super::kind::Or;
 use super::scalar::{Switch, Time, Whole, Words, one_of};
-use super::schema::{filled, keys};
+use super::schema::{Misfit, filled, keys};
 use super::words::words;
 
 keys! {
     /// Unslotted CSMA/CA, and what stacks make of it. The defaults shown are those of the preset `standard`; with another
     /// preset they are its own.
-    pub struct Mac completed by preset_fills, {
+    pub struct Mac completed by preset_fills, checked by exponents_fit {
         /// Whose defaults the other keys have: `standard` is IEEE 802.15.4-2015; `contiki-2`, `contiki-3` and `contiki-ng`
         /// are the drivers of these systems over a radio that is always on; `none` neither listens before it sends nor
         /// acknowledges.
@@ -54,7 +54,7 @@ keys! {
         queue_frames: u16, Whole(1, 60_000) => MacConfig::STANDARD.queue_frames;
         /// Queues of a node, one for each neighbour that it has frames for; or one queue for all.
         neighbour_queues: Option<u8>, Or("one", Whole(1, 15)) => MacConfig::STANDARD.neighbour_queues;
-        /// How many of the last frames a node recognises when they come again.
+        /// Of how many senders, those heard last, a node recognises the last frame when it comes again.
         duplicates: u8, Whole(0, 255) => MacConfig::STANDARD.duplicates;
     }
 }
@@ -170,6 +170,13 @@ impl Mac {
             duplicates: self.duplicates,
         }
     }
+}
+
+fn exponents_fit(mac: &Mac) -> Result<(), Misfit> {
+    if mac.max_be < mac.min_be {
+        return Err(Misfit::new("max_be", format!("must not be below `min_be`, which is {}", mac.min_be)));
+    }
+    Ok(())
 }
 
 /// What the preset says stands where the file says nothing.

@@ -1,7 +1,7 @@
 //! The keys of a mesh: where nodes stand, what their radios do, and how datagrams find their way.
 
 use coapace_control::Duration;
-use coapace_sim::mesh::LowpanConfig;
+use coapace_sim::mesh::{LowpanConfig, Propagation as SimPropagation};
 
 use super::document::Value;
 use super::kind::{Or, table};
@@ -41,7 +41,7 @@ keys! {
         /// Nodes, border router and sinks among them. A file has its own number.
         nodes: u32, Whole(3, 100_000) => 36;
         /// From a node to the next.
-        spacing: f64, Measure("m", 0.001, 100_000.0) => 10.0;
+        spacing: f64, Measure("m", 0.01, 10_000.0) => 10.0;
         /// How wide it is, where that has a meaning, as in a grid.
         columns: Option<u32>, Or("automatic", Whole(1, 100_000)) => None;
         /// The number from which random places are drawn: places belong to the scenario, not to the seed of a run.
@@ -97,7 +97,7 @@ keys! {
     /// The unit disk graph of Cooja: what overlaps within the range of interference destroys what is received.
     pub struct UnitDisk checked by disks_grow {
         /// Up to here frames are received.
-        range: f64, Measure("m", 0.001, 100_000.0) => 10.0;
+        range: f64, Measure("m", 0.01, 10_000.0) => 10.0;
         /// Up to here transmissions destroy what is received.
         interference: f64, Measure("m", 0.001, 100_000.0) => 20.0;
         /// Up to here a transmission is noticed when the channel is assessed.
@@ -276,5 +276,36 @@ impl Scalar for Nodes {
     fn text(&self, value: &Vec<u32>) -> String {
         let texts: Vec<_> = value.iter().map(u32::to_string).collect();
         format!("[{}]", texts.join(", "))
+    }
+}
+
+impl Propagation {
+    /// As the simulator takes it.
+    pub(crate) fn config(&self) -> SimPropagation {
+        match self {
+            Self::UnitDisk(disk) => SimPropagation::UnitDisk {
+                range_m: disk.range,
+                interference_m: disk.interference,
+                sense_m: disk.sense,
+                edge_delivery: disk.edge_delivery,
+            },
+            Self::LogDistance(loss) => SimPropagation::LogDistance {
+                power_dbm: loss.power,
+                first_metre_db: loss.first_metre,
+                exponent: loss.exponent,
+                shadowing_db: loss.shadowing,
+                sensitivity_dbm: loss.sensitivity,
+                sense_dbm: loss.sense,
+                capture_db: loss.capture,
+            },
+            Self::TwoRay(rays) => SimPropagation::TwoRay {
+                power_dbm: rays.power,
+                height_m: rays.height,
+                reflection: rays.reflection,
+                sensitivity_dbm: rays.sensitivity,
+                sense_dbm: rays.sense,
+                capture_db: rays.capture,
+            },
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use coapace_sim::Time;
+use coapace_sim::mesh::Mesh;
 
 use super::document::Item;
 use super::error::Fault;
@@ -15,6 +16,9 @@ use crate::places::Places;
 
 /// Where the table of a mesh is.
 const MESH: &str = "network.mesh";
+
+/// Messages that a flow may make in a run: more would take days.
+const MOST_MESSAGES: u128 = 1_000_000_000;
 
 /// Finds the places, counts the clients, and checks what depends on both.
 pub(super) fn place(
@@ -45,6 +49,12 @@ pub(super) fn place(
             mesh.radio.delivery = (*delivery, *delivery);
         }
     }
+    if let (Some(mesh), Some(places)) = (&file.network.mesh, &places)
+        && !Mesh::has_room(&places.layout.places, mesh.radio.propagation.config())
+    {
+        let path = format!("{MESH}.radio.propagation");
+        return Err(fault(&path, "reaches too far: more than 50 million pairs of nodes may hear each other"));
+    }
     if places.as_ref().is_some_and(Places::are_drawn) && file.workload.duration.is_none() {
         return Err(fault(
             "network.mesh.mobility.kind",
@@ -67,6 +77,13 @@ pub(super) fn place(
         if flow.to >= sinks {
             let problem = format!("must be below the number of sinks, {sinks}");
             return Err(fault(&format!("workload.flows.{}.to", flow.name), &problem));
+        }
+        let bits = u128::from(flow.sizes(file.clients.uri_path_bytes()).1) * 8;
+        let seconds = u128::from(file.workload.duration.unwrap_or_default().as_micros() / 1_000_000);
+        let messages = u128::from(flow.rate.unwrap_or(0)) * seconds / bits.max(1);
+        if messages > MOST_MESSAGES {
+            let problem = format!("makes {messages} messages, of which there may be {MOST_MESSAGES}");
+            return Err(fault(&format!("workload.flows.{}.rate", flow.name), &problem));
         }
         if (0..file.clients.count).all(|client| !flow.includes(client)) {
             return Err(fault(

@@ -20,7 +20,8 @@ tagged! {
 }
 
 keys! {
-    /// Shortest paths to and from every sink, known from the start and after every move.
+    /// Shortest paths to and from every sink, known from the start and after every move, over links that deliver half of the
+    /// frames or more.
     pub struct Shortest {}
 }
 
