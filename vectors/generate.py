@@ -17,8 +17,8 @@ HERE = Path(__file__).resolve().parent
 
 
 def files():
-    for trace in traces():
-        yield trace.name.replace(":preset=", "@") + ".csv", trace.text()
+    for lives in traces():
+        yield lives[0].name.replace(":preset=", "@") + ".csv", "".join(life.text() for life in lives)
     yield "worked.csv", "".join(trace.text() for trace in worked())
 
 

@@ -183,7 +183,7 @@ impl Play {
         let bounds = &script.bounds;
         let config = Config {
             max_retransmit: bounds.max_retransmit % 6,
-            nstart: 1 + u16::from(bounds.nstart % 4),
+            nstart: Some(1 + u16::from(bounds.nstart % 4)),
             probing_rate: u32::from(bounds.probing_rate % 4),
             confirmable_every: bounds.confirmable_every % 10,
             max_exchanges: u32::from(bounds.max_exchanges % 8),

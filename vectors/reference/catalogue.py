@@ -1,7 +1,7 @@
 """Every mechanism and preset, in the order of the registry, with its scripts."""
 
 from . import scripts
-from .cocoa import PRESETS, Cocoa
+from .cocoa import COCOA_0, FULLBACKOFF2, PLUS, PRESETS, Cocoa
 from .eifel import Eifel
 from .fasor import Fasor
 from .fullbackoff import FullBackoff
@@ -15,8 +15,6 @@ from .units import MICROSECOND, MILLISECOND, SECOND, F, duration
 CONTIKI_BACKOFF = {
     "ack_timeout": 3 * SECOND,
     "max_rto": 268 * SECOND,
-    "redither": True,
-    "give_up": "learn",
     "final_wait": False,
 }
 CALIFORNIUM_LINUX = {
@@ -31,41 +29,26 @@ CALIFORNIUM_PEAK_HOPPER = {
     "granularity": 50 * MILLISECOND,
     "ack_random_factor": F(1),
     "keep_backoff": False,
-    "min_timeout": 500 * MILLISECOND,
+    "min_rto": 500 * MILLISECOND,
     "max_rto": 32 * SECOND,
     "max_b": 1,
     "tick": MILLISECOND,
 }
 CONTIKI_EIFEL = {
+    "min_rto": MICROSECOND,
     "first_sample": "zero",
     "tick": 7813 * MICROSECOND,
     "redither": True,
     "max_rto": 268 * SECOND,
     "final_wait": False,
 }
-PLUS = {
-    "max_rto": 60 * SECOND,
-    "max_timeout": 60 * SECOND,
-    "max_weak_n": 1,
-    "vbf_large": F(13, 10),
-    "ageing": "cocoa-plus",
-}
-COCOA_0 = {
-    "k_weak": 4,
-    "weak_weight": F(1, 2),
-    "max_weak_n": 255,
-    "vbf_small": F(2),
-    "vbf_large": F(2),
-    "ageing": "cocoa-0",
-    "max_rto": 60 * SECOND,
-    "max_timeout": 60 * SECOND,
-}
-THESIS = {"slow_dither": True}
+FASOR_DRAFT = {"min_rto": MICROSECOND, "give_up": "keep"}
+THESIS = {**FASOR_DRAFT, "slow_dither": True}
 FASOR_PRESETS = {
-    "draft-02": {},
+    "draft-02": FASOR_DRAFT,
     "libcoap-2019": THESIS,
-    "slow": {**THESIS, "variant": "slow"},
-    "fast-slow": {**THESIS, "variant": "fast-slow"},
+    "slow": {**THESIS, "variant": "slow", "initial_k": 4},
+    "fast-slow": {**THESIS, "variant": "fast-slow", "initial_k": 4},
 }
 
 # Name, class, values in which it differs from its class, presets. A preset sets everything, save what `kept` names.
@@ -82,9 +65,9 @@ MECHANISMS = [
     ("cocoa0", Cocoa, COCOA_0, PRESETS),
     ("cocoa-plus", Cocoa, PLUS, PRESETS),
     ("cocoa-strong", Cocoa, {"max_weak_n": 0}, PRESETS),
-    ("fullbackoff1-cocoa", Cocoa, {"after_backoff": "take"}, PRESETS),
-    ("fullbackoff2-cocoa", Cocoa, {"after_backoff": "maximum"}, PRESETS),
-    ("gsrtc", Cocoa, {"after_backoff": "maximum", "weighting": "gsrtc"}, PRESETS),
+    ("fullbackoff1-cocoa", Cocoa, {**FULLBACKOFF2, "after_backoff": "take"}, PRESETS),
+    ("fullbackoff2-cocoa", Cocoa, FULLBACKOFF2, PRESETS),
+    ("gsrtc", Cocoa, {"weighting": "gsrtc"}, PRESETS),
     ("cocoa-i", Cocoa, {"band": "strong", "marking": "fresh-message-id"}, PRESETS),
     ("cocoa-plus-plus", Gradient, {}, {"student-contiki": {}}),
     ("fasor", Fasor, {}, FASOR_PRESETS),
@@ -95,8 +78,12 @@ MECHANISMS = [
 
 
 def kept(name, preset, values):
-    """What a preset leaves as it is: how the mechanism decays or is marked, and that CocoaStrong takes no weak sample."""
+    """What a preset leaves as it is: how the mechanism decays or is marked, that CocoaStrong takes no weak sample, and all
+    that sets the first CoCoA apart from CoCoA+, which were published together."""
     names = {"decay", "marked"}
+    if preset == "paper-2015" and values == COCOA_0:
+        # What CoCoA+ has and the first does not is as it is in all.
+        return {key: getattr(Cocoa, key) for key in PLUS} | values
     if preset in ("californium-2", "californium-3") and values.get("max_weak_n") == 0:
         names.add("max_weak_n")
     return {key: value for key, value in values.items() if key in names}
@@ -136,6 +123,7 @@ BEFORE = {
     "coap-eifel": [scripts.both_gains],
     "cocoa": [scripts.cocoa_samples],
     "cocoa0": [scripts.ageing],
+    "cocoa-plus": [scripts.ageing],
     "cocoa-strong": [scripts.ageing],
     "fullbackoff1-cocoa": [scripts.after_backoff],
     "fullbackoff2-cocoa": [scripts.after_backoff],
@@ -150,6 +138,8 @@ BEFORE = {
 }
 BEFORE_IN_COCOA = {
     "draft-literal": [scripts.ageing],
+    "paper-2015": [scripts.ageing],
+    "gsrtc-on-fullbackoff2": [scripts.trusted, scripts.after_backoff],
     "californium-2": [scripts.ageing],
     "californium-3": [scripts.ageing],
     "er-cocoa": [scripts.ageing, scripts.forgetting],
@@ -157,20 +147,22 @@ BEFORE_IN_COCOA = {
 
 
 def traces():
-    """One for each mechanism and each of its presets, but one for all of CoCoA's relatives where a preset leaves nothing of
-    what sets them apart."""
+    """Those of each mechanism and of each of its presets, but once for all of CoCoA's relatives where a preset leaves nothing
+    of what sets them apart."""
     for name, kind, values, presets in MECHANISMS:
-        yield life(name, BEFORE.get(name, []))
+        yield lives(name, BEFORE.get(name, []))
         for preset in presets:
             if kind is Cocoa and name != "cocoa" and not kept(name, preset, values):
                 continue
             own = BEFORE.get(f"{name}@{preset}", BEFORE.get(name, []))
-            yield life(f"{name}:preset={preset}", BEFORE_IN_COCOA.get(preset, []) if kind is Cocoa else own)
+            yield lives(f"{name}:preset={preset}", BEFORE_IN_COCOA.get(preset, []) if kind is Cocoa else own)
 
 
-def life(text, before):
+def lives(text, before):
+    """One with an exchange at a time, one with exchanges that overlap."""
     luck = 8 if "californium" in text else 7  # where a timeout is whole ticks, the other comes too close to the next
-    trace = Trace(text, mechanism(text), luck)
+    alone, together = Trace(text, mechanism(text), luck), Trace(text, mechanism(text), luck)
     for script in [*before, scripts.whole_life]:
-        script(trace)
-    return trace
+        script(alone)
+    scripts.overlapping(together)
+    return alone, together

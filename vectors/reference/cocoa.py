@@ -3,7 +3,7 @@
 from .estimator import Rtt
 from .mechanism import Exchange, Mechanism
 from .timers import in_ticks
-from .units import MICROSECOND, MILLISECOND, SECOND, F, apart, down, nearest
+from .units import LONGEST, MICROSECOND, MILLISECOND, MIN_RTO, SECOND, F, apart, down, nearest
 
 IDLE = 9 * MILLISECOND  # how far from a threshold a script keeps an idle time: stamps are whole milliseconds
 
@@ -11,9 +11,11 @@ IDLE = 9 * MILLISECOND  # how far from a threshold a script keeps an idle time: 
 class Cocoa(Mechanism):
     """draft-ietf-core-cocoa-03 section 4; with other values what came before and after it, and what was programmed."""
 
+    min_rto = MIN_RTO
     min_timeout = MICROSECOND
-    max_rto = 32 * SECOND
-    max_timeout = 32 * SECOND
+    max_rto = 60 * SECOND  # of the estimate
+    max_estimate = LONGEST  # of what one estimator says
+    max_timeout = 32 * SECOND  # of the backoff
     redither = False
     k_strong, k_weak = 4, 1
     strong_weight, weak_weight = F(1, 2), F(1, 4)
@@ -28,8 +30,10 @@ class Cocoa(Mechanism):
     after_backoff = "forget"
     forget_strong_after = 0
     give_up = "keep"
+    sample_reset = False
     marking = "none"
-    granularity = MICROSECOND
+    marked_retransmission = "strong"
+    granularity = MILLISECOND
     shortest = F(0)
 
     renewed = None  # the stamp that ageing goes by
@@ -68,6 +72,9 @@ class Cocoa(Mechanism):
         rto, renewed = AGEING[self.ageing](self, self.rto, now - self.renewed, now)
         self.rto, self.renewed = min(rto, self.max_rto), renewed
 
+    def bounded(self, rto):
+        return max(min(rto, self.max_rto), self.min_rto)
+
     def idles(self, idle, patience):
         return apart(idle, patience, by=IDLE) > patience
 
@@ -90,9 +97,10 @@ class Cocoa(Mechanism):
         return rto, self.renewed
 
     def age_as_in_cocoa_plus(self, rto, idle, now):
-        if rto > 2 * SECOND and apart(idle, 30 * SECOND, by=IDLE) >= 30 * SECOND:
+        """Betzler et al. 2015 section 3 adds the ageing of large ones."""
+        if rto > 2 * SECOND and self.idles(idle, 30 * SECOND):
             return (2 * SECOND + rto) / 2, now
-        return rto, self.renewed
+        return self.age_as_in_cocoa_0(rto, idle, now)
 
     def age_as_in_er_cocoa(self, rto, idle, now):
         """A step at every start, for the stamp stays."""
@@ -117,43 +125,62 @@ class Cocoa(Mechanism):
 
     # Exchanges.
 
-    def start(self, now, draw):
+    def start(self, now, draw, outstanding):
         before = self.rto
         self.age(now)
         # Californium 3 ages only after it has taken the timeout, Californium 2 after it has chosen the factor.
         rto = before if self.ageing == "californium-3" else self.rto
         judged = before if self.ageing in ("californium-2", "californium-3") else self.rto
-        x = Exchange(self.armed(max(self.dithered(rto, draw), self.min_timeout)), base=rto)
+        if self.renewed is None:
+            rto *= outstanding  # section 4.1: the k-th at once, while nothing was measured; the factor is that of one
+        x = Exchange(self.armed(max(self.dithered(rto, draw), self.min_timeout)), base=min(rto, self.longest()))
         x.factor = self.vbf(x.timeout if self.vbf_on == "dithered" else judged)
         return x
 
+    def longest(self):
+        """A first timeout may be as long as the estimate, though the backoff is truncated before (section 4.2.1)."""
+        return max(self.max_rto, self.max_timeout)
+
     def armed(self, timeout):
-        return down(min(timeout, self.max_timeout), self.tick)
+        return down(min(timeout, self.longest()), self.tick)
 
     def retransmit(self, x, draw):
         x.base = x.base if self.redither else x.timeout
         factor = self.vbf(x.base) if self.vbf_on == "current" else x.factor
-        x.base = min(factor * x.base, self.max_timeout)
+        if x.base < self.max_timeout:
+            x.base = min(factor * x.base, self.max_timeout)
         x.timeout = self.armed(self.dithered(x.base, draw) if self.redither else x.base)
 
     # Samples, section 4.2.
 
     def acked(self, x, now, elapsed, answer, draw):
         if self.marking != "none" and answer is not None:
-            self.take_strong(answer, now)
+            if self.marked_retransmission == "strong" or answer == elapsed:
+                self.take_strong(answer, now)
+            else:
+                self.take(answer, now, self.weak, self.k_weak, self.weak_weight)
         elif x.n == 0:
             self.take_strong(elapsed, now)
         else:
             self.take_weak(x, elapsed, now)
             self.strong_run = 0
-            if self.after_backoff != "forget":
-                # Järvinen et al. 2018, Rathod 2022 section 5.1: what it was backed off to, or at least that.
-                usual = self.rto if self.after_backoff == "maximum" else F(0)
-                self.rto, self.renewed = min(max(usual, x.timeout), self.max_rto), now
+            self.mind_backoff(x, now)
+
+    def mind_backoff(self, x, now):
+        """Järvinen et al. 2018, Rathod 2022 section 5.1: what it was backed off to, or at least that."""
+        if self.after_backoff != "forget":
+            usual = self.rto if self.after_backoff == "maximum" else F(0)
+            self.rto, self.renewed = self.bounded(max(usual, x.timeout)), now
 
     def gave_up(self, x, now, elapsed):
         if self.give_up == "weak-sample":
             self.take_weak(x, elapsed, now)
+        self.strong_run = 0
+        self.mind_backoff(x, now)
+
+    def reset(self, x, now, elapsed):
+        if self.sample_reset:
+            self.acked(x, now, elapsed, None, F(0))
 
     def take_strong(self, r, now):
         self.strong_run, self.retransmitted = self.strong_run + 1, 0
@@ -174,8 +201,8 @@ class Cocoa(Mechanism):
 
     def take(self, r, now, estimator, k, weight):
         estimator.sample(in_ticks(r, self.tick))
-        e = estimator.rto(k, self.granularity)
-        self.rto = min(nearest(weight * e + (1 - weight) * self.rto, self.tick), self.max_rto)
+        e = min(estimator.rto(k, self.granularity), self.max_estimate)
+        self.rto = self.bounded(nearest(weight * e + (1 - weight) * self.rto, self.tick))
         self.renewed = now
 
 
@@ -188,13 +215,19 @@ AGEING = {
     "californium-3": Cocoa.age_as_in_californium_3,
 }
 
-# Betzler's er-cocoa for Contiki: the weak weight the wrong way round, any number of retransmissions, a give-up as a sample,
-# and no bound of a timeout.
+# What the sources have: no lower bound of the RTO.
+PUBLISHED = {"min_rto": MICROSECOND}
+
+# Betzler's er-cocoa for Contiki: the weak weight the wrong way round, any number of retransmissions, a give-up and a Reset as
+# samples, a bound of what an estimator says, and none of a timeout.
 ER_COCOA = {
+    **PUBLISHED,
+    "max_estimate": 60 * SECOND,
+    "sample_reset": True,
+    "granularity": MICROSECOND,
     "weak_weight": F(3, 4),
     "max_weak_n": 255,
     "vbf_small": F(5, 2),
-    "max_rto": 60 * SECOND,
     "max_timeout": 268 * SECOND,
     "ageing": "er-cocoa",
     "forget_strong_after": 3,
@@ -202,16 +235,40 @@ ER_COCOA = {
     "final_wait": False,
 }
 
-# Californium has the two gains the wrong way round.
-SWAPPED = {"srtt_gain": F(1, 4), "rttvar_gain": F(1, 8), "max_timeout": 60 * SECOND, "tick": MILLISECOND}
+# The two gains as Betzler et al. 2015 section 2.2 prints them and Californium has them.
+SWAPPED = {"srtt_gain": F(1, 4), "rttvar_gain": F(1, 8)}
+
+CALIFORNIUM = {**PUBLISHED, **SWAPPED, "max_rto": 32 * SECOND, "max_timeout": 60 * SECOND, "tick": MILLISECOND}
+
+# The thesis backs off from 32 s to 48 s.
+FULLBACKOFF2 = {"after_backoff": "maximum", "max_timeout": 60 * SECOND}
+
+PLUS = {
+    "max_timeout": 60 * SECOND,
+    "max_weak_n": 1,
+    "vbf_large": F(13, 10),
+    "ageing": "cocoa-plus",
+}
+
+COCOA_0 = {
+    "k_weak": 4,
+    "weak_weight": F(1, 2),
+    "max_weak_n": 255,
+    "vbf_small": F(2),
+    "vbf_large": F(2),
+    "ageing": "cocoa-0",
+    "max_timeout": 60 * SECOND,
+}
 
 PRESETS = {
-    "draft-03": {},
-    "draft-literal": {"vbf_on": "current", "redither": True},
-    "libcoap-2019": {"vbf_on": "current", "ageing": "off"},
-    "californium-2": {**SWAPPED, "ageing": "californium-2"},
+    "draft-03": PUBLISHED,
+    "draft-literal": {**PUBLISHED, "vbf_on": "current", "redither": True},
+    "libcoap-2019": {**PUBLISHED, "vbf_on": "current", "ageing": "off"},
+    "paper-2015": {**PUBLISHED, **SWAPPED, **PLUS},
+    "gsrtc-on-fullbackoff2": {**FULLBACKOFF2, "weighting": "gsrtc"},
+    "californium-2": {**CALIFORNIUM, "ageing": "californium-2", "granularity": MICROSECOND},
     "californium-3": {
-        **SWAPPED,
+        **CALIFORNIUM,
         "granularity": 100 * MILLISECOND,
         "min_timeout": 500 * MILLISECOND,
         "vbf_on": "dithered",

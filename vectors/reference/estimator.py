@@ -1,6 +1,6 @@
 """SRTT and RTTVAR."""
 
-from .units import MICROSECOND, F, down, nearest
+from .units import MICROSECOND, MILLISECOND, F, down, nearest
 
 
 class Rtt:
@@ -18,5 +18,5 @@ class Rtt:
         self.rttvar = nearest((1 - b) * self.rttvar + b * abs(self.srtt - r), self.tick)
         self.srtt = nearest((1 - a) * self.srtt + a * r, self.tick)
 
-    def rto(self, k=4, granularity=MICROSECOND):
+    def rto(self, k=4, granularity=MILLISECOND):
         return self.srtt + max(granularity, k * self.rttvar)

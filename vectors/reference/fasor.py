@@ -2,17 +2,20 @@
 
 from .estimator import Rtt
 from .mechanism import Exchange, Mechanism
-from .units import F
+from .units import MIN_RTO, F
 
 
 class Fasor(Mechanism):
-    """draft-ietf-core-fasor-02 section 4; the thesis dithers the slow RTO too and has two more series."""
+    """draft-ietf-core-fasor-02 section 4; the thesis dithers the slow RTO too and has two more variants (section 7.1.1)."""
 
+    min_rto = MIN_RTO
     initial_k = 1  # RTTVAR of the first sample, in eighths of it
     slow_dither = False
     variant = "normal"
+    give_up = "advance"
     marked = False
     shortest = F(0)
+    ambiguous = 0  # ambiguous answers so far
 
     slow = None
     state = "fast"
@@ -22,19 +25,21 @@ class Fasor(Mechanism):
         self.rtt = Rtt(F(self.initial_k, 8))
 
     def fast(self):
-        return self.initial_rto if self.rtt.srtt is None else self.rtt.rto()
+        return max(self.initial_rto if self.rtt.srtt is None else self.rtt.rto(), self.min_rto)
 
     @property
     def rto(self):
         return min(self.fast(), self.max_rto)
 
-    def start(self, now, draw):
+    def start(self, now, draw, outstanding):
         fast = self.fast()
         srtt = fast / 3 if self.rtt.srtt is None else self.rtt.srtt
         dither = srtt / 4 + draw * (srtt - srtt / 4)
         slow = None if self.slow is None else self.slow + (dither if self.slow_dither else 0)
         series = self.series(self.state, fast + dither, slow)
-        return Exchange(next(series), series=series)
+        x = Exchange(next(series), series=series, before=self.ambiguous)
+        x.waited = x.timeout
+        return x
 
     def series(self, state, f, slow):
         def bounded(timeout):
@@ -56,15 +61,32 @@ class Fasor(Mechanism):
 
     def retransmit(self, x, draw):
         x.timeout = next(x.series)
+        x.waited += x.timeout
 
     def acked(self, x, now, elapsed, answer, draw):
         if answer is not None and self.marked:
             self.rtt.sample(answer)
         elif x.n == 0:
             self.rtt.sample(elapsed)
-        if x.n == 0:
-            self.state = "fast"
-            return
+        if x.n > 0:
+            self.suspect(elapsed)
+        elif x.before == self.ambiguous:
+            self.state = "fast"  # not for one that was under way when congestion showed
+
+    def gave_up(self, x, now, elapsed):
+        """As if an answer had come when the last timeout passed; the sources do not say."""
+        if self.give_up == "advance":
+            before = self.slow or F(0)
+            self.suspect(x.waited)
+            self.slow = max(before, min(self.slow, self.max_rto))
+
+    def suspect(self, elapsed):
+        """An exchange needed retransmissions. Of the states that follow FAST each variant has its first and its second."""
         self.slow = F(3, 2) * elapsed
-        after = {"fast": "fast-slow-fast"}.get(self.state, "slow-fast")
-        self.state = {"normal": after, "slow": "slow", "fast-slow": "fast-slow"}[self.variant]
+        self.ambiguous += 1
+        first, second = {
+            "normal": ("fast-slow-fast", "slow-fast"),
+            "slow": ("slow", "slow"),
+            "fast-slow": ("fast-slow", "slow"),
+        }[self.variant]
+        self.state = first if self.state == "fast" else second

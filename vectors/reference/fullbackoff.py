@@ -1,7 +1,7 @@
 """fullbackoff1, fullbackoff2, gst-coap."""
 
 from .mechanism import Exchange, Mechanism
-from .units import SECOND, apart
+from .units import LONGEST, SECOND, apart
 
 
 class FullBackoff(Mechanism):
@@ -10,8 +10,8 @@ class FullBackoff(Mechanism):
 
     ack_timeout = 2 * SECOND
     decay = "reset"
-    redither = False
-    give_up = "keep"
+    redither = True
+    give_up = "learn"
 
     kept = None
     count = 0  # of exchanges without retransmissions, one after the other
@@ -20,17 +20,22 @@ class FullBackoff(Mechanism):
     def rto(self):
         return self.ack_timeout if self.kept is None else self.kept
 
-    def start(self, now, draw):
-        # Rathod's code dithers what was kept, but by a part of ACK_TIMEOUT.
+    def start(self, now, draw, outstanding):
+        # Algorithm 1, lines 5 and 6: what was kept is dithered too, and by a part of ACK_TIMEOUT, as the code does it.
         dither = draw * (self.ack_random_factor - 1) * self.ack_timeout
-        return Exchange(min(self.rto + (dither if self.kept is None or self.redither else 0), self.max_rto))
+        timeout = min(self.rto, self.max_rto) + (dither if self.kept is None or self.redither else 0)
+        return Exchange(min(timeout, LONGEST))
 
     def retransmit(self, x, draw):
-        x.timeout = min(2 * x.timeout, self.max_rto)
+        if x.timeout < self.max_rto:
+            x.timeout = min(2 * x.timeout, self.max_rto)
+
+    def keep(self, x):
+        self.kept, self.count = min(x.timeout, self.max_rto), 0
 
     def acked(self, x, now, elapsed, answer, draw):
         if x.n > 0:
-            self.kept, self.count = x.timeout, 0
+            self.keep(x)
         elif self.kept is not None:
             self.relax()
 
@@ -46,4 +51,4 @@ class FullBackoff(Mechanism):
 
     def gave_up(self, x, now, elapsed):
         if self.give_up == "learn":
-            self.kept, self.count = x.timeout, 0
+            self.keep(x)

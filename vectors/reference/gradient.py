@@ -4,7 +4,7 @@ from math import exp
 
 from .cocoa import ER_COCOA, Cocoa
 from .mechanism import Exchange, Mechanism
-from .units import MICROSECOND, SECOND, F, apart, down
+from .units import MICROSECOND, MIN_RTO, SECOND, F, apart, down
 
 TICK = SECOND / 128  # of Contiki's clock
 
@@ -13,7 +13,7 @@ class Gradient(Mechanism):
     """Rathod 2022 section 6, with Hayes and Armitage 2011: the RTO grows, with a probability, while the delay rises from
     interval to interval, and shrinks otherwise."""
 
-    max_rto = 32 * SECOND
+    min_rto, max_rto = MIN_RTO, 32 * SECOND
     backoff = F(142, 100)
     up, down = F(142, 100), F(7, 10)
     scaling = 23438 * MICROSECOND  # three ticks
@@ -26,7 +26,7 @@ class Gradient(Mechanism):
         super().__init__(**parameters)
         self.rto, self.samples, self.gradients = self.initial_rto, [], ([], [])
 
-    def start(self, now, draw):
+    def start(self, now, draw, outstanding):
         return Exchange(min(self.dithered(self.rto, draw), self.max_rto))
 
     def retransmit(self, x, draw):
@@ -50,7 +50,7 @@ class Gradient(Mechanism):
             self.rto *= self.up if self.rises(smallest if smallest > 0 else largest, draw) else self.down
         self.before = extremes
         # It never undercuts what was just measured.
-        self.rto = min(max(self.rto, extremes[1]), self.max_rto)
+        self.rto = min(max(self.rto, extremes[1], self.min_rto), self.max_rto)
 
     def rises(self, gradient, draw):
         if gradient <= 0:
@@ -79,7 +79,7 @@ class Student(Cocoa):
     average = F(0)
 
     def __init__(self):
-        super().__init__(**{**ER_COCOA, "max_rto": 70 * SECOND, "max_timeout": 60 * SECOND})
+        super().__init__(**{**ER_COCOA, "max_timeout": 60 * SECOND})
 
     def retransmit(self, x, draw):
         exponent = down(self.average, 300 * TICK) / (300 * TICK)

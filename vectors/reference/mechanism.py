@@ -1,6 +1,6 @@
 """What all mechanisms have, and a timer that doubles."""
 
-from .units import LONGEST, MICROSECOND, SECOND, F
+from .units import LONGEST, MICROSECOND, MIN_RTO, SECOND, F
 
 
 class Exchange:
@@ -32,8 +32,8 @@ class Mechanism:
     def dithered(self, rto, draw):
         return rto + draw * (self.ack_random_factor - 1) * rto
 
-    def start(self, now, draw):
-        """The first transmission departs: the exchange."""
+    def start(self, now, draw, outstanding):
+        """The first transmission departs, of that many exchanges under way, itself included: the exchange."""
         raise NotImplementedError
 
     def retransmit(self, x, draw):
@@ -44,14 +44,17 @@ class Mechanism:
         """Acknowledged, `elapsed` since the first transmission and `answer` since the one answered, if that is told."""
 
     def gave_up(self, x, now, elapsed):
-        """Given up. A reset changes nothing in any mechanism."""
+        """Given up."""
+
+    def reset(self, x, now, elapsed):
+        """Rejected by a Reset, which changes nothing in any mechanism but er-cocoa."""
 
 
 class Timer(Mechanism):
     """One RTO from strong samples, doubled on timeout (RFC 6298 section 5). A backed-off RTO is kept for the next
     exchanges until a strong sample, and is not dithered again."""
 
-    min_timeout = MICROSECOND  # of a first timeout
+    min_rto = MIN_RTO
     max_timeout = None  # as max_rto
     keep_backoff = True
     redither = False
@@ -62,14 +65,14 @@ class Timer(Mechanism):
 
     @property
     def rto(self):
-        return self.estimate if self.backoff is None else self.backoff
+        return max(self.estimate, self.min_rto) if self.backoff is None else self.backoff
 
     def bounded(self, timeout):
         return min(timeout, self.max_timeout or self.max_rto, LONGEST)
 
-    def start(self, now, draw):
+    def start(self, now, draw, outstanding):
         fresh = self.backoff is None or self.redither
-        return Exchange(self.bounded(max(self.dithered(self.rto, draw), self.min_timeout) if fresh else self.rto))
+        return Exchange(self.bounded(self.dithered(self.rto, draw) if fresh else self.rto))
 
     def retransmit(self, x, draw):
         x.timeout = self.bounded(2 * x.timeout)

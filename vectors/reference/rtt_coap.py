@@ -1,7 +1,7 @@
 """rtt-coap."""
 
 from .mechanism import Exchange, Mechanism
-from .units import MICROSECOND, SECOND, F, apart
+from .units import MILLISECOND, MIN_RTO, SECOND, F, apart
 
 FINE = 2**64  # rates are kept in this part of one a second: exact fractions of them would grow without end
 
@@ -14,11 +14,13 @@ class RttCoap(Mechanism):
     omega_fast, omega_slow = F(1, 5), F(1, 20)
     l_low, l_high = F(1, 20), F(1, 4)
     mu_weight = F(1, 8)
-    min_rto = MICROSECOND
+    min_rto = MIN_RTO
+    granularity = MILLISECOND
     initial_interval, max_interval = 2 * SECOND, 60 * SECOND
 
     srtt_s = srtt_l = rttvar_l = None
     mu = F(0)
+    backoff = 0  # doublings since the last sample
 
     def __init__(self, **parameters):
         super().__init__(**parameters)
@@ -27,22 +29,27 @@ class RttCoap(Mechanism):
 
     @property
     def rto(self):
-        if self.srtt_l is None:
-            return min(max(self.initial_rto, self.min_rto), self.max_rto)
-        return min(max(self.srtt_l + 4 * self.rttvar_l, MICROSECOND, self.min_rto), self.max_rto)
+        rto = self.initial_rto
+        if self.srtt_l is not None:
+            rto = self.srtt_l + max(4 * self.rttvar_l, self.granularity)
+        return min(max(rto, self.min_rto) * 2**self.backoff, self.max_rto)
 
-    def start(self, now, draw):
+    def start(self, now, draw, outstanding):
         self.next = now + SECOND / self.rate
-        return Exchange(min(self.dithered(self.rto, draw), self.max_rto))
+        return Exchange(min(self.dithered(self.rto, draw), self.max_rto), backoff=self.backoff)
 
     def retransmit(self, x, draw):
         x.timeout = min(2 * x.timeout, self.max_rto)
+        x.backoff += 1
+        self.backoff = max(self.backoff, x.backoff)
 
     def acked(self, x, now, elapsed, answer, draw):
         self.learn_retransmission(x.n > 0)
         r = elapsed if answer is None and x.n == 0 else answer
         if r is not None:
-            self.react(self.region(r))
+            self.backoff = 0
+            self.learn(r)
+        self.react(self.region())
 
     def gave_up(self, x, now, elapsed):
         self.learn_retransmission(True)
@@ -55,16 +62,20 @@ class RttCoap(Mechanism):
         self.mu = F((mu * 65536 + F(1, 2)) // 1, 65536)
 
     def congested(self):
-        return apart(self.mu, self.l_low, by=F(1, 1000)) >= self.l_low
+        return apart(self.mu, self.l_low, by=F(1, 10_000)) >= self.l_low
 
-    def region(self, r):
+    def learn(self, r):
         if self.srtt_l is None:
             self.srtt_s = self.srtt_l = r
             self.rttvar_l = r / 2
-            return "normal"
+            return
         self.rttvar_l += self.beta_l * (abs(self.srtt_l - r) - self.rttvar_l)
         self.srtt_l += self.alpha_l * (r - self.srtt_l)
         self.srtt_s += self.alpha_s * (r - self.srtt_s)
+
+    def region(self):
+        if self.srtt_l is None:
+            return "normal"
         for gamma, name in (-1, "low"), (1, "normal"), (2, "medium"):
             threshold = self.srtt_l + gamma * self.rttvar_l
             if apart(self.srtt_s, threshold) < threshold or (gamma > 0 and self.srtt_s == threshold):
@@ -73,9 +84,13 @@ class RttCoap(Mechanism):
 
     def react(self, region):
         self.seen.append(region)
-        if region == "low":
+        lossy = apart(self.mu, self.l_high, by=F(1, 10_000)) >= self.l_high
+        blind = self.backoff > 0  # nothing was measured since a retransmission
+        if blind and lossy:
+            self.change(-self.delta(self.omega_fast))
+        elif region == "low" and not blind:
             self.change(self.delta(self.omega_fast))
-        elif region == "normal" and apart(self.mu, self.l_high, by=F(1, 1000)) < self.l_high:
+        elif region == "normal" and not blind and not lossy:
             self.change(self.delta(self.omega_slow))
         elif region == "medium" and self.congested():
             self.change(-self.delta(self.omega_slow))

@@ -14,7 +14,7 @@ class Default(Mechanism):
     def rto(self):
         return self.ack_timeout
 
-    def start(self, now, draw):
+    def start(self, now, draw, outstanding):
         return Exchange(self.dithered(self.ack_timeout, draw))
 
     def retransmit(self, x, draw):
@@ -80,7 +80,7 @@ class BasicRto(Timer):
     factor = F(3, 2)
     max_weak_n = 2
     ack_random_factor = F(1)
-    min_timeout = 500 * MILLISECOND
+    min_rto = 500 * MILLISECOND
     max_rto = 32 * SECOND
     max_timeout = 60 * SECOND
     keep_backoff = False

@@ -6,6 +6,7 @@ SECOND = F(1000)
 MILLISECOND = F(1)
 MICROSECOND = F(1, 1000)
 LONGEST = 2**28 * MICROSECOND  # what is stored saturates here
+MIN_RTO = 50 * MILLISECOND  # the lower bound of an RTO that follows a path
 
 
 def apart(value, threshold, by=2 * MICROSECOND):

@@ -18,6 +18,9 @@ def worked():
         fasor,
         cocoa_variants,
         gst_coap,
+        fasor_variants,
+        blind_starts,
+        bounds,
         eifel,
         peak_hopper,
         gsrtc,
@@ -114,10 +117,11 @@ def cocoa_variants():
     round_trips(trace, *COCOA_SAMPLES)
     trace.rto(2500, 2625, 2578.1, 3246.1, 4208.0, 4208.0, 3348.9, places=1)
     yield trace
-    # The bound lets so many retransmissions depart within the samples; the timer is late when the sixth is answered.
+    # The bound lets so many retransmissions depart within the samples, of which the fifth is 9.1 s for that; the timer is late
+    # when the sixth is answered.
     trace = run("cocoa:preset=er-cocoa,ageing=off,max_timeout=4.4s")
-    round_trips(trace, *COCOA_SAMPLES)
-    trace.rto(2500, 2500, 2312.5, 4515.6, 6285.2, 10670.9, 7135.4, places=1)
+    round_trips(trace, *COCOA_SAMPLES[:4], (9100, 2), *COCOA_SAMPLES[5:])
+    trace.rto(2500, 2500, 2312.5, 4515.6, 6313.3, 10697.9, 7148.9, places=1)
     yield trace
     for preset, rto, idle, aged in (
         ("californium-2", "0.1", 20, 32000),  # 409.6 s, bounded
@@ -138,15 +142,79 @@ def gst_coap():
         trace.exchange(after=100, draw="0.5")
     trace.exchange(after=100, draw="0.5")
     trace.rto(128000, 64000, 16000, 2000, 2000, 2000)
-    # Kept it is not dithered, forgotten it is.
+    # Kept or forgotten it is dithered, by a part of ACK_TIMEOUT (algorithm 1, lines 5 and 6).
     armed = [row.split(",")[4] for row in trace.rows if ",start," in row]
-    assert armed == ["2000.000", "128000.000", "64000.000", "16000.000", "2000.000", "2500.000"], armed
+    assert armed == ["2000.000", "128500.000", "64500.000", "16500.000", "2500.000", "2500.000"], armed
     yield trace
-    trace = run("fullbackoff2:redither=on")  # by a part of ACK_TIMEOUT, not of the 8 s kept
-    trace.exchange(lost=2, after=100, draw="")
-    trace.start("0.5")
-    assert trace.x.timeout == 8500
+    for redither, armed in (("on", 8500), ("off", 8000)):
+        trace = run(f"fullbackoff2:redither={redither}")
+        trace.exchange(lost=2, after=100, draw="")
+        trace.start("0.5")
+        assert trace.x.timeout == armed
+        yield trace
+
+
+def fasor_variants():
+    """Raitahila 2019, figure 16: SRTT 1 s, and a slow RTO of 9 s after exchanges of 6 s with retransmissions; dithered by a
+    quarter of SRTT. With K = 4 the RTO is three round trips after the first sample."""
+    for preset, retransmitted, expected in (
+        ("slow", 1, (9250, 18500, 37000)),
+        ("fast-slow", 1, (3250, 9250, 18500)),
+        ("fast-slow", 2, (9250, 18500, 37000)),
+        ("libcoap-2019", 1, (1750, 9250, 3500)),
+        ("libcoap-2019", 2, (9250, 1750, 3500)),
+    ):
+        trace = run(f"fasor:preset={preset}")
+        round_trips(trace, (1000, 0), *retransmitted * ((6000, 1),))
+        trace.start()
+        armed = [trace.x.timeout]
+        for _ in expected[1:]:
+            trace.timeout()
+            armed.append(trace.x.timeout)
+        assert tuple(armed) == expected, (preset, retransmitted, [float(timeout) for timeout in armed])
+        yield trace
+
+
+def blind_starts():
+    """draft-ietf-core-cocoa-03, section 4.1: before anything was measured the k-th of exchanges at once waits k times 2 s."""
+    trace = run("cocoa")
+    for name, armed in ("1", 2000), ("2", 4000), ("3", 6000):
+        trace.start(name=name)
+        assert trace.x.timeout == armed
+    trace.idle(1000)
+    trace.end("ack", name="2")
+    trace.start(name="2")  # something was measured: half of 3 s and half of 2 s
+    assert trace.x.timeout == 2500
     yield trace
+    trace = run("cocoa")  # one that has ended counts no longer, measured or not
+    trace.start(name="1")
+    trace.end("reset", name="1")
+    trace.start(name="2")
+    assert trace.x.timeout == 2000
+    yield trace
+
+
+def bounds():
+    """The lower bound of the RTO; CoCoA's backoff truncated and its estimate not, the thesis's example; er-cocoa's estimate."""
+    for text, samples, rto, armed in (
+        ("fasor", ((2, 0),), 50, (50, 100)),
+        ("fasor:preset=draft-02", ((2, 0),), 3, (3, 6)),
+        ("cocoa:initial_rto=45s", (), 45000, (45000, 45000)),
+        ("cocoa:initial_rto=24s", (), 24000, (24000, 32000)),
+        ("fullbackoff2-cocoa:initial_rto=32s", (), 32000, (32000, 48000)),
+        ("cocoa:preset=er-cocoa", ((50000, 0),), 31000, None),
+        ("cocoa", ((50000, 0),), 60000, None),
+    ):
+        trace = run(text)
+        round_trips(trace, *samples)
+        trace.start()
+        assert trace.mechanism.rto == rto, (text, trace.mechanism.rto)
+        if armed is not None:
+            first = trace.x.timeout
+            trace.timeout()
+            dither = first - armed[0]  # FASOR's, of its SRTT
+            assert trace.x.timeout == armed[1] + 2 * dither and dither <= 2, (text, first, trace.x.timeout)
+        yield trace
 
 
 def eifel():
@@ -163,11 +231,11 @@ def peak_hopper():
     round_trips(trace, *((r, 0) for r in (100, 100, 100, 200, 100, 100)))
     trace.rto(175, 171.9, 168.9, 400, 391.7, 375.3, places=1)
     yield trace
-    trace = run("peak-hopper")  # two granularities above the sample, but for the first
+    trace = run("peak-hopper:min_rto=1us")  # two granularities above the sample, but for the first
     round_trips(trace, ("1.5", 0), ("1.5", 0), ("2.5", 0))
     trace.rto(2.625, 3.5, 4.5)
     yield trace
-    trace = run("peak-hopper")  # a rise to 5000 times is bounded
+    trace = run("peak-hopper:min_rto=1us")  # a rise to 5000 times is bounded
     round_trips(trace, ("0.001", 0), (5, 0))
     trace.rto(0.002, 4096 * 5)
     yield trace

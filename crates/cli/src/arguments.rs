@@ -6,6 +6,7 @@ mod serve;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use coapace_lab::results::Lines;
 
 pub(crate) use device::{
     AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
@@ -23,6 +24,8 @@ pub(crate) use serve::Serve;
     coapace
   Two mechanisms under heavy load, with a buffer that is never full:
     coapace run nb-iot --set clients=400 -m default -m fasor
+  A grid of conditions:
+    coapace run nb-iot --set clients=10,50,100 --set errors=none,high
   A lossy link, as CSV:
     coapace run nb-iot --set errors=high --seeds 40 --format csv > lossy.csv
   Who takes how much from whom at one bottleneck:
@@ -41,7 +44,8 @@ pub(crate) use serve::Serve;
     coapace serve --resource /greeting=Hello
 
 Exit codes: 0 done, or answered 2.xx; 1 no answer, or what was given cannot be
-used; 2 wrong usage; 3 answered with another code, such as 4.04")]
+used; 2 wrong usage; 3 answered with another code, such as 4.04; 130
+interrupted: run, reproduce and coexist say and write what they have")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -64,10 +68,11 @@ pub(crate) enum Command {
     /// Run the experiments of a paper and print what was published beside what is measured
     Reproduce(Reproduce),
     /// Replay a script of events through one mechanism: CSV from standard input to standard output
-    #[command(after_help = "Input columns: at_ms,event,draw,answered
+    #[command(after_help = "Input columns: at_ms,event,draw,answered,exchange
   event     start, timeout, ack, reset or giveup
   draw      the random number of this step, in [0,1); empty is 0
   answered  the transmission that an ack answers, 0 for the first; empty if nothing tells
+  exchange  a name where exchanges overlap; empty, or no column, for one at a time
 Output columns: at_ms,event,timeout_ms,rto_ms,next_ms
   next_ms   the time until the next confirmable message may depart; empty if it is not paced
 
@@ -77,10 +82,12 @@ Example:
         /// The mechanism, as NAME or NAME:parameter=value,…
         mechanism: String,
     },
-    /// List what can be named
+    /// List what can be named, or say all of one of them
     List {
         /// What to list
         what: Listed,
+        /// One mechanism, scenario or paper alone, with all that is known of it
+        name: Option<String>,
     },
     /// Measure this machine: controller calls, simulated exchanges and events per CPU second
     Bench,
@@ -135,8 +142,10 @@ pub(crate) struct Run {
     /// A built-in scenario (coapace list scenarios) or a TOML file (docs/scenarios.md)
     pub(crate) scenario: String,
 
-    /// Change a value of the scenario: one of its knobs, or any key by its path; repeatable
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    /// Change a value of the scenario: one of its knobs, or any key by its path; repeatable. With commas between
+    /// values, clients=10,50,100, every combination of all keys is run; a comma that belongs to a value stands in
+    /// quotes or brackets
+    #[arg(long, value_name = "KEY=VALUE[,VALUE...]", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
 
     /// A mechanism to run, as NAME or NAME:parameter=value,…, or tcp for CoAP over TCP, or a mix of clients with
@@ -144,9 +153,9 @@ pub(crate) struct Run {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
-    /// Repetitions, with seeds 1 to N [default: the scenario's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) seeds: Option<u32>,
+    /// Repetitions, with seeds 1 to N, or with seeds N to M [default: the scenario's number]
+    #[arg(long, value_name = "N|N-M", value_parser = seeds)]
+    pub(crate) seeds: Option<Seeds>,
 
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -159,6 +168,14 @@ pub(crate) struct Run {
     /// Write an HTML report
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+
+    /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
+    #[arg(long, value_name = "DIR")]
+    pub(crate) figures: Option<PathBuf>,
+
+    /// Write the film of the first mechanism's first run as an animated GIF (scenarios with a mesh)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) film: Option<PathBuf>,
 
     /// Write the packets of the first run as pcapng, for Wireshark
     #[arg(long, value_name = "FILE")]
@@ -183,9 +200,9 @@ pub(crate) struct Coexist {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
-    /// Repetitions of every pair, with seeds 1 to N
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) seeds: u32,
+    /// Repetitions of every pair, with seeds 1 to N, or with seeds N to M
+    #[arg(long, value_name = "N|N-M", default_value = "3", value_parser = seeds)]
+    pub(crate) seeds: Seeds,
 
     /// What to print: a matrix, or a row for each mechanism with each other
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -194,6 +211,10 @@ pub(crate) struct Coexist {
     /// Write an HTML report with a heat map
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+
+    /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
+    #[arg(long, value_name = "DIR")]
+    pub(crate) figures: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -209,13 +230,17 @@ pub(crate) struct Reproduce {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
-    /// Repetitions under every condition, with seeds 1 to N, instead of as many as were published
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) seeds: Option<u32>,
+    /// Repetitions under every condition, with seeds 1 to N, or with seeds N to M, instead of as many as were published
+    #[arg(long, value_name = "N|N-M", value_parser = seeds)]
+    pub(crate) seeds: Option<Seeds>,
 
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+
+    /// Print one row for each run instead of one for each mechanism under each condition (csv and json)
+    #[arg(long)]
+    pub(crate) each: bool,
 
     /// Print one row for each published order and ratio, the worst first, instead of one for each mechanism (csv and json)
     #[arg(long)]
@@ -224,6 +249,10 @@ pub(crate) struct Reproduce {
     /// Write an HTML report
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+
+    /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
+    #[arg(long, value_name = "DIR")]
+    pub(crate) figures: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -246,9 +275,52 @@ pub(crate) enum Format {
     Json,
 }
 
+impl Format {
+    /// Returns how rows for programs are written; `None` for the table.
+    pub(crate) fn lines(self) -> Option<Lines> {
+        match self {
+            Self::Table => None,
+            Self::Csv => Some(Lines::Csv),
+            Self::Json => Some(Lines::Json),
+        }
+    }
+}
+
+/// Seeds that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seeds {
+    pub(crate) first: u64,
+    pub(crate) count: u32,
+}
+
+/// Reads how many seeds, from 1 on, or the first and the last.
+fn seeds(text: &str) -> Result<Seeds, String> {
+    let (first, last) = text.split_once('-').unwrap_or(("1", text));
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&seed| seed > 0);
+    let range = number(first).zip(number(last)).filter(|(first, last)| first <= last);
+    let count = range.map(|(first, last)| (first, last - first + 1)).filter(|(_, count)| *count <= 100_000);
+    let (first, count) = count.ok_or("expected a number from 1 to 100000, or a range such as 21-40")?;
+    Ok(Seeds { first: first.into(), count })
+}
+
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_number_or_a_range() {
+        assert_eq!(seeds("20"), Ok(Seeds { first: 1, count: 20 }));
+        assert_eq!(seeds("21-40"), Ok(Seeds { first: 21, count: 20 }));
+        assert_eq!(seeds("7-7"), Ok(Seeds { first: 7, count: 1 }));
+        for text in ["0", "", "-1", "40-21", "0-3", "1-200000", "1-2-3", "x", "100001"] {
+            assert!(seeds(text).is_err(), "{text}");
+        }
     }
 }

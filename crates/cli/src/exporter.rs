@@ -1,5 +1,6 @@
 //! The metrics of a server over HTTP, for Prometheus.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
@@ -8,13 +9,16 @@ use std::time::Duration;
 use coapace_net::{Metrics, ServerHandle};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::Failure;
+use crate::{Failure, process};
 
-/// Connections at once; others wait in the system's queue.
-const MAX_CONNECTIONS: usize = 8;
+/// Connections at once; one more, and the oldest makes room.
+const MAX_CONNECTIONS: usize = 32;
+
+/// How long a request may take to come: one that is written by a program comes at once.
+const HEAD_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a connection may last: Prometheus gives up after 10 s.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -64,20 +68,25 @@ impl Exporter {
             Ok(listener) => listener,
             Err(error) => return crate::complain(&format!("no metrics: {error}")),
         };
-        let (servers, places) = (Arc::new(servers), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+        let servers = Arc::new(servers);
+        let mut talks: VecDeque<JoinHandle<()>> = VecDeque::new();
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
                 // Out of descriptors, perhaps: not to be asked again at once.
                 sleep(Duration::from_millis(50)).await;
                 continue;
             };
+            talks.retain(|talk| !talk.is_finished());
+            if talks.len() >= MAX_CONNECTIONS
+                && let Some(oldest) = talks.pop_front()
+            {
+                oldest.abort();
+            }
             let servers = servers.clone();
-            tokio::spawn(async move {
+            talks.push_back(tokio::spawn(async move {
                 // Whoever is too slow, or gone, gets nothing.
                 let _ = timeout(PATIENCE, talk(stream, &servers)).await;
-                drop(place);
-            });
+            }));
         }
     }
 }
@@ -85,11 +94,13 @@ impl Exporter {
 /// Answers one request and closes the connection.
 async fn talk(mut stream: TcpStream, servers: &[ServerHandle]) -> io::Result<()> {
     let mut head = Vec::new();
+    let until = Instant::now() + HEAD_PATIENCE;
     let answer = loop {
         if let Some(answer) = respond(&head, servers) {
             break answer;
         }
-        if stream.read_buf(&mut head).await? == 0 {
+        let Ok(read) = timeout_at(until, stream.read_buf(&mut head)).await else { return Ok(()) };
+        if read? == 0 {
             return Ok(());
         }
     };
@@ -121,15 +132,21 @@ fn respond(head: &[u8], servers: &[ServerHandle]) -> Option<Vec<u8>> {
         return failed("405 Method Not Allowed", only, "GET or HEAD\n");
     }
     let path = request.path.unwrap_or_default().split('?').next();
-    if path != Some("/metrics") {
-        return failed("404 Not Found", "", "the metrics are at /metrics\n");
+    let whole = method == "GET";
+    match path {
+        Some("/metrics") => {}
+        Some("/healthz") if servers.iter().any(ServerHandle::is_closing) => {
+            return Some(answer("503 Service Unavailable", plain, "", "stopping\n", whole));
+        }
+        Some("/healthz") => return Some(answer("200 OK", plain, "", "ok\n", whole)),
+        _ => return failed("404 Not Found", "", "the metrics are at /metrics, and /healthz says ok\n"),
     }
     let mut sum = Metrics::default();
     for server in servers {
         sum.merge(&server.metrics());
     }
     let kind = "text/plain; version=0.0.4; charset=utf-8";
-    Some(answer("200 OK", kind, "", &sum.to_string(), method == "GET"))
+    Some(answer("200 OK", kind, "", &format!("{sum}{}", process::exposition()), whole))
 }
 
 /// A response; without its body to HEAD.

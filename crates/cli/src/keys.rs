@@ -1,9 +1,8 @@
-//! Pre-shared keys, as arguments give them.
+//! Pre-shared keys, as arguments and files give them.
 
 use std::collections::HashMap;
 use std::fs;
-
-use coapace_net::Dtls;
+use std::path::Path;
 
 use crate::Failure;
 use crate::message::bytes_of_hex;
@@ -29,11 +28,18 @@ fn plain(text: &[u8]) -> Result<Vec<u8>, Failure> {
     if key.is_empty() { Err(Failure::Usage("a key is not empty".to_owned())) } else { Ok(key) }
 }
 
-/// What a server knows its clients by; nothing without identities.
+/// The keys of identities.
+pub(crate) type Keys = HashMap<Vec<u8>, Vec<u8>>;
+
+/// Reads what a server knows its clients by: the identities and keys of arguments, and those of a [file](of_file).
 ///
 /// # Errors
-/// Those of each [`key`], identities without a key, and one that is there twice.
-pub(crate) fn of_clients(identities: &[String], keys: &[String]) -> Result<Option<Dtls>, Failure> {
+/// Those of each [`key`] and of the file, identities without a key, and one that is there twice.
+pub(crate) fn of_clients(
+    identities: &[String],
+    keys: &[String],
+    file: Option<&Path>,
+) -> Result<Keys, Failure> {
     if identities.len() != keys.len() {
         return Err(Failure::Usage(format!(
             "each identity has its key: {} of -u and {} of -k do not match",
@@ -41,13 +47,46 @@ pub(crate) fn of_clients(identities: &[String], keys: &[String]) -> Result<Optio
             keys.len()
         )));
     }
-    let mut known = HashMap::new();
+    let mut known = file.map_or(Ok(Keys::new()), of_file)?;
     for (identity, text) in identities.iter().zip(keys) {
         if known.insert(identity.clone().into_bytes(), key(text)?).is_some() {
             return Err(Failure::Usage(format!("the identity {identity} has a key already")));
         }
     }
-    Ok((!known.is_empty()).then(|| Dtls::server(move |identity| known.get(identity).cloned())))
+    Ok(known)
+}
+
+/// Reads a file of keys as libcoap's coap-server takes it (`-i`): a line has a hint, an identity and a key, separated by
+/// commas; one that begins with # says nothing. The key is all that is behind the second comma, text or hexadecimal
+/// digits behind `0x`. The hint may be empty: this server sends none, so it means nothing here.
+///
+/// # Errors
+/// A file that cannot be read, and the first line that says nothing of the kind.
+fn of_file(path: &Path) -> Result<Keys, Failure> {
+    let name = path.display();
+    let bytes =
+        fs::read(path).map_err(|error| Failure::Io(format!("cannot read the keys in {name}"), error))?;
+    let mut known = Keys::new();
+    for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        // What is wrong is said without the line, which has a key.
+        let wrong = |what: &str| Failure::Input(format!("{name}, line {number}: {what}"));
+        let mut parts = line.splitn(3, |&byte| byte == b',');
+        let (Some(_hint), Some(identity), Some(key)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(wrong("expected HINT,IDENTITY,KEY; the hint may be empty"));
+        };
+        if identity.is_empty() {
+            return Err(wrong("the identity is empty"));
+        }
+        let key = plain(key).map_err(|failure| wrong(&failure.to_string()))?;
+        if known.insert(identity.to_vec(), key).is_some() {
+            return Err(wrong("this identity has a key already"));
+        }
+    }
+    if known.is_empty() { Err(Failure::Input(format!("{name}: there is no key in it"))) } else { Ok(known) }
 }
 
 #[cfg(test)]
@@ -67,9 +106,10 @@ mod tests {
     #[test]
     fn identities_and_keys_come_in_pairs() {
         let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-        assert!(of_clients(&[], &[]).expect("fine").is_none());
-        assert!(of_clients(&texts(&["a", "b"]), &texts(&["1", "2"])).expect("fine").is_some());
-        assert!(of_clients(&texts(&["a", "b"]), &texts(&["1"])).is_err());
-        assert!(of_clients(&texts(&["a", "a"]), &texts(&["1", "2"])).is_err());
+        let of_clients = |identities, keys| of_clients(&texts(identities), &texts(keys), None);
+        assert!(of_clients(&[], &[]).expect("fine").is_empty());
+        assert_eq!(of_clients(&["a", "b"], &["1", "2"]).expect("fine").len(), 2);
+        assert!(of_clients(&["a", "b"], &["1"]).is_err());
+        assert!(of_clients(&["a", "a"], &["1", "2"]).is_err());
     }
 }

@@ -2,15 +2,9 @@
 
 use std::fmt::Write as _;
 
-use coap_numbers::{code, content_format, option};
-use coapace_net::{Code, Options, Response};
+use coap_numbers::{content_format, option};
+use coapace_net::{Options, Response};
 use serde_json::{Map, Value, json};
-
-/// A code with its name, as `2.05 Content`.
-pub(crate) fn code_text(code: Code) -> String {
-    let dotted = code::to_dotted(code.0);
-    code::to_name(code.0).map_or(dotted.clone(), |name| format!("{dotted} {name}"))
-}
 
 /// The name of an option, or its number.
 pub(crate) fn option_name(number: u16) -> String {
@@ -61,8 +55,8 @@ fn options_json(options: &Options) -> Value {
 pub(crate) fn response_json(uri: &str, response: &Response) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("uri".into(), uri.into());
-    object.insert("code".into(), code::to_dotted(response.code.0).into());
-    object.insert("name".into(), code::to_name(response.code.0).into());
+    object.insert("code".into(), response.code.dotted().to_string().into());
+    object.insert("name".into(), response.code.name().into());
     object.insert("options".into(), options_json(&response.options));
     match std::str::from_utf8(&response.payload) {
         Ok(text) => object.insert("payload".into(), text.into()),
@@ -109,10 +103,5 @@ mod tests {
         assert_eq!(option_value(option::BLOCK1, &[0x17]), "0x17");
         assert_eq!(option_value(option::MAX_AGE, &[0; 9]), "0x000000000000000000");
         assert_eq!((option_name(65_001), option_name(14)), ("65001".into(), "Max-Age".into()));
-    }
-
-    #[test]
-    fn codes_have_their_names_where_they_have_one() {
-        assert_eq!((code_text(Code(0x45)), code_text(Code(0xff))), ("2.05 Content".into(), "7.31".into()));
     }
 }

@@ -15,6 +15,11 @@ pub(crate) fn milliseconds(time: Duration, quiet: bool) -> ProgressBar {
     drawn(time.as_millis() as u64, "{wide_bar} {eta} left  {msg}", quiet)
 }
 
+/// A bar over the bytes of a transfer in blocks, whose length is known later.
+pub(crate) fn bytes(quiet: bool) -> ProgressBar {
+    drawn(0, "{wide_bar} {bytes}/{total_bytes}, {eta} left", quiet)
+}
+
 fn drawn(length: u64, template: &str, quiet: bool) -> ProgressBar {
     if quiet || !stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -92,6 +92,42 @@ fn ping_is_captured(server: &Serving, file: &str, port: &str) {
     assert_eq!(read, "0\t0\n0\t3\n");
 }
 
+/// Returns the CoAP that tshark reads without being told of ports.
+fn by_itself(file: &str, more: &[&str]) -> Option<String> {
+    let mut tshark = std::process::Command::new("tshark");
+    tshark.args(["-r", file]).args(more).args(["-T", "fields", "-e", "coap.code"]);
+    let Ok(output) = tshark.output() else {
+        println!("skipped: no tshark");
+        return None;
+    };
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_capture_of_another_port_says_what_decodes_it_or_has_the_port_of_coap() {
+    let scratch = Scratch::new();
+    let [file, at_server, plain] =
+        ["a.pcapng", "served.pcapng", "plain.pcapng"].map(|name| scratch.file(name));
+    let server = Serving::new(&["--resource", "/a=1", "--pcap", &at_server, "--pcap-as-coap"]);
+    let port = server.uri.rsplit(':').next().expect("a port").to_owned();
+    let outcome = coapace(&["get", &server.at("/a"), "--pcap", &plain]);
+    let decode = format!("-d udp.port=={port},coap");
+    assert_eq!(outcome.stderr, format!("captured; to read it: tshark -r {plain} {decode}\n"));
+    assert_eq!(coapace(&["-q", "get", &server.at("/a"), "--pcap", &plain]).stderr, "");
+    let outcome = coapace(&["get", &server.at("/a"), "--pcap", &file, "--pcap-as-coap"]);
+    assert_eq!(outcome.stderr, "");
+    assert_eq!(server.interrupt().0, Some(0));
+    let text = String::from_utf8_lossy(&std::fs::read(&plain).expect("a capture")).into_owned();
+    assert!(text.contains(&format!("CoAP on UDP port {port} ({decode})")), "the interfaces say so");
+    let Some(read) = by_itself(&plain, &[]) else { return };
+    assert_eq!(read, "\n\n", "tshark does not know this port");
+    let told: Vec<&str> = decode.split(' ').collect();
+    assert_eq!(by_itself(&plain, &told).as_deref(), Some("1\n69\n"));
+    assert_eq!(by_itself(&file, &[]).as_deref(), Some("1\n69\n"));
+    assert_eq!(by_itself(&at_server, &[]).as_deref(), Some("1\n69\n1\n69\n1\n69\n"));
+}
+
 #[test]
 fn a_capture_that_cannot_be_written_is_told() {
     let server = Serving::new(&[]);

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 
 use coapace_control::REGISTRY;
-use common::{Scratch, coapace, command, csv, finish};
+use common::{Scratch, coapace, command, finish};
 
 #[test]
 fn without_a_command_every_mechanism_is_compared_and_a_report_written() {
@@ -15,7 +15,9 @@ fn without_a_command_every_mechanism_is_compared_and_a_report_written() {
     let table = outcome.success();
     for name in REGISTRY.iter().map(|entry| entry.name).chain(["tcp"]) {
         let called = |word: &str| word == name || word.starts_with(&format!("{name}:"));
-        let rows = table.lines().filter(|line| line.split_whitespace().any(called)).count();
+        // Rows are indented; sentences about who is fastest are not.
+        let rows = table.lines().filter(|line| line.starts_with(' '));
+        let rows = rows.filter(|line| line.split_whitespace().any(called)).count();
         assert_eq!(rows, 2, "{name} has a row for each buffer:\n{table}");
     }
     let report = fs::read_to_string(scratch.path().join("coapace-report.html")).expect("the report");
@@ -29,17 +31,16 @@ fn without_a_command_every_mechanism_is_compared_and_a_report_written() {
 fn a_reproduction_has_a_row_for_each_published_figure_and_sums_up_how_near_they_are() {
     let published = include_str!("../../../papers/raitahila2019/published.csv").lines().count() - 1;
     let outcome = coapace(&["reproduce", "raitahila2019", "--quick", "--format", "csv"]);
-    let summary = outcome.stderr.lines().last().expect("a summary").to_owned();
-    assert!(summary.starts_with("raitahila2019 published figures: "), "{summary}");
+    let is_summary = |line: &&str| line.starts_with("raitahila2019 published figures: ");
+    let summary = outcome.stderr.lines().find(is_summary).expect("a summary").to_owned();
     assert!(outcome.stderr.lines().any(|line| line == "quick: 2 seeds"), "{}", outcome.stderr);
     let rows = outcome.success();
-    assert_eq!(csv(&rows).1.len(), published);
+    let figures: Vec<&str> =
+        common::column(&rows, "relative_error").into_iter().filter(|error| !error.is_empty()).collect();
+    assert_eq!(figures.len(), published, "the others have part in published orders alone");
 
-    let errors: Vec<f64> = common::column(&rows, "relative_error")
-        .iter()
-        .map(|error| error.parse::<f64>().expect("a number").abs())
-        .collect();
-    assert!(errors.is_sorted_by(|worse, better| worse >= better), "the worst comes first");
+    let errors: Vec<f64> =
+        figures.iter().map(|error| error.parse::<f64>().expect("a number").abs()).collect();
     let near = errors.iter().filter(|error| **error <= 0.05).count();
     assert!(summary.contains(&format!("{near} of {published} within 5 %")), "{summary}");
 }
@@ -83,7 +84,9 @@ fn other_mechanisms_stand_beside_those_of_the_paper_in_table_and_report() {
     let summary = table.lines().last().expect("a summary");
     assert!(summary.starts_with("meng2017 published orders: "), "{table}");
     let page = fs::read_to_string(&report).expect("the report");
-    assert_eq!(page.matches("\"kind\":\"sweep\"").count(), 3, "over clients, over loss, over delay");
+    for knob in ["clients", "loss", "delay"] {
+        assert!(page.contains(&format!("\"name\":\"throughput-over-{knob}--")), "over {knob}");
+    }
 }
 
 #[test]

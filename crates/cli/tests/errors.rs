@@ -140,6 +140,10 @@ fn arguments_that_cannot_be_read_are_wrong_usage() {
 fn a_path_that_cannot_be_written_is_told_before_the_work() {
     let scratch = Scratch::new();
     let path = scratch.file("no-such-folder/file");
+    let file = scratch.file("file");
+    fs::write(&file, "").expect("a file");
+    let line = refused(1, &["run", "nb-iot", "--set", "clients=100000", "-m", "default", "--figures", &file]);
+    assert!(line.starts_with(&format!("cannot write {file}: ")), "{line}");
     for option in ["--report", "--pcap", "--trace"] {
         // So many clients would take minutes.
         let line = refused(

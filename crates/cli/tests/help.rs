@@ -54,7 +54,7 @@ const REQUEST: &[&str] = &[
 
 /// The options of each command beside those of all.
 const OPTIONS: [(&str, &[&str]); 15] = [
-    ("coexist", &["[SCENARIO]", "--set", "--mechanism", "--seeds", "--format", "--report"]),
+    ("coexist", &["[SCENARIO]", "--set", "--mechanism", "--seeds", "--format", "--report", "--figures"]),
     (
         "run",
         &[
@@ -65,11 +65,13 @@ const OPTIONS: [(&str, &[&str]); 15] = [
             "--format",
             "--each",
             "--report",
+            "--figures",
+            "--film",
             "--pcap",
             "--trace",
         ],
     ),
-    ("reproduce", &["<PAPER>", "--quick", "--mechanism", "--orders", "--format", "--report"]),
+    ("reproduce", &["<PAPER>", "--quick", "--mechanism", "--orders", "--format", "--report", "--figures"]),
     ("trace", &["<MECHANISM>", "at_ms,event,draw,answered", "at_ms,event,timeout_ms,rto_ms,next_ms"]),
     ("list", &["mechanisms", "scenarios", "papers"]),
     ("bench", &[]),
@@ -100,6 +102,7 @@ const OPTIONS: [(&str, &[&str]); 15] = [
         "serve",
         &[
             "--bind",
+            "--no-udp",
             "--dtls",
             "--tcp",
             "--group",
@@ -117,8 +120,15 @@ const OPTIONS: [(&str, &[&str]); 15] = [
             "--demo",
             "--cc",
             "--threads",
+            "--memory",
+            "--max-peers",
+            "--max-observers",
             "--pcap",
             "--metrics",
+            "--keys",
+            "--log",
+            "-v, --verbose",
+            "--pcap-as-coap",
         ],
     ),
     ("load", REQUEST),

@@ -80,3 +80,42 @@ fn papers_are_listed_by_the_name_that_reproduce_takes() {
     assert!(list.starts_with("raitahila2019 "), "{list}");
     assert!(list.contains("University of Helsinki, 2019"), "{list}");
 }
+
+#[test]
+fn one_mechanism_is_told_with_its_parameters_presets_and_notes() {
+    for entry in REGISTRY {
+        let told = coapace(&["list", "mechanisms", entry.name]).success();
+        assert!(told.starts_with(&format!("{}: {}\n", entry.name, entry.summary)), "{told}");
+        for part in [
+            entry.source,
+            entry.notes.status,
+            entry.notes.use_when,
+            entry.notes.avoid_when,
+            entry.notes.hazards,
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        for parameter in entry.mechanism.parameters() {
+            assert!(told.contains(&format!("  {} ", parameter.name)), "{}: {told}", parameter.name);
+        }
+    }
+    let set = coapace(&["list", "mechanisms", "default:ack_timeout=1min"]).success();
+    assert!(
+        set.lines()
+            .any(|line| line.split_whitespace().collect::<Vec<_>>()[..].starts_with(&["ack_timeout", "60s"])),
+        "{set}"
+    );
+    assert!(coapace(&["list", "mechanisms", "coca"]).failure(2).contains("did you mean cocoa?"));
+}
+
+#[test]
+fn one_scenario_and_one_paper_are_told_alone() {
+    let told = coapace(&["list", "scenarios", "nb-iot"]).success();
+    for part in ["Raitahila 2019", "\n--set errors=none  (or low, medium, high)\n", "\nclients.count = 10\n"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(coapace(&["list", "scenarios", "nb-ito"]).failure(2).contains("did you mean `nb-iot`?"));
+    assert_eq!(coapace(&["list", "papers", "meng2017"]).success().lines().count(), 2);
+    assert!(coapace(&["list", "papers", "meng"]).failure(2).contains("there is no paper `meng`"));
+}

@@ -68,6 +68,56 @@ fn what_was_asked_and_learnt_is_told_and_goes_on_counting() {
 }
 
 #[test]
+fn every_metric_is_in_the_documentation() {
+    let (_server, address) = serving(&["--demo"]);
+    let page = include_str!("../../../docs/metrics.md");
+    for line in scrape(&address).lines().filter(|line| line.starts_with("# TYPE ")) {
+        let name = line.split(' ').nth(2).expect("a name");
+        let documented = [format!("`{name}`"), format!("`{name}{{")];
+        assert!(documented.iter().any(|text| page.contains(text)), "{name} is not in docs/metrics.md");
+    }
+}
+
+#[test]
+fn the_build_the_process_and_its_health_are_told() {
+    let (server, address) = serving(&["--demo"]);
+    let text = scrape(&address);
+    let build = text.lines().find(|line| line.starts_with("coap_build_info{")).expect("a build");
+    let version = coapace(&["--version"]).success();
+    let (version, commit) = version.trim_end().trim_start_matches("coapace ").split_once(' ').expect("both");
+    let commit = commit.trim_matches(['(', ')']);
+    assert_eq!(build, format!("coap_build_info{{version=\"{version}\",commit=\"{commit}\"}} 1"));
+    if cfg!(target_os = "linux") {
+        assert!(value(&text, "process_resident_memory_bytes") > 1e6, "{text}");
+        assert!(value(&text, "process_open_fds") > 4.0, "{text}");
+        assert!(value(&text, "process_max_fds") >= value(&text, "process_open_fds"), "{text}");
+        assert!(value(&text, "process_cpu_seconds_total") < 60.0, "{text}");
+    }
+    assert!(value(&text, "process_start_time_seconds") > 1.6e9, "{text}");
+    let (head, body) = ask(&address, b"GET /healthz HTTP/1.1\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert_eq!(body, "ok\n");
+    // An answer that is not taken holds the end up, and the server is no longer well.
+    let delayed = std::thread::spawn({
+        let uri = server.at("/delayed?s=3");
+        move || coapace(&["get", &uri])
+    });
+    while value(&scrape(&address), "coap_handlers_waiting") < 1.0 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.signal("-TERM");
+    let (head, body) = loop {
+        let health = ask(&address, b"GET /healthz HTTP/1.1\r\n\r\n");
+        if !health.0.starts_with("HTTP/1.1 200") {
+            break health;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(head.starts_with("HTTP/1.1 503 Service Unavailable\r\n") && body == "stopping\n", "{head}");
+    assert_eq!(delayed.join().expect("no panic").success(), "3 s later");
+}
+
+#[test]
 fn an_observer_that_is_lost_is_given_up_and_its_retransmissions_are_seen() {
     let (server, address) = serving(&["--demo", "--cc", "default:ack_timeout=50ms"]);
     let uri = server.at("/clock");
@@ -122,9 +172,12 @@ fn connections_that_say_nothing_hold_up_no_request_and_leave_after_a_while() {
     let began = Instant::now();
     coapace(&["get", &server.at("/clock"), "--repeat", "20"]).success();
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    // Eight at a time are let go of after ten seconds.
-    assert_eq!(idle[0].read(&mut [0]).expect("closed by the server"), 0);
-    assert!((8..25).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    // The oldest make room for the last, and those that stay have two seconds for their request.
+    for place in [0, 40] {
+        let closed = idle[place].read(&mut [0]);
+        assert!(matches!(closed, Ok(0) | Err(_)), "closed by the server: {closed:?}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
     drop(idle);
     assert!(value(&scrape(&address), "coap_datagrams_received_total") >= 20.0);
 }

@@ -169,7 +169,7 @@ fn a_trace_tells_in_order_what_became_of_every_packet() {
     let trace = fs::read_to_string(file).expect("the trace");
     assert_eq!(
         trace.lines().next(),
-        Some("time_s,event,hop,from,to,bytes,queue_bytes,exchange,transmission")
+        Some("time_s,event,hop,from,to,bytes,queue_bytes,exchange,transmission,rank,rto_s")
     );
 
     let times: Vec<f64> =
@@ -177,6 +177,7 @@ fn a_trace_tells_in_order_what_became_of_every_packet() {
     assert!(times.is_sorted());
     let events = column(&trace, "event");
     let of = |name| events.iter().filter(|event| **event == name).count();
+    assert!(of("rto") >= 15, "each client's RTO as it changes: {}", of("rto"));
     assert_eq!(of("sent"), of("delivered") + of("dropped") + of("lost"), "nothing vanishes");
     // Fifteen clients of 50 exchanges: a request and a response each at the least.
     assert!(of("delivered") >= 1500, "{}", of("delivered"));
@@ -185,6 +186,40 @@ fn a_trace_tells_in_order_what_became_of_every_packet() {
         (0..=15).all(|node: u32| nodes.contains(&node.to_string().as_str())),
         "the server is 0, the clients 1 to 15"
     );
+}
+
+#[test]
+fn the_trace_of_a_mesh_has_what_rpl_and_the_timers_do_and_the_film_is_a_gif() {
+    let scratch = Scratch::new();
+    let (trace, film) = (scratch.file("mesh.csv"), scratch.file("mesh.gif"));
+    let run = [
+        "run",
+        "mesh-grid",
+        "--set",
+        "routing=rpl",
+        "--set",
+        "duration=120 s",
+        "-m",
+        "cocoa",
+        "--seeds",
+        "1",
+    ];
+    coapace(&[&run[..], &["--quiet", "--trace", &trace, "--film", &film]].concat()).success();
+    let trace = fs::read_to_string(trace).expect("the trace");
+    let events = column(&trace, "event");
+    for event in ["rpl dis", "rpl dio", "rpl dao", "rpl parent", "rpl rank", "rto", "frame sent"] {
+        assert!(events.contains(&event), "{event}");
+    }
+    let film = fs::read(film).expect("the film");
+    assert!(film.starts_with(b"GIF89a") && film.len() > 10_000, "{} bytes", film.len());
+}
+
+#[test]
+fn a_film_needs_a_mesh() {
+    let scratch = Scratch::new();
+    let outcome = coapace(&with(&SHORT, &["--film", &scratch.file("film.gif")]));
+    let line = outcome.failure(2);
+    assert!(line.contains("--film needs a scenario with a mesh"), "{line}");
 }
 
 #[test]
@@ -212,6 +247,29 @@ fn a_report_is_one_html_file_that_names_how_it_was_made() {
 }
 
 #[test]
+fn figures_are_written_as_svg_pdf_and_png_named_after_their_charts() {
+    let scratch = Scratch::new();
+    let dir = scratch.file("figures");
+    let outcome = coapace(&with(&SHORT[..6], &["-m", "default", "-m", "fasor", "--figures", &dir]));
+    let remarks = outcome.stderr.clone();
+    outcome.success();
+    assert!(remarks.contains(&format!("charts in {dir}, each as SVG, PDF and PNG")), "{remarks}");
+    for (name, start) in [
+        ("fct-median.svg", &b"<svg "[..]),
+        ("fct-median.pdf", b"%PDF-"),
+        ("fct-median.png", b"\x89PNG"),
+        ("fct-cdf.svg", b"<svg "),
+    ] {
+        let file = fs::read(std::path::Path::new(&dir).join(name)).expect(name);
+        assert!(file.starts_with(start), "{name}");
+    }
+    let svg = fs::read_to_string(std::path::Path::new(&dir).join("fct-cdf.svg")).expect("a figure");
+    for text in ["Clients that are done", "FCT in seconds", ">default<", ">fasor<"] {
+        assert!(svg.contains(text), "{text}");
+    }
+}
+
+#[test]
 fn a_scenario_of_ones_own_runs_as_a_built_in_one_does() {
     let scratch = Scratch::new();
     let file = scratch.file("wire.toml");
@@ -225,4 +283,53 @@ fn a_scenario_of_ones_own_runs_as_a_built_in_one_does() {
     // 50 exchanges of 20 ms.
     assert_eq!(column(&out, "median_fct_s"), ["1"]);
     assert_eq!(column(&out, "scenario"), ["wire"]);
+}
+
+#[test]
+fn a_grid_runs_every_combination_and_has_a_column_for_each_knob() {
+    let run =
+        ["run", "nb-iot", "--set", "clients=2,3", "--set", "errors=none,low", "--seeds", "2", "--quiet"];
+    let with_mechanisms = with(&run, &["-m", "default", "-m", "cocoa", "--format", "csv"]);
+    let out = coapace(&with_mechanisms).success();
+    assert_eq!(column(&out, "knob.clients"), ["2", "2", "2", "2", "3", "3", "3", "3"]);
+    assert_eq!(column(&out, "knob.errors"), ["none", "none", "low", "low", "none", "none", "low", "low"]);
+    assert_eq!(column(&out, "mechanism"), ["default", "cocoa"].repeat(4));
+    assert_eq!(column(&out, "compared_with"), ["", "default"].repeat(4));
+    let table = coapace(&with(&run, &["-m", "default", "-m", "cocoa"])).success();
+    let header = table.lines().find(|line| line.contains("mechanism")).expect("a header");
+    assert_eq!(header.split_whitespace().take(3).collect::<Vec<_>>(), ["clients", "errors", "mechanism"]);
+    let outcome = coapace(&["run", "nb-iot", "--set", "clients=2,,3"]);
+    assert!(outcome.failure(2).contains("a value is missing beside a comma"), "{outcome:?}");
+}
+
+#[test]
+fn seeds_can_be_a_range_that_continues_another() {
+    let run =
+        ["run", "nb-iot", "--set", "clients=2", "-m", "default", "--quiet", "--format", "csv", "--each"];
+    let all = coapace(&with(&run, &["--seeds", "4"])).success();
+    let rest = coapace(&with(&run, &["--seeds", "3-4"])).success();
+    assert_eq!(column(&rest, "seed"), ["3", "4"]);
+    assert_eq!(column(&rest, "trace_hash"), column(&all, "trace_hash")[2..]);
+    let cells = coapace(&with(&run[..run.len() - 1], &["--seeds", "3-4"])).success();
+    assert_eq!((column(&cells, "seed_first"), column(&cells, "seed_last")), (vec!["3"], vec!["4"]));
+    coapace(&with(&run, &["--seeds", "4-3"])).failure(2);
+}
+
+#[test]
+fn a_time_and_a_share_are_written_alike_everywhere() {
+    let base = ["run", "nb-iot", "--set", "clients=2", "--seeds", "1", "--quiet", "--format", "csv"];
+    let hash = |set: &str, mechanism: &str| {
+        let out = coapace(&with(&base, &["--set", set, "-m", mechanism])).success();
+        (column(&out, "scenario_hash")[0].to_owned(), column(&out, "trace_hash")[0].to_owned())
+    };
+    let delay = "network.up.radio.delay";
+    let expected = hash(&format!("{delay}=300 ms"), "default:ack_timeout=1.5s");
+    for (time, timeout) in
+        [("300ms", "1500 ms"), ("0.3", "1.5"), ("0.3 s", "1.5 s"), ("300000us", "1500000us")]
+    {
+        let (scenario, trace) = hash(&format!("{delay}={time}"), &format!("default:ack_timeout={timeout}"));
+        assert_eq!((scenario, trace), expected, "{time} {timeout}");
+    }
+    let loss = "network.up.radio.loss";
+    assert_eq!(hash(&format!("{loss}=0.1"), "default"), hash(&format!("{loss}=10 %"), "default"));
 }

@@ -3,11 +3,13 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
 use std::os::unix::fs::symlink;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Scratch, Serving, coapace};
+use common::{Scratch, Serving, coapace, command};
 use serde_json::Value;
 
 const KEYS: [&str; 4] = ["-u", "lamp-7", "-k", "a long secret"];
@@ -34,7 +36,7 @@ fn the_same_resources_are_there_over_every_transport() {
         assert_eq!([&server.uri, dtls, tcp].map(|uri| get(uri)), [count; 3]);
     }
     let (code, said) = server.interrupt();
-    assert_eq!((code, said.lines().count()), (Some(0), 3), "{said}");
+    assert_eq!((code, said.matches(" stopped: ").count()), (Some(0), 3), "{said}");
     assert!(said.contains("; 4 sessions, 0 handshakes failed"), "{said}");
     assert!(said.contains(" connections with 4 requests"), "{said}");
 }
@@ -92,6 +94,70 @@ fn keys_that_cannot_be_used_are_told() {
         let line = refused(2, &[&serve, arguments].concat());
         assert!(line.contains(part), "{line}");
     }
+}
+
+/// The first lines that a server prints with these arguments, and no others.
+fn served(arguments: &[&str], lines: usize) -> Vec<String> {
+    let mut child = command()
+        .arg("serve")
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    let lines: Vec<String> = stdout.lines().take(lines).map(|line| line.expect("text")).collect();
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+    lines
+}
+
+#[test]
+fn where_keys_say_who_may_ask_plain_udp_is_served_where_it_is_asked_for_and_nowhere_else() {
+    let schemes = |arguments: &[&str], lines| -> Vec<String> {
+        let scheme = |line: &String| line.split(':').next().expect("a scheme").to_owned();
+        served(arguments, lines).iter().map(scheme).collect()
+    };
+    let dtls = [&KEYS[..], &["--dtls", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]].concat();
+    assert_eq!(schemes(&dtls, 2), ["coaps", "coap+tcp"]);
+    assert_eq!(schemes(&[&dtls[..], &["--bind", "127.0.0.1:0"]].concat(), 3), ["coap", "coaps", "coap+tcp"]);
+    assert_eq!(schemes(&["--no-udp", "--tcp", "127.0.0.1:0"], 1), ["coap+tcp"]);
+    let line = refused(2, &["serve", "--no-udp"]);
+    assert!(line.starts_with("--no-udp leaves nothing to answer at; add --tcp"), "{line}");
+    assert!(refused(2, &["serve", "--no-udp", "--bind", "127.0.0.1:0"]).contains("--bind"));
+    assert!(refused(2, &["serve", "--no-udp", "--group", "all"]).contains("--group"));
+}
+
+#[test]
+fn where_strangers_may_write_files_there_is_a_warning() {
+    let scratch = Scratch::new();
+    let directory = ["--directory", scratch.path().to_str().expect("UTF-8"), "--writable"];
+    let server = Serving::new(&directory);
+    let uri = server.uri.clone();
+    let (_, said) = server.interrupt();
+    let warning = format!("anybody may write and remove files at {uri}; -u and -k");
+    assert!(said.contains(&warning), "{said}");
+    let (_, said) = Serving::new(&[&directory[..], &["--quiet"]].concat()).interrupt();
+    assert_eq!(said, "");
+    let (_, said) = Serving::new(&directory[..2]).interrupt();
+    assert!(!said.contains("anybody"), "{said}");
+}
+
+#[test]
+fn a_second_interruption_ends_a_server_at_once() {
+    let mut server = Serving::new(&["--demo"]);
+    let waiting = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = server.uri.trim_start_matches("coap://").to_owned();
+    // A GET of /delayed?s=3600, whose handler a server waits for as long as 10 s.
+    waiting.send_to(b"\x40\x01\x12\x34\xb7delayed\x46s=3600", address).expect("it is sent");
+    let mut acknowledged = [0; 16];
+    waiting.recv(&mut acknowledged).expect("an acknowledgement");
+    let begun = Instant::now();
+    server.signal("-INT");
+    std::thread::sleep(Duration::from_millis(300));
+    server.signal("-INT");
+    assert_eq!(server.ended(), Some(130));
+    assert!(begun.elapsed() < Duration::from_secs(9));
 }
 
 #[test]

@@ -80,11 +80,10 @@ fn the_same_resources_are_there_over_tls_and_websockets() {
     assert!(text.contains("\ncoap_tcp_handshakes_failed_total 1\n"), "{text}");
     assert!(!text.contains("\ncoap_tcp_notifications_total 0\n"), "{text}");
     let (code, said) = server.interrupt();
-    assert_eq!((code, said.lines().count()), (Some(0), 5), "{said}");
+    assert_eq!((code, said.matches(" stopped: ").count()), (Some(0), 5), "{said}");
     let of = |scheme: &str| {
-        let line = said.lines().find(|line| {
-            line.contains(&format!(" {scheme}://")) || line.starts_with(&format!("{scheme}://"))
-        });
+        let stopped = |line: &&str| line.contains(" stopped: ");
+        let line = said.lines().filter(stopped).find(|line| line.contains(&format!("uri=\"{scheme}://")));
         line.unwrap_or_else(|| panic!("{said}"))
     };
     assert!(of("coaps+tcp").contains("; 1 handshakes failed; "), "{said}");
@@ -198,4 +197,39 @@ fn a_port_of_streams_in_use_is_named_with_the_option_that_changes_it() {
             format!("{address} is in use; name another port with {flag}, 0 for any that is free")
         );
     }
+}
+
+#[test]
+fn sighup_reads_certificates_again_and_connections_go_on() {
+    let papers = Papers::new("cli-reload");
+    let mut server = serving(&["--demo", "--tls", ANY, "--wss", ANY], &papers.server);
+    let get =
+        |at: usize, ca: &str| coapace(&["get", &format!("{}/counter", server.others[at]), "--ca", ca]).code;
+    assert_eq!([get(0, &papers.ca), get(1, &papers.ca)], [Some(0); 2]);
+    let clock = format!("{}/clock", server.others[0]);
+    let mut observer = common::command();
+    observer.args(["observe", &clock, "--ca", &papers.ca]).stdout(std::process::Stdio::piped());
+    let mut observer = observer.spawn().expect("the command starts");
+    let mut lines = std::io::BufReader::new(observer.stdout.take().expect("a pipe"));
+    let mut line = || std::io::BufRead::read_line(&mut lines, &mut String::new()).expect("text");
+    assert!(line() > 0);
+    // Another authority's certificate in the same files.
+    let other = Authority::new();
+    let new = other.issue(&["127.0.0.1"]);
+    papers.files.write("server.pem", &new.certificate);
+    papers.files.write("server.key", &new.key);
+    let ca = papers.files.write("other-ca.pem", &other.pem);
+    server.signal("-HUP");
+    server.says(&["reloaded keys and certificates"]);
+    assert_eq!(
+        [0, 1].map(|at| coapace(&["get", &format!("{}/counter", server.others[at]), "--ca", &ca]).code),
+        [Some(0); 2]
+    );
+    papers.files.write("server.key", "nonsense");
+    server.signal("-HUP");
+    assert!(server.says(&["not reloaded"]).contains("cannot use "));
+    assert_eq!(coapace(&["get", &format!("{}/counter", server.others[0]), "--ca", &ca]).code, Some(0));
+    assert!(line() > 0 && line() > 0, "the connection has ended");
+    observer.kill().expect("it runs");
+    observer.wait().expect("it ends");
 }

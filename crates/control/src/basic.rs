@@ -23,8 +23,8 @@ parameters! {
         max_weak_n: u8 = 2,
         /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; 1 is no dither.
         ack_random_factor: Ratio = Ratio::new(1, 1),
-        /// Lower bound of a first timeout.
-        min_timeout: Duration = Duration::from_millis(500),
+        /// Lower bound of the RTO, Californium's.
+        min_rto: Duration = Duration::from_millis(500),
         /// Upper bound of the RTO. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(32),
         /// Upper bound of one timeout. Counts as 268 s if above.
@@ -33,7 +33,8 @@ parameters! {
         tick: Duration = Duration::from_micros(1),
     }
     presets {
-        /// Californium 3, which counts in whole milliseconds.
+        /// Californium 3, which counts in whole milliseconds. Unsafe as published: no dither, ambiguous samples, and a backoff
+        /// ends with its exchange.
         "californium-3" => |_| Self { tick: Duration::from_millis(1), ..Self::DEFAULT },
     }
 }
@@ -62,7 +63,7 @@ impl Controller for BasicRto {
     fn on_start(&self, state: &mut BasicState, cue: Cue) -> (BasicExchange, Duration) {
         let rto = self.rto(*state);
         let dithered = rto.dithered(self.ack_random_factor, cue.draw);
-        let timeout = dithered.floored(self.tick).max(self.min_timeout.into()).min(self.max_timeout.into());
+        let timeout = dithered.floored(self.tick).min(self.max_timeout.into());
         (BasicExchange { timeout }, timeout.into())
     }
 
@@ -102,7 +103,7 @@ impl BasicRto {
         } else {
             self.initial_rto.into()
         };
-        rto.min(self.max_rto.into())
+        rto.min(self.max_rto.into()).at_least(self.min_rto)
     }
 }
 
@@ -129,7 +130,7 @@ mod tests {
         let state = &mut BASIC.state();
         let rto = [(1_000, 0), (4_000, 1), (3_000, 2), (60_000, 3), (200, 0)]
             .map(|(ms, retransmits)| exchange(&BASIC, state, ms, retransmits));
-        assert_eq!(rto, [1_500_000, 6_000_000, 4_500_000, 4_500_000, 300_000]);
+        assert_eq!(rto, [1_500_000, 6_000_000, 4_500_000, 4_500_000, 500_000]);
     }
 
     #[test]

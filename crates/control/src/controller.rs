@@ -50,7 +50,9 @@ pub struct Cue {
     pub now: Instant,
     /// A number drawn for this step, used for whatever the step draws.
     pub draw: Draw,
-    /// Exchanges under way to this destination, the present one included.
+    /// Exchanges to this destination whose first transmission has departed and which are not over, the present one
+    /// included. An exchange that waits for its place or for its turn to depart does not count: of exchanges that the
+    /// application begins at once, the first to depart has 1 here, the second 2 (draft-ietf-core-cocoa-03 §4.1).
     pub outstanding: u16,
 }
 
@@ -59,8 +61,8 @@ pub struct Cue {
 pub enum Outcome {
     /// An acknowledgement or a response arrived.
     Acked(Sample),
-    /// A Reset arrived (RFC 7252 §4.2). The addendum of every mechanism here is: no sample, for a Reset may come from
-    /// another process than the one that answers.
+    /// A Reset arrived (RFC 7252 §4.2). It is no sample, for it may come from another process than the one that answers.
+    /// The preset `er-cocoa` alone takes it for one, as its code does.
     Reset,
     /// The application lost interest.
     Cancelled,
@@ -110,7 +112,8 @@ impl Sample {
 /// What the endpoint has to respect towards one destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Exchanges that may be outstanding, if the mechanism knows better than NSTART (RFC 7252 §4.7).
+    /// Exchanges that may be outstanding, if the mechanism knows better than the NSTART of 1 of RFC 7252 §4.7. It never
+    /// lifts an NSTART that the application has configured: the smaller of the two holds.
     pub nstart: Option<u16>,
     /// The next confirmable message must not depart earlier (pacing); [`Instant::ZERO`] where nothing is paced.
     pub next_confirmable: Instant,
@@ -127,7 +130,7 @@ impl Limits {
     /// The limits of a mechanism that has an RTO: NSTART as configured, no pacing, one non-confirmable message per RTO
     /// (draft-ietf-core-cocoa-03 §5), and not less than 3 s apart as long as no round-trip time was measured (RFC 7641
     /// §4.5.1); the last retransmission is waited for.
-    pub(crate) fn with_gauges(gauges: Gauges, marking: Marking) -> Self {
+    pub fn with_gauges(gauges: Gauges, marking: Marking) -> Self {
         let unmeasured = if gauges.srtt.is_some() { Duration::ZERO } else { Duration::from_secs(3) };
         Self {
             nstart: None,

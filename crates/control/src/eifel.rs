@@ -12,7 +12,7 @@
 //! like any other, a kept backoff is dithered again, nothing is bounded, Erbium does not wait after the last
 //! retransmission. Its averages are whole ticks of 1/128 s, which the preset does not reproduce: up to 8 ms each.
 
-use crate::estimator::Estimator;
+use crate::estimator::{Estimator, GRANULARITY, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::karn::KeptBackoff;
 use crate::parameters::{Switch, choice, parameters};
@@ -23,12 +23,15 @@ parameters! {
     pub struct CoapEifel {
         /// RTO before the first sample, Rathod 2022 §4.3.
         initial_rto: Duration = Duration::from_secs(2),
+        /// Lower bound of the RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The source
+        /// has none.
+        min_rto: Duration = MIN_RTO,
         /// Upper bound of the RTO and of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
         /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
         ack_random_factor: Ratio = Ratio::new(3, 2),
         /// The granularity of the clock: RTO is at least the last sample and two ticks, Ludwig and Sklower 2000.
-        tick: Duration = Duration::from_millis(1),
+        tick: Duration = GRANULARITY,
         /// What the first sample makes.
         first_sample: FirstSample = FirstSample::Rfc6298,
         /// Whether a backoff outlives its exchange until the next strong sample (Karn).
@@ -39,8 +42,10 @@ parameters! {
         final_wait: Switch = Switch::On,
     }
     presets {
-        /// Rathod's implementation for Contiki's Erbium.
+        /// Rathod's implementation for Contiki's Erbium. Unsafe as published: nothing bounds a timeout, from below or from
+        /// above.
         "contiki" => |_| Self {
+            min_rto: UNBOUNDED,
             max_rto: Duration::from_secs(268),
             tick: Duration::from_micros(7_813),
             first_sample: FirstSample::Zero,
@@ -90,7 +95,7 @@ impl Controller for CoapEifel {
     }
 
     fn on_start(&self, state: &mut EifelState, cue: Cue) -> (EifelExchange, Duration) {
-        let rto = state.backoff.kept().unwrap_or(state.rto);
+        let rto = self.rto(state);
         let dither = if state.backoff.kept().is_some() && !self.redither.is_on() {
             Fine::ZERO
         } else {
@@ -128,11 +133,17 @@ impl Controller for CoapEifel {
 
     #[inline(always)]
     fn gauges(&self, state: &EifelState) -> Gauges {
-        state.estimator.gauges(state.backoff.kept().unwrap_or(state.rto))
+        state.estimator.gauges(self.rto(state))
     }
 }
 
 impl CoapEifel {
+    /// The RTO that exchanges start from: the estimate, or a backoff that is kept.
+    #[inline(always)]
+    fn rto(&self, state: &EifelState) -> Fine {
+        state.backoff.kept().unwrap_or(state.rto.at_least(self.min_rto))
+    }
+
     fn learn(&self, state: &mut EifelState, rtt: Fine) {
         let (srtt, rttvar) = match (state.estimator.srtt(), self.first_sample) {
             (Some(srtt), _) => follow(srtt, state.estimator.rttvar(), rtt),

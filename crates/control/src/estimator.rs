@@ -3,6 +3,20 @@
 use crate::fine::Fine;
 use crate::{Duration, Gauges, Ratio};
 
+/// Default of G, the granularity of the clock (RFC 6298 §2.3): the timers of operating systems count milliseconds.
+pub const GRANULARITY: Duration = Duration::from_millis(1);
+
+/// Default of the lower bound of an RTO that follows a path.
+///
+/// A process that waits for its turn, a garbage collection or a clock tick of 10 ms on an RTOS adds up to some tens of
+/// milliseconds to a round trip of less than one. Below them a timeout tells nothing of the network. TCP in Linux has 200 ms,
+/// because its receivers delay acknowledgements by up to 40 ms and others by 200 ms; CoAP acknowledges at once, and a
+/// quarter is enough. RFC 8961 §4 asks for no particular minimum. Papers have none, or their own: see the presets.
+pub const MIN_RTO: Duration = Duration::from_millis(50);
+
+/// The lower bound of a mechanism that has none.
+pub(crate) const UNBOUNDED: Duration = Duration::from_micros(1);
+
 /// SRTT and RTTVAR. Which samples it is fed, and what K its RTO has, is the mechanism's affair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimator {

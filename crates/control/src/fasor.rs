@@ -4,18 +4,28 @@
 //! them an exchange waits first depends on how many exchanges before it were retransmitted: whether that was error or
 //! congestion, the answers themselves tell. Only the arrival of an answer changes the state.
 //!
-//! Where the sources are open or differ: the first sample r has RTTVAR r/8 (§4.1; the draft's pseudo-code has r/2, which
-//! is `initial_k=4`). One dither an exchange, of the fast RTO; doubling doubles the dithered value; the thesis adds the
-//! same dither to the slow RTO (`slow_dither=on`), the draft none. No timer exceeds `max_rto`, though the draft bounds the
-//! slow RTO nowhere: an answer after 80 s would ask for 120 s. With several exchanges at once, one that began before the
-//! last ambiguous answer does not return the state to normal. The sources say nothing of an exchange that is given up
-//! (`give_up`), and have no ageing.
+//! Where the sources are open or differ:
+//! * The first sample r has RTTVAR r/8 (§4.1). The draft's pseudo-code has r/2, which is `initial_k=4`.
+//! * There is one dither an exchange, of the fast RTO; doubling doubles the dithered value. The thesis adds the same dither to
+//!   the slow RTO (`slow_dither=on`), the draft none.
+//! * With several exchanges at once, one that began before the last ambiguous answer does not return the state to normal.
+//! * The sources say nothing of an exchange that is given up. Here it moves the state as an ambiguous answer does, so that a
+//!   backoff outlives it; `give_up=keep` changes nothing.
+//! * They have no ageing.
+//!
+//! Differences from the source:
+//! * The RTO is 50 ms at least (`min_rto`); the draft advises against RFC 6298's second (§4.1) and asks for no other bound.
+//! * No timer exceeds `max_rto`. The draft bounds the slow RTO nowhere: an answer after 80 s would ask for 120 s.
+//!
+//! The thesis developed FASOR from two variants with an `initial_k` of 4 (§7.1.1, §8.1). `slow` starts from the slow RTO after a
+//! retransmitted exchange. `fast-slow` has the three states of FASOR, and backs off the slow RTO where FASOR returns to the
+//! fast one.
 //!
 //! With a marking each answer that names its transmission is a sample, while the state still moves by retransmissions.
 //! The draft adds for the option (§4.4) that the fast RTO is at least the sample before. That needs no code: a sample r
 //! that differs from SRTT by d adds d to 4·RTTVAR, so with K = 4 the RTO after it is above r in any case.
 
-use crate::estimator::{Estimator, Learning};
+use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
 use crate::{
@@ -27,6 +37,9 @@ parameters! {
     pub struct Fasor {
         /// Fast RTO before the first sample, draft-ietf-core-fasor-02 §4.1.
         initial_rto: Duration = Duration::from_secs(2),
+        /// Lower bound of the fast RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The draft
+        /// has none.
+        min_rto: Duration = MIN_RTO,
         /// Upper bound of every timeout, draft-ietf-core-fasor-02 §4.1: 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
         /// The first sample r has RTTVAR initial_k·r/8: 1 makes an RTO of 1.5 r (draft-ietf-core-fasor-02 §4.1), 4 that of
@@ -36,30 +49,32 @@ parameters! {
         variant: Variant = Variant::Normal,
         /// Whether the slow RTO is dithered as the fast one is, Raitahila 2019 §7.
         slow_dither: Switch = Switch::Off,
-        /// What an exchange that is given up does to the state; a local extension.
-        give_up: GiveUp = GiveUp::Keep,
+        /// What an exchange that is given up does to the state. The sources do not say.
+        give_up: GiveUp = GiveUp::Advance,
         /// How an answer names the transmission it answers, draft-ietf-core-fasor-02 §4.4, §4.5.
         marking: Marking = Marking::None,
         /// G, the granularity of the clock and the least weight of RTTVAR, RFC 6298 §2.3.
-        granularity: Duration = Duration::from_micros(1),
+        granularity: Duration = GRANULARITY,
     }
     presets {
-        /// As draft-ietf-core-fasor-02 says.
-        "draft-02" => |old| Self { marking: old.marking, ..Self::DEFAULT },
+        /// As draft-ietf-core-fasor-02 says. Unsafe as published: no lower bound of the RTO, so that on a short path the hiccup
+        /// of a scheduler is a loss, and an exchange that is given up leaves no backoff.
+        "draft-02" => |old| Self { marking: old.marking, ..Self::PUBLISHED },
         /// The libcoap of Raitahila 2019: the slow RTO dithered; an ordinal in the token is there from the first
-        /// transmission on, for the published traffic has a byte more each way.
+        /// transmission on, for the published traffic has a byte more each way. Unsafe as `draft-02` is.
         "libcoap-2019" => |old| Self {
-            slow_dither: Switch::On,
             marking: if old.marking == Marking::TokenOnRetransmit { Marking::Token } else { old.marking },
-            ..Self::DEFAULT
+            ..Self::THESIS
         },
-        /// A development variant of Raitahila 2019: after a retransmitted exchange the next starts from the slow RTO.
+        /// A development variant of Raitahila 2019: after a retransmitted exchange the next starts from the slow RTO. Unsafe as
+        /// `draft-02` is.
         "slow" => |old| Self {
-            variant: Variant::Slow, slow_dither: Switch::On, marking: old.marking, ..Self::DEFAULT
+            variant: Variant::Slow, initial_k: 4, marking: old.marking, ..Self::THESIS
         },
-        /// A development variant of Raitahila 2019: after a retransmitted exchange the next backs off from the slow RTO.
+        /// A development variant of Raitahila 2019: after a retransmitted exchange the next backs off from the slow RTO, after a
+        /// second one it starts from there. Unsafe as `draft-02` is.
         "fast-slow" => |old| Self {
-            variant: Variant::FastSlow, slow_dither: Switch::On, marking: old.marking, ..Self::DEFAULT
+            variant: Variant::FastSlow, initial_k: 4, marking: old.marking, ..Self::THESIS
         },
     }
 }
@@ -71,7 +86,7 @@ choice! {
         Normal = "normal",
         /// Slow, doubling.
         Slow = "slow",
-        /// Fast, then slow, doubling.
+        /// Fast, then slow, doubling, after one; slow, doubling, after more (Raitahila 2019 §7.1.1).
         FastSlow = "fast-slow",
     }
 }
@@ -81,7 +96,7 @@ choice! {
     pub enum GiveUp {
         /// Nothing.
         Keep = "keep",
-        /// What an ambiguous answer would do; the slow RTO can only grow by it.
+        /// What an ambiguous answer would do as the last timeout passed.
         Advance = "advance",
     }
 }
@@ -95,9 +110,9 @@ enum Series {
     FastSlowFast,
     /// s, f, 2f, 4f …
     SlowFast,
-    /// s, 2s, 4s …: [`Variant::Slow`].
+    /// s, 2s, 4s …
     Slow,
-    /// f, m, 2m, 4m … with m = max(s, 2f): [`Variant::FastSlow`], in our reading of "backing off slow instead of fast".
+    /// f, m, 2m, 4m … with m = max(s, 2f).
     FastSlow,
 }
 
@@ -120,6 +135,8 @@ pub struct FasorExchange {
     retransmits: u8,
     /// Ambiguous answers before it began.
     ambiguous: u8,
+    /// The timeouts that were armed, added up.
+    waited: Fine,
 }
 
 impl Controller for Fasor {
@@ -135,42 +152,40 @@ impl Controller for Fasor {
         let srtt = state.estimator.srtt().unwrap_or(fast.by(Ratio::new(1, 3)));
         let least = srtt.by(Ratio::new(1, 4));
         let dither = least + (srtt - least).drawn(cue.draw);
-        let exchange = FasorExchange {
-            fast: fast + dither,
-            slow: if self.slow_dither == Switch::On { state.slow + dither } else { state.slow },
-            series: state.series,
-            retransmits: 0,
-            ambiguous: state.ambiguous,
-        };
-        (exchange, self.timeout(&exchange, 0).into())
+        let fast = fast + dither;
+        let slow = if self.slow_dither == Switch::On { state.slow + dither } else { state.slow };
+        let (series, ambiguous) = (state.series, state.ambiguous);
+        let timeout = self.timeout(series, fast, slow, 0);
+        (FasorExchange { fast, slow, series, retransmits: 0, ambiguous, waited: timeout }, timeout.into())
     }
 
     fn on_retransmit(&self, _: &mut FasorState, exchange: &mut FasorExchange, _: Cue) -> Duration {
+        let FasorExchange { fast, slow, series, .. } = *exchange;
         exchange.retransmits = exchange.retransmits.saturating_add(1);
-        self.timeout(exchange, exchange.retransmits).into()
+        let timeout = self.timeout(series, fast, slow, exchange.retransmits);
+        exchange.waited = exchange.waited + timeout;
+        timeout.into()
     }
 
     fn on_end(&self, state: &mut FasorState, exchange: FasorExchange, outcome: Outcome, _: Cue) {
-        match outcome {
+        let waited = match outcome {
             Outcome::Acked(sample) => {
                 if let Some(rtt) = sample.unambiguous() {
                     let first_rttvar = Ratio::new(self.initial_k.into(), 8);
                     state.estimator.update(rtt, Learning { first_rttvar, ..Learning::RFC6298 });
                 }
-                if sample.retransmits > 0 {
-                    self.suspect_congestion(state, sample.since_first.into());
-                } else if exchange.ambiguous == state.ambiguous {
-                    state.series = Series::Fast;
+                if sample.retransmits == 0 {
+                    if exchange.ambiguous == state.ambiguous {
+                        state.series = Series::Fast;
+                    }
+                    return;
                 }
+                sample.since_first.into()
             }
-            Outcome::GivenUp if self.give_up == GiveUp::Advance => {
-                let slow = state.slow;
-                let waited = (0..=exchange.retransmits).map(|n| self.timeout(&exchange, n));
-                self.suspect_congestion(state, waited.fold(Fine::ZERO, |sum, timeout| sum + timeout));
-                state.slow = slow.max(state.slow.min(self.max_rto.into()));
-            }
-            Outcome::GivenUp | Outcome::Reset | Outcome::Cancelled => {}
-        }
+            Outcome::GivenUp if self.give_up == GiveUp::Advance => exchange.waited,
+            Outcome::GivenUp | Outcome::Reset | Outcome::Cancelled => return,
+        };
+        self.suspect_congestion(state, waited);
     }
 
     fn max_span(&self, retransmits: u8) -> Duration {
@@ -189,16 +204,20 @@ impl Controller for Fasor {
 }
 
 impl Fasor {
+    /// draft-ietf-core-fasor-02 without what is added to it here.
+    const PUBLISHED: Self = Self { min_rto: UNBOUNDED, give_up: GiveUp::Keep, ..Self::DEFAULT };
+
+    /// As Raitahila 2019 has it.
+    const THESIS: Self = Self { slow_dither: Switch::On, ..Self::PUBLISHED };
+
     /// The fast RTO, before dither.
     fn fast(&self, state: &FasorState) -> Fine {
-        // Without a lower bound: §4.1 advises against RFC 6298's second.
-        state.estimator.rto(4, self.granularity).unwrap_or(self.initial_rto.into())
+        state.estimator.rto(4, self.granularity).unwrap_or(self.initial_rto.into()).at_least(self.min_rto)
     }
 
     /// The timeout to arm at transmission `n`, 0 for the first.
     #[inline(always)]
-    fn timeout(&self, exchange: &FasorExchange, n: u8) -> Fine {
-        let FasorExchange { fast, slow, series, .. } = *exchange;
+    fn timeout(&self, series: Series, fast: Fine, slow: Fine, n: u8) -> Fine {
         let (from, doublings) = match (series, n) {
             (Series::Fast, _) | (Series::FastSlowFast | Series::FastSlow, 0) => (fast, n),
             (Series::Slow, _) | (Series::SlowFast, 0) => (slow, n),
@@ -215,8 +234,8 @@ impl Fasor {
         state.series = match (self.variant, state.series) {
             (Variant::Normal, Series::Fast) => Series::FastSlowFast,
             (Variant::Normal, _) => Series::SlowFast,
-            (Variant::Slow, _) => Series::Slow,
-            (Variant::FastSlow, _) => Series::FastSlow,
+            (Variant::FastSlow, Series::Fast) => Series::FastSlow,
+            (Variant::Slow | Variant::FastSlow, _) => Series::Slow,
         };
     }
 }
@@ -339,23 +358,43 @@ mod tests {
     }
 
     #[test]
-    fn the_development_variants_back_off_from_the_slow_rto() {
-        let variant = |variant| series(&Fasor { variant, ..FASOR }, 2);
-        assert_eq!(variant(Variant::Slow), [9_000, 18_000, 36_000, 60_000, 60_000]);
-        assert_eq!(variant(Variant::FastSlow), [1_750, 9_000, 18_000, 36_000, 60_000]);
+    fn the_development_variants_back_off_the_slow_rto_and_fast_slow_has_three_states() {
+        let variant = |variant, retransmitted| series(&Fasor { variant, ..FASOR }, retransmitted);
+        let (normal, slow) = ([1_750, 3_500, 7_000, 14_000, 28_000], [9_000, 18_000, 36_000, 60_000, 60_000]);
+        assert_eq!([0, 1, 2].map(|n| variant(Variant::Slow, n)), [normal, slow, slow]);
+        let fast_slow = [1_750, 9_000, 18_000, 36_000, 60_000];
+        assert_eq!([0, 1, 2, 3].map(|n| variant(Variant::FastSlow, n)), [normal, fast_slow, slow, slow]);
     }
 
     #[test]
-    fn giving_up_changes_nothing_unless_told_to() {
+    fn the_development_variants_have_an_rto_of_three_round_trips_after_the_first() {
+        for preset in ["slow", "fast-slow"] {
+            let mut variant = FASOR;
+            variant.set("preset", preset).unwrap();
+            assert_eq!(exchange(&variant, &mut variant.state(), 100, 0), 300_000, "{preset}");
+        }
+    }
+
+    #[test]
+    fn the_rto_has_a_lower_bound_of_50_ms_that_the_draft_does_not_have() {
+        let mut draft = FASOR;
+        draft.set("preset", "draft-02").unwrap();
+        for (mechanism, rto) in [(FASOR, 50_000), (draft, 3_000)] {
+            assert_eq!(exchange(&mechanism, &mut mechanism.state(), 2, 0), rto);
+        }
+    }
+
+    #[test]
+    fn a_backoff_outlives_a_give_up_unless_told_not_to() {
         let series_after_giving_up = |mechanism: Fasor| {
             let state = &mut after(&mechanism, 0);
             let (given_up, _) = timeouts(&mechanism, state, 2); // 1.75 + 3.5 + 7 s
             mechanism.on_end(state, given_up, Outcome::GivenUp, at(12_250));
             timeouts(&mechanism, state, 2).1
         };
-        assert_eq!(series_after_giving_up(FASOR), [1_750, 3_500, 7_000, 0, 0]);
-        let advancing = Fasor { give_up: GiveUp::Advance, ..FASOR };
-        assert_eq!(series_after_giving_up(advancing), [1_750, 18_375, 3_500, 0, 0]);
+        assert_eq!(series_after_giving_up(FASOR), [1_750, 18_375, 3_500, 0, 0]);
+        let forgetful = Fasor { give_up: GiveUp::Keep, ..FASOR };
+        assert_eq!(series_after_giving_up(forgetful), [1_750, 3_500, 7_000, 0, 0]);
     }
 
     #[test]

@@ -161,6 +161,18 @@ impl Fine {
     pub(crate) fn max(self, other: Self) -> Self {
         Self::fitting(self.units().max(other.units()))
     }
+
+    /// Bounded from below. A bound of a microsecond is none: firmware that has no other links no code for it.
+    #[inline(always)]
+    pub(crate) fn at_least(self, bound: Duration) -> Self {
+        if bound.as_micros() <= 1 { self } else { self.max(bound.into()) }
+    }
+
+    /// Bounded from above. A bound of 268 s or more is none, as for [`at_least`](Self::at_least).
+    #[inline(always)]
+    pub(crate) fn at_most(self, bound: Duration) -> Self {
+        if bound.as_micros() >= 268_000_000 { self } else { self.min(bound.into()) }
+    }
 }
 
 /// The arithmetic of [`Ratio`], on units that then fit.
@@ -251,6 +263,14 @@ mod tests {
         assert_eq!(Duration::from(Fine::from(us(3_500)).rounded(tick)), us(4_000));
         assert_eq!(Duration::from(Fine::from(us(3_999)).floored(tick)), us(3_000));
         assert_eq!(Duration::from(Fine::sample(us(20), tick)), us(1_000));
+    }
+
+    #[test]
+    fn a_bound_of_a_microsecond_from_below_and_one_of_268_s_from_above_are_none() {
+        let (us, ms) = (Duration::from_micros, Duration::from_millis);
+        let span = Fine::from(ms(3));
+        assert_eq!((span.at_least(ms(50)), span.at_most(ms(2))), (ms(50).into(), ms(2).into()));
+        assert_eq!((span.at_least(us(1)), MAX.at_most(ms(268_000))), (span, MAX));
     }
 
     #[test]

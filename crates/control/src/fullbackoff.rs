@@ -3,12 +3,20 @@
 //! Idea: no round-trip time at all. What RFC 7252 forgets between exchanges is kept: the timeout that an exchange was
 //! answered after is where the next one starts. The three differ in how answers to first transmissions bring it down.
 //!
-//! Where the sources are open: the kept timeout is armed as it is, for it carries the dither of the exchange it comes
-//! from; it never exceeds 60 s; an exchange that is given up teaches nothing, since the sources speak of those that
-//! succeed. Rathod's code differs in all three, and in Erbium's parameters: that is the preset `contiki`.
+//! Where the sources are open:
+//! * Rathod's algorithm 1 (lines 5 and 6) dithers every first transmission, a kept backoff too; by how much is taken from his
+//!   code, which draws from (ACK_RANDOM_FACTOR − 1)·ACK_TIMEOUT. `redither=off` arms a kept backoff as it is.
+//! * A backoff outlives an exchange that is given up, as it does in his code; the texts speak of those that succeed.
+//!   `give_up=keep` forgets it.
 //!
-//! Unsafe as published: nothing bounds the timeout, which a few bad exchanges drive into minutes. What stays as it is
-//! though: after the first answer without a retransmission, `fullbackoff1` meets a congested network with 2 s again.
+//! Differences from the source:
+//! * A backoff never exceeds 60 s. The dither comes on top, so that clients at the bound do not go in step.
+//! * Rathod's code has Erbium's parameters and no bound: preset `contiki`.
+//!
+//! Unsafe as published:
+//! * Nothing bounds the timeout, which a few bad exchanges drive into minutes.
+//! * After the first answer without a retransmission, `fullbackoff1` meets a congested network with 2 s again. This is so here
+//!   too.
 
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
@@ -23,27 +31,25 @@ parameters! {
         ack_timeout: Duration = Duration::from_secs(2),
         /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; what is below 1 counts as 1.
         ack_random_factor: Ratio = Ratio::new(3, 2),
-        /// Upper bound of one timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        /// Upper bound of a backoff, before dither; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
         /// What an answer to a first transmission makes of the kept backoff, Rathod 2022 §3.
         decay: Decay = Decay::Reset,
         /// Whether a kept backoff is dithered when the next exchange starts from it, by U(0, (ACK_RANDOM_FACTOR − 1) ·
         /// ACK_TIMEOUT).
-        redither: Switch = Switch::Off,
+        redither: Switch = Switch::On,
         /// Whether an exchange that is given up leaves its backoff too.
-        give_up: LearnFromGiveUp = LearnFromGiveUp::Keep,
+        give_up: LearnFromGiveUp = LearnFromGiveUp::Learn,
         /// Whether the last retransmission is waited for, RFC 7252 §4.2.
         final_wait: Switch = Switch::On,
     }
     presets {
-        /// Rathod's implementation for Contiki's Erbium: ACK_TIMEOUT 3 s, no bound within reach, a kept backoff dithered
-        /// anew, learning from a give-up, and no wait after the last retransmission.
+        /// Rathod's implementation for Contiki's Erbium: ACK_TIMEOUT 3 s, no bound within reach, and no wait after the last
+        /// retransmission. Unsafe as published: a few bad exchanges drive the timeout into minutes.
         "contiki" => |old| Self {
             ack_timeout: Duration::from_secs(3),
             max_rto: Duration::from_secs(268),
             decay: old.decay,
-            redither: Switch::On,
-            give_up: LearnFromGiveUp::Learn,
             final_wait: Switch::Off,
             ..Self::DEFAULT
         },
@@ -98,14 +104,10 @@ impl Controller for FullBackoff {
     fn on_start(&self, state: &mut FullBackoffState, cue: Cue) -> (FullBackoffExchange, Duration) {
         let least = Fine::from(self.ack_timeout);
         let dither = least.by(self.ack_random_factor.above_one()).drawn(cue.draw);
-        let timeout = if state.kept == Fine::ZERO {
-            least + dither
-        } else if self.redither.is_on() {
-            state.kept + dither
-        } else {
-            state.kept
-        };
-        let timeout = timeout.min(self.max_rto.into());
+        let rto = if state.kept == Fine::ZERO { least } else { state.kept };
+        let rto = rto.min(self.max_rto.into());
+        let is_dithered = state.kept == Fine::ZERO || self.redither.is_on();
+        let timeout = if is_dithered { rto + dither } else { rto };
         (FullBackoffExchange { timeout }, timeout.into())
     }
 
@@ -115,7 +117,8 @@ impl Controller for FullBackoff {
         exchange: &mut FullBackoffExchange,
         _: Cue,
     ) -> Duration {
-        exchange.timeout = exchange.timeout.twice().min(self.max_rto.into());
+        let timeout = exchange.timeout;
+        exchange.timeout = timeout.twice().min(timeout.max(self.max_rto.into()));
         exchange.timeout.into()
     }
 
@@ -124,7 +127,7 @@ impl Controller for FullBackoff {
             Outcome::Acked(sample) if sample.retransmits == 0 => self.decay(state),
             Outcome::GivenUp if self.give_up == LearnFromGiveUp::Keep => {}
             Outcome::Acked(_) | Outcome::GivenUp => {
-                *state = FullBackoffState { kept: exchange.timeout, prompt: 0 };
+                *state = FullBackoffState { kept: exchange.timeout.min(self.max_rto.into()), prompt: 0 };
             }
             Outcome::Reset | Outcome::Cancelled => {}
         }
@@ -132,7 +135,8 @@ impl Controller for FullBackoff {
 
     fn max_span(&self, retransmits: u8) -> Duration {
         // A kept backoff may start at the bound.
-        self.max_rto.times(retransmits.into())
+        let dither = self.ack_random_factor.above_one().of(self.ack_timeout);
+        (self.max_rto + dither).times(retransmits.into())
     }
 
     fn limits(&self, state: &FullBackoffState) -> Limits {
@@ -211,7 +215,7 @@ const _: () = assert!(size_of::<FullBackoffState>() <= 6);
 mod tests {
     use super::*;
     use crate::Draw;
-    use crate::testing::{at, exchange, timeouts};
+    use crate::testing::{acked, at, exchange, timeouts};
 
     const ONE: FullBackoff = FullBackoff::DEFAULT;
     const TWO: FullBackoff = FullBackoff { decay: Decay::Halve, ..ONE };
@@ -267,8 +271,35 @@ mod tests {
     }
 
     #[test]
-    fn giving_up_leaves_the_backoff_only_where_it_is_asked_to() {
-        for (mechanism, rto) in [(ONE, 2), (FullBackoff { give_up: LearnFromGiveUp::Learn, ..ONE }, 32)] {
+    fn a_kept_backoff_is_dithered_by_half_of_ack_timeout_at_most_unless_told_not_to() {
+        let off = FullBackoff { redither: Switch::Off, ..ONE };
+        for (mechanism, armed) in [(ONE, 8_500), (off, 8_000)] {
+            let state = &mut mechanism.state();
+            exchange(&mechanism, state, 7_000, 2);
+            let half = Cue { draw: Draw::from_bits(1 << 31), ..at(0) };
+            assert_eq!(mechanism.on_start(state, half).1, Duration::from_millis(armed));
+        }
+    }
+
+    #[test]
+    fn clients_at_the_bound_do_not_go_in_step_and_the_dither_does_not_add_up() {
+        let state = &mut ONE.state();
+        let almost = |ms| Cue { draw: Draw::from_bits(u32::MAX), ..at(ms) };
+        for _ in 0..2 {
+            exchange(&ONE, state, 90_000, 4);
+        }
+        for _ in 0..9 {
+            let (mut exchange, first) = ONE.on_start(state, almost(0));
+            assert_eq!(first, Duration::from_secs(61));
+            assert_eq!(ONE.on_retransmit(state, &mut exchange, almost(61_000)), first);
+            ONE.on_end(state, exchange, acked(62_000, 1), almost(62_000));
+            assert_eq!(ONE.gauges(state).rto, Duration::from_secs(60));
+        }
+    }
+
+    #[test]
+    fn a_backoff_outlives_a_give_up_unless_told_not_to() {
+        for (mechanism, rto) in [(ONE, 32), (FullBackoff { give_up: LearnFromGiveUp::Keep, ..ONE }, 2)] {
             let state = &mut mechanism.state();
             let (given_up, _) = timeouts(&mechanism, state, 4);
             mechanism.on_end(state, given_up, Outcome::GivenUp, at(62_000));

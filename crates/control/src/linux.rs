@@ -9,7 +9,7 @@
 //! one sample a round trip, keeps no backoff and arms half a second at least.
 //! There is no dither, so clients that started together retransmit together: a baseline, not a recommendation.
 
-use crate::estimator::{Estimator, Learning};
+use crate::estimator::{Estimator, GRANULARITY, Learning};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
 use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
@@ -28,7 +28,7 @@ parameters! {
         /// K, the weight of RTTVAR, RFC 6298 §2.3.
         k: u8 = 4,
         /// G, the granularity of the clock and the least weight of RTTVAR, RFC 6298 §2.3.
-        granularity: Duration = Duration::from_micros(1),
+        granularity: Duration = GRANULARITY,
         /// What RTTVAR follows.
         rttvar: Rttvar = Rttvar::Rfc6298,
         /// Least RTTVAR, where it follows the greatest deviation; a quarter of Linux's lower bound of 200 ms.
@@ -41,7 +41,7 @@ parameters! {
     presets {
         /// With the initial RTO that RFC 6298 §2.1 gives TCP, 1 s.
         "rfc6298" => |_| Self { initial_rto: Duration::from_secs(1), ..Self::DEFAULT },
-        /// Californium 3: LinuxRto, in whole milliseconds.
+        /// Californium 3: LinuxRto, in whole milliseconds. Unsafe as published: no dither, and a backoff ends with its exchange.
         "californium-3" => |_| Self {
             min_rto: Duration::from_millis(500),
             max_rto: Duration::from_secs(32),

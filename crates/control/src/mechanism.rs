@@ -3,59 +3,196 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::{Entry, Mechanism, REGISTRY, SetError};
+use crate::excerpt::Excerpt;
+use crate::{Entry, Mechanism, REGISTRY, SetError, unknown};
 
-/// Why a text names no mechanism.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParseMechanismError {
-    /// There is none of this name.
-    UnknownMechanism,
-    /// A part after the colon is not `parameter=value`; holds its place, from 0.
-    NotAnAssignment(usize),
-    /// A parameter could not be set; holds its place among the parameters, from 0, and why.
-    Parameter(usize, SetError),
+/// The mechanisms that can be named: those of this crate, and own ones beside them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mechanisms {
+    own: &'static [Entry],
 }
 
-impl FromStr for Mechanism {
-    type Err = ParseMechanismError;
+/// The value of a parameter, which is displayed as it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    mechanism: &'a Mechanism,
+    name: &'a str,
+}
 
-    fn from_str(text: &str) -> Result<Self, ParseMechanismError> {
+/// Why a text names no mechanism.
+#[derive(Clone, Copy, Debug)]
+pub enum ParseMechanismError {
+    /// There is none of this name.
+    UnknownMechanism {
+        /// The name.
+        name: Excerpt,
+        /// Those that there are.
+        known: Mechanisms,
+    },
+    /// A part after the colon is not `parameter=value`.
+    NotAnAssignment(Excerpt),
+    /// A parameter could not be set.
+    Parameter {
+        /// The mechanism that was named.
+        entry: &'static Entry,
+        /// The parameter.
+        name: Excerpt,
+        /// The value it was to have.
+        value: Excerpt,
+        /// Why not.
+        error: SetError,
+    },
+}
+
+/// Why mechanisms cannot be named beside those that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadName {
+    /// The name has other characters than lower-case letters, digits and hyphens, or none.
+    Characters(&'static str),
+    /// Another mechanism has the name.
+    Taken(&'static str),
+}
+
+impl Mechanisms {
+    /// The mechanisms of this crate.
+    pub const BUILT_IN: Self = Self { own: &[] };
+
+    /// The mechanisms of this crate, and `own` ones.
+    ///
+    /// # Errors
+    /// [`BadName`] if one of them cannot be told from another, or not be written behind a colon or a comma.
+    pub fn with(own: &'static [Entry]) -> Result<Self, BadName> {
+        for (place, Entry { name, .. }) in own.iter().enumerate() {
+            let earlier = own.get(..place).unwrap_or_default();
+            if name.is_empty() || !name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
+                return Err(BadName::Characters(name));
+            }
+            if REGISTRY.iter().chain(earlier).any(|other| other.name == *name) {
+                return Err(BadName::Taken(name));
+            }
+        }
+        Ok(Self { own })
+    }
+
+    /// Returns all entries, own ones last.
+    pub fn entries(self) -> impl Iterator<Item = &'static Entry> + Clone {
+        REGISTRY.iter().chain(self.own)
+    }
+
+    /// Returns the entry of this name.
+    pub fn find(self, name: &str) -> Option<&'static Entry> {
+        self.entries().find(|entry| entry.name == name)
+    }
+
+    /// Reads `NAME` or `NAME:parameter=value,…`.
+    ///
+    /// # Errors
+    /// [`ParseMechanismError`] names what is wrong and what was probably meant.
+    pub fn parse(self, text: &str) -> Result<Mechanism, ParseMechanismError> {
         let (name, settings) = text.split_once(':').unwrap_or((text, ""));
-        let mut mechanism = Entry::find(name).ok_or(ParseMechanismError::UnknownMechanism)?.mechanism;
-        for (place, setting) in Self::settings(settings).enumerate() {
-            let (parameter, value) = setting?;
-            mechanism.set(parameter, value).map_err(|error| ParseMechanismError::Parameter(place, error))?;
+        let unknown = || ParseMechanismError::UnknownMechanism { name: Excerpt::of(name), known: self };
+        let entry = self.find(name).ok_or_else(unknown)?;
+        let mut mechanism = entry.mechanism;
+        for setting in Mechanism::settings(settings) {
+            let (name, value) = setting?;
+            mechanism.set(name, value).map_err(|error| {
+                let (name, value) = (Excerpt::of(name), Excerpt::of(value));
+                ParseMechanismError::Parameter { entry, name, value, error }
+            })?;
         }
         Ok(mechanism)
     }
 }
 
+/// Reads a mechanism of this crate; [`Mechanisms::parse`] reads own ones, too.
+impl FromStr for Mechanism {
+    type Err = ParseMechanismError;
+
+    fn from_str(text: &str) -> Result<Self, ParseMechanismError> {
+        Mechanisms::BUILT_IN.parse(text)
+    }
+}
+
 impl Mechanism {
-    /// The parameters and values of `parameter=value,…`, the text behind the colon. What is empty is passed over.
+    /// The parameters and values of `parameter=value,…`, the text behind the colon. Empty parts are passed over.
     ///
     /// # Errors
-    /// [`ParseMechanismError::NotAnAssignment`] in place of what has no `=`.
+    /// [`ParseMechanismError::NotAnAssignment`] in place of a part without `=`.
     pub fn settings(text: &str) -> impl Iterator<Item = Result<(&str, &str), ParseMechanismError>> {
-        text.split(',').filter(|setting| !setting.is_empty()).enumerate().map(|(place, setting)| {
-            let assignment = setting.split_once('=').ok_or(ParseMechanismError::NotAnAssignment(place));
-            assignment.map(|(parameter, value)| (parameter.trim(), value.trim()))
+        text.split(',').filter(|setting| !setting.is_empty()).map(|setting| {
+            let assignment = setting.split_once('=');
+            let (name, value) =
+                assignment.ok_or(ParseMechanismError::NotAnAssignment(Excerpt::of(setting)))?;
+            Ok((name.trim(), value.trim()))
         })
+    }
+
+    /// Returns the value of a parameter, as it is written behind `=`.
+    pub fn get<'a>(&'a self, name: &'a str) -> Option<Shown<'a>> {
+        let is_known = self.parameters().iter().any(|parameter| parameter.name == name);
+        is_known.then_some(Shown { mechanism: self, name })
+    }
+
+    /// Returns the parameters that differ from those of `entry`, which is of the same kind.
+    fn differing<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = &'static str> + 'a {
+        let names = self.parameters().iter().map(|parameter| parameter.name);
+        let value = |mechanism: &Self, name| mechanism.get(name).map(Excerpt::of);
+        names.filter(move |name| value(self, name) != value(&entry.mechanism, name))
+    }
+}
+
+/// The shortest text that the mechanism is parsed from: a name, and what differs from what that stands for.
+impl fmt::Display for Mechanism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let own = if let Self::Own(own) = self { Some(own.entry()) } else { None };
+        let named = REGISTRY.iter().chain(&own).filter(|entry| entry.mechanism.kind() == self.kind());
+        let Some(entry) = named.min_by_key(|entry| self.differing(entry).count()) else { return Ok(()) };
+        f.write_str(entry.name)?;
+        let separators = core::iter::once(':').chain(core::iter::repeat(','));
+        for (name, separator) in self.differing(entry).zip(separators) {
+            write!(f, "{separator}{name}=")?;
+            self.show(name, f)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.mechanism.show(self.name, f)
     }
 }
 
 impl Entry {
-    /// The entry of this name.
+    /// Returns the entry of this name among those of this crate.
     pub fn find(name: &str) -> Option<&'static Self> {
-        REGISTRY.iter().find(|entry| entry.name == name)
+        Mechanisms::BUILT_IN.find(name)
     }
 }
 
+/// What is wrong, which was probably meant, and what there is, in one line.
 impl fmt::Display for ParseMechanismError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownMechanism => f.write_str("no mechanism of this name"),
-            Self::NotAnAssignment(place) => write!(f, "parameter {}: expected name=value", place + 1),
-            Self::Parameter(place, error) => write!(f, "parameter {}: {error}", place + 1),
+            Self::UnknownMechanism { name, known } => {
+                unknown(f, "mechanism", name, known.entries().map(|entry| entry.name))
+            }
+            Self::NotAnAssignment(text) => {
+                write!(f, "{text:?} is no parameter=value; a mechanism is NAME or NAME:parameter=value,...")
+            }
+            Self::Parameter { entry, name, value, error } => match error {
+                SetError::UnknownParameter => {
+                    let known = entry.mechanism.parameters().iter().map(|parameter| parameter.name);
+                    unknown(f, format_args!("parameter of {}", entry.name), name, known.chain(["preset"]))
+                }
+                SetError::UnknownPreset => {
+                    let known = entry.mechanism.presets().iter().map(|preset| preset.name);
+                    unknown(f, format_args!("preset of {}", entry.name), value, known)
+                }
+                SetError::BadValue(kind) => {
+                    write!(f, "{} of {} is {kind}, not {value:?}", name.as_ref(), entry.name)
+                }
+            },
         }
     }
 }
@@ -70,5 +207,17 @@ impl fmt::Display for SetError {
     }
 }
 
+impl fmt::Display for BadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Characters(name) => {
+                write!(f, "a mechanism cannot be called {name:?}: use lower-case letters, digits and hyphens")
+            }
+            Self::Taken(name) => write!(f, "there is a mechanism called {name:?}; give yours another name"),
+        }
+    }
+}
+
 impl core::error::Error for ParseMechanismError {}
 impl core::error::Error for SetError {}
+impl core::error::Error for BadName {}

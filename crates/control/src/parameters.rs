@@ -3,7 +3,7 @@
 use core::fmt;
 use core::num::NonZeroU16;
 
-use crate::{Duration, division};
+use crate::{Duration, Packed, division};
 
 /// One parameter of a mechanism.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,11 @@ impl Ratio {
             None => NonZeroU16::MIN,
         };
         Self { numerator, denominator }
+    }
+
+    /// Numerator and denominator.
+    pub(crate) const fn terms(self) -> [u16; 2] {
+        [self.numerator, self.denominator.get()]
     }
 
     /// What it is above one, or zero.
@@ -142,12 +147,37 @@ impl fmt::Debug for Ratio {
     }
 }
 
-/// A type that a parameter can have.
-pub(crate) trait Value: Copy + fmt::Display {
+/// A type that a parameter can have. [`choice!`](crate::choice) declares one that is an enumeration.
+pub trait Value: Packed + PartialEq + fmt::Display {
     /// The values it takes, for people.
     const KIND: &'static str;
-    /// Reads one.
+
+    /// Reads a value; nothing if `text` is none.
     fn parse(text: &str) -> Option<Self>;
+}
+
+/// A mechanism whose parameters have names. [`parameters!`](crate::parameters!) implements it.
+pub trait Parameters: Packed + PartialEq {
+    /// The mechanism with the parameters of its source.
+    const DEFAULT: Self;
+
+    /// Its parameters, in the order of declaration.
+    const PARAMETERS: &'static [Parameter];
+
+    /// Its presets.
+    const PRESETS: &'static [Preset];
+
+    /// Sets a parameter by name; `preset` sets several.
+    ///
+    /// # Errors
+    /// [`SetError`] says whether the name or the value is wrong.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), SetError>;
+
+    /// Writes the value of a parameter; nothing if there is none of this name.
+    ///
+    /// # Errors
+    /// Fails if `f` does.
+    fn show(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
 impl Value for u8 {
@@ -160,12 +190,17 @@ impl Value for u8 {
 impl Value for Duration {
     const KIND: &'static str = "a time above zero such as 2s, 1.5s, 500ms or 800us";
     fn parse(text: &str) -> Option<Self> {
-        let (number, unit) = match text.strip_suffix("us") {
-            Some(number) => (number, 1),
-            None => match text.strip_suffix("ms") {
-                Some(number) => (number, 1_000),
-                None => (text.strip_suffix('s').unwrap_or(text), 1_000_000),
-            },
+        const UNITS: [(&str, u64); 5] =
+            [("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let unit = match unit {
+            // A number without a unit is seconds.
+            "" => 1_000_000,
+            unit => {
+                let unit = unit.strip_prefix(' ').unwrap_or(unit);
+                UNITS.iter().find(|(name, _)| *name == unit)?.1
+            }
         };
         let (mantissa, scale) = decimal(number)?;
         let us = mantissa.checked_mul(unit)?.checked_add(scale / 2)? / scale;
@@ -199,14 +234,28 @@ fn decimal(text: &str) -> Option<(u64, u64)> {
 
 /// Declares an enumeration that is the type of a parameter. A variant has the text it is written as, and may have others
 /// that are read alike.
+///
+/// ```
+/// coapace_control::choice! {
+///     /// What follows a give-up.
+///     pub enum AfterGiveUp {
+///         /// The RTO stays as it is.
+///         Keep = "keep",
+///         /// The RTO is forgotten.
+///         Forget = "forget" | "reset",
+///     }
+/// }
+/// assert_eq!(AfterGiveUp::Forget.to_string(), "forget");
+/// ```
+#[macro_export]
 macro_rules! choice {
     (
         $(#[$meta:meta])+
-        pub enum $name:ident { $($(#[$variant_meta:meta])+ $variant:ident = $text:literal $(| $alias:literal)*,)+ }
+        $visibility:vis enum $name:ident { $($(#[$variant_meta:meta])+ $variant:ident = $text:literal $(| $alias:literal)*,)+ }
     ) => {
         $(#[$meta])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[$variant_meta])+ $variant,)+ }
+        $visibility enum $name { $($(#[$variant_meta])+ $variant,)+ }
 
         impl core::fmt::Display for $name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -214,10 +263,26 @@ macro_rules! choice {
             }
         }
 
-        impl $crate::parameters::Value for $name {
-            const KIND: &'static str = $crate::parameters::choice!(@kind $($text)+);
+        impl $crate::Value for $name {
+            const KIND: &'static str = $crate::choice!(@kind $($text)+);
+
             fn parse(text: &str) -> Option<Self> {
                 match text { $($text $(| $alias)* => Some(Self::$variant),)+ _ => None }
+            }
+        }
+
+        /// The place of the variant; a place without one is the first's.
+        impl $crate::Packed for $name {
+            const BYTES: usize = 1;
+
+            fn pack(self, bytes: &mut [u8]) -> &mut [u8] {
+                (self as u8).pack(bytes)
+            }
+
+            fn unpack(bytes: &[u8]) -> (Self, &[u8]) {
+                let variants = [$(Self::$variant),+];
+                let (place, rest) = <u8 as $crate::Packed>::unpack(bytes);
+                (*variants.get(usize::from(place)).unwrap_or(&variants[0]), rest)
             }
         }
     };
@@ -242,12 +307,33 @@ impl Switch {
     }
 }
 
-/// Declares a mechanism by its parameters: a struct with a constant `DEFAULT`, and reading and writing by name. A preset
-/// is a function from the parameters before to those after.
+/// Declares a mechanism by its parameters: a struct with a constant `DEFAULT`, and [`Parameters`]. A preset is a function
+/// from the parameters before to those after.
+///
+/// ```
+/// use coapace_control::{Duration, Parameters};
+///
+/// coapace_control::parameters! {
+///     /// A timer that never changes.
+///     pub struct Constant {
+///         /// What is armed.
+///         timeout: Duration = Duration::from_secs(2),
+///     }
+///     presets {
+///         /// For links of a satellite.
+///         "patient" => |before| Self { timeout: before.timeout.doubled() },
+///     }
+/// }
+/// let mut constant = Constant::DEFAULT;
+/// constant.set("timeout", "1.5s").unwrap();
+/// constant.set("preset", "patient").unwrap();
+/// assert_eq!(constant.timeout, Duration::from_secs(3));
+/// ```
+#[macro_export]
 macro_rules! parameters {
     (
         $(#[doc = $doc:literal])+
-        pub struct $name:ident {
+        $visibility:vis struct $name:ident {
             $($(#[doc = $field_doc:literal])+ $field:ident: $kind:ty = $default:expr,)*
         }
         presets {
@@ -256,7 +342,7 @@ macro_rules! parameters {
     ) => {
         $(#[doc = $doc])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name { $($(#[doc = $field_doc])+ pub $field: $kind,)* }
+        $visibility struct $name { $($(#[doc = $field_doc])+ pub $field: $kind,)* }
 
         impl $name {
             /// The mechanism with the parameters of its source.
@@ -266,7 +352,7 @@ macro_rules! parameters {
             pub const PARAMETERS: &'static [$crate::Parameter] = &[$($crate::Parameter {
                 name: stringify!($field),
                 doc: concat!($($field_doc,)+).trim_ascii(),
-                kind: <$kind as $crate::parameters::Value>::KIND,
+                kind: <$kind as $crate::Value>::KIND,
             },)*];
 
             /// Its presets.
@@ -291,21 +377,33 @@ macro_rules! parameters {
                         _ => Err($crate::SetError::UnknownPreset),
                     },
                     $(stringify!($field) => {
-                        self.$field = $crate::parameters::Value::parse(value)
-                            .ok_or($crate::SetError::BadValue(<$kind as $crate::parameters::Value>::KIND))?;
+                        self.$field = $crate::Value::parse(value)
+                            .ok_or($crate::SetError::BadValue(<$kind as $crate::Value>::KIND))?;
                         Ok(())
                     })*
                     _ => Err($crate::SetError::UnknownParameter),
                 }
             }
+        }
 
-            pub(crate) fn get(&self, name: &str) -> Option<&dyn core::fmt::Display> {
+        impl $crate::Parameters for $name {
+            const DEFAULT: Self = Self::DEFAULT;
+            const PARAMETERS: &'static [$crate::Parameter] = Self::PARAMETERS;
+            const PRESETS: &'static [$crate::Preset] = Self::PRESETS;
+
+            fn set(&mut self, name: &str, value: &str) -> Result<(), $crate::SetError> {
+                Self::set(self, name, value)
+            }
+
+            fn show(&self, name: &str, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match name {
-                    $(stringify!($field) => Some(&self.$field),)*
-                    _ => None,
+                    $(stringify!($field) => core::fmt::Display::fmt(&self.$field, f),)*
+                    _ => Ok(()),
                 }
             }
         }
+
+        $crate::packed_fields! { $name { $($field: $kind,)* } }
     };
 }
 pub(crate) use parameters;

@@ -11,6 +11,7 @@
 //! absolute difference, so only a fall to half or less hops, by as much as is allowed; the second sample always does,
 //! for the one before it counts as zero, though not in the lower bound.
 
+use crate::estimator::{GRANULARITY, MIN_RTO};
 use crate::fine::Fine;
 use crate::karn::KeptBackoff;
 use crate::parameters::{Switch, choice, parameters};
@@ -25,8 +26,9 @@ parameters! {
         initial_rto: Duration = Duration::from_secs(2),
         /// Upper bound of the RTO; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
-        /// Lower bound of a first timeout.
-        min_timeout: Duration = Duration::from_micros(1),
+        /// Lower bound of the RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The source
+        /// has none.
+        min_rto: Duration = MIN_RTO,
         /// Upper bound of one timeout. Counts as 268 s if above.
         max_timeout: Duration = Duration::from_secs(60),
         /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
@@ -38,7 +40,7 @@ parameters! {
         /// Upper bound of B, the hop in relation to the sample; counts as 4095 if above.
         max_b: Ratio = Ratio::new(4_095, 1),
         /// G, the granularity of the clock: RTO is at least the larger of two samples and 2·G.
-        granularity: Duration = Duration::from_millis(1),
+        granularity: Duration = GRANULARITY,
         /// What a rise is.
         rise: Rise = Rise::Signed,
         /// Whether a backoff outlives its exchange until the next strong sample (Karn).
@@ -47,10 +49,11 @@ parameters! {
         tick: Duration = Duration::from_micros(1),
     }
     presets {
-        /// Californium 3: PeakhopperRto, in whole milliseconds.
+        /// Californium 3: PeakhopperRto, in whole milliseconds. Unsafe as published: no dither, and a backoff ends with its
+        /// exchange.
         "californium-3" => |_| Self {
             max_rto: Duration::from_secs(32),
-            min_timeout: Duration::from_millis(500),
+            min_rto: Duration::from_millis(500),
             ack_random_factor: Ratio::new(1, 1),
             max_b: Ratio::new(1, 1),
             granularity: Duration::from_millis(50),
@@ -105,9 +108,8 @@ impl Controller for PeakHopper {
     }
 
     fn on_start(&self, state: &mut PeakHopperState, cue: Cue) -> (PeakHopperExchange, Duration) {
-        let dithered = state.rto.dithered(self.ack_random_factor, cue.draw);
-        let timeout =
-            state.backoff.kept().unwrap_or(dithered.floored(self.tick).max(self.min_timeout.into()));
+        let dithered = state.rto.at_least(self.min_rto).dithered(self.ack_random_factor, cue.draw);
+        let timeout = state.backoff.kept().unwrap_or(dithered.floored(self.tick));
         let timeout = timeout.min(self.max_timeout.into());
         (PeakHopperExchange { timeout }, timeout.into())
     }
@@ -149,7 +151,8 @@ impl Controller for PeakHopper {
     #[inline(always)]
     fn gauges(&self, state: &PeakHopperState) -> Gauges {
         let srtt = (state.samples > 0).then(|| state.previous.into());
-        Gauges { rto: state.backoff.kept().unwrap_or(state.rto).into(), srtt, ..Gauges::default() }
+        let rto = state.backoff.kept().unwrap_or(state.rto.at_least(self.min_rto));
+        Gauges { rto: rto.into(), srtt, ..Gauges::default() }
     }
 }
 
@@ -260,6 +263,7 @@ mod tests {
     fn the_lower_bound_of_californium_knows_the_first_sample_when_the_second_comes() {
         let mut californium = PEAK;
         californium.set("preset", "californium-3").unwrap();
+        californium.set("min_rto", "1us").unwrap();
         let state = &mut californium.state();
         let rto = [101, 50, 25].map(|ms| exchange(&californium, state, ms, 0) / 1_000);
         assert_eq!(rto, [176, 201, 192]); // 101 ms and twice 50 ms; then 23/24 of that

@@ -1,6 +1,11 @@
-//! Every mechanism there is. A new one is a file of its own and a line here.
+//! Every mechanism of this crate. A new one is a file of its own and a line here; those of other crates are [`Own`].
 
-use crate::{Controller, Cue, Duration, Gauges, Limits, Notes, Outcome, Parameter, Preset, SetError};
+use core::fmt;
+
+use crate::own::Own;
+use crate::{
+    Controller, Cue, Duration, Gauges, Limits, Notes, Outcome, Parameter, Parameters, Preset, SetError,
+};
 
 /// A mechanism as people choose it.
 #[derive(Clone, Copy, Debug)]
@@ -17,50 +22,76 @@ pub struct Entry {
     pub mechanism: Mechanism,
 }
 
+/// Makes of a list of mechanisms what describes them, and with [`dispatch!`] what calls them and those of other crates.
 macro_rules! registry {
     ($($variant:ident = $kind:path { $($entry:path),+ $(,)? })+) => {
-        /// Every mechanism, in the order they are listed.
+        /// Every mechanism of this crate, in the order they are listed.
         pub const REGISTRY: &[Entry] = &[$($($entry,)+)+];
 
+        impl Mechanism {
+            /// Its parameters.
+            pub const fn parameters(&self) -> &'static [Parameter] {
+                match self {
+                    $(Self::$variant(_) => <$kind>::PARAMETERS,)+
+                    Self::Own(own) => own.parameters(),
+                }
+            }
+
+            /// Its presets.
+            pub const fn presets(&self) -> &'static [Preset] {
+                match self {
+                    $(Self::$variant(_) => <$kind>::PRESETS,)+
+                    Self::Own(own) => own.presets(),
+                }
+            }
+
+            /// Bytes of RAM that it needs for each destination.
+            pub const fn state_bytes(&self) -> usize {
+                match self {
+                    $(Self::$variant(_) => size_of::<<$kind as Controller>::State>(),)+
+                    Self::Own(own) => own.state_bytes(),
+                }
+            }
+
+            /// Bytes of RAM that it needs for each exchange under way.
+            pub const fn exchange_bytes(&self) -> usize {
+                match self {
+                    $(Self::$variant(_) => size_of::<<$kind as Controller>::Exchange>(),)+
+                    Self::Own(own) => own.exchange_bytes(),
+                }
+            }
+
+            /// The name of its variant, which mechanisms share that differ in their parameters alone. A mechanism of
+            /// another crate has the name of its entry.
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => stringify!($variant),)+
+                    Self::Own(own) => own.name(),
+                }
+            }
+        }
+
+        dispatch! { $($variant = $kind,)+ Own = Own, }
+    };
+}
+
+/// Makes the enumerations of mechanisms, states and exchanges, and passes calls on.
+macro_rules! dispatch {
+    ($($variant:ident = $kind:path,)+) => {
         /// A mechanism chosen at run time.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Mechanism { $(#[doc = concat!("See [`", stringify!($kind), "`].")] $variant($kind),)+ }
 
         /// What a [`Mechanism`] remembers of one destination.
         #[derive(Clone, Copy, Debug)]
-        pub enum State { $(#[doc = concat!("Of [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::State),)+ }
+        pub enum State { $(#[doc = concat!("See [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::State),)+ }
 
         /// What a [`Mechanism`] remembers of one exchange.
         #[derive(Clone, Copy, Debug)]
         #[repr(align(4))] // not bytes, as the exchanges in it, for it is copied at every call
-        pub enum Exchange { $(#[doc = concat!("Of [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::Exchange),)+ }
+        pub enum Exchange { $(#[doc = concat!("See [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::Exchange),)+ }
 
         impl Mechanism {
-            /// Its parameters.
-            pub const fn parameters(&self) -> &'static [Parameter] {
-                match self { $(Self::$variant(_) => <$kind>::PARAMETERS,)+ }
-            }
-
-            /// Its presets.
-            pub const fn presets(&self) -> &'static [Preset] {
-                match self { $(Self::$variant(_) => <$kind>::PRESETS,)+ }
-            }
-
-            /// Bytes of RAM that it needs for each destination.
-            pub const fn state_bytes(&self) -> usize {
-                match self { $(Self::$variant(_) => size_of::<<$kind as Controller>::State>(),)+ }
-            }
-
-            /// Bytes of RAM that it needs for each exchange under way.
-            pub const fn exchange_bytes(&self) -> usize {
-                match self { $(Self::$variant(_) => size_of::<<$kind as Controller>::Exchange>(),)+ }
-            }
-
-            /// The name of its variant, which mechanisms share that differ in their parameters alone.
-            pub const fn kind(&self) -> &'static str {
-                match self { $(Self::$variant(_) => stringify!($variant),)+ }
-            }
-
             /// Sets a parameter by name; `preset` sets several.
             ///
             /// # Errors
@@ -69,9 +100,9 @@ macro_rules! registry {
                 match self { $(Self::$variant(mechanism) => mechanism.set(name, value),)+ }
             }
 
-            /// The value of a parameter.
-            pub fn get(&self, name: &str) -> Option<&dyn core::fmt::Display> {
-                match self { $(Self::$variant(mechanism) => mechanism.get(name),)+ }
+            /// Writes the value of a parameter, if there is one of this name.
+            pub(crate) fn show(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self { $(Self::$variant(mechanism) => mechanism.show(name, f),)+ }
             }
         }
 

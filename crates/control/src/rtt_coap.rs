@@ -4,21 +4,29 @@
 //! of four regions the network is (low congestion, normal, medium variability, high variability); there, and by how many
 //! exchanges needed a retransmission of late, the rate at which confirmable messages depart rises or falls.
 //!
-//! Where the paper is open: the long-term average is of itself and the sample (the paper prints the short-term one on the
-//! right), and in the region of high variability the rate falls (its prose says increase, its algorithm decrease). The
-//! gains, the loss thresholds, the rate at the start and its bounds, and the timeout that detects a loss are not given:
-//! they are parameters here. βL is 1/8, as αL: with RFC 6298's 1/4 no sequence of samples reaches high variability, for
-//! one that is d above SRTT_L adds 0.375 d to the distance of the averages and d/4 to RTTVAR_L, which is
-//! more than half. An exchange that is given up counts as retransmitted, and as a sample of high variability.
+//! Where the paper is open:
+//! * The long-term average is of itself and the sample; the paper prints the short-term one on the right.
+//! * In the region of high variability the rate falls; its prose says increase, its algorithm decrease.
+//! * The gains, the loss thresholds, the rate at the start and its bounds, and the timeout that detects a loss are not given:
+//!   they are parameters here.
+//! * βL is 1/8, as αL. With RFC 6298's 1/4 no sequence of samples reaches high variability: a sample that is d above SRTT_L
+//!   adds 0.375 d to the distance of the averages and d/4 to RTTVAR_L, which is more than half.
+//! * An exchange that is given up counts as retransmitted, and as a sample of high variability.
 //!
-//! Differences: the ordinal of a transmission travels in an elective option, which a peer that does not know it ignores;
-//! the paper's is critical, so that such a peer rejects every request. Until the peer echoes it, an exchange with a
-//! retransmission is no sample.
+//! Differences from the source:
+//! * The ordinal of a transmission travels in an elective option, which a peer that does not know it ignores; the paper's is
+//!   critical, so that such a peer rejects every request.
+//! * Where the peer does not echo it, the answer to a retransmitted exchange is no sample. The rate is steered at every answer
+//!   nevertheless, by the region of the last sample and by the loss. From a retransmission until the next sample the
+//!   backed-off RTO is kept (Karn), the rate does not rise, and it falls as in high variability where the loss reaches
+//!   `l_high`. One exchange is outstanding then, as before anything was measured: no product of rate and round-trip time
+//!   is less.
+//! * `nstart` bounds the exchanges outstanding in any case, and the RTO is 50 ms at least.
 //!
-//! Unsafe as published: nothing but the rate bounds what is under way, and the rate only falls on evidence of loss; a
-//! destination that does not answer is sent to at the rate it last had. `nstart` bounds the exchanges outstanding.
+//! Unsafe as published:
+//! * Nothing but the rate bounds what is under way.
 
-use crate::estimator::{Estimator, Learning};
+use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO};
 use crate::fine::Fine;
 use crate::parameters::parameters;
 use crate::{
@@ -26,16 +34,14 @@ use crate::{
     notes,
 };
 
-/// The least that RTTVAR adds to SRTT.
-const LEAST_RTO: Duration = Duration::from_micros(1);
-
 parameters! {
     /// A pacing rate, steered by the round-trip time and the loss.
     pub struct RttCoap {
         /// RTO before the first sample.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of the RTO. The paper gives none; RFC 7252 §4.2 knows no timeout below ACK_TIMEOUT.
-        min_rto: Duration = LEAST_RTO,
+        /// Lower bound of the RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The paper gives
+        /// none.
+        min_rto: Duration = MIN_RTO,
         /// Upper bound of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
         /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
@@ -60,10 +66,12 @@ parameters! {
         initial_interval: Duration = Duration::from_secs(2),
         /// Most time between two confirmable messages. Counts as 268 s if above.
         max_interval: Duration = Duration::from_secs(60),
-        /// Exchanges outstanding at most.
+        /// Exchanges outstanding at most. An NSTART that the application configures stands where it is smaller.
         nstart: u8 = 64,
         /// How an answer names the transmission it answers.
         marking: Marking = Marking::Option,
+        /// G, the granularity of the clock and the least weight of RTTVAR_L, RFC 6298 §2.3.
+        granularity: Duration = GRANULARITY,
     }
     presets {
     }
@@ -79,12 +87,16 @@ pub struct RttCoapState {
     rate: Rate,
     /// When the next confirmable message may depart, in microseconds.
     next: [u8; 8],
+    /// How often the RTO was doubled since the last sample.
+    backoff: u8,
 }
 
 /// What [`RttCoap`] remembers of one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct RttCoapExchange {
     timeout: Fine,
+    /// How often the RTO was doubled for it.
+    backoff: u8,
 }
 
 /// Messages per second, in 2⁻³²: up to 256.
@@ -134,6 +146,7 @@ impl Controller for RttCoap {
             loss: [0; 2],
             rate: Rate::of(self.initial_interval.min(self.max_interval).into()),
             next: [0; 8],
+            backoff: 0,
         }
     }
 
@@ -142,28 +155,28 @@ impl Controller for RttCoap {
         let rto = Fine::fitting(self.rto(state));
         let dithered = rto.dithered(self.ack_random_factor, cue.draw);
         let timeout = dithered.min(self.max_rto.into());
-        (RttCoapExchange { timeout }, timeout.into())
+        (RttCoapExchange { timeout, backoff: state.backoff }, timeout.into())
     }
 
-    fn on_retransmit(&self, _: &mut RttCoapState, exchange: &mut RttCoapExchange, _: Cue) -> Duration {
+    fn on_retransmit(&self, state: &mut RttCoapState, exchange: &mut RttCoapExchange, _: Cue) -> Duration {
+        // Exchanges that overlap lose the same packets: each backs off for itself, and the longest is kept.
+        exchange.backoff = exchange.backoff.saturating_add(1);
+        state.backoff = state.backoff.max(exchange.backoff);
         exchange.timeout = exchange.timeout.twice().min(self.max_rto.into());
         exchange.timeout.into()
     }
 
     fn on_end(&self, state: &mut RttCoapState, _: RttCoapExchange, outcome: Outcome, _: Cue) {
-        let region = match outcome {
-            Outcome::Acked(sample) => {
-                self.count(state, sample.retransmits > 0);
-                let Some(rtt) = sample.unambiguous() else { return };
-                self.learn(state, rtt);
-                state.region()
-            }
-            Outcome::GivenUp => {
-                self.count(state, true);
-                Region::HighVariability
-            }
+        let answer = match outcome {
+            Outcome::Acked(sample) => Some(sample),
+            Outcome::GivenUp => None,
             Outcome::Reset | Outcome::Cancelled => return,
         };
+        self.count(state, answer.is_none_or(|sample| sample.retransmits > 0));
+        if let Some(rtt) = answer.and_then(|sample| sample.unambiguous()) {
+            self.learn(state, rtt);
+        }
+        let region = if answer.is_some() { state.region() } else { Region::HighVariability };
         self.steer(state, region);
     }
 
@@ -173,7 +186,7 @@ impl Controller for RttCoap {
 
     fn limits(&self, state: &RttCoapState) -> Limits {
         Limits {
-            nstart: Some(self.nstart.max(1).into()),
+            nstart: Some(self.window(state).into()),
             next_confirmable: Instant::from_micros(u64::from_le_bytes(state.next)),
             ..Limits::with_gauges(self.gauges(state), self.marking)
         }
@@ -191,25 +204,22 @@ impl RttCoapState {
     fn region(&self) -> Region {
         let short = self.short.units();
         let (long, variation) = (self.long.srtt().unwrap_or(Fine::ZERO).units(), self.long.rttvar().units());
-        if short + variation < long {
-            Region::LowCongestion
-        } else if short <= long + variation {
-            Region::Normal
-        } else if short <= long + 2 * variation {
-            Region::MediumVariability
-        } else {
-            Region::HighVariability
-        }
+        let Some(above) = (short + variation).checked_sub(long) else { return Region::LowCongestion };
+        let Some(above) = above.checked_sub(2 * variation + 1) else { return Region::Normal };
+        if above < variation { Region::MediumVariability } else { Region::HighVariability }
     }
 }
 
 impl RttCoap {
     /// The RTO before dither, in the units of [`Fine`].
     fn rto(&self, state: &RttCoapState) -> u64 {
-        let rto = state.long.rto(4, LEAST_RTO).unwrap_or(self.initial_rto.into());
-        // None is below it as it is: firmware without the bound has no code for it.
-        let rto = if self.min_rto > LEAST_RTO { rto.max(self.min_rto.into()) } else { rto };
-        rto.min(self.max_rto.into()).units()
+        let rto = state.long.rto(4, self.granularity).unwrap_or(self.initial_rto.into());
+        rto.at_least(self.min_rto).doubled(state.backoff).min(self.max_rto.into()).units()
+    }
+
+    /// How many exchanges may be outstanding: one while nothing is known that is newer than a retransmission.
+    fn window(&self, state: &RttCoapState) -> u8 {
+        if state.long.is_measured() && state.backoff == 0 { self.nstart.max(1) } else { 1 }
     }
 
     fn learn(&self, state: &mut RttCoapState, rtt: Duration) {
@@ -218,6 +228,7 @@ impl RttCoap {
         let first = !state.long.is_measured();
         state.short = if first { sample } else { state.short.blend(self.alpha_s, sample) };
         state.long.take(sample, learning);
+        state.backoff = 0;
     }
 
     #[inline(never)]
@@ -228,14 +239,16 @@ impl RttCoap {
         state.loss = u16::try_from(mean).unwrap_or(u16::MAX).to_le_bytes();
     }
 
-    /// Moves the rate.
+    /// Moves the rate. Without a sample since a retransmission it does not rise, and much loss is high variability.
     fn steer(&self, state: &mut RttCoapState, region: Region) {
         let loss = u16::from_le_bytes(state.loss);
         let (low, high) = (self.l_low.is_reached_by(loss), self.l_high.is_reached_by(loss));
         let Self { omega_fast, omega_slow, .. } = *self;
+        let blind = state.backoff > 0;
         let (rises, omega) = match region {
-            Region::LowCongestion => (true, omega_fast),
-            Region::Normal if !high => (true, omega_slow),
+            _ if blind && high => (false, omega_fast),
+            Region::LowCongestion if !blind => (true, omega_fast),
+            Region::Normal if !blind && !high => (true, omega_slow),
             Region::MediumVariability if low => (false, omega_slow),
             Region::HighVariability if low => (false, omega_fast),
             _ => return,
@@ -263,12 +276,12 @@ pub(crate) const RTT_COAP: Entry = Entry {
     mechanism: Mechanism::RttCoap(RttCoap::DEFAULT),
 };
 
-const _: () = assert!(size_of::<RttCoapState>() <= 30);
+const _: () = assert!(size_of::<RttCoapState>() <= 31);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{at, exchange, timeouts};
+    use crate::testing::{acked, at, exchange, timeouts};
 
     const RTT: RttCoap = RttCoap::DEFAULT;
 
@@ -282,7 +295,6 @@ mod tests {
         assert_eq!(RTT.limits(state).next_confirmable, Instant::ZERO);
         let _ = RTT.on_start(state, at(1_000));
         assert_eq!(RTT.limits(state).next_confirmable, Instant::from_secs(3));
-        assert_eq!(RTT.limits(state).nstart, Some(64));
     }
 
     #[test]
@@ -358,6 +370,73 @@ mod tests {
         assert_eq!(timeouts(&RTT, state, 4).1, [3_000, 6_000, 12_000, 24_000, 48_000]);
         exchange(&RTT, state, 1_000, 0);
         assert_eq!(timeouts(&RTT, state, 0).1[0], 2_750);
+    }
+
+    #[test]
+    fn without_an_echo_a_backoff_is_kept_until_a_sample() {
+        let state = &mut RTT.state();
+        exchange(&RTT, state, 1_000, 0);
+        assert_eq!(exchange(&RTT, state, 10_000, 2), 12_000_000, "no sample: twice doubled");
+        assert_eq!(timeouts(&RTT, state, 1).1[..2], [12_000, 24_000]);
+        assert_eq!(exchange(&RTT, state, 1_000, 0), 2_750_000);
+    }
+
+    #[test]
+    fn a_backoff_outlives_a_give_up() {
+        let state = &mut RTT.state();
+        let (given_up, _) = timeouts(&RTT, state, 3);
+        RTT.on_end(state, given_up, Outcome::GivenUp, at(30_000));
+        assert_eq!(timeouts(&RTT, state, 0).1[0], 16_000);
+    }
+
+    #[test]
+    fn without_an_echo_the_rate_falls_as_exchanges_need_retransmissions() {
+        let state = &mut RTT.state();
+        for _ in 0..40 {
+            exchange(&RTT, state, 1_000, 0);
+        }
+        let before = rate(state);
+        let rates: [u32; 24] = core::array::from_fn(|_| {
+            exchange(&RTT, state, 4_000, 1);
+            rate(state)
+        });
+        assert_eq!(rates[..2], [before; 2], "an answer that makes no sample does not raise it");
+        assert!(rates.is_sorted_by(|earlier, later| earlier >= later) && rates[23] < before / 4, "{rates:?}");
+    }
+
+    #[test]
+    fn a_round_trip_time_that_has_outgrown_the_rto_is_found_without_an_echo() {
+        let state = &mut RTT.state();
+        for _ in 0..40 {
+            exchange(&RTT, state, 100, 0);
+        }
+        for _ in 0..20 {
+            let (mut open, mut waited) = RTT.on_start(state, at(0));
+            let mut retransmits = 0;
+            while waited < Duration::from_secs(1) {
+                waited += RTT.on_retransmit(state, &mut open, at(0));
+                retransmits += 1;
+            }
+            RTT.on_end(state, open, acked(1_000, retransmits), at(1_000));
+        }
+        let gauges = RTT.gauges(state);
+        assert!(
+            gauges.rto >= Duration::from_secs(1) && gauges.srtt > Some(Duration::from_millis(500)),
+            "{gauges:?}"
+        );
+    }
+
+    #[test]
+    fn one_is_outstanding_until_something_is_measured_and_from_a_retransmission_to_the_next_sample() {
+        let state = &mut RTT.state();
+        let allowed = |state: &RttCoapState| RTT.limits(state).nstart;
+        assert_eq!(allowed(state), Some(1), "nothing was measured");
+        exchange(&RTT, state, 200, 0);
+        assert_eq!(allowed(state), Some(64));
+        exchange(&RTT, state, 500, 1);
+        assert_eq!(allowed(state), Some(1));
+        let few = RttCoap { nstart: 1, ..RTT };
+        assert_eq!(few.limits(state).nstart, Some(1));
     }
 
     #[test]

@@ -11,19 +11,27 @@
 
 #include "coapace.h"
 
-enum { LINE_SIZE = 512, FIELDS = 16, TRANSMISSIONS = 256 };
+enum { LINE_SIZE = 512, FIELDS = 16, TRANSMISSIONS = 256, EXCHANGES = 8 };
 
-enum column { AT, EVENT, DRAW, ANSWERED, TIMEOUT, RTO, NEXT, COLUMNS };
+enum column { AT, EVENT, DRAW, ANSWERED, TIMEOUT, RTO, NEXT, EXCHANGE, COLUMNS };
 
-static const char *const TITLES[COLUMNS] = {"at_ms", "event", "draw", "answered", "timeout_ms", "rto_ms", "next_ms"};
+static const char *const TITLES[COLUMNS] = {"at_ms", "event", "draw", "answered", "timeout_ms", "rto_ms", "next_ms",
+                                            "exchange"};
 
-/* A run: one mechanism, one destination, one exchange at a time. */
-struct run {
-    struct coapace_mechanism mechanism;
-    COAPACE_STATE(COAPACE_STATE_SIZE_MAX) state;
+/* An exchange under way. */
+struct open {
+    bool is_open;
     struct coapace_exchange exchange;
     uint64_t departed_us[TRANSMISSIONS];
     unsigned retransmits;
+};
+
+/* A run: one mechanism, one destination, and the exchanges to it. */
+struct run {
+    struct coapace_mechanism mechanism;
+    COAPACE_STATE(COAPACE_STATE_SIZE_MAX) state;
+    struct open open[EXCHANGES];
+    uint16_t outstanding;
     int place[COLUMNS]; /* where the columns are, from the header; -1 if it has no such */
     bool has_header;
     bool left_out;
@@ -119,7 +127,7 @@ static void read_header(char *fields[], int count)
                 run.place[column] = place;
             }
         }
-        if (run.place[column] < 0 && column != NEXT) {
+        if (run.place[column] < 0 && column != NEXT && column != EXCHANGE) {
             differs("the header lacks a column");
         }
     }
@@ -127,24 +135,24 @@ static void read_header(char *fields[], int count)
 }
 
 /* The facts of an acknowledgement. `answered` counts only where a marking would carry it. */
-static bool read_sample(uint64_t now_us, const char *answered, struct coapace_sample *sample)
+static bool read_sample(uint64_t now_us, const struct open *open, const char *answered, struct coapace_sample *sample)
 {
     struct coapace_limits limits;
     uint64_t ordinal;
-    sample->since_first_us = now_us - run.departed_us[0];
-    sample->since_last_us = now_us - run.departed_us[run.retransmits];
-    sample->retransmits = (uint8_t)run.retransmits;
+    sample->since_first_us = now_us - open->departed_us[0];
+    sample->since_last_us = now_us - open->departed_us[open->retransmits];
+    sample->retransmits = (uint8_t)open->retransmits;
     if (!works(coapace_limits(&run.mechanism, &run.state, &limits))) {
         return false;
     }
     if (*answered != '\0' && limits.marking != COAPACE_MARKING_NONE) {
-        if (!read_decimal(answered, 0, &ordinal) || ordinal > run.retransmits) {
+        if (!read_decimal(answered, 0, &ordinal) || ordinal > open->retransmits) {
             differs("it answers a transmission that was not made");
             return false;
         }
         sample->has_answered = 1;
         sample->answered = (uint8_t)ordinal;
-        sample->since_answered_us = now_us - run.departed_us[ordinal];
+        sample->since_answered_us = now_us - open->departed_us[ordinal];
     }
     return true;
 }
@@ -156,8 +164,9 @@ static void step(char *fields[], int count)
     struct coapace_outcome outcome;
     struct coapace_gauges gauges;
     struct coapace_limits limits;
-    uint64_t draw = 0, timeout_us = 0;
-    bool armed = false;
+    uint64_t draw = 0, timeout_us = 0, number = 0;
+    struct open *open;
+    bool armed = false, starts;
 
     for (int column = 0; column < COLUMNS; column++) {
         int place = run.place[column];
@@ -170,17 +179,31 @@ static void step(char *fields[], int count)
     /* The nearest fraction of 2^32. */
     cue.draw = (uint32_t)(((draw << 32) + 500000000u) / 1000000000u);
 
+    if ((*text[EXCHANGE] != '\0' && !read_decimal(text[EXCHANGE], 0, &number)) || number >= EXCHANGES) {
+        differs("exchange is no number, or too large");
+        return;
+    }
+    open = &run.open[number];
+    starts = strcmp(text[EVENT], "start") == 0;
+    if (open->is_open == starts) {
+        differs(starts ? "the exchange is open" : "the exchange is not open");
+        return;
+    }
+    run.outstanding += starts;
+    cue.outstanding = run.outstanding;
+
     memset(&outcome, 0, sizeof outcome);
-    if (strcmp(text[EVENT], "start") == 0) {
-        run.retransmits = 0;
-        run.departed_us[0] = cue.now_us;
-        armed = works(coapace_on_start(&run.mechanism, &run.state, &run.exchange, &cue, &timeout_us));
-    } else if (strcmp(text[EVENT], "timeout") == 0 && run.retransmits + 1 < TRANSMISSIONS) {
-        run.departed_us[++run.retransmits] = cue.now_us;
-        armed = works(coapace_on_retransmit(&run.mechanism, &run.state, &run.exchange, &cue, &timeout_us));
+    if (starts) {
+        open->is_open = true;
+        open->retransmits = 0;
+        open->departed_us[0] = cue.now_us;
+        armed = works(coapace_on_start(&run.mechanism, &run.state, &open->exchange, &cue, &timeout_us));
+    } else if (strcmp(text[EVENT], "timeout") == 0 && open->retransmits + 1 < TRANSMISSIONS) {
+        open->departed_us[++open->retransmits] = cue.now_us;
+        armed = works(coapace_on_retransmit(&run.mechanism, &run.state, &open->exchange, &cue, &timeout_us));
     } else if (strcmp(text[EVENT], "ack") == 0) {
         outcome.end = COAPACE_ACKED;
-        if (!read_sample(cue.now_us, text[ANSWERED], &outcome.sample)) {
+        if (!read_sample(cue.now_us, open, text[ANSWERED], &outcome.sample)) {
             return;
         }
     } else if (strcmp(text[EVENT], "reset") == 0) {
@@ -192,7 +215,9 @@ static void step(char *fields[], int count)
         return;
     }
     if (outcome.end != 0) {
-        works(coapace_on_end(&run.mechanism, &run.state, &run.exchange, &outcome, &cue));
+        works(coapace_on_end(&run.mechanism, &run.state, &open->exchange, &outcome, &cue));
+        open->is_open = false;
+        run.outstanding--;
     }
 
     if (armed != (*text[TIMEOUT] != '\0')) {

@@ -102,7 +102,7 @@ enum coapace_name {
     /* fullbackoff2-cocoa: CoCoA that takes over the timeout that a retransmitted exchange was answered after, if it is the longer
      * (Järvinen et al. 2018; Rathod 2022 §5.1) */
     COAPACE_FULLBACKOFF2_COCOA = 13,
-    /* gsrtc: fullbackoff2-cocoa whose strong weight grows with every strong sample in a row, from 1/2 to 0.99
+    /* gsrtc: CoCoA whose strong weight grows with every strong sample in a row, from 1/2 to 0.99
      * (Rathod 2022 §5.2, GSRTC) */
     COAPACE_GSRTC = 14,
     /* cocoa-i: CoCoA whose band moves with the strong estimate, with a fresh Message ID for every retransmission
@@ -149,13 +149,13 @@ enum coapace_name {
 #define COAPACE_STATE_SIZE_FASOR 18
 #define COAPACE_STATE_SIZE_FASOR_TOKEN 18
 #define COAPACE_STATE_SIZE_FASOR_OPTION 18
-#define COAPACE_STATE_SIZE_RTT_COAP 31
+#define COAPACE_STATE_SIZE_RTT_COAP 32
 /* The largest of them. */
 #define COAPACE_STATE_SIZE_MAX 60
 /* Bytes of a struct coapace_exchange, for each exchange under way. */
 #define COAPACE_EXCHANGE_SIZE 21
 /* Bytes of a struct coapace_mechanism. A program has one. */
-#define COAPACE_MECHANISM_SIZE 120
+#define COAPACE_MECHANISM_SIZE 136
 
 /* The version of this header. */
 #define COAPACE_VERSION "0.1.0"
@@ -183,7 +183,7 @@ struct coapace_exchange {
 struct coapace_cue {
     uint64_t now_us;      /* the present */
     uint32_t draw;        /* uniformly random, a fraction of 2^32; drawn anew for every call */
-    uint16_t outstanding; /* exchanges under way to this destination, this one included */
+    uint16_t outstanding; /* exchanges to this destination that have departed and are not over, this one included */
 };
 
 /* The facts of an acknowledgement. */

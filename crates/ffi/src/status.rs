@@ -71,9 +71,9 @@ impl From<SetError> for Status {
 impl From<ParseMechanismError> for Status {
     fn from(error: ParseMechanismError) -> Self {
         match error {
-            ParseMechanismError::UnknownMechanism => Self::UnknownMechanism,
+            ParseMechanismError::UnknownMechanism { .. } => Self::UnknownMechanism,
             ParseMechanismError::NotAnAssignment(_) => Self::NotAnAssignment,
-            ParseMechanismError::Parameter(_, error) => error.into(),
+            ParseMechanismError::Parameter { error, .. } => error.into(),
         }
     }
 }

@@ -9,7 +9,8 @@ mod table;
 
 use std::sync::Arc;
 
-pub use rows::{Row, write_csv, write_json_lines};
+pub(crate) use rows::COLUMNS;
+pub use rows::write_pairs;
 pub use standing::Standing;
 
 use crate::contender::Contender;
@@ -74,6 +75,8 @@ pub struct Matrix {
 pub struct Encounter {
     /// The clients that have it.
     pub own: PopulationSummary,
+    /// What the other clients have; its own name where it is alone.
+    pub rival: String,
     /// The throughput of one of these clients, beside what it is where all have the same mechanism; `None` if that is none.
     pub kept: Option<f64>,
     /// All clients together.
@@ -118,6 +121,7 @@ impl Matrix {
                 }
                 let own = own(&pair, place);
                 encounters[row * size + column] = Encounter {
+                    rival: alone[column].cell.mechanism.clone(),
                     kept: (rates[row] > 0.0).then(|| own.throughput_per_client / rates[row]),
                     own,
                     pair: pair.clone(),
@@ -228,7 +232,8 @@ pub(crate) mod tests {
     fn the_matrix_does_not_depend_on_the_number_of_threads() {
         let csv = |jobs| {
             let mut out = Vec::new();
-            write_csv(&mut out, "c0ffee", &matrix(&["default", "cocoa"], jobs)).unwrap();
+            write_pairs(&mut out, crate::results::Lines::Csv, "c0ffee", &matrix(&["default", "cocoa"], jobs))
+                .unwrap();
             out
         };
         assert_eq!(csv(1), csv(2));

@@ -1,6 +1,7 @@
 //! What is compared: a mechanism over UDP, a mix of several, or TCP.
 
 use crate::mix::{Mix, Part};
+use crate::naming::mechanisms;
 use crate::scenario::{Scenario, WorkloadKind};
 
 /// One of those compared.
@@ -44,8 +45,8 @@ impl Contender {
 
     /// Every mechanism there is, and TCP.
     pub fn all() -> Vec<Self> {
-        let udp =
-            coapace_control::REGISTRY.iter().map(|entry| Self::udp(Part::new(entry.name, entry.mechanism)));
+        let entries = mechanisms().entries();
+        let udp = entries.map(|entry| Self::udp(Part::new(entry.name, entry.mechanism)));
         udp.chain([Self { label: TCP.to_owned(), kind: ContenderKind::Tcp }]).collect()
     }
 

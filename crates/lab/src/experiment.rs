@@ -1,16 +1,19 @@
 //! Many runs in parallel: scenarios by contenders by seeds.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
-use rayon::prelude::*;
-
-use crate::contender::Contender;
+use crate::contender::{Contender, ContenderKind};
 use crate::papers::published_for;
 use crate::results::{Cell, CellResult, Published, RunResult};
 use crate::run::{Observe, run};
 use crate::scenario::Scenario;
 
-/// A scenario with one contender, to be run with seeds 1 to `seeds`.
+/// A scenario with one contender, to be run with `seeds` seeds from `first_seed` on.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The network and the workload.
@@ -19,43 +22,119 @@ pub struct Trial {
     pub contender: Contender,
     /// Repetitions.
     pub seeds: u32,
+    /// The seed of the first repetition; each of the others has the next one.
+    pub first_seed: u64,
     /// What a publication measured.
     pub published: Option<Published>,
     /// What is recorded of the first seed: its series are drawn in the report.
     pub observe: Observe,
 }
 
-/// Runs all trials on `jobs` threads (0: one a core) and calls `progress` after each run, from any of them. The results
-/// do not depend on the number of threads.
-pub fn conduct(trials: &[Trial], jobs: usize, progress: &(dyn Fn() + Sync)) -> Vec<CellResult> {
-    let work: Vec<(usize, u64)> = trials
-        .iter()
-        .enumerate()
-        .flat_map(|(trial, Trial { seeds, .. })| (1..=u64::from(*seeds)).map(move |seed| (trial, seed)))
-        .collect();
-    let one = |&(trial, seed): &(usize, u64)| {
-        let Trial { scenario, contender, observe, .. } = &trials[trial];
-        let observe = if seed == 1 { *observe } else { Observe::Totals };
-        let result = run(scenario, contender, seed, observe);
-        progress();
-        result
-    };
-    // Heavy and light trials lie side by side: taking single runs keeps every thread busy to the end.
-    let all = || work.par_iter().with_max_len(1).map(one).collect::<Vec<RunResult>>();
-    let results = match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
-        Ok(pool) => pool.install(all),
-        // No threads to be had: run here.
-        Err(_) => work.iter().map(one).collect(),
-    };
+/// How often an interruption is looked for while nothing else happens.
+const PATIENCE: Duration = Duration::from_millis(20);
 
-    let mut cells: Vec<CellResult> = trials.iter().map(Trial::empty).collect();
-    for ((trial, _), result) in work.into_iter().zip(results) {
-        cells[trial].runs.push(result);
+/// Runs all trials on `jobs` threads (0: one a core) and calls `progress` after each run. The results do not depend on the
+/// number of threads.
+pub fn conduct(trials: &[Trial], jobs: usize, progress: &dyn Fn()) -> Vec<CellResult> {
+    conduct_until(trials, jobs, &AtomicBool::new(false), &mut |_| progress())
+}
+
+/// Runs trials as [`conduct`] does, until all are done or `stop` is true: then it returns what it has at once, and runs
+/// under way are left behind. `ran` is called by this thread after each run, with all results so far in the order of the
+/// trials.
+///
+/// # Panics
+/// If a run does.
+pub fn conduct_until(
+    trials: &[Trial],
+    jobs: usize,
+    stop: &AtomicBool,
+    ran: &mut dyn FnMut(&[CellResult]),
+) -> Vec<CellResult> {
+    let mut cells = cells(trials);
+    let all = Arc::new(Work::new(trials));
+    let (sender, results) = channel();
+    let jobs = if jobs == 0 { thread::available_parallelism().map_or(1, usize::from) } else { jobs };
+    let threads: Vec<_> = (0..jobs.min(all.runs.len()))
+        .filter_map(|_| {
+            let (all, sender) = (all.clone(), sender.clone());
+            // Whoever receives may have left.
+            let work = move || while all.next().is_some_and(|result| sender.send(result).is_ok()) {};
+            thread::Builder::new().spawn(work).ok()
+        })
+        .collect();
+    if threads.is_empty() {
+        // No threads to be had: run here.
+        while !stop.load(Ordering::Relaxed)
+            && let Some((trial, result)) = all.next()
+        {
+            insert(&mut cells[trial], result);
+            ran(&cells);
+        }
+        return cells;
     }
+    drop(sender);
+    while !stop.load(Ordering::Relaxed) {
+        match results.recv_timeout(PATIENCE) {
+            Ok((trial, result)) => {
+                insert(&mut cells[trial], result);
+                ran(&cells);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                for thread in threads {
+                    thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+                }
+                return cells;
+            }
+        }
+    }
+    all.taken.store(all.runs.len(), Ordering::Relaxed);
     cells
 }
 
-/// How many runs [`conduct`] makes of these.
+/// The runs that are to be made. Heavy and light trials lie side by side: taking single runs keeps every thread busy to the end.
+struct Work {
+    trials: Vec<Trial>,
+    /// The number of a trial, and a seed.
+    runs: Vec<(usize, u64)>,
+    taken: AtomicUsize,
+}
+
+impl Work {
+    fn new(trials: &[Trial]) -> Self {
+        let seeds = |trial: &Trial| {
+            (0..u64::from(trial.seeds)).map({
+                let first = trial.first_seed;
+                move |place| first + place
+            })
+        };
+        let runs =
+            trials.iter().enumerate().flat_map(|(place, trial)| seeds(trial).map(move |seed| (place, seed)));
+        Self { runs: runs.collect(), trials: trials.to_vec(), taken: AtomicUsize::new(0) }
+    }
+
+    /// Takes the next run and makes it; `None` if there is none left.
+    fn next(&self) -> Option<(usize, RunResult)> {
+        let &(place, seed) = self.runs.get(self.taken.fetch_add(1, Ordering::Relaxed))?;
+        let Trial { scenario, contender, observe, first_seed, .. } = &self.trials[place];
+        let observe = if seed == *first_seed { *observe } else { Observe::Totals };
+        Some((place, run(scenario, contender, seed, observe)))
+    }
+}
+
+/// Puts a run into the order of the seeds.
+fn insert(cell: &mut CellResult, result: RunResult) {
+    let place = cell.runs.partition_point(|run| run.seed < result.seed);
+    cell.runs.insert(place, result);
+}
+
+/// Returns the cells of these trials, without runs.
+pub fn cells(trials: &[Trial]) -> Vec<CellResult> {
+    trials.iter().map(Trial::empty).collect()
+}
+
+/// Counts the runs that [`conduct`] makes of these.
 pub fn runs(trials: &[Trial]) -> usize {
     trials.iter().map(|trial| trial.seeds as usize).sum()
 }
@@ -64,27 +143,74 @@ impl Trial {
     /// A trial beside what was published for the same scenario and mechanism, if anything was.
     pub fn new(scenario: &Arc<Scenario>, contender: Contender, seeds: u32) -> Self {
         let published = published_for(scenario, &contender.label);
-        Self { scenario: scenario.clone(), contender, seeds, published, observe: Observe::Series }
+        Self {
+            scenario: scenario.clone(),
+            contender,
+            seeds,
+            first_seed: 1,
+            published,
+            observe: Observe::Series,
+        }
     }
 
     fn empty(&self) -> CellResult {
         let scenario = &self.scenario;
-        let mut cell = Cell {
+        let mix = match &self.contender.kind {
+            ContenderKind::Udp(mix) => mix.parts(),
+            ContenderKind::Tcp => &[],
+        };
+        let cell = Cell {
             scenario: scenario.name.clone(),
             scenario_hash: scenario.hash().parse().unwrap_or_default(),
-            clients: scenario.clients.count,
-            buffer_bytes: scenario.network.down.iter().find_map(|hop| hop.buffer_bytes),
-            mechanism: self.contender.label.clone(),
             workload: scenario.workload.kind.word().to_owned(),
-            ..Cell::default()
+            clients: scenario.clients.count,
+            mechanism: self.contender.label.clone(),
+            knobs: scenario.knob_values().iter().cloned().collect(),
+            flows: scenario.workload.flows.iter().map(|flow| flow.name.clone()).collect(),
+            mix: mix.iter().filter(|_| mix.len() > 1).map(|part| part.label.clone()).collect(),
+            is_mesh: scenario.network.mesh.is_some(),
         };
-        for (name, value) in scenario.knob_values() {
-            match name.as_str() {
-                "errors" => cell.link_errors.clone_from(value),
-                "workload" | "clients" | "buffer" => {}
-                _ => drop(cell.knobs.insert(name.clone(), value.clone())),
-            }
-        }
         CellResult { cell, runs: Vec::new(), published: self.published.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trials(seeds: u32, first_seed: u64) -> Vec<Trial> {
+        let settings =
+            [("clients".to_owned(), "2".to_owned()), ("workload.exchanges".to_owned(), "5".to_owned())];
+        let scenario = Arc::new(Scenario::load("nb-iot", &settings).unwrap());
+        ["default", "cocoa"]
+            .map(|name| Trial { first_seed, ..Trial::new(&scenario, Contender::parse(name).unwrap(), seeds) })
+            .into()
+    }
+
+    fn seeds(cell: &CellResult) -> Vec<u64> {
+        cell.runs.iter().map(|run| run.seed).collect()
+    }
+
+    #[test]
+    fn a_range_of_seeds_makes_the_same_runs_as_a_longer_one_from_the_first() {
+        let all = conduct(&trials(4, 1), 2, &|| ());
+        let some = conduct(&trials(2, 3), 1, &|| ());
+        assert_eq!((seeds(&all[0]), seeds(&some[0])), (vec![1, 2, 3, 4], vec![3, 4]));
+        assert_eq!(all[1].runs[2].trace_hash, some[1].runs[0].trace_hash);
+        assert!(!some[0].runs[0].rto.is_empty() && some[0].runs[1].rto.is_empty(), "of the first seed");
+    }
+
+    #[test]
+    fn whoever_is_interrupted_keeps_what_was_run() {
+        for jobs in [1, 2] {
+            let stop = AtomicBool::new(false);
+            let mut made = 0;
+            let results = conduct_until(&trials(50, 1), jobs, &stop, &mut |cells| {
+                made = cells.iter().map(|cell| cell.runs.len()).sum();
+                stop.store(made == 3, Ordering::Relaxed);
+            });
+            assert_eq!((made, results.len()), (3, 2));
+            assert_eq!(results.iter().map(|cell| cell.runs.len()).sum::<usize>(), 3);
+        }
     }
 }

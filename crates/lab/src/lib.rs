@@ -4,6 +4,7 @@ pub mod bench;
 pub mod coexistence;
 pub mod contender;
 pub mod experiment;
+pub mod grid;
 pub mod import;
 pub mod mix;
 pub mod naming;
@@ -16,3 +17,7 @@ pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

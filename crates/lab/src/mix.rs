@@ -3,7 +3,7 @@
 use coapace_control::Mechanism;
 
 use crate::contender::TCP;
-use crate::naming::parse_mechanism_beside;
+use crate::naming::parse_mechanism_beside_tcp;
 
 /// The heaviest a part can be.
 const HEAVIEST: u32 = 100;
@@ -55,11 +55,9 @@ impl Mix {
                     "`{TCP}` cannot be part of a mix: {label:?} is for mechanisms over UDP, which a client can be given \
                      one by one"
                 )),
-                _ => Ok(Part {
-                    label: name.to_owned(),
-                    mechanism: parse_mechanism_beside(&[TCP], name)?,
-                    weight,
-                }),
+                _ => {
+                    Ok(Part { label: name.to_owned(), mechanism: parse_mechanism_beside_tcp(name)?, weight })
+                }
             }
         };
         Ok(Self::of(labels.into_iter().map(part).collect::<Result<_, _>>()?))

@@ -1,82 +1,59 @@
-//! Mechanisms named by people: what is wrong with a name, and which was probably meant.
+//! Mechanisms named by people, and the own mechanisms that this program has beside those of [`coapace_control`].
 
-use coapace_control::{Entry, Mechanism, ParseMechanismError, REGISTRY, SetError};
+use std::sync::OnceLock;
+
+use coapace_control::{Entry, Mechanism, Mechanisms, ParseMechanismError, unknown};
+
+use crate::contender::TCP;
+
+/// The mechanisms that this program knows. A program is one set of mechanisms from its beginning to its end, as it is with
+/// those that are built in; so this is set once, and nothing else has to pass it on.
+static KNOWN: OnceLock<Mechanisms> = OnceLock::new();
+
+/// Adds own mechanisms to those that can be named. Once, before anything is named.
+///
+/// # Errors
+/// One clear line if a name is taken or cannot be written, or if mechanisms were named or added before.
+pub fn add(own: &'static [Entry]) -> Result<(), String> {
+    if let Some(entry) = own.iter().find(|entry| entry.name == TCP) {
+        return Err(format!("a mechanism cannot be called {:?}: that is CoAP over TCP", entry.name));
+    }
+    let known = Mechanisms::with(own).map_err(|error| error.to_string())?;
+    KNOWN.set(known).map_err(|_| "own mechanisms are added once, before anything is named".to_owned())
+}
+
+/// The mechanisms that can be named.
+pub fn mechanisms() -> Mechanisms {
+    *KNOWN.get_or_init(Mechanisms::default)
+}
 
 /// Reads `NAME` or `NAME:parameter=value,…`.
 ///
 /// # Errors
 /// A sentence that names the offending part, what was probably meant, and what there is.
 pub fn parse_mechanism(text: &str) -> Result<Mechanism, String> {
-    parse_mechanism_beside(&[], text)
+    mechanisms().parse(text).map_err(|error| error.to_string())
 }
 
-/// The same where there are `others` that can be named, too.
-pub(crate) fn parse_mechanism_beside(others: &[&'static str], text: &str) -> Result<Mechanism, String> {
-    text.parse().map_err(|error| explain(others, text, error))
-}
-
-fn explain(others: &[&'static str], text: &str, error: ParseMechanismError) -> String {
-    let (name, settings) = text.split_once(':').unwrap_or((text, ""));
-    let Some(entry) = Entry::find(name) else {
-        let registered = REGISTRY.iter().map(|entry| entry.name);
-        return unknown("mechanism", name, registered.chain(others.iter().copied()));
-    };
-    // Counted as the parser counts them: it passes over what is empty.
-    let setting = |place| settings.split(',').filter(|setting| !setting.is_empty()).nth(place).unwrap_or("");
-    let halves = |place| {
-        let (parameter, value) = setting(place).split_once('=').unwrap_or((setting(place), ""));
-        (parameter.trim(), value.trim())
-    };
-    match error {
-        ParseMechanismError::UnknownMechanism => format!("no mechanism is called {name:?}"),
-        ParseMechanismError::NotAnAssignment(place) => {
-            format!(
-                "{:?} is no parameter=value; a mechanism is NAME or NAME:parameter=value,...",
-                setting(place)
-            )
+/// Reads a mechanism where `tcp` can be named, too.
+///
+/// # Errors
+/// As [`parse_mechanism`].
+pub(crate) fn parse_mechanism_beside_tcp(text: &str) -> Result<Mechanism, String> {
+    mechanisms().parse(text).map_err(|error| match error {
+        ParseMechanismError::UnknownMechanism { name, known } => {
+            let mut told = String::new();
+            let names = known.entries().map(|entry| entry.name).chain([TCP]);
+            unknown(&mut told, "mechanism", name, names).map_or_else(|_| error.to_string(), |()| told)
         }
-        ParseMechanismError::Parameter(place, error) => {
-            let (parameter, value) = halves(place);
-            let of = |what: &str| format!("{what} of {name}");
-            match error {
-                SetError::UnknownParameter => {
-                    let known = entry.mechanism.parameters().iter().map(|parameter| parameter.name);
-                    unknown(&of("parameter"), parameter, known.chain(["preset"]))
-                }
-                SetError::UnknownPreset => {
-                    let known = entry.mechanism.presets().iter().map(|preset| preset.name);
-                    unknown(&of("preset"), value, known)
-                }
-                SetError::BadValue(kind) => format!("{parameter} of {name} is {kind}, not {value:?}"),
-            }
-        }
-    }
-}
-
-fn unknown(what: &str, name: &str, known: impl Iterator<Item = &'static str>) -> String {
-    let known: Vec<_> = known.collect();
-    let meant = nearest(name, &known).map_or(".".to_owned(), |meant| format!("; did you mean {meant}?"));
-    format!("no {what} is called {name:?}{meant} There {}", alternatives(&known))
-}
-
-fn alternatives(known: &[&str]) -> String {
-    match known {
-        [] => "are none".to_owned(),
-        [one] => format!("is {one}"),
-        [most @ .., last] => format!("are {} and {last}", most.join(", ")),
-    }
-}
-
-/// The name that differs least, if it differs by little.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let name = name.to_lowercase().replace('_', "-");
-    let likeness = |known: &str| strsim::jaro_winkler(&name, &known.replace('_', "-"));
-    let best = known.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    (likeness(best) > 0.75).then_some(best)
+        _ => error.to_string(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use coapace_control::REGISTRY;
+
     use super::*;
 
     fn problem(text: &str) -> String {
@@ -97,7 +74,7 @@ mod tests {
     fn settings_apply_from_left_to_right() {
         let mechanism = |text| parse_mechanism(text).unwrap();
         let literal = mechanism("cocoa:preset=libcoap-2019,vbf_on=initial");
-        assert_eq!(literal, mechanism("cocoa:ageing=off"));
+        assert_eq!(literal, mechanism("cocoa:ageing=off,min_rto=1us"));
         assert_eq!(
             mechanism("cocoa:vbf_on=initial,preset=libcoap-2019"),
             mechanism("cocoa:preset=libcoap-2019")

@@ -136,11 +136,16 @@ fn built(mesh: &Mesh) -> Result<Layout, String> {
 }
 
 /// A layout from a file. Its nodes are numbered from 0, in the order of the file if that has numbers of its own.
+///
+/// The mote that a simulation of Cooja marks as root is the root and the only sink; without one, the first node is the root
+/// and the second the sink.
 fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
     let is_cooja = Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csc"));
+    let mut root = None;
     let (places, medium) = if is_cooja {
         let simulation = Simulation::parse(text).map_err(|error| wrong(name, &error.to_string()))?;
         let medium = &simulation.medium;
+        root = simulation.root();
         let disk = UnitDisk {
             range: medium.range_m,
             // Cooja's own rule.
@@ -166,7 +171,7 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
         }
         (places.into_iter().flatten().collect(), None)
     };
-    Ok((Layout { places, root: 0, sinks: vec![1] }, medium))
+    Ok((Layout { places, root: root.unwrap_or(0), sinks: vec![root.unwrap_or(1)] }, medium))
 }
 
 /// Whether the roles are those of nodes that there are, and there is a client.
@@ -208,6 +213,10 @@ fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
     let beside = folder.map(|folder| folder.join(name)).filter(|path| path.exists());
     let path = beside.unwrap_or_else(|| name.into());
     let mut text = String::new();
+    // To open a pipe waits for whoever writes into it.
+    if std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(wrong(name, "it is no regular file"));
+    }
     let file = OsFile::open(path).map_err(|error| wrong(name, &error.to_string()))?;
     let mut bounded = file.take(MAX_BYTES as u64 + 1);
     bounded.read_to_string(&mut text).map_err(|error| wrong(name, &error.to_string()))?;
@@ -235,6 +244,16 @@ mod tests {
             "`x.dat` cannot be used: node 1 has no place"
         );
         assert!(listed("x.csc", "<simconf>").unwrap_err().starts_with("`x.csc` cannot be used: "));
+    }
+
+    #[test]
+    fn a_pipe_is_refused_without_waiting_for_a_writer() {
+        let path = std::env::temp_dir().join(format!("coapace-pipe-{}.csc", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let refused = read(path.to_str().unwrap(), None).unwrap_err();
+        std::fs::remove_file(path).unwrap();
+        assert!(refused.ends_with("cannot be used: it is no regular file"), "{refused}");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! A script of events through one mechanism, step by step: the engine of `coapace trace`.
 //!
 //! The script is CSV with the columns `at_ms` (milliseconds, to three places), `event` (`start`, `timeout`, `ack`,
-//! `reset`, `giveup`), `draw` (from 0 to below 1, empty for 0) and `answered` (the ordinal of the transmission that an
-//! `ack` answers, 0 for the first, empty where it is not known), in any order; other columns and lines that begin with
-//! `#` are passed over. One exchange is open at a time. `timeout` means that the timer fired and a retransmission departed.
+//! `reset`, `giveup`), `draw` (from 0 to below 1, empty for 0), `answered` (the ordinal of the transmission that an `ack`
+//! answers, 0 for the first, empty where it is not known) and `exchange` (a name that tells apart exchanges that overlap; empty
+//! is a name too), in any order; other columns and lines that begin with `#` are passed over. `timeout` means that the timer
+//! fired and a retransmission departed.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, BufRead, Write};
@@ -38,7 +40,7 @@ impl fmt::Display for ReplayError {
             Self::MissingColumn(name) => {
                 write!(
                     f,
-                    "the header lacks {name}; it must name at_ms and event, and may name draw and answered"
+                    "the header lacks {name}; it must name at_ms and event, and may name draw, answered and exchange"
                 )
             }
             Self::Input(error) => write!(f, "cannot read: {error}"),
@@ -83,11 +85,12 @@ pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> 
 }
 
 /// What a line of a script says.
-struct Step {
+struct Step<'a> {
     now: Instant,
     event: Event,
     draw: Draw,
     answered: Option<u8>,
+    exchange: &'a str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -119,6 +122,7 @@ struct Columns {
     event: usize,
     draw: Option<usize>,
     answered: Option<usize>,
+    exchange: Option<usize>,
 }
 
 impl Columns {
@@ -131,10 +135,11 @@ impl Columns {
             event: column("event").ok_or(ReplayError::MissingColumn("event"))?,
             draw: column("draw"),
             answered: column("answered"),
+            exchange: column("exchange"),
         })
     }
 
-    fn step(&self, line: &str) -> Result<Step, String> {
+    fn step<'a>(&self, line: &'a str) -> Result<Step<'a>, String> {
         let field = |column| line.split(',').nth(column).unwrap_or("").trim();
         let optional = |column: Option<usize>| column.map(field).filter(|text| !text.is_empty());
         let at = field(self.at);
@@ -161,19 +166,21 @@ impl Columns {
                     )
                 })?),
             },
+            exchange: self.exchange.map(field).unwrap_or_default(),
         })
     }
 }
 
-/// One mechanism, one destination, one exchange at a time.
+/// One mechanism, one destination.
 struct Player<'a> {
     mechanism: &'a Mechanism,
     state: State,
     now: Instant,
-    open: Option<Open>,
+    /// The exchanges under way, by name.
+    open: BTreeMap<String, Open>,
 }
 
-/// The exchange under way.
+/// An exchange under way.
 struct Open {
     exchange: Exchange,
     /// When each transmission departed. As many as an ordinal can count.
@@ -184,12 +191,12 @@ struct Open {
 
 impl<'a> Player<'a> {
     fn new(mechanism: &'a Mechanism) -> Self {
-        Self { mechanism, state: mechanism.state(), now: Instant::ZERO, open: None }
+        Self { mechanism, state: mechanism.state(), now: Instant::ZERO, open: BTreeMap::new() }
     }
 
     /// Plays one step. Returns the timeout it arms, if it arms one.
     fn play(&mut self, step: &Step) -> Result<Option<Duration>, String> {
-        let &Step { now, event, draw, answered } = step;
+        let &Step { now, event, draw, answered, exchange: name } = step;
         if now < self.now {
             let (now, before) = (Millis(now.as_micros()), Millis(self.now.as_micros()));
             return Err(format!("time goes backwards, from {before} to {now} ms"));
@@ -198,19 +205,28 @@ impl<'a> Player<'a> {
             return Err(format!("{} has no transmission that it answers; only ack has", event.name()));
         }
         self.now = now;
-        let cue = Cue { now, draw, outstanding: 1 };
-        match (event, self.open.take()) {
+        let open = self.open.remove(name);
+        // The present one is taken out for as long as the step lasts.
+        let outstanding = u16::try_from(self.open.len() + 1).map_err(|_| "too many exchanges are open")?;
+        let cue = Cue { now, draw, outstanding };
+        let called = if name.is_empty() { String::new() } else { format!(" {name}") };
+        match (event, open) {
             (Event::Start, None) => {
                 let (exchange, timeout) = self.mechanism.on_start(&mut self.state, cue);
-                self.open = Some(Open { exchange, departures: vec![now], retransmits: 0, last: now });
+                let open = Open { exchange, departures: vec![now], retransmits: 0, last: now };
+                self.open.insert(name.to_owned(), open);
                 Ok(Some(timeout))
             }
-            (Event::Start, Some(_)) => Err("start, but the exchange before is still open".to_owned()),
-            (event, None) => Err(format!("{}, but no exchange is open", event.name())),
+            (Event::Start, Some(_)) if name.is_empty() => {
+                Err("start, but the exchange before is still open".to_owned())
+            }
+            (Event::Start, Some(_)) => Err(format!("start, but exchange{called} is still open")),
+            (event, None) if name.is_empty() => Err(format!("{}, but no exchange is open", event.name())),
+            (event, None) => Err(format!("{}, but no exchange{called} is open", event.name())),
             (Event::Timeout, Some(mut open)) => {
                 let timeout = self.mechanism.on_retransmit(&mut self.state, &mut open.exchange, cue);
                 open.retransmitted(now);
-                self.open = Some(open);
+                self.open.insert(name.to_owned(), open);
                 Ok(Some(timeout))
             }
             (event, Some(open)) => {
@@ -319,6 +335,21 @@ mod tests {
         let expected = "at_ms,event,timeout_ms,rto_ms,next_ms\n0.000,start,2500.000,2000.000,\n\
                         2500.000,timeout,5000.000,2000.000,\n2600.250,ack,,2000.000,\n";
         assert_eq!(run("default", script).unwrap(), expected);
+    }
+
+    #[test]
+    fn exchanges_that_overlap_have_names_and_are_counted() {
+        let script = "at_ms,event,exchange\n0,start,a\n1,start,b\n2,start,\n3,ack,b\n4,start,c\n";
+        let rows = run("cocoa", script).unwrap();
+        let armed: Vec<_> = rows.lines().skip(1).map(|row| row.split(',').nth(2).unwrap()).collect();
+        assert_eq!(
+            armed,
+            ["2000.000", "4000.000", "6000.000", "", "1003.000"],
+            "2, 4 and 6 s, then measured"
+        );
+        let problem = |rows: &str| run("default", &format!("at_ms,event,exchange\n{rows}")).unwrap_err();
+        assert_eq!(problem("0,start,a\n1,start,a\n"), "line 3: start, but exchange a is still open");
+        assert_eq!(problem("0,start,a\n1,ack,b\n"), "line 3: ack, but no exchange b is open");
     }
 
     #[test]

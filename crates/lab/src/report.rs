@@ -3,21 +3,38 @@
 //! The page loads nothing: script, style and data are inside it, and its content security policy forbids the network.
 //! It holds no date, so that the same results make the same page, byte for byte.
 
+mod animation;
+mod axis;
+mod chart;
 mod charts;
 mod coexistence;
+mod contest;
+#[allow(clippy::cast_sign_loss, reason = "lengths and colours are not negative")]
+mod drawing;
+#[allow(clippy::cast_sign_loss, reason = "lengths are not negative")]
+mod export;
 mod figures;
 mod film;
+mod font;
 mod group;
 mod headline;
 mod html;
+mod measure;
 mod page;
+mod parallel;
+mod style;
 mod sweep;
 mod tables;
 mod view;
 
 use std::io;
+use std::path::Path;
 
+pub use animation::write_film_gif;
 pub use group::Group;
+
+use charts::Charts;
+use view::View;
 
 use crate::coexistence::Matrix;
 
@@ -47,6 +64,15 @@ impl Report {
         page::write(&mut out, self)?;
         out.flush()
     }
+
+    /// Writes every chart of the page into `dir` as SVG, PDF and PNG, named after the chart: `fct-median-over-clients.svg`. The
+    /// directory is made where it is missing. Returns how many charts there are.
+    ///
+    /// # Errors
+    /// The first that writing met.
+    pub fn write_figures(&self, dir: &Path) -> io::Result<usize> {
+        export::write(dir, &Charts::of(&View::of(self)))
+    }
 }
 
 #[cfg(test)]
@@ -69,7 +95,7 @@ mod tests {
         };
         let cell = Cell {
             mechanism: mechanism.into(),
-            buffer_bytes: Some(buffer_bytes),
+            knobs: [("buffer".to_owned(), buffer_bytes.to_string())].into(),
             clients: 2,
             ..Cell::default()
         };
@@ -124,12 +150,23 @@ mod tests {
         let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
         let end = start + page[start..].find("</script>").unwrap();
         let data: serde_json::Value = serde_json::from_str(&page[start..end]).unwrap();
-        assert_eq!(data["mechanisms"], serde_json::json!(["a</script>", "cocoa"]));
-        let kinds: Vec<_> =
-            data["panels"].as_array().unwrap().iter().map(|panel| panel["kind"].clone()).collect();
-        assert_eq!(kinds, ["published", "fct", "cdf", "retransmissions", "rto", "queue"]);
-        assert_eq!(data["panels"][1]["rows"][1]["q"][2], 25.0);
-        assert_eq!(page.matches("data-panel=").count(), kinds.len());
+        let names = [&data["mechanisms"][0]["name"], &data["mechanisms"][1]["name"]];
+        assert_eq!(names, ["a</script>", "cocoa"]);
+        let panels = data["panels"].as_array().unwrap();
+        let panel = |name: &str| panels.iter().find(|panel| panel["name"] == name).unwrap();
+        for (name, kind) in [
+            ("published-median-fct", "points"),
+            ("fct-median", "intervals"),
+            ("fct-quantiles", "boxes"),
+            ("fct-cdf", "lines"),
+            ("retransmissions-needless-and-needed", "bars"),
+            ("rto-over-time", "lines"),
+            ("queue-down", "strips"),
+        ] {
+            assert_eq!(panel(name)["kind"], kind, "{name}");
+        }
+        assert_eq!(panel("fct-quantiles")["rows"][1]["q"][2], 25.0);
+        assert_eq!(page.matches("data-panel=").count(), panels.len());
     }
 
     #[test]
@@ -205,7 +242,7 @@ mod tests {
         let end = start + page[start..].find("</script>").unwrap();
         let data: serde_json::Value = serde_json::from_str(&page[start..end]).unwrap();
         let panels: Vec<_> =
-            (data["panels"].as_array().unwrap().iter()).filter(|panel| panel["kind"] == "pairs").collect();
+            (data["panels"].as_array().unwrap().iter()).filter(|panel| panel["kind"] == "squares").collect();
         let measures: Vec<_> = panels.iter().map(|panel| panel["measure"].as_str().unwrap()).collect();
         assert_eq!(measures, ["share", "kept"]);
         for panel in panels {

@@ -4,6 +4,7 @@ mod closed;
 mod endpoints;
 mod filming;
 mod flows;
+mod following;
 mod hops;
 mod mesh;
 mod messages;
@@ -19,6 +20,7 @@ use crate::nodes::Host;
 use crate::results::{FilmMoment, Hash64, Population, RunResult, Series, jain_index};
 use crate::scenario::{Ip, Scenario, WorkloadKind};
 use filming::Filming;
+use following::Following;
 use seats::Seats;
 use tcp::{CONNECTING, connects_beforehand};
 
@@ -48,7 +50,12 @@ pub fn run(scenario: &Scenario, contender: &Contender, seed: u64, observe: Obser
     if observe == Observe::Totals {
         return run_tapped(scenario, contender, seed, observe, ()).0;
     }
-    let (mut result, queues) = run_tapped(scenario, contender, seed, observe, QueueSeries::new(POINTS));
+    let following = scenario.network.mesh.is_some().then(Following::new);
+    let tap = (QueueSeries::new(POINTS), following);
+    let (mut result, (queues, following)) = run_tapped(scenario, contender, seed, observe, tap);
+    if let (Some(film), Some(following)) = (&mut result.film, following) {
+        film.journeys = following.finish();
+    }
     let series = hop_names(scenario).into_iter().zip(0..).map(|(name, hop)| {
         let points = queues.hop(HopId(hop)).iter().map(|&(time, bytes)| (time.as_secs_f64(), bytes as f64));
         Series { name, points: points.collect(), ..Series::default() }

@@ -43,15 +43,16 @@ use coapace_sim::Layout;
 use crate::places::Places;
 use crate::results::Hash64;
 
+pub use document::split_values;
 pub use error::ScenarioError;
 pub use flows::{Flow, Method, WhenBusy};
 pub use hops::{Burst, Hop, Loss, Reordering};
-pub use keys::{Clients, Defaults, Ip, Network, Server, Tcp, Workload, WorkloadKind};
+pub use keys::{Clients, Defaults, Endurance, Ip, Network, Server, Tcp, Workload, WorkloadKind};
 pub use mac::{Backoff, ChannelBusy, Mac, Preset};
 pub use mesh::{LogDistance, Lowpan, Mesh, Mobility, Propagation, Radio, Topology, TwoRay, UnitDisk};
 pub use reference::reference;
 pub use routing::{Routing, Rpl, RplPreset, Shortest};
-pub use scalar::Jitter;
+pub use scalar::{Jitter, parse_share, parse_time};
 
 use error::Origin;
 use schema::Keys;

@@ -34,7 +34,7 @@ fn little_traffic_arrives_over_shortest_paths_and_costs_what_the_radios_draw() {
 fn more_load_than_the_channel_carries_is_lost_and_late() {
     let of = |load| measured("default", &[("routing", "shortest"), ("load", load)]);
     let (little, much) = (of("1 kbit/s"), of("20 kbit/s"));
-    assert!(much.flows[0].reached_share() < little.flows[0].reached_share());
+    assert!(much.flows[0].pdr() < little.flows[0].pdr());
     assert!(much.flows[0].delays.mean_s() > little.flows[0].delays.mean_s());
     assert!(much.mesh.unwrap().counters.collided > little.mesh.unwrap().counters.collided);
 }

@@ -91,6 +91,27 @@ fn every_vector_is_met_within_a_microsecond() {
     }
 }
 
+/// Exchanges that overlap, the first of them before anything was measured.
+#[test]
+fn every_mechanism_and_preset_that_has_a_file_has_a_run_of_exchanges_that_overlap() {
+    for (file, runs) in files().into_iter().filter(|(file, _)| file != "worked") {
+        let most = |run: &Run| {
+            let events = columns(run.lines.iter().map(String::as_str), ["event"]);
+            let mut open = 0i32;
+            let counts = events.iter().map(|[event]| {
+                open += match *event {
+                    "start" => 1,
+                    "timeout" => 0,
+                    _ => -1,
+                };
+                open
+            });
+            counts.max().unwrap_or(0)
+        };
+        assert!(runs.iter().any(|run| most(run) >= 4), "{file}");
+    }
+}
+
 /// A preset that leaves nothing of the mechanism it is set on is the same for several of them: one vector serves all.
 #[test]
 fn every_mechanism_and_preset_has_a_vector_of_forty_steps() {

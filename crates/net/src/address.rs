@@ -47,6 +47,12 @@ impl Remote {
         self.local
     }
 
+    /// A hash of the [`network`] that it is in.
+    pub(crate) fn source(&self) -> u64 {
+        let bits = network(self.ip).to_bits();
+        ((bits >> 64) as u64 ^ bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+    }
+
     /// The address as people write it: IPv4 as such.
     pub(crate) fn address(&self) -> SocketAddr {
         SocketAddr::new(self.ip.to_canonical(), self.port)
@@ -56,6 +62,12 @@ impl Remote {
     pub(crate) fn v6(&self, scope: u32) -> SocketAddrV6 {
         SocketAddrV6::new(self.ip, self.port, 0, scope)
     }
+}
+
+/// What counts as one source: an IPv4 address, or an IPv6 network of 64 bits, for a host there has all of its addresses (RFC
+/// 4291 §2.5.4).
+pub(crate) fn network(ip: Ipv6Addr) -> Ipv6Addr {
+    if ip.to_ipv4_mapped().is_some() { ip } else { Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64) }
 }
 
 /// An address as an IPv6 socket has it.
@@ -125,6 +137,14 @@ mod tests {
             let address: SocketAddr = text.parse().unwrap();
             assert_eq!(Remote::new(mapped(address.ip()), address.port(), 0).address(), address);
         }
+    }
+
+    #[test]
+    fn a_network_of_64_bits_is_one_source_and_an_ipv4_address_another() {
+        let source = |text: &str| Remote::new(mapped(text.parse().unwrap()), 1, 0).source();
+        assert_eq!(source("2001:db8::1"), source("2001:db8::ffff:2"));
+        assert_ne!(source("2001:db8::1"), source("2001:db8:0:1::1"));
+        assert_ne!(source("192.0.2.1"), source("192.0.2.2"));
     }
 
     #[test]

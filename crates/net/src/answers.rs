@@ -8,14 +8,15 @@ use coap_numbers::{code, option};
 use coapace_control::{Duration, Instant};
 use coapace_proto::block::{Block, Slice};
 use coapace_proto::echo::{Echo, Gate};
-use coapace_proto::{Code, Message, Options, Responder, SendError, Sequence};
+use coapace_proto::{Code, Message, Options, Responder, SendError, Sequence, Token};
 
+use crate::access::AccessLog;
 use crate::address::Remote;
 use crate::hub::State;
 use crate::kept::Kept;
 use crate::leisure::Leisure;
 use crate::terms::{Terms, length};
-use crate::{Profile, Requests, Resource, Response, ServerConfig};
+use crate::{Requests, Resource, Response, ServerConfig, log};
 
 /// Which clients have to show that they are where they say they are, before they are sent more than 136 bytes and more
 /// than three times what they sent: with an Echo option (RFC 9175 §2.4, item 3).
@@ -42,6 +43,8 @@ const FRESHNESS: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub(crate) struct Answers {
     verify: Verify,
+    /// All clients have sessions of DTLS, for which they had to receive what was sent to them.
+    secure: bool,
     gate: Gate<Remote>,
     max_szx: u8,
     kept: Kept,
@@ -53,6 +56,8 @@ pub(crate) struct Answers {
     /// What waits to be sent to those who asked a group.
     pub(crate) leisure: Leisure,
     pub(crate) requests: Requests,
+    /// By peer and token.
+    pub(crate) access: AccessLog<(Remote, Token)>,
 }
 
 /// A form of a request that observers have made.
@@ -90,11 +95,12 @@ impl Watched {
 
 impl Answers {
     /// With a secret for Echo values.
-    pub(crate) fn of(config: &ServerConfig, key: [u8; 16]) -> Self {
-        let &ServerConfig { verify, bodies, leisure, max_delayed, profile: Profile { config, .. }, .. } =
-            config;
+    pub(crate) fn of(config: &ServerConfig, key: [u8; 16], secure: bool) -> Self {
+        let &ServerConfig { verify, bodies, leisure, max_delayed, .. } = config;
+        let config = config.of_each_core().config;
         Self {
             verify,
+            secure,
             // As many addresses stay verified as are remembered otherwise.
             gate: Gate::new(Echo::new(key, FRESHNESS), config.max_peers as usize),
             max_szx: bodies.max_szx,
@@ -105,6 +111,7 @@ impl Answers {
             sequence: Sequence::after(begin()),
             leisure: Leisure::new(leisure.into(), max_delayed),
             requests: Requests::default(),
+            access: AccessLog::default(),
         }
     }
 
@@ -123,9 +130,22 @@ impl Answers {
 
     /// Notes whether the client has shown its address.
     pub(crate) fn admit(&mut self, now: Instant, from: Remote, message: &Message<'_>, terms: &mut Terms) {
-        if !self.must_verify(from) || self.gate.admits(now, from, message, 0, usize::MAX) {
+        let trusted = self.secure || self.verify == Verify::Nobody;
+        terms.verified = trusted || self.gate.verifies(now, from, message);
+        if terms.verified || !self.must_verify(from) {
             terms.allowance = usize::MAX;
         }
+    }
+
+    /// Counts a request, and says of it what response it got, if any, with how many bytes of options and payload.
+    pub(crate) fn note_answer(
+        &mut self,
+        responder: &Responder<Remote>,
+        response: Option<Code>,
+        bytes: usize,
+    ) {
+        self.requests.count(responder.method, response);
+        self.access.answered(&(responder.to, responder.token()), response, bytes);
     }
 
     /// A response to the same request of which the client has blocks.
@@ -156,7 +176,8 @@ fn begin() -> u32 {
 
 impl State {
     /// Adds the sender of a request to the observers of a resource. If there is no room, it is answered as if it had
-    /// not asked (RFC 7641 §4.1).
+    /// not asked (RFC 7641 §4.1). Returns whether the request is to be answered: one who is not verified may have to
+    /// show an Echo option first, for strangers have few places.
     pub(crate) fn register(
         &mut self,
         now: Instant,
@@ -164,15 +185,22 @@ impl State {
         resource: &Resource,
         message: &Message<'_>,
         terms: &mut Terms,
-    ) {
+    ) -> bool {
         let Self { endpoint, answers, .. } = self;
         let number = terms.observable();
-        if endpoint.register(now, responder, number).is_err() {
-            return;
+        let registered = if terms.verified {
+            endpoint.register(now, responder, number)
+        } else {
+            endpoint.register_stranger(now, responder, number)
+        };
+        if registered.is_err() {
+            self.counters.observers_refused += u64::from(terms.verified);
+            return terms.verified;
         }
+        log::observer(responder.to.address(), "registered");
         terms.observed = Some(answers.sequence.next());
         if answers.watched.contains_key(&number) {
-            return;
+            return true;
         }
         if answers.watched.len() >= answers.max_watched {
             answers.watched.retain(|&number, _| endpoint.is_observed(number));
@@ -193,6 +221,7 @@ impl State {
                 under_way: false,
             },
         );
+        true
     }
 
     /// Answers a request on its terms; `later` if it may have been acknowledged already.
@@ -210,7 +239,7 @@ impl State {
         if terms.suppresses(response.code) {
             // What is confirmable is acknowledged nevertheless.
             let _ = self.endpoint.acknowledge(now, responder);
-            self.answers.requests.count(responder.method, None);
+            self.answers.note_answer(&responder, None, 0);
             return;
         }
         let observed = terms.observed.filter(|_| response.is_success());
@@ -220,17 +249,18 @@ impl State {
             watched.keeps_format(&response);
         }
         let asked = terms.block2.filter(|_| response.is_success());
+        let mut max_szx = self.answers.max_szx;
+        let response = if response.size() > 16 << max_szx { response.with_etag() } else { response };
         let mut options = terms.block1.into_iter().fold(response.options.clone(), Options::block1);
         options = observed.into_iter().fold(options, Options::observe);
-        let mut max_szx = self.answers.max_szx;
         let last = loop {
-            let Some(slice) = Slice::new(&response.payload, asked, max_szx) else {
+            let Some(slice) = Slice::of(response.representation(), asked, max_szx) else {
                 return self.respond(now, responder, &Response::new(Code(code::BAD_REQUEST)));
             };
             self.scratch.clear();
             slice.options(options.clone()).write(slice.payload, &mut self.scratch);
             if length(terms.token, self.scratch.len()) <= terms.allowance {
-                break asked.map_or(0, Block::offset) + slice.payload.len() == response.payload.len();
+                break asked.map_or(0, Block::offset) + slice.payload.len() == response.size();
             }
             // To a group that would be an error; who wants the other blocks asks for them alone (RFC 7959 §2.8).
             if terms.is_safe && !later && !responder.group {
@@ -252,7 +282,7 @@ impl State {
     }
 
     /// Asks the client to repeat its request with an Echo value (RFC 9175 §2.3).
-    fn challenge(&mut self, now: Instant, responder: Responder<Remote>, terms: &Terms) {
+    pub(crate) fn challenge(&mut self, now: Instant, responder: Responder<Remote>, terms: &Terms) {
         if terms.observed.is_some() {
             self.endpoint.deregister(now, responder.to, terms.token);
         }
@@ -282,16 +312,26 @@ impl State {
             options = options.observe(answers.sequence.next());
         }
         let first = watched.block.and_then(|block| Block::new(0, false, block.szx()));
-        let Some(slice) = Slice::new(&response.payload, first, answers.max_szx) else { return again };
+        let Some(slice) = Slice::of(response.representation(), first, answers.max_szx) else { return again };
         scratch.clear();
         slice.options(options).write(slice.payload, scratch);
         endpoint.notify(number, watched.resource.is_confirmable(), response.code, scratch);
-        if slice.payload.len() < response.payload.len() {
+        if slice.payload.len() < response.size() {
             answers.kept.put(now, None, watched.operation, response);
         } else if !response.is_success() {
             answers.watched.remove(&number);
         }
         again
+    }
+
+    /// Sends every observer this response, which is no success and therefore its last (RFC 7641 §4.2).
+    pub(crate) fn dismiss_observers(&mut self, response: &Response) {
+        let Self { endpoint, answers, scratch, .. } = self;
+        scratch.clear();
+        response.options.write(&response.payload, scratch);
+        for (number, watched) in answers.watched.drain() {
+            endpoint.notify(number, watched.resource.is_confirmable(), response.code, scratch);
+        }
     }
 
     /// Queues the answer to a request, whose options and payload are in `scratch`.
@@ -312,14 +352,13 @@ impl State {
         code: Code,
         tail: &[u8],
     ) {
-        let method = responder.method;
         match self.endpoint.respond(now, responder, code, tail) {
-            Ok(_) => return self.answers.requests.count(method, Some(code)),
+            Ok(_) => return self.answers.note_answer(&responder, Some(code), tail.len()),
             // The endpoint counts these itself.
             Err(SendError::RepliesFull) => {}
             Err(_) => self.counters.responses_dropped += 1,
         }
-        self.answers.requests.count(method, None);
+        self.answers.note_answer(&responder, None, 0);
     }
 
     /// Queues the answer to a part of a body.

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use coap_numbers::option;
 use coapace_control::Instant;
-use coapace_proto::block::{Progress, Transfer};
+use coapace_proto::block::{self, Transfer};
 use coapace_proto::{Code, ExchangeId, Options, Request, SendError, Tail, Token, echo};
 
 use crate::address::Remote;
 use crate::carrier::MAX_DATAGRAM;
 use crate::hub::{Hub, State};
+use crate::progress::Progress;
 use crate::{Error, Response};
 
 /// How bodies larger than a datagram travel.
@@ -57,6 +58,7 @@ pub(crate) struct Asker {
     pub(crate) repeatable: bool,
     /// The token of all requests, if they have one in common.
     pub(crate) token: Option<Token>,
+    pub(crate) progress: Option<Progress>,
 }
 
 impl Asker {
@@ -96,12 +98,19 @@ impl Asks for Asker {
     async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
         self.send(&transfer.request()?).await
     }
+
+    fn progress(&self) -> Option<&Progress> {
+        self.progress.as_ref()
+    }
 }
 
 /// What asks for the parts of a transfer.
 pub(crate) trait Asks: Sync {
     /// One request, one response.
     fn ask(&self, transfer: &Transfer) -> impl Future<Output = Result<Response, Error>> + Send;
+
+    /// Returns the listener that is told of every block, if there is one.
+    fn progress(&self) -> Option<&Progress>;
 
     /// Goes on from the response to the first request, until all of the response is there.
     fn finish(
@@ -121,10 +130,15 @@ pub(crate) trait Asks: Sync {
                 repeated = challenge.is_some();
                 if let Some(value) = challenge {
                     transfer.repeat_with(&value);
-                } else if response.as_message(|message| transfer.handle(message))? == Progress::Complete {
+                } else if response.as_message(|message| transfer.handle(message))?
+                    == block::Progress::Complete
+                {
                     let options = response.options.without(option::BLOCK1).without(option::BLOCK2);
                     let payload = transfer.into_body().into();
-                    return Ok(Response { code: response.code, options, payload, elapsed, transmissions });
+                    return Ok(Response { options, payload, elapsed, transmissions, ..response });
+                }
+                if let Some(progress) = self.progress() {
+                    progress.tell(transfer.transferred());
                 }
                 response = self.ask(&transfer).await?;
             }
@@ -153,6 +167,7 @@ pub(crate) async fn exchange(
 ) -> Result<Response, Error> {
     let (id, told) = hub.with(|state, now| {
         let id = begin(state, now, to)?;
+        state.message_ids.take(now, to);
         Ok::<_, Error>((id, state.wait(now, id, to)))
     })?;
     let _abandoned = Abandon { hub, id };

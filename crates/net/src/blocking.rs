@@ -2,19 +2,22 @@
 
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use coap_numbers::code;
+use bytes::Bytes;
+use coapace_control::Instant;
 use coapace_proto::Code;
 
 use crate::carrier::Single;
 use crate::client::Deaf;
+use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::hub::Hub;
 use crate::uri::Scheme;
-use crate::{Call, ClientBuilder, Destination, Error, Profile, Response, Stats};
+use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response, Stats};
 
 /// A client that a thread waits for: `coap` over UDP, one request after the other, and no runtime. A request takes two
 /// calls of the system, to send and to receive.
@@ -23,11 +26,18 @@ use crate::{Call, ClientBuilder, Destination, Error, Profile, Response, Stats};
 /// listens: a server that repeats a response meanwhile is acknowledged with the next call.
 ///
 /// ```no_run
-/// # fn main() -> Result<(), coapace_net::Error> {
-/// let mut client = coapace_net::blocking::Client::new();
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use coapace_net::blocking::Client;
+///
+/// let mut client = Client::builder().mechanism("fasor".parse()?).build_blocking();
 /// println!("{}", client.get("coap://[::1]/temperature")?.text());
-/// let put = coapace_net::Code(coap_numbers::code::PUT);
-/// client.request(put, "coap://[::1]/store/a", |call| call.payload("21.5").content_format(0))?;
+/// client.put("coap://[::1]/store/a", "21.5")?;
+///
+/// let mut clock = client.observe("coap://[::1]/clock")?;
+/// println!("{}", clock.first().text());
+/// while let Some(now) = clock.next() {
+///     println!("{}", now?.text());
+/// }
 /// # Ok(())
 /// # }
 /// ```
@@ -37,17 +47,45 @@ pub struct Client {
     endpoints: Vec<Endpoint>,
 }
 
-/// The hubs of a client that nobody drives yet.
+/// Tells the thread that waits which endpoint to drive, and when to look again.
 #[derive(Debug, Default)]
-pub(crate) struct Undriven(Mutex<Vec<Arc<Hub>>>);
+pub(crate) struct Undriven(Mutex<Wait>);
+
+#[derive(Debug, Default)]
+struct Wait {
+    /// The endpoint of the last request.
+    hub: Option<Arc<Hub>>,
+    /// A moment that is waited for, by the clock of that endpoint.
+    until: Option<Instant>,
+}
 
 impl Undriven {
-    pub(crate) fn push(&self, hub: Arc<Hub>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(hub);
+    fn wait(&self) -> MutexGuard<'_, Wait> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn take(&self) -> Vec<Arc<Hub>> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// A request goes over this endpoint.
+    pub(crate) fn drive(&self, hub: &Arc<Hub>) {
+        self.wait().hub = Some(hub.clone());
+    }
+
+    /// Returns whether `event` is there before the clock shows `until`.
+    pub(crate) async fn before(
+        &self,
+        until: Instant,
+        clock: &Clock,
+        event: impl Future<Output = ()>,
+    ) -> bool {
+        self.wait().until = Some(until);
+        let mut event = pin!(event);
+        let is_there = std::future::poll_fn(|context| match event.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending if clock.now() >= until => Poll::Ready(false),
+            Poll::Pending => Poll::Pending,
+        })
+        .await;
+        self.wait().until = None;
+        is_there
     }
 }
 
@@ -57,28 +95,77 @@ impl Default for Client {
     }
 }
 
-/// A client that is set up as others are. What is said of DTLS and TLS means nothing to it.
+/// Builds a client. Its settings of DTLS and TLS mean nothing.
 impl From<ClientBuilder> for Client {
     fn from(builder: ClientBuilder) -> Self {
-        Self { inner: builder.build_blocking(), endpoints: Vec::new() }
+        builder.build_blocking()
     }
 }
 
+macro_rules! methods {
+    ($($name:ident = $code:ident, $what:literal;)+) => {
+        $(
+            #[doc = concat!($what, " [`request`](Self::request) says what the payload is, and more.")]
+            ///
+            /// # Errors
+            /// Those of [`request`](Self::request).
+            pub fn $name(&mut self, uri: &str, payload: impl Into<Bytes>) -> Result<Response, Error> {
+                self.request(Code::$code, uri, |call| call.payload(payload))
+            }
+        )+
+    };
+}
+
 impl Client {
-    /// A client with RFC 7252's own congestion control.
+    /// Returns a client with RFC 7252's own congestion control.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A GET of the resource at `uri`.
+    /// Begins a client that is set up, and then [built](ClientBuilder::build_blocking).
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// Returns a client around one that nobody drives.
+    pub(crate) fn over(inner: crate::Client) -> Self {
+        Self { inner, endpoints: Vec::new() }
+    }
+
+    /// Makes a GET of the resource at `uri`.
     ///
     /// # Errors
     /// Those of [`request`](Self::request).
     pub fn get(&mut self, uri: &str) -> Result<Response, Error> {
-        self.request(Code(code::GET), uri, |call| call)
+        self.request(Code::GET, uri, |call| call)
     }
 
-    /// A request of any method; `prepare` gives it what else there is to say.
+    /// Makes a DELETE of the resource at `uri`.
+    ///
+    /// # Errors
+    /// Those of [`request`](Self::request).
+    pub fn delete(&mut self, uri: &str) -> Result<Response, Error> {
+        self.request(Code::DELETE, uri, |call| call)
+    }
+
+    methods! {
+        post = POST, "Makes a POST to the resource at `uri`.";
+        put = PUT, "Makes a PUT to the resource at `uri`.";
+        fetch = FETCH, "Makes a FETCH (RFC 8132 §2) of the resource at `uri`.";
+        patch = PATCH, "Makes a PATCH (RFC 8132 §3) of the resource at `uri`.";
+        ipatch = IPATCH, "Makes an iPATCH (RFC 8132 §3) of the resource at `uri`.";
+    }
+
+    /// Asks whether anybody is there, with an empty message (RFC 7252 §4.3); the path of `uri` means nothing. The
+    /// response has the code 0.00.
+    ///
+    /// # Errors
+    /// Those of [`request`](Self::request).
+    pub fn ping(&mut self, uri: &str) -> Result<Response, Error> {
+        self.request(Code::EMPTY, uri, |call| call)
+    }
+
+    /// Makes a request of any method; `prepare` adds options and a payload.
     ///
     /// # Errors
     /// [`Error::Scheme`] of another scheme than `coap`, and those of any request.
@@ -88,40 +175,138 @@ impl Client {
         uri: &str,
         prepare: impl FnOnce(Call) -> Call,
     ) -> Result<Response, Error> {
+        let (call, give_up) = self.prepared(method, uri, prepare)?;
+        self.drive(call.unhurried(), give_up)?
+    }
+
+    /// Observes the resource at `uri` (RFC 7641). The client is lent until the observation is over.
+    ///
+    /// # Errors
+    /// [`Error::NotObserved`] if the server answers with an error, and those of [`request`](Self::request).
+    pub fn observe(&mut self, uri: &str) -> Result<Observation<'_>, Error> {
+        self.observe_with(Code::GET, uri, |call| call)
+    }
+
+    /// Observes with GET or FETCH; `prepare` adds options.
+    ///
+    /// # Errors
+    /// Those of [`observe`](Self::observe).
+    pub fn observe_with(
+        &mut self,
+        method: Code,
+        uri: &str,
+        prepare: impl FnOnce(Call) -> Call,
+    ) -> Result<Observation<'_>, Error> {
+        let (call, give_up) = self.prepared(method, uri, prepare)?;
+        let inner = self.drive(call.observe_unhurried(), give_up)??;
+        Ok(Observation { client: self, inner })
+    }
+
+    /// Returns what was counted so far.
+    pub fn stats(&self) -> Stats {
+        self.inner.stats()
+    }
+
+    /// Returns all measurements of this client.
+    pub fn metrics(&self) -> Metrics {
+        self.inner.metrics()
+    }
+
+    /// Returns what is known of the destinations that exchanges have ended with, and under which profile.
+    pub fn destinations(&self) -> Vec<(Profile, Destination)> {
+        self.inner.destinations()
+    }
+
+    /// Returns a call, and when it is given up, if that was said.
+    fn prepared(
+        &self,
+        method: Code,
+        uri: &str,
+        prepare: impl FnOnce(Call) -> Call,
+    ) -> Result<(Call, Option<std::time::Instant>), Error> {
         let call = prepare(self.inner.request(method, uri));
         if let Some(other) = call.scheme().filter(|&scheme| scheme != Scheme::Coap) {
             return Err(Error::Scheme(other));
         }
         let give_up = call.patience().map(|patience| std::time::Instant::now() + patience);
-        let mut call = std::pin::pin!(call.unhurried());
+        Ok((call, give_up))
+    }
+
+    /// Sends, receives and waits until `future` is done.
+    fn drive<T>(
+        &mut self,
+        future: impl Future<Output = T>,
+        give_up: Option<std::time::Instant>,
+    ) -> Result<T, Error> {
+        let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());
+        if let Some(undriven) = self.inner.undriven() {
+            // What was waited for may have been given up.
+            undriven.wait().until = None;
+        }
         loop {
-            if let Poll::Ready(result) = call.as_mut().poll(&mut context) {
-                return result;
+            if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+                return Ok(result);
             }
-            for hub in self.inner.undriven() {
+            let (hub, until) = {
+                let wait = self.inner.undriven().ok_or(Error::Closed)?.wait();
+                (wait.hub.clone().ok_or(Error::Closed)?, wait.until)
+            };
+            let known = self.endpoints.iter().position(|endpoint| Arc::ptr_eq(&endpoint.driver.hub, &hub));
+            let place = known.unwrap_or(self.endpoints.len());
+            if known.is_none() {
                 self.endpoints.push(Endpoint::new(hub)?);
             }
-            // The one that has sent the request: no other has anything under way.
-            let Some(endpoint) = self.endpoints.iter_mut().find(|endpoint| !endpoint.driver.hub.is_idle())
-            else {
-                return Err(Error::Closed);
-            };
-            endpoint.turn(give_up).map_err(Error::Io)?;
+            let Some(endpoint) = self.endpoints.get_mut(place) else { return Err(Error::Closed) };
+            endpoint.turn(give_up, until).map_err(Error::Io)?;
             if give_up.is_some_and(|at| at <= std::time::Instant::now()) {
                 return Err(Error::TimedOut);
             }
         }
     }
+}
 
-    /// What was counted so far.
-    pub fn stats(&self) -> Stats {
-        self.inner.stats()
+/// The representations of a resource as it changes: an [`Observation`](crate::Observation) that a thread waits for.
+///
+/// Notifications that come while nobody waits lie in the system's buffer, unacknowledged, until the next call. Dropping it
+/// tells the server, without waiting for its answer; [`end`](Self::end) waits.
+#[derive(Debug)]
+pub struct Observation<'a> {
+    client: &'a mut Client,
+    inner: crate::Observation,
+}
+
+impl Observation<'_> {
+    /// The response to the registration: a success. It is all there is if the server does not let the resource be observed.
+    pub fn first(&self) -> &Response {
+        self.inner.first()
     }
 
-    /// What is known of the destinations that exchanges have ended with, and under which profile.
-    pub fn destinations(&self) -> Vec<(Profile, Destination)> {
-        self.inner.destinations()
+    /// Waits `patience` at most for the next representation. Returns [`Error::TimedOut`] if none comes, and the observation
+    /// goes on.
+    ///
+    /// # Errors
+    /// Those of the [iterator](Self::next) besides.
+    pub fn next_within(&mut self, patience: Duration) -> Option<Result<Response, Error>> {
+        let give_up = std::time::Instant::now() + patience;
+        self.client.drive(self.inner.next(), Some(give_up)).unwrap_or_else(|error| Some(Err(error)))
+    }
+
+    /// Tells the server that nothing is to come any more, and waits until it knows (RFC 7641 §3.6).
+    ///
+    /// # Errors
+    /// Why it does not know. It will learn it from the Reset that the next notification is answered with.
+    pub fn end(self) -> Result<(), Error> {
+        self.client.drive(self.inner.end(), None)?
+    }
+}
+
+/// The representations, as [`Observation::next`](crate::Observation::next) gives them.
+impl Iterator for Observation<'_> {
+    type Item = Result<Response, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.client.drive(self.inner.next(), None).unwrap_or_else(|error| Some(Err(error)))
     }
 }
 
@@ -139,12 +324,12 @@ impl Endpoint {
         Ok(Self { driver: Driver::new(hub, Single::default(), Deaf), patience: Duration::MAX })
     }
 
-    /// Waits for a datagram, a deadline, or `give_up`, and handles what there is.
-    fn turn(&mut self, give_up: Option<std::time::Instant>) -> io::Result<()> {
+    /// Waits for a datagram, a deadline, `give_up` or `until`, and handles what there is.
+    fn turn(&mut self, give_up: Option<std::time::Instant>, until: Option<Instant>) -> io::Result<()> {
         let hub = &self.driver.hub;
         let now = hub.clock.now();
         let give_up = give_up.map(|at| hub.clock.moment(at));
-        let deadline = [hub.lock().endpoint.poll_timeout(), give_up].into_iter().flatten().min();
+        let deadline = [hub.lock().endpoint.poll_timeout(), give_up, until].into_iter().flatten().min();
         let left = deadline.map_or(Duration::from_secs(60), |at| at.since(now).into());
         if left.is_zero() {
             self.driver.send(now);

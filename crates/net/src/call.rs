@@ -11,9 +11,10 @@ use coapace_proto::{Code, Config, block::TransferError};
 
 use crate::asker::{Asker, Asks, Blocks, exchange, is_whole, szx};
 use crate::client::Client;
+use crate::progress::Progress;
 use crate::target::Target;
 use crate::uri::{BadUri, Scheme};
-use crate::{Error, Group, Observation, Options, Profile, Response};
+use crate::{Error, Group, Observation, Options, Profile, Response, Transferred};
 
 /// A request that a client is to make: set up, then awaited. If what awaits it is dropped, the exchange is cancelled.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub struct Call {
     mechanism: Option<Mechanism>,
     config: Option<Config>,
     blocks: Blocks,
+    progress: Option<Progress>,
 }
 
 impl Call {
@@ -49,6 +51,7 @@ impl Call {
             mechanism: None,
             config: None,
             blocks,
+            progress: None,
         }
     }
 
@@ -120,23 +123,30 @@ impl Call {
         self
     }
 
+    /// Calls `each` after every block of a body that does not fit into a message, and says how far the transfer has come.
+    pub fn progress(mut self, each: impl Fn(Transferred) + Send + Sync + 'static) -> Self {
+        self.progress = Some(Progress::new(each));
+        self
+    }
+
     /// Sends it with the Observe option, once: what comes is the response, and then a representation whenever the
     /// resource changes. The method is GET, or FETCH without a payload (RFC 7641 §2, RFC 8132 §2.4).
     ///
     /// # Errors
-    /// Those of any request. A response that is no success, or without notifications to come, is none:
-    /// [`Observation::first`] has it.
+    /// Those of any request, and [`Error::NotObserved`] if the response is no success. A success without notifications to
+    /// come is no error: [`Observation::first`] has it.
     pub async fn observe(self) -> Result<Observation, Error> {
-        let timeout = self.timeout;
-        let begin = async {
-            #[cfg(feature = "tcp")]
-            if let Some(stream) = self.stream().await? {
-                return Observation::over(self.client, stream, self.method, self.options, self.blocks).await;
-            }
-            let asker = self.asker().await?;
-            Observation::begin(self.client, asker, self.options, self.blocks).await
-        };
-        in_time(timeout, begin).await
+        in_time(self.timeout, self.observe_unhurried()).await
+    }
+
+    /// The observation, without a look at the time that was set for its beginning: that takes a runtime.
+    pub(crate) async fn observe_unhurried(self) -> Result<Observation, Error> {
+        #[cfg(feature = "tcp")]
+        if let Some(stream) = self.stream().await? {
+            return Observation::over(self.client, stream, self.method, self.options, self.blocks).await;
+        }
+        let asker = self.asker().await?;
+        Observation::begin(self.client, asker, self.options, self.blocks).await
     }
 
     /// Sends it to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, never confirmable, over UDP
@@ -179,7 +189,8 @@ impl Call {
         let (code, blocks) = (self.method, self.blocks);
         #[cfg(feature = "tcp")]
         if let Some(stream) = self.stream().await? {
-            return Box::pin(stream.transact(code, options, payload, blocks)).await;
+            let progress = self.progress.take();
+            return Box::pin(stream.transact(code, options, payload, blocks, progress)).await;
         }
         let asker = self.asker().await?;
         if code == Code::EMPTY {
@@ -238,7 +249,7 @@ impl Call {
         };
         let to = hub.reach(address).await?;
         let Self { method: code, confirmable, repeatable, .. } = *self;
-        Ok(Asker { hub, to, code, confirmable, repeatable, token: None })
+        Ok(Asker { hub, to, code, confirmable, repeatable, token: None, progress: self.progress.clone() })
     }
 }
 

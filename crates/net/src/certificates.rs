@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -172,7 +172,7 @@ impl Certificates {
     }
 
     /// For `coaps+tcp`, or with `ws` for `coaps+ws`.
-    pub(crate) fn acceptor(&self, ws: bool) -> Result<TlsAcceptor, BadCertificate> {
+    fn acceptor(&self, ws: bool) -> Result<TlsAcceptor, BadCertificate> {
         let own = self.own.as_ref().ok_or(BadCertificate::None)?;
         let provider = Arc::new(ring::default_provider());
         let builder =
@@ -189,6 +189,37 @@ impl Certificates {
         let mut config = builder.with_single_cert(own.chain.clone(), own.key.clone_key())?;
         config.alpn_protocols = vec![if ws { HTTP } else { COAP }.into()];
         Ok(Arc::new(config).into())
+    }
+}
+
+/// What connections of a server begin with, from now on: certificates may be replaced while it runs.
+#[derive(Clone)]
+pub(crate) struct ServerTls {
+    acceptor: Arc<RwLock<TlsAcceptor>>,
+    ws: bool,
+}
+
+impl ServerTls {
+    /// For `coaps+tcp`, or with `ws` for `coaps+ws`.
+    pub(crate) fn new(certificates: &Certificates, ws: bool) -> Result<Self, BadCertificate> {
+        Ok(Self { acceptor: Arc::new(RwLock::new(certificates.acceptor(ws)?)), ws })
+    }
+
+    /// Takes other certificates, if they make a server.
+    pub(crate) fn replace(&self, certificates: &Certificates) -> Result<(), BadCertificate> {
+        let acceptor = certificates.acceptor(self.ws)?;
+        *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+        Ok(())
+    }
+
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+        self.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerTls").field("ws", &self.ws).finish_non_exhaustive()
     }
 }
 

@@ -58,8 +58,12 @@ pub(crate) struct Inner {
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
 }
 
-/// Endpoints that a client keeps side by side.
+/// Kinds of endpoints that a client keeps side by side: by profile, security and family of addresses.
 const MAX_PROFILES: usize = 16;
+
+/// Endpoints of one kind, each with a port of its own and Message IDs of its own. With so many, 27,000 requests a second may
+/// go to one peer for ever.
+const MAX_PORTS: usize = 128;
 
 /// Sets up a client.
 #[derive(Debug, Default)]
@@ -135,10 +139,10 @@ impl ClientBuilder {
         Client(Arc::new(self.0))
     }
 
-    /// The client within a [`blocking::Client`](crate::blocking::Client).
-    pub(crate) fn build_blocking(mut self) -> Client {
+    /// Builds a client for programs without a runtime. Settings of DTLS and TLS mean nothing to it.
+    pub fn build_blocking(mut self) -> crate::blocking::Client {
         self.0.undriven = Some(Undriven::default());
-        self.build()
+        crate::blocking::Client::over(self.build())
     }
 }
 
@@ -197,9 +201,9 @@ impl Client {
         self.0.last.target(uri)
     }
 
-    /// The endpoints of a blocking client that have begun since the last time.
-    pub(crate) fn undriven(&self) -> Vec<Arc<Hub>> {
-        self.0.undriven.as_ref().map(Undriven::take).unwrap_or_default()
+    /// Returns what a thread that waits has to know; nothing if tasks drive the client.
+    pub(crate) fn undriven(&self) -> Option<&Undriven> {
+        self.0.undriven.as_ref()
     }
 
     pub(crate) fn blocks(&self) -> Blocks {
@@ -300,25 +304,40 @@ impl Client {
                 && hub.socket.v6 == address.is_ipv6()
                 && !hub.is_closing()
         };
-        if let Some((_, hub)) = hubs.iter().find(serves) {
+        // One whose Message IDs are used up waits, for the peer remembers them; another port has others.
+        if let Some((_, hub)) = hubs.iter().filter(serves).find(|(_, hub)| hub.has_message_ids(address)) {
+            if let Some(undriven) = &self.0.undriven {
+                undriven.drive(hub);
+            }
             return Ok(hub.clone());
         }
         // Those whose runtime has ended.
         hubs.retain(|(_, hub)| !hub.is_closing());
-        if hubs.len() >= MAX_PROFILES {
-            return Err(Error::TooManyProfiles);
+        let first = hubs.iter().find(serves).map(|(_, hub)| hub.clone());
+        match first {
+            Some(first) if hubs.iter().filter(serves).count() >= MAX_PORTS => return Ok(first),
+            None if kinds(&hubs) >= MAX_PROFILES => return Err(Error::TooManyProfiles),
+            _ => {}
         }
         let mut socket = Socket::open(address).map_err(Error::Io)?;
         socket.tap.clone_from(&self.0.tap);
         let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
         let hub = if secure { self.secured(socket, setup)? } else { Hub::new(socket, setup) };
         match &self.0.undriven {
-            Some(undriven) => undriven.push(hub.clone()),
+            Some(undriven) => undriven.drive(&hub),
             None => run(hub.clone()),
         }
         hubs.push((*profile, hub.clone()));
         Ok(hub)
     }
+}
+
+/// How many kinds of endpoints these are.
+fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
+    let same = |(profile, hub): &(Profile, Arc<Hub>), (other, of_other): &(Profile, Arc<Hub>)| {
+        profile == other && hub.is_secure() == of_other.is_secure() && hub.socket.v6 == of_other.socket.v6
+    };
+    hubs.iter().enumerate().filter(|&(at, hub)| !hubs[..at].iter().any(|before| same(before, hub))).count()
 }
 
 /// Runs an endpoint as a task.
@@ -362,5 +381,46 @@ impl Service for Deaf {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {
         let response = Response::new(Code(code::NOT_IMPLEMENTED));
         hub.lock().respond(now, responder, &response);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// Answers 4.04 to whatever comes, and remembers ports and Message IDs. Fails if one comes twice.
+    async fn remember(socket: tokio::net::UdpSocket, requests: usize) -> HashSet<u16> {
+        let (mut known, mut ports) = (HashSet::new(), HashSet::new());
+        let mut bytes = [0; 64];
+        for _ in 0..requests {
+            let (_, from) = socket.recv_from(&mut bytes).await.unwrap();
+            assert!(known.insert((from.port(), [bytes[2], bytes[3]])), "a Message ID has come back");
+            ports.insert(from.port());
+            let mut answer = bytes[..4 + usize::from(bytes[0] & 15)].to_vec();
+            (answer[0], answer[1]) = (0x60 | bytes[0] & 15, code::NOT_FOUND);
+            socket.send_to(&answer, from).await.unwrap();
+        }
+        ports
+    }
+
+    #[tokio::test]
+    async fn a_peer_is_asked_from_another_port_before_message_ids_come_back() {
+        let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let uri = format!("coap://{}/x", socket.local_addr().unwrap());
+        let server = tokio::spawn(remember(socket, 400));
+        let client = Client::new();
+        for request in 0..400 {
+            client.get(&uri).await.unwrap();
+            if request % 10 == 0 {
+                client.hubs().iter().for_each(|(_, hub)| hub.lock().message_ids.of_blocks(10));
+            }
+        }
+        // At most 130 from each: 13 blocks of 10.
+        assert_eq!(server.await.unwrap().len(), 4);
+        assert_eq!(client.stats().endpoint.completed, 400);
+        let hubs = client.hubs();
+        assert_eq!((hubs.len(), kinds(&hubs)), (4, 1));
     }
 }

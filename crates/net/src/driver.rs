@@ -28,6 +28,9 @@ pub(crate) trait Service {
 
     /// A resource has changed: who observes it is to be told.
     fn resources_changed(&mut self, _: &Arc<Hub>) {}
+
+    /// The hub has begun to close: who observes anything is to be told.
+    fn closing(&mut self, _: &Arc<Hub>) {}
 }
 
 /// One endpoint's loop.
@@ -56,7 +59,12 @@ impl<C: Carrier, S: Service> Driver<C, S> {
         // What the timer is set for. One that is set for too early fires in vain once; to move it with every exchange
         // would cost more.
         let mut armed = Instant::MAX;
+        let mut farewell_said = false;
         loop {
+            if hub.is_closing() && !std::mem::replace(&mut farewell_said, true) {
+                self.service.closing(&hub);
+                self.send(hub.clock.now());
+            }
             if hub.has_changed() {
                 self.service.resources_changed(&hub);
                 self.send(hub.clock.now());

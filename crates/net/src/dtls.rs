@@ -40,7 +40,7 @@ type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 #[derive(Clone)]
 pub struct Dtls {
     pub(crate) keys: Keys,
-    pub(crate) max_sessions: usize,
+    max_sessions: Option<usize>,
     pub(crate) idle_timeout: Duration,
     pub(crate) handshake_timeout: Duration,
 }
@@ -84,18 +84,34 @@ impl Dtls {
     fn new(keys: Keys) -> Self {
         Self {
             keys,
-            max_sessions: 10_000,
+            max_sessions: None,
             idle_timeout: Duration::from_secs(24 * 60 * 60),
             handshake_timeout: Duration::from_secs(40),
         }
     }
 
-    /// Sessions, handshakes included, that each endpoint keeps: 10,000 unless set, and at least 1. One more, and the
-    /// oldest handshake makes room, or the session that was not used for longest.
+    /// Sessions, handshakes included, that each endpoint keeps, at least 1. Unless set, a client keeps 10,000, and a server
+    /// as many as there is [memory](crate::Budget) for. One more, and the oldest handshake makes room, or the session that
+    /// was not used for longest. Handshakes have an eighth of the places, at least 16.
     #[must_use]
     pub fn max_sessions(mut self, max: usize) -> Self {
-        self.max_sessions = max.max(1);
+        self.max_sessions = Some(max.max(1));
         self
+    }
+
+    /// Sets how many sessions there are if nobody has said it.
+    pub(crate) fn at_most(mut self, max: usize) -> Self {
+        self.max_sessions.get_or_insert(max.max(1));
+        self
+    }
+
+    pub(crate) fn sessions(&self) -> usize {
+        self.max_sessions.unwrap_or(10_000)
+    }
+
+    /// Handshakes that may be under way.
+    pub(crate) fn handshakes(&self) -> usize {
+        (self.sessions() / 8).max(16)
     }
 
     /// How long a session may be without a datagram until it is closed: a day unless set.
@@ -142,8 +158,9 @@ struct Resolver(AssertUnwindSafe<Arc<Lookup>>);
 
 impl PskResolver for Resolver {
     fn resolve(&self, identity: &[u8]) -> Option<Vec<u8>> {
-        RESOLVED.set(Some(identity.to_vec()));
-        (self.0)(identity)
+        let key = (self.0)(identity);
+        RESOLVED.set(Some((identity.to_vec(), key.is_some())));
+        key
     }
 }
 
@@ -153,12 +170,12 @@ thread_local! {
 }
 
 thread_local! {
-    /// The identity whose key the library has asked for last.
-    static RESOLVED: Cell<Option<Vec<u8>>> = const { Cell::new(None) };
+    /// The identity whose key the library has asked for last, and whether there is one.
+    static RESOLVED: Cell<Option<(Vec<u8>, bool)>> = const { Cell::new(None) };
 }
 
-/// The identity whose key the library has asked for since the last call of this.
-pub(crate) fn take_resolved() -> Option<Vec<u8>> {
+/// Returns the identity whose key the library has asked for since the last call of this, and whether there is one.
+pub(crate) fn take_resolved() -> Option<(Vec<u8>, bool)> {
     RESOLVED.take()
 }
 

@@ -5,6 +5,7 @@ use std::{fmt, io};
 use coapace_proto::SendError;
 use coapace_proto::block::TransferError;
 
+use crate::Response;
 use crate::uri::{BadUri, Scheme};
 
 /// Why a client's request has no response.
@@ -29,6 +30,8 @@ pub enum Error {
     },
     /// The peer rejected the message (RFC 7252 §4.2).
     Reset,
+    /// The server answered a registration (RFC 7641 §2) with an error, so there is nothing to observe.
+    NotObserved(Box<Response>),
     /// There was no response in time.
     TimedOut,
     /// The network says that the destination cannot be reached: ICMP, or the own system.
@@ -68,21 +71,33 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Uri(bad) => write!(f, "bad URI: {bad}"),
-            Self::Scheme(scheme) => write!(f, "no transport for {scheme}"),
-            Self::NotFound { host, error } => write!(f, "{host} not found: {error}"),
-            Self::GivenUp { transmissions: 1 } => f.write_str("given up after 1 transmission"),
-            Self::GivenUp { transmissions } => write!(f, "given up after {transmissions} transmissions"),
-            Self::Reset => f.write_str("rejected by the peer with a Reset"),
-            Self::TimedOut => f.write_str("no response in time"),
-            Self::Unreachable(kind) => write!(f, "unreachable: {kind}"),
-            Self::BadOption(number) => write!(f, "the response has the unknown critical option {number}"),
+            Self::Uri(bad) => write!(f, "bad URI: {bad}; a URI is as in coap://[::1]:5683/path"),
+            Self::Scheme(scheme) => {
+                write!(f, "no transport for {scheme} here; use coap, or a client or a feature that has it")
+            }
+            Self::NotFound { host, error } => write!(f, "{host} not found: {error}; check the name"),
+            Self::GivenUp { transmissions } => {
+                let plural = if *transmissions == 1 { "" } else { "s" };
+                write!(f, "given up after {transmissions} transmission{plural}; check address, port and network")
+            }
+            Self::Reset => {
+                f.write_str("rejected by the peer with a Reset; what is there knows nothing of this message")
+            }
+            Self::NotObserved(response) => write!(f, "the server answered {}", response.code),
+            Self::TimedOut => f.write_str("no response in time; wait longer, or check address and port"),
+            Self::Unreachable(kind) => write!(f, "unreachable: {kind}; check address, port and network"),
+            Self::BadOption(number) => {
+                write!(f, "the response has the option {number}, which must be understood and is not")
+            }
             Self::TooLarge { bytes } => {
-                write!(f, "{bytes} bytes of options and payload do not fit into a message")
+                write!(f, "{bytes} bytes of options and payload do not fit into a message; use fewer options")
             }
             Self::Transfer(error) => error.fmt(f),
-            Self::Busy(error) => error.fmt(f),
-            Self::TooManyProfiles => f.write_str("too many mechanisms and parameters side by side"),
+            Self::Busy(error @ SendError::TokenTooLong) => error.fmt(f),
+            Self::Busy(error) => write!(f, "{error}; wait for some to end, or raise the bound in Config"),
+            Self::TooManyProfiles => f.write_str(
+                "too many mechanisms and parameters side by side; use the same for some requests, or another client",
+            ),
             #[cfg(feature = "dtls")]
             Self::Session(refused) => refused.fmt(f),
             #[cfg(feature = "tls")]
@@ -90,8 +105,8 @@ impl fmt::Display for Error {
             #[cfg(feature = "tcp")]
             Self::Protocol(what) => f.write_str(what),
             #[cfg(feature = "tcp")]
-            Self::Connection(kind) => write!(f, "no connection: {kind}"),
-            Self::Closed => f.write_str("the client is closed"),
+            Self::Connection(kind) => write!(f, "no connection: {kind}; check the port, and what speaks there"),
+            Self::Closed => f.write_str("the client is closed, or its runtime has ended; use another client"),
             Self::Io(error) => error.fmt(f),
         }
     }

@@ -1,8 +1,8 @@
 //! Metrics as Prometheus reads them: its text format, version 0.0.4.
 
-use std::fmt::{self, Display, Formatter, Write as _};
+use std::fmt::{self, Display, Formatter};
 
-use coapace_control::{Controller, Mechanism, REGISTRY};
+use coapace_control::Controller;
 use coapace_proto::{Code, Histogram};
 
 use crate::{Metrics, Profile};
@@ -109,10 +109,13 @@ impl Metrics {
             "Observers that left, and why.",
             &[
                 ("reason=\"deregistered\"", net.deregistered),
+                ("reason=\"displaced\"", endpoint.observers_displaced),
                 ("reason=\"given_up\"", endpoint.observers_given_up),
                 ("reason=\"rejected\"", endpoint.observers_rejected),
             ],
         )?;
+        let refused = net.observers_refused;
+        text.counter("coap_observers_refused_total", "Registrations that there was no room for.", refused)?;
         let (told, replaced) = (endpoint.notifications, endpoint.notifications_replaced);
         text.counter("coap_notifications_total", "Representations sent to observers.", told)?;
         text.counter("coap_notifications_replaced_total", "Representations replaced by newer ones.", replaced)
@@ -149,12 +152,12 @@ impl Metrics {
             let tcp = &self.stats.tcp;
             text.counter("coap_tcp_connections_total", "Connections over TCP accepted.", tcp.connections)?;
             text.counter("coap_tcp_requests_total", "Requests over TCP.", tcp.requests)?;
-            text.counter("coap_tcp_refused_total", "Requests over TCP answered 5.03.", tcp.refused)?;
             text.counters(
                 "coap_tcp_connections_ended_total",
                 "Connections over TCP that the server ended, and why.",
                 &[
                     ("reason=\"aborted\"", tcp.aborted),
+                    ("reason=\"evicted\"", tcp.evicted),
                     ("reason=\"idle\"", tcp.idle),
                     ("reason=\"stalled\"", tcp.stalled),
                 ],
@@ -168,6 +171,11 @@ impl Metrics {
                 "coap_tcp_notifications_total",
                 "Representations sent to observers over TCP.",
                 tcp.notifications,
+            )?;
+            text.counter(
+                "coap_tcp_observers_refused_total",
+                "Registrations over TCP that there was no room for.",
+                tcp.observers_refused,
             )?;
         }
         Ok(())
@@ -230,63 +238,34 @@ fn seconds(duration: coapace_control::Duration) -> f64 {
 
 /// The labels of requests. What is no known method, and what got no response, has an empty label.
 fn answered(method: Option<Code>, code: Option<Code>) -> String {
-    const METHODS: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "FETCH", "PATCH", "iPATCH"];
-    let method = method.and_then(|method| METHODS.get(usize::from(method.0).wrapping_sub(1)));
-    let code = code.map(|Code(code)| format!("{}.{:02}", code >> 5, code & 31)).unwrap_or_default();
-    format!("method=\"{}\",code=\"{code}\"", method.unwrap_or(&""))
+    let method = method.and_then(Code::name).unwrap_or_default();
+    let code = code.map(|code| code.dotted().to_string()).unwrap_or_default();
+    format!("method=\"{method}\",code=\"{code}\"")
 }
 
 /// The labels of a profile.
 fn info(profile: &Profile) -> String {
     let mechanism = &profile.mechanism;
     let state = mechanism.state();
-    let nstart = mechanism.limits(&state).nstart.unwrap_or(profile.config.nstart);
+    let nstart = profile.config.nstart(&mechanism.limits(&state));
     let ack_timeout = seconds(mechanism.gauges(&state).rto);
     // Names and values of parameters have no characters that would have to be escaped.
-    let name = name(mechanism);
-    format!("mechanism=\"{name}\",nstart=\"{nstart}\",ack_timeout_seconds=\"{ack_timeout}\"")
-}
-
-/// The shortest of the texts that a mechanism is parsed from: a registered name, and what differs from that.
-fn name(mechanism: &Mechanism) -> String {
-    let value = |of: &Mechanism, parameter| of.get(parameter).map(ToString::to_string);
-    let named = REGISTRY.iter().filter(|entry| entry.mechanism.kind() == mechanism.kind()).map(|entry| {
-        let mut text = String::from(entry.name);
-        for parameter in mechanism.parameters() {
-            let own = value(mechanism, parameter.name);
-            if let Some(own) = own.filter(|own| value(&entry.mechanism, parameter.name).as_ref() != Some(own))
-            {
-                let separator = if text.len() == entry.name.len() { ':' } else { ',' };
-                let _ = write!(text, "{separator}{}={own}", parameter.name);
-            }
-        }
-        text
-    });
-    named.min_by_key(String::len).unwrap_or_default()
+    format!("mechanism=\"{mechanism}\",nstart=\"{nstart}\",ack_timeout_seconds=\"{ack_timeout}\"")
 }
 
 #[cfg(test)]
 mod tests {
+    use coapace_control::Mechanism;
+
     use super::*;
 
     #[test]
-    fn a_mechanism_has_the_name_that_it_is_parsed_from() {
-        for entry in REGISTRY {
-            assert_eq!(name(&entry.mechanism), entry.name);
-        }
-        for text in ["cocoa:max_rto=10s", "default:ack_timeout=500ms,ack_random_factor=1.25"] {
-            let mechanism: Mechanism = text.parse().unwrap();
-            assert_eq!(name(&mechanism).parse(), Ok(mechanism), "{}", name(&mechanism));
-        }
-    }
-
-    #[test]
-    fn the_timeout_and_nstart_are_those_of_the_mechanism_where_it_knows_better() {
+    fn the_timeout_and_nstart_are_those_of_the_mechanism_towards_an_unknown_destination() {
         let labels = |text: &str| info(&Profile::from(text.parse::<Mechanism>().unwrap()));
         assert_eq!(
             labels("default:ack_timeout=500ms"),
             "mechanism=\"default:ack_timeout=500ms\",nstart=\"1\",ack_timeout_seconds=\"0.5\""
         );
-        assert!(!labels("rtt-coap").contains("nstart=\"1\""), "{}", labels("rtt-coap"));
+        assert!(labels("rtt-coap").contains("nstart=\"1\""), "nothing is measured: {}", labels("rtt-coap"));
     }
 }

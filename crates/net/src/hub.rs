@@ -18,11 +18,12 @@ use crate::clock::{Clock, Random};
 use crate::group::Answer;
 use crate::identity::Peer;
 use crate::inbox::Inbox;
+use crate::message_ids::MessageIds;
 use crate::socket::Socket;
 use crate::stats::{Destinations, Ended, NetCounters};
 #[cfg(feature = "dtls")]
 use crate::{Dtls, sessions::Sessions};
-use crate::{Error, Response, ServerConfig};
+use crate::{Error, Response, ServerConfig, log};
 
 /// One endpoint on one socket. A driver receives and keeps its timers; whoever else has something to send sends it on
 /// the spot, so that it takes no detour through the driver's task.
@@ -59,6 +60,8 @@ pub(crate) struct State {
     pub(crate) observed: HashMap<ExchangeId, Arc<Inbox>>,
     /// Requests to groups: since when, and who takes the answers.
     pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<Answer>)>,
+    /// The Message IDs that a client has used.
+    pub(crate) message_ids: MessageIds,
     /// What only servers have use for.
     pub(crate) answers: Answers,
     /// A response, encoded.
@@ -94,6 +97,7 @@ impl Hub {
     fn open(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Self {
         let mut random = Random::default();
         let max_destinations = setup.config.max_peers as usize;
+        let message_ids = MessageIds::new(setup.exchange_lifetime(), max_destinations);
         let mut endpoint = Endpoint::new(setup, random.next());
         endpoint.measure();
         let state = State {
@@ -105,7 +109,8 @@ impl Hub {
             waiting: HashMap::new(),
             observed: HashMap::new(),
             groups: HashMap::new(),
-            answers: Answers::of(&ServerConfig::default(), [0; 16]),
+            message_ids,
+            answers: Answers::of(&ServerConfig::default(), [0; 16], false),
             scratch: Vec::new(),
             armed: Instant::MAX,
         };
@@ -203,6 +208,11 @@ impl Hub {
         Peer { remote, identity }
     }
 
+    /// Returns whether a new message to this address gets a Message ID that its receiver does not remember.
+    pub(crate) fn has_message_ids(&self, address: std::net::SocketAddr) -> bool {
+        self.lock().message_ids.are_free(self.clock.now(), self.socket.remote(address))
+    }
+
     /// What the endpoint calls the peer at this address, once it can be talked to.
     pub(crate) async fn reach(&self, address: std::net::SocketAddr) -> Result<Remote, Error> {
         let to = self.socket.remote(address);
@@ -251,11 +261,12 @@ impl State {
     }
 
     /// It is a server's from now on.
-    pub(crate) fn serve(&mut self, config: &ServerConfig) {
+    pub(crate) fn serve(&mut self, config: &ServerConfig, secure: bool) {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.random.next().to_le_bytes());
         key[8..].copy_from_slice(&self.random.next().to_le_bytes());
-        self.answers = Answers::of(config, key);
+        self.answers = Answers::of(config, key, secure);
+        self.endpoint.set_source(Remote::source);
     }
 
     /// Lets the caller wait for the end of an exchange.
@@ -320,7 +331,10 @@ impl State {
                 }
                 return;
             }
-            Event::Acknowledged { .. } | Event::Request { .. } | Event::ObserverGone { .. } => return,
+            Event::ObserverGone { observer, .. } => {
+                return log::observer(observer.to.address(), "gone");
+            }
+            Event::Acknowledged { .. } | Event::Request { .. } => return,
         };
         let waiting = self.waiting.remove(&exchange);
         let inbox = self.observed.get(&exchange);

@@ -1,5 +1,6 @@
 //! Who a peer has shown to be.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::address::Remote;
@@ -13,6 +14,17 @@ pub enum Identity {
     /// A certificate that was verified.
     #[cfg(feature = "tls")]
     Certificate(Certificate),
+}
+
+/// Writes the identity of a key as text, with U+FFFD for what is none; of a certificate its subject.
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Psk(identity) => f.write_str(&String::from_utf8_lossy(identity)),
+            #[cfg(feature = "tls")]
+            Self::Certificate(certificate) => f.write_str(certificate.subject()),
+        }
+    }
 }
 
 /// A peer's own certificate, without those that vouch for it.

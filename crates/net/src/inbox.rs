@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use coapace_control::{Draw, Instant};
+use coapace_control::{Draw, Duration, Instant};
 use coapace_proto::{Kind, Message, Observation};
 use tokio::sync::Notify;
 
@@ -84,6 +84,11 @@ impl Inbox {
     /// The server is asked to go on.
     pub(crate) fn register(&self) {
         self.slot().registering = true;
+    }
+
+    /// Returns how long ago the newest representation has become stale.
+    pub(crate) fn overdue(&self, now: Instant) -> Duration {
+        now.since(self.slot().order.fresh_until())
     }
 
     /// Nothing will come any more.

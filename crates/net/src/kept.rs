@@ -31,9 +31,13 @@ impl Kept {
         Self { bounds, responses: VecDeque::new(), bytes: 0 }
     }
 
-    /// Keeps a response, in place of an earlier one to the same request.
+    /// Keeps a response, in place of an earlier one to the same request. A part of a representation is not kept: its
+    /// handler is called for every block.
     pub(crate) fn put(&mut self, now: Instant, to: Option<Remote>, operation: u64, response: Response) {
         self.take(to, operation);
+        if !response.representation().is_whole() {
+            return;
+        }
         let Bounds { max_bodies, max_bytes, patience, .. } = self.bounds;
         let bytes = response.payload.len();
         while let Some(oldest) = self.responses.front()

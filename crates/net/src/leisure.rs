@@ -63,12 +63,12 @@ impl State {
     pub(crate) fn respond_at_leisure(&mut self, now: Instant, responder: Responder<Remote>, code: Code) {
         let message = Message { code, tail: &self.scratch, ..Message::empty(Kind::NonConfirmable, 0) };
         if !group::is_worth_sending(code, message.payload()) {
-            return self.answers.requests.count(responder.method, None);
+            return self.answers.note_answer(&responder, None, 0);
         }
         let (draw, tail) = (self.draw(), self.scratch.clone());
         if !self.answers.leisure.put(now, draw, Delayed { responder, code, tail }) {
             self.counters.group_responses_dropped += 1;
-            self.answers.requests.count(responder.method, None);
+            self.answers.note_answer(&responder, None, 0);
         }
     }
 

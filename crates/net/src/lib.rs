@@ -36,14 +36,19 @@
 //! retransmissions here and no endpoint of this kind: their connections are over [`coapace_proto::stream`], with the same
 //! [`Router`] before them and the same [`Call`] behind them, and no mechanism.
 //!
+//! A client has one port for each profile, as long as Message IDs last: towards one peer an endpoint has 65,536 of them in
+//! EXCHANGE_LIFETIME (RFC 7252 §4.4), 265 a second. Whoever asks faster is given further ports, each an endpoint of its own.
+//!
 //! It runs on Unix. On Linux a datagram is answered from the address it came to, servers [join groups](Membership), ICMP ends requests that cannot arrive,
 //! and the system is called for batches.
+mod access;
 mod address;
 mod answers;
 mod asker;
 #[cfg(target_os = "linux")]
 mod batch;
 pub mod blocking;
+mod budget;
 mod call;
 mod carrier;
 #[cfg(feature = "tls")]
@@ -64,10 +69,14 @@ mod identity;
 mod inbox;
 mod kept;
 mod leisure;
+mod limits;
+mod log;
 mod membership;
+mod message_ids;
 mod metrics;
 mod observation;
 mod profile;
+mod progress;
 mod rejection;
 mod request;
 mod requests;
@@ -90,15 +99,17 @@ mod tap;
 mod target;
 mod terms;
 pub mod uri;
+mod waiting;
 mod watch;
 
 pub use answers::Verify;
+pub use budget::Budget;
 pub use call::Call;
 #[cfg(feature = "tls")]
 pub use certificates::{BadCertificate, Certificates, TlsError};
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
-pub use coapace_proto::block::{Bounds, TransferError};
+pub use coapace_proto::block::{Bounds, TransferError, Transferred};
 pub use coapace_proto::{Code, Config, Histogram, Measures, Options, link_format};
 #[cfg(feature = "dtls")]
 pub use dtls::{Dtls, DtlsCounters, Refused};
@@ -125,3 +136,7 @@ pub use stats::{Destination, NetCounters, Stats};
 pub use stream::TcpCounters;
 pub use tap::{Datagram, Direction, Tap};
 pub use uri::Uri;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

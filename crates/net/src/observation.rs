@@ -14,7 +14,7 @@ use crate::hub::State;
 use crate::inbox::{Inbox, Taken};
 #[cfg(feature = "tcp")]
 use crate::stream::{Observing, Stream};
-use crate::{Client, Error, Response};
+use crate::{Client, Error, Response, log};
 
 /// What a server sends of a resource as it changes: the [response](Self::first) to the registration, and then
 /// [`next`](Self::next), again and again.
@@ -78,7 +78,7 @@ impl Observation {
         Ok(Self(Way::Stream(Box::new(begun))))
     }
 
-    /// The response to the registration. If the server does not let the resource be observed, that is all there is.
+    /// The response to the registration: a success. It is all there is if the server does not let the resource be observed.
     pub fn first(&self) -> &Response {
         either!(&self.0, it => &it.first)
     }
@@ -109,7 +109,7 @@ impl Observation {
 struct Datagrams {
     asker: Asker,
     /// Keeps the hub going.
-    _client: Client,
+    client: Client,
     options: Options,
     blocks: Blocks,
     token: Token,
@@ -128,7 +128,7 @@ impl Datagrams {
         let draw = asker.hub.lock().draw();
         let mut this = Self {
             asker,
-            _client: client,
+            client,
             options,
             blocks,
             token,
@@ -144,6 +144,9 @@ impl Datagrams {
             this.forget();
             this.inbox = Arc::new(Inbox::default());
             response = this.register().await?;
+        }
+        if !response.is_success() {
+            return Err(Error::NotObserved(Box::new(response)));
         }
         this.first = this.complete(response).await?;
         Ok(this)
@@ -211,16 +214,20 @@ impl Datagrams {
 
     /// Waits for something to come, or until it is time to register again.
     async fn wait(&mut self, again: Option<Instant>) {
+        let hub = &self.asker.hub;
         let arrived = self.inbox.arrived.notified();
-        match again.and_then(|again| self.asker.hub.clock.at(again)) {
-            None => arrived.await,
-            Some(at) => {
-                if tokio::time::timeout_at(at, arrived).await.is_err() {
-                    self.draw = self.asker.hub.lock().draw();
-                    if let Err(error) = self.register_again() {
-                        self.inbox.fail(error);
-                    }
-                }
+        let Some((again, at)) = again.and_then(|again| Some((again, hub.clock.at(again)?))) else {
+            return arrived.await;
+        };
+        let has_arrived = match self.client.undriven() {
+            Some(undriven) => undriven.before(again, &hub.clock, arrived).await,
+            None => tokio::time::timeout_at(at, arrived).await.is_ok(),
+        };
+        if !has_arrived {
+            log::overdue(self.inbox.overdue(self.asker.hub.clock.now()));
+            self.draw = self.asker.hub.lock().draw();
+            if let Err(error) = self.register_again() {
+                self.inbox.fail(error);
             }
         }
     }

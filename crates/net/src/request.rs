@@ -1,14 +1,16 @@
 //! What a client asks of a server.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
-use coap_numbers::option;
+use coap_numbers::{code, option};
+use coapace_proto::block::{BERT, Block};
 use coapace_proto::{Code, Kind, Message};
 use smallvec::SmallVec;
 
-use crate::Identity;
 use crate::identity::Peer;
+use crate::{Identity, Rejection};
 
 /// The parameters of a route, in the order of its path.
 pub(crate) type Names = Arc<[Box<str>]>;
@@ -90,6 +92,31 @@ impl Request {
         let place = self.names.as_ref()?.iter().position(|other| **other == *name)?;
         let &(start, len) = self.values.get(place)?;
         std::str::from_utf8(self.tail.get(usize::from(start)..)?.get(..usize::from(len))?).ok()
+    }
+
+    /// Returns the bytes of the representation that a GET asks for: those of the block that a Block2 option names (RFC 7959
+    /// §2.2), or all from its beginning on where the server may choose how many to send. Handlers that answer with
+    /// [`Response::part`](crate::Response::part) need it; the others do not.
+    pub fn range(&self) -> Range<usize> {
+        match self.message().block2_reliable() {
+            Some(block) if block.szx() < BERT => block.offset()..block.offset() + block.size(),
+            block => block.map_or(0, Block::offset)..usize::MAX,
+        }
+    }
+
+    /// Checks the conditions of the request against the `etag` of what is there, or `None` if nothing is (RFC 7252
+    /// §5.10.8). A handler that calls this before it changes anything may say so to its router, with
+    /// [`Router::conditional`](crate::Router::conditional).
+    ///
+    /// # Errors
+    /// 4.12 if no If-Match option has this ETag or is empty, or if there is an If-None-Match option although something is
+    /// there.
+    pub fn precondition(&self, etag: Option<&[u8]>) -> Result<(), Rejection> {
+        let mut wanted = self.options().filter(|&(number, _)| number == option::IF_MATCH).peekable();
+        let matches = wanted.peek().is_none()
+            || etag.is_some_and(|etag| wanted.any(|(_, wanted)| wanted.is_empty() || wanted == etag));
+        let forbidden = etag.is_some() && self.option(option::IF_NONE_MATCH).is_some();
+        if matches && !forbidden { Ok(()) } else { Err(Code(code::PRECONDITION_FAILED).into()) }
     }
 
     /// The path, with a slash before each segment; `/` if there is none.

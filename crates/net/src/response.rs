@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use coap_numbers::{code, option};
+use coapace_proto::block::{self, Part};
 use coapace_proto::{Code, Kind, Message, Options};
 
 /// A response: made by a handler, or received by a client.
@@ -20,6 +21,8 @@ pub struct Response {
     /// How often the request was sent, 1 if it was not retransmitted; of one in several blocks, the block that was sent
     /// most often. 0 in a response that was not received.
     pub transmissions: u8,
+    /// For a part of a representation: the place of its first byte, and the bytes of the whole.
+    pub(crate) part: Option<(u32, u32)>,
 }
 
 impl Response {
@@ -31,12 +34,26 @@ impl Response {
             payload: Bytes::new(),
             elapsed: Duration::ZERO,
             transmissions: 0,
+            part: None,
         }
     }
 
     /// 2.05: the answer to a GET.
     pub fn content(payload: impl Into<Bytes>) -> Self {
         Self::new(Code(code::CONTENT)).payload(payload)
+    }
+
+    /// 2.05 with the bytes from `offset` on of a representation that has `size` bytes: for a GET of what is too large to be
+    /// read as a whole. The handler is called for every block, and [`Request::range`](crate::Request::range) says what to
+    /// read.
+    ///
+    /// A part begins where that range does or before it, and has 1024 bytes or more unless it is the last. The handler adds
+    /// an ETag that is the same for all parts of a version: clients tell by it that nothing has changed between two blocks
+    /// (RFC 7959 §2.4).
+    pub fn part(payload: impl Into<Bytes>, offset: usize, size: usize) -> Self {
+        // Block numbers end at 1 GiB.
+        let short = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        Self { part: Some((short(offset), short(size))), ..Self::content(payload) }
     }
 
     /// 2.04: a PUT, POST or PATCH has changed the resource.
@@ -97,6 +114,26 @@ impl Response {
         self.options.uint(option::CONTENT_FORMAT)?.try_into().ok()
     }
 
+    /// Returns the representation that blocks are cut from, or the part of it that is at hand.
+    pub(crate) fn representation(&self) -> Part<'_> {
+        let (offset, size) = self.part.unwrap_or_default();
+        Part::new(&self.payload, offset as usize, size as usize).unwrap_or(Part::whole(&self.payload))
+    }
+
+    /// Returns the bytes of the representation, of which the payload may be a part.
+    pub(crate) fn size(&self) -> usize {
+        self.part.map_or(self.payload.len(), |(_, size)| size as usize)
+    }
+
+    /// Adds an ETag to a representation that leaves in blocks, unless it has one or is not at hand as a whole. Each block of
+    /// a response that is kept would be hashed again otherwise.
+    pub(crate) fn with_etag(mut self) -> Self {
+        if self.part.is_none() && self.options.value(option::ETAG).is_none() {
+            self.options = self.options.etag(&block::etag(&self.payload));
+        }
+        self
+    }
+
     /// Reads it as a message.
     pub(crate) fn as_message<T>(&self, read: impl FnOnce(&Message<'_>) -> T) -> T {
         let mut tail = Vec::new();
@@ -111,6 +148,7 @@ impl Response {
             payload: Bytes::copy_from_slice(message.payload()),
             elapsed,
             transmissions,
+            part: None,
         }
     }
 }

@@ -19,7 +19,8 @@ use crate::{Rejection, Request, Resource, Response};
 /// for any segment, and [`Request::parameter`] has its value. Of two routes that match, the one whose earlier segments
 /// are literal is taken. What matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04; a method
 /// without a handler is answered 4.05; an option that must be understood and is not, 4.02 (RFC 7252 §5.4.1), or 5.05
-/// where a proxy is asked for (§5.7.2). A GET of `/.well-known/core` is answered with links to the paths (RFC 6690), see
+/// where a proxy is asked for (§5.7.2). If-Match and If-None-Match count as understood where handlers are
+/// [`conditional`](Self::conditional). A GET of `/.well-known/core` is answered with links to the paths (RFC 6690), see
 /// [`describe`](Self::describe).
 ///
 /// Bodies come and go whole: a handler sees all of a payload that arrived in blocks, and what it returns leaves in as many
@@ -44,6 +45,8 @@ pub struct Router {
     /// The root first.
     nodes: Vec<Node>,
     fallback: Option<Box<dyn Handler>>,
+    /// Set if the fallback keeps to the conditions of requests.
+    conditional_fallback: bool,
     /// Critical options that are understood, here or by a handler.
     understood: Vec<u16>,
 }
@@ -61,6 +64,8 @@ struct Node {
     path: Option<String>,
     /// What its link says (RFC 6690 §3).
     attributes: Vec<(String, String)>,
+    /// Set if the handlers keep to the conditions of requests.
+    conditional: bool,
 }
 
 struct Route {
@@ -68,11 +73,12 @@ struct Route {
     handler: Box<dyn Handler>,
 }
 
-/// Critical options that this crate understands, or leaves to handlers.
+/// Critical options that this crate understands, or leaves to handlers; the conditions of a request (RFC 7252 §5.10.8) are
+/// first, and left to handlers that declare so.
 const UNDERSTOOD: [u16; 9] = [
     option::IF_MATCH,
-    option::URI_HOST,
     option::IF_NONE_MATCH,
+    option::URI_HOST,
     option::URI_PORT,
     option::URI_PATH,
     option::URI_QUERY,
@@ -80,6 +86,9 @@ const UNDERSTOOD: [u16; 9] = [
     option::BLOCK1,
     option::BLOCK2,
 ];
+
+/// How many of these are conditions.
+const CONDITIONS: usize = 2;
 
 /// The path of RFC 6690 §4.
 const WELL_KNOWN_CORE: [&[u8]; 2] = [b".well-known", b"core"];
@@ -113,7 +122,7 @@ macro_rules! methods {
 impl Default for Router {
     fn default() -> Self {
         let root = Node { path: Some(String::new()), ..Node::default() };
-        Self { nodes: vec![root], fallback: None, understood: UNDERSTOOD.into() }
+        Self { nodes: vec![root], fallback: None, conditional_fallback: false, understood: UNDERSTOOD.into() }
     }
 }
 
@@ -130,10 +139,12 @@ impl Clone for Router {
             resource: node.resource.clone(),
             path: node.path.clone(),
             attributes: node.attributes.clone(),
+            conditional: node.conditional,
         });
         Self {
             nodes: nodes.collect(),
             fallback: self.fallback.as_ref().map(|handler| handler.copy()),
+            conditional_fallback: self.conditional_fallback,
             understood: self.understood.clone(),
         }
     }
@@ -246,6 +257,13 @@ impl Router {
         self.nodes[node].resource.as_ref()
     }
 
+    /// A number of what the path of a request names: another for each path with routes, one for all of the fallback.
+    pub(crate) fn number_of(&self, message: &Message<'_>) -> usize {
+        let segments = message.uri_path().map(|segment| segment_of(message, segment));
+        let path: SmallVec<[Segment; 8]> = segments.collect();
+        self.find(0, message.tail, &path, &mut SmallVec::new()).unwrap_or(usize::MAX)
+    }
+
     /// The links to all paths that have routes and no parameters, as `/.well-known/core` has them (RFC 6690 §4).
     pub fn links(&self) -> String {
         let mut links = Writer::default();
@@ -290,6 +308,26 @@ impl Router {
         self
     }
 
+    /// Declares that the handlers of `path` keep to If-Match and If-None-Match (RFC 7252 §5.10.8), for which they have
+    /// [`Request::precondition`]. Handlers of other paths are not called for a request with one of these options; it is
+    /// answered 4.02, because a condition must not be ignored (§5.4.1).
+    ///
+    /// Check and change have to be one step for all who change the resource: handlers run on several threads at once.
+    #[must_use]
+    pub fn conditional(mut self, path: &str) -> Self {
+        let (node, _) = self.reach(path);
+        self.nodes[node].conditional = true;
+        self
+    }
+
+    /// Declares that the [`fallback`](Self::fallback) keeps to If-Match and If-None-Match, as
+    /// [`conditional`](Self::conditional) does for a path.
+    #[must_use]
+    pub fn conditional_fallback(mut self) -> Self {
+        self.conditional_fallback = true;
+        self
+    }
+
     /// The handlers understand the option of this number, and a request that has it is for them to judge.
     #[must_use]
     pub fn understands(mut self, option: u16) -> Self {
@@ -309,14 +347,15 @@ impl Router {
                 critical |= is_critical(number);
             }
         }
-        if let Some(number) = critical.then(|| message.first_unrecognised(&self.understood)).flatten() {
+        let mut values = SmallVec::new();
+        let found = self.find(0, message.tail, &path, &mut values);
+        if let Some(number) = critical.then(|| self.not_understood(found, message)).flatten() {
             let proxy = matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
             let code = if proxy { code::PROXYING_NOT_SUPPORTED } else { code::BAD_OPTION };
             return Called::Ready(Response::new(Code(code)));
         }
-        let mut values = SmallVec::new();
         let request = Request::new(peer.into(), message);
-        match (self.find(0, message.tail, &path, &mut values), &mut self.fallback) {
+        match (found, &mut self.fallback) {
             (Some(node), fallback) => {
                 let node = &mut self.nodes[node];
                 let route = index(message.code).and_then(|method| node.methods.get_mut(method)?.as_mut());
@@ -333,6 +372,17 @@ impl Router {
             (None, Some(fallback)) => fallback.call(request),
             (None, None) => Called::Ready(Response::new(Code(code::NOT_FOUND))),
         }
+    }
+
+    /// The first critical option that neither this crate nor the handlers of a node understand; those of the fallback where
+    /// there is no node.
+    fn not_understood(&self, found: Option<usize>, message: &Message<'_>) -> Option<u16> {
+        let conditional = found.map_or(self.conditional_fallback, |node| self.nodes[node].conditional);
+        message.first_unrecognised(if conditional {
+            &self.understood
+        } else {
+            &self.understood[CONDITIONS..]
+        })
     }
 
     /// The node behind `path`, seen from `node`, that has routes; the values of parameters on the way.

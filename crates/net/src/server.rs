@@ -7,37 +7,49 @@ use std::thread;
 use std::time::Duration;
 
 use coapace_control::Mechanism;
-use coapace_proto::Setup;
 use coapace_proto::block::Bounds;
+use coapace_proto::{Config, Setup};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::answers::Verify;
 use crate::carrier::Carrier;
+#[cfg(feature = "tls")]
+use crate::certificates::ServerTls;
 use crate::driver::Driver;
 use crate::hub::Hub;
+use crate::limits::{self, Limits};
 use crate::serving::Serving;
 use crate::socket::{Socket, Use};
 #[cfg(feature = "tcp")]
 use crate::stream::{Acceptor, Shared};
-use crate::{Membership, Metrics, Profile, Router, Stats, Tap};
+use crate::{Budget, Membership, Metrics, Profile, Router, Stats, Tap};
 
 /// What a server is set up with.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// The mechanism of its own exchanges (separate responses), and the bounds of each of its endpoints.
+    /// The memory that clients can make it take. It bounds connections and DTLS sessions, and what waits for them.
+    pub budget: Budget,
+    /// The mechanism of its own exchanges (separate responses and notifications), and the bounds of its endpoints.
+    /// Peers, observers and remembered messages are those of all endpoints together, of which each has an equal share;
+    /// the other bounds are each one's own. [`Budget::bound`] sets what follows from the memory.
     pub profile: Profile,
     /// Endpoints, each with a thread and a socket of its own; the system spreads the clients over them. As many as the
     /// process has cores, unless set.
     pub cores: usize,
     /// Handlers of one endpoint that may wait for something at once. One more is dropped where it would begin to wait,
-    /// and its request answered 5.03.
+    /// and its request answered 5.03. A resource may have as many of these places as are left free, so that one of which
+    /// the handlers wait for long leaves room for others; clients that have not shown an Echo option may have half as many
+    /// there, and are asked for it beyond.
     pub max_pending: u32,
     /// How long a handler may take until its request is acknowledged and the response becomes a separate one (RFC 7252
     /// §5.2.2). To be well below ACK_TIMEOUT, which is 2 s.
     pub acknowledge_after: Duration,
     /// What Max-Age a 5.03 has, in whole seconds: when the client may try again.
     pub retry_after: Duration,
-    /// Connections of a server over TCP, TLS and WebSockets, over all cores; others wait until one of these ends.
+    /// Connections of a server over TCP, TLS and WebSockets, over all cores, if the [`budget`](Self::budget) does not bound
+    /// them before. One more, and one of the address that has most makes room: one that has not begun or is idle, and of
+    /// these the one that was not heard of for longest.
     pub max_connections: usize,
     /// How long such a connection may be silent until it is released. One with observers is pinged first, and released
     /// when it stays silent once more as long.
@@ -65,13 +77,16 @@ pub struct ServerConfig {
 
 impl Default for ServerConfig {
     fn default() -> Self {
+        let (budget, mut profile) = (Budget::default(), Profile::default());
+        profile.config = budget.bound(profile.config);
         Self {
-            profile: Profile::default(),
+            budget,
+            profile,
             cores: thread::available_parallelism().map_or(1, usize::from),
             max_pending: 1_024,
             acknowledge_after: Duration::from_millis(200),
             retry_after: Duration::from_secs(5),
-            max_connections: 1_024,
+            max_connections: usize::MAX,
             idle_timeout: Duration::from_secs(15 * 60),
             groups: Vec::new(),
             leisure: coapace_proto::group::DEFAULT_LEISURE.into(),
@@ -81,6 +96,21 @@ impl Default for ServerConfig {
             shutdown_timeout: Duration::from_secs(10),
             tap: None,
         }
+    }
+}
+
+impl ServerConfig {
+    /// What each endpoint is set up with.
+    pub(crate) fn of_each_core(&self) -> Setup<Mechanism> {
+        let Profile { mechanism, config } = self.profile;
+        let cores = u32::try_from(self.cores.max(1)).unwrap_or(u32::MAX);
+        let config = Config {
+            max_peers: config.max_peers.div_ceil(cores),
+            max_observers: config.max_observers.div_ceil(cores),
+            max_deduplicated: config.max_deduplicated.div_ceil(cores),
+            ..config
+        };
+        Setup { controller: mechanism, config }
     }
 }
 
@@ -141,7 +171,8 @@ impl Server {
         if !dtls.is_server() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the keys of a client cannot serve"));
         }
-        Self::bind_hubs(address, config, &[], |socket, setup| Hub::secured(socket, setup, dtls))
+        let dtls = dtls.clone().at_most(config.budget.max_sessions().div_ceil(config.cores.max(1)));
+        Self::bind_hubs(address, config, &[], |socket, setup| Hub::secured(socket, setup, &dtls))
     }
 
     /// Binds to the first of the addresses that can be had, to serve `coap+tcp` there (RFC 8323). Of the configuration,
@@ -168,7 +199,7 @@ impl Server {
         certificates: &crate::Certificates,
     ) -> io::Result<Self> {
         let mut acceptor = Acceptor::default();
-        acceptor.tls = Some(certificates.acceptor(false)?);
+        acceptor.tls = Some(ServerTls::new(certificates, false)?);
         Self::bind_stream(address, config, acceptor)
     }
 
@@ -193,7 +224,7 @@ impl Server {
         config: ServerConfig,
         certificates: &crate::Certificates,
     ) -> io::Result<Self> {
-        let tls = Some(certificates.acceptor(true)?);
+        let tls = Some(ServerTls::new(certificates, true)?);
         Self::bind_stream(address, config, Acceptor { tls, ws: true })
     }
 
@@ -210,8 +241,7 @@ impl Server {
                 break;
             }
         }
-        let shared = Shared::new(config.max_connections);
-        Ok(Self { config, hubs: Vec::new(), tcp: Some((bound?, acceptor, shared)) })
+        Ok(Self { config, hubs: Vec::new(), tcp: Some((bound?, acceptor, Shared::new())) })
     }
 
     fn bind_hubs(
@@ -227,8 +257,7 @@ impl Server {
                 break;
             }
         }
-        let Profile { mechanism, config: transmission } = config.profile;
-        let setup = Arc::new(Setup { controller: mechanism, config: transmission });
+        let setup = Arc::new(config.of_each_core());
         let mut bound = bound?;
         // One of them, for each that is a member gets a copy of every datagram.
         if let Some(first) = bound.first_mut() {
@@ -265,6 +294,8 @@ impl Server {
             hubs: self.hubs.as_slice().into(),
             #[cfg(feature = "tcp")]
             tcp: self.tcp.as_ref().map(|(.., shared)| shared.clone()),
+            #[cfg(feature = "tls")]
+            tls: self.tcp.as_ref().and_then(|(_, acceptor, _)| acceptor.tls.clone()),
         }
     }
 
@@ -274,7 +305,7 @@ impl Server {
     /// # Errors
     /// If a thread cannot be started, or the runtime cannot watch a socket.
     pub async fn serve(self, router: Router) -> io::Result<()> {
-        let _end = Closing(self.handle());
+        let end = Closing(self.handle());
         let (tell, mut told) = watch::channel(Ok::<(), Arc<io::Error>>(()));
         for (core, hub) in self.hubs.into_iter().enumerate() {
             let (router, tell, config) = (router.clone(), tell.clone(), self.config.clone());
@@ -301,13 +332,22 @@ impl Server {
             }
         }
         drop(tell);
+        let mut limits = Limits::new(end.0.clone());
         // Ends with an error, or when every core has ended.
-        while told.changed().await.is_ok() {
+        loop {
+            match timeout(limits::INTERVAL, told.changed()).await {
+                Ok(Ok(())) => {}
+                ended => {
+                    limits.look();
+                    if ended.is_ok() {
+                        return Ok(());
+                    }
+                }
+            }
             if let Err(error) = &*told.borrow_and_update() {
                 return Err(io::Error::new(error.kind(), error.clone()));
             }
         }
-        Ok(())
     }
 }
 
@@ -324,7 +364,7 @@ fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
 fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async move {
-        hub.lock().serve(&config);
+        hub.lock().serve(&config, hub.is_secure());
         let service = Serving::new(&hub, router, config);
         #[cfg(feature = "dtls")]
         if let Some(sessions) = hub.sessions.clone() {
@@ -360,6 +400,8 @@ pub struct ServerHandle {
     hubs: Arc<[Arc<Hub>]>,
     #[cfg(feature = "tcp")]
     tcp: Option<Arc<Shared>>,
+    #[cfg(feature = "tls")]
+    tls: Option<ServerTls>,
 }
 
 impl ServerHandle {
@@ -386,7 +428,27 @@ impl ServerHandle {
         sum
     }
 
-    /// New requests are answered 5.03; handlers and separate responses that are under way may end, for
+    /// Lets connections over TLS begin with other certificates from now on. Those that are there go on. A server without
+    /// TLS has no use for them.
+    ///
+    /// # Errors
+    /// [`BadCertificate`](crate::BadCertificate) if they do not make a server; then it keeps those that it has.
+    #[cfg(feature = "tls")]
+    pub fn set_certificates(&self, certificates: &crate::Certificates) -> Result<(), crate::BadCertificate> {
+        self.tls.as_ref().map_or(Ok(()), |tls| tls.replace(certificates))
+    }
+
+    /// Whether it has been [told to end](Self::shutdown).
+    pub fn is_closing(&self) -> bool {
+        #[cfg(feature = "tcp")]
+        if self.tcp.as_ref().is_some_and(|shared| shared.is_closing()) {
+            return true;
+        }
+        self.hubs.iter().any(|hub| hub.is_closing())
+    }
+
+    /// Answers new requests with 5.03, and tells every observer the same: it is its last notification (RFC 7641 §4.2).
+    /// Handlers, separate responses and notifications that are under way may end, for
     /// [`shutdown_timeout`](ServerConfig::shutdown_timeout) at most. Then [`Server::serve`] returns.
     pub fn shutdown(&self) {
         self.hubs.iter().for_each(|hub| hub.close());

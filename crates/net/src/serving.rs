@@ -9,12 +9,15 @@ use coapace_control::Instant;
 use coapace_proto::block::{Assembled, Reassembly};
 use coapace_proto::{Code, Kind, Message, Options, Responder};
 
+use crate::access;
 use crate::address::Remote;
 use crate::driver::Service;
 use crate::handler::{Called, Pending, panicked};
 use crate::hub::Hub;
+use crate::identity::Peer;
 use crate::terms::{Terms, has_terms};
-use crate::{Rejection, Response, Router, ServerConfig};
+use crate::waiting::{NoPlace, Place, Waiting};
+use crate::{Rejection, Response, Router, ServerConfig, log};
 
 /// Routes requests, and lets handlers that wait go on as tasks.
 pub(crate) struct Serving {
@@ -22,12 +25,25 @@ pub(crate) struct Serving {
     pub(crate) config: ServerConfig,
     /// Request bodies that are not complete.
     bodies: Reassembly<Remote>,
+    waiting: Waiting,
 }
 
 impl Service for Serving {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>) {
         if responder.group {
             hub.lock().counters.group_requests += 1;
+        }
+        if access::is_wanted() {
+            let Peer { remote, identity } = hub.peer(responder.to);
+            let transport = if hub.is_secure() { "coaps" } else { "coap" };
+            let mut state = hub.lock();
+            state.answers.access.note(
+                (remote, responder.token()),
+                transport,
+                remote.address(),
+                identity,
+                message,
+            );
         }
         if hub.is_closing() {
             return self.refuse(hub, now, responder);
@@ -38,7 +54,7 @@ impl Service for Serving {
         match self.router.call(hub.peer(responder.to), message) {
             Called::Ready(response) => {
                 let mut state = hub.lock();
-                if response.payload.len() <= state.answers.unconditional(responder.to) {
+                if response.size() <= state.answers.unconditional(responder.to) {
                     return state.respond(now, responder, &response);
                 }
                 let mut terms = Terms::of(message, None);
@@ -48,7 +64,7 @@ impl Service for Serving {
             called => {
                 let mut terms = Terms::of(message, None);
                 hub.lock().answers.admit(now, responder.to, message, &mut terms);
-                self.settle(hub, now, responder, terms, called);
+                self.settle(hub, now, responder, terms, called, message);
             }
         }
     }
@@ -68,7 +84,7 @@ impl Service for Serving {
                 }
                 Called::Pending(rest) => {
                     // One for each form of a request, and these are bounded.
-                    tokio::spawn(publish_later(count(hub), due.number, rest));
+                    tokio::spawn(publish_later(count(hub, None), due.number, rest));
                     false
                 }
             };
@@ -77,12 +93,22 @@ impl Service for Serving {
             }
         }
     }
+
+    fn closing(&mut self, hub: &Arc<Hub>) {
+        hub.lock().dismiss_observers(&Rejection::unavailable(self.retry_after()).into());
+    }
 }
 
 impl Serving {
+    /// Max-Age of a 5.03, in seconds.
+    fn retry_after(&self) -> u32 {
+        u32::try_from(self.config.retry_after.as_secs()).unwrap_or(u32::MAX)
+    }
+
     pub(crate) fn new(hub: &Arc<Hub>, router: Router, config: ServerConfig) -> Self {
         router.resources().for_each(|resource| resource.attach(hub));
-        Self { router, bodies: Reassembly::new(config.bodies), config }
+        let (bodies, waiting) = (Reassembly::new(config.bodies), Waiting::new(config.max_pending));
+        Self { router, config, bodies, waiting }
     }
 
     /// A request that says how it is to be answered.
@@ -114,7 +140,10 @@ impl Serving {
         }
         let mut whole = Vec::new();
         let mut request = *message;
-        match self.bodies.handle(now, responder.to, message) {
+        let Ok(assembled) = self.bodies.handle_from(now, responder.to, terms.verified, message) else {
+            return hub.lock().challenge(now, responder, &terms);
+        };
+        match assembled {
             Assembled::Answer { code, tail } => {
                 return hub.lock().respond_in_between(now, responder, code, tail.as_bytes());
             }
@@ -129,19 +158,24 @@ impl Serving {
             match message.observe() {
                 Some(0) => {
                     if let Some(resource) = self.router.observable(&request) {
-                        hub.lock().register(now, &responder, resource, &request, &mut terms);
+                        let mut state = hub.lock();
+                        if !state.register(now, &responder, resource, &request, &mut terms) {
+                            return state.challenge(now, responder, &terms);
+                        }
                     }
                 }
                 Some(1) => {
                     let mut state = hub.lock();
                     let was_there = state.endpoint.deregister(now, responder.to, message.token);
                     state.counters.deregistered += u64::from(was_there);
+                    drop(state);
+                    log::observer(responder.to.address(), "deregistered");
                 }
                 _ => {}
             }
         }
         let called = self.router.call(hub.peer(responder.to), &request);
-        self.settle(hub, now, responder, terms, called);
+        self.settle(hub, now, responder, terms, called, &request);
     }
 
     /// Answers what a handler has said, or when it has.
@@ -152,6 +186,7 @@ impl Serving {
         responder: Responder<Remote>,
         terms: Terms,
         called: Called,
+        request: &Message<'_>,
     ) {
         match called {
             Called::Ready(response) => hub.lock().answer(now, responder, &terms, response, false),
@@ -160,35 +195,41 @@ impl Serving {
                 state.counters.panics += 1;
                 state.answer(now, responder, &terms, panicked(), false);
             }
-            Called::Pending(_) if hub.pending.load(Ordering::Relaxed) >= self.config.max_pending => {
-                if terms.observed.is_some() {
-                    hub.lock().endpoint.deregister(now, responder.to, terms.token);
-                }
-                self.refuse(hub, now, responder);
-            }
             Called::Pending(rest) => {
+                let place = match self.waiting.take(self.router.number_of(request), !terms.verified) {
+                    Ok(place) => place,
+                    Err(NoPlace::Strangers) if terms.is_safe && !responder.group => {
+                        return hub.lock().challenge(now, responder, &terms);
+                    }
+                    Err(_) => {
+                        if terms.observed.is_some() {
+                            hub.lock().endpoint.deregister(now, responder.to, terms.token);
+                        }
+                        return self.refuse(hub, now, responder);
+                    }
+                };
                 hub.lock().counters.deferred += 1;
-                tokio::spawn(answer_later(count(hub), responder, terms, rest, self.config.acknowledge_after));
+                let counted = count(hub, Some(place));
+                tokio::spawn(answer_later(counted, responder, terms, rest, self.config.acknowledge_after));
             }
         }
     }
 
     fn refuse(&self, hub: &Hub, now: Instant, responder: Responder<Remote>) {
-        let seconds = u32::try_from(self.config.retry_after.as_secs()).unwrap_or(u32::MAX);
         let mut state = hub.lock();
         // A group is not told.
         state.counters.refused += u64::from(!responder.group);
-        state.respond(now, responder, &Rejection::unavailable(seconds).into());
+        state.respond(now, responder, &Rejection::unavailable(self.retry_after()).into());
     }
 }
 
-fn count(hub: &Arc<Hub>) -> Counted {
+fn count(hub: &Arc<Hub>, place: Option<Place>) -> Counted {
     hub.pending.fetch_add(1, Ordering::Relaxed);
-    Counted(hub.clone())
+    Counted(hub.clone(), place)
 }
 
-/// A handler that waits, as long as it does.
-struct Counted(Arc<Hub>);
+/// A handler that waits, as long as it does, and its place; those of observers have none.
+struct Counted(Arc<Hub>, #[allow(dead_code)] Option<Place>); // held for its end alone
 
 impl Drop for Counted {
     fn drop(&mut self) {

@@ -28,6 +28,8 @@ pub(crate) struct Session {
     pub(crate) connected: bool,
     /// What the peer of a server calls itself; it is so once the handshake has ended.
     pub(crate) identity: Option<Arc<Identity>>,
+    /// That identity has no key here.
+    pub(crate) is_unknown: bool,
     /// Its place in the order, beside `connected`.
     pub(crate) used: u64,
     pub(crate) used_at: Instant,

@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use dimpl::Output;
 
-use crate::address::Remote;
+use crate::address::{Remote, network};
 use crate::carrier::{MAX_DATAGRAM, Outgoing, send_singly};
 use crate::cookie::{Cookies, Hello};
 use crate::dtls::{Dtls, DtlsCounters, Keys, Refused, take_resolved, with_cookie};
 use crate::identity::Identity;
+use crate::log;
 use crate::session::{MAX_READY, Next, Seen, Session};
 use crate::socket::Socket;
 
@@ -31,6 +32,8 @@ pub(crate) struct Table {
     /// A server's alone.
     cookies: Option<Cookies>,
     pub(crate) sessions: HashMap<Remote, Session>,
+    /// Those of them that are handshakes.
+    handshakes: usize,
     /// The sessions in the order in which they make room: handshakes first, then by their last use.
     order: BTreeMap<(bool, u64), Remote>,
     /// When sessions want to repeat something or give up.
@@ -64,6 +67,7 @@ impl Table {
             library: setup.build()?,
             cookies,
             sessions: HashMap::new(),
+            handshakes: 0,
             order: BTreeMap::new(),
             timers: BTreeSet::new(),
             uses: 0,
@@ -158,12 +162,12 @@ impl Table {
     }
 
     fn insert(&mut self, now: Instant, path: Remote, peer: Remote, library: dimpl::Dtls, random: Vec<u8>) {
-        while self.sessions.len() >= self.setup.max_sessions
-            && let Some((_, &last)) = self.order.first_key_value()
-        {
+        while self.sessions.len() >= self.setup.sessions() || self.handshakes >= self.setup.handshakes() {
+            let Some(leaving) = self.first_to_leave(path) else { break };
             self.counters.evicted += 1;
-            self.close(now, last);
+            self.close(now, leaving);
         }
+        self.handshakes += 1;
         self.uses += 1;
         self.order.insert((false, self.uses), key(path));
         let session = Session {
@@ -173,6 +177,7 @@ impl Table {
             random,
             connected: false,
             identity: None,
+            is_unknown: false,
             used: self.uses,
             used_at: now,
             timer: None,
@@ -180,6 +185,18 @@ impl Table {
             waiting: Vec::new(),
         };
         self.sessions.insert(key(path), session);
+    }
+
+    /// The session that makes room for one with this peer: the oldest handshake of its own network, if that has an eighth of
+    /// them, so that it pushes out no others; else the oldest handshake, or the session that was not used for longest.
+    fn first_to_leave(&self, newcomer: Remote) -> Option<Remote> {
+        let source = network(newcomer.ip());
+        let handshakes = self.order.range(..(true, 0)).map(|(_, &place)| place);
+        let mut own = handshakes.filter(|place| network(place.ip()) == source);
+        let oldest = own.next();
+        let has_its_share = own.count() >= self.setup.handshakes() / 8;
+        let first = self.order.first_key_value().map(|(_, &place)| place);
+        oldest.filter(|_| has_its_share).or(first)
     }
 
     /// Seals a datagram. A client's session that has ended begins anew; what is not sent meanwhile is retransmitted.
@@ -209,7 +226,7 @@ impl Table {
         arrived: Option<&mut Outgoing>,
         act: impl FnOnce(&mut Session) -> Result<(), dimpl::Error>,
     ) {
-        let Self { sessions, order, timers, ready, counters, buffer, cookies, .. } = self;
+        let Self { sessions, handshakes, order, timers, ready, counters, buffer, cookies, .. } = self;
         let Some(session) = sessions.get_mut(&place) else { return };
         let (was_connected, timer) = (session.connected, session.timer);
         // Whatever strangers make of the library, it is the end of one session and no more.
@@ -220,7 +237,8 @@ impl Table {
             done.map_or_else(|error| Next::Fails(error.into()), |()| next)
         }));
         let next = next.unwrap_or_else(|_| Next::Fails(Refused::Protocol("the library panicked".into())));
-        if let Some(identity) = take_resolved() {
+        if let Some((identity, known)) = take_resolved() {
+            session.is_unknown = !known;
             session.identity = Some(Arc::new(Identity::Psk(identity)));
         }
         if session.timer != timer {
@@ -230,7 +248,9 @@ impl Table {
         if session.connected && !was_connected {
             order.remove(&(false, session.used));
             order.insert((true, session.used), place);
+            *handshakes -= 1;
             counters.handshakes += 1;
+            log::handshake("coaps", session.path.address(), session.identity.as_deref());
             for tell in session.waiting.drain(..) {
                 let _ = tell.send(Ok(session.peer));
             }
@@ -254,6 +274,15 @@ impl Table {
         let Some(session) = self.sessions.get(&place) else { return };
         if !session.connected {
             self.counters.handshakes_failed += 1;
+            // A client's failure is told to whoever asks.
+            if self.cookies.is_some() {
+                let reason: &dyn std::fmt::Display = match why {
+                    _ if session.is_unknown => &"unknown identity",
+                    Refused::Alert(DECRYPT_ERROR) => &"wrong key",
+                    why => why,
+                };
+                log::handshake_failed("coaps", session.path.address(), session.identity.as_deref(), reason);
+            }
             if self.cookies.is_some() && !matches!(why, Refused::TimedOut) {
                 self.counters.alerts_sent += 1;
                 // Fatal, in a record that is not sealed: there are no keys. Its number is one that no flight reaches.
@@ -283,6 +312,11 @@ impl Table {
     pub(crate) fn remove(&mut self, place: Remote, why: &Refused) {
         let Some(session) = self.sessions.remove(&place) else { return };
         self.order.remove(&(session.connected, session.used));
+        self.handshakes -= usize::from(!session.connected);
+        // A table that was large once is not kept for ever.
+        if self.sessions.capacity() > 1_024 + 4 * self.sessions.len() {
+            self.sessions.shrink_to(2 * self.sessions.len());
+        }
         if let Some(at) = session.timer {
             self.timers.remove(&(at, place));
         }

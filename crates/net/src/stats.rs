@@ -50,6 +50,9 @@ pub struct NetCounters {
     pub group_responses_dropped: u64,
     /// Observers that have said that they want no more notifications (RFC 7641 §3.6: Observe 1).
     pub deregistered: u64,
+    /// Registrations of observers that there was no room for: they were answered as if they had not asked to observe (RFC
+    /// 7641 §4.1).
+    pub observers_refused: u64,
 }
 
 /// Adds fields.
@@ -85,7 +88,8 @@ impl Stats {
             aborted,
             idle,
             stalled,
-            refused,
+            evicted,
+            observers_refused,
             panics,
             too_large
         );
@@ -110,6 +114,7 @@ impl Stats {
             notifications_replaced,
             observers_rejected,
             observers_given_up,
+            observers_displaced,
             peers_evicted,
             replies_dropped,
             forgotten_early
@@ -126,7 +131,8 @@ impl Stats {
             deferred,
             group_requests,
             group_responses_dropped,
-            deregistered
+            deregistered,
+            observers_refused
         );
     }
 }

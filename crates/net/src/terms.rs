@@ -22,6 +22,9 @@ pub(crate) struct Terms {
     no_response: u8,
     /// The most bytes that are sent there; unlimited if the client is known to be where it says it is.
     pub(crate) allowance: usize,
+    /// Whether the client is known to be where it says it is: it has shown an Echo option or has a session of DTLS. That
+    /// nobody else could forge its address is not enough.
+    pub(crate) verified: bool,
     /// Whether the client may be asked to repeat the request: it has changed nothing.
     pub(crate) is_safe: bool,
 }
@@ -37,6 +40,7 @@ impl Terms {
             token: message.token,
             no_response: message.uint(option::NO_RESPONSE).unwrap_or(0) as u8,
             allowance: echo::MODEST.max(echo::AMPLIFICATION * length),
+            verified: false,
             is_safe: matches!(message.code.0, code::GET | code::FETCH),
         }
     }

@@ -9,14 +9,24 @@ use std::time::{Duration, Instant};
 
 use coapace_net::blocking::Client;
 use coapace_net::{
-    Code, Datagram, Direction, Error, Rejection, Request, Response, Router, Server, ServerConfig, Tap,
+    Code, Datagram, Direction, Error, Rejection, Request, Resource, Response, Router, Server, ServerConfig,
+    Tap,
 };
-
-const PUT: Code = Code(coap_numbers::code::PUT);
 
 /// A server in a thread of its own, as the client has no runtime to share. Returns where it is.
 fn serve() -> String {
+    let (count, written) = (Arc::new(AtomicU32::new(0)), Resource::new());
+    let read = count.clone();
     let router = Router::new()
+        .observe("/count", &written.clone(), move |_| {
+            let count = read.load(Ordering::Relaxed);
+            async move { Ok::<_, Rejection>(Response::content(count.to_string()).max_age(60)) }
+        })
+        .post("/count", move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+            written.changed();
+            async { Ok::<_, Rejection>(Response::changed()) }
+        })
         .get("/hello", async |_: Request| Ok::<_, Rejection>(Response::content("Hello")))
         .get("/large", async |_: Request| Ok::<_, Rejection>(Response::content("0123456789".repeat(500))))
         .get("/later", async |_: Request| {
@@ -43,7 +53,8 @@ fn it_asks_for_what_fits_into_a_message_and_for_what_does_not() {
         assert_eq!(client.get(&format!("{server}/hello")).unwrap().text(), "Hello");
     }
     assert_eq!(client.get(&format!("{server}/large")).unwrap().payload.len(), 5_000);
-    let put = client.request(PUT, &format!("{server}/length"), |call| call.payload(vec![7; 3_000])).unwrap();
+    let put =
+        client.request(Code::PUT, &format!("{server}/length"), |call| call.payload(vec![7; 3_000])).unwrap();
     assert_eq!(put.text(), "3000");
     assert_eq!(client.stats().endpoint.given_up, 0);
     assert_eq!(client.destinations().len(), 1);
@@ -74,8 +85,8 @@ impl Tap for Loss {
 fn what_is_lost_is_sent_again_when_its_timeout_is_over() {
     let server = serve();
     let tap = Arc::new(Loss::default());
-    let builder = coapace_net::Client::builder().mechanism("default:ack_timeout=50ms".parse().unwrap());
-    let mut client = Client::from(builder.tap(tap));
+    let builder = Client::builder().mechanism("default:ack_timeout=50ms".parse().unwrap());
+    let mut client = builder.tap(tap).build_blocking();
     for _ in 0..3 {
         let response = client.get(&format!("{server}/hello")).unwrap();
         assert_eq!((response.text().as_ref(), response.transmissions), ("Hello", 2));
@@ -89,7 +100,7 @@ fn it_gives_up_when_told_to_and_when_the_network_says_so() {
     let uri = format!("coap://{}/x", silent.local_addr().unwrap());
     let mut client = Client::new();
     let begun = Instant::now();
-    let timed_out = client.request(PUT, &uri, |call| call.timeout(Duration::from_millis(100)));
+    let timed_out = client.request(Code::PUT, &uri, |call| call.timeout(Duration::from_millis(100)));
     assert!(matches!(timed_out, Err(Error::TimedOut)), "{timed_out:?}");
     assert!((100..1_500).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
 
@@ -107,4 +118,61 @@ fn other_schemes_and_bad_uris_are_errors_at_once() {
     assert!(matches!(client.get("coap+tcp://[::1]/x"), Err(Error::Scheme(_))));
     assert!(matches!(client.get("coap:/x"), Err(Error::Uri(_))));
     assert!(matches!(client.get("coap://host.invalid/x"), Err(Error::NotFound { .. })));
+}
+
+#[test]
+fn every_method_has_a_call_of_its_own() {
+    let (server, mut client) = (serve(), Client::new());
+    let (count, length) = (format!("{server}/count"), format!("{server}/length"));
+    assert_eq!(client.post(&count, "").unwrap().code, Code::CHANGED);
+    assert_eq!(client.put(&length, "21.5").unwrap().text(), "4");
+    for refused in [client.delete(&length), client.fetch(&length, "x"), client.patch(&length, "x")] {
+        assert_eq!(refused.unwrap().code, Code::METHOD_NOT_ALLOWED);
+    }
+    assert_eq!(client.ipatch(&length, "x").unwrap().code, Code::METHOD_NOT_ALLOWED);
+    assert_eq!(client.ping(&server).unwrap().code, Code::EMPTY);
+    assert_eq!(client.metrics().stats.endpoint.given_up, 0);
+}
+
+#[test]
+fn it_observes_and_takes_what_has_come_meanwhile_at_the_next_call() {
+    let (server, mut client, mut other) = (serve(), Client::new(), Client::new());
+    let uri = format!("{server}/count");
+    let mut seen = client.observe(&uri).unwrap();
+    assert_eq!(seen.first().text(), "0");
+    for count in 1..=3 {
+        other.post(&uri, "").unwrap();
+        assert_eq!(seen.next().unwrap().unwrap().text(), count.to_string());
+    }
+    let nothing = seen.next_within(Duration::from_millis(50)).unwrap();
+    assert!(matches!(nothing, Err(Error::TimedOut)), "{nothing:?}");
+    other.post(&uri, "").unwrap();
+    assert_eq!(seen.next().unwrap().unwrap().text(), "4", "it goes on");
+    seen.end().unwrap();
+    assert_eq!(client.get(&uri).unwrap().text(), "4", "the client is free again");
+}
+
+#[test]
+fn an_observation_that_is_refused_or_has_no_more_to_come_is_not_waited_for() {
+    let (server, mut client) = (serve(), Client::new());
+    let refused = client.observe(&format!("{server}/nothing"));
+    assert!(
+        matches!(&refused, Err(Error::NotObserved(response)) if response.code == Code::NOT_FOUND),
+        "{refused:?}"
+    );
+    drop(refused);
+    let mut once = client.observe(&format!("{server}/hello")).unwrap();
+    assert_eq!(once.first().text(), "Hello");
+    assert!(once.next().is_none());
+}
+
+#[test]
+fn a_dropped_observation_does_not_keep_the_next_request_waiting() {
+    let (server, silent) = (serve(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    let mut client = Client::new();
+    drop(client.observe(&format!("{server}/count")).unwrap());
+    let uri = format!("coap://{}/x", silent.local_addr().unwrap());
+    let other = client.request(Code::GET, &uri, |call| call.timeout(Duration::from_millis(20)));
+    assert!(matches!(other, Err(Error::TimedOut)), "{other:?}");
+    assert_eq!(client.get(&format!("{server}/hello")).unwrap().text(), "Hello");
 }

@@ -254,3 +254,32 @@ async fn links_lead_to_every_path_without_parameters_and_a_query_chooses() {
     let code = client.post(&server.uri("/.well-known/core")).await.unwrap().code;
     assert_eq!(code, Code(0x84));
 }
+
+#[tokio::test]
+async fn no_more_of_a_representation_is_read_than_is_sent() {
+    const SIZE: usize = 1 << 20;
+    // Bytes that were read, and after how many of them there is another version.
+    let (read, stable) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(u64::MAX)));
+    let (reading, until) = (read.clone(), stable.clone());
+    let router = Router::new().get("/parts", move |request: Request| {
+        let range = request.range();
+        let range = range.start.min(SIZE)..range.end.min(SIZE).min(range.start + 65_536);
+        let before = reading.fetch_add(range.len() as u64, Ordering::Relaxed);
+        let part = Response::part(body(SIZE)[range.clone()].to_vec(), range.start, SIZE);
+        let tag = [1 + u8::from(before > until.load(Ordering::Relaxed))];
+        async move { Ok::<_, Rejection>(part.option(option::ETAG, &tag)) }
+    });
+    let server = serve_with(router, one_core());
+    let client = Client::new();
+    let response = client.get(&server.uri("/parts")).await.unwrap();
+    assert_eq!(
+        (response.payload == body(SIZE), response.options.value(option::ETAG)),
+        (true, Some(&[1][..]))
+    );
+    // The first request leaves it to the server how much to read.
+    assert_eq!(read.load(Ordering::Relaxed), SIZE as u64 + 65_536 - 1024);
+    stable.store(read.load(Ordering::Relaxed) + 100_000, Ordering::Relaxed);
+    let response = client.get(&server.uri("/parts")).await;
+    let changed = matches!(response, Err(Error::Transfer(TransferError::Changed)));
+    assert!(changed, "an ETag tells that the representation is another: {response:?}");
+}

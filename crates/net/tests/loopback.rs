@@ -4,6 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
+use coap_numbers::option;
 use coapace_net::{Client, Code, Config, Error, Profile, Rejection, Request, Response, Router, ServerConfig};
 use common::{Running, serve, serve_at, serve_with, until};
 
@@ -109,6 +110,43 @@ async fn what_is_not_there_is_4_04_and_what_cannot_be_done_there_4_05() {
     assert_eq!(code(client.get(&server.uri("/temperature")).option(65_001, b"")).await, Code(0x82));
     assert_eq!(code(client.get(&server.uri("/temperature")).option(65_000, b"")).await, Code(0x45));
     assert_eq!(code(client.get(&server.uri("/")).option(35, b"coap://h/")).await, Code(0xa5));
+}
+
+#[tokio::test]
+async fn a_condition_goes_to_handlers_that_keep_to_it_and_is_4_02_elsewhere() {
+    async fn update(request: Request) -> Result<Response, Rejection> {
+        request.precondition((request.path() != "/nothing").then_some(b"v1"))?;
+        Ok(Response::changed())
+    }
+    let router = Router::new().put("/there", update).conditional("/there").put("/nothing", update);
+    let router = router.conditional("/nothing").put("/careless", echo);
+    let server = serve(router.clone());
+    let with_fallback = serve(router.clone().fallback(echo));
+    let conditional = serve(router.fallback(update).conditional_fallback());
+    let client = Client::new();
+    let [one, any, none] =
+        [(option::IF_MATCH, &b"v1"[..]), (option::IF_MATCH, b""), (option::IF_NONE_MATCH, b"")];
+    let other = (option::IF_MATCH, &b"v2"[..]);
+    for (server, path, options, code) in [
+        (&server, "/there", &[one][..], 0x44),
+        (&server, "/there", &[other, one], 0x44),
+        (&server, "/there", &[any], 0x44),
+        (&server, "/there", &[other], 0x8c),
+        (&server, "/there", &[none], 0x8c),
+        (&server, "/there", &[one, none], 0x8c),
+        (&server, "/nothing", &[none], 0x44),
+        (&server, "/nothing", &[any], 0x8c),
+        (&server, "/careless", &[], 0x45),
+        (&server, "/careless", &[one], 0x82),
+        (&server, "/careless", &[none], 0x82),
+        (&with_fallback, "/elsewhere", &[none], 0x82),
+        (&conditional, "/elsewhere", &[other], 0x8c),
+        (&conditional, "/careless", &[other], 0x82),
+    ] {
+        let call = client.put(&server.uri(path));
+        let call = options.iter().fold(call, |call, &(number, value)| call.option(number, value));
+        assert_eq!(call.await.unwrap().code, Code(code), "{path} {options:?}");
+    }
 }
 
 #[tokio::test]

@@ -225,7 +225,7 @@ async fn who_has_to_show_its_address_is_counted_as_a_challenge_and_answered_4_01
 #[tokio::test]
 async fn two_servers_are_one_when_their_metrics_are_merged() {
     let impatient =
-        Profile { config: Config { nstart: 2, ..Profile::default().config }, ..Profile::default() };
+        Profile { config: Config { nstart: Some(2), ..Profile::default().config }, ..Profile::default() };
     let other = ServerConfig { cores: 2, profile: impatient, ..ServerConfig::default() };
     let servers = [serve(router(&Resource::new())), serve_with(router(&Resource::new()), other)];
     for server in &servers {

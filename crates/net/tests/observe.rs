@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use coapace_net::{
-    Client, Code, Observation, Rejection, Request, Resource, Response, Router, ServerConfig, Verify,
+    Client, Code, Error, Observation, Rejection, Request, Resource, Response, Router, ServerConfig, Verify,
 };
 use common::{Running, serve, serve_with};
 
@@ -154,9 +154,13 @@ async fn what_cannot_be_observed_has_a_first_response_and_no_more() {
     assert_eq!(fixed.first().text(), "fixed");
     assert!(fixed.next().await.is_none());
     counter.set(99);
-    let mut missing = client.observe(&server.uri("/counter")).await.unwrap();
-    assert_eq!(missing.first().code, Code(0x84));
-    assert!(missing.next().await.is_none());
+    // A loop over what comes next would never see an error that came first.
+    let missing = client.observe(&server.uri("/counter")).await;
+    assert!(
+        matches!(&missing, Err(Error::NotObserved(response)) if response.code == Code::NOT_FOUND),
+        "{missing:?}"
+    );
+    assert_eq!(missing.unwrap_err().to_string(), "the server answered 4.04 Not Found");
     let started = server.handle.stats().endpoint.started;
     counter.set(1);
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -219,6 +223,58 @@ async fn an_observer_shows_its_address_before_it_gets_a_large_response() {
     assert_eq!(next(&mut observation).await.unwrap().parse(), Ok(4));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_have_few_places_and_whoever_shows_its_address_has_one() {
+    let counter = Counter::new(Resource::new());
+    let mut config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    config.profile.config.max_observers = 100;
+    let server = serve_with(counter.router(), config);
+    // Sources that do not answer: eight of them, and no more, have a place.
+    let register = [0x40, 1, 0, 1, 0x60, 0x57, b'c', b'o', b'u', b'n', b't', b'e', b'r'];
+    let silent: Vec<UdpSocket> = (0..50).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+    let mut asked = 0;
+    for socket in &silent {
+        socket.send_to(&register, server.address).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let mut answer = [0; 64];
+        socket.recv(&mut answer).unwrap();
+        asked += usize::from(answer[1] == 0x81);
+    }
+    assert_eq!(asked, 42);
+    let mut observations = Vec::new();
+    for _ in 0..40 {
+        observations.push(Client::new().observe(&server.uri("/counter")).await.unwrap());
+    }
+    counter.set(5);
+    for observation in &mut observations {
+        assert_eq!(next(observation).await.as_deref(), Some("5"));
+    }
+    assert_eq!(server.handle.stats().net.observers_refused, 0);
+}
+
+#[tokio::test]
+async fn an_observer_that_there_is_no_place_for_is_answered_and_counted() {
+    let counter = Counter::new(Resource::new());
+    let mut config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    config.profile.config.max_observers = 10;
+    let server = serve_with(counter.router(), config);
+    let mut observed = 0;
+    let mut observations = Vec::new();
+    for _ in 0..12 {
+        let observation = Client::new().observe(&server.uri("/counter")).await.unwrap();
+        assert_eq!(observation.first().text(), "0");
+        observed += usize::from(observation.first().options.uint(6).is_some());
+        observations.push(observation);
+        // Each shows its address, or is one of the strangers, who make room.
+    }
+    counter.set(1);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let stats = server.handle.stats();
+    let told = stats.endpoint.notifications;
+    assert_eq!(told + stats.endpoint.observers_displaced, observed as u64, "{stats:?}");
+    assert!(told <= 10, "{stats:?}");
+}
+
 #[tokio::test]
 async fn notifications_may_be_non_confirmable() {
     let counter = Counter::new(Resource::non_confirmable());
@@ -228,6 +284,35 @@ async fn notifications_may_be_non_confirmable() {
     assert_eq!(next(&mut observation).await.as_deref(), Some("1"));
     let counters = server.handle.stats().endpoint;
     assert_eq!((counters.started, counters.completed, counters.converted), (1, 0, 0));
+}
+
+#[tokio::test]
+async fn a_server_that_stops_tells_its_observers_and_does_not_wait_for_those_that_are_gone() {
+    for resource in [Resource::new(), Resource::non_confirmable()] {
+        let counter = Counter::new(resource);
+        let shutdown_timeout = Duration::from_secs(2);
+        let config = ServerConfig { cores: 2, shutdown_timeout, ..ServerConfig::default() };
+        let mut server = serve_with(counter.router(), config);
+        let mut observations = Vec::new();
+        for _ in 0..10 {
+            observations.push(Client::new().observe(&server.uri("/counter")).await.unwrap());
+        }
+        // One that will answer to nothing.
+        let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+        silent.send_to(b"\x41\x01\x00\x01t\x60\x57counter", server.address).unwrap();
+        common::until(|| server.handle.metrics().observers == 11).await;
+        let begun = std::time::Instant::now();
+        server.handle.shutdown();
+        for observation in &mut observations {
+            let next = tokio::time::timeout(Duration::from_secs(5), observation.next());
+            let last = next.await.expect("in time").expect("a last one").unwrap();
+            assert_eq!(last.code, Code(0xa3), "5.03");
+            assert_eq!(last.options.value(coap_numbers::option::MAX_AGE), Some(&[5][..]));
+            assert!(observation.next().await.is_none());
+        }
+        server.ended().await.unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    }
 }
 
 /// A server that is bytes.

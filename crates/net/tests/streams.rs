@@ -62,9 +62,10 @@ fn serve(scheme: &'static str, config: ServerConfig) -> Running {
         .post("/echo", |request: Request| async move {
             Ok::<_, Rejection>(Response::content(request.payload().to_vec()))
         })
-        .observe("/count", &resource, move |_| {
+        .observe("/count", &resource, move |request: Request| {
             let text = read.load(Ordering::Relaxed).to_string();
-            async move { Ok::<_, Rejection>(Response::content(text)) }
+            let age = request.argument("age").map_or(Ok(60), str::parse);
+            async move { Ok::<_, Rejection>(Response::content(text).max_age(age?)) }
         })
         .observe("/large", &resource, move |_| {
             let body = vec![large.load(Ordering::Relaxed) as u8; 150_000];
@@ -151,11 +152,12 @@ async fn what_is_observed_is_told_in_its_newest_state() {
         server.change();
         sleep(Duration::from_millis(50)).await;
         assert_eq!(server.handle.stats().tcp.notifications, 6, "{}", server.scheme);
-        // Once more, and the server goes.
+        // Once more, and the server says that it goes.
         let mut seen = server.client.observe(&server.uri("/count")).await.unwrap();
         server.handle.shutdown();
         let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
-        assert!(matches!(told, Some(Err(Error::Connection(_)))), "{}: {told:?}", server.scheme);
+        let told = told.expect("a last notification").unwrap();
+        assert_eq!(told.code, Code(0xa3), "{}: 5.03 (RFC 7641 §4.2)", server.scheme);
         assert!(seen.next().await.is_none());
     }
 }
@@ -202,17 +204,16 @@ async fn observers_that_are_there_keep_an_idle_connection_and_others_do_not() {
 }
 
 #[tokio::test]
-async fn a_connection_beyond_the_bound_waits_until_another_ends() {
+async fn a_connection_beyond_the_bound_takes_the_place_of_one_that_is_idle() {
     let config = ServerConfig { max_connections: 1, ..ServerConfig::default() };
     let server = serve("coap+ws", config);
     let first = Client::new();
     first.get(&server.uri("/hello")).await.unwrap();
     let second = Client::new();
-    let early = second.get(&server.uri("/hello")).timeout(Duration::from_millis(200)).await;
-    assert!(matches!(early, Err(Error::TimedOut)), "{early:?}");
-    drop(first);
-    let late = second.get(&server.uri("/hello")).timeout(Duration::from_secs(5)).await;
-    assert_eq!(late.unwrap().text(), "Hello!");
+    for client in [&second, &first] {
+        let answer = client.get(&server.uri("/hello")).timeout(Duration::from_secs(5)).await;
+        assert_eq!(answer.unwrap().text(), "Hello!", "each takes the place of the other");
+    }
 }
 
 #[tokio::test]
@@ -223,4 +224,23 @@ async fn a_handshake_that_never_ends_costs_one_connection_and_other_clients_noth
         assert_eq!(response.unwrap().text(), "Hello!", "{}", server.scheme);
         drop(silent);
     }
+}
+
+#[tokio::test]
+async fn a_stale_representation_is_asked_for_again() {
+    let server = serve("coap+tcp", ServerConfig::default());
+    let mut seen = server.client.observe(&server.uri("/count?age=0")).await.unwrap();
+    // The server does not say that it has changed.
+    server.count.store(5, Ordering::Relaxed);
+    let begun = std::time::Instant::now();
+    let mut news = None;
+    while news.is_none() && begun.elapsed() < Duration::from_secs(25) {
+        news = timeout(Duration::from_millis(100), seen.next()).await.ok();
+    }
+    let news = news.expect("5 to 15 s after Max-Age (RFC 7641 §3.3.1)").unwrap().unwrap();
+    assert_eq!(news.text(), "5");
+    assert!(begun.elapsed() > Duration::from_millis(4_500), "too early");
+    server.change();
+    let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
+    assert_eq!(told.unwrap().unwrap().text(), "6", "it goes on");
 }

@@ -6,10 +6,13 @@ mod common;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use coapace_net::{
-    Client, Code, Error, Rejection, Request, Response, Router, Server, ServerConfig, ServerHandle,
+    Budget, Client, Code, Error, Rejection, Request, Resource, Response, Router, Server, ServerConfig,
+    ServerHandle,
 };
 use common::until;
 use tokio::task::JoinHandle;
@@ -48,6 +51,10 @@ fn serve(config: ServerConfig) -> Running {
         .post("/echo", |request: Request| async move {
             Ok::<_, Rejection>(Response::content(request.payload().to_vec()))
         });
+    start(router, config)
+}
+
+fn start(router: Router, config: ServerConfig) -> Running {
     let server = Server::bind_tcp("127.0.0.1:0", config).expect("a port of loopback");
     let (address, handle) = (server.local_addr().expect("bound"), server.handle());
     Running { address, handle, task: tokio::spawn(server.serve(router)) }
@@ -134,6 +141,84 @@ fn said(server: &Running, bytes: &[u8]) -> Vec<u8> {
     said
 }
 
+/// A connection whose client says that it takes messages of any size.
+fn greedy(address: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(&[0x60, 0xe1, 0x24, 0xff, 0xff, 0xff, 0xff, 0x20]).unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn no_handler_is_called_for_answers_that_a_client_does_not_take() {
+    let called = Arc::new(AtomicUsize::new(0));
+    let count = called.clone();
+    let router = Router::new().get("/f", move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        async {
+            sleep(Duration::from_millis(1)).await;
+            Ok::<_, Rejection>(Response::content(vec![0; 60_000]))
+        }
+    });
+    let config = ServerConfig { budget: Budget::new(16 << 20), ..ServerConfig::default() };
+    let server = start(router, config);
+    let mut streams: Vec<TcpStream> = (0..4).map(|_| greedy(server.address)).collect();
+    for stream in &mut streams {
+        stream.write_all(&[0x20, 0x01, 0xb1, b'f'].repeat(1_000)).unwrap();
+    }
+    sleep(Duration::from_millis(500)).await;
+    // Of 4,000. The system's buffers take a few megabytes for each.
+    let before = called.load(Ordering::Relaxed);
+    assert!((4..1_000).contains(&before), "{before} handlers were called");
+    sleep(Duration::from_millis(300)).await;
+    assert_eq!(called.load(Ordering::Relaxed), before, "nothing goes on");
+    // A client that reads is served beside them.
+    assert_eq!(Client::new().get(&server.uri("/f")).await.unwrap().payload.len(), 60_000);
+    std::thread::spawn(move || io::copy(&mut streams[0], &mut io::sink()));
+    until(|| called.load(Ordering::Relaxed) >= before + 500).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_connection_that_was_silent_for_longest_makes_room() {
+    let server = serve(ServerConfig { max_connections: 2, ..ServerConfig::default() });
+    let silent = TcpStream::connect(server.address).unwrap();
+    until(|| server.handle.stats().tcp.connections == 1).await;
+    let client = Client::new();
+    assert_eq!(client.get(&server.uri("/hello")).await.unwrap().text(), "Hello!");
+    assert_eq!(Client::new().get(&server.uri("/hello")).await.unwrap().text(), "Hello!");
+    assert_eq!(server.handle.stats().tcp.evicted, 1);
+    silent.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    io::copy(&mut &silent, &mut io::sink()).expect("the end of the silent connection");
+    assert_eq!(client.get(&server.uri("/hello")).await.unwrap().text(), "Hello!");
+    assert_eq!(server.handle.stats().tcp.connections, 3, "the other one has stayed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn observers_that_there_is_no_memory_for_are_answered_and_counted() {
+    let resource = Resource::new();
+    let router =
+        Router::new().observe("/o", &resource, |_| async { Ok::<_, Rejection>(Response::content("now")) });
+    // An eighth of an eighth is for the observers of one connection: 16 KiB.
+    let server = start(router, ServerConfig { budget: Budget::new(1 << 20), ..ServerConfig::default() });
+    let client = Client::new();
+    let mut observations = Vec::new();
+    let mut refused = 0;
+    for _ in 0..20 {
+        match client.observe(&server.uri("/o")).await {
+            Ok(observation) if observation.first().options.uint(6).is_some() => {
+                observations.push(observation);
+            }
+            _ => refused += 1,
+        }
+    }
+    assert!(observations.len() >= 10 && refused >= 1, "{} and {refused}", observations.len());
+    assert_eq!(server.handle.stats().tcp.observers_refused, refused);
+    resource.changed();
+    for observation in &mut observations {
+        let next = timeout(Duration::from_secs(5), observation.next()).await.expect("in time");
+        assert_eq!(next.unwrap().unwrap().text(), "now");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_request_before_the_csm_and_a_message_too_long_abort_the_connection() {
     let server = serve(ServerConfig::default());
@@ -189,7 +274,12 @@ async fn servers_of_libcoap_answer() {
         eprintln!("skipped: coap-server-openssl is not installed");
         return;
     };
-    sleep(Duration::from_millis(500)).await;
+    for _ in 0..100 {
+        if std::net::TcpStream::connect(free).is_ok() {
+            break;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
     let client = Client::new();
     let uri = format!("coap+tcp://{free}/");
     let answers = async { (client.get(&uri).await, client.ping(&uri).await) };

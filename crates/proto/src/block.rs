@@ -8,9 +8,9 @@ mod upload;
 
 use core::fmt;
 
-pub use reassembly::{Assembled, Bounds, Reassembly};
-pub use slice::{Slice, etag};
-pub use transfer::{Progress, Transfer, TransferError};
+pub use reassembly::{Assembled, Bounds, Reassembly, Unverified};
+pub use slice::{Part, Slice, etag};
+pub use transfer::{Progress, Transfer, TransferError, Transferred};
 
 /// The value of a Block1 or Block2 option: which part of a body (RFC 7959 §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! What an endpoint is set up with.
 
-use coapace_control::{Controller, Duration};
+use coapace_control::{Controller, Draw, Duration, Instant, Limits};
+
+use crate::Patience;
 
 /// Transmission parameters (RFC 7252 §4.8) and bounds of an endpoint.
 ///
@@ -9,11 +11,17 @@ use coapace_control::{Controller, Duration};
 pub struct Config {
     /// MAX_RETRANSMIT: retransmissions before an exchange is given up.
     pub max_retransmit: u8,
-    /// NSTART: exchanges outstanding to one destination; the rest waits.
-    pub nstart: u16,
-    /// PROBING_RATE: the average rate, in bytes of CoAP per second, of non-confirmable messages to a destination that
-    /// nothing is heard of (RFC 7252 §4.7); 0 sets no such bound, and what is left is the gap that the mechanism asks
-    /// for. At 1 byte/s a message of 40 bytes keeps the next one back for 40 s, unless the destination is heard before.
+    /// NSTART: exchanges outstanding to one destination; the rest waits. A mechanism that has a bound of its own
+    /// ([`Limits::nstart`]) may stay below this one and never exceeds it. `None` leaves the bound to the mechanism, or to RFC
+    /// 7252 §4.7, which has 1.
+    pub nstart: Option<u16>,
+    /// Whether [`Patience`] bounds how soon the endpoint despairs of a peer; if not, that is left to the mechanism alone, as
+    /// in most publications.
+    pub patience: bool,
+    /// PROBING_RATE: a rate of non-confirmable messages, in bytes of CoAP per second, that is always allowed (RFC 7252 §4.7,
+    /// draft-ietf-core-cocoa-03 §5). What exceeds it keeps the gap that the mechanism asks for, one RTO
+    /// ([`Limits::non_gap`]). A destination that lets confirmable messages go unanswered ([`Patience`]) gets no more than
+    /// PROBING_RATE. 0 allows no such rate: the gap of the mechanism remains.
     pub probing_rate: u32,
     /// Of so many messages in a row to one destination, one is confirmable (draft-ietf-core-cocoa-03 §5: at least two
     /// in any sixteen): where seven were not, the eighth leaves as confirmable, whatever was asked for. Requests count,
@@ -27,7 +35,8 @@ pub struct Config {
     pub response_timeout: Duration,
     /// Exchanges that may exist at once, outstanding and waiting together.
     pub max_exchanges: u32,
-    /// Destinations remembered; beyond that the least recently used that has no exchange leaves.
+    /// Destinations remembered, beside those that observe here; beyond that the least recently used that has no exchange
+    /// leaves.
     pub max_peers: u32,
     /// Bytes of the longest token that a request may have. More than 8 are an extension of RFC 8974: a request with a longer
     /// token is rejected. As many such tokens are kept as there may be observers and peers.
@@ -46,7 +55,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             max_retransmit: 4,
-            nstart: 1,
+            nstart: None,
+            patience: true,
             probing_rate: 1,
             confirmable_every: 8,
             max_latency: Duration::from_secs(100),
@@ -64,8 +74,26 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How long a non-confirmable message of so many bytes keeps the next one back where nothing is heard.
-    pub(crate) fn probing_gap(&self, bytes: usize) -> Duration {
+    /// Returns how many exchanges may be outstanding to a destination of which the mechanism says `limits`.
+    pub fn nstart(&self, limits: &Limits) -> u16 {
+        match (self.nstart, limits.nstart) {
+            (Some(configured), Some(wanted)) => configured.min(wanted),
+            (configured, wanted) => configured.or(wanted).unwrap_or(1),
+        }
+    }
+
+    /// Returns how long a non-confirmable message of so many bytes keeps the next one back: the shorter of what PROBING_RATE
+    /// and the `gap` of the mechanism say, the longer where the destination is silent.
+    pub(crate) fn non_gap(&self, bytes: usize, gap: Duration, silent: bool) -> Duration {
+        match self.probing_gap(bytes) {
+            Duration::ZERO => gap,
+            paid if silent => paid.max(gap),
+            paid => paid.min(gap),
+        }
+    }
+
+    /// Returns the time in which PROBING_RATE pays for so many bytes.
+    fn probing_gap(&self, bytes: usize) -> Duration {
         match self.probing_rate {
             0 => Duration::ZERO,
             rate => Duration::from_micros((bytes as u64).saturating_mul(1_000_000).div_ceil(rate.into())),
@@ -84,9 +112,38 @@ pub struct Setup<C> {
 
 impl<C: Controller> Setup<C> {
     /// MAX_TRANSMIT_SPAN: from the first transmission to the last retransmission (RFC 7252 §4.8.2), with the timeouts
-    /// of the mechanism in force.
+    /// of the mechanism in force and the copy that [`Patience`] adds.
     pub fn max_transmit_span(&self) -> Duration {
-        self.controller.max_span(self.config.max_retransmit)
+        let max_retransmit = self.config.max_retransmit;
+        let probe = self.patience().map_or(Duration::ZERO, |patience| patience.max_span(max_retransmit));
+        self.controller.max_span(max_retransmit).max(probe)
+    }
+
+    /// Returns what to arm for a transmission for which the mechanism says `timeout`: the rest of MAX_TRANSMIT_WAIT for the copy
+    /// after the last retransmission, and no less than RFC 7252's timeout where the peer is silent.
+    pub(crate) fn patient(
+        &self,
+        now: Instant,
+        first: Instant,
+        transmission: u8,
+        silent: bool,
+        draw: Draw,
+        timeout: Duration,
+    ) -> Duration {
+        let max_retransmit = self.config.max_retransmit;
+        let last = transmission > max_retransmit;
+        match (last || silent).then(|| self.patience()).flatten() {
+            Some(patience) if last => (first + patience.max_wait(max_retransmit)).since(now),
+            Some(patience) => timeout.max(patience.timeout(transmission, draw)),
+            None => timeout,
+        }
+    }
+
+    /// Returns what bounds how soon the endpoint despairs of a peer, if anything does. ACK_TIMEOUT is the RTO of the mechanism
+    /// towards a destination that nothing is known of; a published mechanism has 2 s there.
+    pub(crate) fn patience(&self) -> Option<Patience> {
+        let ack_timeout = || self.controller.gauges(&self.controller.state()).rto;
+        self.config.patience.then(|| Patience { ack_timeout: ack_timeout(), ..Patience::RFC7252 })
     }
 
     /// EXCHANGE_LIFETIME: from the first transmission of a confirmable message until its Message ID may be used again

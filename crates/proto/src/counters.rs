@@ -37,6 +37,8 @@ pub struct Counters {
     pub observers_rejected: u64,
     /// Observers removed because a notification was given up.
     pub observers_given_up: u64,
+    /// Observers of unverified addresses that made room for others.
+    pub observers_displaced: u64,
     /// Peers forgotten because [`max_peers`](crate::Config::max_peers) were remembered already.
     pub peers_evicted: u64,
     /// Replies not sent because [`max_replies`](crate::Config::max_replies) were waiting already.

@@ -9,6 +9,8 @@ use core::hash::Hasher;
 
 use coap_numbers::{code, option};
 use coapace_control::{Duration, Instant};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use siphasher::sip::SipHasher24;
 
 use crate::options::Options;
@@ -79,15 +81,41 @@ pub const fn is_modest(request: usize, response: usize) -> bool {
 #[derive(Debug)]
 pub struct Gate<A> {
     echo: Echo,
-    /// Addresses that were verified and when, the one of the latest request last.
-    verified: VecDeque<(A, Instant)>,
+    /// Addresses that were verified, and when.
+    verified: HashMap<A, Instant, FixedState>,
+    /// The same addresses, the one verified first in front.
+    order: VecDeque<A>,
     bound: usize,
 }
 
 impl<A: Address> Gate<A> {
     /// A gate that remembers at most `bound` addresses that have shown a fresh value, and as long as that is good for.
-    pub const fn new(echo: Echo, bound: usize) -> Self {
-        Self { echo, verified: VecDeque::new(), bound }
+    pub fn new(echo: Echo, bound: usize) -> Self {
+        // The key is drawn, and nobody else knows it.
+        let seed = u64::from_le_bytes(*echo.key.first_chunk().unwrap_or(&[0; 8]));
+        let verified = HashMap::with_hasher(FixedState::with_seed(seed));
+        Self { echo, verified, order: VecDeque::new(), bound }
+    }
+
+    /// Whether the sender of a request has shown a fresh value, in it or not long before.
+    pub fn verifies(&mut self, now: Instant, from: A, request: &Message<'_>) -> bool {
+        let fresh = |at: Instant| now.since(at) <= self.echo.freshness;
+        let shown = request.echo().is_some_and(|value| self.echo.is_fresh(now, from, value));
+        if self.verified.get(&from).is_some_and(|&at| fresh(at)) {
+            return true;
+        }
+        if !shown || self.bound == 0 {
+            return shown;
+        }
+        while let Some(oldest) = self.order.front()
+            && (self.order.len() >= self.bound || !self.verified.get(oldest).is_some_and(|&at| fresh(at)))
+        {
+            self.verified.remove(oldest);
+            self.order.pop_front();
+        }
+        self.verified.insert(from, now);
+        self.order.push_back(from);
+        true
     }
 
     /// Whether a response of `response` bytes may go to the sender of this request, which took `length` bytes. If not,
@@ -101,20 +129,7 @@ impl<A: Address> Gate<A> {
         length: usize,
         response: usize,
     ) -> bool {
-        let shown = request.echo().is_some_and(|value| self.echo.is_fresh(now, from, value));
-        let known = self.verified.iter().position(|&(address, _)| address == from);
-        let known = known.and_then(|place| self.verified.remove(place));
-        let at = if shown { Some(now) } else { known.map(|(_, at)| at) };
-        let Some(at) = at.filter(|&at| now.since(at) <= self.echo.freshness) else {
-            return is_modest(length, response);
-        };
-        if self.verified.len() >= self.bound {
-            self.verified.pop_front();
-        }
-        if self.bound > 0 {
-            self.verified.push_back((from, at));
-        }
-        true
+        self.verifies(now, from, request) || is_modest(length, response)
     }
 
     /// The options of a 4.01 that asks the sender to repeat its request.
@@ -202,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_addresses_the_least_recently_heard_is_forgotten() {
+    fn of_too_many_addresses_the_one_verified_first_is_forgotten() {
         let mut gate = Gate::new(echo(), 2);
         let plain = Tail::default();
         let show = |gate: &mut Gate<char>, from| {
@@ -213,8 +228,8 @@ mod tests {
         show(&mut gate, 'b');
         assert!(gate.admits(secs(0), 'a', &message(1, &plain), 20, 1000));
         show(&mut gate, 'c');
-        assert!(!gate.admits(secs(0), 'b', &message(1, &plain), 20, 1000));
-        assert!(gate.admits(secs(0), 'a', &message(1, &plain), 20, 1000));
+        assert!(!gate.admits(secs(0), 'a', &message(1, &plain), 20, 1000));
+        assert!(gate.admits(secs(0), 'b', &message(1, &plain), 20, 1000));
     }
 
     proptest! {

@@ -6,12 +6,13 @@ use core::fmt;
 
 use coapace_control::{Controller, Gauges, Instant, Outcome};
 
+use crate::code::Code;
 use crate::counters::{Counters, Tally};
 use crate::deadlines::Deadlines;
 use crate::deduplication::{Deduplication, Memory};
 use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
 use crate::measures::Measures;
-use crate::message::{Code, Kind, Message, Token};
+use crate::message::{Kind, Message, Token};
 use crate::observers::Observer;
 use crate::peer::{Address, Peers};
 use crate::rare::Rare;
@@ -49,7 +50,9 @@ pub struct Request<'a> {
     pub token: Token,
     /// Options and payload, encoded.
     pub tail: &'a [u8],
-    /// Whether it may be carried out more than once, though its method does not say so: a POST, say, that only reads.
+    /// Whether it may be carried out more than once, though its method or its options do not say so: a POST, say, that only
+    /// reads. A request with Block1, If-Match or If-None-Match may not by itself, whatever its method: what a second copy
+    /// does depends on the first.
     /// Under a mechanism with [`Marking::FreshMessageId`](coapace_control::Marking::FreshMessageId) the server takes a
     /// retransmission for a request of its own.
     pub repeatable: bool,
@@ -72,6 +75,11 @@ pub struct Responder<A> {
 }
 
 impl<A> Responder<A> {
+    /// Returns the token of the request.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
     /// The same for a response that nobody confirms, whatever the request was: [`Endpoint::respond`] lets it depart at
     /// once, not on the acknowledgement, and keeps nothing of it (RFC 7252 §5.2.2). One that was not
     /// [acknowledged](Endpoint::acknowledge) still has to be.
@@ -195,7 +203,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     pub fn request(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
         let Request { confirmable, code, token, tail, repeatable } = request;
         let id = self.begin(now, to, confirmable, Purpose::Request, code, token, tail)?;
-        self.exchanges[id.index].repeatable = repeatable || code.is_idempotent();
+        self.exchanges[id.index].repeatable = repeatable || code.is_repeatable(tail);
         Ok(id)
     }
 
@@ -249,7 +257,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             (Kind::Acknowledgement, message_id)
         } else {
             let peer = self.find_or_insert_peer(to).ok_or(SendError::PeersFull)?;
-            (Kind::NonConfirmable, self.next_message_id(peer))
+            // It does not wait for an ID to be free: whoever is answered so often asks under IDs that come back as fast.
+            (Kind::NonConfirmable, self.peers[peer].message_ids.take(now))
         };
         let reply = Message { code, token, tail, ..Message::empty(kind, message_id) };
         // The option is echoed on acknowledgements only (draft-ietf-core-fasor-02 §4.4).
@@ -288,10 +297,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 Stage::InFlight if !self.exchanges[index].confirmable => {
                     self.fail(now, index, Failure::TimedOut, Outcome::Cancelled);
                 }
-                Stage::InFlight if self.exchanges[index].retransmits < self.setup.config.max_retransmit => {
-                    self.line_up(index);
-                }
-                Stage::InFlight => self.give_up(now, index),
+                Stage::InFlight => self.time_out(now, index),
                 Stage::Acknowledged => self.fail(now, index, Failure::TimedOut, Outcome::Cancelled),
                 Stage::Waiting | Stage::Due | Stage::Ended | Stage::Failed(_) => {}
             }
@@ -332,6 +338,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.rare.as_mut()?.deduplication.as_mut()
     }
 
+    /// Tells addresses apart by where they come from: those of one network, say, are one source. Where there is no room
+    /// for all messages to be remembered, a source that has more than its share is the first to go short. Without this
+    /// each address is a source of its own.
+    pub fn set_source(&mut self, source: fn(&A) -> u64) {
+        if let Some(deduplication) = self.deduplication() {
+            deduplication.set_source(source);
+        }
+    }
+
     /// Forgets what the mechanism has learnt of a peer. Exchanges under way go on.
     pub fn forget(&mut self, peer: A) {
         if let Some(slot) = self.peers.find(peer) {
@@ -367,9 +382,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             notifications_replaced: told.replaced,
             observers_rejected: told.rejected,
             observers_given_up: told.given_up,
+            observers_displaced: told.displaced,
             peers_evicted: rare.map_or(0, |rare| rare.peers_evicted),
             replies_dropped: rare.map_or(0, |rare| rare.outbox.dropped),
-            forgotten_early: known.map_or(0, |known| known.forgotten_early),
+            forgotten_early: known.map_or(0, Deduplication::forgotten_early),
         }
     }
 

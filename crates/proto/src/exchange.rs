@@ -3,10 +3,11 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use coapace_control::{Answer, Controller, Instant, Marking, Sample};
+use coapace_control::{Answer, Controller, Duration, Instant, Marking, Sample};
 use smallvec::SmallVec;
 
-use crate::message::{Code, Token};
+use crate::code::Code;
+use crate::message::Token;
 use crate::slab::Slot;
 
 /// Names an exchange until its last event; never reused while that event is outstanding.
@@ -128,6 +129,8 @@ struct Departures(Vec<Departure>);
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     at: Instant,
+    /// What was armed for it.
+    timeout: Duration,
     /// None if what it said is out of date: an acknowledgement of it is not one of the exchange.
     message_id: Option<u16>,
 }
@@ -165,8 +168,8 @@ impl<C: Controller> Exchange<C> {
     }
 
     /// Notes that a transmission departs.
-    pub(crate) fn note_departure(&mut self, at: Instant) {
-        let departure = Departure { at, message_id: Some(self.message_id) };
+    pub(crate) fn note_departure(&mut self, at: Instant, timeout: Duration) {
+        let departure = Departure { at, timeout, message_id: Some(self.message_id) };
         self.departures.get_or_insert_default().0.push(departure);
     }
 
@@ -217,10 +220,16 @@ impl<C: Controller> Exchange<C> {
     }
 
     /// The facts of an answer that arrives `now` and names the transmission `answered`.
-    pub(crate) fn sample(&self, now: Instant, answered: Option<u8>) -> Sample {
+    ///
+    /// A server may repeat its first answer for every copy (RFC 7252 §4.5), so an answer that names an earlier transmission
+    /// than the last may be one to a later. It is believed where the peer `answers_each` copy with the copy's own marking, or
+    /// where it comes before the timeout of the transmission it names has passed.
+    pub(crate) fn sample(&self, now: Instant, answered: Option<u8>, answers_each: bool) -> Sample {
         let answered = answered.and_then(|ordinal| {
             let departure = self.departures.as_deref()?.0.get(usize::from(ordinal))?;
-            Some(Answer { ordinal, since: now.since(departure.at) })
+            let since = now.since(departure.at);
+            let believed = answers_each || ordinal == self.retransmits || since < departure.timeout;
+            believed.then_some(Answer { ordinal, since })
         });
         Sample {
             since_first: now.since(self.first),

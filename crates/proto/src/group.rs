@@ -2,9 +2,10 @@
 
 use coapace_control::{Controller, Draw, Duration, Instant};
 
+use crate::code::Code;
 use crate::endpoint::{Endpoint, Event, Request, Responder, SendError};
 use crate::exchange::{ExchangeId, Purpose};
-use crate::message::{Code, Kind, Message};
+use crate::message::{Kind, Message};
 use crate::peer::Address;
 
 /// DEFAULT_LEISURE: the span over which the members of a group spread their responses, where they know neither its size
@@ -56,7 +57,6 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                     && message.code.is_request()
                     && message.extended_token.len() <= usize::from(self.setup.config.max_token) =>
             {
-                self.hear(now, from);
                 match self.receive_request(now, from, message)? {
                     Event::Request { responder, message } => {
                         Some(Event::Request { responder: Responder { group: true, ..responder }, message })

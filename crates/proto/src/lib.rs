@@ -20,6 +20,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod block;
+mod code;
 mod config;
 mod counters;
 mod deadlines;
@@ -34,11 +35,13 @@ pub mod link_format;
 mod listeners;
 mod measures;
 mod message;
+mod message_ids;
 mod notify;
 mod observe;
 mod observers;
 mod options;
 mod outbox;
+mod patience;
 mod peer;
 mod rare;
 mod receive;
@@ -48,19 +51,25 @@ mod tail;
 mod tokens;
 mod transmit;
 
+pub use code::{BadCode, Code, Dotted};
 pub use config::{Config, Setup};
 pub use counters::Counters;
 pub use endpoint::{Endpoint, Event, Request, Responder, SendError};
 pub use exchange::{ExchangeId, Failure};
 pub use histogram::Histogram;
 pub use measures::Measures;
-pub use message::{Code, Kind, Malformed, Message, REXMIT_CNT, Token};
+pub use message::{Kind, Malformed, Message, REXMIT_CNT, Token};
 pub use observe::{Observation, Sequence};
 pub use observers::Observer;
 pub use options::{BadOption, DEFAULT_MAX_AGE, Options, is_critical, is_no_cache_key, is_unsafe};
+pub use patience::Patience;
 pub use peer::Address;
 pub use tail::Tail;
 pub use transmit::{Step, Transmit};
 
 /// No slot, at the end of a list.
 const NONE: u32 = u32::MAX;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,13 +2,14 @@
 
 use coapace_control::{Controller, Cue, Draw, Instant, Limits, Marking, Outcome};
 
+use crate::code::Code;
 use crate::endpoint::{Endpoint, SendError};
 use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
-use crate::message::{Code, Message, Token};
+use crate::message::{Message, Token};
 use crate::peer::{Address, Peer};
 use crate::rare::Rare;
 use crate::slab::Slab;
-use crate::{NONE, Setup};
+use crate::{NONE, Patience, Setup};
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
     #[allow(clippy::too_many_arguments)] // the fields of an exchange, once
@@ -87,7 +88,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         while self.peers[peer].waiting_head != NONE {
             let there = &self.peers[peer];
             let limits = self.setup.controller.limits(&there.state);
-            if there.outstanding >= limits.nstart.unwrap_or(self.setup.config.nstart) {
+            let nstart = self.setup.config.nstart(&limits);
+            if there.outstanding >= nstart {
+                return;
+            }
+            let gap =
+                if there.has_gap(now) && there.outstanding + 1 >= nstart { there.next_non } else { now };
+            let from = gap.max(there.message_ids.free_at(|| self.setup.exchange_lifetime()));
+            if from > now {
+                self.deadlines.set(2 * peer + 1, from);
                 return;
             }
             let head = there.waiting_head;
@@ -97,6 +106,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             let there = &mut self.peers[peer];
             leave_queue(there, &mut self.exchanges, before, index);
             self.exchanges[index].next = core::mem::replace(&mut there.active, index);
+            self.exchanges[index].message_id = there.message_ids.take(now);
             there.outstanding += 1;
             self.line_up(index);
         }
@@ -129,17 +139,6 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             self.deadlines.set(2 * peer + 1, soonest);
         }
         None
-    }
-
-    /// Something came from this address: non-confirmable messages to it need not wait any longer (RFC 7252 §4.7).
-    pub(crate) fn hear(&mut self, now: Instant, from: A) {
-        if self.peers.listening
-            && let Some(peer) = self.peers.find(from)
-            && core::mem::take(&mut self.peers[peer].next_non) != Instant::ZERO
-        {
-            self.deadlines.clear(2 * peer + 1);
-            self.admit(now, peer);
-        }
     }
 
     /// Puts an exchange at the end of the line of departures.
@@ -182,10 +181,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             if let (Outcome::Acked(sample), Some(measures)) = (&outcome, Rare::measures(&mut self.rare)) {
                 measures.acknowledged(sample);
             }
-            let cue = Cue { now, draw: Draw::ZERO, outstanding: peer.outstanding };
+            let cue = Cue { now, draw: Draw::ZERO, outstanding: peer.in_flight };
             self.setup.controller.on_end(&mut peer.state, control, outcome, cue);
         }
         peer.outstanding -= 1;
+        peer.in_flight -= u16::from(exchange.departed);
+        if peer.last_non == index {
+            peer.last_non = NONE;
+        }
         self.deadlines.clear(2 * index);
     }
 
@@ -235,6 +238,31 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.exchanges[index].next = core::mem::replace(&mut self.failed, index);
     }
 
+    /// A timeout has passed without an answer. Sends the next copy, waits on, or gives up.
+    pub(crate) fn time_out(&mut self, now: Instant, index: u32) {
+        let exchange = &self.exchanges[index];
+        let (first, retransmits) = (exchange.first, exchange.retransmits);
+        let max_retransmit = self.setup.config.max_retransmit;
+        self.peers[exchange.peer].note_timeout(retransmits, max_retransmit);
+        if retransmits < max_retransmit {
+            self.line_up(index);
+            return;
+        }
+        let fast = |patience: &Patience| now.since(first) < patience.least_wait(max_retransmit);
+        let Some(patience) = self.setup.patience().filter(fast) else {
+            self.give_up(now, index);
+            return;
+        };
+        let probe = first + patience.max_span(max_retransmit);
+        if max_retransmit == 0 {
+            self.deadlines.set(2 * index, first + patience.max_wait(0));
+        } else if now < probe {
+            self.deadlines.set(2 * index, probe);
+        } else {
+            self.line_up(index);
+        }
+    }
+
     /// The last retransmission was in vain, or is not waited for.
     pub(crate) fn give_up(&mut self, now: Instant, index: u32) {
         self.tally.given_up += 1;
@@ -258,12 +286,6 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let Some(extended_token) = known else { return false };
         let message = Message { extended_token, ..*message };
         outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer))
-    }
-
-    pub(crate) fn next_message_id(&mut self, peer: u32) -> u16 {
-        let next = self.peers[peer].next_message_id;
-        self.peers[peer].next_message_id = next.wrapping_add(1);
-        next
     }
 }
 

@@ -8,8 +8,10 @@ use core::hash::Hasher;
 
 use coap_message_implementations::option_extension::encode_extensions;
 use coap_message_implementations::option_iteration::{OptItem, OptPayloadReader};
-use coap_numbers::code;
+use coap_numbers::option;
 use siphasher::sip::SipHasher13;
+
+use crate::code::Code;
 
 /// The type of a message, RFC 7252 §3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,30 +26,15 @@ pub enum Kind {
     Reset = 3,
 }
 
-/// The code of a message: class in the upper three bits, detail in the lower five.
-///
-/// The names of codes are constants in [`coap_numbers::code`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Code(pub u8);
-
 impl Code {
-    /// 0.00: no request, no response.
-    pub const EMPTY: Self = Self(0);
-
-    /// Whether it is a request method (class 0, not empty).
-    pub const fn is_request(self) -> bool {
-        self.0 != 0 && self.0 < 32
-    }
-
-    /// Whether it is a method that does the same however often a server carries it out: GET, PUT, DELETE (RFC 7252 §5.8),
-    /// FETCH, iPATCH (RFC 8132 §1). Not POST, not PATCH, and nothing that is not known here.
-    pub const fn is_idempotent(self) -> bool {
-        matches!(self.0, code::GET | code::PUT | code::DELETE | code::FETCH | code::IPATCH)
-    }
-
-    /// Whether it is a response (classes 2, 4 and 5).
-    pub const fn is_response(self) -> bool {
-        matches!(self.0 >> 5, 2 | 4 | 5)
+    /// Returns whether a server may carry out a request of this method with these options and payload more than once, to the
+    /// same effect and with the same answer: an idempotent method, without an option that makes the outcome depend on what
+    /// came before (Block1 of RFC 7959, If-Match and If-None-Match of RFC 7252 §5.10.8).
+    pub(crate) fn is_repeatable(self, tail: &[u8]) -> bool {
+        const CONDITIONAL: [u16; 3] = [option::IF_MATCH, option::IF_NONE_MATCH, option::BLOCK1];
+        let request = Message { tail, ..Message::empty(Kind::Confirmable, 0) };
+        self == Self::GET
+            || self.is_idempotent() && CONDITIONAL.iter().all(|&number| request.value(number).is_none())
     }
 }
 

@@ -2,10 +2,11 @@
 
 use coapace_control::{Controller, Instant, Outcome};
 
+use crate::code::Code;
 use crate::endpoint::{Endpoint, Event, Request, Responder, SendError};
 use crate::exchange::{ExchangeId, Failure, Purpose, Stage};
 use crate::listeners::Listeners;
-use crate::message::{Code, Token};
+use crate::message::Token;
 use crate::observers::{Observer, Observers};
 use crate::peer::Address;
 
@@ -15,19 +16,58 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// (RFC 7641 §4.1).
     ///
     /// # Errors
-    /// [`SendError::ObserversFull`]: answer without the Observe option.
+    /// [`SendError::ObserversFull`] or [`SendError::PeersFull`]: answer without the Observe option.
     pub fn register(
         &mut self,
         now: Instant,
         responder: &Responder<A>,
         resource: u64,
     ) -> Result<(), SendError> {
+        self.register_as(now, responder, resource, false)
+    }
+
+    /// Adds the sender of a request whose address nobody has verified, as with an [Echo option](crate::echo). Such
+    /// strangers have a sixty-fourth of all places, at least 8. They are strangers until they acknowledge a notification.
+    /// One of whom nothing was heard for 30 s makes room for the next; one makes room for any other observer where
+    /// there are as many as there may be.
+    ///
+    /// # Errors
+    /// [`SendError::ObserversFull`]: answer without the Observe option, or ask for an Echo option.
+    pub fn register_stranger(
+        &mut self,
+        now: Instant,
+        responder: &Responder<A>,
+        resource: u64,
+    ) -> Result<(), SendError> {
+        self.register_as(now, responder, resource, true)
+    }
+
+    fn register_as(
+        &mut self,
+        now: Instant,
+        responder: &Responder<A>,
+        resource: u64,
+        is_stranger: bool,
+    ) -> Result<(), SendError> {
         let observer = Observer { to: responder.to, token: responder.token, resource };
         self.deregister(now, observer.to, observer.token);
         let (seed, bound) = (self.peers.seed(), self.setup.config.max_observers);
         let observers = &mut self.rare.get_or_insert_default().observers;
         let observers = observers.get_or_insert_with(|| Observers::new(seed).into());
-        if observers.insert(now, bound, observer) { Ok(()) } else { Err(SendError::ObserversFull) }
+        let leaving =
+            observers.whoever_leaves(now, bound, is_stranger).map_err(|_| SendError::ObserversFull)?;
+        if let Some(slot) = leaving {
+            observers.told.displaced += 1;
+            self.remove_observer(now, slot);
+        }
+        // What is learnt of an observer is not forgotten for others.
+        let peer = self.find_or_insert_peer(observer.to).ok_or(SendError::PeersFull)?;
+        let Some(observers) = self.observers() else { return Err(SendError::ObserversFull) };
+        if !observers.insert(now, bound, observer, is_stranger) {
+            return Err(SendError::ObserversFull);
+        }
+        self.peers.hold(peer);
+        Ok(())
     }
 
     /// Takes an observer out: it has asked for it (Observe 1), or the application wants it so. Its notification under way
@@ -152,7 +192,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             observers.confirm(now, slot);
         }
         if observers.settle(slot) {
-            observers.remove(slot);
+            self.take_out(slot);
         }
     }
 
@@ -166,7 +206,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             Failure::GivenUp | Failure::TimedOut => observers.told.given_up += 1,
         }
         observers.settle(slot);
-        observers.remove(slot);
+        self.take_out(slot);
         Some(Event::ObserverGone { observer, failure })
     }
 
@@ -178,12 +218,24 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.remove_observer(now, slot)
     }
 
+    /// Takes an observer out of the table; what is known of its peer may be forgotten if it observes nothing else.
+    fn take_out(&mut self, slot: u32) {
+        let Some(observers) = self.observers() else { return };
+        let Some(peer) = observers.get(slot).map(|entry| entry.observer.to) else { return };
+        observers.remove(slot);
+        if !observers.has_peer(peer)
+            && let Some(peer) = self.peers.find(peer)
+        {
+            self.peers.release(peer);
+        }
+    }
+
     fn remove_observer(&mut self, now: Instant, slot: u32) -> Option<Observer<A>> {
         let observers = self.observers()?;
         let entry = observers.get(slot)?;
         let (observer, exchange) = (entry.observer, entry.exchange);
         observers.settle(slot);
-        observers.remove(slot);
+        self.take_out(slot);
         let under_way = self.exchanges.get(exchange).map(|exchange| exchange.stage);
         // One that has failed is released when that is told.
         if under_way.is_some_and(|stage| !matches!(stage, Stage::Ended | Stage::Failed(_))) {

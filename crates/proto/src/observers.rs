@@ -8,12 +8,19 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::NONE;
-use crate::message::{Code, Token};
+use crate::code::Code;
+use crate::message::Token;
 use crate::peer::Address;
 use crate::slab::{Slab, Slot};
 
 /// After so long a notification is confirmable, whatever was asked for (RFC 7641 §4.5).
 const CONFIRM_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Where so many observers may be registered, one in 64 may be a stranger, but at least 8.
+const STRANGERS: (u32, u32) = (64, 8);
+
+/// A stranger of whom nothing was heard for so long makes room for another.
+const SILENT: Duration = Duration::from_secs(30);
 
 /// One who observes a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +41,9 @@ pub(crate) struct Entry<A> {
     pub(crate) exchange: u32,
     /// The version of the representation that departed last, or was the response to the registration.
     told: u32,
-    /// Of the notification that departed last: a Reset may name it.
-    message_id: Option<u16>,
+    /// Message IDs of the last two notifications that departed, the latest first: a Reset may name either, for it may have
+    /// crossed the second on its way.
+    message_ids: [Option<u16>; 2],
     /// When the observer was heard to be there.
     confirmed: Instant,
     /// The next observer of the same peer; of a free slot, the next that is free.
@@ -43,6 +51,10 @@ pub(crate) struct Entry<A> {
     /// Neighbours among those of the same resource, in the order of registration.
     earlier: u32,
     later: u32,
+    /// Nobody has verified its address: it was not seen to receive anything.
+    is_stranger: bool,
+    /// Tells registrations apart that had the same slot.
+    serial: u32,
     is_queued: bool,
     /// Deregistered while in the queue: the slot is free once the queue has passed it.
     is_gone: bool,
@@ -66,6 +78,10 @@ struct Resource {
     version: u32,
 }
 
+/// There is no room for an observer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Full;
+
 /// Counts of what became of notifications and of observers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Told {
@@ -73,6 +89,7 @@ pub(crate) struct Told {
     pub(crate) replaced: u64,
     pub(crate) rejected: u64,
     pub(crate) given_up: u64,
+    pub(crate) displaced: u64,
 }
 
 /// All observers of all resources.
@@ -84,6 +101,11 @@ pub(crate) struct Observers<A> {
     resources: HashMap<u64, Resource, FixedState>,
     /// Observers that have not been told the present representation and have no notification under way.
     queue: VecDeque<u32>,
+    /// Slots and serials of strangers in the order of their registrations; some are strangers no longer, or gone.
+    strangers: VecDeque<(u32, u32)>,
+    /// Strangers there are.
+    strange: u32,
+    registered: u32,
     /// Of these, deregistered: they still occupy their slots.
     gone: usize,
     /// From the slot of an exchange to the observer whose notification it is.
@@ -99,6 +121,9 @@ impl<A: Address> Observers<A> {
             by_peer: HashMap::with_hasher(FixedState::with_seed(seed)),
             resources: HashMap::with_hasher(FixedState::with_seed(seed)),
             queue: VecDeque::new(),
+            strangers: VecDeque::new(),
+            strange: 0,
+            registered: 0,
             gone: 0,
             of_exchange: Vec::new(),
             under_way: 0,
@@ -135,23 +160,79 @@ impl<A: Address> Observers<A> {
         self.find(peer, |entry| entry.observer.token == token)
     }
 
-    /// The observer whose last notification had this Message ID.
+    /// The observer whose last or last but one notification had this Message ID.
     pub(crate) fn find_message_id(&self, peer: A, message_id: u16) -> Option<u32> {
-        self.find(peer, |entry| entry.message_id == Some(message_id))
+        self.find(peer, |entry| entry.message_ids.contains(&Some(message_id)))
+    }
+
+    /// Whether this peer observes anything.
+    pub(crate) fn has_peer(&self, peer: A) -> bool {
+        self.by_peer.contains_key(&peer)
+    }
+
+    /// The observer that has to leave before another is added, if `bound` may be there: a stranger. Strangers have a small
+    /// part of the places, and there one that is silent makes room for the next; where all places are taken, the oldest
+    /// makes room for one who is none.
+    ///
+    /// # Errors
+    /// [`Full`] if nobody leaves for it.
+    pub(crate) fn whoever_leaves(
+        &mut self,
+        now: Instant,
+        bound: u32,
+        is_stranger: bool,
+    ) -> Result<Option<u32>, Full> {
+        let strangers = (bound / STRANGERS.0).max(STRANGERS.1.min(bound));
+        let full = self.len() >= bound as usize;
+        if !(full || is_stranger && self.strange >= strangers) {
+            return Ok(None);
+        }
+        let oldest = self.oldest_stranger().ok_or(Full)?;
+        let silent = now.since(self.entries[oldest].confirmed) >= SILENT;
+        if silent || !is_stranger { Ok(Some(oldest)) } else { Err(Full) }
+    }
+
+    fn oldest_stranger(&mut self) -> Option<u32> {
+        while let Some(&(slot, serial)) = self.strangers.front() {
+            if self.is_stranger(slot, serial) {
+                return Some(slot);
+            }
+            self.strangers.pop_front();
+        }
+        None
+    }
+
+    fn is_stranger(&self, slot: u32, serial: u32) -> bool {
+        self.entries
+            .get(slot)
+            .is_some_and(|entry| entry.serial == serial && entry.is_stranger && !entry.is_gone)
+    }
+
+    /// The observer is a stranger no longer, or leaves.
+    fn is_known(&mut self, slot: u32) {
+        self.strange -= u32::from(core::mem::take(&mut self.entries[slot].is_stranger));
     }
 
     /// Adds an observer; `false` if all of `bound` are there.
-    pub(crate) fn insert(&mut self, now: Instant, bound: u32, observer: Observer<A>) -> bool {
+    pub(crate) fn insert(
+        &mut self,
+        now: Instant,
+        bound: u32,
+        observer: Observer<A>,
+        is_stranger: bool,
+    ) -> bool {
         let Observer { to, resource, .. } = observer;
         let blank = || Entry {
             observer,
             exchange: NONE,
             told: 0,
-            message_id: None,
+            message_ids: [None; 2],
             confirmed: now,
             next_of_peer: NONE,
             earlier: NONE,
             later: NONE,
+            is_stranger,
+            serial: 0,
             is_queued: false,
             is_gone: false,
         };
@@ -166,10 +247,21 @@ impl<A: Address> Observers<A> {
         });
         let earlier = core::mem::replace(&mut resource.last, slot);
         let next_of_peer = self.by_peer.insert(to, slot).unwrap_or(NONE);
-        self.entries[slot] = Entry { told: resource.version, earlier, next_of_peer, ..blank() };
+        self.registered = self.registered.wrapping_add(1);
+        let serial = self.registered;
+        self.entries[slot] = Entry { told: resource.version, earlier, next_of_peer, serial, ..blank() };
         match earlier {
             NONE => resource.first = slot,
             earlier => self.entries[earlier].later = slot,
+        }
+        if is_stranger {
+            self.strange += 1;
+            if self.strangers.len() > 2 * self.strange as usize + 64 {
+                let mut strangers = core::mem::take(&mut self.strangers);
+                strangers.retain(|&(slot, serial)| self.is_stranger(slot, serial));
+                self.strangers = strangers;
+            }
+            self.strangers.push_back((slot, serial));
         }
         true
     }
@@ -203,6 +295,7 @@ impl<A: Address> Observers<A> {
                 self.resources.remove(&resource);
             }
         }
+        self.is_known(slot);
         if is_queued {
             self.entries[slot].is_gone = true;
             self.gone += 1;
@@ -282,12 +375,16 @@ impl<A: Address> Observers<A> {
 
     /// A notification departed.
     pub(crate) fn departed(&mut self, slot: u32, message_id: u16) {
-        self.entries[slot].message_id = Some(message_id);
+        let ids = &mut self.entries[slot].message_ids;
+        if ids[0] != Some(message_id) {
+            *ids = [Some(message_id), ids[0]];
+        }
     }
 
     /// The observer has acknowledged.
     pub(crate) fn confirm(&mut self, now: Instant, slot: u32) {
         self.entries[slot].confirmed = now;
+        self.is_known(slot);
     }
 
     /// No notification is under way to this observer any more. If the resource has changed since it departed, the next

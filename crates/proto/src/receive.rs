@@ -1,13 +1,17 @@
 //! What a datagram means.
 
+use alloc::boxed::Box;
+
+use coap_numbers::{code, option};
 use coapace_control::{Controller, Instant, Marking, Outcome};
 
 use crate::NONE;
-use crate::deduplication::Memory;
+use crate::code::Code;
+use crate::deduplication::{Arrival, Memory};
 use crate::endpoint::{Endpoint, Event, Responder};
 use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
-use crate::message::{Code, Kind, Malformed, Message, REXMIT_CNT_PROBE};
-use crate::peer::{Address, Echo};
+use crate::message::{Kind, Malformed, Message, REXMIT_CNT_PROBE};
+use crate::peer::{ASK_AGAIN_AFTER, Address, Answered, Echo};
 use crate::rare::Rare;
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
@@ -27,7 +31,6 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             }
             _ => return self.malformed(),
         };
-        self.hear(now, from);
         match message.kind {
             Kind::Confirmable if message.code == Code::EMPTY => {
                 self.reply(from, &Message::empty(Kind::Reset, message.message_id), None);
@@ -98,7 +101,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 }
                 return None;
             }
-            deduplication.insert(now, from, message_id, token, confirmable, Memory::Open);
+            let idempotent = is_idempotent(&message);
+            let arrival = Arrival { from, message_id, token, confirmable, idempotent };
+            deduplication.insert(now, arrival, Memory::Open);
         }
         Some(Event::Request { responder, message })
     }
@@ -152,7 +157,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// An acknowledgement, empty or with the response on it.
     fn receive_ack<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let matches = |exchange: &Exchange<C>| exchange.departed_as(message.message_id);
-        let Some((slot, index)) = self.find_active(from, matches) else { return self.late() };
+        let Some((slot, index)) = self.find_active(from, matches) else {
+            self.note_further_answer(from, &message);
+            return self.late();
+        };
         let exchange = &self.exchanges[index];
         if !matches!(exchange.stage, Stage::Due | Stage::InFlight) || exchange.purpose == Purpose::Ping {
             return self.late();
@@ -166,8 +174,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             exchange.ordinal_of(message.message_id).filter(|_| marking == Marking::FreshMessageId);
 
         if message.code == Code::EMPTY {
-            let acked = Outcome::Acked(exchange.sample(now, by_message_id));
+            // A Message ID of its own is acknowledged by itself.
+            let acked = Outcome::Acked(exchange.sample(now, by_message_id, true));
             let (id, purpose) = (self.id(index), exchange.purpose);
+            self.peers[slot].note_answer();
             if purpose.awaits_response() {
                 self.await_response(now, index, acked);
             } else {
@@ -184,7 +194,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         let by_token = token_ordinal(exchange, &message, marking);
         let by_option = self.echoed_ordinal(slot, index, &message, marking);
-        let sample = self.exchanges[index].sample(now, by_message_id.or(by_token).or(by_option));
+        let answered = by_message_id.or(by_token).or(by_option);
+        let (exchange, peer) = (&self.exchanges[index], &mut self.peers[slot]);
+        let each = by_message_id.is_some() || peer.answers_each;
+        let sample = exchange.sample(now, answered, each);
+        if let Some(ordinal) = answered.filter(|_| !each && exchange.retransmits > 0) {
+            let (message_id, token) = (message.message_id, exchange.token);
+            peer.answered = Some(Box::new(Answered { message_id, token, ordinal }));
+        }
         Some(self.respond_to(now, index, message, Outcome::Acked(sample)))
     }
 
@@ -240,24 +257,20 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             self.reply(from, &Message::empty(Kind::Acknowledgement, message.message_id), None);
         }
         if let Some(deduplication) = self.deduplication() {
-            deduplication.insert(
-                now,
-                from,
-                message.message_id,
-                message.token,
-                confirmable,
-                Memory::Acknowledged,
-            );
+            let Message { message_id, token, .. } = *message;
+            let arrival = Arrival { from, message_id, token, confirmable, idempotent: false };
+            deduplication.insert(now, arrival, Memory::Acknowledged);
         }
     }
 
     fn receive_reset<'b>(&mut self, now: Instant, from: A, message_id: u16) -> Option<Event<'b, A>> {
         let matches = |exchange: &Exchange<C>| exchange.departed_as(message_id);
-        let Some((_, index)) = self.find_active(from, matches) else {
+        let Some((slot, index)) = self.find_active(from, matches) else {
             let Some(observer) = self.reset_observer(now, from, message_id) else { return self.late() };
             return Some(Event::ObserverGone { observer, failure: Failure::Reset });
         };
         let (id, purpose) = (self.id(index), self.exchanges[index].purpose);
+        self.peers[slot].note_answer();
         if purpose == Purpose::Ping {
             self.complete(now, index, Outcome::Reset);
             return Some(Event::Pong { exchange: id });
@@ -270,6 +283,26 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         self.observation_failed(id, purpose);
         Some(Event::Failed { exchange: id, failure: Failure::Reset })
+    }
+
+    /// An acknowledgement to no exchange under way arrived. If it is one more answer to the exchange that ended last, and names
+    /// another transmission than the first answer did, the peer answers each copy by itself.
+    fn note_further_answer(&mut self, from: A, message: &Message<'_>) {
+        let Some(slot) = self.peers.find(from) else { return };
+        let peer = &mut self.peers[slot];
+        let Some(first) = peer.answered.as_ref().filter(|first| first.message_id == message.message_id)
+        else {
+            return;
+        };
+        let ordinal = match message.rexmit_cnt {
+            Some(count) => Some(count).filter(|&count| count != REXMIT_CNT_PROBE),
+            None if first.token == message.token => Some(0),
+            None => first.token.byte_beyond(&message.token),
+        };
+        if ordinal.is_some_and(|ordinal| ordinal != first.ordinal) {
+            peer.answers_each = true;
+            peer.answered = None;
+        }
     }
 
     /// The exchange under way with this peer that `matches`, and the peer.
@@ -295,10 +328,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         marking: Marking,
     ) -> Option<u8> {
         let peer = &mut self.peers[slot];
-        if marking != Marking::Option || peer.echo == Echo::No {
+        if marking != Marking::Option || matches!(peer.echo, Echo::Unknown | Echo::No(_)) {
             return None;
         }
-        peer.echo = if message.rexmit_cnt.is_some() { Echo::Yes } else { Echo::No };
+        peer.echo = match (message.rexmit_cnt, peer.echo) {
+            (Some(_), _) => Echo::Yes,
+            // One that has echoed before is asked at once.
+            (None, Echo::Yes) => Echo::Unknown,
+            (None, _) => Echo::No(ASK_AGAIN_AFTER),
+        };
         let count = if message.rexmit_cnt? == REXMIT_CNT_PROBE { 0 } else { message.rexmit_cnt? };
         (count <= self.exchanges[index].retransmits).then_some(count)
     }
@@ -330,11 +368,26 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Event<'b, A> {
         let exchange = self.id(index);
         message.token = self.exchanges[index].token;
+        let peer = &mut self.peers[self.exchanges[index].peer];
+        peer.note_answer();
+        if peer.last_non == index {
+            peer.next_non = Instant::ZERO;
+        }
         if self.exchanges[index].purpose == Purpose::Observation && !goes_on(&message) {
             self.observation_failed(exchange, Purpose::Observation);
         }
         self.complete(now, index, outcome);
         Event::Response { exchange, message }
+    }
+}
+
+/// Whether a request may be handled twice: its method allows it, and it depends on nothing that the first time changes, as
+/// a condition or a body in blocks does.
+fn is_idempotent(request: &Message<'_>) -> bool {
+    let depends = |(number, _)| matches!(number, option::IF_MATCH | option::IF_NONE_MATCH | option::BLOCK1);
+    match request.code.0 {
+        code::GET => true,
+        _ => request.code.is_idempotent() && !request.options().any(depends),
     }
 }
 
@@ -346,7 +399,8 @@ fn goes_on(response: &Message<'_>) -> bool {
 /// Whether the token of a response is that of the exchange, the ordinal of a transmission aside.
 fn may_answer<C: Controller>(exchange: &Exchange<C>, message: &Message<'_>, marking: Marking) -> bool {
     let plain = exchange.token == message.token;
-    let longer = exchange.token.byte_beyond(&message.token).is_some();
+    let ordinal = exchange.token.byte_beyond(&message.token);
+    let longer = ordinal.is_some_and(|ordinal| ordinal <= exchange.retransmits);
     match marking {
         Marking::Token => longer,
         Marking::TokenOnRetransmit => plain || longer,

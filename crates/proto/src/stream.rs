@@ -11,7 +11,8 @@ use coap_message_implementations::option_extension::encode_extensions;
 use coap_message_implementations::option_iteration::{OptItem, OptPayloadReader};
 use coap_numbers::{code, signaling_option};
 
-use crate::message::{Code, Token};
+use crate::code::Code;
+use crate::message::Token;
 
 /// Max-Message-Size before a CSM says otherwise, bytes (RFC 8323 §5.3.1).
 pub const BASE_MAX_MESSAGE_SIZE: u32 = 1152;

@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 
 use coapace_control::{Controller, Cue, Draw, Duration, Instant, Marking, Outcome};
 
-use crate::Setup;
 use crate::endpoint::Endpoint;
 use crate::exchange::Stage;
-use crate::message::{Kind, Message, REXMIT_CNT_PROBE};
-use crate::peer::{Address, Echo};
+use crate::message::{Kind, Message};
+use crate::peer::Address;
 use crate::rare::Rare;
+use crate::{NONE, Setup};
 
 /// A datagram to send; its bytes are in the buffer that was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,12 +88,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Transmit<A> {
         let may_be_last = self.exchanges[index].purpose.ends_with_departure();
         let renewed = may_be_last && self.renew(index);
-        let Setup { controller, config } = &*self.setup;
+        let setup = &*self.setup;
+        let Setup { controller, config } = setup;
         let exchange = &mut self.exchanges[index];
         let slot = exchange.peer;
         let peer = &mut self.peers[slot];
         let again = core::mem::replace(&mut exchange.departed, true);
-        exchange.retransmits += u8::from(again);
+        exchange.retransmits = exchange.retransmits.saturating_add(u8::from(again));
+        peer.in_flight += u16::from(!again);
         let step = Step { exchange: exchange.ordinal, transmission: exchange.retransmits };
 
         if !again && exchange.purpose.may_be_confirmable() {
@@ -107,14 +109,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let limits = controller.limits(&peer.state);
         let marking = exchange.marking(limits.marking);
         let timeout = if exchange.confirmable {
-            let cue = Cue { now, draw: draw(step), outstanding: peer.outstanding };
-            if let Some(control) = &mut exchange.control {
+            let cue = Cue { now, draw: draw(step), outstanding: peer.in_flight };
+            let timeout = if let Some(control) = &mut exchange.control {
                 controller.on_retransmit(&mut peer.state, control, cue)
             } else {
                 let (control, timeout) = controller.on_start(&mut peer.state, cue);
                 exchange.control = Some(control);
                 timeout
-            }
+            };
+            setup.patient(now, exchange.first, step.transmission, peer.silent, cue.draw, timeout)
         } else {
             config.response_timeout
         };
@@ -131,15 +134,17 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         exchange.last = now;
         exchange.stage = Stage::InFlight;
-        if !again || renewed || marking == Marking::FreshMessageId {
-            exchange.message_id = peer.next_message_id;
-            peer.next_message_id = peer.next_message_id.wrapping_add(1);
+        // A copy that would need an ID in use goes out under the one it had; other content must not.
+        let fresh = marking == Marking::FreshMessageId
+            && peer.message_ids.free_at(|| self.setup.exchange_lifetime()) <= now;
+        if again && (renewed || fresh) {
+            exchange.message_id = peer.message_ids.take(now);
         }
         if marking != Marking::None {
             if renewed {
                 exchange.outdate_departures();
             }
-            exchange.note_departure(now);
+            exchange.note_departure(now, timeout);
         }
 
         let armed = exchange.confirmable.then_some(timeout);
@@ -157,21 +162,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             let known = tokens.and_then(|tokens| tokens.get(peer.address, token));
             message.extended_token = known.unwrap_or(&token);
         }
-        let count = match (marking, peer.echo) {
-            (Marking::Option, Echo::Unknown) => {
-                peer.echo = Echo::Asked;
-                Some(REXMIT_CNT_PROBE)
-            }
-            (Marking::Option, Echo::Asked | Echo::Yes) => Some(step.transmission),
-            _ => None,
-        };
+        let count = peer.rexmit_cnt(marking, step.transmission);
         let (to, start) = (peer.address, buffer.len());
         message.write_marked(count, buffer);
         if !exchange.confirmable {
-            peer.next_non = now + limits.non_gap.max(config.probing_gap(buffer.len() - start));
-            self.peers.listening = true;
+            peer.next_non = now + config.non_gap(buffer.len() - start, limits.non_gap, peer.silent);
+            peer.last_non = if may_be_last { NONE } else { index };
         }
-        if again && exchange.retransmits >= config.max_retransmit && !limits.final_wait {
+        let last = again && exchange.retransmits >= config.max_retransmit;
+        if last && !limits.final_wait && !config.patience {
             self.give_up(now, index);
         } else {
             self.admit(now, slot);

@@ -294,6 +294,30 @@ fn a_peer_that_makes_room_for_another_is_counted() {
 }
 
 #[test]
+fn a_message_id_does_not_come_back_to_a_peer_within_exchange_lifetime() {
+    let mut client = Client::default();
+    let mut used = vec![None; 1 << 16];
+    let mut now = secs(1);
+    for count in 0..140_000 {
+        client.get(now, "t");
+        let request = loop {
+            match client.sent(now) {
+                Some(request) => break request,
+                None => now = client.endpoint.poll_timeout().expect("what waits for an ID shows"),
+            }
+            client.endpoint.handle_timeout(now);
+        };
+        let id = usize::from(Message::parse(&request).unwrap().message_id);
+        let lifetime = client.endpoint.setup().exchange_lifetime();
+        let before = used[id].replace(now);
+        assert!(before.is_none_or(|at: Instant| now.since(at) >= lifetime), "request {count}: {id} again");
+        now = now + coapace_control::Duration::from_millis(1);
+        client.receive(now, &reply_to(&request, Kind::Acknowledgement, CONTENT, b"")).unwrap();
+    }
+    assert!(now > secs(247), "a thousand a second had to wait");
+}
+
+#[test]
 fn exchange_lifetime_follows_the_parameters_in_force() {
     let lifetime = |max_retransmit, ack_timeout: &str| {
         let mut controller = DefaultTimer::DEFAULT;

@@ -1,4 +1,4 @@
-//! Mechanisms that do not wait for the last retransmission.
+//! Mechanisms that do not wait for the last retransmission, in endpoints without patience.
 
 mod common;
 mod noting;
@@ -11,7 +11,8 @@ use common::{CONTENT, Client, ms, reply_to, secs};
 use noting::{Noting, Told};
 
 fn impatient(config: Config) -> (Arc<Setup<Noting>>, Client<Noting>) {
-    let setup = Noting::set_up(Limits { final_wait: false, ..Noting::LIMITS }, config);
+    let setup =
+        Noting::set_up(Limits { final_wait: false, ..Noting::LIMITS }, Config { patience: false, ..config });
     let client = Client::set_up(&setup);
     (setup, client)
 }

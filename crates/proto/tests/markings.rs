@@ -60,6 +60,16 @@ fn srtt(client: &Client) -> Option<Duration> {
     client.endpoint.gauges(PEER).unwrap().srtt
 }
 
+/// Lets the peer show that it answers each copy of a request by itself. Nothing is learnt of the path on the way.
+fn answers_each(client: &mut Client) {
+    let sent = transmissions(client, 1);
+    let now = sent[1].0 + Duration::from_millis(100);
+    let tails = [0, 1].map(|ordinal| count_of(&sent[ordinal].1).map_or(vec![], |count| rexmit_cnt(&[count])));
+    answer(client, now, &sent[0].1, &tails[0]);
+    assert!(client.receive(now, &reply_to(&sent[1].1, Kind::Acknowledgement, CONTENT, &tails[1])).is_none());
+    assert_eq!(srtt(client), None);
+}
+
 #[test]
 fn the_ordinal_follows_the_token_of_retransmissions_and_nothing_else_changes() {
     let sent = transmissions(&mut running("fasor-token"), 3);
@@ -83,6 +93,7 @@ fn an_answer_is_a_sample_of_the_transmission_that_its_token_names() {
     for mechanism in ["fasor-token", "fasor-token:preset=libcoap-2019"] {
         for ordinal in 0..=2 {
             let mut client = running(mechanism);
+            answers_each(&mut client);
             let sent = transmissions(&mut client, 2);
             let now = sent[2].0 + Duration::from_millis(100);
             let told = answer(&mut client, now, &sent[ordinal].1, b"");
@@ -97,6 +108,35 @@ fn an_answer_is_a_sample_of_the_transmission_that_its_token_names() {
 }
 
 #[test]
+fn an_answer_that_may_be_the_repeated_first_one_is_no_sample() {
+    for (mechanism, option) in [("fasor-token", None), ("fasor-option", Some(255))] {
+        // The first answer was lost; a server that remembers it repeats it for the second copy, ordinal and all.
+        let mut client = running(mechanism);
+        let sent = transmissions(&mut client, 2);
+        let now = sent[2].0 + Duration::from_millis(1);
+        let tail = option.map_or(vec![], |count| rexmit_cnt(&[count]));
+        answer(&mut client, now, &sent[0].1, &tail);
+        assert_eq!(srtt(&client), None, "{mechanism}: it took {:?}, or a millisecond", now.since(ms(0)));
+
+        // Once more the same, for the copy that is still on its way: the server has not shown anything.
+        let again = reply_to(&sent[0].1, Kind::Acknowledgement, CONTENT, &tail);
+        assert!(client.receive(now, &again).is_none());
+        let sent = transmissions(&mut client, 1);
+        answer(&mut client, sent[1].0 + Duration::from_millis(1), &sent[0].1, &rexmit_cnt(&[0]));
+        assert_eq!(srtt(&client), None, "{mechanism}");
+    }
+}
+
+#[test]
+fn an_answer_before_the_timeout_of_the_transmission_it_names_is_a_sample() {
+    let mut client = running("fasor-token");
+    let sent = transmissions(&mut client, 1);
+    let now = sent[1].0 + Duration::from_millis(100);
+    answer(&mut client, now, &sent[1].1, b"");
+    assert_eq!(srtt(&client), Some(Duration::from_millis(100)));
+}
+
+#[test]
 fn without_a_marking_an_answer_after_a_retransmission_is_no_sample() {
     let mut client = running("fasor");
     let sent = transmissions(&mut client, 1);
@@ -106,13 +146,14 @@ fn without_a_marking_an_answer_after_a_retransmission_is_no_sample() {
 }
 
 #[test]
-fn an_answer_to_a_transmission_that_never_was_names_none() {
+fn an_answer_to_a_transmission_that_never_was_answers_nothing() {
     let mut client = running("fasor-token");
     let mut sent = transmissions(&mut client, 1);
     let (at, mut forged) = sent.remove(1);
-    forged[5] = 200;
-    answer(&mut client, at + Duration::from_millis(100), &forged, b"");
-    assert_eq!(srtt(&client), None);
+    forged[5] = 2;
+    let forged = reply_to(&forged, Kind::Acknowledgement, CONTENT, b"");
+    assert!(client.receive(at + Duration::from_millis(100), &forged).is_none());
+    assert_eq!((client.endpoint.exchanges(), client.endpoint.counters().late_replies), (1, 1));
 }
 
 #[test]
@@ -252,8 +293,9 @@ fn a_peer_that_echoes_is_remembered_and_a_first_transmission_counts_zero_in_no_b
 
 #[test]
 fn an_echoed_option_names_the_transmission() {
-    for (ordinal, echoed) in [(0, 255), (1, 1), (2, 2)] {
+    for (ordinal, echoed) in [(0, 0), (1, 1), (2, 2)] {
         let mut client = running("fasor-option");
+        answers_each(&mut client);
         let sent = transmissions(&mut client, 2);
         let now = sent[2].0 + Duration::from_millis(100);
         assert_eq!(answer(&mut client, now, &sent[ordinal].1, &rexmit_cnt(&[echoed])), token(b"t"));
@@ -270,7 +312,7 @@ fn an_echo_of_a_transmission_that_never_was_is_no_sample() {
 }
 
 #[test]
-fn a_peer_that_does_not_echo_is_not_asked_again_and_what_it_echoes_later_is_ignored() {
+fn a_peer_that_does_not_echo_is_asked_again_after_fifteen_exchanges() {
     let mut client = running("fasor-option");
     let sent = transmissions(&mut client, 1);
     answer(&mut client, sent[1].0 + Duration::from_millis(100), &sent[1].1, b"");
@@ -281,6 +323,24 @@ fn a_peer_that_does_not_echo_is_not_asked_again_and_what_it_echoes_later_is_igno
     assert_eq!(sent[1].1, sent[0].1);
     answer(&mut client, sent[1].0 + Duration::from_millis(100), &sent[1].1, &rexmit_cnt(&[1]));
     assert_eq!(srtt(&client), None, "draft-ietf-core-fasor-02 §4.4: the request had none");
+
+    let mut asked = Vec::new();
+    for exchange in 2..=17 {
+        let sent = transmissions(&mut client, 0);
+        asked.extend(count_of(&sent[0].1).map(|count| (exchange, count)));
+        answer(&mut client, sent[0].0, &sent[0].1, b"");
+    }
+    assert_eq!(asked, [(16, 255)]);
+}
+
+#[test]
+fn a_peer_that_echoed_before_is_asked_at_once_when_an_answer_lacks_the_option() {
+    let mut client = running("fasor-option");
+    for (count, tail) in [(255, rexmit_cnt(&[255])), (0, vec![]), (255, rexmit_cnt(&[255])), (0, vec![])] {
+        let sent = transmissions(&mut client, 0);
+        assert_eq!(count_of(&sent[0].1), Some(count));
+        answer(&mut client, sent[0].0, &sent[0].1, &tail);
+    }
 }
 
 #[test]
@@ -372,6 +432,7 @@ fn a_client_and_a_server_of_ours_agree_on_the_option() {
 #[test]
 fn a_second_option_counts_as_unrecognised() {
     let mut client = running("fasor-option");
+    answers_each(&mut client);
     let sent = transmissions(&mut client, 2);
     let now = sent[2].0 + Duration::from_millis(100);
     let twice = Tail::default().option(REXMIT_CNT, &[1]).option(REXMIT_CNT, &[2]).into_bytes();
@@ -419,6 +480,22 @@ fn a_request_that_must_not_be_carried_out_twice_keeps_its_message_id() {
 }
 
 #[test]
+fn an_idempotent_method_with_an_option_that_makes_it_depend_on_what_was_before_keeps_its_message_id() {
+    // If-Match, If-None-Match and Block1: RFC 7252 §5.10.8, RFC 7959 §2.5. Uri-Path depends on nothing.
+    for (option, value, fresh) in
+        [(1, &b"e"[..], false), (5, b"", false), (27, b"\x08", false), (11, b"x", true)]
+    {
+        let mut client = running("cocoa-i");
+        let tail = Tail::default().option(option, value).payload(b"21.5").into_bytes();
+        let request =
+            Request { confirmable: true, code: Code(3), token: token(b"t"), tail: &tail, repeatable: false };
+        client.endpoint.request(ms(0), PEER, request).unwrap();
+        let (first, (_, again)) = (client.sent(ms(0)).unwrap(), retransmitted(&mut client));
+        assert_eq!(first[2..4] != again[2..4], fresh, "a PUT with option {option}");
+    }
+}
+
+#[test]
 fn a_reset_of_any_fresh_message_id_ends_the_exchange() {
     for ordinal in 0..=1 {
         let mut client = running("fasor:marking=fresh-message-id");
@@ -433,7 +510,7 @@ fn a_reset_of_any_fresh_message_id_ends_the_exchange() {
 
 #[test]
 fn as_many_exchanges_as_nstart_are_outstanding_and_each_answer_lets_one_more_go() {
-    let mut client = Client::with(Config { nstart: 2, ..Config::default() });
+    let mut client = Client::with(Config { nstart: Some(2), ..Config::default() });
     for token in ["a", "b", "c", "d"] {
         client.get(ms(0), token);
     }

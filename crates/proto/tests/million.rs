@@ -90,7 +90,7 @@ struct World {
 impl World {
     fn new(requests: u32, faults: Faults) -> Self {
         let config = Config {
-            nstart: 4,
+            nstart: Some(4),
             max_deduplicated: 1 << 16,
             max_exchanges: 1 << 12,
             max_replies: 1 << 12,

@@ -2,18 +2,21 @@
 //! draft-ietf-core-cocoa-03 §5).
 
 mod common;
+mod end;
 mod noting;
 
 use coapace_control::{Controller, Draw, Duration, Instant, Limits, REGISTRY};
 use coapace_proto::{Config, Event, Failure, Kind, Request, Tail, Token};
 use common::{CONTENT, Client, GET, ms, reply_to, secs};
+use end::End;
 use noting::{Noting, Told};
 use proptest::prelude::*;
 
 /// Places enough that a message which nothing answers keeps no other waiting.
 const ROOMY: Config = Config {
     max_retransmit: 4,
-    nstart: 64,
+    nstart: Some(64),
+    patience: true,
     probing_rate: 1,
     confirmable_every: 8,
     max_latency: Duration::from_secs(100),
@@ -28,8 +31,11 @@ const ROOMY: Config = Config {
     max_deduplicated: 256,
 };
 
-/// Of a GET of `x` with a token of one byte.
+/// Bytes of a GET of `x` with a token of one byte, and so the seconds in which PROBING_RATE pays for it.
 const SIZE: u64 = 7;
+
+/// Seconds between two messages as long as nothing is measured (RFC 7641 §4.5.1).
+const GAP: u64 = 3;
 
 fn is_confirmable(bytes: &[u8]) -> bool {
     bytes[0] >> 4 & 3 == Kind::Confirmable as u8
@@ -59,21 +65,24 @@ fn moments(departed: &[(Instant, Vec<u8>)]) -> Vec<u64> {
 }
 
 #[test]
-fn to_a_silent_destination_the_next_departs_when_probing_rate_has_paid_for_the_last() {
+fn the_next_departs_when_the_gap_of_the_mechanism_is_over() {
     let mut client = Client::with(ROOMY);
     for token in ["a", "b", "c"] {
         client.ask(ms(0), token, false);
     }
     assert_eq!(drain(&mut client, ms(0)).len(), 1);
-    assert_eq!(client.endpoint.poll_timeout(), Some(secs(SIZE)), "what waits for a rate shows");
-    assert_eq!(moments(&play(&mut client, ms(0), secs(100))), [SIZE, 2 * SIZE]);
+    assert_eq!(client.endpoint.poll_timeout(), Some(secs(GAP)), "what waits for a rate shows");
+    assert_eq!(moments(&play(&mut client, ms(0), secs(100))), [GAP, 2 * GAP]);
 }
 
 #[test]
-fn over_time_a_silent_destination_gets_no_more_than_probing_rate() {
+fn a_destination_that_leaves_confirmable_messages_unanswered_gets_no_more_than_probing_rate() {
     for rate in [1, 3, 50] {
         let config = Config { probing_rate: rate, confirmable_every: 0, ..ROOMY };
         let mut client = Client::set_up(&Noting::set_up(Noting::LIMITS, config));
+        client.get(ms(0), "a");
+        assert_eq!(play(&mut client, ms(0), secs(100)).len(), 5);
+        assert!(matches!(client.endpoint.poll_event(), Some(Event::Failed { .. })));
         for len in 0..40 {
             let tail = Tail::default().payload(&vec![b'.'; len * 37 % 150]).into_bytes();
             let request = Request {
@@ -83,13 +92,13 @@ fn over_time_a_silent_destination_gets_no_more_than_probing_rate() {
                 tail: &tail,
                 repeatable: false,
             };
-            client.endpoint.request(ms(0), 9, request).unwrap();
+            client.endpoint.request(secs(100), 9, request).unwrap();
         }
-        let departed = play(&mut client, ms(0), secs(100_000));
+        let departed = play(&mut client, secs(100), secs(100_000));
         assert_eq!(departed.len(), 40, "none is left behind");
         let mut paid = 0;
         for (at, bytes) in departed {
-            let allowed = at.as_micros() * u64::from(rate);
+            let allowed = at.since(secs(100)).as_micros() * u64::from(rate);
             assert!(paid * 1_000_000 <= allowed, "{paid} bytes by {at:?} at {rate} bytes/s");
             paid += bytes.len() as u64;
         }
@@ -100,7 +109,7 @@ fn over_time_a_silent_destination_gets_no_more_than_probing_rate() {
 }
 
 #[test]
-fn the_gap_of_the_mechanism_rules_where_it_is_longer() {
+fn of_probing_rate_and_the_gap_of_the_mechanism_the_shorter_rules() {
     let gap = |non_gap, probing_rate| {
         let limits = Limits { non_gap: Duration::from_secs(non_gap), ..Noting::LIMITS };
         let mut client = Client::set_up(&Noting::set_up(limits, Config { probing_rate, ..ROOMY }));
@@ -108,15 +117,16 @@ fn the_gap_of_the_mechanism_rules_where_it_is_longer() {
         client.ask(ms(0), "b", false);
         moments(&play(&mut client, ms(0), secs(100)))[1]
     };
-    assert_eq!(gap(5, 1), SIZE);
-    assert_eq!(gap(9, 1), 9);
+    assert_eq!(gap(5, 1), 5);
+    assert_eq!(gap(9, 1), SIZE, "1 byte/s is always allowed");
     assert_eq!(gap(5, 0), 5, "without PROBING_RATE the gap is left");
     assert_eq!(gap(0, 0), 0, "and without both nothing");
 }
 
 #[test]
 fn with_every_mechanism_they_are_3_s_apart_as_long_as_nothing_is_measured() {
-    for entry in REGISTRY {
+    // rtt-coap lets one request be outstanding until something is measured, whatever NSTART is.
+    for entry in REGISTRY.iter().filter(|entry| entry.name != "rtt-coap") {
         let mut client = Client::running(entry.name, Config { probing_rate: 0, ..ROOMY });
         for token in ["a", "b", "c"] {
             client.ask(ms(0), token, false);
@@ -137,41 +147,38 @@ fn once_measured_they_are_an_rto_apart() {
 }
 
 #[test]
-fn whatever_is_heard_from_the_destination_lets_the_next_go_at_once() {
-    let heard = |datagram: &dyn Fn(&[u8]) -> Vec<u8>, from| {
+fn only_its_own_response_ends_the_wait_after_a_request() {
+    let lets_go = |datagram: &dyn Fn(&[u8]) -> Vec<u8>| {
         let mut client = Client::with(ROOMY);
         client.ask(ms(0), "a", false);
         client.ask(ms(0), "b", false);
         let first = client.sent(ms(0)).unwrap();
-        client.endpoint.handle_datagram(secs(1), from, &datagram(&first));
-        let next = drain(&mut client, secs(1)).iter().any(|bytes| bytes.get(4) == Some(&b'b'));
-        if next {
+        client.receive(secs(1), &datagram(&first));
+        let goes = drain(&mut client, secs(1)).iter().any(|bytes| bytes.get(4) == Some(&b'b'));
+        if !goes {
             let at = client.endpoint.poll_timeout();
-            assert!(at.is_none_or(|at| at >= secs(247)), "nothing waits for its rate any more");
-            client.endpoint.handle_timeout(secs(SIZE));
-            assert_eq!(drain(&mut client, secs(SIZE)), [[0; 0]; 0], "and it goes once");
+            assert_eq!(at, Some(secs(GAP)));
         }
-        next
+        goes
     };
-    let response = |request: &[u8]| reply_to(request, Kind::NonConfirmable, CONTENT, b"");
-    let reset = |request: &[u8]| vec![0x70, 0, request[2], request[3]];
-    assert!(heard(&response, 9));
-    assert!(heard(&reset, 9));
-    assert!(heard(&|_| b"\x41\x01\x12\x34t".to_vec(), 9), "a request of its own");
-    assert!(heard(&|_| b"\x40\x00\x12\x34".to_vec(), 9), "a ping");
-    assert!(heard(&|_| b"\x60\x00\x12\x34".to_vec(), 9), "an acknowledgement that comes late");
-    assert!(!heard(&response, 8), "what another says is nothing");
-    assert!(!heard(&|_| b"\x80\x01\x12\x34".to_vec(), 9), "nor are bytes that are no message");
+    assert!(lets_go(&|request| reply_to(request, Kind::NonConfirmable, CONTENT, b"")));
+    assert!(!lets_go(&|_| b"\x41\x01\x12\x34t".to_vec()), "a request of its own");
+    assert!(!lets_go(&|_| b"\x40\x00\x12\x34".to_vec()), "a ping");
+    assert!(!lets_go(&|_| b"\x60\x00\x12\x34".to_vec()), "an acknowledgement that comes late");
+    assert!(!lets_go(&|_| b"\x51\x45\x12\x34z".to_vec()), "a response to something else");
 }
 
 #[test]
-fn heard_before_it_departed_is_not_heard_since() {
-    let mut client = Client::with(ROOMY);
-    client.ask(ms(0), "a", false);
-    client.receive(ms(0), b"\x60\x00\x12\x34");
-    client.ask(ms(0), "b", false);
-    assert_eq!(drain(&mut client, ms(0)).len(), 1);
-    assert_eq!(client.endpoint.poll_timeout(), Some(secs(SIZE)));
+fn a_notification_counts_as_outstanding_until_its_gap_is_over() {
+    let mut server = End::new(Config { nstart: None, ..ROOMY });
+    server.register(ms(0), 9, "a", 1);
+    server.register(ms(0), 9, "b", 2);
+    server.notify(1, false, "1");
+    assert_eq!(server.sent(ms(0)).len(), 1);
+    server.notify(2, true, "2");
+    assert_eq!(server.sent(ms(0)), [], "NSTART is 1, confirmable or not");
+    let departed = server.play(ms(0), secs(GAP));
+    assert_eq!(departed.iter().map(|(at, ..)| *at).collect::<Vec<_>>(), [secs(GAP)]);
 }
 
 #[test]
@@ -202,13 +209,13 @@ fn paced_confirmable_messages_asked_for_at_once_do_not_depart_at_once() {
 
 #[test]
 fn cancelling_a_message_that_has_departed_does_not_lift_the_rate() {
-    let mut client = Client::with(Config { nstart: 1, ..ROOMY });
+    let mut client = Client::with(Config { nstart: Some(1), ..ROOMY });
     let first = client.ask(ms(0), "a", false);
     client.ask(ms(0), "b", false);
     client.sent(ms(0)).unwrap();
     assert_eq!(client.endpoint.poll_timeout(), Some(secs(247)), "it has the only place");
     client.endpoint.cancel(secs(1), first);
-    assert_eq!(moments(&play(&mut client, secs(1), secs(100))), [SIZE]);
+    assert_eq!(moments(&play(&mut client, secs(1), secs(100))), [GAP]);
 }
 
 #[test]
@@ -217,7 +224,7 @@ fn a_cancelled_message_that_waited_for_its_rate_leaves_no_deadline() {
     let ids = ["a", "b", "c"].map(|token| client.ask(ms(0), token, false));
     client.sent(ms(0)).unwrap();
     client.endpoint.cancel(secs(1), ids[1]);
-    assert_eq!(client.endpoint.poll_timeout(), Some(secs(SIZE)), "c still waits");
+    assert_eq!(client.endpoint.poll_timeout(), Some(secs(GAP)), "c still waits");
     client.endpoint.cancel(secs(1), ids[2]);
     client.endpoint.cancel(secs(1), ids[0]);
     assert_eq!((client.endpoint.poll_timeout(), client.endpoint.exchanges()), (None, 0));
@@ -231,11 +238,9 @@ fn a_confirmable_message_overtakes_one_that_waits_for_its_rate() {
     }
     let tokens = |sent: Vec<Vec<u8>>| sent.iter().map(|bytes| bytes[4]).collect::<Vec<_>>();
     assert_eq!(tokens(drain(&mut client, ms(0))), b"ace");
-    client.receive(secs(1), b"\x60\x00\x12\x34");
-    assert_eq!(tokens(drain(&mut client, secs(1))), b"b");
-    client.receive(secs(1), b"\x60\x00\x12\x34");
-    assert_eq!(tokens(drain(&mut client, secs(1))), b"d");
-    assert!(client.endpoint.poll_timeout().is_some());
+    let later = play(&mut client, ms(0), secs(2 * GAP));
+    let first = |token| later.iter().find(|(_, bytes)| bytes[4] == token).map(|(at, _)| *at);
+    assert_eq!((first(b'b'), first(b'd')), (Some(secs(GAP)), Some(secs(2 * GAP))));
 }
 
 /// Which of `asked` depart as confirmable, if each is answered at once, long before the next is asked for.
@@ -354,11 +359,10 @@ fn each_destination_has_its_own_count() {
         Request { confirmable: false, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
     let mut confirmable = Vec::new();
     for to in [1, 2, 3, 1] {
-        client.endpoint.request(secs(100), to, request).unwrap();
+        let at = secs(100 * (confirmable.len() as u64 + 1));
+        client.endpoint.request(at, to, request).unwrap();
         let mut bytes = Vec::new();
-        client.endpoint.poll_transmit(secs(100), |_| Draw::ZERO, &mut bytes);
-        // Heard at once, so that only the count is left.
-        client.endpoint.handle_datagram(secs(100), to, b"\x60\x00\x12\x34");
+        client.endpoint.poll_transmit(at, |_| Draw::ZERO, &mut bytes);
         confirmable.push(is_confirmable(&bytes));
     }
     assert_eq!(confirmable, [false, false, false, true]);
@@ -376,7 +380,7 @@ fn a_message_to_be_converted_waits_for_both_rates() {
     let mut client = Client::with(Config { confirmable_every: 2, ..ROOMY });
     client.ask(ms(0), "a", false);
     client.ask(ms(0), "b", false);
-    assert_eq!(moments(&play(&mut client, ms(0), secs(8))), [0, SIZE], "as the message that was asked for");
+    assert_eq!(moments(&play(&mut client, ms(0), secs(4))), [0, GAP], "as the message that was asked for");
 }
 
 #[test]
@@ -406,6 +410,9 @@ fn separate_responses_do_not_count() {
     let responder = client.endpoint.acknowledge(ms(1), responder);
     client.endpoint.respond(ms(1), responder, CONTENT, b"").unwrap().unwrap();
     assert_eq!(drain(&mut client, ms(1)).len(), 2, "acknowledgement and separate response");
-    client.ask(ms(2), "b", false);
-    assert!(is_confirmable(&client.sent(ms(2)).unwrap()), "two requests, of which one has to be confirmable");
+    client.ask(secs(100), "b", false);
+    assert!(
+        is_confirmable(&client.sent(secs(100)).unwrap()),
+        "two requests, of which one has to be confirmable"
+    );
 }

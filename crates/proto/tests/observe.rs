@@ -38,6 +38,21 @@ fn a_registration_of_the_same_peer_and_token_replaces_the_one_before() {
 }
 
 #[test]
+fn a_reset_of_a_notification_that_was_superseded_meanwhile_ends_the_observation() {
+    let mut server = End::new(plain());
+    server.register(ms(0), 1, "a", 7);
+    server.notify(7, true, "v0");
+    let first = server.sent(ms(0)).remove(0).1;
+    server.notify(7, true, "v1");
+    let again = server.play(ms(0), secs(3)).remove(0).2;
+    assert_ne!(first[2..4], again[2..4], "the second has left under an ID of its own");
+    let gone = server.answer(secs(3), 1, Kind::Reset, &first);
+    assert!(matches!(gone, Some(Event::ObserverGone { failure: Failure::Reset, .. })));
+    assert_eq!((server.0.observer_count(), server.0.exchanges()), (0, 0));
+    assert_eq!(server.play(secs(3), secs(100)), []);
+}
+
+#[test]
 fn a_notification_that_waits_to_be_retransmitted_departs_with_the_newest_representation_and_its_attempts_go_on()
  {
     let mut server = End::new(plain());
@@ -340,7 +355,7 @@ proptest! {
         steps in proptest::collection::vec(step(), 1..120), nstart in 1u16..3, max_exchanges in 2u32..10,
         mechanism in prop_oneof![Just("default"), Just("cocoa:marking=option")],
     ) {
-        let config = Config { nstart, max_exchanges, max_deduplicated: 0, ..Config::default() };
+        let config = Config { nstart: Some(nstart), max_exchanges, max_deduplicated: 0, ..Config::default() };
         let mut server = End::running(mechanism, config);
         // What each observer is registered for, and the version it has.
         let mut model: BTreeMap<(u32, Vec<u8>), (u64, u32)> = BTreeMap::new();

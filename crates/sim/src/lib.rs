@@ -83,7 +83,11 @@ pub use node::{Mark, Node, NodeId, Outgoing, Transport};
 pub use position::{Layout, Position, Waypoint};
 pub use rate::Rate;
 pub use route::{PathError, Site};
-pub use tap::{Event, Record, Tap};
+pub use tap::{Event, NodeEvent, Record, Tap};
 pub use taps::{Counters, HopCounters, MeshPcapng, Pcapng, QueueSeries, Trace, TraceHash, udp_packet};
 pub use time::Time;
 pub use world::{Summary, World};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,5 +1,7 @@
 //! What a simulated host is to the network: four verbs.
 
+use coapace_control::Duration;
+
 use crate::Time;
 
 /// A host, by its place in the network.
@@ -49,4 +51,9 @@ pub trait Node {
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     fn poll_timeout(&self) -> Option<Time>;
+
+    /// The RTO towards the host that it talks to, for those who watch; `None` where there is none.
+    fn rto(&self) -> Option<Duration> {
+        None
+    }
 }

@@ -1,6 +1,8 @@
 //! Nodes, a network between them, and time.
 
-use crate::{Arrival, Events, Happenings, Medium, Moment, Network, Node, NodeId, Site, Tap, Time, TraceHash};
+use crate::{
+    Arrival, Events, Happenings, Medium, Moment, Network, Node, NodeEvent, NodeId, Site, Tap, Time, TraceHash,
+};
 
 /// A simulated world: nodes, the medium between them, and whatever watches.
 ///
@@ -146,6 +148,11 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         }
         if let Some(deadline) = host.poll_timeout() {
             self.timers.arm(&mut self.events, node, deadline.max(self.now));
+        }
+        if self.tap.watches_nodes()
+            && let Some(rto) = host.rto()
+        {
+            self.tap.node(self.now, node, NodeEvent::Rto(rto));
         }
     }
 }

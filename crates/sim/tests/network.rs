@@ -214,8 +214,10 @@ fn taps_see_and_change_nothing() {
     let text = String::from_utf8(trace.unwrap().finish().unwrap()).unwrap();
     let count =
         |event: &str| text.lines().filter(|line| line.split(',').nth(1) == Some(event)).count() as u64;
-    assert!(text.starts_with("time_s,event,hop,from,to,bytes,queue_bytes,exchange,transmission\n"));
-    assert!(text.contains("\n0.000000000,sent,,1,0,38,0,0,0\n"), "{}", &text[..400]);
+    assert!(
+        text.starts_with("time_s,event,hop,from,to,bytes,queue_bytes,exchange,transmission,rank,rto_s\n")
+    );
+    assert!(text.contains("\n0.000000000,sent,,1,0,38,0,0,0,,\n"), "{}", &text[..400]);
     assert_eq!(
         [count("sent"), count("delivered"), count("dropped"), count("lost")],
         [counters.sent, counters.delivered, counters.dropped, counters.lost],

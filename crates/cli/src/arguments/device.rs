@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgAction, Args};
+use coapace_lab::scenario::{parse_share, parse_time};
 use coapace_net::Code;
 
 use crate::message::bytes_of_hex;
@@ -102,6 +103,10 @@ pub(crate) struct Transmission {
     /// Write the datagrams of this command as pcapng, for Wireshark; those of coaps:// as they are sealed
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
+
+    /// Write the port of the server as 5683, or 5684 for coaps://, so that Wireshark knows what it is
+    #[arg(long, requires = "pcap")]
+    pub(crate) pcap_as_coap: bool,
 }
 
 #[derive(Debug, Args)]
@@ -130,9 +135,9 @@ pub(crate) struct Show {
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Print code and options of the response to standard error
-    #[arg(short = 'v', long)]
-    pub(crate) verbose: bool,
+    /// Print code and options of the response to standard error; -vv says what happens underneath, too
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
 
     /// Print round-trip time, transmissions and the mechanism's RTO to standard error
     #[arg(long)]
@@ -341,30 +346,16 @@ fn block_size(text: &str) -> Result<usize, String> {
 }
 
 fn method(text: &str) -> Result<Code, String> {
-    use coap_numbers::code;
-    Ok(Code(match text {
-        "get" => code::GET,
-        "put" => code::PUT,
-        "post" => code::POST,
-        "delete" => code::DELETE,
-        "fetch" => code::FETCH,
-        "patch" => code::PATCH,
-        "ipatch" => code::IPATCH,
-        _ => return Err("expected get, put, post, delete, fetch, patch or ipatch".to_owned()),
-    }))
+    let method = text.parse().ok().filter(|code: &Code| code.is_request() && code.name().is_some());
+    method.ok_or_else(|| "expected get, put, post, delete, fetch, patch or ipatch".to_owned())
 }
 
-/// Seconds, or a number with a unit; up to a day.
+/// Reads a time as scenarios have it, from a millisecond to a day.
 fn time(text: &str) -> Result<Duration, String> {
-    let (number, unit) = match text.strip_suffix("ms") {
-        Some(number) => (number, 1e-3),
-        None => (text.strip_suffix('s').unwrap_or(text), 1.0),
-    };
-    let seconds = number.parse::<f64>().ok().map(|number| number * unit);
-    seconds
-        .filter(|seconds| (1e-3..=86_400.0).contains(seconds))
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "expected seconds, or a time such as 500ms, of a day at most".to_owned())
+    let time = parse_time(text).filter(|time| time.as_micros() >= 1_000);
+    time.map(|time| Duration::from_micros(time.as_micros())).ok_or_else(|| {
+        "expected seconds, or a time such as 500ms, 1.5 s, 2min or 1h, of a day at most".to_owned()
+    })
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -373,8 +364,8 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse::<f64>().ok().filter(|share| (0.0..1.0).contains(share));
-    share.ok_or_else(|| "expected a share such as 0.1, below 1".to_owned())
+    let share = parse_share(text).filter(|share| *share < 1.0);
+    share.ok_or_else(|| "expected a share such as 0.1 or 10%, below 1".to_owned())
 }
 
 #[cfg(test)]
@@ -418,10 +409,22 @@ mod tests {
     }
 
     #[test]
+    fn a_share_is_a_fraction_or_a_percentage() {
+        assert_eq!((share("0.1"), share("10%"), share("10 %")), (Ok(0.1), Ok(0.1), Ok(0.1)));
+        for text in ["1", "100%", "-0.1", "x", ""] {
+            assert!(share(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn a_time_is_in_seconds_unless_it_says_otherwise() {
         assert_eq!(time("2"), Ok(Duration::from_secs(2)));
-        assert_eq!(time("0.5s"), time("500ms"));
-        for text in ["", "0", "-1", "NaN", "inf", "1h", "1e9"] {
+        for (text, ms) in
+            [("0.5s", 500), ("500ms", 500), ("1.5 s", 1_500), ("2min", 120_000), ("1h", 3_600_000)]
+        {
+            assert_eq!(time(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "0", "-1", "NaN", "inf", "25h", "1e9", "1 day"] {
             assert!(time(text).is_err(), "{text}");
         }
     }

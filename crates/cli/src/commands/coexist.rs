@@ -4,21 +4,26 @@ use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use coapace_lab::coexistence::{Matrix, trials, write_csv, write_json_lines};
+use coapace_lab::coexistence::{Matrix, trials, write_pairs};
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::runs;
 use coapace_lab::report::{Group, Report};
 use coapace_lab::scenario::Scenario;
 
-use super::output::{COMMIT, command_line, conduct_with_progress, create, remark};
+use super::output::{COMMIT, conduct, create_dir, remark, report, write_report};
 use crate::Failure;
-use crate::arguments::{Arguments, Coexist, Format};
+use crate::arguments::{Arguments, Coexist};
+use crate::draft::Draft;
 
 pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Failure> {
     let scenario = Arc::new(Scenario::load(&coexist.scenario, &coexist.set)?);
     let mechanisms = mechanisms(&coexist.mechanism).map_err(Failure::Usage)?;
-    let trials = trials(&scenario, &mechanisms, coexist.seeds).map_err(Failure::Usage)?;
-    let mut report = coexist.report.as_deref().map(create).transpose()?;
+    let mut trials = trials(&scenario, &mechanisms, coexist.seeds.count).map_err(Failure::Usage)?;
+    for trial in &mut trials {
+        trial.first_seed = coexist.seeds.first;
+    }
+    let page = coexist.report.as_deref().map(Draft::create).transpose()?;
+    coexist.figures.as_deref().map(create_dir).transpose()?;
     remark(
         arguments,
         &format!(
@@ -29,32 +34,32 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
         ),
     );
     let start = Instant::now();
-    let matrix = Matrix::of(&conduct_with_progress(arguments, &trials));
+    let conducted = conduct(arguments, &trials, None)?;
+    let matrix = Matrix::of(&conducted.results);
     let took = start.elapsed().as_secs_f64();
 
-    if let (Some(file), Some(path)) = (&mut report, &coexist.report) {
-        let page = Report {
-            title: scenario.title.clone(),
-            subtitle: scenario.summary.clone(),
-            command: command_line(),
-            commit: COMMIT.to_owned(),
+    if page.is_some() || coexist.figures.is_some() {
+        let report = Report {
             groups: Group::by_conditions(matrix.alone().to_vec()),
             coexistence: Some(matrix.clone()),
+            ..report(&scenario.title, &scenario.summary, &conducted)
         };
-        page.write_html(file)
-            .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))?;
-        remark(arguments, &format!("report: {}", path.display()));
+        write_report(arguments, &report, page, coexist.figures.as_deref(), &conducted)?;
     }
     let mut out = BufWriter::new(io::stdout().lock());
-    match coexist.format {
-        Format::Table => out.write_all(matrix.table().as_bytes())?,
-        Format::Csv => write_csv(&mut out, COMMIT, &matrix)?,
-        Format::Json => write_json_lines(&mut out, COMMIT, &matrix)?,
+    match coexist.format.lines() {
+        None => {
+            out.write_all(matrix.table().as_bytes())?;
+            if let Some(note) = conducted.note() {
+                writeln!(out, "\n{note}")?;
+            }
+        }
+        Some(lines) => write_pairs(&mut out, lines, COMMIT, &matrix)?,
     }
     out.flush()?;
     let events = matrix.events() as f64 / 1e6;
     remark(arguments, &format!("{} runs, {events:.0} million events, {took:.1} s", matrix.runs()));
-    Ok(())
+    conducted.end()
 }
 
 /// Those named, or every mechanism over UDP.

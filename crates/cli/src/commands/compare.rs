@@ -7,9 +7,10 @@ use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
 use coapace_lab::scenario::Scenario;
 
-use super::output::{conduct_with_progress, create, print, remark, write_report};
+use super::output::{conduct, print_table, remark, report, write_report};
 use crate::Failure;
-use crate::arguments::{Arguments, Format};
+use crate::arguments::Arguments;
+use crate::draft::Draft;
 
 /// Where the report goes.
 const REPORT: &str = "coapace-report.html";
@@ -30,22 +31,20 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
         let contenders = Contender::all_preferring(&scenario.defaults.mechanisms).map_err(Failure::Input)?;
         trials.extend(contenders.into_iter().map(|contender| Trial::new(&scenario, contender, SEEDS)));
     }
-    let mut file = create(Path::new(REPORT))?;
+    let file = Draft::create(Path::new(REPORT))?;
     remark(
         arguments,
         "100 clients behind an NB-IoT-like link (up 60 kbit/s and 200 ms, down 30 kbit/s and 400 ms), 50 exchanges each,\n\
          with a buffer of 2500 bytes and with one that is never full. FCT is a client's time from its first request to\n\
          its last response.",
     );
-    let results = conduct_with_progress(arguments, &trials);
+    let conducted = conduct(arguments, &trials, None)?;
     let subtitle = "100 clients with 50 exchanges each behind a slow link with long delay: every mechanism, with a small \
                     buffer and with one that is never full.";
-    write_report(&mut file, "CoAP congestion control on an NB-IoT-like link", subtitle, &results)
-        .map_err(|error| Failure::Io(format!("cannot write {REPORT}"), error))?;
-    print(&results, Format::Table, false)?;
-    remark(
-        arguments,
-        &format!("report: {REPORT}\nnext:   coapace run --help, coapace reproduce raitahila2019 --quick"),
-    );
-    Ok(())
+    let title = "CoAP congestion control on an NB-IoT-like link";
+    let report = report(title, subtitle, &conducted);
+    write_report(arguments, &report, Some(file), None, &conducted)?;
+    print_table(&conducted)?;
+    remark(arguments, "next:   coapace run --help, coapace reproduce raitahila2019 --quick");
+    conducted.end()
 }

@@ -1,7 +1,7 @@
 //! What the commands that talk to devices have in common: the mechanism, the runtime, words for errors and times.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,10 @@ use coapace_net::{
 use tokio::runtime::{Builder, Runtime};
 
 use super::output::create;
-use crate::arguments::{Content, Terms, Transmission};
-use crate::capture::Capture;
+use crate::arguments::{Arguments, Content, Terms, Transmission};
+use crate::capture::{Capture, CoapPort};
 use crate::message::option_name;
+pub(super) use crate::shown::tell;
 use crate::{Failure, certificates, keys};
 
 /// What the clients of a command have in common.
@@ -29,11 +30,18 @@ pub(super) struct Setup {
     /// What their datagrams are written into.
     pub(super) capture: Option<Arc<Capture>>,
     pcap: Option<PathBuf>,
+    /// What decodes the capture.
+    decode_as: Option<String>,
+    quiet: bool,
 }
 
 impl Setup {
     /// Reads keys and certificates, and opens the capture: what fails here costs no request.
-    pub(super) fn new(transmission: &Transmission, uri: &str) -> Result<Self, Failure> {
+    pub(super) fn new(
+        arguments: &Arguments,
+        transmission: &Transmission,
+        uri: &str,
+    ) -> Result<Self, Failure> {
         if transmission.pcap.is_some() {
             datagrams("--pcap", uri)?;
         }
@@ -48,8 +56,14 @@ impl Setup {
         let trusted = transmission.ca.as_deref();
         let certificates = trusted.map(|trusted| certificates::read(Some(trusted), own)).transpose()?;
         let profile = profile(transmission)?;
-        let capture = transmission.pcap.as_deref().map(capture).transpose()?;
-        Ok(Self { profile, dtls, certificates, capture, pcap: transmission.pcap.clone() })
+        let as_coap = transmission.pcap_as_coap;
+        let capture = transmission.pcap.as_deref().map(|path| capture(path, as_coap)).transpose()?;
+        let server = uri.parse::<Uri>().ok();
+        let server = server.map(|uri| CoapPort { port: uri.port, dtls: uri.scheme == Scheme::Coaps });
+        let name_ports = |capture: &Arc<Capture>| capture.name_ports(server.into_iter().collect());
+        let decode_as = capture.as_ref().and_then(name_ports);
+        let (pcap, quiet) = (transmission.pcap.clone(), arguments.quiet);
+        Ok(Self { profile, dtls, certificates, capture, pcap, decode_as, quiet })
     }
 
     /// A client in the making, whose datagrams are not captured yet.
@@ -73,7 +87,13 @@ impl Setup {
 
     /// The result of the work and of writing its capture.
     pub(super) fn finish(&self, result: Result<(), Failure>) -> Result<(), Failure> {
-        finish(self.capture.as_deref(), self.pcap.as_deref(), result)
+        let finished = finish(self.capture.as_deref(), self.pcap.as_deref(), result);
+        if let (Ok(()), Some(path), Some(decode_as), false) =
+            (&finished, &self.pcap, &self.decode_as, self.quiet)
+        {
+            tell(&format!("captured; to read it: tshark -r {} {decode_as}", path.display()));
+        }
+        finished
     }
 }
 
@@ -92,8 +112,8 @@ pub(super) fn datagrams(flag: &str, uri: &str) -> Result<(), Failure> {
 }
 
 /// Begins a capture.
-pub(super) fn capture(path: &Path) -> Result<Arc<Capture>, Failure> {
-    Ok(Arc::new(Capture::new(create(path)?)))
+pub(super) fn capture(path: &Path, as_coap: bool) -> Result<Arc<Capture>, Failure> {
+    Ok(Arc::new(Capture::new(create(path)?, as_coap)))
 }
 
 /// The mechanism and the parameters around it.
@@ -104,7 +124,7 @@ fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
     }
     let mut profile = Profile::from(mechanism);
     let config = &mut profile.config;
-    config.nstart = transmission.nstart.unwrap_or(config.nstart);
+    config.nstart = transmission.nstart;
     config.max_retransmit = transmission.max_retransmit.unwrap_or(config.max_retransmit);
     Ok(profile)
 }
@@ -224,9 +244,7 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
             format!("{uri}: {bytes} bytes of options and payload do not fit into a message; fewer options do")
         }
         Error::NotFound { host, error } => format!("{uri}: {host} not found ({error}); check the name"),
-        Error::GivenUp { .. } => format!("{uri}: {error}; check address, port and network"),
         Error::TimedOut => format!("{uri}: no response in time; -B waits longer"),
-        Error::Reset => format!("{uri}: {error}; what is there knows nothing of this message"),
         Error::Session(Refused::NoKeys) => {
             return Failure::Usage(format!("{uri}: DTLS takes keys; give -u IDENTITY and -k KEY"));
         }
@@ -243,9 +261,7 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
         }
         Error::Tls(error) => return explain_tls(error, uri),
         Error::Unreachable(kind) => format!("{uri}: {kind}; check address and network"),
-        Error::Connection(_) | Error::Protocol(_) => {
-            format!("{uri}: {error}; check the port, and what speaks there")
-        }
+        Error::Protocol(_) => format!("{uri}: {error}; check the port, and what speaks there"),
         Error::BadOption(number) => format!(
             "{uri}: the response has the option {}, which must be understood and is not",
             option_name(*number)
@@ -292,11 +308,6 @@ pub(super) fn short(time: Duration) -> String {
         _ => 0,
     };
     format!("{value:.places$} {unit}")
-}
-
-/// A line to standard error; if nobody can hear it, nothing is lost.
-pub(super) fn tell(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
 }
 
 #[cfg(test)]

@@ -1,26 +1,32 @@
 //! What `coapace serve --directory` serves: the files of a directory.
 
+mod temporary;
+
 use std::ffi::OsStr;
-use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, Read, Write};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, File, FileExt as _, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use coap_numbers::{code, option};
 use coapace_net::link_format::{self, Writer};
 use coapace_net::{Bounds, Code, Rejection, Request, Response, Router};
+use nix::libc::O_NONBLOCK;
 use tokio::sync::Semaphore;
 
+use self::temporary::Temporary;
 use crate::Failure;
 
 /// The largest file that is served or written, in bytes.
 const MAX_FILE: usize = 8 << 20;
 
-/// Files that are read or written at once, over all transports: each is in memory.
+/// The most of a file that is read for one response, in bytes: what fits into a message over TCP.
+const MAX_PART: usize = 64 << 10;
+
+/// Files that are read or written at once, over all transports.
 const MAX_AT_ONCE: usize = 4;
 
 /// Links of `/.well-known/core`, directories that are looked into for them, and how deep these may lie.
@@ -64,8 +70,9 @@ pub(super) struct Directory {
     top: Dir,
     writable: bool,
     turns: Semaphore,
-    /// Tells files in the making apart.
-    written: AtomicU64,
+    /// Held from the look at a file to its replacement or removal: over all transports, nobody comes between. One lock is
+    /// for all files, because a file may have several paths, over links; what takes long, writing, is done before.
+    replacing: Mutex<()>,
 }
 
 impl Directory {
@@ -74,7 +81,10 @@ impl Directory {
     pub(super) fn open(path: &Path, writable: bool) -> Result<Self, Failure> {
         let top = Dir::open_ambient_dir(path, ambient_authority())
             .map_err(|error| Failure::Io(format!("cannot serve {}", path.display()), error))?;
-        Ok(Self { top, writable, turns: Semaphore::new(MAX_AT_ONCE), written: AtomicU64::new(0) })
+        if writable {
+            temporary::sweep(&top);
+        }
+        Ok(Self { top, writable, turns: Semaphore::new(MAX_AT_ONCE), replacing: Mutex::new(()) })
     }
 
     /// Bodies that a server of files takes and keeps.
@@ -92,6 +102,7 @@ impl Directory {
                 aside(files, move |files| Ok(files.core(&links, &request)))
             })
             .fallback(move |request| aside(files.clone(), move |files| files.act(&request)))
+            .conditional_fallback()
     }
 
     fn act(&self, request: &Request) -> Answer {
@@ -109,57 +120,55 @@ impl Directory {
         if request.uint(option::ACCEPT).is_some_and(|wanted| wanted != u64::from(format)) {
             return Err(Code(code::NOT_ACCEPTABLE).into());
         }
-        let bytes = self.read(path)?;
-        let tag = tag(&bytes);
+        let (file, metadata) = self.file(path)?;
+        let tag = tag(&metadata);
+        request.precondition(Some(&tag))?;
         let response = if has(request, option::ETAG, &tag) {
             Response::new(Code(code::VALID))
         } else {
-            Response::content(bytes).content_format(format)
+            content(&file, &metadata, request)?.content_format(format)
         };
         Ok(response.option(option::ETAG, &tag))
     }
 
-    /// The bytes of a file.
-    fn read(&self, path: &Path) -> Result<Vec<u8>, Rejection> {
+    /// Opens a file to read it.
+    fn file(&self, path: &Path) -> Result<(File, Metadata), Rejection> {
         // To open a pipe would wait for whoever writes into it.
-        if !self.top.metadata(path).map_err(told)?.is_file() {
-            return Err(Rejection::not_found());
-        }
-        let file = self.top.open(path).map_err(told)?;
-        let length = file.metadata().map_err(told)?.len();
-        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(MAX_FILE).min(MAX_FILE));
-        file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(told)?;
-        if bytes.len() > MAX_FILE {
-            return Err(Rejection::internal(format!("larger than the {MAX_FILE} bytes that are served")));
-        }
-        Ok(bytes)
+        let mut options = OpenOptions::new();
+        let file = self.top.open_with(path, options.read(true).custom_flags(O_NONBLOCK)).map_err(told)?;
+        let metadata = file.metadata().map_err(told)?;
+        if metadata.is_file() { Ok((file, metadata)) } else { Err(Rejection::not_found()) }
     }
 
     fn put(&self, path: &Path, request: &Request) -> Answer {
-        let there = self.check(path, request)?;
         let payload = request.payload();
         if payload.len() > MAX_FILE {
             return Err(Code(code::REQUEST_ENTITY_TOO_LARGE).into());
         }
-        // Whoever reads meanwhile has the old file or the new one. No request can name what begins with a dot.
-        let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let beside = path.with_file_name(format!(".coapace-{}-{number}", std::process::id()));
-        let written = self.write(&beside, payload).and_then(|()| self.top.rename(&beside, &self.top, path));
-        if let Err(error) = written {
-            let _ = self.top.remove_file(&beside);
-            return Err(told(error));
-        }
-        let response = if there { Response::changed() } else { Response::created() };
-        Ok(response.option(option::ETAG, &tag(payload)))
-    }
-
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut options = cap_std::fs::OpenOptions::new();
-        self.top.open_with(path, options.write(true).create_new(true))?.write_all(bytes)
+        // Early, so that nothing is written in vain.
+        self.check(path, request)?;
+        // A reader meanwhile gets the old file or the new one.
+        let temporary = Temporary::write(&self.top, path, payload).map_err(told)?;
+        let tag = tag(&temporary.metadata().map_err(told)?);
+        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.check(path, request)?;
+        let placed = match &before {
+            None if request.option(option::IF_NONE_MATCH).is_some() => temporary.link(path),
+            Some(before) if before.is_file() => temporary.replace(path, before),
+            _ => temporary.rename(path),
+        };
+        placed.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Code(code::PRECONDITION_FAILED).into(),
+            io::ErrorKind::PermissionDenied => forbidden("the file is another user's"),
+            _ => told(error),
+        })?;
+        let response = if before.is_some() { Response::changed() } else { Response::created() };
+        Ok(response.option(option::ETAG, &tag))
     }
 
     /// 2.02 whether it was there or not (RFC 7252 §5.8.4).
     fn delete(&self, path: &Path, request: &Request) -> Answer {
+        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         self.check(path, request)?;
         match self.top.remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(told(error)),
@@ -167,27 +176,43 @@ impl Directory {
         }
     }
 
-    /// Whether there is a file that may be replaced or removed, under the conditions of the request (RFC 7252 §5.10.8).
-    fn check(&self, path: &Path, request: &Request) -> Result<bool, Rejection> {
+    /// Returns what is at a path.
+    ///
+    /// # Errors
+    /// 4.12 if the conditions of the request do not hold (RFC 7252 §5.10.8), 4.03 for a file that is read-only, 4.05 for what
+    /// is no file.
+    fn check(&self, path: &Path, request: &Request) -> Result<Option<Metadata>, Rejection> {
         if path.as_os_str().is_empty() {
             return Err(Code(code::METHOD_NOT_ALLOWED).into());
         }
         let there = match self.top.symlink_metadata(path) {
-            Ok(metadata) if metadata.is_dir() => return Err(Code(code::METHOD_NOT_ALLOWED).into()),
-            Ok(_) => true,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return request.precondition(None).map(|()| None);
+            }
             Err(error) => return Err(told(error)),
         };
-        let conditions = request.options().filter(|&(number, _)| number == option::IF_MATCH);
-        let mut conditions = conditions.map(|(_, wanted)| wanted).peekable();
-        let matches = conditions.peek().is_none()
-            || there && {
-                let tag = self.read(path).map(|bytes| tag(&bytes))?;
-                // One of nothing matches whatever is there.
-                conditions.any(|wanted| wanted.is_empty() || wanted == tag)
+        // A GET reads what a link leads to.
+        let read = if there.is_symlink() { self.top.metadata(path).ok() } else { None };
+        request.precondition(Some(&tag(read.as_ref().unwrap_or(&there))))?;
+        if there.is_file() {
+            self.check_writable(path, &there)?;
+        } else if !there.is_symlink() {
+            return Err(Code(code::METHOD_NOT_ALLOWED).into());
+        }
+        Ok(Some(there))
+    }
+
+    /// Refuses a file that this process may not write into. The system would let it be replaced by who may write into its
+    /// directory.
+    fn check_writable(&self, path: &Path, there: &Metadata) -> Result<(), Rejection> {
+        let mut options = OpenOptions::new();
+        let writable = there.mode() & 0o222 != 0
+            && match self.top.open_with(path, options.write(true).custom_flags(O_NONBLOCK)) {
+                Err(error) => error.kind() != io::ErrorKind::PermissionDenied,
+                Ok(_) => true,
             };
-        let forbidden = there && request.option(option::IF_NONE_MATCH).is_some();
-        if matches && !forbidden { Ok(there) } else { Err(Code(code::PRECONDITION_FAILED).into()) }
+        if writable { Ok(()) } else { Err(forbidden("the file is read-only")) }
     }
 
     /// `/.well-known/core`: links to what else there is, and to the files.
@@ -262,11 +287,32 @@ fn format(path: &Path) -> u16 {
     known.map_or(BYTES, |&(_, format)| format)
 }
 
-/// The entity tag of these bytes.
-fn tag(bytes: &[u8]) -> [u8; 8] {
+/// Reads the bytes of a file that a request asks for, and no others: the cost of a block does not depend on the file's size.
+fn content(file: &File, metadata: &Metadata, request: &Request) -> Answer {
+    let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+    if size > MAX_FILE {
+        return Err(Rejection::internal(format!("larger than the {MAX_FILE} bytes that are served")));
+    }
+    let range = request.range();
+    let start = range.start.min(size);
+    let mut bytes = vec![0; range.end.min(size).saturating_sub(start).min(MAX_PART)];
+    // It was cut in this moment: the next request finds it as it is then.
+    let cut = |_| Rejection::unavailable(1);
+    file.read_exact_at(&mut bytes, start as u64).map_err(cut)?;
+    Ok(if bytes.len() == size { Response::content(bytes) } else { Response::part(bytes, start, size) })
+}
+
+/// Returns the ETag of a version of a file, made of its inode, its size and its time of modification in nanoseconds. All
+/// blocks of a version have the same ETag, and none of its bytes is read for it (docs/decisions/0033).
+fn tag(metadata: &Metadata) -> [u8; 8] {
     let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
+    (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+        .hash(&mut hasher);
     hasher.finish().to_be_bytes()
+}
+
+fn forbidden(why: &str) -> Rejection {
+    Rejection::new(Code(code::FORBIDDEN)).because(why)
 }
 
 /// Whether a request has this option with this value.

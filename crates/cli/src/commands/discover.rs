@@ -1,6 +1,6 @@
 //! `coapace discover`.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -13,13 +13,14 @@ use serde_json::{Map, Value, json};
 use super::device::{Setup, explain, on_terms, runtime, tell};
 use super::printer::refusal;
 use crate::Failure;
-use crate::arguments::Discover;
+use crate::arguments::{Arguments, Discover};
+use crate::shown::shown;
 
 /// DEFAULT_LEISURE, over which a group spreads its answers (RFC 7252 §8.2), and a second for the way.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-pub(crate) fn discover(discover: &Discover) -> Result<(), Failure> {
-    let setup = Setup::new(&discover.transmission, &discover.uri)?;
+pub(crate) fn discover(arguments: &Arguments, discover: &Discover) -> Result<(), Failure> {
+    let setup = Setup::new(arguments, &discover.transmission, &discover.uri)?;
     let mut uri: Uri = discover.uri.parse().map_err(|bad| explain(&Error::Uri(bad), &discover.uri))?;
     if uri.path.is_empty() {
         uri.path = [".well-known", "core"].map(str::to_owned).into();
@@ -104,18 +105,20 @@ fn member(uri: &Uri, address: SocketAddr) -> Uri {
 /// Prints links; those of a group's members lead to where they are, from `base`.
 fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
+    let terminal = out.is_terminal();
     for link in link_format::parse(&response.text()) {
         let Ok(link) = link else {
             return Err(Failure::Network(format!("{uri}: the answer is no list of links (RFC 6690)")));
         };
         let base = base.filter(|_| link.target.starts_with('/')).unwrap_or_default().trim_end_matches('/');
         let target = format!("{base}{}", link.target);
-        if discover.json {
-            writeln!(out, "{}", link_json(&target, &link))?;
+        let text = if discover.json {
+            link_json(&target, &link).to_string()
         } else {
             // Behind the target and its brackets.
-            writeln!(out, "<{target}>{}", &link.text[link.target.len() + 2..])?;
-        }
+            format!("<{target}>{}", &link.text[link.target.len() + 2..])
+        };
+        writeln!(out, "{}", if terminal { shown(&text) } else { text.into() })?;
     }
     Ok(())
 }

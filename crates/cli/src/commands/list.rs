@@ -2,53 +2,122 @@
 
 use std::io::{self, Write};
 
-use coapace_control::REGISTRY;
+use coapace_control::Entry;
 use coapace_lab::contender::TCP;
-use coapace_lab::{papers, scenario::Scenario};
+use coapace_lab::papers::{self, Paper};
+use coapace_lab::{naming, scenario::Scenario};
 
+use crate::Failure;
 use crate::arguments::Listed;
 
-pub(crate) fn list(what: Listed, out: &mut impl Write) -> io::Result<()> {
-    match what {
-        Listed::Mechanisms => mechanisms(out),
-        Listed::Scenarios => scenarios(out),
-        Listed::Papers => papers(out),
+pub(crate) fn list(what: Listed, name: Option<&str>, out: &mut impl Write) -> Result<(), Failure> {
+    match (what, name) {
+        (Listed::Mechanisms, None) => mechanisms(out)?,
+        (Listed::Mechanisms, Some(name)) => one_mechanism(name, out)?,
+        (Listed::Scenarios, None) => scenarios(out)?,
+        (Listed::Scenarios, Some(name)) => one_scenario(name, out)?,
+        (Listed::Papers, None) => papers(out)?,
+        (Listed::Papers, Some(name)) => {
+            let known = || papers::PAPERS.iter().map(|paper| paper.key).collect::<Vec<_>>().join(", ");
+            let paper = Paper::find(name)
+                .ok_or_else(|| Failure::Usage(format!("there is no paper `{name}`; there is {}", known())))?;
+            one_paper(paper, out)?;
+        }
     }
+    Ok(())
 }
 
 fn mechanisms(out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{:<18} {:>11}  summary", "mechanism", "state bytes")?;
-    for entry in REGISTRY {
+    for entry in naming::mechanisms().entries() {
         writeln!(out, "{:<18} {:>11}  {}", entry.name, entry.mechanism.state_bytes(), entry.summary)?;
     }
     writeln!(out, "{:<18} {:>11}  CoAP over TCP (RFC 8323), simulated with a real TCP", TCP, "-")?;
-    for entry in REGISTRY {
-        writeln!(out, "\n{}  ({})", entry.name, entry.source)?;
-        for parameter in entry.mechanism.parameters() {
-            let value = entry.mechanism.get(parameter.name).map(ToString::to_string).unwrap_or_default();
-            writeln!(out, "  {:<20} {:<10} {}", parameter.name, value, parameter.doc)?;
-        }
-        for preset in entry.mechanism.presets() {
-            writeln!(out, "  {:<31} {}", format!("preset={}", preset.name), preset.doc)?;
-        }
+    for entry in naming::mechanisms().entries() {
+        described(entry, out)?;
     }
     writeln!(
         out,
-        "\nA mechanism is named as NAME or NAME:parameter=value,parameter=value; settings apply from left to right."
+        "\nA mechanism is named as NAME or NAME:parameter=value,parameter=value; settings apply from left to right.\n\
+         coapace list mechanisms NAME says when to use one, and what can go wrong with it."
     )
+}
+
+/// Writes a mechanism's source, parameters with their values, and presets.
+fn described(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\n{}  ({})", entry.name, entry.source)?;
+    for parameter in entry.mechanism.parameters() {
+        let value = entry.mechanism.get(parameter.name).map_or_else(String::new, |value| value.to_string());
+        writeln!(out, "  {:<20} {:<10} {}", parameter.name, value, parameter.doc)?;
+    }
+    for preset in entry.mechanism.presets() {
+        writeln!(out, "  {:<31} {}", format!("preset={}", preset.name), preset.doc)?;
+    }
+    Ok(())
+}
+
+/// Writes all of one mechanism, with the values that settings behind its name give to its parameters.
+fn one_mechanism(name: &str, out: &mut impl Write) -> Result<(), Failure> {
+    let mechanism = naming::parse_mechanism(name).map_err(Failure::Usage)?;
+    let bare = name.split(':').next().unwrap_or(name);
+    let Some(entry) = naming::mechanisms().find(bare) else {
+        return Err(Failure::Usage(format!("there is no mechanism `{bare}`")));
+    };
+    let entry = Entry { mechanism, ..*entry };
+    writeln!(out, "{}: {}", entry.name, entry.summary)?;
+    writeln!(out, "State of a destination: {} bytes.", mechanism.state_bytes())?;
+    described(&entry, out)?;
+    let notes = entry.notes;
+    for (heading, text) in [
+        ("Status", notes.status),
+        ("Use it when", notes.use_when),
+        ("Use another when", notes.avoid_when),
+        ("Hazards", notes.hazards),
+    ] {
+        writeln!(out, "\n{heading}: {text}")?;
+    }
+    Ok(())
+}
+
+fn one_scenario(name: &str, out: &mut impl Write) -> Result<(), Failure> {
+    let scenario = Scenario::load(name, &[])?;
+    writeln!(
+        out,
+        "{}: {}\n{}\nSource: {}\n",
+        scenario.name, scenario.title, scenario.summary, scenario.source
+    )?;
+    knobs(&scenario, "", out)?;
+    let defaults = &scenario.defaults;
+    writeln!(out, "\nBy default {} seeds of: {}.", defaults.seeds, defaults.mechanisms.join(", "))?;
+    writeln!(
+        out,
+        "\nEvery key that shapes a run, to be set by its path (docs/scenarios.md):\n\n{}",
+        scenario.canonical().trim_end()
+    )?;
+    Ok(())
+}
+
+fn one_paper(paper: &Paper, out: &mut impl Write) -> io::Result<()> {
+    let source = paper.source().map_err(io::Error::other)?;
+    writeln!(out, "{:<16} {}\n{:<16} {}", paper.key, source.title, "", source.source)
+}
+
+/// Writes the knobs of a scenario with their values and their choices.
+fn knobs(scenario: &Scenario, indent: &str, out: &mut impl Write) -> io::Result<()> {
+    for (knob, value) in scenario.knob_values() {
+        let choices = scenario.knob_choices(knob).iter().map(String::as_str);
+        let others: Vec<_> = choices.filter(|choice| choice != value).collect();
+        let others = if others.is_empty() { String::new() } else { format!("  (or {})", others.join(", ")) };
+        writeln!(out, "{indent}--set {knob}={value}{others}")?;
+    }
+    Ok(())
 }
 
 fn scenarios(out: &mut impl Write) -> io::Result<()> {
     for builtin in Scenario::builtins() {
         let scenario = Scenario::load(builtin.name, &[]).map_err(io::Error::other)?;
         writeln!(out, "{:<12} {}", builtin.name, scenario.summary)?;
-        for (knob, value) in scenario.knob_values() {
-            let choices = scenario.knob_choices(knob).iter().map(String::as_str);
-            let others: Vec<_> = choices.filter(|choice| choice != value).collect();
-            let others =
-                if others.is_empty() { String::new() } else { format!("  (or {})", others.join(", ")) };
-            writeln!(out, "{:<12}   --set {knob}={value}{others}", "")?;
-        }
+        knobs(&scenario, &format!("{:<12}   ", ""), out)?;
     }
     writeln!(
         out,
@@ -58,8 +127,7 @@ fn scenarios(out: &mut impl Write) -> io::Result<()> {
 
 fn papers(out: &mut impl Write) -> io::Result<()> {
     for paper in papers::PAPERS {
-        let source = paper.source().map_err(io::Error::other)?;
-        writeln!(out, "{:<16} {}\n{:<16} {}", paper.key, source.title, "", source.source)?;
+        one_paper(paper, out)?;
     }
     Ok(())
 }

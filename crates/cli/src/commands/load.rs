@@ -10,20 +10,20 @@ use coapace_net::{Client, Config, Error, Profile, Response};
 use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout, timeout_at};
 
 use super::device::{Setup, datagrams, explain, no_runtime, payload, prepare, short};
+use super::interrupt::interrupted;
 use crate::arguments::{Arguments, Load};
 use crate::latencies::Latencies;
 use crate::lossy::Lossy;
-use crate::message::code_text;
 use crate::{Failure, progress};
 
 /// Requests of one client that may be under way or wait for NSTART, with `--rate`.
 const MAX_UNDER_WAY: u32 = 4_096;
 
 pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
-    let mut setup = Setup::new(&load.transmission, &load.uri)?;
+    let mut setup = Setup::new(arguments, &load.transmission, &load.uri)?;
     if load.loss > 0.0 {
         datagrams("--loss", &load.uri)?;
     }
@@ -75,8 +75,15 @@ impl Asked {
 }
 
 async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Failure> {
-    // One request first: where nobody answers, no load is needed to learn it.
-    asked.ask(&asked.client(u32::MAX)?.0).await.map_err(|error| explain(&error, &asked.load.uri))?;
+    // One request first: where nobody answers, no load is needed to learn it, nor more time than the load would take.
+    let (uri, duration) = (&asked.load.uri, asked.load.duration);
+    let (first, _) = asked.client(u32::MAX)?;
+    let Ok(result) = timeout(duration, asked.ask(&first)).await else {
+        let waited = short(duration);
+        let told = format!("{uri}: no response in {waited}; check address and port, or set --duration");
+        return Err(Failure::Network(told));
+    };
+    result.map_err(|error| explain(&error, uri))?;
     asked.over.store(0, Ordering::Relaxed);
 
     let begin = Instant::now();
@@ -97,7 +104,7 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
     }
     let bar = progress::milliseconds(asked.load.duration, arguments.quiet);
     let mut tally = Tally::default();
-    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+    let mut interrupted = std::pin::pin!(interrupted());
     loop {
         tokio::select! {
             joined = tasks.join_next() => match joined {
@@ -191,7 +198,7 @@ impl Tally {
             Ok(response) => {
                 self.latencies.add(latency);
                 if !response.is_success() {
-                    *self.codes.entry(code_text(response.code)).or_default() += 1;
+                    *self.codes.entry(response.code.to_string()).or_default() += 1;
                 }
             }
             Err(error) => *self.failures.entry(error.to_string()).or_default() += 1,

@@ -6,6 +6,7 @@ mod compare;
 mod device;
 mod directory;
 mod discover;
+mod interrupt;
 mod list;
 mod load;
 mod observe;

@@ -2,21 +2,22 @@
 
 use std::time::Duration;
 
-use coap_numbers::code;
-use coapace_net::{Client, Code, Observation};
+use coapace_net::{Client, Error, Observation};
 use tokio::time::{Instant, sleep_until};
 
 use super::device::{Setup, explain, on_terms, runtime, tell};
+use super::interrupt::interrupted;
 use super::output::remark;
 use super::printer::Printer;
-use crate::Failure;
 use crate::arguments::{Arguments, Observe};
+use crate::{Failure, logging};
 
 /// How long the server has to hear of the end.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 pub(crate) fn observe(arguments: &Arguments, observe: &Observe) -> Result<(), Failure> {
-    let setup = Setup::new(&observe.transmission, &observe.uri)?;
+    logging::of_client(observe.show.verbose, arguments.quiet);
+    let setup = Setup::new(arguments, &observe.transmission, &observe.uri)?;
     let mut printer = Printer::open(&observe.uri, &observe.transmission.cc, &observe.show, true)?;
     let client = setup.client()?;
     let result = runtime()?.block_on(follow(arguments, observe, &mut printer, &client));
@@ -29,14 +30,23 @@ async fn follow(
     printer: &mut Printer<'_>,
     client: &Client,
 ) -> Result<(), Failure> {
-    let call = on_terms(client.request(Code(code::GET), &observe.uri), &observe.terms, &observe.transmission);
-    let mut observation = match call.observe().await {
+    let call = on_terms(client.get(&observe.uri), &observe.terms, &observe.transmission);
+    let mut interrupted = std::pin::pin!(interrupted());
+    let registered = tokio::select! {
+        // Looked at first, so that signals are taken from here on.
+        biased;
+        _ = &mut interrupted => return Ok(()),
+        registered = call.observe() => registered,
+    };
+    let mut observation = match registered {
         Ok(observation) => observation,
+        Err(Error::NotObserved(response)) => {
+            return printer.print(client, &Ok(*response))?.map_or(Ok(()), Err);
+        }
         Err(error) => return printer.print(client, &Err(error))?.map_or(Ok(()), Err),
     };
     let end = observe.duration.map(|duration| Instant::now() + duration);
     let mut result = Ok(observation.first().clone());
-    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     for count in 1.. {
         if let Some(failure) = printer.print(client, &result)? {
             return Err(failure);

@@ -3,26 +3,92 @@
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
-use coapace_lab::experiment::{Trial, conduct, runs};
+use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
 use coapace_lab::report::{Group, Report};
-use coapace_lab::results::{
-    CellResult, terminal_table, write_cells_csv, write_cells_json_lines, write_runs_csv,
-    write_runs_json_lines, write_verdicts_csv, write_verdicts_json_lines,
-};
+use coapace_lab::results::{CellResult, Lines, Rows, terminal_table, write_verdicts};
 
 use crate::arguments::{Arguments, Format};
-use crate::{Failure, progress};
+use crate::draft::Draft;
+use crate::shown::tell;
+use crate::{Failure, interrupt, progress};
 
 /// The commit this binary is built from.
 pub(crate) const COMMIT: &str = env!("COAPACE_COMMIT");
 
-/// Runs all trials with a progress bar.
-pub(crate) fn conduct_with_progress(arguments: &Arguments, trials: &[Trial]) -> Vec<CellResult> {
-    let bar = progress::bar(runs(trials), arguments.quiet);
-    let results = conduct(trials, jobs(arguments), &|| bar.inc(1));
+/// The results of an experiment that may have been interrupted.
+pub(crate) struct Conducted {
+    /// A cell for each trial; of an interrupted experiment, those that have runs.
+    pub(crate) results: Vec<CellResult>,
+    made: usize,
+    planned: usize,
+}
+
+impl Conducted {
+    /// Returns whether nothing interrupted it.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.made == self.planned
+    }
+
+    /// Says in a line how much an interrupted experiment has; `None` where it is complete.
+    pub(crate) fn note(&self) -> Option<String> {
+        (!self.is_complete())
+            .then(|| format!("incomplete: interrupted after {} of {} runs", self.made, self.planned))
+    }
+
+    /// Ends the command: with a failure where the experiment was interrupted.
+    pub(crate) fn end(self) -> Result<(), Failure> {
+        self.note().map_or(Ok(()), |note| Err(Failure::Interrupted(note)))
+    }
+}
+
+/// Runs all trials with a progress bar, until Ctrl-C. With `rows`, the rows of a cell are printed as soon as it and all
+/// before it are complete; those of an interrupted experiment that are not, at its end.
+pub(crate) fn conduct(
+    arguments: &Arguments,
+    trials: &[Trial],
+    rows: Option<(Lines, bool)>,
+) -> Result<Conducted, Failure> {
+    let stop = interrupt::watch();
+    let planned = runs(trials);
+    let bar = progress::bar(planned, arguments.quiet);
+    let rows = rows.map(|(lines, each)| Rows::new(&cells(trials), lines, each, COMMIT));
+    let mut out = io::stdout();
+    let mut failed = Ok(());
+    if let Some(rows) = &rows {
+        out.write_all(rows.header().as_bytes())?;
+        out.flush()?;
+    }
+    let mut printed = 0;
+    let results = conduct_until(trials, jobs(arguments), stop, &mut |results| {
+        bar.inc(1);
+        let is_next = |printed: usize| {
+            trials.get(printed).is_some_and(|trial| results[printed].runs.len() == trial.seeds as usize)
+        };
+        while failed.is_ok() && is_next(printed) {
+            if let Some(rows) = &rows {
+                let lines = rows.of(results, printed);
+                failed = bar.suspend(|| out.write_all(lines.as_bytes()).and_then(|()| out.flush()));
+                if failed.is_err() {
+                    // Nobody reads the rest.
+                    stop.store(true, Ordering::Relaxed);
+                }
+            }
+            printed += 1;
+        }
+    });
     bar.finish_and_clear();
-    results
+    failed?;
+    if let Some(rows) = &rows {
+        for place in (printed..results.len()).filter(|&place| !results[place].runs.is_empty()) {
+            out.write_all(rows.of(&results, place).as_bytes())?;
+        }
+        out.flush()?;
+    }
+    let made = results.iter().map(|result| result.runs.len()).sum();
+    let results = results.into_iter().filter(|result| !result.runs.is_empty() || made == planned).collect();
+    Ok(Conducted { results, made, planned })
 }
 
 /// Threads to run on, 0 for one a core.
@@ -30,19 +96,14 @@ pub(crate) fn jobs(arguments: &Arguments) -> usize {
     arguments.jobs.map_or(0, usize::from)
 }
 
-/// Prints results; `each` run or each cell.
-pub(crate) fn print(results: &[CellResult], format: Format, each: bool) -> Result<(), Failure> {
+/// Prints the table of results.
+pub(crate) fn print_table(conducted: &Conducted) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    match (format, each) {
-        (Format::Table, _) => {
-            // comfy-table asks the terminal itself; a pipe has no width and gets every column.
-            let width = if io::stdout().is_terminal() { None } else { Some(u16::MAX) };
-            writeln!(out, "{}", terminal_table(results, width))?;
-        }
-        (Format::Csv, false) => write_cells_csv(&mut out, COMMIT, results)?,
-        (Format::Csv, true) => write_runs_csv(&mut out, COMMIT, results)?,
-        (Format::Json, false) => write_cells_json_lines(&mut out, COMMIT, results)?,
-        (Format::Json, true) => write_runs_json_lines(&mut out, COMMIT, results)?,
+    // comfy-table asks the terminal itself; a pipe has no width and gets every column.
+    let width = if io::stdout().is_terminal() { None } else { Some(u16::MAX) };
+    writeln!(out, "{}", terminal_table(&conducted.results, width))?;
+    if let Some(note) = conducted.note() {
+        writeln!(out, "{note}")?;
     }
     Ok(out.flush()?)
 }
@@ -50,29 +111,57 @@ pub(crate) fn print(results: &[CellResult], format: Format, each: bool) -> Resul
 /// Prints what became of published orders, as rows for programs.
 pub(crate) fn print_orders(results: &[CellResult], format: Format) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    match format {
-        Format::Json => write_verdicts_json_lines(&mut out, COMMIT, results)?,
-        Format::Csv | Format::Table => write_verdicts_csv(&mut out, COMMIT, results)?,
-    }
+    write_verdicts(&mut out, format.lines().unwrap_or(Lines::Csv), COMMIT, results)?;
     out.flush()
 }
 
-/// Writes the report on results, by groups of equal conditions.
-pub(crate) fn write_report(
-    file: &mut impl Write,
-    title: &str,
-    subtitle: &str,
-    results: &[CellResult],
-) -> io::Result<()> {
-    let report = Report {
+/// A report on results, by groups of equal conditions.
+pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Report {
+    Report {
         title: title.to_owned(),
-        subtitle: subtitle.to_owned(),
+        subtitle: noted(subtitle, conducted),
         command: command_line(),
         commit: COMMIT.to_owned(),
-        groups: Group::by_conditions(results.to_vec()),
+        groups: Group::by_conditions(conducted.results.clone()),
         coexistence: None,
-    };
-    report.write_html(file)
+    }
+}
+
+/// Writes the page of a report into its file and its charts into their directory, where these were asked for, and says where
+/// they are. Figures of what is not complete are left as they are.
+pub(crate) fn write_report(
+    arguments: &Arguments,
+    report: &Report,
+    page: Option<Draft>,
+    figures: Option<&Path>,
+    conducted: &Conducted,
+) -> Result<(), Failure> {
+    if let Some(file) = page {
+        let path = file.write(conducted.is_complete(), |out| report.write_html(out))?;
+        remark(arguments, &format!("report: {}", path.display()));
+    }
+    if let Some(dir) = figures.filter(|_| conducted.is_complete()) {
+        let charts = report
+            .write_figures(dir)
+            .map_err(|error| Failure::Io(format!("cannot write {}", dir.display()), error))?;
+        remark(
+            arguments,
+            &format!("figures: {charts} charts in {}, each as SVG, PDF and PNG", dir.display()),
+        );
+    }
+    Ok(())
+}
+
+/// Makes the directory for figures before the work that fills it.
+pub(crate) fn create_dir(dir: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir)
+        .map_err(|error| Failure::Io(format!("cannot write {}", dir.display()), error))
+}
+
+/// Returns a subtitle that says what is missing, if anything is.
+pub(crate) fn noted(subtitle: &str, conducted: &Conducted) -> String {
+    let parts = [Some(subtitle.to_owned()).filter(|it| !it.is_empty()), conducted.note()];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// How this program was called.
@@ -91,7 +180,6 @@ pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
 /// Says something that is no result.
 pub(crate) fn remark(arguments: &Arguments, text: &str) {
     if !arguments.quiet {
-        // If nobody can hear it, nothing is lost.
-        let _ = writeln!(io::stderr(), "{text}");
+        tell(text);
     }
 }

@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::device::{Setup, explain, runtime, short, tell};
 use crate::Failure;
-use crate::arguments::Ping;
+use crate::arguments::{Arguments, Ping};
 
 /// From the end of one to the begin of the next.
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(crate) fn ping(ping: &Ping) -> Result<(), Failure> {
-    let setup = Setup::new(&ping.transmission, &ping.uri)?;
+pub(crate) fn ping(arguments: &Arguments, ping: &Ping) -> Result<(), Failure> {
+    let setup = Setup::new(arguments, &ping.transmission, &ping.uri)?;
     let client = setup.client()?;
     let mut out = io::stdout();
     let result = runtime()?.block_on(async {

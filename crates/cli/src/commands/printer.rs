@@ -1,6 +1,5 @@
 //! What commands print of responses.
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
@@ -10,8 +9,10 @@ use serde_json::{Map, Value, json};
 use super::device::{explain, short, tell};
 use crate::Failure;
 use crate::arguments::Show;
-use crate::message::{code_text, hex, option_name, option_value, response_json};
+use crate::beside::Beside;
+use crate::message::{hex, option_name, option_value, response_json};
 use crate::readable::readable;
+use crate::shown::shown;
 
 /// Prints what comes back.
 pub(super) struct Printer<'a> {
@@ -21,20 +22,28 @@ pub(super) struct Printer<'a> {
     show: &'a Show,
     /// Whether there is more than one response: each begins a line, and the mechanism is summed up at the end.
     several: bool,
-    out: Box<dyn Write>,
+    out: Output,
     /// Whether a person reads the payload.
     terminal: bool,
 }
 
+/// The file or stream that is printed to.
+enum Output {
+    Standard(io::Stdout),
+    /// Replaced at the first success.
+    File(Beside),
+}
+
 impl<'a> Printer<'a> {
-    /// Opens the file, if it is to be one: what cannot be written is known before anything is asked.
+    /// Looks whether the file can be written, if it is to be one: what cannot be is known before anything is asked. It stays
+    /// as it is until there is a success.
     pub(super) fn open(uri: &'a str, cc: &'a str, show: &'a Show, several: bool) -> Result<Self, Failure> {
-        let out: Box<dyn Write> = match &show.output {
-            Some(path) => Box::new(
-                File::create(path)
+        let out = match &show.output {
+            Some(path) => Output::File(
+                Beside::open(path)
                     .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))?,
             ),
-            None => Box::new(io::stdout()),
+            None => Output::Standard(io::stdout()),
         };
         let terminal = show.output.is_none() && io::stdout().is_terminal();
         Ok(Self { uri, cc, show, several, out, terminal })
@@ -59,8 +68,8 @@ impl<'a> Printer<'a> {
             self.line(&Value::Object(object).to_string())?;
         }
         if let Ok(response) = result {
-            if self.show.verbose {
-                tell(&code_text(response.code));
+            if self.show.verbose > 0 {
+                tell(&response.code.to_string());
                 for (number, value) in response.options.iter() {
                     tell(&format!("{}: {}", option_name(number), option_value(number, value)));
                 }
@@ -70,6 +79,11 @@ impl<'a> Printer<'a> {
             }
             if !self.show.json && !is_diagnostic(response) {
                 self.payload(response)?;
+            }
+            if let Output::File(file) = &mut self.out
+                && response.is_success()
+            {
+                file.replace().map_err(|error| unwritten(self.show, error))?;
             }
         }
         if self.show.stats && !self.several {
@@ -81,30 +95,41 @@ impl<'a> Printer<'a> {
     /// The payload as it is; for a person JSON indented, CBOR in diagnostic notation, what else is no text as hexadecimal
     /// digits, and each on lines of its own.
     fn payload(&mut self, response: &Response) -> Result<(), Failure> {
-        if let Some(text) = readable(response.format(), &response.payload).filter(|_| self.terminal) {
-            return self.line(&text);
+        let text = std::str::from_utf8(&response.payload).ok();
+        if self.terminal {
+            let readable = readable(response.format(), &response.payload);
+            let text = readable.unwrap_or_else(|| text.map_or_else(|| hex(&response.payload), str::to_owned));
+            return if text.is_empty() {
+                Ok(())
+            } else {
+                self.line(text.strip_suffix('\n').unwrap_or(&text))
+            };
         }
-        let is_text = std::str::from_utf8(&response.payload).is_ok();
-        if self.terminal && !is_text {
-            return self.line(&hex(&response.payload));
+        match text {
+            Some(text) if self.several && !text.is_empty() && !text.ends_with('\n') => self.line(text),
+            _ => self.write(&response.payload),
         }
-        let line = self.terminal || self.several;
-        if line && is_text && !response.payload.is_empty() && !response.payload.ends_with(b"\n") {
-            return self.line(&response.text());
-        }
-        self.write(&response.payload)
     }
 
     pub(super) fn line(&mut self, text: &str) -> Result<(), Failure> {
+        let text = if self.terminal { shown(text) } else { text.into() };
         self.write(format!("{text}\n").as_bytes())
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
-        written.map_err(|error| match &self.show.output {
-            Some(path) => Failure::Io(format!("cannot write {}", path.display()), error),
-            None => error.into(),
-        })
+        let out: &mut dyn Write = match &mut self.out {
+            Output::Standard(out) => out,
+            Output::File(file) => file,
+        };
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        written.map_err(|error| unwritten(self.show, error))
+    }
+}
+
+fn unwritten(show: &Show, error: io::Error) -> Failure {
+    match &show.output {
+        Some(path) => Failure::Io(format!("cannot write {}", path.display()), error),
+        None => error.into(),
     }
 }
 
@@ -115,8 +140,8 @@ pub(super) fn refusal(response: &Response) -> Option<Failure> {
     }
     let words = if is_diagnostic(response) { response.text() } else { "".into() };
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let code = code_text(response.code);
-    Some(Failure::Refused(if words.is_empty() { code } else { format!("{code}: {words}") }))
+    let code = response.code;
+    Some(Failure::Refused(if words.is_empty() { code.to_string() } else { format!("{code}: {words}") }))
 }
 
 /// Whether the payload is for a person to read: that of an error without Content-Format (RFC 7252 §5.5.2).
@@ -126,12 +151,7 @@ fn is_diagnostic(response: &Response) -> bool {
 
 fn exchange_line(response: &Response) -> String {
     let times = if response.transmissions == 1 { "transmission" } else { "transmissions" };
-    format!(
-        "{} after {}, {} {times}",
-        code_text(response.code),
-        short(response.elapsed),
-        response.transmissions
-    )
+    format!("{} after {}, {} {times}", response.code, short(response.elapsed), response.transmissions)
 }
 
 /// What the mechanism has learnt of each destination.

@@ -6,9 +6,10 @@ use coapace_lab::contender::Contender;
 use coapace_lab::papers::{PAPERS, Paper};
 use coapace_lab::results::CellResult;
 
-use super::output::{conduct_with_progress, create, print, print_orders, remark, write_report};
+use super::output::{conduct, create_dir, print_orders, print_table, remark, report, write_report};
 use crate::Failure;
 use crate::arguments::{Arguments, Format, Reproduce};
+use crate::draft::Draft;
 
 pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<(), Failure> {
     let paper = Paper::find(&reproduce.paper).ok_or_else(|| {
@@ -18,18 +19,24 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     if reproduce.orders && reproduce.format == Format::Table {
         return Err(Failure::Usage("--orders needs --format csv or --format json".to_owned()));
     }
+    if reproduce.each && (reproduce.format == Format::Table || reproduce.orders) {
+        return Err(Failure::Usage(
+            "--each needs --format csv or --format json, without --orders".to_owned(),
+        ));
+    }
     let source = paper.source().map_err(Failure::Input)?;
     let others: Result<Vec<_>, _> = reproduce.mechanism.iter().map(|label| Contender::parse(label)).collect();
     let others = others.map_err(Failure::Usage)?;
     let mut trials = paper.trials(reproduce.quick, &others).map_err(Failure::Usage)?;
     if let Some(seeds) = reproduce.seeds {
         for trial in &mut trials {
-            trial.seeds = seeds;
+            (trial.seeds, trial.first_seed) = (seeds.count, seeds.first);
         }
     }
     let quick = reproduce.quick.then(|| paper.quick()).transpose().map_err(Failure::Input)?;
     let quick = quick.map(|less| format!("quick: {less}"));
-    let mut report = reproduce.report.as_deref().map(create).transpose()?;
+    let page = reproduce.report.as_deref().map(Draft::create).transpose()?;
+    reproduce.figures.as_deref().map(create_dir).transpose()?;
     let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
     let figures = published.iter().map(|published| published.figures.len()).sum::<usize>();
     let orders = published.iter().map(|published| published.orders.len()).sum::<usize>();
@@ -41,28 +48,29 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         remark(arguments, quick);
     }
 
-    let mut results = conduct_with_progress(arguments, &trials);
+    let rows = reproduce.format.lines().filter(|_| !reproduce.orders).map(|lines| (lines, reproduce.each));
+    let mut conducted = conduct(arguments, &trials, rows)?;
     // Worst first; what could not be measured is worse than anything.
     let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
-    results.sort_by(|a, b| error(b).total_cmp(&error(a)));
-    if let (Some(file), Some(path)) = (&mut report, &reproduce.report) {
+    conducted.results.sort_by(|a, b| error(b).total_cmp(&error(a)));
+    if page.is_some() || reproduce.figures.is_some() {
         let subtitle: Vec<_> =
             [Some(source.source.as_str()), quick.as_deref()].into_iter().flatten().collect();
-        write_report(file, &source.title, &subtitle.join("; "), &results)
-            .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))?;
-        remark(arguments, &format!("report: {}", path.display()));
+        let report = report(&source.title, &subtitle.join("; "), &conducted);
+        write_report(arguments, &report, page, reproduce.figures.as_deref(), &conducted)?;
     }
     if reproduce.orders {
-        print_orders(&results, reproduce.format)?;
-    } else {
-        print(&results, reproduce.format, false)?;
+        print_orders(&conducted.results, reproduce.format)?;
+    } else if reproduce.format == Format::Table {
+        print_table(&conducted)?;
     }
     // Rows are for programs; the summary is for people, wherever the rows go.
-    let summary = paper.summary(&results);
+    let summary = paper.summary(&conducted.results);
     if reproduce.format == Format::Table {
         let quick = quick.map_or_else(String::new, |quick| quick + "\n");
-        return Ok(writeln!(io::stdout().lock(), "\n{quick}{summary}")?);
+        writeln!(io::stdout().lock(), "\n{quick}{summary}")?;
+    } else {
+        remark(arguments, &summary);
     }
-    remark(arguments, &summary);
-    Ok(())
+    conducted.end()
 }

@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
-use coapace_net::{Client, Code, Error, Response};
+use coapace_net::{Client, Code, Error, Response, Transferred};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::device::{Setup, payload, prepare, runtime, short, tell};
 use super::output::remark;
 use super::printer::{Printer, destination_lines};
-use crate::Failure;
 use crate::arguments::{Arguments, Request};
 use crate::latencies::Latencies;
+use crate::{Failure, logging, progress};
 
 pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> Result<(), Failure> {
-    let setup = Setup::new(&request.transmission, &request.uri)?;
+    logging::of_client(request.show.verbose, arguments.quiet);
+    let setup = Setup::new(arguments, &request.transmission, &request.uri)?;
     let payload = payload(&request.content)?;
     let several = request.repeat.is_some();
     let mut printer = Printer::open(&request.uri, &request.transmission.cc, &request.show, several)?;
@@ -23,7 +25,10 @@ pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> R
         for _ in 0..request.repeat.unwrap_or(1) {
             let call = client.request(Code(method), &request.uri);
             let begun = std::time::Instant::now();
-            let result = prepare(call, &request.content, &payload, &request.transmission).await;
+            let bar = progress::bytes(arguments.quiet);
+            let call = prepare(call, &request.content, &payload, &request.transmission);
+            let result = call.progress(drawing(bar.clone())).await;
+            bar.finish_and_clear();
             sum.add(&result, begun.elapsed());
             let failure = printer.print(&client, &result)?;
             if request.repeat.is_none() {
@@ -42,6 +47,14 @@ pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> R
         sum_up(arguments, request, printer, &client, &sum)
     });
     setup.finish(result)
+}
+
+/// Returns a function that shows on a bar how far a transfer has come. It is not called for a single block.
+fn drawing(bar: ProgressBar) -> impl Fn(Transferred) {
+    move |Transferred { sent, to_send, received, to_receive }| {
+        bar.set_length((to_send + to_receive.unwrap_or(received)) as u64);
+        bar.set_position((sent + received) as u64);
+    }
 }
 
 /// What became of requests that were made one after the other.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -145,8 +146,22 @@ async fn echo(request: Request) -> Answer {
     })
 }
 
-/// What was put, with its Content-Format.
-type Stored = BTreeMap<String, (Option<Vec<u8>>, Vec<u8>)>;
+/// The values that were put, by name.
+type Stored = BTreeMap<String, Value>;
+
+/// A payload with its Content-Format.
+struct Value {
+    format: Option<Vec<u8>>,
+    payload: Vec<u8>,
+}
+
+impl Value {
+    fn etag(&self) -> [u8; 8] {
+        let mut hasher = DefaultHasher::new();
+        (&self.format, &self.payload).hash(&mut hasher);
+        hasher.finish().to_be_bytes()
+    }
+}
 
 /// A store of values by name, as long as the server runs.
 fn store(router: Router) -> Router {
@@ -163,6 +178,7 @@ fn store(router: Router) -> Router {
         .get("/store/{name}", on(stored))
         .put("/store/{name}", on(put))
         .delete("/store/{name}", on(delete))
+        .conditional("/store/{name}")
 }
 
 /// The names, a line each.
@@ -179,32 +195,49 @@ fn name(request: &Request) -> Result<&str, Rejection> {
 }
 
 fn stored(all: &mut Stored, request: &Request) -> Answer {
-    let (format, payload) = all.get(name(request)?).ok_or(Rejection::not_found())?;
-    let response = Response::content(payload.clone());
-    Ok(match format {
-        Some(format) => response.option(option::CONTENT_FORMAT, format),
-        None => response,
-    })
+    let value = all.get(name(request)?).ok_or(Rejection::not_found())?;
+    let etag = value.etag();
+    request.precondition(Some(&etag))?;
+    let response = match &value.format {
+        _ if request.options().any(|option| option == (option::ETAG, &etag)) => {
+            Response::new(Code(code::VALID))
+        }
+        Some(format) => Response::content(value.payload.clone()).option(option::CONTENT_FORMAT, format),
+        None => Response::content(value.payload.clone()),
+    };
+    Ok(response.option(option::ETAG, &etag))
+}
+
+/// Checks the conditions of a request. The store is locked: nothing changes before what is asked for is done.
+fn check(all: &Stored, name: &str, request: &Request) -> Result<(), Rejection> {
+    let etag = all.get(name).map(Value::etag);
+    request.precondition(etag.as_ref().map(|etag| &etag[..]))
 }
 
 fn put(all: &mut Stored, request: &Request) -> Answer {
     let name = name(request)?;
+    check(all, name, request)?;
     let known = all.contains_key(name);
     if !known && all.len() >= MAX_STORED {
         return Err(Rejection::internal("the store is full; DELETE something"));
     }
     let others: usize =
-        all.iter().filter(|(other, _)| *other != name).map(|(_, (_, bytes))| bytes.len()).sum();
+        all.iter().filter(|(other, _)| *other != name).map(|(_, value)| value.payload.len()).sum();
     if others + request.payload().len() > MAX_STORED_BYTES {
         return Err(Rejection::internal("the store is full; DELETE something"));
     }
     let format = request.option(option::CONTENT_FORMAT).map(<[u8]>::to_vec);
-    all.insert(name.to_owned(), (format, request.payload().to_vec()));
-    Ok(if known { Response::changed() } else { Response::created() })
+    let value = Value { format, payload: request.payload().to_vec() };
+    let response = if known { Response::changed() } else { Response::created() };
+    let response = response.option(option::ETAG, &value.etag());
+    all.insert(name.to_owned(), value);
+    Ok(response)
 }
 
 /// 2.02 whether it was there or not (RFC 7252 §5.8.4).
 fn delete(all: &mut Stored, request: &Request) -> Answer {
-    all.remove(name(request)?);
+    let name = name(request)?;
+    check(all, name, request)?;
+    all.remove(name);
     Ok(Response::deleted())
 }

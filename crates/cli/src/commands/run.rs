@@ -1,49 +1,114 @@
 //! `coapace run`.
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
+use coapace_lab::grid::conditions;
 use coapace_lab::observed;
+use coapace_lab::report::write_film_gif;
 use coapace_lab::scenario::Scenario;
 
-use super::output::{conduct_with_progress, create, print, remark, write_report};
-use crate::Failure;
-use crate::arguments::{Arguments, Format, Run};
+use super::output::{Conducted, conduct, create_dir, print_table, remark, report, write_report};
+use crate::arguments::{Arguments, Format, Run, Seeds};
+use crate::draft::Draft;
+use crate::{Failure, interrupt};
 
 pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     if run.each && run.format == Format::Table {
         return Err(Failure::Usage("--each needs --format csv or --format json".to_owned()));
     }
-    let files: Vec<_> = [&run.report, &run.pcap, &run.trace].into_iter().flatten().collect();
+    let files: Vec<_> = [&run.report, &run.film, &run.pcap, &run.trace].into_iter().flatten().collect();
     if files.iter().enumerate().any(|(place, file)| files[..place].contains(file)) {
-        return Err(Failure::Usage("--report, --pcap and --trace need a file each".to_owned()));
+        return Err(Failure::Usage("--report, --film, --pcap and --trace need a file each".to_owned()));
     }
-    let scenario = Scenario::load(&run.scenario, &run.set)?;
-    let contenders = contenders(&run.mechanism, &scenario)?;
+    let conditions = conditions(&run.set).map_err(Failure::Usage)?;
+    let mut trials = Vec::new();
+    for settings in conditions {
+        let scenario = Arc::new(Scenario::load(&run.scenario, &settings)?);
+        let seeds = run.seeds.unwrap_or(Seeds { first: 1, count: scenario.defaults.seeds });
+        let contenders = contenders(&run.mechanism, &scenario)?.into_iter();
+        trials.extend(contenders.map(|contender| Trial {
+            first_seed: seeds.first,
+            ..Trial::new(&scenario, contender, seeds.count)
+        }));
+    }
+    if run.film.is_some() && trials.first().is_some_and(|first| first.scenario.network.mesh.is_none()) {
+        return Err(Failure::Usage("--film needs a scenario with a mesh".to_owned()));
+    }
     // Files are opened first: what cannot be written is known before the work.
-    let mut report = run.report.as_deref().map(create).transpose()?;
-    let pcap = run.pcap.as_deref().map(create).transpose()?;
-    let trace = run.trace.as_deref().map(create).transpose()?;
+    let draft = |path: &Option<PathBuf>| path.as_deref().map(Draft::create).transpose();
+    let (page, film) = (draft(&run.report)?, draft(&run.film)?);
+    let (pcap, trace) = (draft(&run.pcap)?, draft(&run.trace)?);
+    run.figures.as_deref().map(create_dir).transpose()?;
+    let Some(first) = trials.first() else { return Ok(()) };
+    capture(arguments, first, pcap, trace)?;
+    let rows = run.format.lines().map(|lines| (lines, run.each));
+    let conducted = conduct(arguments, &trials, rows)?;
+    let Scenario { title, summary, .. } = &*first.scenario;
+    if let Some(file) = film {
+        write_film(arguments, file, title, &conducted)?;
+    }
+    if page.is_some() || run.figures.is_some() {
+        let report = report(title, summary, &conducted);
+        write_report(arguments, &report, page, run.figures.as_deref(), &conducted)?;
+    }
+    if run.format == Format::Table {
+        print_table(&conducted)?;
+    }
+    conducted.end()
+}
 
-    let scenario = Arc::new(scenario);
-    if (pcap.is_some() || trace.is_some())
-        && let Some(first) = contenders.first()
-    {
-        observed::write(&scenario, first, 1, pcap, trace)
-            .map_err(|error| Failure::Io("cannot write the capture or trace".to_owned(), error))?;
-        remark(arguments, &format!("captured: {}, seed 1", first.label));
+/// Writes the film of the first run.
+fn write_film(
+    arguments: &Arguments,
+    draft: Draft,
+    title: &str,
+    conducted: &Conducted,
+) -> Result<(), Failure> {
+    let filmed = conducted.results.first().and_then(|result| Some((result, result.first_run()?)));
+    let Some((mechanism, film)) =
+        filmed.and_then(|(result, run)| Some((&result.cell.mechanism, run.film.as_deref()?)))
+    else {
+        return Ok(());
+    };
+    let title = format!("{title}: {mechanism}");
+    let path = draft.write(true, |out| write_film_gif(film, &title, out))?;
+    remark(arguments, &format!("film: {}", path.display()));
+    Ok(())
+}
+
+/// Writes the packets and events of the first run, where they are wanted.
+fn capture(
+    arguments: &Arguments,
+    first: &Trial,
+    pcap: Option<Draft>,
+    trace: Option<Draft>,
+) -> Result<(), Failure> {
+    if pcap.is_none() && trace.is_none() {
+        return Ok(());
     }
-    let seeds = run.seeds.unwrap_or(scenario.defaults.seeds);
-    let trials: Vec<Trial> =
-        contenders.into_iter().map(|contender| Trial::new(&scenario, contender, seeds)).collect();
-    let results = conduct_with_progress(arguments, &trials);
-    if let (Some(file), Some(path)) = (&mut report, &run.report) {
-        write_report(file, &scenario.title, &scenario.summary, &results)
-            .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))?;
-        remark(arguments, &format!("report: {}", path.display()));
+    let failed = |error: io::Error| Failure::Io("cannot write the capture or trace".to_owned(), error);
+    let writer = |file: &Option<Draft>| file.as_ref().map(Draft::writer).transpose();
+    let (pcap_out, trace_out) = (writer(&pcap).map_err(failed)?, writer(&trace).map_err(failed)?);
+    let Trial { scenario, contender, first_seed, .. } = first.clone();
+    let told = format!("captured: {}, seed {first_seed}", contender.label);
+    let write = move || observed::write(&scenario, &contender, first_seed, pcap_out, trace_out);
+    let thread = thread::Builder::new().spawn(write).map_err(failed)?;
+    let Some(written) = interrupt::wait(thread, interrupt::watch()) else {
+        return Err(Failure::Interrupted(
+            "interrupted before the capture was complete: nothing is written".to_owned(),
+        ));
+    };
+    written.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(failed)?;
+    for file in [pcap, trace].into_iter().flatten() {
+        file.put(true)?;
     }
-    print(&results, run.format, run.each)
+    remark(arguments, &told);
+    Ok(())
 }
 
 /// Those named, or those of the scenario.

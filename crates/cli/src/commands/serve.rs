@@ -7,32 +7,45 @@ use std::time::{Duration, SystemTime};
 use coapace_lab::naming::parse_mechanism;
 use coapace_net::uri::Scheme;
 use coapace_net::{
-    Certificates, Membership, NotJoined, Profile, Resource, Router, Server, ServerConfig, ServerHandle,
+    Budget, Certificates, Mechanism, Membership, NotJoined, Profile, Resource, Router, Server, ServerConfig,
+    ServerHandle, link_format,
 };
 use tokio::task::JoinSet;
+use tracing::{error, info, warn};
 
 use super::device::{capture, finish, runtime};
 use super::directory::Directory;
-use super::output::remark;
+use super::interrupt::interrupted;
+use super::output::COMMIT;
 use super::resources::Resources;
 use crate::arguments::{Arguments, Serve};
+use crate::capture::CoapPort;
+use crate::credentials::Credentials;
 use crate::exporter::Exporter;
-use crate::{Failure, certificates, keys};
+use crate::{Failure, logging};
 
 pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure> {
+    logging::of_server(serve.log, serve.verbose, arguments.quiet);
     let mechanism = parse_mechanism(&serve.cc).map_err(Failure::Usage)?;
     let (router, clock) = routes(serve)?;
-    let mut config = ServerConfig { profile: Profile::from(mechanism), ..ServerConfig::default() };
+    let mut config = bounded(serve, mechanism);
     config.cores = serve.threads.map_or(config.cores, usize::from);
     config.groups = groups(&serve.groups)?;
     if serve.directory.is_some() {
         config.bodies = Directory::bodies();
     }
-    let capture = serve.pcap.as_deref().map(capture).transpose()?;
+    let credentials = Credentials::read(serve)?;
+    let as_coap = serve.pcap_as_coap;
+    let capture = serve.pcap.as_deref().map(|path| capture(path, as_coap)).transpose()?;
     config.tap = capture.clone().map(|capture| capture as _);
 
     let exporter = serve.metrics.as_deref().map(Exporter::bind).transpose()?;
-    let listeners = listeners(serve, &config)?;
+    let listeners = listeners(serve, &config, &credentials)?;
+    warn_of_writers(serve, &listeners);
+    if let (Some(capture), Some(file)) = (&capture, &serve.pcap) {
+        let decode_as = capture.name_ports(listeners.iter().filter_map(Listener::datagrams).collect());
+        info!(file = %file.display(), decode_as, "capturing");
+    }
     let mut out = io::stdout().lock();
     listeners.iter().try_for_each(|listener| writeln!(out, "{}", listener.uri))?;
     if let Some(exporter) = &exporter {
@@ -44,27 +57,57 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     let handles: Vec<(Scheme, String, ServerHandle)> = listeners.iter().map(handle).collect();
     let stop = handles.clone();
     let ended = runtime()?.block_on(async {
+        let servers: Vec<ServerHandle> = handles.iter().map(|(_, _, handle)| handle.clone()).collect();
+        let identities = credentials.identities();
+        tokio::spawn(reload_when_asked(credentials, servers.clone()));
         tokio::spawn(async move {
             if interrupted().await.is_ok() {
+                info!("stopping");
                 for (_, _, handle) in &stop {
                     handle.shutdown();
                 }
             }
         });
         if let Some(exporter) = exporter {
-            tokio::spawn(exporter.run(handles.iter().map(|(_, _, handle)| handle.clone()).collect()));
+            tokio::spawn(exporter.run(servers));
         }
         if let Some(clock) = clock {
             tokio::spawn(tick(clock));
         }
+        // Signals are taken before anybody is told that the server is there.
+        tokio::task::yield_now().await;
+        say_start(serve, &config, &listeners, identities, &router);
         run(listeners, &router).await
     });
     for (scheme, uri, handle) in &handles {
-        let told = summary(*scheme, handle);
-        remark(arguments, &if handles.len() > 1 { format!("{uri}: {told}") } else { told });
+        info!(uri, "stopped: {}", summary(*scheme, handle));
     }
     let ended = ended.map_err(|error| Failure::Io("cannot serve".to_owned(), error));
     finish(capture.as_deref(), serve.pcap.as_deref(), ended)
+}
+
+/// What `--memory` and the bounds beside it allow.
+fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
+    raise_descriptor_limit();
+    let budget = Budget::new(serve.memory);
+    let mut profile = Profile::from(mechanism);
+    profile.config = budget.bound(profile.config);
+    profile.config.max_peers = serve.max_peers.unwrap_or(profile.config.max_peers);
+    profile.config.max_observers = serve.max_observers.unwrap_or(profile.config.max_observers);
+    ServerConfig { budget, profile, ..ServerConfig::default() }
+}
+
+/// Lets the process open as many files and connections as the system allows it: the lower limit that it begins with is for
+/// programs that use select(2).
+fn raise_descriptor_limit() {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::sys::resource::{Resource, getrlimit, setrlimit};
+        if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+            // Without it there are fewer connections, and nothing else changes.
+            let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+        }
+    }
 }
 
 /// The groups to join.
@@ -99,35 +142,100 @@ fn routes(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
 struct Listener {
     scheme: Scheme,
     uri: String,
+    address: SocketAddr,
     server: Server,
 }
 
 impl Listener {
     fn new(scheme: Scheme, server: Server) -> Result<Self, Failure> {
         let address = server.local_addr().map_err(|error| Failure::Io("the socket".to_owned(), error))?;
-        Ok(Self { scheme, uri: format!("{scheme}://{address}"), server })
+        Ok(Self { scheme, uri: format!("{scheme}://{address}"), address, server })
+    }
+
+    /// Returns its port, if it answers datagrams.
+    fn datagrams(&self) -> Option<CoapPort> {
+        let dtls = self.scheme == Scheme::Coaps;
+        (dtls || self.scheme == Scheme::Coap).then(|| CoapPort { port: self.address.port(), dtls })
+    }
+}
+
+/// Logs what is served and where, and what bounds it.
+fn say_start(
+    serve: &Serve,
+    config: &ServerConfig,
+    listeners: &[Listener],
+    identities: usize,
+    router: &Router,
+) {
+    let uris: Vec<&str> = listeners.iter().map(|listener| &*listener.uri).collect();
+    let directory = serve.directory.as_ref().map(|path| path.display().to_string());
+    info!(
+        version = env!("CARGO_PKG_VERSION"),
+        commit = COMMIT,
+        uris = uris.join(" "),
+        resources = link_format::parse(&router.links()).count(),
+        directory,
+        writable = serve.writable,
+        identities,
+        cc = serve.cc,
+        threads = config.cores,
+        "serving"
+    );
+    let (transmission, bodies) = (&config.profile.config, &config.bodies);
+    info!(
+        memory_bytes = config.budget.memory(),
+        max_peers = transmission.max_peers,
+        max_observers = transmission.max_observers,
+        max_exchanges = transmission.max_exchanges,
+        max_connections = config.max_connections.min(config.budget.max_connections()),
+        max_pending = config.max_pending,
+        max_body_bytes = bodies.max_body,
+        max_bodies_bytes = bodies.max_bytes,
+        idle_timeout_s = config.idle_timeout.as_secs(),
+        shutdown_timeout_s = config.shutdown_timeout.as_secs(),
+        "limits"
+    );
+}
+
+/// Reads keys and certificates again at every SIGHUP.
+async fn reload_when_asked(credentials: Credentials, servers: Vec<ServerHandle>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut asked) = signal(SignalKind::hangup()) else { return };
+    while asked.recv().await.is_some() {
+        match credentials.reload(&servers) {
+            Ok(()) => info!(identities = credentials.identities(), "reloaded keys and certificates"),
+            Err(failure) => {
+                error!(why = failure.to_string(), "not reloaded; keys and certificates stay as they were");
+            }
+        }
     }
 }
 
 /// Binds to all addresses, before anything is answered at one of them.
-fn listeners(serve: &Serve, config: &ServerConfig) -> Result<Vec<Listener>, Failure> {
-    let addresses = match &serve.bind {
-        Some(text) => named("--bind", text)?,
-        None => vec![([0u16; 8], 5683).into(), ([0u8; 4], 5683).into()],
+fn listeners(
+    serve: &Serve,
+    config: &ServerConfig,
+    credentials: &Credentials,
+) -> Result<Vec<Listener>, Failure> {
+    let addresses = |port| match &serve.bind {
+        Some(text) => named("--bind", text),
+        None => Ok(vec![([0u16; 8], port).into(), ([0u8; 4], port).into()]),
     };
-    let server = bind("--bind", &addresses, true, |to| Server::bind_with(to, config.clone()))?;
-    let udp = Listener::new(Scheme::Coap, server)?;
     let mut listeners = Vec::new();
-    if let Some(keys) = keys::of_clients(&serve.identities, &serve.keys)? {
-        let addresses = match &serve.dtls {
-            Some(text) => named("--dtls", text)?,
-            None => vec![one_higher(&udp, &addresses)?],
+    if serve.plain_udp() {
+        let server = bind("--bind", &addresses(5683)?, true, |to| Server::bind_with(to, config.clone()))?;
+        listeners.push(Listener::new(Scheme::Coap, server)?);
+    }
+    if let Some(keys) = credentials.dtls() {
+        let addresses = match (&serve.dtls, listeners.first()) {
+            (Some(text), _) => named("--dtls", text)?,
+            (None, Some(udp)) => vec![one_higher(udp, &addresses(5683)?)?],
+            (None, None) => addresses(5684)?,
         };
         let server = bind("--dtls", &addresses, true, |to| Server::bind_dtls(to, config.clone(), &keys))?;
         listeners.push(Listener::new(Scheme::Coaps, server)?);
     }
-    let own = serve.cert.as_deref().zip(serve.private_key.as_deref());
-    let certificates = certificates::read(serve.ca.as_deref(), own)?;
+    let certificates = &credentials.certificates;
     for (flag, text, scheme) in [
         ("--tcp", &serve.tcp, Scheme::CoapTcp),
         ("--tls", &serve.tls, Scheme::CoapsTcp),
@@ -135,12 +243,33 @@ fn listeners(serve: &Serve, config: &ServerConfig) -> Result<Vec<Listener>, Fail
         ("--wss", &serve.wss, Scheme::CoapsWs),
     ] {
         let Some(text) = text else { continue };
-        let to_stream = |to: &[SocketAddr]| bind_stream(scheme, to, config.clone(), &certificates);
+        let to_stream = |to: &[SocketAddr]| bind_stream(scheme, to, config.clone(), certificates);
         let server = bind(flag, &named(flag, text)?, false, to_stream)?;
         listeners.push(Listener::new(scheme, server)?);
     }
-    listeners.insert(0, udp);
+    if listeners.is_empty() {
+        return Err(Failure::Usage(
+            "--no-udp leaves nothing to answer at; add --tcp, --ws, --tls or --wss, or -u and -k for DTLS"
+                .to_owned(),
+        ));
+    }
     Ok(listeners)
+}
+
+/// Warns where strangers may write files.
+fn warn_of_writers(serve: &Serve, listeners: &[Listener]) {
+    let open = |listener: &&Listener| match listener.scheme {
+        Scheme::Coap | Scheme::CoapTcp | Scheme::CoapWs => true,
+        Scheme::CoapsTcp | Scheme::CoapsWs => serve.ca.is_none(),
+        Scheme::Coaps => false,
+    };
+    let open: Vec<&str> = listeners.iter().filter(open).map(|listener| &*listener.uri).collect();
+    if serve.writable && !open.is_empty() {
+        warn!(
+            "anybody may write and remove files at {}; -u and -k (DTLS) or --ca (TLS) let in whom you know",
+            open.join(", ")
+        );
+    }
 }
 
 /// A server over a reliable transport.
@@ -225,30 +354,21 @@ async fn tick(clock: Resource) {
     }
 }
 
-/// Ends with Ctrl-C, or when the system asks for the end.
-async fn interrupted() -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
-    }
-}
-
 /// What a server did.
 fn summary(scheme: Scheme, handle: &ServerHandle) -> String {
     let stats = handle.stats();
     if !matches!(scheme, Scheme::Coap | Scheme::Coaps) {
         let tcp = stats.tcp;
         return format!(
-            "{} connections with {} requests, {} of them refused, and {} notifications; {} handshakes failed; \
-             {} connections aborted; {} responses larger than the client takes",
+            "{} connections with {} requests and {} notifications; {} observers refused; {} handshakes failed; \
+             {} connections aborted, {} made room for others; {} responses larger than the client takes",
             tcp.connections,
             tcp.requests,
-            tcp.refused,
             tcp.notifications,
+            tcp.observers_refused,
             tcp.handshakes_failed,
             tcp.aborted,
+            tcp.evicted,
             tcp.too_large
         );
     }

@@ -5,7 +5,7 @@ use std::env::temp_dir;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio, id};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio, id};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a call of the command left behind.
@@ -98,6 +98,7 @@ impl Drop for Scratch {
 pub struct Serving {
     child: Child,
     stdout: BufReader<ChildStdout>,
+    stderr: BufReader<ChildStderr>,
     /// Where it is, without a slash at the end.
     pub uri: String,
     /// Where else: over DTLS, TCP, TLS, WebSockets, and both.
@@ -113,14 +114,21 @@ impl Serving {
     /// The same at another address.
     pub fn bound_to(ip: &str, arguments: &[&str]) -> Self {
         let mut serve = command();
-        serve.args(["serve", "--bind", &format!("{ip}:0"), "--threads", "1"]).args(arguments);
+        serve.args(["serve", "--bind", &format!("{ip}:0")]).args(arguments);
+        if !arguments.contains(&"--threads") {
+            serve.args(["--threads", "1"]);
+        }
         let mut child =
             serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
         let stdout = BufReader::new(child.stdout.take().expect("its standard output is a pipe"));
-        let mut serving = Self { child, stdout, uri: String::new(), others: Vec::new() };
+        let stderr = BufReader::new(child.stderr.take().expect("its standard error is a pipe"));
+        let mut serving = Self { child, stdout, stderr, uri: String::new(), others: Vec::new() };
         serving.uri = serving.line();
         assert!(serving.uri.starts_with(&format!("coap://{ip}:")), "{:?}", serving.uri);
-        for _ in ["-u", "--tcp", "--tls", "--ws", "--wss"].iter().filter(|other| arguments.contains(other)) {
+        for _ in ["-u", "--keys", "--tcp", "--tls", "--ws", "--wss"]
+            .iter()
+            .filter(|other| arguments.contains(other))
+        {
             let other = serving.line();
             serving.others.push(other);
         }
@@ -139,13 +147,33 @@ impl Serving {
         format!("{}{path}", self.uri)
     }
 
-    /// Stops it as Ctrl-C does. Returns the exit code and what it said on standard error.
-    pub fn interrupt(mut self) -> (Option<i32>, String) {
-        let told = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+    /// Sends it a signal, as kill(1) does with this argument.
+    pub fn signal(&self, signal: &str) {
+        let told = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(told.expect("kill runs").success());
+    }
+
+    /// The exit code, once it has ended.
+    pub fn ended(&mut self) -> Option<i32> {
+        self.child.wait().expect("it ends").code()
+    }
+
+    /// Waits for a line on standard error that has all of these parts.
+    pub fn says(&mut self, parts: &[&str]) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.stderr.read_line(&mut line).expect("text") > 0, "it never says {parts:?}");
+            if parts.iter().all(|part| line.contains(part)) {
+                return line.trim_end().to_owned();
+            }
+        }
+    }
+
+    /// Stops it as Ctrl-C does. Returns the exit code and what it said on standard error and was not read yet.
+    pub fn interrupt(mut self) -> (Option<i32>, String) {
+        self.signal("-INT");
         let mut said = String::new();
-        let mut stderr = self.child.stderr.take().expect("its standard error is a pipe");
-        stderr.read_to_string(&mut said).expect("text");
+        self.stderr.read_to_string(&mut said).expect("text");
         (self.child.wait().expect("it ends").code(), said)
     }
 }
@@ -157,14 +185,22 @@ impl Drop for Serving {
     }
 }
 
-/// The columns of a CSV without quotes: the header, then the rows.
+/// The columns of a CSV: the header, then the rows. No field has a line break, or a quote in its text.
 pub fn csv(text: &str) -> (Vec<&str>, Vec<Vec<&str>>) {
-    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let fields = |line| {
+        let mut quoted = false;
+        let between = move |c: char| {
+            quoted ^= c == '"';
+            c == ',' && !quoted
+        };
+        str::split(line, between).map(|field| field.trim_matches('"')).collect::<Vec<_>>()
+    };
+    let mut lines = text.lines().map(fields);
     let header = lines.next().expect("a header");
     (header, lines.collect())
 }
 
-/// One column of a CSV without quotes.
+/// One column of a CSV.
 pub fn column<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let (header, rows) = csv(text);
     let place = header.iter().position(|title| *title == name).expect("a column of this name");

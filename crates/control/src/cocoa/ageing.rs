@@ -14,7 +14,7 @@ choice! {
         Draft03 = "draft-03" | "on",
         /// Below 1 s made 1 s after 16 RTO (draft-bormann-core-cocoa-00).
         Cocoa0 = "cocoa-0",
-        /// Above 2 s made (2 s + RTO)/2 after 30 s (Betzler et al. 2015).
+        /// As `cocoa-0`, and above 2 s made (2 s + RTO)/2 after more than 30 s (Betzler et al. 2015 §3).
         CocoaPlus = "cocoa-plus",
         /// Once at each start, for ageing does not renew: below 1 s made 1 s after 16 RTO, above 3 s made 1 s + RTO/2 after
         /// 4 RTO (er-cocoa).
@@ -76,20 +76,16 @@ impl Cocoa {
                     state.rto = if aged > state.rto { seconds(1) } else { aged };
                 }
             }
-            Ageing::Cocoa0 => {
-                if let Some((patience, aged)) = self.next_age(state.rto, band)
-                    && aged > state.rto
-                    && idle > patience
-                {
-                    state.rto = seconds(1);
-                    state.renewed = Stamp::of(now);
-                }
-            }
-            Ageing::CocoaPlus => {
-                if state.rto > seconds(2) && idle >= Duration::from_secs(30) {
-                    state.rto = (seconds(2) + state.rto).by(Ratio::new(1, 2));
-                    state.renewed = Stamp::of(now);
-                }
+            Ageing::Cocoa0 | Ageing::CocoaPlus => {
+                let adds_large = self.ageing == Ageing::CocoaPlus;
+                state.rto = if state.rto < band.0 && idle > Duration::from(state.rto).times(16) {
+                    seconds(1)
+                } else if adds_large && state.rto > seconds(2) && idle > Duration::from_secs(30) {
+                    (seconds(2) + state.rto).halved(1)
+                } else {
+                    return;
+                };
+                state.renewed = Stamp::of(now);
             }
         }
     }

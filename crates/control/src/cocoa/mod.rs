@@ -4,16 +4,27 @@
 //! Idea: learn from retransmitted exchanges too, with less weight (strong and weak estimator, blended into one RTO); back
 //! off faster where the RTO is short and slower where it is long; let what was not renewed age towards 1-3 s.
 //!
-//! Where the draft is open: the backoff factor is chosen once for an exchange, from the RTO before dither (the
-//! pseudo-code of §4.2.1 chooses at each step, which from 2 s on is more aggressive than RFC 7252: 34.5 s until it gives
-//! up, not 62 s; that is `vbf_on=current`). An RTO of exactly 1 s or 3 s is in the middle. One dither an exchange, on the
-//! first timeout (read literally the draft dithers retransmissions too: `redither=on`). The truncation at 32 s holds for
-//! every timeout, the dithered first one included, and for the RTO kept. It is the overall RTO that ages, cumulatively,
-//! before an exchange starts, and only once something was measured. A Reset is no sample. What an exchange that is given
-//! up has cost is forgotten: the next starts from the same RTO.
+//! Where the draft is open:
+//! * The backoff factor is chosen once for an exchange, from the RTO before dither. (The pseudo-code of §4.2.1 chooses at each
+//!   step, `vbf_on=current`. From 2 s on that is more aggressive than RFC 7252: it gives up after 34.5 s, not 62 s.)
+//! * An RTO of exactly 1 s or 3 s is in the middle.
+//! * There is one dither an exchange, on the first timeout. (Read literally the draft dithers retransmissions too:
+//!   `redither=on`.)
+//! * The truncation at 32 s holds for the backoff. A first timeout may be longer, and then stays. The estimate has no bound in
+//!   the draft; here it is 60 s, as RFC 8085 §3.1.1 allows.
+//! * The overall RTO ages, cumulatively, before an exchange starts, and only once something was measured.
+//! * Before anything was measured the k-th of exchanges under way at once waits k times the RTO, which is not learnt. Those
+//!   count whose first transmission has departed.
+//! * A Reset is no sample.
+//! * A backoff is forgotten when its exchange ends, given up or not.
 //!
-//! Unsafe as published: a weak sample is an ambiguous one, which RFC 8085 §3.1.1 forbids to use; an answer that is lost
-//! makes RTO grow, one that is late makes it shrink. MAX_TRANSMIT_SPAN is 128 s, not RFC 7252's 45 s.
+//! Differences from the source:
+//! * The RTO is 50 ms at least (`min_rto`); the presets have no such bound, or their own.
+//!
+//! Unsafe as published:
+//! * A weak sample is an ambiguous one, which RFC 8085 §3.1.1 forbids to use. An answer that is lost makes the RTO grow, one
+//!   that is late makes it shrink.
+//! * MAX_TRANSMIT_SPAN is 128 s and may be 240 s, not RFC 7252's 45 s.
 
 mod ageing;
 mod entries;
@@ -23,22 +34,29 @@ mod tests;
 pub use ageing::Ageing;
 pub(crate) use entries::*;
 
-use crate::estimator::{Estimator, Learning};
+use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
 use crate::stamp::Stamp;
-use crate::{Controller, Cue, Duration, Gauges, Limits, Marking, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Gauges, Instant, Limits, Marking, Outcome, Ratio};
 
 parameters! {
     /// CoCoA, with a strong and a weak estimator.
     pub struct Cocoa {
         /// RTO before the first sample, draft-ietf-core-cocoa-03 §4.1.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of a first timeout. The draft has none.
-        min_timeout: Duration = Duration::from_micros(1),
-        /// Upper bound of the RTO, draft-ietf-core-cocoa-03 §4.2.1. Counts as 268 s if above.
-        max_rto: Duration = Duration::from_secs(32),
-        /// Upper bound of one timeout, draft-ietf-core-cocoa-03 §4.2.1. Counts as 268 s if above.
+        /// Lower bound of the RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The draft has
+        /// none. Ageing leads to 2 s, even if that is below.
+        min_rto: Duration = MIN_RTO,
+        /// Lower bound of a first timeout. The draft has none; Californium 3 has 500 ms.
+        min_timeout: Duration = UNBOUNDED,
+        /// Upper bound of the RTO; the longer of it and `max_timeout` is that of a first timeout. The draft has none, RFC 8085
+        /// §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        max_rto: Duration = Duration::from_secs(60),
+        /// Upper bound of what an estimator says before it is blended into the RTO. The draft has none; er-cocoa has 60 s.
+        max_estimate: Duration = Duration::from_secs(268),
+        /// Upper bound of a backoff, draft-ietf-core-cocoa-03 §4.2.1: a longer timeout is not backed off. Counts as 268 s if
+        /// above.
         max_timeout: Duration = Duration::from_secs(32),
         /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), draft-ietf-core-cocoa-03 §4.2.1.
         ack_random_factor: Ratio = Ratio::new(3, 2),
@@ -76,44 +94,65 @@ parameters! {
         band: Band = Band::Fixed,
         /// How an RTO that was not renewed ages, draft-ietf-core-cocoa-03 §4.3.
         ageing: Ageing = Ageing::Draft03,
-        /// What the RTO makes of the backoff of an exchange that was answered after a retransmission.
+        /// What the RTO makes of the backoff of an exchange that was answered after a retransmission, or given up.
         after_backoff: AfterBackoff = AfterBackoff::Forget,
         /// Retransmissions since the last strong sample beyond which the strong estimator is forgotten; 0 for never.
         forget_strong_after: u8 = 0,
         /// What an exchange that is given up teaches.
         give_up: SampleOfGiveUp = SampleOfGiveUp::Keep,
-        /// How an answer names the transmission it answers; what is named is a strong sample.
+        /// Whether a Reset is a sample as an acknowledgement is.
+        sample_reset: Switch = Switch::Off,
+        /// How an answer names the transmission it answers.
         marking: Marking = Marking::None,
+        /// The estimator that takes the answer that names a retransmission.
+        marked_retransmission: EstimatorOf = EstimatorOf::Strong,
         /// G, the granularity of the clock and the least weight of RTTVAR, RFC 6298 §2.3.
-        granularity: Duration = Duration::from_micros(1),
+        granularity: Duration = GRANULARITY,
         /// What estimates are rounded to and timeouts rounded down to; 1us rounds nothing.
         tick: Duration = Duration::from_micros(1),
         /// Whether the last retransmission is waited for, RFC 7252 §4.2.
         final_wait: Switch = Switch::On,
     }
     presets {
-        /// As draft-ietf-core-cocoa-03 says.
-        "draft-03" => |_| Self::DEFAULT,
+        /// As draft-ietf-core-cocoa-03 says. Unsafe as published: no lower bound of the RTO, so that on a short path the hiccup
+        /// of a scheduler is a loss.
+        "draft-03" => |_| Self::PUBLISHED,
         /// The pseudo-code of draft-ietf-core-cocoa-03 §4.2.1 to the letter: the backoff factor chosen at each step, and
-        /// each retransmission dithered.
-        "draft-literal" => |_| Self { vbf_on: VbfOn::Current, redither: Switch::On, ..Self::DEFAULT },
+        /// each retransmission dithered. Unsafe as `draft-03` is, and more aggressive than RFC 7252 from 2 s on.
+        "draft-literal" => |_| Self { vbf_on: VbfOn::Current, redither: Switch::On, ..Self::PUBLISHED },
         /// The libcoap of the FASOR experiments (Raitahila 2019): the draft without ageing, and with the backoff factor
-        /// chosen from the timeout in force.
-        "libcoap-2019" => |_| Self { vbf_on: VbfOn::Current, ageing: Ageing::Off, ..Self::DEFAULT },
-        /// Californium 1.0 to 2.8: the gains of SRTT and RTTVAR exchanged, a backoff of up to 60 s, and an RTO that ages
-        /// past the band.
+        /// chosen from the timeout in force. Unsafe as `draft-literal` is.
+        "libcoap-2019" => |_| Self { vbf_on: VbfOn::Current, ageing: Ageing::Off, ..Self::PUBLISHED },
+        /// Betzler et al. 2015 with the gains as printed, 1/4 of SRTT and 1/8 of RTTVAR, and no lower bound of the RTO:
+        /// `cocoa0` stays that, any other becomes `cocoa-plus`. Unsafe as `draft-03` is.
+        "paper-2015" => |old| Self {
+            min_rto: UNBOUNDED,
+            srtt_gain: Ratio::new(1, 4),
+            rttvar_gain: Ratio::new(1, 8),
+            ..if matches!(old.ageing, Ageing::Cocoa0) { Self::COCOA0 } else { Self::COCOA_PLUS }
+        },
+        /// GSRTC built on Fullbackoff2 (Rathod 2022 §5.2.1 and §5.3.3): the backoff of a retransmitted exchange is taken over if
+        /// it is the longer, which algorithm 2 does not print.
+        "gsrtc-on-fullbackoff2" => |_| Self { weighting: Weighting::Gsrtc, ..Self::FULLBACKOFF2 },
+        /// Californium 1.0 to 2.8: the gains of SRTT and RTTVAR exchanged, an RTO of up to 32 s and a backoff of up to 60 s, and
+        /// an RTO that ages past the band. Unsafe as `draft-03` is.
         "californium-2" => |old| Self {
+            min_rto: UNBOUNDED,
+            max_rto: Duration::from_secs(32),
             max_timeout: Duration::from_secs(60),
             max_weak_n: if old.max_weak_n == 0 { 0 } else { 2 },
             srtt_gain: Ratio::new(1, 4),
             rttvar_gain: Ratio::new(1, 8),
             ageing: Ageing::Californium2,
+            granularity: UNBOUNDED,
             tick: Duration::from_millis(1),
             ..Self::DEFAULT
         },
-        /// Californium 3: the gains of SRTT and RTTVAR exchanged, a granularity of 100 ms, timeouts of 0.5 s to 60 s, the
-        /// backoff factor chosen from the dithered timeout, ageing that takes effect an exchange late.
+        /// Californium 3: the gains of SRTT and RTTVAR exchanged, a granularity of 100 ms, an RTO of up to 32 s, timeouts of
+        /// 0.5 s to 60 s, the backoff factor chosen from the dithered timeout, ageing that takes effect an exchange late.
         "californium-3" => |old| Self {
+            min_rto: UNBOUNDED,
+            max_rto: Duration::from_secs(32),
             min_timeout: Duration::from_millis(500),
             max_timeout: Duration::from_secs(60),
             max_weak_n: if old.max_weak_n == 0 { 0 } else { 2 },
@@ -126,8 +165,9 @@ parameters! {
             ..Self::DEFAULT
         },
         /// Betzler's er-cocoa for Contiki, behind many results from Cooja: 3/4 for a new weak estimate instead of 1/4, a
-        /// weak sample of any exchange, given up or not, a factor of 2.5 below 1 s, timeouts without a bound, the strong
-        /// estimator forgotten after more than three retransmissions. Not reproduced: ticks of 1/128 s, and before the
+        /// weak sample of any exchange, given up or not, a Reset as good as an acknowledgement, estimates bounded by 60 s before
+        /// they are blended, a factor of 2.5 below 1 s, timeouts without a bound, the strong estimator forgotten after more
+        /// than three retransmissions. Unsafe as published: nothing bounds a timeout, from below or from above. Not reproduced: ticks of 1/128 s, and before the
         /// first sample a second dither on the first timeout.
         "er-cocoa" => |_| Self::ER_COCOA,
     }
@@ -166,7 +206,17 @@ choice! {
 }
 
 choice! {
-    /// What the RTO makes of a backoff that was answered.
+    /// An estimator.
+    pub enum EstimatorOf {
+        /// The strong one.
+        Strong = "strong",
+        /// The weak one.
+        Weak = "weak",
+    }
+}
+
+choice! {
+    /// What the RTO makes of a backoff that was answered or given up.
     pub enum AfterBackoff {
         /// Nothing.
         Forget = "forget",
@@ -205,8 +255,9 @@ pub struct CocoaExchange {
     timeout: Fine,
     /// What the next timeout is backed off from: this one, or where each is dithered, this one without.
     base: Fine,
-    /// Before this timeout was armed.
-    waited: Fine,
+    /// The moment of the first transmission, where an exchange is a sample that no acknowledgement ends: microseconds, modulo
+    /// 2⁴⁰, which is 12 days.
+    began: Fine,
     factor: Ratio,
     retransmits: u8,
 }
@@ -216,7 +267,7 @@ impl Controller for Cocoa {
     type Exchange = CocoaExchange;
 
     fn state(&self) -> CocoaState {
-        let rto = self.initial_rto.min(self.max_rto).into();
+        let rto = self.bounded(self.initial_rto.into());
         let new = Estimator::new();
         CocoaState { strong: new, weak: new, rto, renewed: Stamp::default(), streak: 0 }
     }
@@ -226,26 +277,25 @@ impl Controller for Cocoa {
         if measured && self.ageing != Ageing::Californium3 {
             self.age(state, band, cue.now);
         }
-        let rto = if measured {
-            state.rto
-        } else {
-            // Blind: the k-th exchange at once waits k·2 s (§4.1). This is not learnt.
-            state.rto.times(cue.outstanding.max(1))
-        };
-        let timeout = self.dithered(rto, cue).max(self.min_timeout.into()).min(self.max_timeout.into());
+        let one = state.rto;
+        // Blind: the k-th exchange at once waits k·2 s (§4.1). This is not learnt.
+        let rto = if measured { one } else { one.times(cue.outstanding.max(1)) };
+        let longest = Fine::from(self.longest());
+        let timeout = self.dithered(rto, cue).at_least(self.min_timeout).min(longest);
         let factor = self.backoff_factor(
             band,
             match (self.vbf_on, self.ageing) {
                 (VbfOn::Dithered, _) => timeout,
                 (_, Ageing::Californium2) => unaged,
-                _ => state.rto,
+                _ => one,
             },
         );
         if measured && self.ageing == Ageing::Californium3 {
             self.age(state, band, cue.now);
         }
-        let base = if self.redither.is_on() { rto.min(self.max_timeout.into()) } else { timeout };
-        (CocoaExchange { timeout, base, waited: Fine::ZERO, factor, retransmits: 0 }, timeout.into())
+        let base = if self.redither.is_on() { rto.min(longest) } else { timeout };
+        let began = if self.samples_without_ack() { moment(cue.now) } else { Fine::ZERO };
+        (CocoaExchange { timeout, base, began, factor, retransmits: 0 }, timeout.into())
     }
 
     fn on_retransmit(&self, state: &mut CocoaState, exchange: &mut CocoaExchange, cue: Cue) -> Duration {
@@ -253,42 +303,54 @@ impl Controller for Cocoa {
             VbfOn::Initial | VbfOn::Dithered => exchange.factor,
             VbfOn::Current => self.backoff_factor(self.band(state), exchange.base),
         };
-        if self.give_up == SampleOfGiveUp::Weak {
+        if self.samples_without_ack() {
             exchange.count();
         }
         exchange.back_off(factor, self.max_timeout.into());
         exchange.base = exchange.base.floored(self.tick);
         exchange.timeout = exchange.base;
         if self.redither.is_on() {
-            exchange.timeout = self.dithered(exchange.base, cue).min(self.max_timeout.into());
+            exchange.timeout = self.dithered(exchange.base, cue).min(self.longest().into());
         }
         exchange.timeout.into()
     }
 
     fn on_end(&self, state: &mut CocoaState, exchange: CocoaExchange, outcome: Outcome, cue: Cue) {
         let (rtt, retransmits) = match outcome {
-            Outcome::Acked(sample) => match sample.unambiguous() {
-                Some(rtt) if self.marking != Marking::None => (rtt, 0),
-                _ => (sample.since_first, sample.retransmits),
+            Outcome::Acked(sample) => match sample.answered {
+                Some(answer) if self.marking != Marking::None => {
+                    let is_strong = self.marked_retransmission == EstimatorOf::Strong;
+                    (Some(answer.since), if is_strong { 0 } else { answer.ordinal.min(1) })
+                }
+                _ => (Some(sample.since_first), sample.retransmits),
             },
+            Outcome::Reset if self.sample_reset.is_on() => {
+                (Some(exchange.elapsed(cue.now)), exchange.retransmits)
+            }
             Outcome::GivenUp if self.give_up == SampleOfGiveUp::Weak => {
-                (self.given_up_after(exchange), exchange.retransmits.max(1))
+                (Some(exchange.elapsed(cue.now)), exchange.retransmits.max(1))
+            }
+            // It leaves its backoff, and ends a run of strong samples.
+            Outcome::GivenUp
+                if self.after_backoff != AfterBackoff::Forget || self.weighting == Weighting::Gsrtc =>
+            {
+                (None, 1)
             }
             Outcome::GivenUp | Outcome::Reset | Outcome::Cancelled => return,
         };
         if self.weighting == Weighting::Gsrtc || self.forget_strong_after > 0 {
             state.count(retransmits);
         }
-        let learnt = self.blend(state, rtt, retransmits);
+        let learnt = rtt.is_some_and(|rtt| self.blend(state, rtt, retransmits));
         let kept = retransmits > 0 && self.mind_backoff(state, exchange);
         if learnt || kept {
-            state.rto = state.rto.min(self.max_rto.into());
+            state.rto = self.bounded(state.rto);
             state.renewed = Stamp::of(cue.now);
         }
     }
 
     fn max_span(&self, retransmits: u8) -> Duration {
-        self.max_timeout.times(retransmits.into())
+        self.longest().times(retransmits.into())
     }
 
     fn limits(&self, state: &CocoaState) -> Limits {
@@ -299,17 +361,12 @@ impl Controller for Cocoa {
     /// SRTT and RTTVAR are the strong estimator's; the weak one's as long as there is none.
     #[inline(always)]
     fn gauges(&self, state: &CocoaState) -> Gauges {
-        state.gauges()
+        let estimator = if state.strong.is_measured() { &state.strong } else { &state.weak };
+        estimator.gauges(state.rto)
     }
 }
 
 impl CocoaState {
-    #[inline(always)]
-    pub(crate) fn gauges(&self) -> Gauges {
-        let estimator = if self.strong.is_measured() { &self.strong } else { &self.weak };
-        estimator.gauges(self.rto)
-    }
-
     fn is_measured(&self) -> bool {
         self.strong.is_measured() || self.weak.is_measured()
     }
@@ -326,30 +383,45 @@ impl CocoaState {
 impl CocoaExchange {
     /// One that waits for `timeout` after its first transmission.
     pub(crate) fn waiting(timeout: Fine) -> Self {
-        Self { timeout, base: timeout, waited: Fine::ZERO, factor: Ratio::new(1, 1), retransmits: 0 }
+        Self { timeout, base: timeout, began: Fine::ZERO, factor: Ratio::new(1, 1), retransmits: 0 }
     }
 
     pub(crate) fn timeout(&self) -> Fine {
         self.timeout
     }
 
-    /// The timeout passed: for what is learnt from an exchange that is given up.
+    /// The timeout passed: for what is learnt from an exchange that no acknowledgement ends.
     pub(crate) fn count(&mut self) {
         self.retransmits = self.retransmits.saturating_add(1);
-        self.waited = self.waited + self.timeout;
     }
 
-    /// The next timeout is `factor` times as long, or `bound`.
+    /// The time since the first transmission.
+    pub(crate) fn elapsed(&self, now: Instant) -> Duration {
+        let us = Fine::fitting(now.as_micros().wrapping_sub(self.began.units()));
+        Duration::from_micros(us.units())
+    }
+
+    /// Makes the next timeout `factor` times as long, up to `bound`. It is never shorter than this one.
     pub(crate) fn back_off(&mut self, factor: Ratio, bound: Fine) {
-        self.base = self.base.by(factor).min(bound).max(Fine::SHORTEST);
+        self.base = self.base.max(self.base.by(factor).min(bound));
         self.timeout = self.base;
     }
+
+    /// Sets the next timeout, which may be shorter.
+    pub(crate) fn wait_for(&mut self, timeout: Fine) {
+        (self.base, self.timeout) = (timeout, timeout);
+    }
+}
+
+/// Microseconds since the origin, modulo 2⁴⁰.
+const fn moment(now: Instant) -> Fine {
+    Fine::fitting(now.as_micros())
 }
 
 impl Cocoa {
     /// Betzler's er-cocoa for Contiki.
     pub(crate) const ER_COCOA: Self = Self {
-        max_rto: Duration::from_secs(60),
+        max_estimate: Duration::from_secs(60),
         max_timeout: Duration::from_secs(268),
         weak_weight: Ratio::new(3, 4),
         max_weak_n: 255,
@@ -357,14 +429,28 @@ impl Cocoa {
         ageing: Ageing::ErCocoa,
         forget_strong_after: 3,
         give_up: SampleOfGiveUp::Weak,
+        sample_reset: Switch::On,
+        granularity: UNBOUNDED,
         final_wait: Switch::Off,
-        ..Self::DEFAULT
+        ..Self::PUBLISHED
     };
 
-    /// The time an exchange has taken that is given up now.
-    pub(crate) fn given_up_after(&self, exchange: CocoaExchange) -> Duration {
-        let last = if self.final_wait.is_on() { exchange.timeout } else { Fine::ZERO };
-        (exchange.waited + last).into()
+    /// draft-ietf-core-cocoa-03 without the lower bound of the RTO that it does not have.
+    const PUBLISHED: Self = Self { min_rto: UNBOUNDED, ..Self::DEFAULT };
+
+    #[inline(always)]
+    fn bounded(&self, rto: Fine) -> Fine {
+        rto.min(self.max_rto.into()).at_least(self.min_rto)
+    }
+
+    /// The longest timeout: a first one of the longest RTO, or the longest backoff.
+    fn longest(&self) -> Duration {
+        self.max_rto.max(self.max_timeout)
+    }
+
+    /// Whether the end of an exchange can be a sample that no acknowledgement brought.
+    const fn samples_without_ack(&self) -> bool {
+        self.sample_reset.is_on() || matches!(self.give_up, SampleOfGiveUp::Weak)
     }
 
     /// U(`span`, ACK_RANDOM_FACTOR·`span`).
@@ -382,7 +468,7 @@ impl Cocoa {
         let Self { srtt_gain, rttvar_gain, tick, .. } = *self;
         estimator.update(rtt, Learning { srtt_gain, rttvar_gain, tick, ..Learning::RFC6298 });
         if let Some(estimate) = estimator.rto(k, self.granularity) {
-            state.rto = state.rto.blend(weight, estimate).rounded(self.tick);
+            state.rto = state.rto.blend(weight, estimate.at_most(self.max_estimate)).rounded(self.tick);
         }
         true
     }

@@ -50,7 +50,44 @@ fn the_literal_draft_backs_off_less_at_each_step() {
 fn the_factor_is_chosen_before_dither_and_the_dithered_timeout_is_truncated() {
     let dithered = |us| COCOA.on_start(&mut with_rto(us), Cue { draw: Draw::from_bits(1 << 31), ..at(0) });
     assert_eq!(dithered(2_900_000).0.factor, COCOA.vbf_middle); // 3.6 s is armed
-    assert_eq!(dithered(30_000_000).1, Duration::from_secs(32));
+    assert_eq!(dithered(50_000_000).1, Duration::from_secs(60));
+}
+
+#[test]
+fn the_backoff_is_truncated_at_32_s_and_a_longer_first_timeout_stays() {
+    let series = |us| timeouts(&COCOA, &mut with_rto(us), 2).1;
+    assert_eq!(series(24_000_000), [24_000, 32_000, 32_000, 0, 0]);
+    assert_eq!(series(45_000_000), [45_000, 45_000, 45_000, 0, 0]);
+    let state = &mut COCOA.state();
+    exchange(&COCOA, state, 30_000, 0);
+    exchange(&COCOA, state, 60_000, 0);
+    assert!(COCOA.gauges(state).rto > Duration::from_secs(50), "the estimate is not truncated");
+}
+
+#[test]
+fn full_backoff_goes_from_32_s_to_48_s() {
+    for entry in [FULLBACKOFF1_COCOA, FULLBACKOFF2_COCOA] {
+        assert_eq!(
+            timeouts(&cocoa(entry, ""), &mut with_rto(32_000_000), 2).1[..3],
+            [32_000, 48_000, 60_000]
+        );
+    }
+}
+
+#[test]
+fn the_rto_is_50_ms_at_least_and_the_draft_has_no_such_bound() {
+    let after_many = |mechanism: Cocoa| {
+        let state = &mut mechanism.state();
+        for _ in 0..40 {
+            state.renewed = Stamp::default(); // no ageing between them
+            exchange(&mechanism, state, 2, 0);
+        }
+        state.renewed = Stamp::default();
+        (timeouts(&mechanism, state, 1).1, mechanism.gauges(state).rto)
+    };
+    let (armed, rto) = after_many(COCOA);
+    assert_eq!((armed, rto), ([50, 150, 0, 0, 0], Duration::from_millis(50)));
+    assert!(after_many(cocoa(COCOA_ENTRY, "draft-03")).1 < Duration::from_millis(4));
 }
 
 #[test]
@@ -76,13 +113,30 @@ fn ageing_twice_is_ageing_once() {
 #[test]
 fn cocoa_plus_ages_one_step_at_a_transmission_and_again_30_s_later() {
     let plus = Cocoa { ageing: Ageing::CocoaPlus, ..COCOA };
-    assert_eq!(aged(plus, 10_000, 29), 10_000);
+    assert_eq!(aged(plus, 10_000, 30), 10_000, "30 s are not more than 30 s");
     assert_eq!(aged(plus, 10_000, 300), 6_000);
     let state = &mut with_rto(10_000_000);
-    for ms in [30_000, 59_999, 60_000] {
+    for ms in [30_001, 60_001, 60_002] {
         let _ = plus.on_start(state, at(ms));
     }
     assert_eq!(plus.gauges(state).rto, Duration::from_secs(4));
+}
+
+#[test]
+fn cocoa_plus_keeps_the_ageing_of_small_rtos() {
+    let plus = cocoa(COCOA_PLUS, "");
+    assert_eq!([aged(plus, 300, 4), aged(plus, 300, 20), aged(plus, 1_500, 300)], [300, 1_000, 1_500]);
+}
+
+#[test]
+fn the_preset_of_the_paper_has_the_printed_gains_and_leaves_both_mechanisms_what_they_are() {
+    for entry in [COCOA0, COCOA_PLUS] {
+        let (code, printed) = (cocoa(entry, ""), cocoa(entry, "paper-2015"));
+        assert_eq!((printed.srtt_gain, printed.rttvar_gain), (Ratio::new(1, 4), Ratio::new(1, 8)));
+        let Cocoa { srtt_gain, rttvar_gain, min_rto, .. } = code;
+        assert_eq!(Cocoa { min_rto, srtt_gain, rttvar_gain, ..printed }, code, "{}", entry.name);
+    }
+    assert_eq!(cocoa(COCOA_ENTRY, "paper-2015"), cocoa(COCOA_PLUS, "paper-2015"));
 }
 
 #[test]
@@ -197,8 +251,22 @@ fn the_strong_weight_of_gsrtc_grows_with_every_strong_sample_in_a_row() {
     let bound = Ratio::new(99, 100);
     assert_eq!(weights, [half, three_quarters, Ratio::new(7, 8), Ratio::new(63, 64), bound, bound]);
     let rto = after(gsrtc, [(1_000, 0), (1_000, 0), (3_500, 1), (1_000, 0)]);
-    // 1/2 · 3 s + 1/2 · 2 s, then 3/4 · 2.5 s + 1/4 of that, then the backoff of 5 s, then 1/2 again.
-    assert_eq!(rto, [2_500_000, 2_500_000, 5_000_000, 3_562_500]);
+    // 1/2 · 3 s + 1/2 · 2 s, then 3/4 · 2.5 s + 1/4 of that, then 1/4 · 5.25 s, then 1/2 again.
+    assert_eq!(rto, [2_500_000, 2_500_000, 3_187_500, 2_656_250]);
+    let on_fullbackoff2 = cocoa(GSRTC, "gsrtc-on-fullbackoff2");
+    let rto = after(on_fullbackoff2, [(1_000, 0), (1_000, 0), (3_500, 1), (1_000, 0)]);
+    assert_eq!(rto, [2_500_000, 2_500_000, 5_000_000, 3_562_500], "the backoff of 5 s is the longer");
+}
+
+#[test]
+fn full_backoff_outlives_a_give_up() {
+    for entry in [FULLBACKOFF1_COCOA, FULLBACKOFF2_COCOA] {
+        let mechanism = cocoa(entry, "");
+        let state = &mut mechanism.state();
+        let (given_up, _) = timeouts(&mechanism, state, 3); // 2, 4, 8, 16 s
+        mechanism.on_end(state, given_up, Outcome::GivenUp, at(30_000));
+        assert_eq!(mechanism.gauges(state).rto, Duration::from_secs(16));
+    }
 }
 
 #[test]
@@ -224,6 +292,40 @@ fn with_a_fresh_message_id_a_retransmitted_exchange_is_a_strong_sample() {
     cocoa_i.on_end(state, retransmitted, Outcome::Acked(sample), at(3_000));
     assert!(state.strong.is_measured() && !state.weak.is_measured());
     assert_eq!(cocoa_i.gauges(state).rto, Duration::from_millis(2_200)); // half of 2.4 s, half of 2 s
+}
+
+#[test]
+fn the_answer_to_a_retransmission_goes_to_the_weak_estimator_where_that_is_chosen() {
+    let cocoa_i = Cocoa { marked_retransmission: EstimatorOf::Weak, ..cocoa(COCOA_I, "") };
+    for (ordinal, is_weak) in [(0, false), (1, true), (7, true)] {
+        let state = &mut cocoa_i.state();
+        let (retransmitted, _) = timeouts(&cocoa_i, state, 4);
+        let answered = Some(Answer { ordinal, since: Duration::from_millis(800) });
+        let sample = Sample { answered, ..Sample::unmarked(Duration::from_secs(40), Duration::ZERO, 7) };
+        cocoa_i.on_end(state, retransmitted, Outcome::Acked(sample), at(40_000));
+        assert_eq!((state.weak.is_measured(), state.strong.is_measured()), (is_weak, !is_weak), "{ordinal}");
+    }
+}
+
+#[test]
+fn er_cocoa_samples_a_reset_as_an_acknowledgement() {
+    let er_cocoa = cocoa(COCOA_ENTRY, "er-cocoa");
+    for retransmits in 0..3 {
+        let (mut reset, mut acknowledged) = (er_cocoa.state(), er_cocoa.state());
+        let (one, _) = timeouts(&er_cocoa, &mut reset, retransmits);
+        er_cocoa.on_end(&mut reset, one, Outcome::Reset, at(900));
+        exchange(&er_cocoa, &mut acknowledged, 900, retransmits);
+        assert_eq!(er_cocoa.gauges(&reset), er_cocoa.gauges(&acknowledged));
+        assert!(er_cocoa.gauges(&reset).srtt.is_some());
+    }
+}
+
+#[test]
+fn er_cocoa_bounds_an_estimate_before_it_is_blended() {
+    let er_cocoa = cocoa(COCOA_ENTRY, "er-cocoa");
+    let state = &mut er_cocoa.state();
+    assert_eq!(exchange(&er_cocoa, state, 50_000, 0), 31_000_000); // the estimate of 150 s counts as 60 s
+    assert_eq!(exchange(&COCOA, &mut COCOA.state(), 50_000, 0), 60_000_000); // half of 150 s and of 2 s
 }
 
 #[test]

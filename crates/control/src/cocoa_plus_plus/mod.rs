@@ -18,6 +18,7 @@ mod gradient;
 mod student;
 
 use crate::cocoa::{Cocoa, CocoaExchange};
+use crate::estimator::{MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
 use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
@@ -29,6 +30,9 @@ parameters! {
     pub struct CocoaPlusPlus {
         /// RTO before the first gradient, Rathod 2022 §6.
         initial_rto: Duration = Duration::from_secs(2),
+        /// Lower bound of the RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The source
+        /// has none.
+        min_rto: Duration = MIN_RTO,
         /// Upper bound of the RTO and of every timeout. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(32),
         /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
@@ -49,9 +53,14 @@ parameters! {
     presets {
         /// The implementation for Contiki: er-cocoa with the probabilistic factor, up or down, in place of the variable
         /// backoff factor. Its arithmetic errors (a division by zero before the first group of samples, unsigned
-        /// gradients, a count modulo 256) are not reproduced.
+        /// gradients, a count modulo 256) are not reproduced. Unsafe as published: timeouts may shrink from one retransmission
+        /// to the next, and nothing bounds them from below.
         "student-contiki" => |_| Self {
-            max_rto: Duration::from_secs(60), rule: Rule::Student, final_wait: Switch::Off, ..Self::DEFAULT
+            min_rto: UNBOUNDED,
+            max_rto: Duration::from_secs(60),
+            rule: Rule::Student,
+            final_wait: Switch::Off,
+            ..Self::DEFAULT
         },
     }
 }
@@ -84,7 +93,7 @@ impl Controller for CocoaPlusPlus {
         CocoaPlusPlusState(match self.rule {
             Rule::Student => Memory::Student(Student::new(self)),
             Rule::Gradient => {
-                Memory::Gradient { gradients: Gradients::NEW, rto: self.initial_rto.min(self.max_rto).into() }
+                Memory::Gradient { gradients: Gradients::NEW, rto: self.bounded(self.initial_rto.into()) }
             }
         })
     }
@@ -96,7 +105,7 @@ impl Controller for CocoaPlusPlus {
             // Of the other rule.
             _ => {
                 *state = self.state();
-                self.initial_rto.min(self.max_rto).into()
+                self.bounded(self.initial_rto.into())
             }
         };
         let dithered = rto.dithered(self.ack_random_factor, cue.draw);
@@ -110,14 +119,14 @@ impl Controller for CocoaPlusPlus {
         exchange: &mut CocoaExchange,
         cue: Cue,
     ) -> Duration {
-        let factor = match (self.rule, &state.0) {
+        match (self.rule, &state.0) {
             (Rule::Student, Memory::Student(student)) => {
                 exchange.count();
-                student.factor(self, cue.draw)
+                let timeout = exchange.timeout().by(student.factor(self, cue.draw));
+                exchange.wait_for(timeout.min(self.max_rto.into()).max(Fine::SHORTEST));
             }
-            _ => self.backoff,
-        };
-        exchange.back_off(factor, self.max_rto.into());
+            _ => exchange.back_off(self.backoff, self.max_rto.into()),
+        }
         exchange.timeout().into()
     }
 
@@ -128,8 +137,7 @@ impl Controller for CocoaPlusPlus {
                 if let Outcome::Acked(sample) = outcome
                     && let Some(highest) = gradients.take(sample.since_first, cue.now)
                 {
-                    *rto = rto.by(self.factor(gradients, cue));
-                    *rto = (*rto).max(highest).min(self.max_rto.into());
+                    *rto = self.bounded(rto.by(self.factor(gradients, cue)).max(highest));
                 }
             }
             _ => {}
@@ -149,16 +157,20 @@ impl Controller for CocoaPlusPlus {
     #[inline(always)]
     fn gauges(&self, state: &CocoaPlusPlusState) -> Gauges {
         match (self.rule, &state.0) {
-            (Rule::Student, Memory::Student(student)) => student.gauges(),
+            (Rule::Student, Memory::Student(student)) => student.gauges(self),
             (Rule::Gradient, Memory::Gradient { gradients, rto }) => {
                 Gauges { rto: (*rto).into(), srtt: gradients.highest(), ..Gauges::default() }
             }
-            _ => Gauges { rto: self.initial_rto.min(self.max_rto), ..Gauges::default() },
+            _ => Gauges { rto: self.bounded(self.initial_rto.into()).into(), ..Gauges::default() },
         }
     }
 }
 
 impl CocoaPlusPlus {
+    fn bounded(&self, rto: Fine) -> Fine {
+        rto.at_least(self.min_rto).min(self.max_rto.into())
+    }
+
     /// The probabilistic backoff factor (PBF); 1 as long as there is no gradient.
     fn factor(&self, gradients: &Gradients, cue: Cue) -> Ratio {
         match gradients.trend() {
@@ -172,7 +184,7 @@ impl CocoaPlusPlus {
     fn er_cocoa(&self) -> Cocoa {
         Cocoa {
             initial_rto: self.initial_rto,
-            max_rto: Duration::from_secs(70),
+            min_rto: self.min_rto,
             max_timeout: self.max_rto,
             ack_random_factor: self.ack_random_factor,
             final_wait: self.final_wait,

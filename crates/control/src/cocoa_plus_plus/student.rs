@@ -41,17 +41,16 @@ impl Student {
         outcome: Outcome,
         cue: Cue,
     ) {
-        let cocoa = mechanism.er_cocoa();
-        cocoa.on_end(&mut self.cocoa, exchange, outcome, cue);
+        mechanism.er_cocoa().on_end(&mut self.cocoa, exchange, outcome, cue);
         match outcome {
             Outcome::Acked(sample) => self.count(sample.since_first),
-            Outcome::GivenUp => self.count(cocoa.given_up_after(exchange)),
-            Outcome::Reset | Outcome::Cancelled => {}
+            Outcome::Reset | Outcome::GivenUp => self.count(exchange.elapsed(cue.now)),
+            Outcome::Cancelled => {}
         }
     }
 
-    pub(super) fn gauges(&self) -> Gauges {
-        self.cocoa.gauges()
+    pub(super) fn gauges(&self, mechanism: &CocoaPlusPlus) -> Gauges {
+        mechanism.er_cocoa().gauges(&self.cocoa)
     }
 
     /// What the next timeout is multiplied by.

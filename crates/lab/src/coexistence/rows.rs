@@ -1,133 +1,91 @@
 //! The matrix for programs: a row for each mechanism with each other.
 
+use std::collections::BTreeSet;
 use std::io;
 
-use serde::Serialize;
-
 use super::{Encounter, Matrix};
-use crate::results::Hash64;
+use crate::results::Lines;
+use crate::results::sheet::{Always, Sheet, Value};
 
-/// One mechanism in the company of another; a mechanism alone is its own rival. What is not known is empty.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row<'a> {
-    /// Whose figures these are.
-    pub mechanism: &'a str,
-    /// What the other clients have.
-    pub rival: &'a str,
-    /// The clients that have the mechanism.
-    pub clients: u32,
-    /// Its share of the throughput, from 0 to 1.
-    pub share: Option<f64>,
-    /// That beside its share of the clients: 1 is fair.
-    pub relative_share: Option<f64>,
-    /// What a client of it completed, beside what it completes where all have the mechanism.
-    pub kept: Option<f64>,
-    /// Exchanges that a client of it completed per second.
-    pub throughput_per_client: f64,
-    /// Retransmissions of a client of it.
-    pub retransmissions_per_client: f64,
-    /// Retransmissions among its requests, from 0 to 1.
-    pub retransmission_share: Option<f64>,
-    /// How long its completed exchanges took on average, in seconds.
-    pub exchange_time_s: Option<f64>,
-    /// Jain's index over its clients.
-    pub jain: Option<f64>,
-    /// Exchanges that all clients completed per second.
-    pub pair_throughput: f64,
-    /// Payload that all clients received, in bits per second.
-    pub pair_goodput_bps: f64,
-    /// Retransmissions among all requests, from 0 to 1.
-    pub pair_retransmission_share: Option<f64>,
-    /// Jain's index over all clients.
-    pub pair_jain: Option<f64>,
-    /// The scenario's name.
-    pub scenario: &'a str,
-    /// All clients.
-    pub pair_clients: u32,
-    /// The size of the bottleneck's queue, in bytes.
-    pub buffer_bytes: Option<u64>,
-    /// The error model of the links.
-    pub link_errors: &'a str,
-    /// Further knobs, `name=value` separated by semicolons.
-    pub knobs: String,
-    /// How many seeds were pooled.
-    pub runs: u64,
-    /// The lowest of them.
-    pub seed_first: u64,
-    /// The highest of them.
-    pub seed_last: u64,
-    /// The commit of the program.
-    pub commit: &'a str,
-    /// The hash of the scenario.
-    pub scenario_hash: Hash64,
-    /// The hash of the runs, the same for both of a pair.
-    pub trace_hash: Hash64,
-}
+/// How a value is found in an encounter.
+type Of = fn(&Encounter) -> Value;
 
-impl Matrix {
-    /// A row for each mechanism with each other, row by row.
-    pub fn rows<'a>(&'a self, commit: &'a str) -> impl Iterator<Item = Row<'a>> {
-        self.encounters().map(move |(row, column, encounter)| {
-            let Encounter { own, pair, cell, .. } = encounter;
-            Row {
-                mechanism: &self.mechanisms()[row],
-                rival: &self.mechanisms()[column],
-                clients: own.clients,
-                share: own.share.map(rounded),
-                relative_share: own.relative_share.map(rounded),
-                kept: encounter.kept.map(rounded),
-                throughput_per_client: rounded(own.throughput_per_client),
-                retransmissions_per_client: rounded(own.retransmissions_per_client),
-                retransmission_share: own.retransmission_share.map(rounded),
-                exchange_time_s: own.exchange_time_s.map(rounded),
-                jain: own.jain.map(rounded),
-                pair_throughput: rounded(pair.throughput),
-                pair_goodput_bps: rounded(pair.goodput_bps),
-                pair_retransmission_share: encounter.retransmission_share.map(rounded),
-                pair_jain: pair.jain.map(rounded),
-                scenario: &cell.scenario,
-                pair_clients: cell.clients,
-                buffer_bytes: cell.buffer_bytes,
-                link_errors: &cell.link_errors,
-                knobs: cell.knobs_field(),
-                runs: pair.runs,
-                seed_first: pair.seed_first,
-                seed_last: pair.seed_last,
-                commit,
-                scenario_hash: cell.scenario_hash,
-                trace_hash: pair.trace_hash,
+/// The columns that are always there: name, what it says, value. What is not known is empty; a mechanism alone is its own rival.
+pub(crate) const COLUMNS: &[Always<Of>] = &[
+    ("mechanism", "Whose figures these are.", |it| (&it.own.mechanism).into()),
+    ("rival", "What the other clients have.", |it| (&it.rival).into()),
+    ("clients", "The clients that have the mechanism.", |it| Value::Count(it.own.clients.into())),
+    ("share", "Its share of the throughput, from 0 to 1.", |it| it.own.share.into()),
+    ("relative_share", "That beside its share of the clients: 1 is fair.", |it| it.own.relative_share.into()),
+    ("kept", "What a client of it completed, beside what it completes where all have the mechanism.", |it| {
+        it.kept.into()
+    }),
+    ("throughput_per_client", "Exchanges that a client of it completed a second.", |it| {
+        Value::Number(it.own.throughput_per_client)
+    }),
+    ("retransmissions_per_client", "Retransmissions of a client of it.", |it| {
+        Value::Number(it.own.retransmissions_per_client)
+    }),
+    ("retransmission_share", "Retransmissions among its requests, from 0 to 1.", |it| {
+        it.own.retransmission_share.into()
+    }),
+    ("exchange_time_s", "Mean time of its completed exchanges, in seconds.", |it| {
+        it.own.exchange_time_s.into()
+    }),
+    ("jain", "Jain's index over its clients.", |it| it.own.jain.into()),
+    ("pair_throughput", "Exchanges that all clients completed a second.", |it| {
+        Value::Number(it.pair.throughput)
+    }),
+    ("pair_goodput_bps", "Payload that all clients received, in bit/s.", |it| {
+        Value::Number(it.pair.goodput_bps)
+    }),
+    ("pair_retransmission_share", "Retransmissions among all requests, from 0 to 1.", |it| {
+        it.retransmission_share.into()
+    }),
+    ("pair_jain", "Jain's index over all clients.", |it| it.pair.jain.into()),
+    ("scenario", "The scenario's name.", |it| (&it.cell.scenario).into()),
+    ("pair_clients", "All clients.", |it| Value::Count(it.cell.clients.into())),
+    ("runs", "How many seeds were pooled.", |it| Value::Count(it.pair.runs)),
+    ("seed_first", "The lowest of them.", |it| Value::Count(it.pair.seed_first)),
+    ("seed_last", "The highest of them.", |it| Value::Count(it.pair.seed_last)),
+    ("scenario_hash", "The hash of the scenario with every knob set.", |it| {
+        Value::Text(it.cell.scenario_hash.to_string())
+    }),
+    ("trace_hash", "The hash of the runs, the same for both of a pair.", |it| {
+        Value::Text(it.pair.trace_hash.to_string())
+    }),
+];
+
+/// Writes a row for each mechanism with each other, row by row. `docs/results.md` has every column.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_pairs(mut out: impl io::Write, lines: Lines, commit: &str, matrix: &Matrix) -> io::Result<()> {
+    enum Key<'a> {
+        Always(Of),
+        Knob(&'a str),
+        Commit,
+    }
+    let knobs = matrix.encounters().flat_map(|(.., it)| it.cell.knobs.keys()).map(String::as_str);
+    let knobs: BTreeSet<&str> = knobs.collect();
+    let always = COLUMNS.iter().map(|(name, _, of)| ((*name).to_owned(), Key::Always(*of)));
+    let knobs = knobs.into_iter().map(|name| (format!("knob.{name}"), Key::Knob(name)));
+    let sheet = Sheet::new(always.chain([("commit".to_owned(), Key::Commit)]).chain(knobs));
+    if lines == Lines::Csv {
+        out.write_all(sheet.header(|_| false).as_bytes())?;
+    }
+    for (.., encounter) in matrix.encounters().filter(|(.., it)| it.pair.runs > 0) {
+        let value = |key: &Key| match key {
+            Key::Always(of) => of(encounter),
+            Key::Knob(name) => {
+                encounter.cell.knobs.get(*name).map_or(Value::Nothing, |text| Value::number_or_text(text))
             }
-        })
-    }
-}
-
-/// Writes [`Matrix::rows`] as CSV with a header.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_csv(out: impl io::Write, commit: &str, matrix: &Matrix) -> io::Result<()> {
-    let mut csv = csv::Writer::from_writer(out);
-    for row in matrix.rows(commit) {
-        csv.serialize(row)?;
-    }
-    csv.flush()
-}
-
-/// Writes [`Matrix::rows`] as JSON, one object a line.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_json_lines(mut out: impl io::Write, commit: &str, matrix: &Matrix) -> io::Result<()> {
-    for row in matrix.rows(commit) {
-        serde_json::to_writer(&mut out, &row)?;
-        out.write_all(b"\n")?;
+            Key::Commit => commit.into(),
+        };
+        let row = if lines == Lines::Csv { sheet.csv(value, |_| false) } else { sheet.json(value) };
+        out.write_all(row.as_bytes())?;
     }
     out.flush()
-}
-
-/// Six decimals: more than anything here is exact to.
-fn rounded(x: f64) -> f64 {
-    (x * 1e6).round() / 1e6
 }
 
 #[cfg(test)]
@@ -139,8 +97,8 @@ mod tests {
     fn csv_and_json_have_a_row_for_every_ordered_pair_and_the_same_names() {
         let matrix = matrix(&["default", "cocoa"], 2);
         let (mut csv, mut json) = (Vec::new(), Vec::new());
-        write_csv(&mut csv, "c0ffee", &matrix).unwrap();
-        write_json_lines(&mut json, "c0ffee", &matrix).unwrap();
+        write_pairs(&mut csv, Lines::Csv, "c0ffee", &matrix).unwrap();
+        write_pairs(&mut json, Lines::Json, "c0ffee", &matrix).unwrap();
         let mut reader = csv::Reader::from_reader(csv.as_slice());
         let header = reader.headers().unwrap().clone();
         let rows: Vec<_> = reader.records().map(Result::unwrap).collect();

@@ -77,7 +77,10 @@ impl Matrix {
             format!("Takes the least: {}.", extent(last)),
             self.starvation(&standings),
         ];
-        let pairs = || self.encounters().filter(|(row, column, _)| row < column).map(|(.., pair)| pair);
+        let pairs = || {
+            let all = self.encounters().filter(|(row, column, _)| row < column).map(|(.., pair)| pair);
+            all.filter(|pair| pair.pair.runs > 0)
+        };
         let off = |pair: &Encounter| pair.relative_share().map_or(f64::INFINITY, |share| (share - 1.0).abs());
         let fair = pairs().filter(|pair| off(pair) <= FAIR).count();
         let off_least = standings.iter().min_by(|a, b| a.distance.total_cmp(&b.distance)).unwrap_or(first);

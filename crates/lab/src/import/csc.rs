@@ -13,6 +13,9 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use super::{ImportError, bounded, coordinate, number, plain, shown};
 
+/// Attributes of an element, at most.
+const MAX_ATTRIBUTES: usize = 100;
+
 /// What a simulation file says of a mesh.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
@@ -61,6 +64,7 @@ impl Simulation {
     /// or a place, two of the same number, a place out of the plane, more than [`MAX_NODES`] motes.
     pub fn parse(text: &str) -> Result<Self, ImportError> {
         bounded(text)?;
+        few_attributes(text)?;
         // A mote has about 20 nodes of XML, its type more, once.
         let options = ParsingOptions { nodes_limit: MAX_NODES * 50, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options)
@@ -71,6 +75,17 @@ impl Simulation {
                 fault(root, "this is no simulation of Cooja: it lacks <simconf> with <simulation>")
             })?;
         Ok(Self { motes: motes(simulation)?, medium: medium(simulation)? })
+    }
+
+    /// Returns the place among the motes of the one that is marked as root: the first whose type is described as a root, a
+    /// border router or a sink (Contiki's examples say `RPL root`, `Border router`, `UDP sink`).
+    pub fn root(&self) -> Option<u32> {
+        let is_root = |mote: &Mote| {
+            let description = mote.description.to_lowercase().replace(['-', '_'], " ");
+            let mut words = description.split_whitespace();
+            description.contains("border router") || words.any(|word| matches!(word, "root" | "sink"))
+        };
+        self.motes.iter().position(is_root).map(|place| place as u32)
     }
 
     /// The mesh of these motes; `root` and `sinks`, the primary first, are numbers as Cooja shows them.
@@ -93,6 +108,40 @@ impl Simulation {
             sinks: sinks.iter().map(|&sink| node(sink)).collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// Refuses an element with more attributes than Cooja writes by far: the parser compares each with all others.
+fn few_attributes(text: &str) -> Result<(), ImportError> {
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at..];
+        let between = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
+        if let Some((_, end)) = between.iter().find(|(begin, _)| rest.starts_with(begin)) {
+            let Some(at) = rest.find(end) else { return Ok(()) };
+            rest = &rest[at + end.len()..];
+            continue;
+        }
+        let mut quote = None;
+        let mut attributes = 0;
+        let end = rest.bytes().position(|byte| {
+            match (quote, byte) {
+                (None, b'"' | b'\'') => quote = Some(byte),
+                (None, b'=') => attributes += 1,
+                (None, b'>') => return true,
+                (Some(open), byte) if open == byte => quote = None,
+                _ => {}
+            }
+            false
+        });
+        if attributes > MAX_ATTRIBUTES {
+            let line = text[..text.len() - rest.len()].matches('\n').count() + 1;
+            let problem = format!("an element has more than {MAX_ATTRIBUTES} attributes");
+            return Err(ImportError::at(u32::try_from(line).unwrap_or(u32::MAX), problem));
+        }
+        let Some(end) = end else { return Ok(()) };
+        rest = &rest[end..];
+    }
+    Ok(())
 }
 
 fn motes(simulation: Node) -> Result<Vec<Mote>, ImportError> {
@@ -289,6 +338,41 @@ mod tests {
         assert_eq!(layout.places[2], Position { x: 20.0, y: -2.5 });
         assert_eq!(read.layout(4, &[5]).unwrap_err().to_string(), "no mote has the number 4");
         assert_eq!(read.layout(3, &[]).unwrap_err().to_string(), "a mesh needs a sink");
+    }
+
+    #[test]
+    fn an_element_with_countless_attributes_is_refused_at_once() {
+        let attributes = |count: usize| {
+            (0..count)
+                .flat_map(|at| [" a".to_owned(), at.to_string(), "='<=>'".to_owned()])
+                .collect::<String>()
+        };
+        let with = |count| {
+            simulation(&mote("1", "0")).replace("<simulation>", &format!("<simulation{}>", attributes(count)))
+        };
+        // Half a minute, if all were compared.
+        assert_eq!(refused(&with(300_000)), "line 4: an element has more than 100 attributes");
+        assert!(refused(&with(100)).contains("'<'"), "so many are left to the parser");
+        let script = format!(
+            "<script><![CDATA[if (1 < 2) {{ {} }}]]><!-- < {0} --></script><mote>",
+            "a = 1;".repeat(200)
+        );
+        assert!(Simulation::parse(&simulation(&mote("1", "0").replacen("<mote>", &script, 1))).is_ok());
+    }
+
+    #[test]
+    fn the_mote_that_is_described_as_root_is_the_root() {
+        let text = simulation(&(mote("1", "0") + &mote("2", "10") + &mote("3", "20")));
+        assert_eq!(Simulation::parse(&text).unwrap().root(), None);
+        for description in ["RPL Border Router", "border-router", "UDP sink", "RPL root (sky)"] {
+            let kind = format!(
+                "<motetype>X<identifier>r</identifier><description>{description}</description></motetype><radiomedium>"
+            );
+            let marked = text.replacen("<radiomedium>", &kind, 1);
+            let (before, after) = marked.rsplit_once("<motetype_identifier>z1").unwrap();
+            let marked = format!("{before}<motetype_identifier>r{after}");
+            assert_eq!(Simulation::parse(&marked).unwrap().root(), Some(2), "{description}");
+        }
     }
 
     #[test]

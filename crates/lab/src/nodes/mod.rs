@@ -60,6 +60,15 @@ impl Node for Host {
     fn poll_timeout(&self) -> Option<Time> {
         each!(self, host => host.poll_timeout())
     }
+
+    /// The RTO of its mechanism towards the server that it asks first, if it asks any.
+    fn rto(&self) -> Option<Duration> {
+        match self {
+            Self::Client(client) => client.rto(),
+            Self::Mote(mote) => mote.rto(),
+            Self::Server(_) | Self::TcpClient(_) | Self::TcpServer(_) | Self::Relay(_) => None,
+        }
+    }
 }
 
 /// The method of every request.
@@ -104,15 +113,6 @@ impl Host {
             Self::Mote(_) | Self::Server(_) | Self::TcpServer(_) | Self::Relay(_) => true,
         }
     }
-
-    /// The RTO of its mechanism towards the server that it asks first, if it asks any.
-    pub(crate) fn rto(&self) -> Option<Duration> {
-        match self {
-            Self::Client(client) => client.rto(),
-            Self::Mote(mote) => mote.rto(),
-            Self::Server(_) | Self::TcpClient(_) | Self::TcpServer(_) | Self::Relay(_) => None,
-        }
-    }
 }
 
 /// From one moment to another in seconds, if both have come.
@@ -131,4 +131,4 @@ pub(crate) fn batch_size((least, most): (u32, u32), sizes: Stream, client: u32, 
 }
 
 // A hundred thousand clients are to fit where a hundred did.
-const _: () = assert!(size_of::<Host>() <= 456);
+const _: () = assert!(size_of::<Host>() <= 488);

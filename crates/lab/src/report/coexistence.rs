@@ -4,8 +4,10 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::charts::{Section, rounded};
+use super::chart::rounded;
+use super::charts::Section;
 use super::html::escape;
+use super::page::{SAVE, plot};
 use super::tables::{mechanism, number};
 use super::view::View;
 use crate::coexistence::{Encounter, Matrix};
@@ -23,18 +25,18 @@ pub(super) enum Measure {
 /// A heat map.
 #[derive(Serialize)]
 pub(super) struct Pairs {
-    measure: Measure,
+    pub(super) measure: Measure,
     /// The numbers of the mechanisms, in the order of rows and of columns.
-    mechanisms: Vec<usize>,
-    cells: Vec<Vec<Square>>,
+    pub(super) mechanisms: Vec<usize>,
+    pub(super) cells: Vec<Vec<Square>>,
 }
 
 /// The mechanism of a row in the company of that of a column; each is a fraction, times are in seconds.
 #[derive(Serialize)]
-struct Square {
+pub(super) struct Square {
     share: Option<f64>,
     kept: Option<f64>,
-    starved: bool,
+    pub(super) starved: bool,
     /// Exchanges a second, of both together.
     throughput: f64,
     jain: Option<f64>,
@@ -60,6 +62,14 @@ impl Pairs {
 }
 
 impl Square {
+    /// The figure that colours it.
+    pub(super) fn value(&self, measure: Measure) -> Option<f64> {
+        match measure {
+            Measure::Share => self.share,
+            Measure::Kept => self.kept,
+        }
+    }
+
     fn of(encounter: &Encounter) -> Self {
         Self {
             share: encounter.relative_share().map(rounded),
@@ -86,7 +96,8 @@ pub(super) fn heat_map(section: &Section, matrix: &Matrix) -> String {
     let figure = |(number, _, height): &(usize, String, usize)| {
         format!(
             "<figure style=\"flex:0 1 {width}px;max-width:{width}px\">\
-             <div class=\"plot\" data-panel=\"{number}\" style=\"height:{height}px\"></div></figure>"
+             <figcaption>{SAVE}</figcaption>{}</figure>",
+            plot(*number, *height)
         )
     };
     section.panels.iter().map(figure).collect()

@@ -105,9 +105,10 @@
     const reach = ["interference", "range"].map((name) => make("circle", { class: name, r: px(shown[name + "_m"] * scale) }, svg));
     reach.forEach((circle, i) => show(circle, shown[["interference_m", "range_m"][i]] > 0));
     const links = make("g", {}, svg);
+    const ways = make("g", {}, svg);
     const motes = make("g", {}, svg);
     scene = {
-      r, reach,
+      r, reach, ways,
       place: (node, k, part) => {
         const next = Math.min(k + 1, shown.frames - 1);
         const between = (of) => of(node, k) + (of(node, next) - of(node, k)) * part;
@@ -152,11 +153,100 @@
       const [x1, y1, x2, y2] = [...places[node], ...places[parent]];
       for (const [name, value] of Object.entries({ x1, y1, x2, y2 })) put(scene.links[node], name, value);
     });
+    const ms = at * shown.step_s * 1000;
+    for (const hop of journey?.hops ?? []) {
+      show(hop.line, hop.ms <= ms);
+      const [x1, y1, x2, y2] = [...places[hop.from], ...places[hop.to]];
+      for (const [name, value] of Object.entries({ x1, y1, x2, y2 })) put(hop.line, name, value);
+    }
+    const last = journey?.rows.findLastIndex((row) => row.ms <= ms);
+    journey?.rows.forEach(({ button, bad }, i) => put(button, "class", (i <= last ? "past" : "") + (i === last ? " now" : "") + (bad ? " bad" : "")));
     for (const circle of scene.reach) {
       put(circle, "cx", places[picked][0]);
       put(circle, "cy", places[picked][1]);
     }
   }
+
+  // ---- A message on its way: its frames up to this moment, and in a list all that happens to it --------------------------
+  let journey = null; // the message, with its hops and what is said of each step
+  const NOBODY = 4294967295;
+  const clock = (ms) => (ms / 1000).toFixed(3) + " s";
+  const span = (ms) => (ms < 1000 ? `${ms} ms` : `${digits(ms / 1000, 3)} s`);
+  // What became of a message, and how many packets its exchange took.
+  function outcome({ from, to, steps }) {
+    const packets = (event, sender) => steps.filter((step) => step[1] === event && step[2] === sender);
+    const sent = packets(0, from), arrived = packets(1, from), back = packets(1, to);
+    const lost = packets(2, from).length + packets(2, to).length;
+    const after = (step) => span(step[0] - sent[0][0]);
+    return (back.length ? `answered after ${after(back[0])}` : arrived.length ? `arrived after ${after(arrived[0])}, no answer came back` : "did not arrive") +
+      `: ${many(sent.length, "transmission")}, ${many(steps.filter((step) => step[1] === 3).length, "frame")}, ` +
+      `${many(steps.filter((step) => step[1] === 5).length, "collision")}` + (lost ? `, ${many(lost, "packet")} dropped` : "");
+  }
+  function told(steps) {
+    const name = (node) => (node === NOBODY ? "all" : shown.nodes[node]?.name ?? node);
+    const since = new Map(); // when a node got what it sends on
+    return steps.map(([ms, event, from, to, transmission]) => {
+      const hop = `${name(from)} → ${name(to)}`, nth = transmission ? `, transmission ${transmission + 1}` : "";
+      let text;
+      if (event === 0) text = `${name(from)} sends to ${name(to)}${nth}`;
+      else if (event === 1) text = `arrives at ${name(to)}${nth}`;
+      else if (event === 2) text = `dropped${nth}`;
+      else if (event === 3) text = `frame ${hop}` + (since.has(from) ? `, after ${span(ms - since.get(from))}` : "");
+      else text = `${hop}: ${{ 4: "received", 5: "destroyed by another transmission", 6: "missed", 7: "given up, not acknowledged", 8: "given up, channel busy", 9: "no room in the queue" }[event]}`;
+      if (event === 0 || event === 3) since.set(from, ms);
+      if (event === 4) since.set(to, ms);
+      return { ms, text, bad: event === 2 || event > 4 };
+    });
+  }
+  function follow(number) {
+    const chosen = shown.journeys?.[number];
+    find("journey").replaceChildren();
+    find("outcome").textContent = "";
+    scene.ways.replaceChildren();
+    journey = null;
+    if (chosen) {
+      const hops = new Map(), nodes = new Set();
+      for (const [ms, event, from, to] of chosen.steps) {
+        if (event !== 3 || to === NOBODY) continue;
+        nodes.add(from).add(to);
+        if (!hops.has(`${from} ${to}`)) hops.set(`${from} ${to}`, { ms, from, to, line: make("line", { class: "way" }, scene.ways) });
+      }
+      const rows = told(chosen.steps).map(({ ms, text, bad }) => {
+        const row = document.createElement("li"), button = document.createElement("button");
+        button.type = "button";
+        button.append(Object.assign(document.createElement("span"), { textContent: clock(ms) }), Object.assign(document.createElement("span"), { textContent: text }));
+        button.addEventListener("click", () => {
+          play(false);
+          go(Math.ceil(ms / 1000 / shown.step_s));
+        });
+        row.append(button);
+        find("journey").append(row);
+        return { ms, button, bad };
+      });
+      journey = { hops: [...hops.values()], nodes, rows };
+      find("outcome").textContent = `${shown.nodes[chosen.from].name} to ${shown.nodes[chosen.to].name}, exchange ${chosen.exchange}: ${outcome(chosen)}.`;
+      go(Math.ceil(chosen.steps[0][0] / 1000 / shown.step_s));
+    }
+    step();
+    place();
+  }
+  // The messages of a node.
+  function listMessages() {
+    const sender = Number(find("sender").value);
+    const own = (shown.journeys ?? []).map((it, number) => [it, number]).filter(([it]) => it.from === sender);
+    find("message").replaceChildren(new Option("none", -1), ...own.map(([it, number]) =>
+      new Option(`${clock(it.steps[0][0])}, exchange ${it.exchange}: ${outcome(it).split(":")[0]}`, number)));
+    follow(-1);
+  }
+  function listSenders() {
+    const senders = [...new Set((shown.journeys ?? []).map((it) => it.from))].sort((a, b) => a - b);
+    find("following").hidden = !senders.length;
+    find("sender").replaceChildren(...senders.map((node) => new Option(shown.nodes[node].name, node)));
+    if (senders.includes(picked)) find("sender").value = picked;
+    listMessages();
+  }
+  find("sender").addEventListener("change", listMessages);
+  find("message").addEventListener("change", () => follow(Number(find("message").value)));
 
   // What changes from step to step.
   function step() {
@@ -167,7 +257,7 @@
       show(link, parent >= 0);
       put(link, "class", route.has(node) ? "link route" : "link");
       put(link, "stroke-width", px(1.2 + 6 * Math.sqrt(now.sent(node, k) / shown.busiest) + (route.has(node) ? 1 : 0)));
-      put(group, "class", node === picked ? "mote picked" : "mote");
+      put(group, "class", "mote" + (node === picked ? " picked" : "") + (journey?.nodes.has(node) ? " on-way" : ""));
       put(body, "style", `--queue:${Math.round(100 * Math.min(1, shown.queued(node, k) / shown.room))}%`);
       show(pulse, now.sent(node, k) > 0);
       put(pulse, "stroke-width", px(0.8 + 2.6 * now.sent(node, k) / shown.busiest));
@@ -365,6 +455,7 @@
     build();
     drawStrip();
     pick(picked);
+    listSenders();
   }
   // The film of both choices; if there is none, one of the choice that was made.
   function chosen(by) {
@@ -377,9 +468,9 @@
   addEventListener("resize", () => {
     if (stage.clientWidth === width || document.documentElement.classList.contains("printing")) return;
     width = stage.clientWidth;
+    const followed = Number(find("message").value);
     build();
-    step();
-    place();
+    follow(followed);
   });
   choose(0);
 })();

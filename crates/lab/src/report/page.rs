@@ -34,9 +34,8 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     }
     orders(out, &view)?;
     let results = tables::results(&view);
-    let text = if view.has_fct() { RESULTS } else { ENDLESS_RESULTS };
     let title = if view.coexistence.is_some() { "Each among its own kind" } else { "Results" };
-    section(out, "results", title, text, &results)?;
+    section(out, "results", title, RESULTS, &results)?;
     if let Some(populations) = tables::populations(&view) {
         section(out, "populations", "Who gets how much", POPULATIONS, &populations)?;
     }
@@ -83,9 +82,7 @@ fn masthead(out: &mut impl io::Write, report: &Report, view: &View) -> io::Resul
         writeln!(out, "<p class=\"conditions\">{}</p>", escape(&view.common))?;
     }
     let sentences: Vec<_> = headline::headline(view).iter().map(|sentence| escape(sentence)).collect();
-    // Each of those about pairs begins with what it is about.
-    let gap = if view.coexistence.is_some() { "<br>" } else { " " };
-    writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&sentences.join(gap)))
+    writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&sentences.join("<br>")))
 }
 
 fn legend(out: &mut impl io::Write, view: &View) -> io::Result<()> {
@@ -149,12 +146,7 @@ fn unbroken(text: &str) -> String {
 
 fn panels(section: &Section) -> String {
     let figure = |(number, title, height): &(usize, String, usize)| {
-        let title = escape(title);
-        let caption =
-            if title.is_empty() { String::new() } else { format!("<figcaption>{title}</figcaption>") };
-        format!(
-            "<figure>{caption}<div class=\"plot\" data-panel=\"{number}\" style=\"height:{height}px\"></div></figure>"
-        )
+        format!("<figure><figcaption>{}{SAVE}</figcaption>{}</figure>", escape(title), plot(*number, *height))
     };
     let grid = |panels: &[_]| {
         let class = if panels.len() == 1 { "panels single" } else { "panels" };
@@ -167,6 +159,15 @@ fn panels(section: &Section) -> String {
     let (shown, count, folded) = (grid(shown), folded.len(), grid(folded));
     format!("{shown}<details><summary>{count} more</summary>{folded}</details>")
 }
+
+/// Where a script draws a chart.
+pub(super) fn plot(number: usize, height: usize) -> String {
+    format!("<div class=\"plot\" data-panel=\"{number}\" style=\"height:{height}px\"></div>")
+}
+
+/// Buttons that save a chart; a script shows them.
+pub(super) const SAVE: &str = "<span class=\"save\" hidden><button type=\"button\" data-save=\"svg\">SVG</button>\
+    <button type=\"button\" data-save=\"png\">PNG</button></span>";
 
 fn provenance(report: &Report, view: &View) -> String {
     let summaries = || view.cells().map(|(_, cell)| &cell.summary).filter(|summary| summary.runs > 0);
@@ -191,7 +192,8 @@ fn provenance(report: &Report, view: &View) -> String {
         text => format!("<dt>Published in</dt><dd>{text}</dd>"),
     };
     format!(
-        "<p>The same scenario, seed and commit make the same run, byte for byte.</p>\n\
+        "<p>The same scenario, seed and commit make the same run, byte for byte. The command with <code>--figures DIR</code> writes \
+         every chart of this page as SVG, PDF and PNG.</p>\n\
          <dl class=\"provenance\"><dt>Command</dt><dd><code>{}</code></dd><dt>Commit</dt><dd><code>{}</code></dd>\
          <dt>Runs</dt><dd>{runs}, with seeds {first} to {last}</dd><dt>Scenario hashes</dt><dd>{hashes}</dd>{sources}</dl>",
         escape(&report.command),
@@ -208,7 +210,7 @@ const KEPT: &str = "The throughput of a client of the row in the company of the 
     company dear all the same: a column that is blue throughout makes everyone slower.";
 
 const SWEEP: &str = "One line a mechanism, over what is varied while everything else stays: the mean over the seeds, and as a \
-    band around it the 95 % confidence interval of that mean.";
+    band around it the 95 % confidence interval of that mean. A seed without a figure leaves its point out.";
 
 const ORDERS: &str = "What was published is which mechanism lies above which, or how many times the one figure is the other. \
     Times is the first over the second as measured: the geometric mean over the seeds (the ratio of the means where one of them is zero), both mechanisms under the same random numbers, \
@@ -222,17 +224,22 @@ const TABLES: &str = "A figure is within where neither of published and measured
 const PUBLISHED: &str = "Each figure that was published, and the one measured here: a point on the diagonal is a \
     perfect match, and the grey band is ±5 %. The worst come first wherever figures are listed.";
 
-const RESULTS: &str = "One row a mechanism; the lowest median of each group is bold. A client that gave up counts as \
-    never finishing, and a dash is a figure that is not known for that reason. Click a heading to sort.";
-
-const ENDLESS_RESULTS: &str = "One row a mechanism; the highest throughput of each group is bold: exchanges completed per \
-    second, by all clients together. The clients never stop, so there are no completion times. Click a heading to sort.";
+const RESULTS: &str = "One row a mechanism: means over the seeds, with the 95 % confidence interval of the mean. Bold is the best \
+    figure of a group, and every figure that the seeds do not tell from it: mechanisms are compared seed by seed, for a \
+    seed gives all of them the same losses and delays. Nothing is bold where the seeds show no order. A dash is a figure that some \
+    seed does not have: a client that gave up counts as never finishing. Click a heading to sort.";
 
 const POPULATIONS: &str = "In a mix, clients of different mechanisms share the network. A population’s relative share is its \
     share of the throughput beside its share of the clients: above 1 it takes more than a fair share from \
     the others, below 1 less.";
 
-const FIGURES: [(&str, &str, &str); 5] = [
+const FIGURES: [(&str, &str, &str); 8] = [
+    (
+        "intervals",
+        "Each figure by itself",
+        "The mean over the seeds, and the 95 % confidence interval of that mean. Intervals that overlap may belong to \
+         mechanisms that differ all the same: the sentences above compare them seed by seed, which tells more apart.",
+    ),
     (
         "fct",
         "How long clients take",
@@ -241,10 +248,22 @@ const FIGURES: [(&str, &str, &str); 5] = [
          A diamond <span class=\"diamond\">◆</span> is the median that was published.",
     ),
     (
+        "delay",
+        "How long messages take",
+        "From the offer of a message to its first arrival. Half of all messages arrive within the box, the line in it is the \
+         median, and the whiskers reach from the fastest 10 % to the slowest 10 %. Further left is faster.",
+    ),
+    (
         "cdf",
         "How many are done by when",
         "The share of clients that have finished by a given time: a line further left is faster, a steeper one \
          treats clients more alike, and one that ends below 100 % left clients that gave up.",
+    ),
+    (
+        "delay-cdf",
+        "How many have arrived by when",
+        "The share of messages that have arrived within a given time of their offer: a line further left is faster. Messages \
+         that never arrived are not in it; the packet delivery ratio counts them.",
     ),
     (
         "retransmissions",
@@ -276,5 +295,12 @@ const GLOSSARY: &str = "<dl class=\"glossary\">\
     <dt>Throughput</dt><dd>Completed exchanges per second, of all clients together.</dd>\
     <dt>Fairness</dt><dd>Jain’s index over the clients’ rates: 1 if all are served alike, 1/n if one of n has \
     everything.</dd>\
-    <dt>Fastest</dt><dd>With the lowest median FCT, or one within 1 % of it.</dd>\
-    <dt>Quantiles</dt><dd>Over all clients of all seeds, with linear interpolation between the nearest ranks.</dd></dl>";
+    <dt>PDR</dt><dd>Packet delivery ratio: messages that reached their sink, of those that the application handed over.</dd>\
+    <dt>Delay</dt><dd>From the offer of a message to its first arrival at its sink.</dd>\
+    <dt>Carried load</dt><dd>Bits of CoAP messages that reached their sinks in a second.</dd>\
+    <dt>Settling time</dt><dd>How long after an event the delay was as before.</dd>\
+    <dt>Lowest, highest</dt><dd>Said where the 95 % confidence interval of the ratio of two mechanisms’ figures, seed by \
+    seed (Student’s t of the logarithms), does not hold 1.</dd>\
+    <dt>±</dt><dd>Half of the 95 % confidence interval of a mean over the seeds (Student’s t).</dd>\
+    <dt>Quantiles</dt><dd>In tables and intervals: of the clients or messages of each seed, then the mean over the seeds. In boxes and \
+    distributions: over all seeds together.</dd></dl>";

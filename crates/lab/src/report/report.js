@@ -3,35 +3,51 @@
   const { mechanisms, panels } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
 
-  // ---- Colours: those of Okabe and Ito, the first one neutral, each tuned to the ground it stands on. -----------------
+  // ---- Colours and dashes: those of style.rs, and the colours once more for a dark ground. -----------------------------
   const PALETTE = {
     light: ["#57534e", "#0072b2", "#d55e00", "#009e73", "#c2609a", "#e0930a", "#3fa4dd", "#a69b00"],
     dark: ["#b8b3a9", "#4b9fdb", "#f0803c", "#2bbd92", "#e29cc6", "#f2b33d", "#93d0f5", "#e9df4a"],
   };
-  const DASHES = ["solid", "dash", "dot", "dashdot"];
+  const DASHES = ["solid", "7px,4px", "2px,3px", "8px,3px,2px,3px", "14px,5px", "14px,4px,3px,4px"];
+  const MARKS = ["circle", "square", "triangle-up", "diamond", "circle-open", "x-thin-open"];
   let theme = "light";
-  const colour = (m) => PALETTE[theme][m % 8];
-  const dash = (m) => DASHES[Math.floor(m / 8) % DASHES.length];
-  // Eight colours; whoever shares one has it dashed, dotted or both, in the key as in the lines.
-  const swatch = (m) => [
-    colour(m),
-    `repeating-linear-gradient(90deg, ${colour(m)} 0 .3rem, transparent .3rem .4rem)`,
-    `repeating-linear-gradient(90deg, ${colour(m)} 0 .12rem, transparent .12rem .3rem)`,
-    `linear-gradient(90deg, ${colour(m)} 0 .35rem, transparent .35rem .5rem, ${colour(m)} .5rem)`,
-  ][Math.floor(m / 8) % DASHES.length];
+  const colour = (m) => PALETTE[theme][mechanisms[m].colour];
+  const dash = (m) => DASHES[mechanisms[m].dash];
+  const mark = (m) => MARKS[mechanisms[m].dash];
+  // Who shares a colour has another dash, in the key as in the lines.
+  const swatch = (m) => {
+    const lengths = dash(m).match(/\d+/g);
+    if (!lengths) return colour(m);
+    let at = 0;
+    const stops = lengths.map((length, i) => {
+      const from = at;
+      at += Number(length) / 2;
+      return `${i % 2 ? "transparent" : colour(m)} ${from}px ${at}px`;
+    });
+    return `repeating-linear-gradient(90deg, ${stops.join(", ")})`;
+  };
   const faded = (m, alpha) => colour(m) + Math.round(alpha * 255).toString(16).padStart(2, "0");
   const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
   // ---- Text ------------------------------------------------------------------------------------------------------------
   // The chart library reads some markup in text: names are to be shown as they are.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const short = (text, most) => plain(text.length > most ? text.slice(0, most - 1) + "…" : text);
+  // A long name breaks behind what separates its parts; it is never cut.
+  const broken = (text, most) => {
+    const lines = [""];
+    for (const part of text.match(/[^:,+]*[:,+]?/g)) {
+      if (lines.at(-1) && (lines.at(-1) + part).length > most) lines.push("");
+      lines[lines.length - 1] += part;
+    }
+    return lines;
+  };
   const digits = (x, n) => {
     if (x === null || x === undefined) return "–";
     if (x === 0) return "0";
     return x.toFixed(Math.max(0, Math.min(9, n - 1 - Math.floor(Math.log10(Math.abs(x))))));
   };
-  const name = (m) => `<b>${plain(mechanisms[m])}</b>`;
+  const name = (m) => `<b>${plain(mechanisms[m].name)}</b>`;
+  const unit = (axis) => (axis.unit ? " " + plain(axis.unit) : "");
 
   // ---- What all charts share ------------------------------------------------------------------------------------------
   const hidden = new Set();
@@ -58,44 +74,113 @@
     return merged;
   }
 
-  // A logarithmic axis where linear would squeeze most of the chart into a corner.
-  function scale(values, title) {
-    const real = values.filter((v) => v > 0);
-    const low = Math.min(...real), high = Math.max(...real);
-    if (!(high / low > 6)) return { title: { text: title }, low, high };
-    return { title: { text: title + ", logarithmic" }, type: "log", ...logTicks(low, high), low, high };
-  }
-  // An axis from a little before its values to the share `room` of their span after them, where text may stand.
-  function withRoom({ low, high, ...axis }, room) {
-    const [from, to] = axis.type === "log" ? [Math.log10(low), Math.log10(high)] : [low, high];
-    const span = to - from || Math.abs(to) * 0.1 || 1;
-    return { ...axis, range: [from - span * 0.05, to + span * room] };
-  }
-  function logTicks(low, high) {
-    const steps = high / low > 300 ? [1] : high / low > 30 ? [1, 3] : high / low > 8 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 7];
-    const tickvals = [];
-    for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++) {
-      for (const step of steps) tickvals.push(Number(`${step}e${e}`));
-    }
-    return { tickvals, ticktext: tickvals.map((v) => String(v)) };
-  }
+  // An axis of the model.
+  const axis = ({ title, log, percent, range, ticks }, more) => ({
+    title: { text: plain(title) }, range: log ? range.map(Math.log10) : range,
+    ...(log ? { type: "log", tickvals: ticks, ticktext: ticks.map(String) } : {}), ...(percent ? { tickvals: ticks, tickformat: ".0%" } : {}), ...more,
+  });
   // Names at the left, and a margin that holds them.
-  const letters = (width) => (width < 450 ? 14 : 22);
+  const letters = (width) => (width < 450 ? 16 : 26);
   const pen = document.createElement("canvas").getContext("2d");
-  function besideNames(rows, width, more) {
+  function wide(rows, width) {
     pen.font = `12px ${style("--sans")}`;
-    const widths = rows.map((row) => pen.measureText(mechanisms[row.m].slice(0, letters(width))).width);
-    return layout({ ...more, margin: { l: Math.max(40, ...widths) + 12, r: 14, t: more.annotations ? 22 : 8, b: 46 } });
+    const lines = rows.flatMap((row) => broken(mechanisms[row.m].name, letters(width)));
+    return Math.max(40, ...lines.map((line) => pen.measureText(line).width)) + 12;
   }
+  const besideNames = (rows, width, more) => layout({ ...more, margin: { l: wide(rows, width), r: 14, t: more.annotations ? 22 : 8, b: 46 } });
+  const named = (m, width) => broken(mechanisms[m].name, letters(width)).map(plain).join("<br>");
   const names = (rows, width) => ({
-    tickvals: rows.map((_, i) => i), ticktext: rows.map((row) => short(mechanisms[row.m], letters(width))),
+    tickvals: rows.map((_, i) => i), ticktext: rows.map((row) => named(row.m, width)),
     range: [rows.length - 0.4, -0.6], ticks: "", showgrid: false, fixedrange: true, linecolor: "rgba(0,0,0,0)",
   });
+  const diamond = (x, y, text) => ({
+    type: "scatter", mode: "markers", x: [x], y: [y], cliponaxis: false, showlegend: false,
+    marker: { symbol: "diamond", size: 8, color: style("--ink"), line: { color: style("--paper"), width: 1 } },
+    hovertemplate: text + "<extra></extra>",
+  });
 
-  // ---- The charts: each makes traces and a layout from its numbers ----------------------------------------------------
+  // ---- The charts: each makes traces and a layout from its model ------------------------------------------------------
+  const MOST_LINES = 8;
+  // The traces of a line: its interval, if it has one, and itself.
+  function curve(chart, line, more) {
+    const band = line.low && {
+      type: "scatter", mode: "lines", x: [...line.x, ...line.x.toReversed()],
+      // A band may reach below nothing, which a logarithmic axis has not.
+      y: [...line.high, ...line.low.toReversed()].map((y) => (chart.y.log ? Math.max(y, chart.y.range[0] / 100) : y)),
+      fill: "toself", fillcolor: faded(line.m, 0.16), line: { width: 0 }, hoverinfo: "skip", showlegend: false, ...more,
+    };
+    const share = chart.y.percent ? "%{y:.3~p}" : `%{y:.4~g}${unit(chart.y)}`;
+    const own = {
+      type: "scatter", mode: line.marks ? "lines+markers" : "lines", x: line.x, y: line.y, name: plain(mechanisms[line.m].name),
+      customdata: line.low && line.y.map((_, i) => [digits(line.low[i], 3), digits(line.high[i], 3)]),
+      line: { color: colour(line.m), width: 2, dash: dash(line.m), shape: line.steps ? "hv" : "linear" },
+      marker: { size: 6, color: colour(line.m), symbol: mark(line.m), line: { width: 1.5, color: colour(line.m) } },
+      hovertemplate: `${name(line.m)}<br>${share} at %{x:.4~g}${unit(chart.x)}` +
+        (line.low ? "<br>95 %: %{customdata[0]}–%{customdata[1]}" : "") + (line.of ? `<br>${plain(line.of)}` : "") + "<extra></extra>",
+      ...more,
+    };
+    return band ? [band, own] : [own];
+  }
+  // A plane for each mechanism, with all others in grey behind it.
+  function multiples(chart, lines, width) {
+    const own = [...new Set(lines.map((line) => line.m))];
+    const columns = Math.min(own.length, width > 760 ? 4 : width > 520 ? 3 : 2), rows = Math.ceil(own.length / columns);
+    const more = {}, traces = [], annotations = [];
+    own.forEach((m, i) => {
+      const n = i ? String(i + 1) : "", column = i % columns, row = Math.floor(i / columns);
+      const x = [column / columns, (column + 0.94) / columns], y = [1 - (row + 0.8) / rows, 1 - row / rows - 0.02 / rows];
+      more["xaxis" + n] = axis(chart.x, { domain: x, anchor: "y" + n, title: { text: "" }, nticks: 4, matches: i ? "x" : undefined, showticklabels: i + columns >= own.length });
+      more["yaxis" + n] = axis(chart.y, { domain: y, anchor: "x" + n, title: { text: "" }, matches: i ? "y" : undefined, showticklabels: column === 0 });
+      annotations.push({
+        text: named(m, width / columns * 2), font: { size: 11, color: colour(m) }, showarrow: false, xref: "paper", yref: "paper",
+        x: x[0], y: y[1], xanchor: "left", yanchor: "bottom",
+      });
+      const others = { x: [], y: [] };
+      for (const line of lines.filter((line) => line.m !== m)) {
+        others.x.push(...line.x, null);
+        others.y.push(...line.y, null);
+      }
+      traces.push({ type: "scatter", mode: "lines", ...others, line: { color: style("--line"), width: 1 }, hoverinfo: "skip", xaxis: "x" + n, yaxis: "y" + n, showlegend: false });
+      for (const line of lines.filter((line) => line.m === m)) traces.push(...curve(chart, line, { xaxis: "x" + n, yaxis: "y" + n, showlegend: false }));
+    });
+    for (const [text, place] of [[chart.x.title, { x: 0.5, y: 0, yanchor: "top", yshift: -24 }], [chart.y.title, { x: 0, y: 0.5, textangle: -90, xanchor: "right", xshift: -36 }]]) {
+      annotations.push({ text: plain(text), showarrow: false, xref: "paper", yref: "paper", ...place });
+    }
+    return [traces, layout({ ...more, annotations, margin: { l: 62, r: 14, t: 24, b: 50 } })];
+  }
   const CHARTS = {
-    fct(panel, width) {
-      const rows = shown(panel.rows);
+    lines(chart, width) {
+      const lines = shown(chart.lines);
+      if (new Set(lines.map((line) => line.m)).size > MOST_LINES) return multiples(chart, lines, width);
+      return [lines.flatMap((line) => curve(chart, line)), layout({ xaxis: axis(chart.x), yaxis: axis(chart.y) })];
+    },
+
+    strips(chart, width) {
+      const lines = shown(chart.lines);
+      const more = { xaxis: axis(chart.x, { anchor: "y" + (lines.length > 1 ? lines.length : "") }) };
+      const share = 1 / Math.max(1, lines.length);
+      const traces = lines.map((line, i) => {
+        const n = i === 0 ? "" : String(i + 1);
+        const top = 1 - i * share;
+        more["yaxis" + n] = {
+          domain: [top - share * 0.82, top], range: chart.y.range, tickvals: [chart.y.range[1] / 2],
+          ticktext: [named(line.m, width)], fixedrange: true, showgrid: false, ticks: "",
+        };
+        return {
+          type: "scatter", mode: "lines", x: line.x, y: line.y, xaxis: "x", yaxis: "y" + n, fill: "tozeroy", fillcolor: faded(line.m, 0.25),
+          line: { color: colour(line.m), width: 1.1, shape: "hv" }, showlegend: false,
+          hovertemplate: `${name(line.m)}<br>%{y:.3~g}${unit(chart.y)} at %{x:.4~g}${unit(chart.x)}<extra></extra>`,
+        };
+      });
+      const annotations = [{
+        text: `each strip is ${digits(chart.y.range[1], 2)}${unit(chart.y)} high`, font: { size: 11, color: style("--soft") }, showarrow: false,
+        xref: "paper", x: 0, xanchor: "left", yref: "paper", y: 1, yanchor: "bottom",
+      }];
+      return [traces, besideNames(lines, width, { ...more, annotations })];
+    },
+
+    boxes(chart, width) {
+      const rows = shown(chart.rows);
       const traces = [];
       rows.forEach((row, i) => {
         const [p10, p25, p50, p75, p90] = row.q;
@@ -105,128 +190,74 @@
           traces.push({
             type: "box", orientation: "h", y: [i], lowerfence: [p10], q1: [p25], median: [p50],
             q3: [p75 ?? p50], upperfence: [p90 ?? last], width: 0.52, whiskerwidth: 0.5, hoverinfo: "skip",
-            line: { color: colour(row.m), width: 1.6 }, fillcolor: faded(row.m, 0.22),
+            line: { color: colour(row.m), width: 1.6 }, fillcolor: faded(row.m, 0.22), showlegend: false,
           });
         }
         if (row.gave_up) {
           traces.push({
-            type: "scatter", mode: "text", x: [last ?? 0], y: [i], text: [`  → ${row.gave_up} gave up`],
+            type: "scatter", mode: "text", x: [last ?? 0], y: [i], text: [`  → ${row.gave_up} gave up`], showlegend: false,
             textposition: "middle right", textfont: { size: 11, color: style("--soft") }, hoverinfo: "skip", cliponaxis: false,
           });
         }
         const text = `${name(row.m)}<br>median ${digits(p50, 4)} s, mean ${digits(row.mean, 4)} s<br>` +
           `25–75 %: ${digits(p25, 4)}–${digits(p75, 4)} s<br>10–90 %: ${digits(p10, 4)}–${digits(p90, 4)} s` +
-          `<br>${row.finished} clients finished` + (row.gave_up ? `, ${row.gave_up} gave up` : "");
+          `<br>of ${row.count}` + (row.gave_up ? `; ${row.gave_up} gave up` : "");
         const spots = row.q.filter((q) => q !== null);
         traces.push({
           type: "scatter", mode: "markers", x: spots, y: spots.map(() => i), marker: { size: 18, opacity: 0 },
-          hovertemplate: text + "<extra></extra>",
+          hovertemplate: text + "<extra></extra>", showlegend: false,
         });
-        if (row.published !== null) {
-          traces.push({
-            type: "scatter", mode: "markers", x: [row.published], y: [i + 0.4],
-            marker: { symbol: "diamond", size: 8, color: style("--ink"), line: { color: style("--paper"), width: 1 } },
-            hovertemplate: `${name(row.m)}<br>published median ${digits(row.published, 4)} s<extra></extra>`, cliponaxis: false,
-          });
-        }
+        if (row.published !== null) traces.push(diamond(row.published, i + 0.4, `${name(row.m)}<br>published median ${digits(row.published, 4)} s`));
       });
-      const xaxis = scale(rows.flatMap((row) => [...row.q, row.published]), "FCT in seconds");
-      const room = rows.some((row) => row.gave_up) ? Math.min(0.8, 85 / Math.max(100, width - 250)) : 0.05;
-      return [traces, besideNames(rows, width, { xaxis: withRoom(xaxis, room), yaxis: names(rows, width) })];
+      return [traces, besideNames(rows, width, { xaxis: axis(chart.x), yaxis: names(rows, width) })];
     },
 
-    cdf(panel) {
-      const lines = shown(panel.lines);
-      const traces = lines.map((line) => ({
-        type: "scatter", mode: "lines", x: line.x, y: line.y, customdata: line.y.map((y) => digits(y * 100, 3)),
-        line: { color: colour(line.m), width: 2, dash: dash(line.m) },
-        hovertemplate: `${name(line.m)}<br>%{customdata} % within %{x:.4~g} s<extra></extra>`,
+    intervals(chart, width) {
+      const rows = shown(chart.rows);
+      const traces = rows.map((row, i) => ({
+        type: "scatter", mode: "markers", x: [row.mean], y: [i], showlegend: false,
+        error_x: { type: "data", symmetric: false, array: [row.high - row.mean], arrayminus: [row.mean - row.low], color: colour(row.m), thickness: 2, width: 5 },
+        marker: { size: 9, color: colour(row.m), symbol: mark(row.m), line: { width: 2, color: colour(row.m) } },
+        hovertemplate: `${name(row.m)}<br>${digits(row.mean, 4)}${unit(chart.x)}` +
+          (row.high > row.low ? `<br>95 %: ${digits(row.low, 3)}–${digits(row.high, 3)}` : "<br>one seed") + "<extra></extra>",
       }));
-      return [traces, layout({
-        xaxis: withRoom(scale(lines.flatMap((line) => line.x), "FCT in seconds"), 0.03),
-        yaxis: {
-          title: { text: "clients that are done" }, range: [0, 1.02], tickvals: [0, 0.25, 0.5, 0.75, 1],
-          ticktext: ["0", "25 %", "50 %", "75 %", "100 %"],
-        },
-      })];
+      rows.forEach((row, i) => {
+        if (row.published !== null) traces.push(diamond(row.published, i + 0.4, `${name(row.m)}<br>published ${digits(row.published, 4)}${unit(chart.x)}`));
+      });
+      return [traces, besideNames(rows, width, { xaxis: axis(chart.x, { nticks: 6 }), yaxis: names(rows, width) })];
     },
 
-    retransmissions(panel, width) {
-      const rows = shown(panel.rows);
-      const total = (row) => row.needed + row.unnecessary;
+    bars(chart, width) {
+      const rows = shown(chart.rows);
+      const total = (row) => row.amounts[0] + row.amounts[1];
       const bar = (part, alpha) => ({
-        type: "bar", orientation: "h", x: rows.map((row) => row[part]), y: rows.map((_, i) => i), width: 0.56,
+        type: "bar", orientation: "h", x: rows.map((row) => row.amounts[part]), y: rows.map((_, i) => i), width: 0.56, showlegend: false,
         marker: { color: rows.map((row) => faded(row.m, alpha)), line: { color: rows.map((row) => colour(row.m)), width: 1 } },
-        hovertemplate: rows.map((row) => `${name(row.m)}<br>${digits(row.unnecessary, 3)} unnecessary + ` +
-          `${digits(row.needed, 3)} needed = ${digits(total(row), 3)} per client<extra></extra>`),
+        hovertemplate: rows.map((row) => `${name(row.m)}<br>${digits(row.amounts[0], 3)} ${chart.parts[0]} + ` +
+          `${digits(row.amounts[1], 3)} ${chart.parts[1]} = ${digits(total(row), 3)} per client<extra></extra>`),
       });
-      const largest = Math.max(0, ...rows.map(total));
       const labels = {
-        type: "scatter", mode: "text", x: rows.map(total), y: rows.map((_, i) => i), textposition: "middle right",
-        text: rows.map((row) => total(row) === 0 ? " none" :
-          ` ${Math.round(100 * row.unnecessary / total(row))} %`),
+        type: "scatter", mode: "text", x: rows.map(total), y: rows.map((_, i) => i), textposition: "middle right", showlegend: false,
+        text: rows.map((row) => total(row) === 0 ? " none" : ` ${Math.round(100 * row.amounts[0] / total(row))} %`),
         textfont: { size: 11, color: style("--soft") }, hoverinfo: "skip", cliponaxis: false,
       };
-      return [[bar("unnecessary", 0.9), bar("needed", 0.18), labels], besideNames(rows, width, {
-        barmode: "stack", yaxis: names(rows, width),
-        xaxis: { title: { text: "retransmissions per client" }, range: [0, (largest || 1) * 1.18], nticks: 6 },
+      return [[bar(0, 0.9), bar(1, 0.18), labels], besideNames(rows, width, {
+        barmode: "stack", yaxis: names(rows, width), xaxis: axis(chart.x, { nticks: 6 }),
       })];
     },
 
-    rto(panel) {
-      const lines = shown(panel.lines);
-      const traces = lines.map((line) => ({
-        type: "scatter", mode: "lines", x: line.x, y: line.y,
-        line: { color: colour(line.m), width: 1.8, dash: dash(line.m), shape: "hv" },
-        hovertemplate: `${name(line.m)}<br>RTO %{y:.3~g} s at %{x:.4~g} s<br>${plain(line.name)}<extra></extra>`,
-      }));
-      return [traces, layout({
-        xaxis: { title: { text: "time in seconds" }, rangemode: "tozero" },
-        yaxis: withRoom(scale(lines.flatMap((line) => line.y), "RTO in seconds"), 0.05),
-      })];
-    },
-
-    queue(panel, width) {
-      const lines = shown(panel.lines);
-      const values = lines.flatMap((line) => line.y);
-      const highest = values.reduce((a, b) => Math.max(a, b), 0) || 1;
-      const end = lines.flatMap((line) => line.x).reduce((a, b) => Math.max(a, b), 0) || 1;
-      const [unit, by] = highest >= 1e6 ? ["MB", 1e6] : highest >= 10000 ? ["kB", 1000] : ["B", 1];
-      const more = { xaxis: { title: { text: "time in seconds" }, range: [0, end], anchor: "y" + (lines.length > 1 ? lines.length : "") } };
-      const share = 1 / Math.max(1, lines.length);
-      const traces = lines.map((line, i) => {
-        const n = i === 0 ? "" : String(i + 1);
-        const top = 1 - i * share;
-        more["yaxis" + n] = {
-          domain: [top - share * 0.82, top], range: [0, highest / by * 1.05], tickvals: [highest / by / 2],
-          ticktext: [short(mechanisms[line.m], letters(width))], fixedrange: true, showgrid: false, ticks: "",
-        };
-        return {
-          type: "scatter", mode: "lines", x: line.x, y: line.y.map((v) => v / by),
-          xaxis: "x", yaxis: "y" + n, fill: "tozeroy", fillcolor: faded(line.m, 0.25),
-          line: { color: colour(line.m), width: 1.1, shape: "hv" },
-          hovertemplate: `${name(line.m)}<br>%{y:.3~g} ${unit} at %{x:.4~g} s<extra></extra>`,
-        };
-      });
-      const annotations = [{
-        text: `each strip is ${digits(highest / by, 2)} ${unit} high`, font: { size: 11, color: style("--soft") }, showarrow: false,
-        xref: "paper", x: 0, xanchor: "left", yref: "paper", y: 1, yanchor: "bottom",
-      }];
-      return [traces, besideNames(lines, width, { ...more, annotations })];
-    },
-
-    pairs(panel, width) {
-      const places = panel.mechanisms.map((_, place) => place).filter((place) => !hidden.has(panel.mechanisms[place]));
-      const label = (place) => mechanisms[panel.mechanisms[place]];
-      const names = places.map(label);
+    squares(chart, width) {
+      const places = chart.mechanisms.map((_, place) => place).filter((place) => !hidden.has(chart.mechanisms[place]));
+      const label = (place) => mechanisms[chart.mechanisms[place]].name;
+      const own_names = places.map(label);
       const percent = (x) => (x === null ? "–" : Math.round(x * 100) + " %");
-      const cells = places.map((row) => places.map((column) => panel.cells[row][column]));
-      const z = cells.map((row) => row.map((cell) => (cell[panel.measure] === null ? null : cell[panel.measure] * 100)));
-      const own = (i, j) => i === j && panel.measure === "share";
+      const cells = places.map((row) => places.map((column) => chart.cells[row][column]));
+      const z = cells.map((row) => row.map((cell) => (cell[chart.measure] === null ? null : cell[chart.measure] * 100)));
+      const own = (i, j) => i === j && chart.measure === "share";
       const text = cells.map((row, i) => row.map((cell, j) =>
         own(i, j) || z[i][j] === null ? "·" : Math.round(z[i][j]) + (cell.starved ? "*" : "")));
       const told = cells.map((row, i) => row.map((cell, j) => {
-        const [a, b] = [plain(names[i]), plain(names[j])];
+        const [a, b] = [plain(own_names[i]), plain(own_names[j])];
         return `<b>${a}</b> ${i === j ? "among its own kind" : "beside <b>" + b + "</b>"}<br>` +
           (i === j ? "" : `${percent(cell.share)} of a fair share<br>` +
             `${percent(cell.kept)} of its throughput among its own kind<br>`) +
@@ -249,88 +280,47 @@
         },
       };
       pen.font = `12px ${style("--sans")}`;
-      const shownNames = names.map((name) => (name.length > letters(width) ? name.slice(0, letters(width) - 1) + "…" : name));
-      const longest = Math.max(30, ...shownNames.map((name) => pen.measureText(name).width));
-      const axis = {
-        tickvals: places.map((_, i) => i), ticktext: shownNames.map(plain), ticks: "", showgrid: false, fixedrange: true,
+      const lines = own_names.map((name) => broken(name, letters(width)));
+      const longest = Math.max(30, ...lines.flat().map((line) => pen.measureText(line).width));
+      const names = {
+        tickvals: places.map((_, i) => i), ticktext: lines.map((name) => name.map(plain).join("<br>")), ticks: "", showgrid: false, fixedrange: true,
         linecolor: "rgba(0,0,0,0)", range: [-0.5, places.length - 0.5],
       };
       const description = layout({
-        xaxis: { ...axis, side: "top", tickangle: -50 }, yaxis: { ...axis, range: [places.length - 0.5, -0.5] },
+        xaxis: { ...names, side: "top", tickangle: -50 }, yaxis: { ...names, range: [places.length - 0.5, -0.5] },
       });
       description.margin = { l: longest + 12, r: 14, t: longest * 0.8 + 22, b: 10 };
       return [[heat], description];
     },
 
-    sweep(panel) {
-      const lines = shown(panel.lines);
-      const xs = [...new Set(panel.lines.flatMap((line) => line.x))].sort((a, b) => a - b);
-      // Logarithmic where the values lie more evenly so.
-      const widest = (of) => Math.max(...xs.slice(1).map((x, i) => of(x) - of(xs[i]))) / (of(xs.at(-1)) - of(xs[0]));
-      const log = xs[0] > 0 && widest(Math.log) < widest((x) => x);
-      const values = lines.flatMap((line) => line.y);
-      // How far apart the lines are where they are farthest apart.
-      const apart = Math.max(1, ...xs.map((x) => {
-        const there = lines.flatMap((line) => line.y.filter((_, i) => line.x[i] === x));
-        return Math.max(...there) / Math.min(...there);
-      }).filter(Number.isFinite));
-      const high = Math.max(0, ...lines.flatMap((line) => line.high));
-      const yaxis = (log || apart > 10) && values.every((y) => y > 0) ? withRoom(scale(values, panel.y), 0.05)
-        : { title: { text: panel.y }, range: [0, (high || 1) * 1.05] };
-      // A band may reach below nothing, which a logarithmic axis has not.
-      const least = yaxis.type === "log" ? Math.min(...values) / 100 : -Infinity;
-      const lowest = (line) => line.low.map((y) => Math.max(y, least));
-      const unit = (text) => (text ? " " + plain(text) : "");
-      const traces = lines.flatMap((line) => [{
-        type: "scatter", mode: "lines", x: [...line.x, ...line.x.toReversed()], y: [...line.high, ...lowest(line).toReversed()],
-        fill: "toself", fillcolor: faded(line.m, 0.16), line: { width: 0 }, hoverinfo: "skip",
-      }, {
-        type: "scatter", mode: "lines+markers", x: line.x, y: line.y, customdata: line.y.map((_, i) => [digits(line.low[i], 3), digits(line.high[i], 3)]),
-        line: { color: colour(line.m), width: 2, dash: dash(line.m) }, marker: { size: 5, color: colour(line.m) },
-        hovertemplate: `${name(line.m)}<br>%{y:.4~g}${unit(panel.unit)} at %{x:.4~g}${unit(panel.knob_unit)}<br>` +
-          "95 %: %{customdata[0]}–%{customdata[1]}<extra></extra>",
-      }]);
-      const [from, to] = [xs[0], xs.at(-1)];
-      const x = log ? scale(xs, panel.x) : { title: { text: panel.x }, low: from, high: to };
-      return [traces, layout({ xaxis: withRoom(x, 0.05), yaxis })];
-    },
-
-    published(panel) {
-      const unit = panel.unit ? " " + panel.unit : "";
-      const points = shown(panel.points);
-      const all = panel.points.flatMap((point) => [point.published, point.measured]);
-      const low = Math.min(...all) / 1.3, high = Math.max(...all) * 1.3;
+    points(chart) {
+      const points = shown(chart.points);
+      const [low, high] = chart.x.range;
       const band = {
         type: "scatter", mode: "lines", x: [low, high, high, low], y: [low * 0.95, high * 0.95, high * 1.05, low * 1.05],
-        fill: "toself", fillcolor: style("--line"), line: { width: 0 }, hoverinfo: "skip",
+        fill: "toself", fillcolor: style("--line"), line: { width: 0 }, hoverinfo: "skip", showlegend: false,
       };
       const diagonal = {
-        type: "scatter", mode: "lines", x: [low, high], y: [low, high], line: { color: style("--soft"), width: 1 }, hoverinfo: "skip",
+        type: "scatter", mode: "lines", x: [low, high], y: [low, high], line: { color: style("--soft"), width: 1 }, hoverinfo: "skip", showlegend: false,
       };
       const marks = [...new Set(points.map((point) => point.m))].map((m) => {
         const own = points.filter((point) => point.m === m);
         return {
-          type: "scatter", mode: "markers", x: own.map((point) => point.published), y: own.map((point) => point.measured),
-          marker: {
-            color: faded(m, 0.75), size: 9, line: { color: style("--paper"), width: 1 },
-            symbol: ["circle", "square", "triangle-up", "triangle-down", "pentagon", "star", "hexagon", "cross"][m % 8] + (m < 8 ? "" : "-open"),
-          },
-          customdata: own.map((point) => [plain(point.title), (point.measured / point.published - 1) * 100]),
-          hovertemplate: `${name(m)}<br>%{customdata[0]}<br>published %{x:.4~g}${unit}, measured %{y:.4~g}${unit}` +
+          type: "scatter", mode: "markers", x: own.map((point) => point.published), y: own.map((point) => point.measured), name: plain(mechanisms[m].name),
+          marker: { color: faded(m, 0.75), size: 9, line: { color: mark(m).endsWith("-open") ? colour(m) : style("--paper"), width: 1.5 }, symbol: mark(m) },
+          customdata: own.map((point) => [plain(point.conditions), (point.measured / point.published - 1) * 100]),
+          hovertemplate: `${name(m)}<br>%{customdata[0]}<br>published %{x:.4~g}${unit(chart.x)}, measured %{y:.4~g}${unit(chart.x)}` +
             `<br>%{customdata[1]:+.1f} %<extra></extra>`,
         };
       });
-      const axis = (title) => ({ title: { text: title }, type: "log", range: [Math.log10(low), Math.log10(high)], ...logTicks(low, high) });
-      return [[band, diagonal, ...marks], layout({
-        xaxis: axis(`published ${panel.axis}, logarithmic`), yaxis: axis("measured, logarithmic"),
-      })];
+      return [[band, diagonal, ...marks], layout({ xaxis: axis(chart.x), yaxis: axis(chart.y) })];
     },
   };
 
   // ---- Drawing: when a chart comes near the window, and again when something has changed ------------------------------
   const CONFIG = {
     displaylogo: false, displayModeBar: "hover", plotlyServerURL: "",
-    modeBarButtons: [["toImage", "resetScale2d"]], toImageButtonOptions: { format: "svg", filename: "coapace" },
+    modeBarButtons: [["resetScale2d"]],
   };
   function draw(plot) {
     const panel = panels[Number(plot.dataset.panel)];
@@ -338,6 +328,41 @@
     Plotly.react(plot, traces, { ...description, width: plot.clientWidth, height: plot.clientHeight }, CONFIG);
   }
   const plots = [...document.querySelectorAll("[data-panel]")];
+
+  // ---- Saving: on white paper, with title and legend, whatever the page looks like ------------------------------------
+  async function picture(plot, format) {
+    const chart = panels[Number(plot.dataset.panel)], before = theme, width = 900;
+    theme = root.dataset.theme = "light";
+    const [data, description] = CHARTS[chart.kind](chart, width);
+    const names = data.filter((trace) => trace.showlegend !== false && trace.name).length;
+    theme = root.dataset.theme = before;
+    const { margin, ...others } = description;
+    const title = plain(chart.title) + (chart.conditions ? `<br><sub>${plain(chart.conditions)}</sub>` : "");
+    const below = names ? 30 + 20 * Math.ceil(names / 3) : 0;
+    const height = Math.max(240, parseInt(plot.style.height, 10)) + 60 + below;
+    return Plotly.toImage({
+      data, layout: {
+        ...others, paper_bgcolor: "#fff", plot_bgcolor: "#fff", showlegend: names > 0, width, height,
+        title: { text: title, x: 0, xref: "paper", y: 1, yref: "container", yanchor: "top", pad: { t: 14 }, font: { size: 17 } },
+        legend: { orientation: "h", y: 0, yref: "container", yanchor: "bottom", x: 0 }, margin: { ...margin, t: margin.t + 60, b: margin.b + below },
+      },
+    }, { format, width, height, scale: format === "png" ? 3 : 1 });
+  }
+  async function save(plot, format) {
+    const link = document.createElement("a");
+    link.href = await picture(plot, format);
+    link.download = `${panels[Number(plot.dataset.panel)].name}.${format}`;
+    link.click();
+    return link;
+  }
+  for (const buttons of document.querySelectorAll(".save")) {
+    buttons.hidden = false;
+    buttons.addEventListener("click", (event) => {
+      const format = event.target.dataset.save;
+      if (format) save(buttons.closest("figure").querySelector(".plot"), format);
+    });
+  }
+
   const near = new IntersectionObserver((entries) => {
     for (const entry of entries.filter((entry) => entry.isIntersecting)) {
       near.unobserve(entry.target);

@@ -1,43 +1,21 @@
-//! Metrics over a knob: the lines of a chart wherever results differ in one number and in nothing else.
+//! Figures over a knob: the lines of a chart wherever results differ in one number and in nothing else.
 
-use serde::Serialize;
-
-use super::charts::rounded;
-use super::view::{Measured, View, metrics};
+use super::axis::Axis;
+use super::chart::{Body, Chart, Line, rounded, slug};
+use super::headline::capitalised;
+use super::measure::{Measure, measures};
+use super::view::{Measured, View};
 use crate::results::conditions::{Conditions, numbers};
-use crate::results::{Estimate, Metric, Summary};
 
 /// Fewer values of a knob than this are no line.
-const FEWEST: usize = 3;
+const FEWEST: usize = 2;
 
-/// A metric over a knob.
-#[derive(Serialize)]
-pub(super) struct Sweep {
-    /// What the axes say.
-    x: String,
-    y: String,
-    /// The metric's unit, and the knob's.
-    unit: &'static str,
-    knob_unit: String,
-    lines: Vec<Line>,
-}
-
-/// A mechanism, `m`: the values of the knob in rising order, the means over the seeds, and both ends of their 95 % intervals.
-#[derive(Serialize)]
-struct Line {
-    m: usize,
-    x: Vec<f64>,
-    y: Vec<f64>,
-    low: Vec<f64>,
-    high: Vec<f64>,
-}
-
-/// The charts of a page with their titles.
-pub(super) fn of(view: &View) -> Vec<(String, Sweep)> {
+/// The charts of a page with their captions: for each knob that varies, every figure of the workload.
+pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
     let cells: Vec<&Measured> = view.cells().map(|(_, cell)| cell).collect();
     let conditions = Conditions::of(cells.iter().map(|cell| &cell.result.cell));
-    let metrics = published(view);
-    let mut sweeps = Vec::new();
+    let measures = measures(view);
+    let mut charts = Vec::new();
     for (place, knob) in conditions.varying.iter().enumerate() {
         // What shares every other condition lies on the same lines.
         let mut alike: Vec<(Vec<String>, Vec<&Measured>)> = Vec::new();
@@ -53,58 +31,93 @@ pub(super) fn of(view: &View) -> Vec<(String, Sweep)> {
             let Some((values, unit)) = numbers(knob, cells.iter().map(|cell| &cell.result.cell)) else {
                 continue;
             };
-            let title = conditions.describe_without(knob, &cells[0].result.cell);
-            for &metric in &metrics {
-                let lines = lines(metric, &values, cells);
+            let others = conditions.describe_without(knob, &cells[0].result.cell);
+            let over = if unit.is_empty() { knob.clone() } else { format!("{knob} in {unit}") };
+            for measure in &measures {
+                let lines = lines(measure, &values, cells);
                 if lines.is_empty() {
                     continue;
                 }
-                let x = if unit.is_empty() { knob.clone() } else { format!("{knob} in {unit}") };
-                let sweep =
-                    Sweep { x, y: metric.axis(), unit: metric.unit(), knob_unit: unit.clone(), lines };
-                sweeps.push((title.clone(), sweep));
+                let gap = if others.is_empty() { "" } else { " · " };
+                let caption = format!("{}{gap}{others}", capitalised(measure.metric.title()));
+                let chart = Chart {
+                    name: format!("{}-over-{}", measure.stem, slug(knob)),
+                    title: format!(
+                        "{} over {knob}: mean of the seeds, 95 % interval",
+                        capitalised(measure.metric.title())
+                    ),
+                    conditions: others.clone(),
+                    x: knob_axis(&over, &unit, &lines),
+                    y: value_axis(measure, &lines),
+                    body: Body::Lines { lines },
+                };
+                charts.push((caption, chart));
             }
         }
     }
-    sweeps
+    charts
 }
 
-/// The metrics that anything was published about; else the one that the page is about.
-fn published(view: &View) -> Vec<Metric> {
-    let mut all = metrics(&view.compared());
-    all.extend(view.verdicts().iter().map(|(_, verdict)| verdict.order.metric));
-    all.sort_unstable();
-    all.dedup();
-    if all.is_empty() {
-        all.push(if view.has_fct() { Metric::MedianFct } else { Metric::Throughput });
+/// An axis for the values of a knob, logarithmic where they lie more evenly so.
+fn knob_axis(title: &str, unit: &str, lines: &[Line]) -> Axis {
+    let mut xs: Vec<f64> = lines.iter().flat_map(|line| line.x.iter().copied()).collect();
+    xs.sort_by(f64::total_cmp);
+    xs.dedup();
+    let (Some(&first), Some(&last)) = (xs.first(), xs.last()) else { return Axis::default() };
+    let widest = |of: fn(f64) -> f64| {
+        let gaps = xs.windows(2).map(|pair| of(pair[1]) - of(pair[0]));
+        gaps.fold(0.0, f64::max) / (of(last) - of(first))
+    };
+    let log = first > 0.0 && xs.len() > 2 && widest(f64::ln) < widest(|x| x);
+    let mut axis = if log {
+        Axis::logarithmic(title, unit, [first, last])
+    } else {
+        let room = (last - first) * 0.04;
+        Axis::linear(title, unit, [first - room, last + room])
+    };
+    // A few values of a knob are the ticks themselves.
+    if xs.len() <= 7 {
+        axis.ticks = xs;
     }
-    all
+    axis
+}
+
+/// An axis for a figure: from nothing on, unless lines are so far apart that a logarithmic one shows more.
+fn value_axis(measure: &Measure, lines: &[Line]) -> Axis {
+    let values: Vec<f64> = lines.iter().flat_map(|line| line.y.iter().copied()).collect();
+    let (low, high) =
+        (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
+    if low > 0.0 && high / low > 10.0 {
+        return Axis::logarithmic(measure.metric.axis(), measure.metric.unit(), [low, high]);
+    }
+    let ends: Vec<f64> = lines.iter().flat_map(|line| line.high.iter().chain(&line.y).copied()).collect();
+    // An interval of two seeds may be ten times its mean: it is cut off rather than the line flattened.
+    let ends: Vec<f64> = ends.into_iter().map(|end| end.min(high * 2.0)).collect();
+    Axis::from_zero(measure.metric.axis(), measure.metric.unit(), &ends)
 }
 
 /// A line for each mechanism that was measured at enough values. Where one seed is without a figure there is no point.
-fn lines(metric: Metric, values: &[f64], cells: &[&Measured]) -> Vec<Line> {
-    let mut points: Vec<(usize, f64, Estimate)> = (cells.iter().zip(values))
-        .filter_map(|(cell, &value)| {
-            let cell_result = cell.result;
-            let of_run = |run| metric.of(&Summary::of(cell_result.cell.clients, std::slice::from_ref(run)));
-            let figures: Option<Vec<f64>> = cell_result.runs.iter().map(of_run).collect();
-            Some((cell.mechanism, value, Estimate::of(&figures?)?))
-        })
+fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Line> {
+    let mut points: Vec<_> = (cells.iter().zip(values))
+        .filter_map(|(cell, &value)| Some((cell.mechanism, value, measure.estimate(cell)?)))
         .collect();
     points.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     (points.chunk_by(|a, b| a.0 == b.0))
         .filter(|points| points.len() >= FEWEST)
         .map(|points| {
-            let column = |of: &dyn Fn(f64, Estimate) -> f64| {
-                points.iter().map(|&(_, value, estimate)| rounded(of(value, estimate))).collect()
+            let half = |half: Option<f64>| half.unwrap_or(0.0);
+            let ends = |sign: f64| {
+                points.iter().map(|(_, _, it)| rounded(it.mean + sign * half(it.half_width))).collect()
             };
-            let half = |estimate: Estimate| estimate.half_width.unwrap_or(0.0);
             Line {
                 m: points[0].0,
-                x: column(&|value, _| value),
-                y: column(&|_, estimate| estimate.mean),
-                low: column(&|_, estimate| estimate.mean - half(estimate)),
-                high: column(&|_, estimate| estimate.mean + half(estimate)),
+                of: String::new(),
+                x: points.iter().map(|(_, value, _)| rounded(*value)).collect(),
+                y: points.iter().map(|(_, _, it)| rounded(it.mean)).collect(),
+                low: ends(-1.0),
+                high: ends(1.0),
+                steps: false,
+                marks: true,
             }
         })
         .collect()
@@ -129,9 +142,19 @@ mod tests {
     }
 
     /// The charts about these results, whose clients never stop.
-    fn sweeps(results: Vec<CellResult>) -> Vec<(String, Sweep)> {
+    fn sweeps(results: Vec<CellResult>) -> Vec<(Chart, Vec<Line>)> {
         let report = Report { groups: Group::by_conditions(results), ..Report::default() };
-        of(&View::of(&report))
+        let charts = charts(&View::of(&report)).into_iter().map(|(_, chart)| chart);
+        let throughput = charts.filter(|chart| chart.name.starts_with("throughput-"));
+        throughput
+            .map(|mut chart| {
+                let lines = Body::Lines { lines: Vec::new() };
+                let Body::Lines { lines } = std::mem::replace(&mut chart.body, lines) else {
+                    panic!("lines")
+                };
+                (chart, lines)
+            })
+            .collect()
     }
 
     #[test]
@@ -141,16 +164,18 @@ mod tests {
         results.extend([2, 4, 8].map(|loss| result("a", 60, &format!("{loss} %"), 20.0 - f64::from(loss))));
         results.extend([result("b", 40, "20 %", 5.0), result("b", 60, "20 %", 5.0)]);
         let sweeps = sweeps(results);
-        let titles: Vec<_> = sweeps.iter().map(|(title, sweep)| (title.as_str(), sweep.x.as_str())).collect();
-        assert_eq!(titles, [("loss 20 %", "clients"), ("60 clients", "loss in %")]);
-        let (over_clients, over_loss) = (&sweeps[0].1, &sweeps[1].1);
-        assert_eq!(over_clients.y, "throughput in exchanges/s");
-        assert_eq!(over_clients.lines.len(), 1, "b was measured twice only");
-        let line = &over_clients.lines[0];
+        let titles: Vec<_> = sweeps.iter().map(|(chart, _)| (&*chart.conditions, &*chart.x.title)).collect();
+        assert_eq!(titles[0], ("loss 20 %", "clients"));
+        assert_eq!(titles[1], ("60 clients", "loss in %, logarithmic"));
+        let ((over_clients, lines), (_, over_loss)) = (&sweeps[0], &sweeps[1]);
+        assert_eq!(over_clients.y.title, "throughput in exchanges/s");
+        assert_eq!(over_clients.name, "throughput-over-clients");
+        assert_eq!(lines.len(), 2, "b was measured at two");
+        let line = &lines[0];
         assert_eq!((&line.x, &line.y), (&vec![20.0, 40.0, 60.0], &vec![3.0, 6.0, 9.0]));
         // Two values, 1 either side: 12.706 times the deviation √2 by √2.
         assert!((line.high[0] - 3.0 - 12.706).abs() < 1e-3 && (3.0 - line.low[0] - 12.706).abs() < 1e-3);
-        assert_eq!(over_loss.lines[0].x, [2.0, 4.0, 8.0, 20.0]);
+        assert_eq!(over_loss[0].x, [2.0, 4.0, 8.0, 20.0]);
     }
 
     #[test]
@@ -166,6 +191,6 @@ mod tests {
         let mut results: Vec<_> = [1, 2, 4, 8].map(|clients| result("a", clients, "", 5.0)).into();
         results[3].runs.clear();
         let sweeps = sweeps(results);
-        assert_eq!(sweeps[0].1.lines[0].x, [1.0, 2.0, 4.0]);
+        assert_eq!(sweeps[0].1[0].x, [1.0, 2.0, 4.0]);
     }
 }

@@ -2,74 +2,63 @@
 
 use std::fmt::Write;
 
-use super::headline::MET;
+use super::contest::Contest;
+use super::headline::{MET, capitalised};
 use super::html::escape;
+use super::measure::{DIGITS, as_fine_as, measures};
 use super::view::{Compared, View, metrics};
 use crate::results::number::{count, percent, significant, significant_or_dash};
-use crate::results::{Metric, Ratio, Summary, Verdict};
+use crate::results::{Metric, Ratio, Verdict};
 
 /// Rows of the comparison that are always shown.
 pub(super) const WORST: usize = 12;
 
-/// All cells, a body for each group.
+/// All cells, a body for each group: every figure of the workload, with its interval. What leads a figure, and what the seeds
+/// do not tell from that, is bold.
 pub(super) fn results(view: &View) -> String {
-    const FCT: [(&str, &str); 3] = [("Median FCT", "s"), ("10 %", "s"), ("90 %", "s")];
-    const THROUGHPUT: [(&str, &str); 1] = [("Throughput", "exchanges/s")];
-    const REST: [(&str, &str); 5] = [
-        ("Retrans&shy;missions", "per client"),
-        ("Unneces&shy;sary", "per client"),
-        ("Drops", "per run"),
-        ("Goodput", "kbit/s"),
-        ("Fairness", "Jain"),
-    ];
-    let by_fct = view.has_fct();
-    let first = if by_fct { &FCT[..] } else { &THROUGHPUT };
-    let header: Vec<_> = [("Mechanism", "")].iter().chain(first).chain(&REST).collect();
-    let mut html = String::from("<div class=\"scroll\"><table class=\"results\"><thead><tr>");
-    for (name, unit) in &header {
+    let measures = measures(view);
+    let mut html = String::from(
+        "<div class=\"scroll\"><table class=\"results\"><thead><tr>\
+         <th scope=\"col\"><button type=\"button\">Mechanism<small></small></button></th>",
+    );
+    for measure in &measures {
         let _ = write!(
             html,
-            "<th scope=\"col\"><button type=\"button\">{name}<small>{unit}</small></button></th>"
+            "<th scope=\"col\"><button type=\"button\">{}<small>{}</small></button></th>",
+            capitalised(measure.metric.title()),
+            measure.metric.unit()
         );
     }
-    html.push_str("</tr></thead>");
+    html.push_str(
+        "<th scope=\"col\"><button type=\"button\">Drops<small>per run</small></button></th></tr></thead>",
+    );
     for group in &view.groups {
         html.push_str("<tbody>");
         if !group.title.is_empty() {
-            let (span, title) = (header.len(), escape(group.title));
+            let (span, title) = (measures.len() + 2, escape(group.title));
             let _ = write!(
                 html,
                 "<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{span}\">{title}</th></tr>"
             );
         }
-        // A cost: seconds, or seconds per exchange.
-        let cost = |summary: &Summary| match summary.fct.median {
-            _ if !by_fct => (summary.throughput > 0.0).then(|| 1.0 / summary.throughput),
-            median => median,
-        };
-        let best = group.cells.iter().filter_map(|cell| cost(&cell.summary)).fold(f64::INFINITY, f64::min);
+        let contests: Vec<_> = measures.iter().map(|measure| Contest::of(measure, group)).collect();
         for cell in &group.cells {
-            let summary = &cell.summary;
             let _ =
                 write!(html, "<tr data-m=\"{}\">{}", cell.mechanism, mechanism(cell.mechanism, cell.name));
-            let best = if cost(summary).is_some_and(|cost| cost <= best) { " class=\"best\"" } else { "" };
-            let fct = [summary.fct.median, summary.fct.p10, summary.fct.p90];
-            let first = if by_fct { &fct[..] } else { &[Some(summary.throughput)] };
-            for (place, value) in first.iter().enumerate() {
-                let class = if place == 0 { best } else { "" };
-                number(&mut html, class, *value, &significant_or_dash(*value, 4));
+            for (measure, contest) in measures.iter().zip(&contests) {
+                let leads = contest.as_ref().is_some_and(|contest| {
+                    contest.is_decided() && contest.leaders().any(|entry| std::ptr::eq(entry.cell, cell))
+                });
+                let class = if leads { " class=\"best\"" } else { "" };
+                let estimate = measure.estimate(cell);
+                let half = estimate.and_then(|estimate| estimate.half_width);
+                let half = estimate.zip(half).map_or_else(String::new, |(estimate, half)| {
+                    format!("<small>\u{a0}±\u{a0}{}</small>", as_fine_as(estimate.mean, half))
+                });
+                let mean = estimate.map(|estimate| estimate.mean);
+                number(&mut html, class, mean, &(significant_or_dash(mean, DIGITS) + &half));
             }
-            for value in [summary.retransmissions_per_client, summary.unnecessary_per_client, summary.drops] {
-                number(&mut html, "", Some(value), &count(value));
-            }
-            let goodput = summary.goodput_bps / 1000.0;
-            number(&mut html, "", Some(goodput), &significant(goodput, 3));
-            number(
-                &mut html,
-                "",
-                summary.jain,
-                &summary.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")),
-            );
+            number(&mut html, "", Some(cell.summary.drops), &count(cell.summary.drops));
             html.push_str("</tr>");
         }
         html.push_str("</tbody>");

@@ -3,14 +3,17 @@
 use std::collections::BTreeSet;
 
 use super::Report;
+use super::style::{Style, styles};
 use crate::coexistence::Matrix;
 use crate::results::conditions::Conditions;
 use crate::results::{self, CellResult, Judged, Metric, Summary, Verdict, judged, verdicts};
 
 /// The results of a page.
 pub(super) struct View<'a> {
-    /// Mechanisms in the order of their first appearance: the number of one chooses its colour.
+    /// Mechanisms in the order of their first appearance: elsewhere they are numbers.
     pub(super) mechanisms: Vec<&'a str>,
+    /// How each of them looks.
+    pub(super) styles: Vec<Style>,
     /// What all cells share, in words.
     pub(super) common: String,
     /// The groups that have cells.
@@ -61,18 +64,13 @@ impl<'a> View<'a> {
         }
         let all = report.groups.iter().flat_map(|group| &group.cells);
         let common = Conditions::of(all.map(|result| &result.cell)).describe_common();
-        Self { mechanisms, common, groups, coexistence: report.coexistence.as_ref() }
+        let styles = styles(&mechanisms);
+        Self { mechanisms, styles, common, groups, coexistence: report.coexistence.as_ref() }
     }
 
     /// Every cell with the title of its group.
     pub(super) fn cells(&self) -> impl Iterator<Item = (&'a str, &Measured<'a>)> {
         self.groups.iter().flat_map(|group| group.cells.iter().map(|cell| (group.title, cell)))
-    }
-
-    /// Whether any cell has clients with an end to reach; without results, as if.
-    pub(super) fn has_fct(&self) -> bool {
-        let mut runs = self.cells().filter(|(_, cell)| cell.summary.runs > 0).peekable();
-        runs.peek().is_none() || runs.any(|(_, cell)| cell.result.has_fct())
     }
 
     /// Published figures, the worst met first: those whose own figure is unknown, then by relative error.

@@ -2,57 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::Hash64;
 
 /// One point of an experiment: a scenario, the values its knobs had, and one mechanism. All its seeds are pooled.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
     /// The scenario's name.
     pub scenario: String,
     /// The hash of the scenario with every knob set.
     pub scenario_hash: Hash64,
-    /// The traffic, such as `continuous` or `random`.
+    /// The kind of the workload, such as `continuous` or `flows`.
     pub workload: String,
     /// How many clients there are.
     pub clients: u32,
-    /// The size of the bottleneck's queue, where it is counted in bytes.
-    pub buffer_bytes: Option<u64>,
-    /// The error model of the links, such as `none`, `low` or `high`.
-    pub link_errors: String,
     /// The mechanism, exactly as it was asked for.
     pub mechanism: String,
-    /// Further knobs by name.
-    #[serde(default)]
+    /// Every knob of the scenario with its value.
     pub knobs: BTreeMap<String, String>,
+    /// The names of the flows, in the order of the scenario.
+    pub flows: Vec<String>,
+    /// The mechanisms of a mix; empty where all clients have one.
+    pub mix: Vec<String>,
+    /// Whether there are radios.
+    pub is_mesh: bool,
 }
 
 impl Cell {
     /// Whether `other` differs in its mechanism at most.
     pub fn same_conditions(&self, other: &Self) -> bool {
-        let Self {
-            scenario,
-            scenario_hash: _,
-            workload,
-            clients,
-            buffer_bytes,
-            link_errors,
-            mechanism: _,
-            knobs,
-        } = self;
-        *scenario == other.scenario
-            && *workload == other.workload
-            && *clients == other.clients
-            && *buffer_bytes == other.buffer_bytes
-            && *link_errors == other.link_errors
-            && *knobs == other.knobs
-    }
-
-    /// The further knobs in one field, `name=value` separated by semicolons.
-    pub fn knobs_field(&self) -> String {
-        let pairs: Vec<_> = self.knobs.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        pairs.join(";")
+        let Self { scenario, workload, clients, knobs, .. } = self;
+        (scenario, workload, clients, knobs)
+            == (&other.scenario, &other.workload, &other.clients, &other.knobs)
     }
 }
 
@@ -68,6 +48,5 @@ mod tests {
         let mut three = two.clone();
         three.knobs.insert("delay_ms".into(), "200".into());
         assert!(!two.same_conditions(&three));
-        assert_eq!(three.knobs_field(), "delay_ms=200");
     }
 }

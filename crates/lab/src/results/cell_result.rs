@@ -1,8 +1,6 @@
 //! All seeds of one cell.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Cell, Compared, Hash64, PopulationSummary, Published, Quantiles, RunResult, Traffic};
+use super::{Cell, Compared, Estimate, Hash64, Metric, PopulationSummary, Published, Quantiles, RunResult};
 
 /// A cell and its runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,11 +14,12 @@ pub struct CellResult {
 }
 
 /// The runs of a cell, pooled.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
+    /// The estimate of every metric, in their order; empty without runs.
+    estimates: Vec<Option<Estimate>>,
     /// Flow completion times over all clients and seeds, in seconds. A client that gave up counts as one that never
     /// finishes: to leave it out would flatter the mechanism that gives up. So a quantile may be unknown.
-    #[serde(flatten)]
     pub fct: Quantiles,
     /// The mean over the clients that finished, in seconds.
     pub mean_fct_s: Option<f64>,
@@ -34,23 +33,16 @@ pub struct Summary {
     pub unnecessary_per_client: f64,
     /// Packets that found a queue full, per run.
     pub drops: f64,
-    /// Packets that a link lost, per run.
-    pub losses: f64,
     /// Payload of completed exchanges in bits per second, averaged over the runs.
     pub goodput_bps: f64,
     /// Completed exchanges per second, averaged over the runs.
     pub throughput: f64,
     /// Jain's fairness index, averaged over the runs.
     pub jain: Option<f64>,
-    /// Exchanges completed, per run.
-    pub exchanges: f64,
-    /// Exchanges given up, per run.
-    pub given_up: f64,
     /// The clients by their mechanism; empty over TCP.
     pub populations: Vec<PopulationSummary>,
-    /// What the flows came to; `None` where there are none.
-    #[serde(default)]
-    pub traffic: Option<Traffic>,
+    /// The flows, each by itself.
+    pub flows: Vec<FlowSummary>,
     /// How many runs were pooled.
     pub runs: u64,
     /// The lowest seed.
@@ -61,45 +53,73 @@ pub struct Summary {
     pub trace_hash: Hash64,
 }
 
+/// One flow over all runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowSummary {
+    /// Its name.
+    pub name: String,
+    /// Clients that take part.
+    pub clients: u32,
+    /// The estimate of every metric that is one of flows, in the order of all metrics.
+    estimates: Vec<Option<Estimate>>,
+}
+
+impl FlowSummary {
+    /// Returns a figure of the flow and its 95 % confidence interval; `None` where it is not known, or not one of flows.
+    pub fn estimate(&self, metric: Metric) -> Option<Estimate> {
+        self.estimates.get(metric as usize).copied().flatten()
+    }
+
+    fn of(runs: &[RunResult], place: usize) -> Self {
+        let alone = |run: &RunResult| {
+            let flow = run.flows.get(place)?.clone();
+            Some(RunResult { duration_s: run.duration_s, flows: vec![flow], ..RunResult::default() })
+        };
+        let own: Vec<RunResult> = runs.iter().filter_map(alone).collect();
+        let (name, clients) = own
+            .first()
+            .and_then(|run| run.flows.first())
+            .map_or_else(Default::default, |flow| (flow.name.clone(), flow.clients));
+        let estimate = |metric: Metric| metric.estimate(&own).filter(|_| metric.is_of_flows());
+        Self { name, clients, estimates: Metric::ALL.into_iter().map(estimate).collect() }
+    }
+}
+
 impl Summary {
-    /// Of these runs of so many clients.
-    pub fn of(clients: u32, runs: &[RunResult]) -> Self {
-        let fct_s = fct_s(runs);
-        let finished = fct_s.partition_point(|fct| fct.is_finite());
+    /// Pools these runs.
+    pub fn of(runs: &[RunResult]) -> Self {
         let mut by_seed: Vec<_> = runs.iter().map(|run| (run.seed, run.trace_hash.0)).collect();
         by_seed.sort_unstable();
-        let per_run = |of: fn(&RunResult) -> f64| mean(runs.iter().map(of)).unwrap_or(0.0);
-        let per_client = |of: fn(&RunResult) -> f64| per_run(of) / f64::from(clients.max(1));
+        let estimates: Vec<_> = Metric::ALL.into_iter().map(|metric| metric.estimate(runs)).collect();
+        let value = |metric: Metric| estimates[metric as usize].map(|estimate: Estimate| estimate.mean);
+        let number = |metric| value(metric).unwrap_or(0.0);
+        #[allow(clippy::cast_sign_loss)] // counts
+        let count = |metric| number(metric) as u64;
+        let flows = runs.iter().map(|run| run.flows.len()).max().unwrap_or(0);
         Self {
-            fct: Quantiles::of(&fct_s),
-            mean_fct_s: mean(fct_s[..finished].iter().copied()),
-            clients_finished: finished as u64,
-            clients_gave_up: (fct_s.len() - finished) as u64,
-            retransmissions_per_client: per_client(|run| run.retransmissions as f64),
-            unnecessary_per_client: per_client(|run| run.unnecessary as f64),
-            drops: per_run(|run| run.drops as f64),
-            losses: per_run(|run| run.losses as f64),
-            goodput_bps: per_run(|run| run.goodput_bps),
-            throughput: per_run(|run| run.throughput),
-            jain: mean(runs.iter().filter_map(RunResult::fairness)),
-            exchanges: per_run(|run| run.completed() as f64),
-            given_up: per_run(|run| run.given_up as f64),
+            fct: Quantiles::of(&fct_s(runs)),
+            mean_fct_s: value(Metric::MeanFct),
+            clients_finished: count(Metric::ClientsFinished),
+            clients_gave_up: count(Metric::ClientsGaveUp),
+            retransmissions_per_client: number(Metric::Retransmissions),
+            unnecessary_per_client: number(Metric::Unnecessary),
+            drops: number(Metric::Drops),
+            goodput_bps: number(Metric::Goodput),
+            throughput: number(Metric::Throughput),
+            jain: value(Metric::Jain),
             populations: PopulationSummary::of(runs),
-            traffic: Traffic::of(runs),
+            flows: (0..flows).map(|place| FlowSummary::of(runs, place)).collect(),
             runs: runs.len() as u64,
             seed_first: by_seed.first().map_or(0, |run| run.0),
             seed_last: by_seed.last().map_or(0, |run| run.0),
             trace_hash: Hash64::combine(by_seed.into_iter().flat_map(|(seed, hash)| [seed, hash])),
+            estimates,
         }
     }
 
-    /// How long a completed exchange took on average, from the first request to the response, in seconds; not known over
-    /// TCP.
-    pub fn exchange_time_s(&self) -> Option<f64> {
-        let timed = self.populations.iter().filter_map(|own| Some((own.exchanges, own.exchange_time_s?)));
-        let (exchanges, time_s) =
-            timed.fold((0.0, 0.0), |(all, sum), (own, time_s)| (all + own, sum + own * time_s));
-        (exchanges > 0.0).then(|| time_s / exchanges)
+    /// Returns a figure and its 95 % confidence interval over the seeds; `None` where it is not known.
+    pub fn estimate(&self, metric: Metric) -> Option<Estimate> {
+        self.estimates.get(metric as usize).copied().flatten()
     }
 }
 
@@ -111,7 +131,7 @@ impl CellResult {
 
     /// The runs, pooled.
     pub fn summary(&self) -> Summary {
-        Summary::of(self.cell.clients, &self.runs)
+        Summary::of(&self.runs)
     }
 
     /// Whether clients have an end to reach, and so a flow completion time or none because they gave up.
@@ -121,26 +141,18 @@ impl CellResult {
 
     /// Whether the clients have different mechanisms.
     pub fn is_mix(&self) -> bool {
-        self.runs.iter().any(|run| run.populations.len() > 1)
+        self.cell.mix.len() > 1 || self.runs.iter().any(|run| run.populations.len() > 1)
     }
 
     /// Every published figure beside the measured one.
     pub fn compared(&self) -> Vec<Compared> {
-        let Some(published) = &self.published else { return Vec::new() };
-        let summary = self.summary();
-        let compared = |(&metric, &published)| Compared { metric, published, measured: metric.of(&summary) };
-        published.figures.iter().map(compared).collect()
+        compared(self.published.as_ref(), &self.summary())
     }
 
     /// How far the measured figure is from the published one, as a fraction of the latter; positive where it is larger.
     /// Of several figures, of the one that is met worst.
     pub fn relative_error(&self) -> Option<f64> {
-        let errors = self.compared().into_iter().map(|compared| compared.relative_error());
-        let worse = |a: Option<f64>, b: Option<f64>| {
-            // What is not known is worse than anything.
-            a.zip(b).map(|(a, b)| if b.abs() > a.abs() { b } else { a })
-        };
-        errors.reduce(worse).flatten()
+        relative_error(self.published.as_ref(), &self.summary())
     }
 
     /// The run with the lowest seed: the one whose series are drawn.
@@ -149,21 +161,31 @@ impl CellResult {
     }
 }
 
-fn fct_s(runs: &[RunResult]) -> Vec<f64> {
+fn compared(published: Option<&Published>, summary: &Summary) -> Vec<Compared> {
+    let compared = |(&metric, &published)| Compared { metric, published, measured: metric.of(summary) };
+    published.map_or_else(Vec::new, |published| published.figures.iter().map(compared).collect())
+}
+
+/// [`CellResult::relative_error`] of these runs.
+pub(super) fn relative_error(published: Option<&Published>, summary: &Summary) -> Option<f64> {
+    let errors = compared(published, summary).into_iter().map(|compared| compared.relative_error());
+    let worse = |a: Option<f64>, b: Option<f64>| {
+        // What is not known is worse than anything.
+        a.zip(b).map(|(a, b)| if b.abs() > a.abs() { b } else { a })
+    };
+    errors.reduce(worse).flatten()
+}
+
+/// Flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
+pub(super) fn fct_s(runs: &[RunResult]) -> Vec<f64> {
     let mut times: Vec<f64> =
         runs.iter().flat_map(|run| run.fct_s.iter().map(|fct| fct.unwrap_or(f64::INFINITY))).collect();
     times.sort_by(f64::total_cmp);
     times
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), x| (count + 1, sum + x));
-    (count > 0).then(|| sum / f64::from(count))
-}
-
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::Metric;
     use super::*;
 
     /// Two seeds of two clients, one of which gave up once.
@@ -191,10 +213,11 @@ pub(super) mod tests {
                 scenario_hash: Hash64(0xabc),
                 workload: "continuous".into(),
                 clients: 2,
-                buffer_bytes: Some(2500),
-                link_errors: "none".into(),
                 mechanism: "cocoa:preset=draft-3,weak=1/4".into(),
-                knobs: [("delay_ms".to_string(), "200".to_string())].into(),
+                knobs: [("buffer", "2500"), ("delay_ms", "200"), ("errors", "none")]
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
+                ..Cell::default()
             },
             runs: vec![run(2, [Some(40.0), None]), run(1, [Some(33.0), Some(35.5)])],
             published: Some(Published::figure(Metric::MedianFct, 40.0, "Table 1")),
@@ -220,7 +243,7 @@ pub(super) mod tests {
         assert!((summary.retransmissions_per_client - 4.5).abs() < 1e-12);
         assert!((summary.unnecessary_per_client - 1.0).abs() < 1e-12);
         assert!((summary.drops - 3.0).abs() < 1e-12);
-        assert!((summary.exchanges - 100.0).abs() < 1e-12);
+        assert_eq!(Metric::Exchanges.of(&summary), Some(100.0));
     }
 
     #[test]

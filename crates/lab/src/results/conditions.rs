@@ -54,20 +54,20 @@ impl Conditions {
     }
 }
 
-/// Everything but the mechanism, as names and values for people.
+/// Everything but the mechanism, as names and values for people. A knob that says what is known of every scenario is left out.
 fn conditions(cell: &Cell) -> Vec<(String, String)> {
-    let mut conditions = vec![
-        ("scenario".into(), cell.scenario.clone()),
-        ("workload".into(), cell.workload.clone()),
-        ("clients".into(), grouped(cell.clients.into())),
-        (
-            "buffer".into(),
-            cell.buffer_bytes.map_or_else(String::new, |bytes| format!("{}\u{a0}B", grouped(bytes))),
-        ),
-        ("link errors".into(), cell.link_errors.clone()),
+    let known = [
+        ("scenario", cell.scenario.clone()),
+        ("workload", cell.workload.clone()),
+        ("clients", grouped(cell.clients.into())),
     ];
-    conditions.extend(cell.knobs.clone());
-    conditions
+    let known = known.map(|(name, value)| (name.to_owned(), value));
+    let others = cell.knobs.iter().filter(|(name, _)| known.iter().all(|(other, _)| other != *name));
+    let others = others.map(|(name, value)| {
+        let value = value.parse().map_or_else(|_| value.clone(), grouped);
+        (name.clone(), value)
+    });
+    known.iter().cloned().chain(others).collect()
 }
 
 fn value(cell: &Cell, name: &str) -> String {
@@ -95,8 +95,6 @@ fn phrase(pairs: impl Iterator<Item = (String, String)>) -> String {
             "workload" => format!("{value} workload"),
             "clients" if value == "1" => "1 client".into(),
             "clients" => format!("{value} clients"),
-            "buffer" => format!("buffer {value}"),
-            "link errors" => format!("link errors {value}"),
             _ => format!("{name} {value}"),
         })
         .collect();
@@ -107,29 +105,33 @@ fn phrase(pairs: impl Iterator<Item = (String, String)>) -> String {
 mod tests {
     use super::*;
 
+    fn cell(knobs: &[(&str, &str)]) -> Cell {
+        let knobs = knobs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Cell { workload: "random".into(), clients: 400, knobs: knobs.collect(), ..Cell::default() }
+    }
+
     #[test]
     fn what_is_shared_stands_apart_from_what_differs() {
-        let one =
-            Cell { workload: "random".into(), clients: 400, buffer_bytes: Some(2500), ..Cell::default() };
-        let mut two = Cell { buffer_bytes: Some(1_410_000), mechanism: "cocoa".into(), ..one.clone() };
-        two.knobs.insert("delay_ms".into(), "200".into());
+        let one = cell(&[("buffer", "2500"), ("clients", "400")]);
+        let two = cell(&[("buffer", "1410000"), ("clients", "400"), ("delay_ms", "200")]);
         let conditions = Conditions::of([&one, &two]);
         assert_eq!(conditions.varying, ["buffer", "delay_ms"]);
         assert_eq!(conditions.describe_common(), "random workload · 400 clients");
-        assert_eq!(conditions.describe(&one), "buffer 2500\u{a0}B");
-        assert_eq!(conditions.describe(&two), "buffer 1\u{202f}410\u{202f}000\u{a0}B · delay_ms 200");
+        assert_eq!(conditions.describe(&one), "buffer 2500");
+        assert_eq!(conditions.describe(&two), "buffer 1\u{202f}410\u{202f}000 · delay_ms 200");
         assert_eq!(conditions.describe_without("buffer", &two), "delay_ms 200");
     }
 
     #[test]
     fn a_number_is_read_with_its_unit_and_a_word_is_none() {
-        let one = Cell { buffer_bytes: Some(2500), link_errors: "low".into(), ..Cell::default() };
-        let two = Cell { buffer_bytes: Some(1_410_000), ..one.clone() };
+        let one = cell(&[("buffer", "2500"), ("errors", "low"), ("loss", "5 %")]);
+        let two = cell(&[("buffer", "1410000"), ("errors", "low"), ("loss", "20 %")]);
         let of = |name| numbers(name, [&one, &two].into_iter());
-        assert_eq!(of("buffer"), Some((vec![2500.0, 1_410_000.0], "B".to_owned())));
-        assert_eq!(of("clients"), Some((vec![0.0, 0.0], String::new())));
-        assert_eq!(of("link errors"), None);
-        let endless = Cell { buffer_bytes: None, ..one.clone() };
+        assert_eq!(of("buffer"), Some((vec![2500.0, 1_410_000.0], String::new())));
+        assert_eq!(of("loss"), Some((vec![5.0, 20.0], "%".to_owned())));
+        assert_eq!(of("clients"), Some((vec![400.0, 400.0], String::new())));
+        assert_eq!(of("errors"), None);
+        let endless = cell(&[("loss", "5 %")]);
         assert_eq!(numbers("buffer", [&one, &endless].into_iter()), None);
     }
 }

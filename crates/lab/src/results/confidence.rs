@@ -1,9 +1,7 @@
 //! How far the mean of a few runs can be trusted.
 
-use serde::{Deserialize, Serialize};
-
 /// A mean, and the half-width of its confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,

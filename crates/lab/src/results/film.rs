@@ -1,11 +1,13 @@
 //! A mesh over time, to be looked at.
 
+mod journey;
 mod maker;
 mod packed;
 
 use coapace_sim::Position;
 use serde::{Deserialize, Serialize};
 
+pub use journey::{Journey, JourneyStep};
 pub use maker::FilmMaker;
 
 /// What every node of a mesh was and did, at moments of equal distance. [`FilmMaker`] makes one.
@@ -27,6 +29,8 @@ pub struct Film {
     /// All nodes at every moment: first at the start of the run, then a step later each. What happened between two
     /// frames is the difference of their counts.
     pub frames: Vec<Vec<FilmMoment>>,
+    /// Messages that can be followed on their way, by the time of their first packet.
+    pub journeys: Vec<Journey>,
 }
 
 impl Film {

@@ -1,11 +1,11 @@
 //! What a flow came to.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::Delays;
+use super::{Delays, RunResult};
 
 /// What the messages of one flow came to in one run. A message counts if it was offered after the warm-up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowResult {
     /// The name of the flow.
     pub name: String,
@@ -30,25 +30,15 @@ pub struct FlowResult {
 }
 
 impl FlowResult {
-    /// The packet delivery ratio: messages that reached the sink among those that the application handed to the endpoint,
-    /// dropped ones aside; from 0 to 1.
+    /// The packet delivery ratio: messages that reached the sink among all that the application had to send, those it dropped
+    /// included; from 0 to 1.
     pub fn pdr(&self) -> Option<f64> {
-        ratio(self.reached, self.offered - self.dropped.min(self.offered))
-    }
-
-    /// Messages that reached the sink among those offered, from 0 to 1.
-    pub fn reached_share(&self) -> Option<f64> {
         ratio(self.reached, self.offered)
     }
 
-    /// Adds what another run or another flow came to.
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.offered += other.offered;
-        self.dropped += other.dropped;
-        self.reached += other.reached;
-        self.completed += other.completed;
-        self.gave_up += other.gave_up;
-        self.delays.merge(&other.delays);
+    /// Messages that reached the sink among those that the application handed to the endpoint, dropped ones aside; from 0 to 1.
+    pub fn pdr_sent(&self) -> Option<f64> {
+        ratio(self.reached, self.offered - self.dropped.min(self.offered))
     }
 
     /// Bits of the messages that reached the sink.
@@ -62,18 +52,53 @@ impl FlowResult {
     }
 }
 
-pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
+/// A count over all flows of a run, if it has any.
+pub(super) fn sum(run: &RunResult, of: fn(&FlowResult) -> u64) -> Option<f64> {
+    (!run.flows.is_empty()).then(|| run.flows.iter().map(of).sum::<u64>() as f64)
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::{MeshResult, Settling};
     use super::*;
+    use coapace_sim::mesh::NodeCounters;
+
+    /// A run of 100 s with two flows, in each of which 120 messages are offered and 20 dropped.
+    pub(in crate::results) fn flowing(seed: u64, reached: u64) -> RunResult {
+        let mut delays = Delays::default();
+        (0..reached).for_each(|_| delays.add(500_000));
+        let flow = |name: &str| FlowResult {
+            name: name.to_owned(),
+            clients: 4,
+            message_bytes: 100,
+            payload_bytes: 50,
+            offered: 120,
+            dropped: 20,
+            reached,
+            completed: reached,
+            gave_up: 3,
+            delays: delays.clone(),
+        };
+        let counters = NodeCounters { frames: 1_000, queue_full: 7, ..NodeCounters::default() };
+        RunResult {
+            seed,
+            duration_s: 100.0,
+            exchanges: vec![10; 8],
+            flows: vec![flow("a"), flow("b")],
+            mesh: Some(MeshResult { counters, listen_mj: 20.0, ..MeshResult::default() }),
+            settling: Some(Settling { event_s: 50.0, time_s: (seed == 1).then_some(8.0) }),
+            ..RunResult::default()
+        }
+    }
 
     #[test]
-    fn what_the_application_drops_is_offered_but_not_in_the_delivery_ratio() {
+    fn what_the_application_drops_is_offered_and_not_sent() {
         let flow = FlowResult { offered: 100, dropped: 20, reached: 60, ..FlowResult::default() };
-        assert_eq!((flow.pdr(), flow.reached_share()), (Some(0.75), Some(0.6)));
-        assert_eq!(FlowResult::default().pdr(), None);
+        assert_eq!((flow.pdr(), flow.pdr_sent()), (Some(0.6), Some(0.75)));
+        assert_eq!((FlowResult::default().pdr(), FlowResult::default().pdr_sent()), (None, None));
     }
 }

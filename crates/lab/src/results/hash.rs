@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 /// A 64-bit hash, written as 16 hexadecimal digits everywhere: JSON numbers would lose its low bits in many readers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash64(pub u64);
@@ -32,18 +30,6 @@ impl FromStr for Hash64 {
     type Err = std::num::ParseIntError;
     fn from_str(digits: &str) -> Result<Self, Self::Err> {
         u64::from_str_radix(digits, 16).map(Self)
-    }
-}
-
-impl Serialize for Hash64 {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Hash64 {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

@@ -1,13 +1,11 @@
 //! What the radios of a mesh did.
 
 use coapace_sim::mesh::NodeCounters;
-use serde::{Deserialize, Serialize};
 
 /// Sums over all nodes of a mesh.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeshResult {
     /// What the nodes have counted.
-    #[serde(flatten, with = "counts")]
     pub counters: NodeCounters,
     /// Energy spent sending, in millijoule.
     pub transmit_mj: f64,
@@ -43,28 +41,6 @@ impl MeshResult {
     }
 }
 
-/// Counts in results: numbers beside the energies, each under its name.
-mod counts {
-    use std::collections::BTreeMap;
-
-    use coapace_sim::mesh::NodeCounters;
-    use serde::de::{Deserialize, Deserializer, Error};
-    use serde::ser::Serializer;
-
-    pub(super) fn serialize<S: Serializer>(counters: &NodeCounters, into: S) -> Result<S::Ok, S::Error> {
-        into.collect_map(counters.named())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<NodeCounters, D::Error> {
-        let read = BTreeMap::<String, u64>::deserialize(from)?;
-        let mut counters = NodeCounters::default();
-        for (name, count) in counters.named_mut() {
-            *count = *read.get(name).ok_or_else(|| D::Error::missing_field(name))?;
-        }
-        Ok(counters)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,22 +54,5 @@ mod tests {
         later.leave_out(&earlier);
         assert_eq!((later.counters.frames, later.drops()), (15, 5));
         assert!((later.energy_mj() - 4.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn counts_are_written_beside_the_energies_in_their_order_and_read_again() {
-        let counters = NodeCounters { frames: 10, reassembly: 1, ..NodeCounters::default() };
-        let mesh = MeshResult { counters, listen_mj: 2.5, ..MeshResult::default() };
-        let text = serde_json::to_string(&mesh).unwrap();
-        let written = concat!(
-            r#"{"frames":10,"acks":0,"control_frames":0,"received":0,"collided":0,"missed":0,"not_acknowledged":0,"#,
-            r#""channel_busy":0,"queue_full":0,"no_route":0,"hop_limit":0,"reassembly":1,"#,
-            r#""transmit_mj":0.0,"receive_mj":0.0,"listen_mj":2.5,"sleep_mj":0.0}"#
-        );
-        assert_eq!(text, written);
-        assert_eq!(serde_json::from_str::<MeshResult>(&text).unwrap(), mesh);
-        let lacking = text.replace(r#""acks":0,"#, "");
-        let error = serde_json::from_str::<MeshResult>(&lacking).unwrap_err();
-        assert!(error.to_string().contains("missing field `acks`"), "{error}");
     }
 }

@@ -1,145 +1,421 @@
-//! What is measured, by name and unit.
+//! The table of measures: everything that is known of a metric stands in its one entry here.
+//!
+//! Columns of CSV and JSON lines, the table of the terminal, axes of charts, published figures and `docs/results.md` derive
+//! from the entries. A new metric is a new entry.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Estimate, Summary, Traffic};
+use super::flow::sum;
+use super::{CellResult, Delays, Estimate, RunResult, Summary, quantile};
 
-/// A figure of the results that publications give too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "&'static str")]
-pub enum Metric {
-    /// The median flow completion time, in seconds.
-    MedianFct,
-    /// The mean flow completion time of the clients that finished, in seconds.
-    MeanFct,
-    /// Completed exchanges per second, of all clients together.
-    Throughput,
-    /// Payload of completed exchanges, in bits per second.
-    Goodput,
-    /// How long a completed exchange took on average, in seconds.
-    ExchangeTime,
-    /// Jain's fairness index over the clients' rates.
-    Jain,
-    /// Retransmissions of a client, on average.
-    Retransmissions,
-    /// Unnecessary retransmissions of a client, on average.
-    Unnecessary,
-    /// Exchanges given up, per run.
-    GivenUp,
-    /// The packet delivery ratio of flows, from 0 to 1.
-    Pdr,
-    /// The share of all messages offered that reached their sinks, those that the application dropped included, from 0 to 1.
-    ReachedShare,
+/// Which values of a metric are good ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// The smaller, the better.
+    Lower,
+    /// The larger, the better.
+    Higher,
+    /// It describes a run and is neither good nor bad.
+    Neither,
+}
+
+/// How the value of a cell comes from its runs.
+enum Pooling {
+    /// The mean of the values of the runs that have one.
+    Mean(fn(&RunResult) -> Option<f64>),
+    /// One value of all runs together.
+    Together(fn(&[RunResult]) -> Option<f64>),
+}
+
+/// An entry of the table. An empty text stands for none.
+struct Measure {
+    /// The name of the column.
+    column: &'static str,
+    /// The name of the column with the half-width of its 95 % confidence interval.
+    interval: &'static str,
+    /// The name for people.
+    title: &'static str,
+    /// The unit, short.
+    unit: &'static str,
+    /// The header in the terminal, where it is shown there.
+    header: &'static str,
+    /// The significant digits that it is shown with.
+    digits: i32,
+    /// How dear its column is: where a terminal is too narrow, the cheapest go first.
+    worth: u8,
+    /// Whether a terminal leaves the column out where it is zero everywhere.
+    is_rare: bool,
+    /// Whether it is a figure of a single flow, too.
+    is_of_flows: bool,
+    better: Better,
+    /// What it is, in a sentence or two.
+    about: &'static str,
+    pooling: Pooling,
+}
+
+/// Fills in what an entry does not say.
+const PLAIN: Measure = Measure {
+    column: "",
+    interval: "",
+    title: "",
+    unit: "",
+    header: "",
+    digits: 3,
+    worth: 0,
+    is_rare: false,
+    is_of_flows: false,
+    better: Better::Neither,
+    about: "",
+    pooling: Pooling::Mean(|_| None),
+};
+
+/// Declares [`Metric`] and its table from one list of entries.
+macro_rules! measures {
+    ($($(#[doc = $about:literal])+ $name:ident { $($field:ident: $value:expr,)+ })+) => {
+        /// A figure of the results: a column, an axis, what publications give.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "&'static str")]
+        pub enum Metric { $($(#[doc = $about])+ $name,)+ }
+
+        impl Metric {
+            /// Every metric there is, in the order of the columns.
+            pub const ALL: [Self; MEASURES.len()] = [$(Self::$name,)+];
+        }
+
+        const MEASURES: &[Measure] = &[$(Measure { $($field: $value,)+ about: concat!($($about),+), ..PLAIN },)+];
+    };
+}
+
+use Better::{Higher, Lower};
+use Pooling::{Mean, Together};
+
+measures! {
+    /// Median flow completion time over all clients and seeds, from a client's first request to its last response.
+    /// A client that gave up counts as one that never finishes.
+    MedianFct {
+        column: "median_fct_s", interval: "median_fct_ci95", title: "median FCT", unit: "s",
+        header: "median FCT", digits: 4, worth: 20, better: Lower,
+        pooling: Together(|runs| fct(runs, 0.5)),
+    }
+    /// 10 % quantile of the flow completion time.
+    FctP10 {
+        column: "p10", interval: "p10_ci95", title: "10 % quantile of the FCT", unit: "s",
+        header: "10 %", digits: 4, worth: 3, better: Lower,
+        pooling: Together(|runs| fct(runs, 0.1)),
+    }
+    /// 25 % quantile of the flow completion time.
+    FctP25 {
+        column: "p25", interval: "p25_ci95", title: "25 % quantile of the FCT", unit: "s", digits: 4, better: Lower,
+        pooling: Together(|runs| fct(runs, 0.25)),
+    }
+    /// 75 % quantile of the flow completion time.
+    FctP75 {
+        column: "p75", interval: "p75_ci95", title: "75 % quantile of the FCT", unit: "s", digits: 4, better: Lower,
+        pooling: Together(|runs| fct(runs, 0.75)),
+    }
+    /// 90 % quantile of the flow completion time.
+    FctP90 {
+        column: "p90", interval: "p90_ci95", title: "90 % quantile of the FCT", unit: "s",
+        header: "90 %", digits: 4, worth: 5, better: Lower,
+        pooling: Together(|runs| fct(runs, 0.9)),
+    }
+    /// Requests and responses that a client sent again, averaged over clients and runs; over TCP, segments.
+    Retransmissions {
+        column: "retransmissions_per_client", interval: "retransmissions_per_client_ci95",
+        title: "retransmissions", unit: "per client", header: "retrans.", worth: 7, better: Lower,
+        pooling: Mean(|run| Some(run.retransmissions as f64 / clients(run))),
+    }
+    /// Retransmissions of a client whose response came when the exchange had been answered already.
+    Unnecessary {
+        column: "unnecessary_per_client", interval: "unnecessary_per_client_ci95",
+        title: "needless retransmissions", unit: "per client", header: "needless", worth: 6, better: Lower,
+        pooling: Mean(|run| Some(run.unnecessary as f64 / clients(run))),
+    }
+    /// Packets that found a queue full.
+    Drops {
+        column: "drops", title: "packets dropped", unit: "per run", header: "drops", worth: 2, better: Lower,
+        pooling: Mean(|run| Some(run.drops as f64)),
+    }
+    /// Packets that a link lost.
+    Losses {
+        column: "losses", title: "packets lost", unit: "per run",
+        pooling: Mean(|run| Some(run.losses as f64)),
+    }
+    /// Mean flow completion time of the clients that finished, over all seeds.
+    MeanFct {
+        column: "mean_fct_s", interval: "mean_fct_ci95", title: "mean FCT", unit: "s",
+        header: "mean FCT", digits: 4, worth: 4, better: Lower,
+        pooling: Together(|runs| mean(finished_s(runs))),
+    }
+    /// Clients that had their last response, summed over all seeds.
+    ClientsFinished {
+        column: "clients_finished", title: "clients that finished", unit: "clients", digits: 9, better: Higher,
+        pooling: Together(|runs| known(runs).then(|| finished_s(runs).count() as f64)),
+    }
+    /// Clients that gave up, summed over all seeds.
+    ClientsGaveUp {
+        column: "clients_gave_up", title: "clients that gave up", unit: "clients", digits: 9, better: Lower,
+        pooling: Together(|runs| {
+            let clients = runs.iter().map(|run| run.fct_s.len()).sum::<usize>();
+            known(runs).then(|| (clients - finished_s(runs).count()) as f64)
+        }),
+    }
+    /// Payload of completed exchanges a second, over all clients.
+    Goodput {
+        column: "goodput_bps", interval: "goodput_ci95", title: "goodput", unit: "bit/s",
+        header: "goodput", worth: 1, better: Higher,
+        pooling: Mean(|run| Some(run.goodput_bps)),
+    }
+    /// Jain's fairness index over the clients' rates of completed exchanges, from 1/n to 1.
+    Jain {
+        column: "jain", interval: "jain_ci95", title: "Jain’s index", header: "Jain", better: Higher,
+        pooling: Mean(RunResult::fairness),
+    }
+    /// Exchanges that all clients completed.
+    Exchanges {
+        column: "exchanges", title: "exchanges completed", unit: "per run", better: Higher,
+        pooling: Mean(|run| Some(run.completed() as f64)),
+    }
+    /// Exchanges given up.
+    GivenUp {
+        column: "given_up", title: "exchanges given up", unit: "per run",
+        header: "gave up", worth: 8, is_rare: true, better: Lower,
+        pooling: Mean(|run| Some(run.given_up as f64)),
+    }
+    /// Completed exchanges a second, over all clients.
+    Throughput {
+        column: "throughput", interval: "throughput_ci95", title: "throughput", unit: "exchanges/s",
+        header: "throughput", digits: 4, worth: 15, better: Higher,
+        pooling: Mean(|run| Some(run.throughput)),
+    }
+    /// Mean time of a completed exchange, from its first request to its response; not known over TCP.
+    ExchangeTime {
+        column: "exchange_time_s", interval: "exchange_time_ci95", title: "exchange time", unit: "s", digits: 4, better: Lower,
+        pooling: Together(exchange_time_s),
+    }
+    /// Requests, and over TCP segments, that all hosts sent again.
+    AllRetransmissions {
+        column: "retransmissions", title: "retransmissions of all clients", unit: "per run", better: Lower,
+        pooling: Mean(|run| Some(run.retransmissions as f64)),
+    }
+    /// Retransmissions of all clients whose response came when the exchange had been answered already.
+    AllUnnecessary {
+        column: "unnecessary", title: "needless retransmissions of all clients", unit: "per run", better: Lower,
+        pooling: Mean(|run| Some(run.unnecessary as f64)),
+    }
+    /// Retransmissions by requests sent, retransmissions included, from 0 to 1; not known over TCP.
+    RetransmissionShare {
+        column: "retransmission_share", interval: "retransmission_share_ci95", title: "share of retransmissions", better: Lower,
+        pooling: Mean(|run| {
+            // Over TCP segments are sent again, and requests are counted.
+            let again = if run.populations.is_empty() { None } else { Some(run.retransmissions as f64) };
+            ratio(again?, run.requests_sent as f64)
+        }),
+    }
+    /// Requests sent, retransmissions included.
+    RequestsSent {
+        column: "requests_sent", title: "requests sent", unit: "per run",
+        pooling: Mean(|run| Some(run.requests_sent as f64)),
+    }
+    /// Responses sent, answers to duplicates included.
+    ResponsesSent {
+        column: "responses_sent", title: "responses sent", unit: "per run",
+        pooling: Mean(|run| Some(run.responses_sent as f64)),
+    }
+    /// Packet delivery ratio of flows: messages that reached the application of their sink, by all messages that the
+    /// application had to send. A message that the application dropped, because its client was busy or no sink observed it,
+    /// counts as not delivered. From 0 to 1.
+    Pdr {
+        column: "pdr", interval: "pdr_ci95", title: "packet delivery ratio", header: "PDR", worth: 14,
+        is_of_flows: true, better: Higher,
+        pooling: Mean(|run| ratio(sum(run, |flow| flow.reached)?, sum(run, |flow| flow.offered)?)),
+    }
+    /// Messages that reached their sink, by those that the application handed to the endpoint: what it dropped is left
+    /// out, so a client that is always busy looks better than it is. From 0 to 1.
+    PdrSent {
+        column: "pdr_sent", interval: "pdr_sent_ci95", title: "delivery ratio of what was sent", is_of_flows: true, better: Higher,
+        pooling: Mean(|run| {
+            let sent = sum(run, |flow| flow.offered - flow.dropped.min(flow.offered))?;
+            ratio(sum(run, |flow| flow.reached)?, sent)
+        }),
+    }
     /// Bits of CoAP messages that reached their sinks in a second.
-    CarriedLoad,
-    /// From the offer of a message to its first arrival, on average, in seconds.
-    Delay,
-    /// How long after an event the delay was as before, in seconds.
-    SettlingTime,
-    /// The mean timeout of first transmissions, in seconds.
-    InitialRto,
-    /// The mean timeout of all transmissions, in seconds.
-    MeanRto,
-    /// The longest timeout, in seconds.
-    MaxRto,
-    /// Energy for each byte of payload that reached its sink, in microjoule.
-    EnergyPerByte,
+    CarriedLoad {
+        column: "carried_load_bps", interval: "carried_load_ci95", title: "carried load", unit: "bit/s",
+        header: "carried", worth: 13, is_of_flows: true, better: Higher,
+        pooling: Mean(carried_load_bps),
+    }
+    /// Mean time from the offer of a message to its first arrival at the application of its sink, over the messages that arrived.
+    Delay {
+        column: "delay_s", interval: "delay_ci95", title: "delay", unit: "s", header: "delay", worth: 12,
+        is_of_flows: true, better: Lower,
+        pooling: Mean(|run| Delays::of(run).mean_s()),
+    }
+    /// Median of the delay, over the messages of all runs. Delays are counted in buckets that are 1/1024 of the delay wide
+    /// or narrower; a quantile is interpolated within its bucket.
+    DelayP50 {
+        column: "delay_p50_s", interval: "delay_p50_ci95", title: "median delay", unit: "s", digits: 4,
+        is_of_flows: true, better: Lower,
+        pooling: Together(|runs| delay(runs, 0.5)),
+    }
+    /// 90 % quantile of the delay, over the messages of all runs, from the same buckets.
+    DelayP90 {
+        column: "delay_p90_s", interval: "delay_p90_ci95", title: "90 % quantile of the delay", unit: "s", digits: 4,
+        header: "90 % delay", worth: 4, is_of_flows: true, better: Lower,
+        pooling: Together(|runs| delay(runs, 0.9)),
+    }
+    /// 99 % quantile of the delay, over the messages of all runs, from the same buckets.
+    DelayP99 {
+        column: "delay_p99_s", interval: "delay_p99_ci95", title: "99 % quantile of the delay", unit: "s", digits: 4,
+        header: "99 % delay", worth: 3, is_of_flows: true, better: Lower,
+        pooling: Together(|runs| delay(runs, 0.99)),
+    }
+    /// Time after an event until the delay was as before (Betzler et al. 2015), over the runs that settled.
+    SettlingTime {
+        column: "settling_time_s", interval: "settling_time_ci95", title: "settling time", unit: "s",
+        header: "settling", worth: 11, better: Lower,
+        pooling: Mean(|run| run.settling?.time_s),
+    }
+    /// Runs whose delay was not as before when they ended.
+    Unsettled {
+        column: "unsettled", title: "runs that did not settle", unit: "runs",
+        header: "unsettled", worth: 9, is_rare: true, better: Lower,
+        pooling: Together(|runs| {
+            let settlings = || runs.iter().filter_map(|run| run.settling);
+            let unsettled = settlings().filter(|settling| settling.time_s.is_none()).count();
+            settlings().next().map(|_| unsettled as f64)
+        }),
+    }
+    /// Mean timeout of first transmissions of confirmable messages, dither included.
+    InitialRto {
+        column: "initial_rto_s", interval: "initial_rto_ci95", title: "initial RTO", unit: "s",
+        header: "initial RTO", worth: 10,
+        pooling: Mean(|run| run.timeouts.initial_s()),
+    }
+    /// Mean timeout of first transmissions of confirmable messages, dither included: the RTO of a transaction that is initiated
+    /// (Rathod 2022 §6.2.2), another name for the initial RTO.
+    MeanRto {
+        column: "rto_mean_s", interval: "rto_mean_ci95", title: "mean RTO", unit: "s",
+        pooling: Mean(|run| run.timeouts.initial_s()),
+    }
+    /// Longest timeout of a first transmission in a run, averaged over the runs.
+    MaxRto {
+        column: "rto_max_s", interval: "rto_max_ci95", title: "longest RTO", unit: "s",
+        pooling: Mean(|run| run.timeouts.max_s()),
+    }
+    /// Messages that the applications of flows had to send.
+    Offered {
+        column: "offered", title: "messages offered", unit: "per run", header: "offered", worth: 1, is_of_flows: true,
+        pooling: Mean(|run| sum(run, |flow| flow.offered)),
+    }
+    /// Messages that the applications dropped, because a client was busy or no sink observed it.
+    DroppedByApplication {
+        column: "dropped_by_application", title: "messages dropped by the application", unit: "per run",
+        header: "dropped", worth: 9, is_of_flows: true, better: Lower,
+        pooling: Mean(|run| sum(run, |flow| flow.dropped)),
+    }
+    /// Messages that reached the application of their sink.
+    Reached {
+        column: "reached", title: "messages that arrived", unit: "per run", is_of_flows: true, better: Higher,
+        pooling: Mean(|run| sum(run, |flow| flow.reached)),
+    }
+    /// Frames that the nodes of a mesh sent, attempts included, acknowledgements not.
+    Frames {
+        column: "frames", interval: "frames_ci95", title: "frames sent", unit: "per run", header: "frames", digits: 4, worth: 1,
+        pooling: Mean(|run| Some(run.mesh?.counters.frames as f64)),
+    }
+    /// Frames and datagrams that a mesh lost for good.
+    MeshDrops {
+        column: "mesh_drops", interval: "mesh_drops_ci95", title: "frames and datagrams lost in the mesh", unit: "per run",
+        header: "lost in mesh", worth: 2, better: Lower,
+        pooling: Mean(|run| Some(run.mesh?.drops() as f64)),
+    }
+    /// Energy of all radios for each byte of payload that reached its sink.
+    EnergyPerByte {
+        column: "energy_per_byte_uj", interval: "energy_ci95", title: "energy for a byte", unit: "µJ",
+        header: "µJ/B", worth: 4, better: Lower,
+        pooling: Mean(|run| {
+            let bytes: f64 = run.flows.iter().map(super::FlowResult::reached_bytes).sum();
+            (bytes > 0.0).then_some(run.mesh?.energy_mj() * 1e3 / bytes)
+        }),
+    }
+    /// Simulated seconds that were measured, the warm-up left out.
+    Duration {
+        column: "duration_s", title: "measured time", unit: "s", digits: 4,
+        pooling: Mean(|run| Some(run.duration_s)),
+    }
+    /// Events that the simulator handled.
+    Events {
+        column: "events", title: "events simulated", unit: "per run",
+        pooling: Mean(|run| Some(run.events as f64)),
+    }
 }
 
 impl Metric {
-    /// Every metric there is.
-    pub const ALL: [Self; 18] = [
-        Self::MedianFct,
-        Self::MeanFct,
-        Self::Throughput,
-        Self::Goodput,
-        Self::ExchangeTime,
-        Self::Jain,
-        Self::Retransmissions,
-        Self::Unnecessary,
-        Self::GivenUp,
-        Self::Pdr,
-        Self::ReachedShare,
-        Self::CarriedLoad,
-        Self::Delay,
-        Self::SettlingTime,
-        Self::InitialRto,
-        Self::MeanRto,
-        Self::MaxRto,
-        Self::EnergyPerByte,
-    ];
+    const fn measure(self) -> &'static Measure {
+        &MEASURES[self as usize]
+    }
 
-    /// Its column in the results, which says the unit where the words below do not.
+    /// Returns the name of its column.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::MedianFct => "median_fct_s",
-            Self::MeanFct => "mean_fct_s",
-            Self::Throughput => "throughput",
-            Self::Goodput => "goodput_bps",
-            Self::ExchangeTime => "exchange_time_s",
-            Self::Jain => "jain",
-            Self::Retransmissions => "retransmissions_per_client",
-            Self::Unnecessary => "unnecessary_per_client",
-            Self::GivenUp => "given_up",
-            Self::Pdr => "pdr",
-            Self::ReachedShare => "reached_share",
-            Self::CarriedLoad => "carried_load_bps",
-            Self::Delay => "delay_s",
-            Self::SettlingTime => "settling_time_s",
-            Self::InitialRto => "initial_rto_s",
-            Self::MeanRto => "rto_mean_s",
-            Self::MaxRto => "rto_max_s",
-            Self::EnergyPerByte => "energy_per_byte_uj",
-        }
+        self.measure().column
     }
 
-    /// Its name for people.
+    /// Returns the name of the column with the half-width of its 95 % confidence interval, if it has one.
+    pub const fn interval_name(self) -> Option<&'static str> {
+        let name = self.measure().interval;
+        if name.is_empty() { None } else { Some(name) }
+    }
+
+    /// Returns its name for people.
     pub const fn title(self) -> &'static str {
-        match self {
-            Self::MedianFct => "median FCT",
-            Self::MeanFct => "mean FCT",
-            Self::Throughput => "throughput",
-            Self::Goodput => "goodput",
-            Self::ExchangeTime => "exchange time",
-            Self::Jain => "Jain’s index",
-            Self::Retransmissions => "retransmissions",
-            Self::Unnecessary => "needless retransmissions",
-            Self::GivenUp => "exchanges given up",
-            Self::Pdr => "packet delivery ratio",
-            Self::ReachedShare => "share of offered messages that arrived",
-            Self::CarriedLoad => "carried load",
-            Self::Delay => "delay",
-            Self::SettlingTime => "settling time",
-            Self::InitialRto => "initial RTO",
-            Self::MeanRto => "mean RTO",
-            Self::MaxRto => "longest RTO",
-            Self::EnergyPerByte => "energy for a byte",
-        }
+        self.measure().title
     }
 
-    /// Its unit, short; nothing for an index.
+    /// Returns its unit, short; empty for an index or a ratio.
     pub const fn unit(self) -> &'static str {
-        match self {
-            Self::MedianFct
-            | Self::MeanFct
-            | Self::ExchangeTime
-            | Self::Delay
-            | Self::SettlingTime
-            | Self::InitialRto
-            | Self::MeanRto
-            | Self::MaxRto => "s",
-            Self::Throughput => "exchanges/s",
-            Self::Goodput | Self::CarriedLoad => "bit/s",
-            Self::Jain | Self::Pdr | Self::ReachedShare => "",
-            Self::EnergyPerByte => "µJ",
-            Self::Retransmissions | Self::Unnecessary => "per client",
-            Self::GivenUp => "per run",
-        }
+        self.measure().unit
     }
 
-    /// Name and unit, as an axis says them.
+    /// Describes it in a sentence or two.
+    pub const fn about(self) -> &'static str {
+        self.measure().about.trim_ascii()
+    }
+
+    /// Says which of its values are good ones.
+    pub const fn better(self) -> Better {
+        self.measure().better
+    }
+
+    /// Returns the significant digits that it is shown with.
+    pub const fn digits(self) -> i32 {
+        self.measure().digits
+    }
+
+    /// Returns whether it is a figure of a single flow, too.
+    pub const fn is_of_flows(self) -> bool {
+        self.measure().is_of_flows
+    }
+
+    /// Returns its header in the terminal, if it is shown there.
+    pub(super) const fn header(self) -> Option<&'static str> {
+        let header = self.measure().header;
+        if header.is_empty() { None } else { Some(header) }
+    }
+
+    /// Returns how dear its column is in the terminal.
+    pub(super) const fn worth(self) -> u8 {
+        self.measure().worth
+    }
+
+    /// Returns whether the terminal leaves it out where it is zero everywhere.
+    pub(super) const fn is_rare(self) -> bool {
+        self.measure().is_rare
+    }
+
+    /// Returns name and unit, as an axis says them.
     pub fn axis(self) -> String {
         match self.unit() {
             "" => self.title().to_owned(),
@@ -149,40 +425,95 @@ impl Metric {
         }
     }
 
-    /// Its value in pooled runs; `None` where it is not known.
-    pub fn of(self, summary: &Summary) -> Option<f64> {
-        if let Some(of) = self.of_traffic() {
-            return of(summary.traffic.as_ref()?).map(|estimate| estimate.mean);
-        }
-        match self {
-            Self::MedianFct => summary.fct.median,
-            Self::MeanFct => summary.mean_fct_s,
-            Self::ExchangeTime => summary.exchange_time_s(),
-            Self::Jain => summary.jain,
-            _ if summary.runs == 0 => None,
-            Self::Throughput => Some(summary.throughput),
-            Self::Goodput => Some(summary.goodput_bps),
-            Self::Retransmissions => Some(summary.retransmissions_per_client),
-            Self::Unnecessary => Some(summary.unnecessary_per_client),
-            _ => Some(summary.given_up),
+    /// Returns the figure that says most about how fast these cells are: the median FCT where clients have an end to reach, the
+    /// delay where there are flows alone, else the throughput.
+    pub fn headline<'a>(cells: impl IntoIterator<Item = &'a CellResult>) -> Self {
+        let runs: Vec<&RunResult> = cells.into_iter().flat_map(|cell| &cell.runs).collect();
+        if runs.iter().any(|run| !run.fct_s.is_empty()) {
+            Self::MedianFct
+        } else if !runs.is_empty() && runs.iter().all(|run| !run.flows.is_empty()) {
+            Self::Delay
+        } else {
+            Self::Throughput
         }
     }
 
-    /// Its estimate over the runs, where it is a metric of flows.
-    pub(crate) const fn of_traffic(self) -> Option<fn(&Traffic) -> Option<Estimate>> {
-        Some(match self {
-            Self::Pdr => |traffic| traffic.pdr,
-            Self::ReachedShare => |traffic| traffic.reached_share,
-            Self::CarriedLoad => |traffic| traffic.carried_load_bps,
-            Self::Delay => |traffic| traffic.delay_s,
-            Self::SettlingTime => |traffic| traffic.settling_time_s,
-            Self::InitialRto => |traffic| traffic.initial_rto_s,
-            Self::MeanRto => |traffic| traffic.rto_mean_s,
-            Self::MaxRto => |traffic| traffic.rto_max_s,
-            Self::EnergyPerByte => |traffic| traffic.energy_per_byte_uj,
-            _ => return None,
-        })
+    /// Returns its value in pooled runs; `None` where it is not known.
+    pub fn of(self, summary: &Summary) -> Option<f64> {
+        Some(summary.estimate(self)?.mean)
     }
+
+    /// Returns its value in one run.
+    pub fn of_run(self, run: &RunResult) -> Option<f64> {
+        match self.measure().pooling {
+            Mean(of) => of(run),
+            Together(of) => of(std::slice::from_ref(run)),
+        }
+        .filter(|value| value.is_finite())
+    }
+
+    /// Returns its value in these runs and the half-width of the 95 % confidence interval (Student's t) over the values of the runs.
+    ///
+    /// A figure that is taken of all runs together, such as a quantile, has an interval where every run has the figure by itself.
+    pub fn estimate(self, runs: &[RunResult]) -> Option<Estimate> {
+        let values: Vec<f64> = runs.iter().filter_map(|run| self.of_run(run)).collect();
+        let over_runs = Estimate::of(&values);
+        match self.measure().pooling {
+            Mean(_) => over_runs,
+            Together(of) => {
+                let mean = of(runs).filter(|value| value.is_finite() && !runs.is_empty())?;
+                let half_width =
+                    over_runs.filter(|_| values.len() == runs.len()).and_then(|it| it.half_width);
+                Some(Estimate { mean, half_width })
+            }
+        }
+    }
+}
+
+/// Counts the clients of a run.
+fn clients(run: &RunResult) -> f64 {
+    run.exchanges.len().max(1) as f64
+}
+
+/// Returns whether clients had an end to reach.
+fn known(runs: &[RunResult]) -> bool {
+    runs.iter().any(|run| !run.fct_s.is_empty())
+}
+
+fn finished_s(runs: &[RunResult]) -> impl Iterator<Item = f64> {
+    runs.iter().flat_map(|run| run.fct_s.iter().copied().flatten())
+}
+
+fn fct(runs: &[RunResult], p: f64) -> Option<f64> {
+    quantile(&super::cell_result::fct_s(runs), p)
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), x| (count + 1, sum + x));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+fn exchange_time_s(runs: &[RunResult]) -> Option<f64> {
+    let all = || runs.iter().flat_map(|run| &run.populations);
+    let (exchanges, us) = (all().map(|own| own.exchanges), all().map(|own| own.exchange_time_us));
+    ratio(us.sum::<u64>() as f64 / 1e6, exchanges.sum::<u64>() as f64)
+}
+
+fn carried_load_bps(run: &RunResult) -> Option<f64> {
+    let bits: f64 = run.flows.iter().map(super::FlowResult::carried_bits).sum();
+    (!run.flows.is_empty()).then(|| ratio(bits, run.duration_s)).flatten()
+}
+
+fn delay(runs: &[RunResult], p: f64) -> Option<f64> {
+    let mut delays = Delays::default();
+    for run in runs {
+        delays.merge(&Delays::of(run));
+    }
+    delays.quantile_s(p)
 }
 
 impl fmt::Display for Metric {
@@ -208,8 +539,9 @@ impl TryFrom<String> for Metric {
 impl std::str::FromStr for Metric {
     type Err = String;
 
-    /// Reads the [name](Metric::name).
+    /// Reads the [name](Metric::name). `reached_share` is a former name of `pdr`.
     fn from_str(name: &str) -> Result<Self, String> {
+        let name = if name == "reached_share" { Self::Pdr.name() } else { name };
         Self::ALL.into_iter().find(|metric| metric.name() == name).ok_or_else(|| {
             let known = Self::ALL.map(Self::name).join(", ");
             format!("there is no metric `{name}`; there is {known}")
@@ -219,38 +551,66 @@ impl std::str::FromStr for Metric {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CELL_COLUMNS;
-    use super::super::cell_result::tests::sample;
-    use super::super::traffic::tests::flowing;
+    use super::super::flow::tests::flowing;
     use super::*;
 
     #[test]
-    fn every_metric_is_a_column_of_the_results_and_found_by_its_name() {
+    fn every_metric_is_found_by_its_name_and_no_two_columns_have_one() {
         for metric in Metric::ALL {
-            assert!(CELL_COLUMNS.contains(&metric.name()), "{metric}");
             assert_eq!(metric.name().parse(), Ok(metric));
+            assert!(!metric.title().is_empty() && metric.about().ends_with('.'), "{metric}");
         }
+        let intervals = Metric::ALL.into_iter().filter_map(Metric::interval_name);
+        let mut columns: Vec<_> = Metric::ALL.into_iter().map(Metric::name).chain(intervals).collect();
+        columns.sort_unstable();
+        assert!(columns.windows(2).all(|pair| pair[0] != pair[1]), "{columns:?}");
         let error = "troughput".parse::<Metric>().unwrap_err();
-        assert!(
-            error.starts_with("there is no metric `troughput`; there is median_fct_s, mean_fct_s"),
-            "{error}"
-        );
+        assert!(error.starts_with("there is no metric `troughput`; there is median_fct_s, p10"), "{error}");
+        assert_eq!("reached_share".parse(), Ok(Metric::Pdr));
     }
 
     #[test]
-    fn every_metric_is_the_value_of_its_column() {
-        let mut result = sample();
-        result.runs.iter_mut().for_each(|run| run.flows = flowing(1, 80).flows);
-        let mut csv = Vec::new();
-        super::super::write_cells_csv(&mut csv, "", std::slice::from_ref(&result)).unwrap();
-        let mut csv = csv::Reader::from_reader(csv.as_slice());
-        let header = csv.headers().unwrap().clone();
-        let row = csv.records().next().unwrap().unwrap();
-        for metric in Metric::ALL {
-            let place = header.iter().position(|column| column == metric.name()).unwrap();
-            let value = super::super::number::field(metric.of(&result.summary()));
-            assert_eq!(&row[place], value, "{metric}");
-        }
+    fn a_quantile_is_of_all_runs_and_its_interval_over_their_own() {
+        let run = |seed, fct_s: [f64; 3]| RunResult {
+            seed,
+            fct_s: fct_s.map(Some).to_vec(),
+            ..RunResult::default()
+        };
+        let mut runs = [run(1, [10.0, 11.0, 30.0]), run(2, [12.0, 13.0, 14.0])];
+        let Estimate { mean, half_width } = Metric::MedianFct.estimate(&runs).unwrap();
+        assert!((mean - 12.5).abs() < 1e-12, "{mean}");
+        // The medians are 11 and 13: 12.706 times their deviation √2 by √2.
+        assert!((half_width.unwrap() - 12.706).abs() < 1e-3);
+        assert_eq!(
+            Metric::MedianFct.estimate(&runs[..1]).unwrap().half_width,
+            None,
+            "one seed has no interval"
+        );
+        runs[1].fct_s[1..].fill(None);
+        let Estimate { mean, half_width } = Metric::MedianFct.estimate(&runs).unwrap();
+        assert!((mean - 21.0).abs() < 1e-12 && half_width.is_none(), "a seed without a median: {mean}");
+    }
+
+    #[test]
+    fn what_the_application_drops_is_not_delivered() {
+        let run = flowing(1, 60);
+        assert_eq!(Metric::Pdr.of_run(&run), Some(0.5), "60 of 120 offered");
+        assert_eq!(Metric::PdrSent.of_run(&run), Some(0.6), "20 were dropped");
+        assert_eq!(Metric::DroppedByApplication.of_run(&run), Some(40.0), "of both flows");
+    }
+
+    #[test]
+    fn flows_and_radios_are_measured_over_the_runs() {
+        let runs = [flowing(1, 80), flowing(2, 60)];
+        let mean = |metric: Metric| metric.estimate(&runs).unwrap().mean;
+        // 2 flows · 70 messages · 800 bits / 100 s.
+        assert!((mean(Metric::CarriedLoad) - 1_120.0).abs() < 1e-9);
+        assert!((mean(Metric::Delay) - 0.5).abs() < 1e-12);
+        // 20 mJ over 160 · 50 and 120 · 50 bytes.
+        assert!((mean(Metric::EnergyPerByte) - f64::midpoint(2.5, 20.0 / 6.0)).abs() < 1e-12);
+        assert!(
+            (mean(Metric::SettlingTime) - 8.0).abs() < 1e-12 && (mean(Metric::Unsettled) - 1.0).abs() < 1e-12
+        );
     }
 
     #[test]
@@ -263,7 +623,6 @@ mod tests {
 
     #[test]
     fn without_runs_nothing_is_known() {
-        let summary = Summary::default();
-        assert!(Metric::ALL.into_iter().all(|metric| metric.of(&summary).is_none()));
+        assert!(Metric::ALL.into_iter().all(|metric| metric.estimate(&[]).is_none()));
     }
 }

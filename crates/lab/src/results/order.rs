@@ -46,6 +46,17 @@ impl Order {
     }
 }
 
+impl Relation {
+    /// How it is written in files.
+    pub(super) const fn sign(self) -> &'static str {
+        match self {
+            Self::Above => ">",
+            Self::NotBelow => ">=",
+            Self::Times => "=",
+        }
+    }
+}
+
 impl fmt::Display for Relation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

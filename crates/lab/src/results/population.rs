@@ -1,11 +1,11 @@
 //! The clients of one mechanism among others.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::RunResult;
 
 /// What the clients of one mechanism came to in one run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Population {
     /// The mechanism, as it was asked for.
     pub mechanism: String,
@@ -41,7 +41,7 @@ impl Population {
 }
 
 /// A population over all runs of a cell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PopulationSummary {
     /// The mechanism, as it was asked for.
     pub mechanism: String,

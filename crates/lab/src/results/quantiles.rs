@@ -1,7 +1,5 @@
 //! Quantiles.
 
-use serde::{Deserialize, Serialize};
-
 /// The quantile `p` in 0..=1 of values in ascending order.
 ///
 /// Linear interpolation between the two nearest ranks: rank `p (n - 1)`, counted from 0 (type 7 of Hyndman and Fan
@@ -21,14 +19,13 @@ pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
 }
 
 /// The five quantiles of a box plot, in the unit of the values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quantiles {
     /// 10 %.
     pub p10: Option<f64>,
     /// 25 %.
     pub p25: Option<f64>,
     /// 50 %.
-    #[serde(rename = "median_fct_s")]
     pub median: Option<f64>,
     /// 75 %.
     pub p75: Option<f64>,

@@ -1,6 +1,7 @@
 //! How many times one figure is another, and how sure that is.
 
 use super::confidence::{Estimate, student_t};
+use super::{CellResult, Metric};
 
 /// How many times one figure is another.
 ///
@@ -16,6 +17,21 @@ pub struct Ratio {
 }
 
 impl Ratio {
+    /// Returns how many times the figure of `second` that of `first` is, over the seeds that both ran; `None` if one of these
+    /// runs is without the figure.
+    pub fn by_seed(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Self> {
+        let pair = |run: &super::RunResult| {
+            let other = second.runs.iter().find(|other| other.seed == run.seed)?;
+            Some(metric.of_run(run).zip(metric.of_run(other)))
+        };
+        Self::of(&first.runs.iter().filter_map(pair).collect::<Option<Vec<_>>>()?)
+    }
+
+    /// Returns whether the whole interval is on one side of 1: the seeds tell the two figures apart. One seed tells nothing.
+    pub fn is_clear(&self) -> bool {
+        self.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
+    }
+
     /// Of pairs of figures that are zero or more; `None` without any, or if all are zero.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let logarithm = |&(first, second): &(f64, f64)| {

@@ -1,18 +1,15 @@
 //! One seed of one cell.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Film, FlowResult, Hash64, MeshResult, Population, Series, Settling, Timeouts, jain_index};
 
 /// What one run measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult {
     /// The seed; with the commit and the scenario it is the run.
     pub seed: u64,
     /// The hash of everything that happened.
     pub trace_hash: Hash64,
     /// Events that the simulator handled.
-    #[serde(default)]
     pub events: u64,
     /// How long the run lasted, in simulated seconds, without the warm-up if there was one.
     pub duration_s: f64,
@@ -34,35 +31,26 @@ pub struct RunResult {
     /// Payload of completed exchanges, in bits per second over all clients.
     pub goodput_bps: f64,
     /// Completed exchanges per second of the measured time, over all clients.
-    #[serde(default)]
     pub throughput: f64,
     /// Requests sent, retransmissions included.
     pub requests_sent: u64,
     /// Responses sent, answers to duplicates included.
     pub responses_sent: u64,
     /// The clients by their mechanism; empty over TCP.
-    #[serde(default)]
     pub populations: Vec<Population>,
     /// What each flow came to, in the order of the scenario.
-    #[serde(default)]
     pub flows: Vec<FlowResult>,
     /// The timeouts that the clients armed, after the warm-up; empty over TCP.
-    #[serde(default)]
     pub timeouts: Timeouts,
     /// How the network settled after an event, if there was one.
-    #[serde(default)]
     pub settling: Option<Settling>,
     /// What the radios did, if there are any.
-    #[serde(default)]
     pub mesh: Option<MeshResult>,
     /// RTO over time in seconds: of a sampled client, or the mean of all.
-    #[serde(default)]
     pub rto: Vec<Series>,
     /// Length over time in bytes of each queue, named by its hop.
-    #[serde(default)]
     pub queues: Vec<Series>,
-    /// A mesh over time, where one was filmed; too much to be written with the rest.
-    #[serde(default, skip_serializing)]
+    /// A mesh over time, where one was filmed.
     pub film: Option<Box<Film>>,
 }
 

@@ -1,19 +1,18 @@
 //! A quantity over time, in bounded memory.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A quantity over simulated time, at most [`Series::MAX_POINTS`] points of it.
 ///
 /// Where more is recorded than fits, points closer together than a step are merged and the largest of them stays, for
 /// peaks are what a reader looks for; the step doubles each time the room is used up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {
     /// What it is of: `mean of the clients`, `client 3`, a hop.
     pub name: String,
     /// Moments in seconds since the start of the run, and the values there.
     pub points: Vec<(f64, f64)>,
     /// Seconds within which points are merged; 0 while all of them fit.
-    #[serde(default)]
     pub step_s: f64,
 }
 

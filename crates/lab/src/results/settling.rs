@@ -1,10 +1,10 @@
 //! How long a network takes until an event has passed.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// After an event the delay rises and falls again. The *settling time* of Betzler et al. 2015: from the event until the mean
 /// delay over a sliding window of 20 s is at most 1.1 times what it was before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Settling {
     /// When the event was, in seconds of the run.
     pub event_s: f64,

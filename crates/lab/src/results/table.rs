@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyl
 
 use super::conditions::Conditions;
 use super::number::{count, percent, significant, significant_or_dash};
-use super::{CellResult, Estimate, Metric, Published, Summary, Traffic, paper_tables, verdicts};
+use super::{CellResult, Estimate, Metric, Published, Summary, contest, paper_tables, verdicts};
 
 /// One rule under the header is all the lines there are.
 pub(super) const STYLE: TableStyle =
@@ -20,6 +20,8 @@ struct Column {
     cells: Vec<String>,
     worth: u8,
     is_number: bool,
+    /// What it shows, if that is a metric.
+    metric: Option<Metric>,
 }
 
 /// Never left out.
@@ -63,9 +65,20 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         [] => String::new(),
         headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
     };
-    let (legend, flows, populations) = (legend(results), flows::table(results), populations(results));
-    let (figures, orders) = (paper_tables::table(results), verdicts::table(results));
-    format!("{common}{gap}{}\n\n{legend}\n{missing}{flows}{populations}{figures}{orders}", table.trim_fmt())
+    let shown: Vec<Metric> = columns.iter().filter_map(|column| column.metric).collect();
+    let sections = [
+        contest::sentences(results),
+        flows::table(results),
+        populations(results),
+        paper_tables::table(results),
+        verdicts::table(results),
+    ];
+    format!(
+        "{common}{gap}{}\n\n{}\n{missing}{}",
+        table.trim_fmt(),
+        legend(results, &shown),
+        sections.concat()
+    )
 }
 
 /// What each mechanism of the mixes among `results` had; nothing if there are none.
@@ -102,18 +115,25 @@ fn populations(results: &[CellResult]) -> String {
     )
 }
 
-fn legend(results: &[CellResult]) -> String {
-    let fct = if results.iter().any(CellResult::has_fct) { "FCT in seconds; " } else { "" };
-    let throughput =
-        if results.iter().all(CellResult::has_fct) { "" } else { "throughput in exchanges a second; " };
-    let flows = if results.iter().any(|result| result.runs.iter().any(|run| !run.flows.is_empty())) {
-        "PDR, carried load in kbit/s, delay, settling time and RTO in seconds: means of the runs, ± 95 % confidence; "
-    } else {
-        ""
+/// The unit of every metric that is shown, and what stands behind ±.
+fn legend(results: &[CellResult], shown: &[Metric]) -> String {
+    let mut units: Vec<(&str, Vec<&str>)> = Vec::new();
+    for metric in shown {
+        let (unit, header) = (metric.unit(), metric.header().unwrap_or_default());
+        match units.iter_mut().find(|(known, _)| *known == unit) {
+            Some((_, headers)) => headers.push(header),
+            None => units.push((unit, vec![header])),
+        }
+    }
+    let phrase = |(unit, headers): &(&str, Vec<&str>)| match *unit {
+        "" => format!("{} from 0 to 1", headers.join(", ")),
+        unit if unit.starts_with("per ") => format!("{} {unit}", headers.join(", ")),
+        unit => format!("{} in {unit}", headers.join(", ")),
     };
-    format!(
-        "{fct}{throughput}{flows}retransmissions and needless ones a client; drops a run; goodput in kbit/s."
-    )
+    let units = units.iter().map(phrase).collect::<Vec<_>>().join("; ");
+    let several = results.iter().any(|result| result.runs.len() > 1);
+    let interval = if several { " ±: half of the 95 % confidence interval over the seeds." } else { "" };
+    format!("{units}.{interval}")
 }
 
 impl Column {
@@ -129,47 +149,49 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     let mut columns = Vec::new();
     for (place, name) in conditions.varying.iter().enumerate() {
         let cells = results.iter().map(|result| conditions.values(&result.cell)[place].clone()).collect();
-        columns.push(Column { header: name.clone(), cells, worth: ESSENTIAL, is_number: false });
+        columns.push(Column {
+            header: name.clone(),
+            cells,
+            worth: ESSENTIAL,
+            is_number: false,
+            metric: None,
+        });
     }
     let cells = results.iter().map(|result| result.cell.mechanism.clone()).collect();
-    columns.push(Column { header: "mechanism".into(), cells, worth: ESSENTIAL, is_number: false });
+    columns.push(Column {
+        header: "mechanism".into(),
+        cells,
+        worth: ESSENTIAL,
+        is_number: false,
+        metric: None,
+    });
 
-    let mut number = |header: &str, worth, cell: &dyn Fn(&CellResult, &Summary) -> String| {
-        let cells = results.iter().zip(&summaries).map(|(result, summary)| cell(result, summary)).collect();
-        columns.push(Column { header: header.into(), cells, worth, is_number: true });
-    };
-    if results.iter().any(CellResult::has_fct) {
-        number("median FCT", ESSENTIAL, &|_, summary| significant_or_dash(summary.fct.median, 4));
-        number("10 %", 3, &|_, summary| significant_or_dash(summary.fct.p10, 4));
-        number("90 %", 4, &|_, summary| significant_or_dash(summary.fct.p90, 4));
-    }
-    if !results.iter().all(CellResult::has_fct) {
-        number("throughput", ESSENTIAL, &|_, summary| significant(summary.throughput, 4));
-    }
-    let has_flows = |result: &CellResult| result.runs.iter().any(|run| !run.flows.is_empty());
-    if results.iter().any(has_flows) {
-        let traffic = |of: fn(&Traffic) -> Option<Estimate>, factor: f64, digits: i32| {
-            move |_: &CellResult, summary: &Summary| {
-                estimated(summary.traffic.as_ref().and_then(of), factor, digits)
-            }
+    let headline = Metric::headline(results);
+    // The headline comes first, then the others in the order of the table of measures.
+    let mut metrics = Metric::ALL.to_vec();
+    metrics.sort_by_key(|metric| *metric != headline);
+    for metric in metrics {
+        let Some(header) = metric.header().filter(|_| is_shown(metric, headline, &summaries)) else {
+            continue;
         };
-        number("PDR %", 14, &traffic(|traffic| traffic.pdr, 100.0, 3));
-        number("carried", 13, &traffic(|traffic| traffic.carried_load_bps, 1e-3, 3));
-        number("delay", 12, &traffic(|traffic| traffic.delay_s, 1.0, 3));
-        if results.iter().any(|result| result.runs.iter().any(|run| run.settling.is_some())) {
-            number("settling", 11, &traffic(|traffic| traffic.settling_time_s, 1.0, 3));
-        }
-        number("initial RTO", 10, &traffic(|traffic| traffic.initial_rto_s, 1.0, 3));
-        if results.iter().any(|result| result.runs.iter().any(|run| run.mesh.is_some())) {
-            number("µJ/B", 4, &traffic(|traffic| traffic.energy_per_byte_uj, 1.0, 3));
-            number("frames", 1, &traffic(|traffic| traffic.frames, 1.0, 4));
-            number("lost in mesh", 2, &traffic(|traffic| traffic.mesh_drops, 1.0, 3));
-        }
+        let cell = |summary: &Summary| estimated(metric, summary.estimate(metric));
+        let worth = if metric == headline { ESSENTIAL } else { metric.worth() };
+        columns.push(Column {
+            header: header.into(),
+            cells: summaries.iter().map(cell).collect(),
+            worth,
+            is_number: true,
+            metric: Some(metric),
+        });
     }
+    let mut number = |header: &str, worth, cell: &dyn Fn(&CellResult) -> String| {
+        let cells = results.iter().map(cell).collect();
+        columns.push(Column { header: header.into(), cells, worth, is_number: true, metric: None });
+    };
     let published = published(results);
     for &metric in &published {
         let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
-        number(&format!("published{name}"), 8, &|result, _| {
+        number(&format!("published{name}"), 8, &|result| {
             significant_or_dash(result.published.as_ref().and_then(|published| published.get(metric)), 4)
         });
     }
@@ -177,28 +199,30 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
         let header = if published.len() == 1 { "error" } else { "largest error" };
         let plain =
             |result: &CellResult| result.published.as_ref().is_some_and(|it| it.plain().next().is_some());
-        number(header, 9, &|result, _| {
+        number(header, 9, &|result| {
             let error = if plain(result) { result.relative_error() } else { None };
             error.map_or_else(|| "–".into(), percent)
         });
     }
-    if results.iter().any(|result| result.runs.iter().any(|run| run.given_up > 0)) {
-        number("gave up", 7, &|_, summary| count(summary.given_up));
-    }
-    number("retrans.", 6, &|_, summary| count(summary.retransmissions_per_client));
-    number("needless", 5, &|_, summary| count(summary.unnecessary_per_client));
-    number("drops", 2, &|_, summary| count(summary.drops));
-    number("goodput", 1, &|_, summary| significant(summary.goodput_bps / 1000.0, 3));
-    number("Jain", 0, &|_, summary| summary.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")));
     columns
 }
 
-/// A mean with its confidence interval.
-fn estimated(estimate: Option<Estimate>, factor: f64, digits: i32) -> String {
+/// Whether any cell has the metric. Where clients have an end to reach, their FCT says more than the rate of exchanges.
+fn is_shown(metric: Metric, headline: Metric, summaries: &[Summary]) -> bool {
+    let mut known = summaries.iter().filter_map(|summary| metric.of(summary));
+    match metric {
+        Metric::Throughput if headline == Metric::MedianFct => false,
+        metric if metric.is_rare() => known.any(|value| value > 0.0),
+        _ => known.next().is_some(),
+    }
+}
+
+/// A figure with its confidence interval.
+fn estimated(metric: Metric, estimate: Option<Estimate>) -> String {
     let Some(Estimate { mean, half_width }) = estimate else { return "–".into() };
-    let mean = significant(mean * factor, digits);
-    match half_width {
-        Some(half_width) => format!("{mean} ±{}", significant(half_width * factor, 2)),
+    let mean = significant(mean, metric.digits());
+    match half_width.filter(|_| metric.interval_name().is_some()) {
+        Some(half_width) => format!("{mean} ±{}", significant(half_width, 2)),
         None => mean,
     }
 }
@@ -229,10 +253,11 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(
             lines[0],
-            "bottleneck · continuous workload · 2 clients · buffer 2500\u{a0}B · link errors none · delay_ms 200"
+            "bottleneck · continuous workload · 2 clients · buffer 2500 · delay_ms 200 · errors none"
         );
         assert!(lines[2].trim_start().starts_with("mechanism"), "{text}");
-        assert_eq!(lines.len(), 8, "{text}");
+        assert_eq!(lines.len(), 10, "{text}");
+        assert!(lines[9].contains("the seeds do not tell both mechanisms apart"), "{text}");
         assert!(text.contains("Jain") && !text.contains("Left out"), "{text}");
         assert!(
             lines[4].contains("cocoa:preset=draft-3,weak=1/4") && lines[4].contains("−5.6\u{a0}%"),

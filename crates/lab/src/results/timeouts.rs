@@ -1,15 +1,13 @@
 //! The timeouts that clients armed.
 
 use coapace_control::Duration;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-/// Sums over the timeouts of confirmable messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Sums over the timeouts of first transmissions of confirmable messages: what is backed off to afterwards does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timeouts {
     /// Timeouts armed for first transmissions, in number and in microseconds.
     pub first: (u64, u64),
-    /// Timeouts armed for any transmission.
-    pub all: (u64, u64),
     /// The longest of them, in microseconds.
     pub max_us: u64,
     /// The RTO of the destination, before dither, at first transmissions.
@@ -19,12 +17,11 @@ pub struct Timeouts {
 impl Timeouts {
     /// A timeout was armed, for a `first` transmission or a further one; `rto` is what the mechanism believes then.
     pub(crate) fn add(&mut self, first: bool, timeout: Duration, rto: Option<Duration>) {
-        let us = timeout.as_micros();
-        add(&mut self.all, us);
         if first {
+            let us = timeout.as_micros();
             add(&mut self.first, us);
+            self.max_us = self.max_us.max(us);
         }
-        self.max_us = self.max_us.max(us);
         if let Some(rto) = rto {
             add(&mut self.rto, rto.as_micros());
         }
@@ -32,27 +29,21 @@ impl Timeouts {
 
     /// Adds those of another client.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (sum, more) in
-            [(&mut self.first, other.first), (&mut self.all, other.all), (&mut self.rto, other.rto)]
-        {
+        for (sum, more) in [(&mut self.first, other.first), (&mut self.rto, other.rto)] {
             *sum = (sum.0 + more.0, sum.1.saturating_add(more.1));
         }
         self.max_us = self.max_us.max(other.max_us);
     }
 
-    /// The mean timeout of first transmissions, dither included, in seconds: the "initial RTO" of Betzler et al.
+    /// The mean timeout of first transmissions, dither included, in seconds: the "initial RTO" of Betzler et al. 2015, and
+    /// the RTO "for a transaction that is initiated" of Rathod 2022 §6.2.2.
     pub fn initial_s(&self) -> Option<f64> {
         mean_s(self.first)
     }
 
-    /// The mean timeout of all transmissions, in seconds.
-    pub fn mean_s(&self) -> Option<f64> {
-        mean_s(self.all)
-    }
-
-    /// The longest timeout, in seconds.
+    /// The longest timeout of a first transmission, dither included, in seconds.
     pub fn max_s(&self) -> Option<f64> {
-        (self.all.0 > 0).then_some(self.max_us as f64 / 1e6)
+        (self.first.0 > 0).then_some(self.max_us as f64 / 1e6)
     }
 
     /// The mean RTO before dither, in seconds.
@@ -74,15 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_timeouts_and_all_are_told_apart() {
+    fn only_timeouts_of_first_transmissions_count() {
         let mut timeouts = Timeouts::default();
         timeouts.add(true, Duration::from_secs(2), Some(Duration::from_millis(1_500)));
         timeouts.add(false, Duration::from_secs(4), None);
         let mut both = Timeouts::default();
         both.add(true, Duration::from_secs(3), Some(Duration::from_millis(2_500)));
         both.merge(&timeouts);
-        assert_eq!((both.initial_s(), both.mean_s()), (Some(2.5), Some(3.0)));
-        assert_eq!((both.max_s(), both.rto_s()), (Some(4.0), Some(2.0)));
+        assert_eq!((both.initial_s(), both.max_s(), both.rto_s()), (Some(2.5), Some(3.0), Some(2.0)));
         assert_eq!((Timeouts::default().initial_s(), Timeouts::default().max_s()), (None, None));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{CellResult, Metric, Order, Ratio, Relation, Summary};
+use super::{CellResult, Metric, Order, Ratio, Relation};
 
 /// A published order beside what was measured.
 #[derive(Clone, Debug)]
@@ -137,14 +137,9 @@ impl<'a> Verdict<'a> {
         let below = results
             .iter()
             .find(|below| below.cell.mechanism == order.than && below.cell.same_conditions(&above.cell))?;
-        let figures = [above, below].map(|result| order.metric.of(&result.summary()));
-        let value = |result: &CellResult, seed| {
-            let run = result.runs.iter().find(|run| run.seed == seed)?;
-            order.metric.of(&Summary::of(result.cell.clients, std::slice::from_ref(run)))
-        };
-        let both = above.runs.iter().filter(|run| below.runs.iter().any(|other| other.seed == run.seed));
-        let pairs = both.map(|run| Some((value(above, run.seed)?, value(below, run.seed)?)));
-        let ratio = pairs.collect::<Option<Vec<_>>>().and_then(|pairs| Ratio::of(&pairs));
+        let figures =
+            [above, below].map(|result| order.metric.estimate(&result.runs).map(|figure| figure.mean));
+        let ratio = Ratio::by_seed(order.metric, above, below);
         Some(Self { above, order, figures, ratio })
     }
 }

@@ -1,15 +1,16 @@
 //! Verdicts on published orders, written down: a table for the terminal, and rows for programs.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-use serde::Serialize;
 
 use super::conditions::Conditions;
 use super::number::{significant, significant_or_dash};
+use super::sheet::{Always, Sheet, Value};
 use super::table::STYLE;
 use super::verdict::{metrics, reasons};
-use super::{CellResult, Hash64, Metric, Ratio, Relation, Verdict, verdicts};
+use super::{CellResult, Lines, Ratio, Relation, Verdict, verdicts};
 
 /// The published orders among `results`, one row each; nothing if there are none.
 pub(super) fn table(results: &[CellResult]) -> String {
@@ -77,93 +78,73 @@ impl Ratio {
     }
 }
 
-/// A verdict. What is not known is empty.
-#[derive(Serialize)]
-struct Row<'a> {
-    scenario: &'a str,
-    workload: &'a str,
-    clients: u32,
-    buffer_bytes: Option<u64>,
-    link_errors: &'a str,
-    knobs: String,
-    metric: Metric,
-    above: &'a str,
-    relation: Relation,
-    below: &'a str,
-    above_value: Option<f64>,
-    below_value: Option<f64>,
-    ratio: Option<f64>,
-    ratio_low: Option<f64>,
-    ratio_high: Option<f64>,
-    held: bool,
-    runs: usize,
-    source: &'a str,
-    commit: &'a str,
-    scenario_hash: Hash64,
-    times: Option<f64>,
-    why: &'a str,
-}
+/// How a value is found in a verdict.
+type Of = fn(&Verdict<'_>) -> Value;
 
-fn rows<'a>(commit: &'a str, verdicts: &'a [Verdict]) -> impl Iterator<Item = Row<'a>> {
-    verdicts.iter().map(move |verdict| {
-        let Verdict { above, order, figures, ratio } = verdict;
-        let cell = &above.cell;
-        let rounded = |x: f64| super::number::field(Some(x)).parse().ok();
-        let interval = ratio.and_then(|ratio| ratio.interval);
-        Row {
-            scenario: &cell.scenario,
-            workload: &cell.workload,
-            clients: cell.clients,
-            buffer_bytes: cell.buffer_bytes,
-            link_errors: &cell.link_errors,
-            knobs: cell.knobs_field(),
-            metric: order.metric,
-            above: &cell.mechanism,
-            relation: order.relation,
-            below: &order.than,
-            above_value: figures[0].and_then(rounded),
-            below_value: figures[1].and_then(rounded),
-            ratio: ratio.and_then(|ratio| rounded(ratio.mean)),
-            ratio_low: interval.and_then(|(low, _)| rounded(low)),
-            ratio_high: interval.and_then(|(_, high)| rounded(high)),
-            held: verdict.held(),
-            runs: above.runs.len(),
-            source: above.published.as_ref().map_or("", |published| &published.source),
-            commit,
-            scenario_hash: cell.scenario_hash,
-            times: order.times,
-            why: &order.why,
-        }
-    })
-}
+/// The columns of verdicts.
+pub(super) const COLUMNS: &[Always<Of>] = &[
+    ("scenario", "The scenario's name.", |it| (&it.above.cell.scenario).into()),
+    ("workload", "The kind of the workload.", |it| (&it.above.cell.workload).into()),
+    ("clients", "How many clients there are.", |it| Value::Count(it.above.cell.clients.into())),
+    ("metric", "What is compared.", |it| it.order.metric.name().into()),
+    ("above", "The mechanism that is named first.", |it| (&it.above.cell.mechanism).into()),
+    ("relation", "`>`, `>=`, or `=` of a ratio.", |it| it.order.relation.sign().into()),
+    ("below", "The other mechanism.", |it| (&it.order.than).into()),
+    ("times", "The published ratio; with `>` or `>=`, the least one.", |it| it.order.times.into()),
+    ("above_value", "The figure of the first, in the metric's unit.", |it| it.figures[0].into()),
+    ("below_value", "The figure of the second.", |it| it.figures[1].into()),
+    ("ratio", "The first by the second, seed by seed: the geometric mean.", |it| {
+        it.ratio.map(|it| it.mean).into()
+    }),
+    ("ratio_low", "The lower end of its 95 % confidence interval.", |it| {
+        it.ratio.and_then(|it| it.interval).map(|it| it.0).into()
+    }),
+    ("ratio_high", "The upper end.", |it| it.ratio.and_then(|it| it.interval).map(|it| it.1).into()),
+    ("held", "Whether the order held.", |it| Value::Flag(it.held())),
+    ("runs", "How many seeds were run.", |it| Value::Count(it.above.runs.len() as u64)),
+    ("source", "Where it is printed.", |it| {
+        it.above.published.as_ref().map_or(Value::Nothing, |it| (&it.source).into())
+    }),
+    ("why", "Why it is thought not to hold here.", |it| (&it.order.why).into()),
+    ("scenario_hash", "The hash of the scenario with every knob set.", |it| {
+        Value::Text(it.above.cell.scenario_hash.to_string())
+    }),
+];
 
-/// Writes one row a published order among `results`, with a header, the worst first: the conditions, the figures of the
-/// two mechanisms in the metric's unit (`above` is the one named first, also where a ratio below 1 is said of it), the ratio
-/// with both ends of its 95 % interval, and whether the order held; `times` is the published ratio, with `>` or `>=` the
-/// least one, and `why` why it is thought not to hold here.
+/// Writes one row a published order among `results`, the worst first: the conditions, the figures of the two mechanisms,
+/// the ratio with its 95 % interval, and whether the order held. `docs/results.md` has every column.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_verdicts_csv(out: impl io::Write, commit: &str, results: &[CellResult]) -> io::Result<()> {
-    let mut csv = csv::Writer::from_writer(out);
-    for row in rows(commit, &verdicts(results)) {
-        csv.serialize(row)?;
-    }
-    csv.flush()
-}
-
-/// Writes one object a published order among `results`. The names are those of the CSV's columns.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_verdicts_json_lines(
+pub fn write_verdicts(
     mut out: impl io::Write,
+    lines: Lines,
     commit: &str,
     results: &[CellResult],
 ) -> io::Result<()> {
-    for row in rows(commit, &verdicts(results)) {
-        serde_json::to_writer(&mut out, &row)?;
-        out.write_all(b"\n")?;
+    enum Key<'a> {
+        Fixed(Of),
+        Knob(&'a str),
+        Commit,
+    }
+    let knobs: BTreeSet<&str> =
+        results.iter().flat_map(|result| result.cell.knobs.keys()).map(String::as_str).collect();
+    let fixed = COLUMNS.iter().map(|(name, _, of)| ((*name).to_owned(), Key::Fixed(*of)));
+    let knobs = knobs.into_iter().map(|name| (format!("knob.{name}"), Key::Knob(name)));
+    let sheet = Sheet::new(fixed.chain([("commit".to_owned(), Key::Commit)]).chain(knobs));
+    if lines == Lines::Csv {
+        out.write_all(sheet.header(|_| false).as_bytes())?;
+    }
+    for verdict in verdicts(results) {
+        let value = |key: &Key| match key {
+            Key::Fixed(of) => of(&verdict),
+            Key::Knob(name) => {
+                verdict.above.cell.knobs.get(*name).map_or(Value::Nothing, |text| Value::number_or_text(text))
+            }
+            Key::Commit => commit.into(),
+        };
+        let row = if lines == Lines::Csv { sheet.csv(value, |_| false) } else { sheet.json(value) };
+        out.write_all(row.as_bytes())?;
     }
     out.flush()
 }
@@ -209,15 +190,15 @@ mod tests {
         let row: Vec<_> = row.split_whitespace().collect();
         assert_eq!(row[4..], ["11.17", "33.00", "0.688", "0.338", "0.319–0.358", "held"], "{text}");
         let mut csv = Vec::new();
-        write_verdicts_csv(&mut csv, "", &results).unwrap();
-        assert!(String::from_utf8(csv).unwrap().trim_end().ends_with(",0.6875,other timers"));
+        write_verdicts(&mut csv, Lines::Csv, "", &results).unwrap();
+        assert!(String::from_utf8(csv).unwrap().contains(",=,b,0.6875,"));
     }
 
     #[test]
     fn rows_for_programs_say_what_was_compared_and_whether_it_held() {
         let (mut csv, mut json) = (Vec::new(), Vec::new());
-        write_verdicts_csv(&mut csv, "c0ffee", &results()).unwrap();
-        write_verdicts_json_lines(&mut json, "c0ffee", &results()).unwrap();
+        write_verdicts(&mut csv, Lines::Csv, "c0ffee", &results()).unwrap();
+        write_verdicts(&mut json, Lines::Json, "c0ffee", &results()).unwrap();
         let lines: Vec<serde_json::Value> =
             str::from_utf8(&json).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let mut csv = csv::Reader::from_reader(csv.as_slice());
@@ -227,8 +208,8 @@ mod tests {
         let field = |row: usize, name| &rows[row][header.iter().position(|column| column == name).unwrap()];
         assert_eq!((field(1, "relation"), field(0, "relation")), (">", ">="));
         assert_eq!((field(1, "held"), field(0, "held")), ("true", "false"));
-        assert_eq!((field(1, "metric"), field(1, "above_value")), ("throughput", "33.0"));
-        assert_eq!((field(0, "clients"), field(0, "below_value")), ("180", "2.0"));
+        assert_eq!((field(1, "metric"), field(1, "above_value")), ("throughput", "33"));
+        assert_eq!((field(0, "clients"), field(0, "below_value")), ("180", "2"));
         for (row, line) in lines.iter().enumerate() {
             assert_eq!(line["ratio"].to_string(), field(row, "ratio"));
             assert!(line["ratio_low"].as_f64() < line["ratio"].as_f64());

@@ -3,7 +3,7 @@
 use coapace_proto::Config;
 
 use super::seats::Seats;
-use crate::scenario::{Flow, Scenario, WorkloadKind};
+use crate::scenario::{Endurance, Flow, Scenario, WorkloadKind};
 
 /// Requests without an answer that a client may have waiting for their rate.
 const RATED: u32 = 16;
@@ -14,6 +14,7 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     let common = Config {
         max_retransmit: clients.max_retransmit,
         nstart: clients.nstart,
+        patience: clients.patience == Endurance::Rfc7252,
         probing_rate: clients.probing_rate,
         confirmable_every: clients.confirmable_every,
         ..Config::default()

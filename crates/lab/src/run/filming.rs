@@ -1,7 +1,7 @@
 //! Letting time pass in steps: a film is made on the way, and a run without a fixed end is over when all clients are done.
 
 use coapace_sim::mesh::Mesh;
-use coapace_sim::{NodeId, Tap, Time, World};
+use coapace_sim::{Node, NodeId, Tap, Time, World};
 
 use super::seats::{Role, Seats};
 use super::{Carrier, mesh};
@@ -80,7 +80,7 @@ fn film(scenario: &Scenario, seats: &Seats, step: Time) -> Option<Film> {
         interference_m,
         queue_frames: u32::from(mesh.mac.queue_frames),
         nodes: seats.roles().zip(0..).map(|(seat, number)| node(seat, number)).collect(),
-        frames: Vec::new(),
+        ..Film::default()
     })
 }
 

@@ -52,6 +52,30 @@ pub(super) fn setting(text: &str, at: Origin) -> Item {
     Item { at, value }
 }
 
+/// Splits the values of a setting at its commas, those within quotes, brackets and braces aside.
+pub fn split_values(text: &str) -> Vec<&str> {
+    let (mut values, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    let mut quote = None;
+    let mut is_escaped = false;
+    for (place, c) in text.char_indices() {
+        match (c, quote) {
+            (_, Some('"')) if is_escaped => is_escaped = false,
+            ('\\', Some('"')) => is_escaped = true,
+            (c, Some(open)) => quote = (c != open).then_some(open),
+            ('"' | '\'', None) => quote = Some(c),
+            ('[' | '{', None) => depth += 1,
+            (']' | '}', None) => depth = depth.saturating_sub(1),
+            (',', None) if depth == 0 => {
+                values.push(text[start..place].trim());
+                start = place + 1;
+            }
+            _ => {}
+        }
+    }
+    values.push(text[start..].trim());
+    values
+}
+
 fn tree(value: &DeValue<'_>, place: &dyn Fn(usize) -> Origin) -> Value {
     match value {
         DeValue::String(text) => Value::Text(text.to_string()),

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use coapace_control::nearest;
+
 /// Why a scenario cannot be used: one line that names the place, the key and what is accepted.
 ///
 /// `scenarios/x.toml:12: unknown key `clinets`; did you mean `clients`?`
@@ -82,22 +84,6 @@ pub(super) fn shown(text: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-/// The candidate that is most likely meant by `name`, if any is near enough: a third of its letters may be wrong.
-pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // The distance costs the product of both lengths.
-    if name.len() > 64 {
-        return None;
-    }
-    let name = name.to_lowercase();
-    let farthest = (name.chars().count() / 3).max(1);
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= farthest)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
 }
 
 /// `; did you mean `x`?`, or nothing.

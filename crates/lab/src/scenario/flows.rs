@@ -20,7 +20,7 @@ keys! {
         /// The sink it goes to, 0 being the primary one.
         to: u32, Whole(0, 9_999) => 0;
         /// Whether it is confirmable. A request that is not asks for no response (RFC 7967), and waits until 3 s or the RTO after
-        /// the one before and until PROBING_RATE lets it go (`clients.probing_rate`, RFC 7252 §4.7, RFC 8085 §3.1.3).
+        /// the one before or until PROBING_RATE lets it go (`clients.probing_rate`, RFC 7252 §4.7, RFC 8085 §3.1.3).
         confirmable: bool, Switch => true;
         /// Whether the sink observes the clients and the messages are notifications (RFC 7641). The sink registers with one
         /// client after the other before `start`, and again 60 s and 5 to 15 s after it last heard of one.

@@ -43,10 +43,14 @@ keys! {
     pub struct Clients checked by segments_fit {
         /// How many there are. In a mesh it is left out: all nodes but the border router and the sinks.
         count: u32, Whole(1, 1_000_000);
-        /// NSTART: exchanges that a client may have outstanding (RFC 7252 §4.7).
-        nstart: u16, Whole(1, 1_000) => 1;
+        /// NSTART: exchanges that a client may have outstanding (RFC 7252 §4.7). "none" leaves the bound to the mechanism, or to
+        /// RFC 7252, which has 1.
+        nstart: Option<u16>, Or("none", Whole(1, 1_000)) => None;
         /// MAX_RETRANSMIT: retransmissions before an exchange is given up (RFC 7252 §4.8).
         max_retransmit: u8, Whole(0, 100) => 4;
+        /// Whether a client gives a server up no sooner than RFC 7252 would, and sends a silent one no more than RFC 7252 would,
+        /// however short the timeouts of its mechanism are. "published" leaves that to the mechanism, as publications do.
+        patience: Endurance, one_of() => Endurance::Rfc7252;
         /// The path of the request, without a slash in front; each segment becomes a Uri-Path option of its bytes and
         /// one to three more (RFC 7252 §3.1).
         uri_path: String, Line(1_000) => "coap".to_owned();
@@ -55,8 +59,8 @@ keys! {
         /// From then on the clients start at random moments of this span, uniformly; 0 s starts all of them at once. Flows have
         /// their own.
         start_spread: Duration, Time => Duration::ZERO;
-        /// PROBING_RATE in bytes per second, of non-confirmable messages to a server that nothing is heard of (RFC 7252
-        /// §4.7); 0 sets no such bound.
+        /// PROBING_RATE in bytes per second: a rate of non-confirmable messages that is always allowed (RFC 7252 §4.7); above it
+        /// they are an RTO apart. 0 allows no such rate.
         probing_rate: u32, Whole(0, 1_000_000) => 1;
         /// Of so many messages in a row one is confirmable (draft-ietf-core-cocoa-03 §5); 0 leaves every message as it is.
         confirmable_every: u8, Whole(0, 255) => 8;
@@ -160,6 +164,16 @@ words! {
         Random = "random",
         /// What the flows say.
         Flows = "flows",
+    }
+}
+
+words! {
+    /// What bounds how soon a client despairs of a server.
+    pub enum Endurance {
+        /// MAX_TRANSMIT_WAIT of RFC 7252 §4.8.2.
+        Rfc7252 = "rfc7252",
+        /// The timeouts of the mechanism alone.
+        Published = "published",
     }
 }
 

@@ -50,9 +50,9 @@ keys! {
         /// `radio.delivery` are not said, or lines of `node time x y`, of which the first of each node counts. It is sought
         /// beside the scenario's own file, then in the working directory.
         file: Option<String>, Or("none", Line(1_000)) => None;
-        /// The border router, by its number from 0, of a Cooja simulation in the order of the file; if it is not said, the topology's, and 0 of a file.
+        /// The border router, by its number from 0, of a Cooja simulation in the order of the file; if it is not said, the topology's; of a file, the mote that a Cooja simulation describes as root, border router or sink, else 0.
         root: Option<u32>, Or("automatic", Whole(0, 99_999)) => None;
-        /// The sinks by their numbers, the primary one first; if none is said, the topology's, and 1 of a file.
+        /// The sinks by their numbers, the primary one first; if none is said, the topology's; of a file, the mote described as root, else 1.
         sinks: Vec<u32>, Nodes(16) => Vec::new();
     }
 }

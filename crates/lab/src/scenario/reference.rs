@@ -21,8 +21,10 @@ const HEAD: &str = "\
 A scenario is a TOML file: a network, a workload, and the names by which both are varied. `coapace run` takes the name of
 a built-in scenario or the path of a file. A key that is not on this page is an error.
 
-Times, rates and shares carry their unit: `\"200 ms\"`, `\"60 kbit/s\"`, `\"2 %\"`. Sizes are bare numbers where the key's name
-says bytes, and may carry a unit too: `1410000` or `\"1.41 MB\"`.
+Times, rates and shares carry their unit, with or without a blank before it: `\"200 ms\"`, `\"200ms\"`, `\"60 kbit/s\"`, `\"2 %\"`. Units of
+time are us, ms, s, min and h; a time without a unit is in seconds, and a share without one is a fraction: `0.02` (a bare `1` is refused, for it
+might mean 1 %). Sizes are bare numbers where the key's name says bytes, and may carry a unit too: `1410000` or `\"1.41 MB\"`. Parameters of
+mechanisms and flags of the command take times and shares in the same way.
 
 The smallest scenario there is:
 
@@ -61,6 +63,9 @@ const KNOBS: &str = "\
 `--set KEY=VALUE` changes one key, `KEY` being its dotted path. A hop is addressed by its name:
 `--set 'network.up.radio.delay=300 ms'`. A value is written as in the file, but text needs no quotes. Settings are made in the
 order given. The file must be right by itself, and what the settings make of it is checked in the same way.
+
+`coapace run` takes several values of a setting with commas between them, `--set clients=10,50,100 --set errors=none,high`, and runs
+every combination. A comma within quotes, brackets or braces belongs to a value: `--set network.mesh.topology.sinks=[0,1]`.
 
 `[knobs]` gives short names to settings. A knob is a path, a list of paths that are set together, or a table of choices:
 

@@ -118,6 +118,28 @@ impl Scalar for Name {
     }
 }
 
+/// The text of a quantity: a number needs no quotes.
+fn quantity(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) | Value::Other(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Reads a span of time up to 24 h as scenarios have it, and so wherever a user says one: `200 ms`, `1.5s`, `2 min`; a
+/// number without a unit is seconds.
+pub fn parse_time(text: &str) -> Option<Duration> {
+    const LONGEST: u64 = 24 * 3_600_000_000;
+    TIME.parse(text).filter(|us| *us <= LONGEST).map(Duration::from_micros)
+}
+
+/// Reads a share from 0 to 1 as scenarios have it: `10 %`, `0.1`. A bare 1 is refused, for it might mean 1 %.
+pub fn parse_share(text: &str) -> Option<f64> {
+    let share = SHARE.parse(text).filter(|share| *share <= WHOLE_SHARE && text != "1")?;
+    Some(share as f64 / WHOLE_SHARE as f64)
+}
+
 /// A span of time, exact to the microsecond.
 pub(super) struct Time;
 
@@ -127,9 +149,7 @@ impl Scalar for Time {
         "a time up to 24 h in us, ms, s, min or h, such as \"200 ms\"".to_owned()
     }
     fn parse(&self, value: &Value) -> Option<Duration> {
-        const LONGEST: u64 = 24 * 3_600_000_000;
-        let Value::Text(text) = value else { return None };
-        TIME.parse(text).filter(|us| *us <= LONGEST).map(Duration::from_micros)
+        parse_time(&quantity(value)?)
     }
     fn text(&self, value: &Duration) -> String {
         quoted(&TIME.write(value.as_micros()))
@@ -186,9 +206,7 @@ impl Scalar for Percentage {
         "a percentage from 0 % to 100 %, such as \"2 %\"".to_owned()
     }
     fn parse(&self, value: &Value) -> Option<f64> {
-        let Value::Text(text) = value else { return None };
-        let share = SHARE.parse(text).filter(|share| *share <= WHOLE_SHARE)?;
-        Some(share as f64 / WHOLE_SHARE as f64)
+        parse_share(&quantity(value)?)
     }
     fn text(&self, value: &f64) -> String {
         // Exact: a value that was read is within half a part of the whole number it came from.

@@ -1,8 +1,10 @@
 //! Tables of keys, each declared once: from the declaration come the struct, its reading and checking, the canonical
 //! text, the reference page and the suggestions.
 
+use coapace_control::nearest;
+
 use super::document::{Item, Value, joined, setting};
-use super::error::{Fault, nearest, shown};
+use super::error::{Fault, shown};
 use super::kind::{Kind, Lines};
 
 /// One key as the reference lists it.

@@ -6,39 +6,50 @@ pub(super) struct Quantity {
     units: &'static [(&'static str, u64)],
     /// The unit in which nothing at all is written.
     zero: &'static str,
+    /// The size of a number without a unit, where that is read.
+    bare: Option<u64>,
 }
 
-/// Microseconds.
+/// Microseconds; a number without a unit is seconds.
 pub(super) const TIME: Quantity = Quantity {
     units: &[("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)],
     zero: "s",
+    bare: Some(1_000_000),
 };
 
 /// Bits per second.
 pub(super) const RATE: Quantity = Quantity {
     units: &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)],
     zero: "bit/s",
+    bare: None,
 };
 
 /// Bytes: decimal prefixes for the powers of ten, binary ones (IEC 80000-13) for the powers of two.
 pub(super) const SIZE: Quantity = Quantity {
     units: &[("B", 1), ("kB", 1_000), ("KiB", 1 << 10), ("MB", 1_000_000), ("MiB", 1 << 20)],
     zero: "B",
+    bare: None,
 };
 
-/// Parts per thousand million.
-pub(super) const SHARE: Quantity = Quantity { units: &[("%", SHARE_OF_PERCENT)], zero: "%" };
+/// Parts per thousand million; a number without a unit is a share of 1.
+pub(super) const SHARE: Quantity =
+    Quantity { units: &[("%", SHARE_OF_PERCENT)], zero: "%", bare: Some(100 * SHARE_OF_PERCENT) };
 
 const SHARE_OF_PERCENT: u64 = 10_000_000;
 
 impl Quantity {
-    /// Reads a decimal number, at most one space, and a unit. `None` also if the value is no whole number of the
+    /// Reads a decimal number, at most one space, and a unit, or the number alone where that is read. `None` also if the value is no whole number of the
     /// smallest unit, or beyond 64 bits.
     pub(super) fn parse(self, text: &str) -> Option<u64> {
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
-        let unit = unit.strip_prefix(' ').unwrap_or(unit);
-        let (_, size) = self.units.iter().find(|(name, _)| *name == unit)?;
+        let size = match unit {
+            "" => self.bare?,
+            unit => {
+                let unit = unit.strip_prefix(' ').unwrap_or(unit);
+                self.units.iter().find(|(name, _)| *name == unit)?.1
+            }
+        };
 
         let (whole, places) = number.split_once('.').map_or((number, None), |(w, p)| (w, Some(p)));
         if places.is_some_and(|places| places.is_empty() || places.contains('.') || places.len() > 9) {
@@ -48,7 +59,7 @@ impl Quantity {
         let scale = 10u128.pow(places.len() as u32);
         let whole = u128::from(whole.parse::<u64>().ok()?);
         let fraction = if places.is_empty() { 0 } else { u128::from(places.parse::<u64>().ok()?) };
-        let value = (whole * scale + fraction) * u128::from(*size);
+        let value = (whole * scale + fraction) * u128::from(size);
         if value.is_multiple_of(scale) { u64::try_from(value / scale).ok() } else { None }
     }
 
@@ -79,6 +90,8 @@ mod tests {
         assert_eq!(TIME.parse("1.5s"), Some(1_500_000));
         assert_eq!(TIME.parse("0.000001 s"), Some(1));
         assert_eq!(TIME.parse("2 min"), Some(120_000_000));
+        assert_eq!((TIME.parse("200"), TIME.parse("0.5")), (Some(200_000_000), Some(500_000)));
+        assert_eq!((SHARE.parse("0.1"), SHARE.parse("10%")), (Some(100_000_000), Some(100_000_000)));
         assert_eq!(RATE.parse("60 kbit/s"), Some(60_000));
         assert_eq!(SIZE.parse("1.41 MB"), Some(1_410_000));
         assert_eq!(SIZE.parse("14 KiB"), Some(14_336));
@@ -90,7 +103,6 @@ mod tests {
     fn anything_else_is_refused() {
         for text in [
             "",
-            "200",
             "ms",
             " 200 ms",
             "200  ms",
@@ -111,7 +123,7 @@ mod tests {
         ] {
             assert_eq!(TIME.parse(text), None, "{text:?}");
         }
-        assert_eq!(RATE.parse("60 kbps"), None);
+        assert_eq!((RATE.parse("60 kbps"), RATE.parse("60"), SIZE.parse("60")), (None, None, None));
         assert_eq!(SHARE.parse("0.00000001 %"), None, "finer than a share is counted");
     }
 

@@ -8,7 +8,7 @@ use crate::{SMALLEST, load, parse};
 #[test]
 fn the_smallest_scenario_has_the_documented_defaults() {
     let scenario = parse(SMALLEST, &[]).unwrap();
-    assert_eq!(scenario.clients.nstart, 1);
+    assert_eq!(scenario.clients.nstart, None);
     assert_eq!(scenario.clients.max_retransmit, 4);
     assert_eq!(scenario.server.payload_bytes, 60);
     assert!(scenario.server.deduplication);
@@ -63,8 +63,9 @@ fn the_hash_is_the_same_on_every_machine() {
     let scenario = parse(SMALLEST, &[]).unwrap();
     let canonical = "\
 clients.count = 3
-clients.nstart = 1
+clients.nstart = \"none\"
 clients.max_retransmit = 4
+clients.patience = \"rfc7252\"
 clients.uri_path = \"coap\"
 clients.start_spread = \"0 s\"
 server.payload_bytes = 60
@@ -97,7 +98,7 @@ tcp.delayed_ack = \"200 ms\"
 tcp.handshake_timeout_percent = 100
 ";
     assert_eq!(scenario.canonical(), canonical);
-    assert_eq!(scenario.hash(), "85f879654bacad8b");
+    assert_eq!(scenario.hash(), "ffa8efdf46ba8683");
 }
 
 #[test]

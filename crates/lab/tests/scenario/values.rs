@@ -29,7 +29,7 @@ fn a_bad_value_names_the_key_the_value_and_what_is_accepted() {
     );
     assert_eq!(
         refused("[clients]\ncount = 3", "[[clients]]\ncount = 3"),
-        "scenarios/x.toml:5: `clients` must be a table of `count`, `nstart`, `max_retransmit`, `uri_path`, \
+        "scenarios/x.toml:5: `clients` must be a table of `count`, `nstart`, `max_retransmit`, `patience`, `uri_path`, \
          `start`, `start_spread`, `probing_rate`, `confirmable_every`, not a list"
     );
 }
@@ -40,8 +40,8 @@ fn a_quantity_without_its_unit_or_outside_its_range_is_refused() {
     let error =
         |key: &str, rest: &str| format!("scenarios/x.toml:13: `network.up.wire.{key}` must be {rest}");
     assert_eq!(
-        hop("delay = 200"),
-        error("delay", "a time up to 24 h in us, ms, s, min or h, such as \"200 ms\", not `200`")
+        hop("delay = \"200 parsecs\""),
+        error("delay", "a time up to 24 h in us, ms, s, min or h, such as \"200 ms\", not `200 parsecs`")
     );
     assert_eq!(
         hop("rate = \"0 kbit/s\""),

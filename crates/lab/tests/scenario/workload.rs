@@ -42,9 +42,9 @@ fn ends_of_a_workload_that_do_not_go_together_are_refused() {
         "--set workload.duration=9 s: `workload.duration` needs the kind \"continuous\": batches are of `exchanges`"
     );
     assert_eq!(
-        load("nb-iot", &[("workload.duration", "60")]).unwrap_err(),
-        "--set workload.duration=60: `workload.duration` must be a time up to 24 h in us, ms, s, min or h, such as \
-         \"200 ms\", or \"none\", not `60`"
+        load("nb-iot", &[("workload.duration", "60 parsecs")]).unwrap_err(),
+        "--set workload.duration=60 parsecs: `workload.duration` must be a time up to 24 h in us, ms, s, min or h, such as \
+         \"200 ms\", or \"none\", not `60 parsecs`"
     );
 }
 

@@ -10,14 +10,22 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::MAX_MESSAGE;
 use super::wire::{ByteStream, Ended, Wire};
 
-/// Bytes read at once.
+/// Bytes read at once, and messages taken from these at once: of the shortest there are thousands in them.
 const READ: usize = 8_192;
+const MESSAGES: usize = 32;
+
+/// What was written is forgotten beyond so many bytes and half of all, even if more is to be written; and no more memory
+/// is kept.
+const WRITTEN: usize = 64 << 10;
 
 /// A stream of bytes, cut into messages.
 #[derive(Debug)]
 pub(crate) struct Bytes {
     stream: Box<dyn ByteStream>,
     decoder: Decoder,
+    /// Read, from `taken` on.
+    read: Vec<u8>,
+    taken: usize,
     /// To be written, from `written` on.
     out: Vec<u8>,
     written: usize,
@@ -27,7 +35,15 @@ pub(crate) struct Bytes {
 
 impl Bytes {
     pub(crate) fn new(stream: Box<dyn ByteStream>) -> Self {
-        Self { stream, decoder: Decoder::new(MAX_MESSAGE), out: Vec::new(), written: 0, unflushed: false }
+        Self {
+            stream,
+            decoder: Decoder::new(MAX_MESSAGE),
+            read: Vec::new(),
+            taken: 0,
+            out: Vec::new(),
+            written: 0,
+            unflushed: false,
+        }
     }
 }
 
@@ -48,10 +64,15 @@ impl Wire for Bytes {
                 count => {
                     self.written += count;
                     self.unflushed = true;
+                    if self.written >= WRITTEN.max(self.out.len() / 2) {
+                        self.out.drain(..self.written);
+                        self.written = 0;
+                    }
                 }
             }
         }
         self.out.clear();
+        self.out.shrink_to(WRITTEN);
         self.written = 0;
         ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         self.unflushed = false;
@@ -67,17 +88,23 @@ impl Wire for Bytes {
         context: &mut Context<'_>,
         each: &mut dyn FnMut(Message<'_>) -> Result<(), Ended>,
     ) -> Poll<Result<(), Ended>> {
-        let mut bytes = [0; READ];
-        let mut buffer = ReadBuf::new(&mut bytes);
-        ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
-        let mut rest = buffer.filled();
-        if rest.is_empty() {
-            return Poll::Ready(Err(Ended::Io(io::ErrorKind::UnexpectedEof.into())));
+        if self.taken == self.read.len() {
+            let mut bytes = [0; READ];
+            let mut buffer = ReadBuf::new(&mut bytes);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            if buffer.filled().is_empty() {
+                return Poll::Ready(Err(Ended::Io(io::ErrorKind::UnexpectedEof.into())));
+            }
+            (self.read, self.taken) = (buffer.filled().to_vec(), 0);
         }
-        while !rest.is_empty() {
+        for _ in 0..MESSAGES {
+            let Some(rest @ [_, ..]) = self.read.get(self.taken..) else { break };
             let (used, message) = self.decoder.read(rest)?;
-            rest = &rest[used..];
+            self.taken += used;
             message.map(&mut *each).transpose()?;
+        }
+        if self.taken == self.read.len() {
+            (self.read, self.taken) = (Vec::new(), 0);
         }
         Poll::Ready(Ok(()))
     }

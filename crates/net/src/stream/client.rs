@@ -22,6 +22,7 @@ use super::wire::{ByteStream, Ended, Wire};
 use super::{Lost, PATIENCE};
 use crate::asker::{Asks, Blocks, is_whole};
 use crate::inbox::Inbox;
+use crate::progress::Progress;
 use crate::uri::{Scheme, Uri};
 use crate::{Error, Response};
 
@@ -167,12 +168,13 @@ impl Stream {
         options: Options,
         payload: Bytes,
         blocks: Blocks,
+        progress: Option<Progress>,
     ) -> Result<Response, Error> {
         if code == Code::EMPTY {
             return self.ask(code, self.token(), Vec::new()).await;
         }
         let transfer = self.transfer(options, payload.into(), blocks).await?;
-        let asker = Asking::new(self, code);
+        let asker = Asking { progress, ..Asking::new(self, code) };
         let response = asker.ask(&transfer).await?;
         asker.finish(transfer, response).await
     }
@@ -260,6 +262,12 @@ impl Stream {
         told.await.unwrap_or_else(|_| Err(ended()))
     }
 
+    /// Registers once more. Its answer goes into the inbox, as notifications do. Without room nothing happens.
+    pub(super) fn register_again(&self, code: Code, token: Token, tail: Vec<u8>, inbox: Arc<Inbox>) {
+        let tell = Tell { first: None, inbox: Some(inbox) };
+        let _ = self.asks.try_send(Ask { code, token, tail, since: Instant::now(), tell });
+    }
+
     /// Sends what nobody waits for the answer of, if there is room.
     pub(super) fn send_off(&self, code: Code, token: Token, tail: Vec<u8>) {
         let tell = Tell { first: None, inbox: None };
@@ -280,11 +288,12 @@ pub(super) struct Asking<'a> {
     stream: &'a Stream,
     code: Code,
     token: Token,
+    progress: Option<Progress>,
 }
 
 impl<'a> Asking<'a> {
     pub(super) fn new(stream: &'a Stream, code: Code) -> Self {
-        Self { stream, code, token: stream.token() }
+        Self { stream, code, token: stream.token(), progress: None }
     }
 }
 
@@ -292,6 +301,10 @@ impl Asks for Asking<'_> {
     async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
         let tail = transfer.request()?.into_bytes();
         self.stream.ask(self.code, self.token, tail).await
+    }
+
+    fn progress(&self) -> Option<&Progress> {
+        self.progress.as_ref()
     }
 }
 

@@ -15,6 +15,9 @@ use super::{MAX_MESSAGE, PATIENCE};
 /// Lengths, code and token of a message on TCP, at most.
 const HEAD: usize = 14;
 
+/// What is queued, in bytes, when nothing more is added: the system has buffers of its own.
+const FULL: usize = 16 << 10;
+
 /// What is queued, in bytes, when nothing more is heard: who does not listen.
 const DEAF: usize = 4 * MAX_MESSAGE as usize;
 
@@ -69,9 +72,14 @@ impl Connection {
         self.block_wise.then_some(self.max_message_size > stream::BASE_MAX_MESSAGE_SIZE)
     }
 
+    /// Bytes that are to be written.
+    pub(crate) fn queued(&self) -> usize {
+        self.wire.queued()
+    }
+
     /// Whether so much is queued that nothing more should be.
     pub(crate) fn is_full(&self) -> bool {
-        self.wire.queued() >= MAX_MESSAGE as usize
+        self.wire.queued() >= FULL
     }
 
     /// Whether nothing is left to be written.

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use coap_numbers::option;
 use coapace_control::Draw;
 use coapace_proto::block::TransferError;
-use coapace_proto::{Code, Options, Token};
+use coapace_proto::{Code, Kind, Message, Observation, Options, Token};
 
 use super::client::{Asking, Outstanding, Stream, is_all};
 use crate::asker::{Asks, Blocks};
+use crate::clock::{Clock, Random};
 use crate::inbox::{Inbox, Taken};
-use crate::{Client, Error, Response};
+use crate::{Client, Error, Response, log};
 
-/// What a server sends of a resource, in the order in which it was sent. It ends with its connection, and need not be
-/// registered again before.
+/// What a server sends of a resource, in the order in which it was sent. It ends with its connection. When the
+/// representation is stale and nothing has come, it is registered again, as over datagrams: the connection then shows
+/// whether the server is there (RFC 8323 §7.3).
 #[derive(Debug)]
 pub(crate) struct Observing {
     stream: Stream,
@@ -30,6 +32,13 @@ pub(crate) struct Observing {
     partial: Option<Response>,
     /// The server sends no more, as far as is known here.
     over: bool,
+    /// The registration, to be sent again.
+    tail: Vec<u8>,
+    clock: Clock,
+    random: Random,
+    /// How long the newest representation is fresh.
+    order: Observation,
+    draw: Draw,
 }
 
 impl Observing {
@@ -43,8 +52,11 @@ impl Observing {
         let (token, inbox) = (stream.token(), Arc::new(Inbox::default()));
         let transfer = stream.transfer(options.clone().observe(0), Vec::new(), blocks).await?;
         let tail = transfer.request()?.into_bytes();
-        let (first, outstanding) = stream.register(code, token, tail, inbox.clone()).await?;
-        let over = !first.is_success() || first.options.value(option::OBSERVE).is_none();
+        let (first, outstanding) = stream.register(code, token, tail.clone(), inbox.clone()).await?;
+        if !first.is_success() {
+            return Err(Error::NotObserved(Box::new(first)));
+        }
+        let over = first.options.value(option::OBSERVE).is_none();
         let mut this = Self {
             stream,
             _client: client,
@@ -57,7 +69,13 @@ impl Observing {
             first: Response::new(Code::EMPTY),
             partial: None,
             over,
+            tail,
+            clock: Clock::start(),
+            random: Random::default(),
+            order: Observation::new(),
+            draw: Draw::ZERO,
         };
+        this.note(&first);
         this.first = this.complete(first).await?;
         Ok(this)
     }
@@ -79,9 +97,12 @@ impl Observing {
                 return None;
             }
             match self.inbox.take(Draw::ZERO) {
-                Taken::News(news) => self.partial = Some(news),
+                Taken::News(news) => {
+                    self.note(&news);
+                    self.partial = Some(news);
+                }
                 Taken::Nothing(_) if self.partial.is_none() => {
-                    self.inbox.arrived.notified().await;
+                    self.wait().await;
                     continue;
                 }
                 Taken::Over(error) if self.partial.is_none() => {
@@ -98,6 +119,28 @@ impl Observing {
                 Err(Error::Transfer(TransferError::Changed)) => {}
                 finished => return Some(finished),
             }
+        }
+    }
+
+    /// Notes for how long a representation is fresh.
+    fn note(&mut self, response: &Response) {
+        let Self { order, clock, .. } = self;
+        response.as_message(|message| {
+            *order = Observation::new();
+            order.update(clock.now(), message)
+        });
+        self.draw = self.random.draw();
+    }
+
+    /// Waits for something to come, or until it is time to register again.
+    async fn wait(&mut self) {
+        let arrived = self.inbox.arrived.notified();
+        let Some(at) = self.clock.at(self.order.register_again_at(self.draw)) else { return arrived.await };
+        if tokio::time::timeout_at(at, arrived).await.is_err() {
+            log::overdue(self.clock.now().since(self.order.fresh_until()));
+            self.stream.register_again(self.code, self.token, self.tail.clone(), self.inbox.clone());
+            // As if something had come, so that the server has as long as any to answer.
+            self.order.update(self.clock.now(), &Message::empty(Kind::Acknowledgement, 0));
         }
     }
 

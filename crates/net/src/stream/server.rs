@@ -9,28 +9,29 @@ use std::time::Duration;
 
 use coapace_proto::block::{BERT, Bounds, Reassembly};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::PATIENCE;
 use super::bytes::Bytes;
 use super::connection::Connection;
+use super::places::Place;
 use super::talk::Talk;
 use super::wire::{ByteStream, Wire};
 use crate::address::{Remote, mapped};
+#[cfg(feature = "tls")]
+use crate::certificates::ServerTls;
 use crate::clock::Clock;
 use crate::identity::{Identity, Peer};
 use crate::kept::Kept;
-use crate::{Router, ServerConfig};
+use crate::{Router, ServerConfig, log};
 
 /// What the tasks of a server and its handles share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(super) closing: watch::Sender<bool>,
     counters: Mutex<TcpCounters>,
-    /// Connections that there is room for.
-    room: Arc<Semaphore>,
     /// Numbers connections, so that what is kept for one is not for the next from the same port.
     begun: AtomicU16,
 }
@@ -53,8 +54,10 @@ pub struct TcpCounters {
     pub idle: u64,
     /// Connections closed because the client took nothing of what was sent to it for 30 s.
     pub stalled: u64,
-    /// Requests answered 5.03, because too many handlers were waiting.
-    pub refused: u64,
+    /// Connections that made room for others, because there were as many as there may be.
+    pub evicted: u64,
+    /// Registrations of observers that there was no room for: they were answered as if they had not asked to observe.
+    pub observers_refused: u64,
     /// Handlers that panicked.
     pub panics: u64,
     /// Responses larger than the client takes, replaced by 5.00.
@@ -62,17 +65,20 @@ pub struct TcpCounters {
 }
 
 impl Shared {
-    pub(crate) fn new(max_connections: usize) -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             closing: watch::Sender::new(false),
             counters: Mutex::default(),
-            room: Semaphore::new(max_connections.min(Semaphore::MAX_PERMITS)).into(),
             begun: AtomicU16::new(0),
         })
     }
 
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
     }
 
     pub(crate) fn counters(&self) -> MutexGuard<'_, TcpCounters> {
@@ -84,7 +90,7 @@ impl Shared {
 #[derive(Clone, Default)]
 pub(crate) struct Acceptor {
     #[cfg(feature = "tls")]
-    pub(crate) tls: Option<tokio_rustls::TlsAcceptor>,
+    pub(crate) tls: Option<ServerTls>,
     #[cfg(feature = "ws")]
     pub(crate) ws: bool,
 }
@@ -96,14 +102,32 @@ impl fmt::Debug for Acceptor {
 }
 
 impl Acceptor {
+    /// Returns the scheme of what is served.
+    fn scheme(&self) -> &'static str {
+        #[cfg(feature = "tls")]
+        let tls = self.tls.is_some();
+        #[cfg(not(feature = "tls"))]
+        let tls = false;
+        #[cfg(feature = "ws")]
+        let ws = self.ws;
+        #[cfg(not(feature = "ws"))]
+        let ws = false;
+        match (tls, ws) {
+            (false, false) => "coap+tcp",
+            (true, false) => "coaps+tcp",
+            (false, true) => "coap+ws",
+            (true, true) => "coaps+ws",
+        }
+    }
+
     async fn accept(&self, stream: TcpStream) -> io::Result<(Box<dyn Wire>, Option<Arc<Identity>>)> {
         // Messages are whole; to wait for more of them helps nobody.
         let _ = stream.set_nodelay(true);
         #[cfg(feature = "tls")]
         let (stream, identity): (Box<dyn ByteStream>, _) = match &self.tls {
             None => (Box::new(stream), None),
-            Some(acceptor) => {
-                let stream = acceptor.accept(stream).await?;
+            Some(tls) => {
+                let stream = tls.acceptor().accept(stream).await?;
                 let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
                 let certificate = shown.and_then(|shown| crate::Certificate::read(shown));
                 (Box::new(stream), certificate.map(Identity::Certificate).map(Arc::new))
@@ -124,6 +148,8 @@ pub(super) struct Core {
     pub(super) router: Mutex<Router>,
     pub(super) bodies: Mutex<Bodies>,
     pub(super) config: ServerConfig,
+    /// The scheme of its URIs.
+    pub(super) transport: &'static str,
     pub(super) clock: Clock,
     pub(super) shared: Arc<Shared>,
 }
@@ -151,22 +177,27 @@ pub(crate) async fn serve(
     let bounds = Bounds { max_szx: BERT, ..config.bodies };
     let bodies = Bodies { requests: Reassembly::new(bounds), responses: Kept::new(bounds) };
     let (router, bodies, clock) = (router.into(), bodies.into(), Clock::start());
-    let core = Arc::new(Core { router, bodies, config, clock, shared: shared.clone() });
+    let core = Arc::new(Core {
+        router,
+        bodies,
+        config,
+        transport: acceptor.scheme(),
+        clock,
+        shared: shared.clone(),
+    });
     loop {
-        let accept = async {
-            let accepted = listener.accept().await;
-            // With so many, this one waits, and others in the system's queue.
-            (accepted, shared.room.clone().acquire_owned().await)
-        };
         tokio::select! {
-            (accepted, room) = accept => match accepted {
+            accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => {
                     shared.counters().connections += 1;
-                    let (core, acceptor) = (core.clone(), acceptor.clone());
-                    connections.spawn(async move {
-                        begin(core, acceptor, stream, from).await;
-                        drop(room);
-                    });
+                    let bound = core.config.max_connections.min(core.config.budget.max_connections());
+                    let table = &core.config.budget.places;
+                    let (place, full) = table.enter(mapped(from.ip()), bound);
+                    connections.spawn(begin(core.clone(), acceptor.clone(), stream, from, place));
+                    if full {
+                        // The one that makes room is to close its descriptor before the next one is taken.
+                        tokio::task::yield_now().await;
+                    }
                 }
                 // Out of descriptors, perhaps: not to be asked again at once.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -187,14 +218,28 @@ pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
 }
 
 /// A connection, from its first byte on.
-async fn begin(core: Arc<Core>, acceptor: Acceptor, stream: TcpStream, from: SocketAddr) {
-    let Ok(Ok((wire, identity))) = timeout(PATIENCE, acceptor.accept(stream)).await else {
-        core.shared.counters().handshakes_failed += 1;
-        return;
+async fn begin(core: Arc<Core>, acceptor: Acceptor, stream: TcpStream, from: SocketAddr, place: Place) {
+    let accepted = tokio::select! {
+        accepted = timeout(PATIENCE, acceptor.accept(stream)) => accepted,
+        () = place.left() => {
+            core.shared.counters().evicted += 1;
+            return;
+        }
     };
+    let accepted = accepted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let (wire, identity) = match accepted {
+        Ok(accepted) => accepted,
+        Err(error) => {
+            core.shared.counters().handshakes_failed += 1;
+            return log::handshake_failed(core.transport, from, None, &error);
+        }
+    };
+    if core.transport != "coap+tcp" {
+        log::handshake(core.transport, from, identity.as_deref());
+    }
     let number = core.shared.begun.fetch_add(1, Ordering::Relaxed);
     let remote = Remote::new(mapped(from.ip()), from.port(), number);
-    Talk::new(core, Connection::new(wire), Peer { remote, identity }).run().await;
+    Talk::new(core, Connection::new(wire), Peer { remote, identity }, place).run().await;
 }
 
 /// A socket that listens.

@@ -107,8 +107,7 @@ impl Plug {
     /// The server is rebooted, and has forgotten who observes it.
     pub(crate) async fn reboot_server(&mut self) {
         let address = self.address().to_string();
-        self.server.handle.shutdown();
-        self.server.ended().await.expect("no error of the system");
+        self.server.crash().await;
         // As long as it is there, so is its socket.
         self.server = serve_at("127.0.0.1:0", Router::new(), self.config.clone());
         self.server = serve_at(&address, self.state.router(), self.config.clone());

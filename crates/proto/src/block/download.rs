@@ -23,6 +23,8 @@ pub(super) struct Download {
 struct Common {
     code: Code,
     etag: Option<SmallVec<[u8; 8]>>,
+    /// The length of the body in bytes, as the first block says it.
+    size: Option<u32>,
 }
 
 impl Download {
@@ -33,6 +35,11 @@ impl Download {
     /// Whether the first block is there.
     pub(super) fn has_begun(&self) -> bool {
         self.common.is_some()
+    }
+
+    /// The length of the body, in bytes, if the server has said it.
+    pub(super) fn size(&self) -> Option<usize> {
+        self.common.as_ref()?.size.map(|size| size as usize)
     }
 
     /// The block to ask for now.
@@ -70,7 +77,10 @@ impl Download {
             None if response.size2().is_some_and(|size| size as usize > self.max_body) => {
                 return Err(TransferError::TooLarge);
             }
-            None => self.common = Some(Common { code, etag: response.etag().map(SmallVec::from_slice) }),
+            None => {
+                let etag = response.etag().map(SmallVec::from_slice);
+                self.common = Some(Common { code, etag, size: response.size2() });
+            }
         }
         self.szx = block.szx();
         self.append(payload)?;

@@ -14,7 +14,7 @@ use crate::{Code, Message, Tail};
 /// What a [`Reassembly`] may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bodies at once; beyond that the one whose last block is the oldest leaves.
+    /// Bodies at once; beyond that one of an unverified source leaves, else the one whose last block is the oldest.
     pub max_bodies: usize,
     /// Bytes of one body; a larger one is answered with 4.13.
     pub max_body: usize,
@@ -39,6 +39,10 @@ impl Default for Bounds {
     }
 }
 
+/// The first block of an unverified source makes room for that of another once the next is overdue by so much: more than
+/// a round trip, less than a client waits before it gives up.
+const STALLED: Duration = Duration::from_secs(10);
+
 /// Request bodies that are not complete, in the order of their last blocks.
 #[derive(Debug)]
 pub struct Reassembly<A> {
@@ -54,6 +58,9 @@ struct Body<A> {
     key: Vec<u8>,
     bytes: Vec<u8>,
     touched: Instant,
+    /// Whether its source is known to be where it says it is: it has shown an Echo option, or sent a second block, for which
+    /// it had to receive the answer to the first.
+    verified: bool,
 }
 
 impl<A> Body<A> {
@@ -81,6 +88,11 @@ pub enum Assembled<'a> {
     },
 }
 
+/// The first block of a body came from an unverified source, and there is no room for more of these: ask for an Echo option
+/// ([`echo`](crate::echo)). Nothing is kept of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unverified;
+
 impl<A: Address> Reassembly<A> {
     /// With nothing in it.
     pub const fn new(bounds: Bounds) -> Self {
@@ -102,51 +114,70 @@ impl<A: Address> Reassembly<A> {
         self.bodies.is_empty()
     }
 
-    /// Takes a request, whether it is part of a body or all of it.
+    /// Takes a request of a verified source, whether it is part of a body or all of it.
     pub fn handle<'a>(&mut self, now: Instant, from: A, request: &Message<'a>) -> Assembled<'a> {
+        let handled = self.handle_from(now, from, true, request);
+        handled.unwrap_or_else(|Unverified| answer(code::SERVICE_UNAVAILABLE, &Options::default()))
+    }
+
+    /// Takes a request. Half of what may be held is for bodies of sources that are not `verified`; of these only the first
+    /// block is, and it is the first to make room.
+    ///
+    /// # Errors
+    /// [`Unverified`], if the source is not verified and that half is full.
+    pub fn handle_from<'a>(
+        &mut self,
+        now: Instant,
+        from: A,
+        verified: bool,
+        request: &Message<'a>,
+    ) -> Result<Assembled<'a>, Unverified> {
         let payload = request.payload();
         let reliable = self.bounds.max_szx == super::BERT;
         let block = match if reliable { Ok(request.block1_reliable()) } else { request.block1() } {
             Ok(Some(block)) => block,
             Ok(None) if payload.len() <= self.bounds.max_body => {
-                return Assembled::Whole { body: Cow::Borrowed(payload), block: None };
+                return Ok(Assembled::Whole { body: Cow::Borrowed(payload), block: None });
             }
-            Ok(None) => return self.too_large(None),
-            Err(_) => return answer(code::BAD_REQUEST, &Options::default()),
+            Ok(None) => return Ok(self.too_large(None)),
+            Err(_) => return Ok(answer(code::BAD_REQUEST, &Options::default())),
         };
         if !block.admits(payload.len()) {
-            return answer(code::BAD_REQUEST, &Options::default());
+            return Ok(answer(code::BAD_REQUEST, &Options::default()));
         }
         self.expire(now);
         let key = key(request);
         let known = self.bodies.iter().position(|body| body.from == from && body.key == key);
         let known = known.map(|place| self.remove(place));
         let mut body = match known {
-            _ if block.num() == 0 => Body { from, key, bytes: Vec::new(), touched: now },
-            Some(body) => body,
-            None => return incomplete(block),
+            _ if block.num() == 0 => Body { from, key, bytes: Vec::new(), touched: now, verified },
+            Some(body) => Body { verified: true, ..body },
+            None => return Ok(incomplete(block)),
         };
         let end = block.offset() + payload.len();
         if end > self.bounds.max_body
             || request.size1().is_some_and(|size| size as usize > self.bounds.max_body)
         {
-            return self.too_large(Some(block));
+            return Ok(self.too_large(Some(block)));
         }
         // A block that was taken before and comes again, under another Message ID, is as good as the first.
         let again = end == body.bytes.len() && body.bytes[block.offset()..] == *payload && block.more();
         if !again {
             if block.offset() != body.bytes.len() {
-                return incomplete(block);
+                return Ok(incomplete(block));
             }
             body.bytes.extend_from_slice(payload);
         }
         if !block.more() {
-            return Assembled::Whole { body: Cow::Owned(body.bytes), block: Some(block) };
+            return Ok(Assembled::Whole { body: Cow::Owned(body.bytes), block: Some(block) });
         }
         body.touched = now;
+        if !body.verified && !self.has_room_for_stranger(now, body.cost()) {
+            return Err(Unverified);
+        }
         self.keep(body);
         let smaller = Block::new(block.num(), true, block.szx().min(self.bounds.max_szx));
-        answer(code::CONTINUE, &Options::default().block1(smaller.unwrap_or(block)))
+        Ok(answer(code::CONTINUE, &Options::default().block1(smaller.unwrap_or(block))))
     }
 
     /// Forgets bodies whose next block is overdue.
@@ -156,12 +187,30 @@ impl<A: Address> Reassembly<A> {
         }
     }
 
+    /// Whether the first block of an unverified source finds room among such blocks; those that have stalled leave for it.
+    fn has_room_for_stranger(&mut self, now: Instant, cost: usize) -> bool {
+        let Bounds { max_bodies, max_bytes, .. } = self.bounds;
+        loop {
+            let strangers = self.bodies.iter().filter(|body| !body.verified);
+            let (count, bytes) =
+                strangers.fold((0, 0), |(count, bytes), body| (count + 1, bytes + body.cost()));
+            if 2 * count < max_bodies && 2 * (bytes + cost) <= max_bytes {
+                return true;
+            }
+            let oldest = self.bodies.iter().position(|body| !body.verified);
+            match oldest.filter(|&place| now.since(self.bodies[place].touched) >= STALLED) {
+                Some(place) => drop(self.remove(place)),
+                None => return false,
+            }
+        }
+    }
+
     fn keep(&mut self, body: Body<A>) {
         let Bounds { max_bodies, max_bytes, .. } = self.bounds;
         while !self.bodies.is_empty()
             && (self.bodies.len() >= max_bodies || self.bytes + body.cost() > max_bytes)
         {
-            self.remove(0);
+            self.remove(self.bodies.iter().position(|body| !body.verified).unwrap_or(0));
         }
         // One that would not fit alone is not kept: its next block is answered with 4.08.
         if max_bodies > 0 && body.cost() <= max_bytes {

@@ -115,15 +115,39 @@ fn after_4_13_with_a_smaller_block_the_client_begins_again_with_that() {
 }
 
 #[test]
-fn after_4_08_the_client_begins_again_once() {
+fn after_4_08_the_client_begins_again_a_few_times() {
     let mut transfer = Transfer::new(Options::default(), body(64), 0, 10);
     let go_on = tail(Options::default().block1(block(0, true, 0)), b"");
     let incomplete = message(Code(code::REQUEST_ENTITY_INCOMPLETE), b"");
-    for expected in [Progress::Continue, Progress::Complete] {
+    for expected in [[Progress::Continue; 4].as_slice(), &[Progress::Complete]].concat() {
         let first = message(Code(code::CONTINUE), go_on.as_bytes());
         assert_eq!(transfer.handle(&first), Ok(Progress::Continue));
         assert_eq!(transfer.handle(&incomplete), Ok(expected));
     }
+}
+
+#[test]
+fn a_part_yields_the_blocks_that_it_has_and_no_others() {
+    let whole = body(5_000);
+    let part = |range: core::ops::Range<usize>| Part::new(&whole[range.clone()], range.start, 5_000).unwrap();
+    let cut =
+        |range, num, szx| Slice::of(part(range), Some(block(num, false, szx)), 6).map(|slice| slice.payload);
+    assert_eq!(cut(1_024..3_000, 1, 6), Some(&whole[1_024..2_048]));
+    assert_eq!(cut(1_024..3_000, 2, 6), None, "it has not all of this block");
+    assert_eq!(cut(1_024..3_000, 0, 6), None);
+    assert_eq!(cut(4_096..5_000, 4, 6), Some(&whole[4_096..]), "the last need not be full");
+    assert_eq!(cut(4_096..5_000, 5, 6), None);
+    let slice = Slice::reliable_of(part(1_024..4_000), Some(block(1, false, BERT)), 10_000).unwrap();
+    assert_eq!(slice.payload, &whole[1_024..3_072], "as many blocks as there are whole");
+    let options = slice.options(Options::default()).tail(&[]).unwrap();
+    let options = message(CONTENT, options.as_bytes());
+    assert_eq!((options.block2_reliable(), options.etag()), (Some(block(1, true, BERT)), None));
+    let first =
+        Slice::of(part(0..1_024), None, 6).unwrap().options(Options::default().etag(b"v")).tail(&[]).unwrap();
+    assert_eq!(message(CONTENT, first.as_bytes()).size2(), Some(5_000));
+    assert_eq!(Part::new(&whole, 1, 5_000), None);
+    let all = Part::whole(&whole);
+    assert!(all.is_whole() && !part(0..4_999).is_whole());
 }
 
 #[test]
@@ -441,4 +465,59 @@ proptest! {
     fn whatever_the_lengths_are_bert_puts_them_together(up in 0_usize..9_000, down in 0_usize..9_000, room in 16_usize..5_000) {
         reliably(&body(up), &body(down), room);
     }
+}
+
+/// The first block of an upload of two.
+fn first_block(body: &[u8]) -> Tail {
+    tail(Options::default().block1(block(0, true, 2)), &body[..64])
+}
+
+#[test]
+fn first_blocks_of_strangers_leave_uploads_of_others_alone() {
+    let bounds = Bounds { max_bodies: 8, ..Bounds::default() };
+    let mut reassembly: Reassembly<u16> = Reassembly::new(bounds);
+    let body = body(100);
+    let (first, second) =
+        (first_block(&body), tail(Options::default().block1(block(1, false, 2)), &body[64..]));
+    let going_on = |answer: &Result<Assembled<'_>, Unverified>| {
+        matches!(answer, Ok(Assembled::Answer { code: Code(code::CONTINUE), .. }))
+    };
+    assert!(going_on(&reassembly.handle_from(NOW, 1, true, &message(POST, first.as_bytes()))));
+    // Strangers have half of the places, and push nobody out of these.
+    for from in 100..1_000 {
+        let answer = reassembly.handle_from(NOW, from, false, &message(POST, first.as_bytes()));
+        assert_eq!(going_on(&answer), from < 104, "{answer:?}");
+        assert_eq!(answer == Err(Unverified), from >= 104);
+    }
+    // Verified sources take all the places that there are, of strangers first.
+    for from in 2..8 {
+        assert!(going_on(&reassembly.handle_from(NOW, from, true, &message(POST, first.as_bytes()))));
+    }
+    for from in 1..8 {
+        let answer = reassembly.handle_from(NOW, from, false, &message(POST, second.as_bytes()));
+        assert!(matches!(answer, Ok(Assembled::Whole { .. })), "{from}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_stranger_whose_next_block_is_overdue_makes_room_for_another_and_one_that_goes_on_does_not() {
+    let mut reassembly: Reassembly<u16> = Reassembly::new(Bounds { max_bodies: 4, ..Bounds::default() });
+    let body = body(200);
+    let first = first_block(&body);
+    let second = tail(Options::default().block1(block(1, true, 2)), &body[64..128]);
+    let later = NOW + Duration::from_secs(10);
+    for from in [1, 2] {
+        let _ = reassembly.handle_from(NOW, from, false, &message(POST, first.as_bytes()));
+    }
+    let _ = reassembly.handle_from(NOW, 2, false, &message(POST, second.as_bytes()));
+    assert_eq!(reassembly.len(), 2);
+    let _ = reassembly.handle_from(NOW, 3, false, &message(POST, first.as_bytes()));
+    assert_eq!(reassembly.len(), 3, "one that goes on is no stranger");
+    for from in [4, 5] {
+        let answer = reassembly.handle_from(later, from, false, &message(POST, first.as_bytes()));
+        assert_ne!(answer, Err(Unverified));
+    }
+    let third = tail(Options::default().block1(block(2, false, 2)), &body[128..192]);
+    let answer = reassembly.handle_from(later, 2, false, &message(POST, third.as_bytes()));
+    assert!(matches!(answer, Ok(Assembled::Whole { .. })), "{answer:?}");
 }

@@ -49,6 +49,19 @@ pub enum Progress {
     Complete,
 }
 
+/// How far a transfer has come, in bytes of bodies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transferred {
+    /// Bytes of the request body that the server has.
+    pub sent: usize,
+    /// Bytes of the request body in all.
+    pub to_send: usize,
+    /// Bytes of the response body that have arrived.
+    pub received: usize,
+    /// Bytes of the response body in all, once the server has said so (Size2, RFC 7959 §4).
+    pub to_receive: Option<usize>,
+}
+
 /// Why a transfer cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferError {
@@ -161,6 +174,17 @@ impl Transfer {
     /// [`request`](Self::request) from now on.
     pub fn repeat_with(&mut self, echo: &[u8]) {
         self.options = echo::repeated(core::mem::take(&mut self.options), echo);
+    }
+
+    /// How far it has come.
+    pub fn transferred(&self) -> Transferred {
+        let answered = self.over || self.download.has_begun();
+        Transferred {
+            sent: if answered { self.body.len() } else { self.upload.range().start },
+            to_send: self.body.len(),
+            received: self.download.body.len(),
+            to_receive: self.download.size(),
+        }
     }
 
     /// What has arrived of the response body.

@@ -19,9 +19,13 @@ pub(super) struct Upload {
     step: usize,
     /// Whether the transport is reliable, so that SZX 7 means something.
     reliable: bool,
-    /// Whether it had to begin again.
-    restarted: bool,
+    /// How often it had to begin again.
+    restarts: u8,
 }
+
+/// How often an upload begins again because the server has discarded what it had. A server that is under load may discard it
+/// more than once; one that is too small for the body does so each time.
+const MAX_RESTARTS: u8 = 4;
 
 /// What the response to a block means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +38,7 @@ pub(super) enum Answer {
 
 impl Upload {
     pub(super) const fn new(len: usize, szx: u8) -> Self {
-        Self { offset: 0, len, szx, step: super::size(szx), reliable: false, restarted: false }
+        Self { offset: 0, len, szx, step: super::size(szx), reliable: false, restarts: 0 }
     }
 
     /// Over a reliable transport, in payloads of no more than `room` bytes.
@@ -42,7 +46,7 @@ impl Upload {
         let whole = (BERT, len);
         let (szx, step) =
             if len <= room { whole } else { super::step(BERT, room).unwrap_or((0, super::size(0))) };
-        Self { offset: 0, len, szx, step, reliable: true, restarted: false }
+        Self { offset: 0, len, szx, step, reliable: true, restarts: 0 }
     }
 
     /// The bytes to send now.
@@ -78,9 +82,9 @@ impl Upload {
         let ours = self.block()?;
         let theirs = if self.reliable { response.block1_reliable() } else { response.block1()? };
         match response.code.0 {
-            // What was discarded on the way is sent again, once: a server too small for the body discards it each time.
-            code::REQUEST_ENTITY_INCOMPLETE if self.offset > 0 && !self.restarted => {
-                (self.offset, self.restarted) = (0, true);
+            code::REQUEST_ENTITY_INCOMPLETE if self.offset > 0 && self.restarts < MAX_RESTARTS => {
+                self.offset = 0;
+                self.restarts += 1;
                 Ok(Answer::Next)
             }
             code::REQUEST_ENTITY_TOO_LARGE => match theirs {

@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 
 use super::{Broken, Message};
-use crate::message::{Code, Token};
+use crate::code::Code;
+use crate::message::Token;
 
 impl<'a> Message<'a> {
     /// The message as the payload of a binary frame.

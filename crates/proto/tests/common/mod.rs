@@ -1,4 +1,5 @@
 //! An endpoint with one peer, spoken to in bytes.
+#![allow(dead_code)] // Each test has a use for another part.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! What nodes of a mesh put on the air, as far as others have to know it.
 
-use crate::NodeId;
+use crate::{Mark, NodeId};
 
 /// An IEEE 802.15.4 frame, without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,37 +76,24 @@ pub enum Content<'a> {
     Icmpv6(&'a [u8]),
 }
 
-/// What happened to a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FrameEvent {
-    /// Its first bit is on the air.
-    Sent,
-    /// It was received whole.
-    Received,
-    /// It was being received, and another transmission destroyed it.
-    Collided,
-    /// The node it was for did not receive it: the link failed it, or the node heard or sent something else.
-    Missed,
-    /// It is given up: no attempt of it was acknowledged.
-    NotAcknowledged,
-    /// It is given up: the channel was busy too often.
-    ChannelBusy,
-    /// There was no room for it in a queue.
-    QueueFull,
-}
-
-impl FrameEvent {
-    /// Its name in traces.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Received => "received",
-            Self::Collided => "collided",
-            Self::Missed => "missed",
-            Self::NotAcknowledged => "not acknowledged",
-            Self::ChannelBusy => "channel busy",
-            Self::QueueFull => "queue full",
-        }
+crate::tap::named! {
+    /// What happened to a frame.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum FrameEvent {
+        /// Its first bit is on the air; every attempt is one.
+        Sent = "sent",
+        /// It was received whole.
+        Received = "received",
+        /// It was being received, and another transmission destroyed it.
+        Collided = "collided",
+        /// The node it was for did not receive it: the link failed it, or the node heard or sent something else.
+        Missed = "missed",
+        /// It is given up: no attempt of it was acknowledged.
+        NotAcknowledged = "not acknowledged",
+        /// It is given up: the channel was busy too often.
+        ChannelBusy = "channel busy",
+        /// There was no room for it in a queue.
+        QueueFull = "queue full",
     }
 }
 
@@ -123,4 +110,6 @@ pub struct FrameRecord<'a> {
     pub frame: &'a Frame,
     /// The datagram that it carries, whole or in part; `None` for an acknowledgement.
     pub datagram: Option<Datagram<'a>>,
+    /// What that belongs to: an exchange, unless it is RPL's.
+    pub mark: Mark,
 }

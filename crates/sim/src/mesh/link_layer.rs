@@ -6,7 +6,7 @@ use super::lowpan::ACK_BYTES;
 use super::mac::{Queued, State};
 use super::packets::PacketId;
 use super::{ChannelBusy, Frame, FrameEvent, FrameKind, FrameRecord, Mesh};
-use crate::{Moment, NodeId, Tap, Time};
+use crate::{Mark, Moment, NodeId, Tap, Time};
 
 /// 250 kbit/s.
 const BYTE_NS: u64 = 32_000;
@@ -279,15 +279,16 @@ impl Mesh {
         let counters = &mut self.counters[node as usize];
         counters.count(event);
         counters.control_frames += u64::from(packet.message.is_some() && event == FrameEvent::Sent);
-        let datagram = Some(packet.datagram());
+        let (datagram, mark) = (Some(packet.datagram()), packet.mark);
         let (time, node, frame) = (moment.now, NodeId(node), &queued.frame);
-        moment.tap.frame(&FrameRecord { time, event, node, frame, datagram });
+        moment.tap.frame(&FrameRecord { time, event, node, frame, datagram, mark });
     }
 }
 
 /// Shows what happened to an acknowledgement at `node` to the tap.
 fn ack_seen<T: Tap>(moment: &mut Moment<'_, T>, event: FrameEvent, node: u32, frame: &Frame) {
-    moment.tap.frame(&FrameRecord { time: moment.now, event, node: NodeId(node), frame, datagram: None });
+    let (time, node, mark) = (moment.now, NodeId(node), Mark::default());
+    moment.tap.frame(&FrameRecord { time, event, node, frame, datagram: None, mark });
 }
 
 fn seen_as(fate: Fate) -> FrameEvent {

@@ -8,7 +8,7 @@ use super::packets::PacketId;
 use super::reassembly::Reassembled;
 use super::rpl::Unroutable;
 use super::{Frame, FrameEvent, FrameKind, Leg, Mesh};
-use crate::{Event, Moment, NodeId, Tap};
+use crate::{Event, Moment, NodeEvent, NodeId, Tap};
 
 /// The hop limit of what goes to neighbours only.
 const NEIGHBOURS: u8 = 255;
@@ -189,9 +189,20 @@ impl Mesh {
             let id = self.packets.insert_message(NodeId(node), to, message);
             let ends = (link_local(NodeId(node)).octets(), to.map_or(ALL_RPL_NODES, link_local).octets());
             message.write(&config, ends, |node| global(node).octets(), self.packets.bytes_mut(id));
+            if moment.tap.watches_nodes() {
+                let bytes = self.packets.get(id).bytes.len() as u16;
+                let rank = self.routing.standing(node).map_or(0, |(_, rank)| rank);
+                let event = NodeEvent::Rpl { message: message.name(), to, bytes, rank };
+                moment.tap.node(moment.now, NodeId(node), event);
+            }
             let leg = Leg { hop_limit: NEIGHBOURS, option: None };
             self.send_down(moment, node, to, id, leg);
             self.packets.release(id);
+        }
+        if moment.tap.watches_nodes()
+            && let Some((parent, rank)) = self.routing.standing(node)
+        {
+            moment.tap.node(moment.now, NodeId(node), NodeEvent::Route { parent, rank });
         }
         if let Some(deadline) = self.routing.rpl().and_then(|rpl| rpl.arm(moment.now, node)) {
             moment.events.push(deadline, Happening::Route(node).encode());

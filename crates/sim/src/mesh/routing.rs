@@ -63,6 +63,14 @@ impl Routing {
         }
     }
 
+    /// A node's parent and rank, if routes are RPL's.
+    pub(super) fn standing(&self, node: u32) -> Option<(Option<NodeId>, u16)> {
+        match self {
+            Self::Shortest(_) => None,
+            Self::Rpl(rpl) => rpl.nodes.get(node as usize).map(|own| (own.parent(), own.rank())),
+        }
+    }
+
     /// Where a packet goes next from `node`, which it reached `from` a neighbour with `option`, or began at.
     pub(super) fn next(
         &mut self,

@@ -20,6 +20,7 @@ const ENHANCED_PACKET: u32 = 6;
 const OPT_COMMENT: u16 = 1;
 const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;
+const IF_DESCRIPTION: u16 = 3;
 const IF_TSRESOL: u16 = 9;
 
 impl<W: Write> Blocks<W> {
@@ -36,12 +37,15 @@ impl<W: Write> Blocks<W> {
         blocks
     }
 
-    /// Adds an interface; the first has the number 0.
-    pub(super) fn add_interface(&mut self, link_type: u32, name: &str) {
+    /// Adds an interface, with a description unless that is empty; the first has the number 0.
+    pub(super) fn add_interface(&mut self, link_type: u32, name: &str, description: &str) {
         let block = &mut self.block;
         block.extend_from_slice(&link_type.to_le_bytes());
         block.extend_from_slice(&0u32.to_le_bytes()); // packets are kept whole
         add_option(block, IF_NAME, name.as_bytes());
+        if !description.is_empty() {
+            add_option(block, IF_DESCRIPTION, description.as_bytes());
+        }
         add_option(block, IF_TSRESOL, &[9]); // 10⁻⁹ s
         end_options(block);
         self.write(INTERFACE_DESCRIPTION);

@@ -38,7 +38,7 @@ impl<W: Write> MeshPcapng<W> {
     pub fn new(writer: W, config: &LowpanConfig) -> Self {
         let mut blocks = Blocks::new(writer);
         for name in INTERFACES {
-            blocks.add_interface(LINKTYPE_IEEE802_15_4_WITHFCS, name);
+            blocks.add_interface(LINKTYPE_IEEE802_15_4_WITHFCS, name, "");
         }
         let comment = "not on the air: tells context 0 of header compression";
         blocks.add_packet(CONTEXT, Time::ZERO, &context_advertisement(), Some(comment));
@@ -144,7 +144,8 @@ mod tests {
             if event == FrameEvent::Sent {
                 self.sent.push((self.now, frame.bytes));
             }
-            self.capture.frame(&FrameRecord { time: self.now, event, node: frame.from, frame, datagram });
+            let (time, node, mark) = (self.now, frame.from, crate::Mark::default());
+            self.capture.frame(&FrameRecord { time, event, node, frame, datagram, mark });
             self.now = self.now + u64::from(frame.bytes) * 32_000 + 192_001;
         }
 

@@ -34,9 +34,20 @@ impl<W: Write> Pcapng<W> {
     /// A capture in which the nodes of `servers` are servers, and the hops bear the names that
     /// [`Network::hop_names`](crate::Network::hop_names) gives. Writes are small: give it a buffered writer.
     pub fn new(writer: W, accounting: Accounting, servers: Range<u32>, hops: &[String]) -> Self {
+        Self::described(writer, accounting, servers, hops, "")
+    }
+
+    /// The same with a text that describes each interface, such as what protocol is on which port.
+    pub fn described(
+        writer: W,
+        accounting: Accounting,
+        servers: Range<u32>,
+        hops: &[String],
+        description: &str,
+    ) -> Self {
         let mut blocks = Blocks::new(writer);
         for name in INTERFACES {
-            blocks.add_interface(LINKTYPE_RAW, name);
+            blocks.add_interface(LINKTYPE_RAW, name, description);
         }
         let hops = hops.to_vec();
         Self { blocks, accounting, servers, hops, packets: 0, packet: Vec::new() }

@@ -2,25 +2,65 @@
 
 use std::io::{self, Write};
 
-use crate::mesh::{FrameKind, FrameRecord};
-use crate::{Record, Tap};
+use coapace_control::Duration;
 
-/// Writes `time_s,event,hop,from,to,bytes,queue_bytes,exchange,transmission`, bytes being those on the wire. The hop is
-/// empty for what happens at a node. Of a mesh, what happens to frames is among it (`frame sent`, `frame received`, `ack sent`
-/// …), from a node to the next; the hop is then the node where it happens, and to nobody is to everyone.
+use crate::mesh::{FrameKind, FrameRecord};
+use crate::{NodeEvent, NodeId, Record, Tap, Time};
+
+/// Writes [`COLUMNS`](Self::COLUMNS) of every event. The hop is empty for what happens at an end. Of a mesh, what happens to frames is
+/// among it (`frame sent`, `frame received`, `ack sent` …), from a node to the next; the hop is then the node where it happens,
+/// and to nobody is to everyone. What a node knows is written where it changes: its RTO, its parent and its rank.
 #[derive(Debug)]
 pub struct Trace<W> {
     writer: W,
     hops: Vec<String>,
+    /// The RTO of each node that was written last.
+    rtos: Vec<Option<Duration>>,
+    /// Parent and rank of each node that were written last.
+    routes: Vec<Option<(Option<NodeId>, u16)>>,
     result: io::Result<()>,
+}
+
+impl<W> Trace<W> {
+    /// The columns, and what they say.
+    pub const COLUMNS: &[(&str, &str)] = &[
+        ("time_s", "The simulated time in seconds."),
+        ("event", "What happened."),
+        (
+            "hop",
+            "The hop where it happened, as `up.NAME` or `down.NAME`; of a frame and of what a node knows, `node N`; empty for what happens at a node.",
+        ),
+        (
+            "from",
+            "The number of the node that sent the packet or the frame, or of the node that knows or says something.",
+        ),
+        (
+            "to",
+            "The number of the node that it is for; of a frame, the next one, and empty where it is for everyone; of `rpl parent`, the parent.",
+        ),
+        (
+            "bytes",
+            "Its bytes on the wire or on the air, headers included; of a message of RPL, those of its ICMPv6 message.",
+        ),
+        ("queue_bytes", "What waits in the hop's buffer after the event, in bytes."),
+        (
+            "exchange",
+            "The number of the exchange among those of its client, where the packet belongs to one.",
+        ),
+        ("transmission", "The number of the transmission, 0 for the first."),
+        ("rank", "The node's rank in RPL, in 1/128 of a transmission; 65535 without a parent."),
+        ("rto_s", "The node's RTO in seconds, from this moment on."),
+    ];
 }
 
 impl<W: Write> Trace<W> {
     /// A trace with the names of the hops as [`Network::hop_names`](crate::Network::hop_names) gives them. Writes are
     /// small: give it a buffered writer.
     pub fn new(mut writer: W, hops: &[String]) -> Self {
-        let result = writeln!(writer, "time_s,event,hop,from,to,bytes,queue_bytes,exchange,transmission");
-        Self { writer, hops: hops.iter().map(|name| quoted(name)).collect(), result }
+        let names: Vec<_> = Self::COLUMNS.iter().map(|(name, _)| *name).collect();
+        let result = writeln!(writer, "{}", names.join(","));
+        let hops = hops.iter().map(|name| quoted(name)).collect();
+        Self { writer, hops, rtos: Vec::new(), routes: Vec::new(), result }
     }
 
     /// The writer, flushed.
@@ -52,7 +92,7 @@ impl<W: Write> Tap for Trace<W> {
         let Record { time, from, to, mark, .. } = record;
         self.result = writeln!(
             self.writer,
-            "{time},{},{hop},{},{},{},{},{},{}",
+            "{time},{},{hop},{},{},{},{},{},{},,",
             record.event.name(),
             from.0,
             to.0,
@@ -74,6 +114,84 @@ impl<W: Write> Tap for Trace<W> {
         };
         let to = frame.to.map(|to| to.0.to_string()).unwrap_or_default();
         let (event, from, bytes) = (event.name(), frame.from.0, frame.bytes);
-        self.result = writeln!(self.writer, "{time},{kind} {event},node {},{from},{to},{bytes},,,", node.0);
+        self.result = writeln!(self.writer, "{time},{kind} {event},node {},{from},{to},{bytes},,,,,", node.0);
+    }
+
+    fn watches_nodes(&self) -> bool {
+        true
+    }
+
+    fn node(&mut self, time: Time, node: NodeId, event: NodeEvent) {
+        if self.result.is_err() {
+            return;
+        }
+        let number = node.0;
+        self.result = match event {
+            NodeEvent::Rto(rto) if changes(&mut self.rtos, node, rto) => {
+                let rto_s = rto.as_micros() as f64 / 1e6;
+                writeln!(self.writer, "{time},rto,node {number},{number},,,,,,,{rto_s}")
+            }
+            NodeEvent::Route { parent, rank } => {
+                let before = self.routes.get(number as usize).copied().flatten();
+                if !changes(&mut self.routes, node, (parent, rank)) {
+                    return;
+                }
+                let what = if before.is_none_or(|(before, _)| before != parent) { "parent" } else { "rank" };
+                let parent = parent.map(|parent| parent.0.to_string()).unwrap_or_default();
+                writeln!(self.writer, "{time},rpl {what},node {number},{number},{parent},,,,,{rank},")
+            }
+            NodeEvent::Rpl { message, to, bytes, rank } => {
+                let to = to.map(|to| to.0.to_string()).unwrap_or_default();
+                writeln!(self.writer, "{time},rpl {message},node {number},{number},{to},{bytes},,,,{rank},")
+            }
+            NodeEvent::Rto(_) => return,
+        };
+    }
+}
+
+/// Whether this is another value of a node than the one before; remembers it.
+fn changes<T: Copy + PartialEq>(known: &mut Vec<Option<T>>, node: NodeId, value: T) -> bool {
+    let place = node.0 as usize;
+    if known.len() <= place {
+        known.resize(place + 1, None);
+    }
+    known[place].replace(value) != Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_knows_is_written_where_it_changes() {
+        let mut trace = Trace::new(Vec::new(), &[]);
+        let route = |parent, rank| NodeEvent::Route { parent: Some(NodeId(parent)), rank };
+        for (second, event) in [
+            (1, NodeEvent::Rto(Duration::from_millis(2_000))),
+            (2, NodeEvent::Rto(Duration::from_millis(2_000))),
+            (3, NodeEvent::Rto(Duration::from_millis(900))),
+            (4, route(0, 384)),
+            (5, route(0, 300)),
+            (6, route(4, 300)),
+            (7, NodeEvent::Rpl { message: "dio", to: None, bytes: 76, rank: 300 }),
+        ] {
+            trace.node(Time::from_secs(second), NodeId(3), event);
+        }
+        let text = String::from_utf8(trace.finish().unwrap()).unwrap();
+        let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|row| row.split(',').collect()).collect();
+        assert!(rows.iter().all(|row| row.len() == Trace::<Vec<u8>>::COLUMNS.len()), "{text}");
+        let events: Vec<_> = rows.iter().map(|row| (row[1], row[4], row[9], row[10])).collect();
+        assert_eq!(
+            events,
+            [
+                ("rto", "", "", "2"),
+                ("rto", "", "", "0.9"),
+                ("rpl parent", "0", "384", ""),
+                ("rpl rank", "0", "300", ""),
+                ("rpl parent", "4", "300", ""),
+                ("rpl dio", "", "300", ""),
+            ]
+        );
+        assert!(events.iter().all(|(event, ..)| NodeEvent::NAMES.iter().any(|(name, _)| name == event)));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Film, FilmMoment, FilmNode};
+use super::{Film, FilmMoment, FilmNode, Journey};
 
 /// A column for each quantity. It runs through the frames of the first node, then through those of the second, and so on,
 /// and holds by how much each entry differs from that of the frame before (from 0 in a node's first frame). For a row of
@@ -18,6 +18,8 @@ pub(super) struct Packed {
     nodes: Vec<FilmNode>,
     frames: usize,
     columns: BTreeMap<String, Vec<i64>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    journeys: Vec<Journey>,
 }
 
 /// A quantity as a whole number, whose unit is in its name.
@@ -100,8 +102,8 @@ impl From<Film> for Packed {
             .map(|quantity| (quantity.name.to_owned(), pack(&film, quantity.get)))
             .filter(|(_, column)| !column.is_empty())
             .collect();
-        let Film { step_s, range_m, interference_m, queue_frames, nodes, frames } = film;
-        Self { step_s, range_m, interference_m, queue_frames, nodes, frames: frames.len(), columns }
+        let Film { step_s, range_m, interference_m, queue_frames, nodes, frames, journeys } = film;
+        Self { step_s, range_m, interference_m, queue_frames, nodes, frames: frames.len(), columns, journeys }
     }
 }
 
@@ -130,11 +132,13 @@ impl TryFrom<Packed> for Film {
     type Error = String;
 
     fn try_from(packed: Packed) -> Result<Self, String> {
-        let Packed { step_s, range_m, interference_m, queue_frames, nodes, frames, columns } = packed;
+        let Packed { step_s, range_m, interference_m, queue_frames, nodes, frames, columns, journeys } =
+            packed;
         if frames > Self::max_frames(nodes.len()) {
             return Err(format!("{frames} frames of {} nodes are too many", nodes.len()));
         }
-        let mut film = Self { step_s, range_m, interference_m, queue_frames, nodes, frames: Vec::new() };
+        let mut film =
+            Self { step_s, range_m, interference_m, queue_frames, nodes, frames: Vec::new(), journeys };
         film.frames = vec![vec![FilmMoment::default(); film.nodes.len()]; frames];
         for Quantity { name, set, .. } in &QUANTITIES {
             if let Some(column) = columns.get(*name) {

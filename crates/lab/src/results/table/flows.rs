@@ -2,32 +2,28 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
-use super::{STYLE, count, estimated, significant_or_dash};
-use crate::results::CellResult;
+use super::{STYLE, estimated};
+use crate::results::{CellResult, Metric};
 
-/// A table of the flows of all `results`; nothing if no cell has more than one.
+/// A table of the flows of all `results`, a column for each metric of flows that has a header; nothing if no cell has more
+/// than one flow.
 pub(super) fn table(results: &[CellResult]) -> String {
-    const HEADER: [&str; 9] =
-        ["mechanism", "flow", "clients", "offered", "dropped", "PDR %", "carried", "delay", "90 %"];
+    let metrics: Vec<_> = Metric::ALL
+        .into_iter()
+        .filter(|it| it.is_of_flows())
+        .filter_map(|it| Some((it, it.header()?)))
+        .collect();
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(HEADER);
+    table.set_header(
+        ["mechanism", "flow", "clients"].into_iter().chain(metrics.iter().map(|(_, header)| *header)),
+    );
     for result in results {
-        let summary = result.summary();
-        let runs = summary.runs.max(1) as f64;
-        let flows = summary.traffic.map(|traffic| traffic.flows).unwrap_or_default();
+        let flows = result.summary().flows;
         for flow in flows.iter().filter(|_| flows.len() > 1) {
-            table.add_row([
-                result.cell.mechanism.clone(),
-                flow.name.clone(),
-                flow.sum.clients.to_string(),
-                count(flow.sum.offered as f64 / runs),
-                count(flow.sum.dropped as f64 / runs),
-                estimated(flow.pdr, 100.0, 3),
-                estimated(flow.carried_load_bps, 1e-3, 3),
-                estimated(flow.delay_s, 1.0, 3),
-                significant_or_dash(flow.sum.delays.quantile_s(0.9), 3),
-            ]);
+            let own = [result.cell.mechanism.clone(), flow.name.clone(), flow.clients.to_string()];
+            let figures = metrics.iter().map(|(metric, _)| estimated(*metric, flow.estimate(*metric)));
+            table.add_row(own.into_iter().chain(figures));
         }
     }
     if table.is_empty() {
@@ -36,14 +32,14 @@ pub(super) fn table(results: &[CellResult]) -> String {
     for column in table.column_iter_mut().skip(2) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    format!("\n{}\n\nMessages offered and dropped by the application a run.\n", table.trim_fmt())
+    format!("\n{}\n", table.trim_fmt())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::flow::tests::flowing;
     use crate::results::terminal_table;
-    use crate::results::traffic::tests::flowing;
 
     #[test]
     fn flows_stand_below_the_table_where_there_are_several() {
@@ -52,8 +48,11 @@ mod tests {
         let text = terminal_table(std::slice::from_ref(&result), Some(200));
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         let flow = |name| rows.iter().find(|row| row.get(1) == Some(&name)).cloned().unwrap_or_default();
-        assert_eq!(flow("a")[..6], ["cocoa", "a", "4", "120", "20.0", "70.0"], "{text}");
-        assert!(text.contains("PDR %") && text.contains("settling") && text.contains("µJ/B"), "{text}");
+        assert_eq!(flow("a")[..4], ["cocoa", "a", "4", "0.583"], "{text}");
+        assert_eq!(flow("a").last(), Some(&"20.0"), "dropped by the application: {text}");
+        for header in ["PDR", "settling", "µJ/B", "90 % delay", "dropped"] {
+            assert!(text.contains(header), "{header}: {text}");
+        }
         result.runs.iter_mut().for_each(|run| run.flows.truncate(1));
         assert_eq!(table(&[result]), "");
     }

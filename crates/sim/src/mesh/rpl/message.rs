@@ -50,6 +50,15 @@ const TARGET: usize = 20;
 const DAO_OPTIONS: usize = TARGET + 6;
 
 impl Message {
+    /// Its name in traces: `dis`, `dio` or `dao`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Dis => "dis",
+            Self::Dio { .. } => "dio",
+            Self::Dao { .. } => "dao",
+        }
+    }
+
     /// Appends the ICMPv6 message with its checksum, as Contiki sends it: a DIO with the configuration of the DODAG and
     /// the /64 of its root, a DAO with the DODAG's name and one target.
     ///

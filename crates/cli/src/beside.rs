@@ -1,0 +1,130 @@
+//! A file that is replaced as a whole, and only once there is something to put into it.
+
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A file to be written. Until [`replace`](Self::replace) is called, whatever is at its path stays as it is.
+pub(crate) struct Beside {
+    path: PathBuf,
+    /// The file, once it has been replaced. A pipe or a device is open from the beginning.
+    file: Option<File>,
+    /// The bytes that were written before the file was replaced.
+    pending: Vec<u8>,
+}
+
+impl Beside {
+    /// Looks whether `path` can be written, and changes nothing there.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        // A link stays; the file that it leads to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let there = OpenOptions::new().append(true).open(&path);
+        let file = match there {
+            Ok(file) if file.metadata()?.is_file() => None,
+            Ok(pipe) => Some(pipe),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let (_, beside) = create(&path)?;
+                fs::remove_file(beside)?;
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Self { path, file, pending: Vec::new() })
+    }
+
+    /// Puts a file with what was written so far in the place of the one that is there. What is written from now on goes
+    /// into it at once.
+    ///
+    /// # Errors
+    /// Those of the system; what is there stays as it is then.
+    pub(crate) fn replace(&mut self) -> io::Result<()> {
+        if self.file.is_some() {
+            return Ok(());
+        }
+        let (mut file, beside) = match create(&self.path) {
+            // Its folder takes no further files: it is written itself, as nothing else is possible.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let mut file = File::create(&self.path)?;
+                file.write_all(&std::mem::take(&mut self.pending))?;
+                self.file = Some(file);
+                return Ok(());
+            }
+            created => created?,
+        };
+        let written = self.fill(&mut file).and_then(|()| fs::rename(&beside, &self.path));
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        written?;
+        self.file = Some(file);
+        self.pending = Vec::new();
+        Ok(())
+    }
+
+    fn fill(&self, file: &mut File) -> io::Result<()> {
+        if let Ok(before) = fs::metadata(&self.path) {
+            file.set_permissions(before.permissions())?;
+        }
+        file.write_all(&self.pending)?;
+        file.sync_all()
+    }
+}
+
+impl Write for Beside {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => self.pending.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), File::flush)
+    }
+}
+
+/// Creates an empty file beside another, and returns it with its path.
+fn create(path: &Path) -> io::Result<(File, PathBuf)> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{:08x}", RandomState::new().hash_one(0) as u32));
+    Ok((OpenOptions::new().write(true).create_new(true).open(&beside)?, beside))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names in a folder of this test, which it removes.
+    fn names(folder: &Path) -> Vec<String> {
+        let entries =
+            fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_stays_as_it_is_until_it_is_replaced_as_a_whole() {
+        let folder = std::env::temp_dir().join(format!("coapace-beside-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let (path, link) = (folder.join("file"), folder.join("link"));
+        fs::write(&path, "before").expect("a file");
+        std::os::unix::fs::symlink("file", &link).expect("a link");
+        let content = || fs::read_to_string(&path).expect("a file");
+        let mut beside = Beside::open(&link).expect("it can be written");
+        beside.write_all(b"one").expect("it is kept");
+        assert_eq!((content().as_str(), names(&folder).len()), ("before", 2));
+        beside.replace().expect("it is replaced");
+        assert_eq!(content(), "one");
+        beside.write_all(b" two").expect("it is written");
+        assert_eq!((content().as_str(), names(&folder)), ("one two", vec!["file".into(), "link".into()]));
+        assert!(Beside::open(&folder).is_err() && Beside::open(&folder.join("no/file")).is_err());
+        let _ = Beside::open(&folder.join("new")).expect("it can be written");
+        assert_eq!(names(&folder).len(), 2, "nothing is left of the attempt");
+        fs::remove_dir_all(&folder).expect("it is removed");
+    }
+}

@@ -1,0 +1,78 @@
+//! The keys and certificates of a server, which can be read again while it runs.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use coapace_net::{Certificates, Dtls, ServerHandle};
+
+use crate::arguments::Serve;
+use crate::keys::{self, Keys};
+use crate::{Failure, certificates};
+
+/// Where keys and certificates come from, and the keys that are in use.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    identities: Vec<String>,
+    keys: Vec<String>,
+    keys_file: Option<PathBuf>,
+    ca: Option<PathBuf>,
+    own: Option<(PathBuf, PathBuf)>,
+    known: Arc<RwLock<Keys>>,
+    /// The certificates as they were read first.
+    pub(crate) certificates: Certificates,
+}
+
+impl Credentials {
+    /// Reads what the arguments name.
+    ///
+    /// # Errors
+    /// Names the file that cannot be read or used.
+    pub(crate) fn read(serve: &Serve) -> Result<Self, Failure> {
+        let mut read = Self {
+            identities: serve.identities.clone(),
+            keys: serve.keys.clone(),
+            keys_file: serve.keys_file.clone(),
+            ca: serve.ca.clone(),
+            own: serve.cert.clone().zip(serve.private_key.clone()),
+            known: Arc::default(),
+            certificates: Certificates::new(),
+        };
+        let (known, certificates) = read.files()?;
+        *read.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        read.certificates = certificates;
+        Ok(read)
+    }
+
+    fn files(&self) -> Result<(Keys, Certificates), Failure> {
+        let known = keys::of_clients(&self.identities, &self.keys, self.keys_file.as_deref())?;
+        let own = self.own.as_ref().map(|(certificate, key)| (certificate.as_path(), key.as_path()));
+        Ok((known, certificates::read(self.ca.as_deref(), own)?))
+    }
+
+    /// Returns how many identities are known.
+    pub(crate) fn identities(&self) -> usize {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Returns the keys of a server over DTLS, if there are any. Sessions begin with those that are known then.
+    pub(crate) fn dtls(&self) -> Option<Dtls> {
+        let known = self.known.clone();
+        let key = move |identity: &[u8]| {
+            known.read().unwrap_or_else(PoisonError::into_inner).get(identity).cloned()
+        };
+        (self.identities() > 0).then(|| Dtls::server(key))
+    }
+
+    /// Reads everything again, for sessions and connections that begin from now on. If any of it is bad, nothing changes.
+    ///
+    /// # Errors
+    /// Names the file that cannot be read or used.
+    pub(crate) fn reload(&self, servers: &[ServerHandle]) -> Result<(), Failure> {
+        let (known, certificates) = self.files()?;
+        for server in servers {
+            server.set_certificates(&certificates).map_err(|bad| Failure::Input(bad.to_string()))?;
+        }
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        Ok(())
+    }
+}

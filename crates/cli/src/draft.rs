@@ -1,0 +1,175 @@
+//! Files that take their place only when they are complete.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use tempfile::{Builder, NamedTempFile};
+
+use crate::Failure;
+
+/// The drafts that are not yet in their place.
+static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A file that is written beside its place and moved there when it is complete. What cannot be replaced, such as a pipe
+/// or `/dev/stdout`, is written as it is.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    named: PathBuf,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The file beside, and the place it is for.
+    Beside(NamedTempFile, PathBuf),
+    Direct(File),
+}
+
+impl Draft {
+    /// Opens a file before the work that fills it: a path that cannot be written costs no time then.
+    pub(crate) fn create(named: &Path) -> Result<Self, Failure> {
+        Self::open(named).map_err(|error| cannot_write(named, error))
+    }
+
+    fn open(named: &Path) -> io::Result<Self> {
+        // A link stays one: what it leads to is replaced.
+        let place = named.canonicalize().unwrap_or_else(|_| named.to_owned());
+        let existing = fs::metadata(&place).ok();
+        if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
+            let file = OpenOptions::new().write(true).open(&place)?;
+            return Ok(Self { named: named.to_owned(), state: State::Direct(file) });
+        }
+        if existing.is_some() {
+            // A file that may not be written may not be replaced either.
+            OpenOptions::new().append(true).open(&place)?;
+        }
+        let permissions = existing.map_or_else(|| fs::Permissions::from_mode(0o666), |it| it.permissions());
+        let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if place.file_name().is_none() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // What is wrong with the folder is said plainly; of the draft nobody has to know.
+        fs::metadata(folder)?;
+        let file = Builder::new()
+            .prefix(".coapace-")
+            .suffix(".part")
+            .permissions(permissions)
+            .tempfile_in(folder)?;
+        if let Ok(mut open) = OPEN.lock() {
+            open.push(file.path().to_owned());
+        }
+        Ok(Self { named: named.to_owned(), state: State::Beside(file, place) })
+    }
+
+    /// Another handle to write to; what is buffered has to be flushed before the end.
+    pub(crate) fn writer(&self) -> io::Result<BufWriter<File>> {
+        let file = match &self.state {
+            State::Beside(file, _) => file.as_file(),
+            State::Direct(file) => file,
+        };
+        file.try_clone().map(BufWriter::new)
+    }
+
+    /// Writes all of it with `write` and puts it into its place: see [`put`](Self::put).
+    pub(crate) fn write(
+        self,
+        is_complete: bool,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<PathBuf, Failure> {
+        let written = self.writer().and_then(|mut file| {
+            write(&mut file)?;
+            file.flush()
+        });
+        written.map_err(|error| cannot_write(&self.named, error))?;
+        self.put(is_complete)
+    }
+
+    /// Puts the file into its place and returns where it is. One that is not complete replaces nothing: if there is a file,
+    /// it goes beside that as `NAME.incomplete.EXT`.
+    pub(crate) fn put(self, is_complete: bool) -> Result<PathBuf, Failure> {
+        let Self { named, state } = self;
+        let State::Beside(file, place) = state else { return Ok(named) };
+        let (place, named) = if is_complete || !place.exists() {
+            (place, named)
+        } else {
+            (incomplete(&place), incomplete(&named))
+        };
+        match file.persist(place) {
+            Ok(_) => Ok(named),
+            Err(failed) => Err(cannot_write(&named, failed.error)),
+        }
+    }
+}
+
+/// Removes every draft: the program ends at once.
+pub(crate) fn remove_all() {
+    if let Ok(open) = OPEN.lock() {
+        open.iter().for_each(|path| drop(fs::remove_file(path)));
+    }
+}
+
+fn incomplete(path: &Path) -> PathBuf {
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("incomplete.{}", extension.to_string_lossy())),
+        None => path.with_extension("incomplete"),
+    }
+}
+
+fn cannot_write(path: &Path, error: io::Error) -> Failure {
+    Failure::Io(format!("cannot write {}", path.display()), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().expect("a folder")
+    }
+
+    fn put(path: &Path, text: &str, is_complete: bool) -> PathBuf {
+        let draft = Draft::create(path).expect("a draft");
+        draft.write(is_complete, |out| out.write_all(text.as_bytes())).expect("it is written")
+    }
+
+    #[test]
+    fn only_what_is_complete_replaces_a_file() {
+        let folder = folder();
+        let path = folder.path().join("report.html");
+        assert_eq!(put(&path, "half", false), path, "there is nothing to replace");
+        assert_eq!(put(&path, "whole", true), path);
+        let beside = put(&path, "half", false);
+        assert_eq!(beside, folder.path().join("report.incomplete.html"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+        assert_eq!(fs::read_to_string(beside).unwrap(), "half");
+        drop(Draft::create(&path).expect("a draft"));
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            2,
+            "a draft that is given up leaves nothing"
+        );
+    }
+
+    #[test]
+    fn a_file_keeps_its_mode_and_a_link_stays_one() {
+        let folder = folder();
+        let (path, link) = (folder.path().join("a"), folder.path().join("b"));
+        put(&path, "one", true);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        put(&link, "two", true);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_as_it_is() {
+        assert_eq!(put(Path::new("/dev/null"), "x", true), Path::new("/dev/null"));
+        assert!(Draft::create(folder().path()).is_err(), "a folder");
+        assert!(Draft::create(Path::new("/nowhere/at/all")).is_err());
+    }
+}

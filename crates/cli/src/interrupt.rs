@@ -1,0 +1,65 @@
+//! Ctrl-C in the middle of an experiment: the first asks for an end with what there is, the second ends at once.
+
+use std::io;
+use std::process::exit;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::draft;
+
+/// Exit code of a command that was interrupted: 128 and the number of SIGINT.
+pub(crate) const EXIT_CODE: u8 = 130;
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Listens for Ctrl-C and SIGTERM from its first call on. Returns what becomes true with the first of them.
+pub(crate) fn watch() -> &'static AtomicBool {
+    static LISTENS: Once = Once::new();
+    LISTENS.call_once(|| {
+        let (sender, listens) = channel();
+        // Without a thread Ctrl-C ends the program, as ever.
+        if thread::Builder::new().spawn(move || drop(listen(&sender))).is_ok() {
+            // An error is the end of a thread that cannot listen.
+            let _ = listens.recv();
+        }
+    });
+    &STOP
+}
+
+/// Says that it listens, and then does.
+fn listen(listens: &Sender<()>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    runtime.block_on(async {
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let _ = listens.send(());
+        for is_second in [false, true] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            STOP.store(true, Ordering::Relaxed);
+            if is_second {
+                draft::remove_all();
+                exit(EXIT_CODE.into());
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Waits for a thread; `None` if it is interrupted first, and then the thread is left behind.
+pub(crate) fn wait<T>(thread: JoinHandle<T>, stop: &AtomicBool) -> Option<thread::Result<T>> {
+    while !thread.is_finished() {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Some(thread.join())
+}

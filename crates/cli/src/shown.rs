@@ -1,0 +1,54 @@
+//! Text from elsewhere, as a terminal may show it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _, stderr};
+
+/// Text without anything that a terminal obeys or that turns the direction of writing: such characters stand there as
+/// `\u001b`, which is how JSON writes them too. Ends of lines and tabs stay.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_obeyed) {
+        return text.into();
+    }
+    let mut plain = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        // A carriage return goes back to where the line began, unless the line ends here.
+        if is_obeyed(c) && !(c == '\r' && rest.peek() == Some(&'\n')) {
+            let _ = write!(plain, "\\u{:04x}", u32::from(c));
+        } else {
+            plain.push(c);
+        }
+    }
+    plain.into()
+}
+
+/// Writes a line to standard error; if nobody can hear it, nothing is lost.
+pub(crate) fn tell(text: &str) {
+    let text = if stderr().is_terminal() { shown(text) } else { text.into() };
+    let _ = writeln!(stderr(), "{text}");
+}
+
+fn is_obeyed(c: char) -> bool {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || c.is_control() && !matches!(c, '\n' | '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_written_out_and_nothing_else_changes() {
+        for (text, plain) in [
+            ("a\tb\r\nc\n", "a\tb\r\nc\n"),
+            ("täglich 5 °C \u{1f600}", "täglich 5 °C \u{1f600}"),
+            ("\u{1b}]0;title\u{7}", "\\u001b]0;title\\u0007"),
+            ("\u{9b}2J\u{7f}\0", "\\u009b2J\\u007f\\u0000"),
+            ("ok\rno\r", "ok\\u000dno\\u000d"),
+            ("\u{202e}txt", "\\u202etxt"),
+        ] {
+            assert_eq!(shown(text), plain);
+        }
+    }
+}

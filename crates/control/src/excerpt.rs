@@ -1,0 +1,72 @@
+//! The beginning of a text, kept without memory of its own.
+
+use core::fmt::{self, Write};
+
+/// Bytes that are kept.
+const LONGEST: usize = 40;
+
+/// The beginning of a text that an error quotes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Excerpt {
+    bytes: [u8; LONGEST],
+    len: u8,
+    is_cut: bool,
+}
+
+impl Excerpt {
+    /// The first 40 bytes of what `text` is displayed as, at most.
+    pub(crate) fn of(text: impl fmt::Display) -> Self {
+        let mut excerpt = Self { bytes: [0; LONGEST], len: 0, is_cut: false };
+        // The only error is that the text is too long, which is remembered.
+        let _ = write!(excerpt, "{text}");
+        excerpt
+    }
+}
+
+/// The letters that are kept.
+impl AsRef<str> for Excerpt {
+    fn as_ref(&self) -> &str {
+        self.bytes.get(..self.len.into()).and_then(|bytes| str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+}
+
+impl Write for Excerpt {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for letter in text.chars() {
+            let len = usize::from(self.len);
+            let Some(room) = self.bytes.get_mut(len..len + letter.len_utf8()).filter(|_| !self.is_cut) else {
+                self.is_cut = true;
+                return Err(fmt::Error);
+            };
+            letter.encode_utf8(room);
+            self.len += room.len() as u8;
+        }
+        Ok(())
+    }
+}
+
+/// In quotes, with escapes for what a terminal would obey.
+impl fmt::Debug for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_ref(), f)?;
+        if self.is_cut { f.write_str("…") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::format;
+
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_between_letters_and_says_so() {
+        assert_eq!(format!("{:?}", Excerpt::of("fasr")), "\"fasr\"");
+        assert_eq!(format!("{:?}", Excerpt::of("\u{1b}[31m")), "\"\\u{1b}[31m\"");
+        let long = Excerpt::of("ä".repeat(30).as_str());
+        assert_eq!((long.as_ref().chars().count(), format!("{long:?}").ends_with("\"…")), (20, true));
+        let odd = Excerpt::of(format!("x{}", "ä".repeat(30)).as_str());
+        assert_eq!(odd.as_ref().len(), 39);
+    }
+}

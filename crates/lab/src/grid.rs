@@ -1,0 +1,96 @@
+//! Settings with several values each: every combination is a condition.
+
+use crate::scenario::split_values;
+
+/// The most conditions of a grid.
+pub const MOST: usize = 10_000;
+
+/// A setting of a scenario: key and value.
+type Setting = (String, String);
+
+/// Returns the settings of every condition that these `settings` name, the first key varying slowest.
+///
+/// Commas separate values: `clients=10,50,100`. A comma within quotes, brackets or braces does not, so that
+/// `sinks=[0,1]` and `uri_path="a,b"` are one value. Where a key is set more than once, the last setting counts.
+///
+/// # Errors
+/// One clear line: a value that is missing beside a comma, or more than [`MOST`] conditions.
+pub fn conditions(settings: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
+    let mut conditions: Vec<Vec<Setting>> = vec![Vec::new()];
+    for (place, (key, text)) in settings.iter().enumerate() {
+        if settings[place + 1..].iter().any(|(later, _)| later == key) {
+            continue;
+        }
+        let values = split_values(text);
+        if values.len() > 1 && values.contains(&"") {
+            return Err(format!(
+                "--set {key}={text}: a value is missing beside a comma; a comma that belongs to a value stands in quotes or brackets"
+            ));
+        }
+        if conditions.len() * values.len() > MOST {
+            return Err(format!("--set {key}={text}: these are more than {MOST} conditions"));
+        }
+        conditions = conditions
+            .iter()
+            .flat_map(|condition| {
+                values.iter().map(move |value| {
+                    condition.iter().cloned().chain([(key.clone(), (*value).to_owned())]).collect()
+                })
+            })
+            .collect();
+    }
+    Ok(conditions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(settings: &[(&str, &str)]) -> Result<Vec<String>, String> {
+        let settings: Vec<_> =
+            settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let words = |condition: Vec<Setting>| {
+            condition.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        Ok(conditions(&settings)?.into_iter().map(words).collect())
+    }
+
+    #[test]
+    fn every_combination_is_a_condition_and_the_first_key_varies_slowest() {
+        assert_eq!(
+            of(&[("clients", "10, 50"), ("loss", "1 %,5%"), ("buffer", "2500")]).unwrap(),
+            [
+                "clients=10 loss=1 % buffer=2500",
+                "clients=10 loss=5% buffer=2500",
+                "clients=50 loss=1 % buffer=2500",
+                "clients=50 loss=5% buffer=2500"
+            ]
+        );
+        assert_eq!(of(&[]).unwrap(), [""], "without settings there is one condition");
+    }
+
+    #[test]
+    fn a_comma_within_brackets_braces_or_quotes_separates_nothing() {
+        for value in ["[0, 1]", "{ good = \"0 %\", bad = \"50 %\" }", "\"a,b\"", "'a,b'", "[[1,2],[3,4]]"] {
+            assert_eq!(of(&[("k", value)]).unwrap(), [format!("k={value}")]);
+        }
+        assert_eq!(of(&[("k", "[0,1],[2,3]")]).unwrap(), ["k=[0,1]", "k=[2,3]"]);
+        assert_eq!(of(&[("k", "")]).unwrap(), ["k="], "an empty value is for the scenario to judge");
+    }
+
+    #[test]
+    fn the_last_setting_of_a_key_counts() {
+        assert_eq!(of(&[("a", "1,2"), ("b", "3"), ("a", "4")]).unwrap(), ["b=3 a=4"]);
+    }
+
+    #[test]
+    fn a_missing_value_and_too_many_conditions_are_told() {
+        for value in ["1,,2", ",1", "1,"] {
+            assert!(
+                of(&[("k", value)]).unwrap_err().starts_with(&format!("--set k={value}: a value is missing"))
+            );
+        }
+        let many = (0..101).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
+        assert!(of(&[("a", &many), ("b", &many)]).unwrap_err().contains("more than 10000 conditions"));
+    }
+}

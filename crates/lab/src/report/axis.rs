@@ -1,0 +1,153 @@
+//! Axes: from where to where, linear or logarithmic, and where the ticks are.
+
+use serde::Serialize;
+
+/// Values that differ by more than this factor are drawn on a logarithmic axis.
+const LOGARITHMIC_FROM: f64 = 6.0;
+
+/// An axis.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Axis {
+    /// Its quantity, and its unit in words: `median FCT in seconds`.
+    pub(super) title: String,
+    /// Its unit, short; empty for an index.
+    pub(super) unit: String,
+    pub(super) log: bool,
+    /// Its values are shares, shown in per cent.
+    pub(super) percent: bool,
+    /// Its ends, as values.
+    pub(super) range: [f64; 2],
+    /// Where it has ticks.
+    pub(super) ticks: Vec<f64>,
+}
+
+impl Axis {
+    /// An axis without values: rows of names.
+    pub(super) fn names() -> Self {
+        Self::default()
+    }
+
+    /// A linear axis from `low` to `high`.
+    pub(super) fn linear(title: impl Into<String>, unit: &str, [low, high]: [f64; 2]) -> Self {
+        let high = if high > low { high } else { low + 1.0 };
+        let ticks = linear_ticks(low, high);
+        Self { title: title.into(), unit: unit.into(), log: false, percent: false, range: [low, high], ticks }
+    }
+
+    /// A linear axis that begins at nothing and ends a little above the highest of `values`.
+    pub(super) fn from_zero(title: impl Into<String>, unit: &str, values: &[f64]) -> Self {
+        let high = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
+        Self::linear(title, unit, [0.0, if high > 0.0 { high * 1.05 } else { 1.0 }])
+    }
+
+    /// Shares, from nothing to all.
+    pub(super) fn share(title: impl Into<String>) -> Self {
+        Self { percent: true, ticks: vec![0.0, 0.25, 0.5, 0.75, 1.0], ..Self::linear(title, "", [0.0, 1.02]) }
+    }
+
+    /// An axis that holds these values with a little room beside them: logarithmic where a linear one would squeeze most of
+    /// the chart into a corner.
+    pub(super) fn around(title: impl Into<String>, unit: &str, values: &[f64]) -> Self {
+        let finite = || values.iter().copied().filter(|value| value.is_finite());
+        let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(0.0, f64::max));
+        if low > 0.0 && high / low > LOGARITHMIC_FROM {
+            return Self::logarithmic(title, unit, [low, high]);
+        }
+        let low = if low.is_finite() { low } else { 0.0 };
+        let room = if high > low { (high - low) * 0.05 } else { (high * 0.1).max(1e-3) };
+        Self::linear(title, unit, [(low - room).max(0.0), high + room])
+    }
+
+    /// A logarithmic axis from a little below `low` to a little above `high`, both above 0.
+    pub(super) fn logarithmic(title: impl Into<String>, unit: &str, [low, high]: [f64; 2]) -> Self {
+        let room = (high / low).powf(0.04).max(1.02);
+        let range = [low / room, high * room];
+        let steps: &[f64] = match high / low {
+            factor if factor > 300.0 => &[1.0],
+            factor if factor > 30.0 => &[1.0, 3.0],
+            factor if factor > 8.0 => &[1.0, 2.0, 5.0],
+            _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+        };
+        let decades = (range[0].log10().floor() as i32)..=(range[1].log10().ceil() as i32);
+        let ticks = decades.flat_map(|e| steps.iter().map(move |step| decimal(*step, e)));
+        let ticks = ticks.filter(|tick| (range[0]..=range[1]).contains(tick)).collect();
+        let title = format!("{}, logarithmic", title.into());
+        Self { title, unit: unit.into(), log: true, percent: false, range, ticks }
+    }
+
+    /// Its range, wider at the upper end by this share of it.
+    pub(super) fn with_room(mut self, share: f64) -> Self {
+        let [low, high] = self.range;
+        self.range[1] = if self.log { high * (high / low).powf(share) } else { high + (high - low) * share };
+        self
+    }
+
+    /// Where a value lies, from 0 at one end to 1 at the other; what is beyond is at the end.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let [low, high] = self.range;
+        let place =
+            if self.log { (value / low).ln() / (high / low).ln() } else { (value - low) / (high - low) };
+        if place.is_nan() { 0.0 } else { place.clamp(0.0, 1.0) }
+    }
+
+    /// A tick in words.
+    pub(super) fn label(&self, tick: f64) -> String {
+        let (tick, sign) = if self.percent { (tick * 100.0, "\u{a0}%") } else { (tick, "") };
+        // Ticks are round: what a sum of floats adds behind the tenth digit is no part of them.
+        let tick: f64 = format!("{tick:.9e}").parse().unwrap_or(tick);
+        if tick.abs() >= 1e6 {
+            let (millions, unit) = if tick.abs() >= 1e9 { (tick / 1e9, "G") } else { (tick / 1e6, "M") };
+            return format!("{millions}{unit}{sign}");
+        }
+        format!("{tick}{sign}").replace('-', "−")
+    }
+}
+
+/// `step` times ten to the power of `e`, as the decimal fraction that it is.
+fn decimal(step: f64, e: i32) -> f64 {
+    format!("{step}e{e}").parse().unwrap_or_else(|_| step * 10_f64.powi(e))
+}
+
+/// Round values, four to eight of them, between the ends.
+fn linear_ticks(low: f64, high: f64) -> Vec<f64> {
+    let rough = (high - low) / 5.0;
+    let e = rough.log10().floor() as i32;
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| decimal(step, e)).find(|step| *step >= rough);
+    let step = step.unwrap_or(rough);
+    let first = (low / step - 1e-9).ceil();
+    (0..12).map(|i| (first + f64::from(i)) * step).take_while(|tick| *tick <= high + step * 1e-9).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_is_logarithmic_where_values_are_far_apart() {
+        assert!(!Axis::around("", "s", &[10.0, 50.0]).log);
+        let axis = Axis::around("FCT in seconds", "s", &[0.5, 50.0]);
+        assert!(axis.log && axis.title == "FCT in seconds, logarithmic");
+        assert_eq!(axis.ticks, [1.0, 3.0, 10.0, 30.0]);
+        assert!(!Axis::around("", "", &[0.0, 50.0]).log, "nothing has no logarithm");
+    }
+
+    #[test]
+    fn values_lie_between_the_ends() {
+        let axis = Axis::around("", "", &[0.5, 50.0]);
+        assert!((axis.place(5.0) - 0.5).abs() < 1e-9);
+        assert!((0.0..0.1).contains(&axis.place(0.5)) && (0.9..1.0).contains(&axis.place(50.0)));
+        for (beyond, end) in [(0.0, 0.0), (1e9, 1.0), (f64::NAN, 0.0)] {
+            assert!((axis.place(beyond) - end).abs() < 1e-12, "{beyond}");
+        }
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let axis = Axis::from_zero("", "", &[0.1, 0.33]);
+        let labels: Vec<_> = axis.ticks.iter().map(|tick| axis.label(*tick)).collect();
+        assert_eq!(labels, ["0", "0.1", "0.2", "0.3"]);
+        assert_eq!(Axis::share("").label(0.25), "25\u{a0}%");
+        assert_eq!(Axis::default().label(2_500_000.0), "2.5M");
+        assert!(Axis::linear("", "", [3.0, 3.0]).ticks.len() > 2, "a single value");
+    }
+}

@@ -1,0 +1,40 @@
+//! Measured over published figures, and the diagonal where both are the same.
+
+use super::super::chart::{Chart, Point};
+use super::super::charts::Named;
+use super::super::headline::MET;
+use super::canvas::{Anchor, Canvas, GRID, INK, SOFT, solid};
+use super::frame::{BELOW, Frame, room_beside};
+use super::legend::{self, Sign};
+use super::{MARGIN, TEXT};
+
+/// Draws the chart below `top`; returns width and height of the picture.
+pub(super) fn draw(
+    canvas: &mut Canvas,
+    chart: &Chart,
+    points: &[Point],
+    mechanisms: &[Named],
+    [width, top]: [f64; 2],
+) -> [f64; 2] {
+    let left = MARGIN + TEXT + 8.0 + room_beside(&chart.y);
+    let side = width - left - MARGIN;
+    let frame = Frame { left, top, width: side, height: side * 0.75, x: &chart.x, y: &chart.y };
+    frame.grid(canvas);
+    let [low, high] = chart.x.range;
+    let edge = |x: f64, factor: f64| frame.at(x, x * factor);
+    let band = [edge(low, 1.0 - MET), edge(high, 1.0 - MET), edge(high, 1.0 + MET), edge(low, 1.0 + MET)];
+    canvas.area(&band, GRID, 1.0);
+    canvas.line(frame.at(low, low), frame.at(high, high), solid(SOFT, 1.0));
+    frame.ticks_below(canvas);
+    frame.ticks_beside(canvas);
+    frame.title_below(canvas);
+    let middle = [MARGIN + TEXT, top + frame.height / 2.0];
+    canvas.turned(middle, &chart.y.title, TEXT, INK, Anchor::Middle, -90);
+    for point in points {
+        let style = mechanisms[point.m].style;
+        canvas.mark(frame.at(point.published, point.measured), style.dash, 3.6, style.css());
+    }
+    let names: Vec<&Named> = chart.mechanisms().into_iter().map(|m| &mechanisms[m]).collect();
+    let end = legend::draw(canvas, &names, Sign::Mark, [width, top + frame.height + BELOW]);
+    [width, end + MARGIN]
+}

@@ -1,0 +1,69 @@
+//! The font of figures: Liberation Sans, whose letters are as wide as those of Arial and Helvetica, so that an SVG without
+//! the font looks the same.
+
+use std::sync::{Arc, LazyLock};
+
+use svg2pdf::usvg::fontdb::Database;
+use ttf_parser::Face;
+
+/// The file; its licence lies beside it.
+const FILE: &[u8] = include_bytes!("fonts/LiberationSans-Regular.ttf");
+
+/// Its name and those of its like, as CSS writes them.
+pub(super) const FAMILY: &str = "Liberation Sans, Arial, Helvetica, sans-serif";
+
+static FACE: LazyLock<Option<Face<'static>>> = LazyLock::new(|| Face::parse(FILE, 0).ok());
+
+/// The font alone: what else is installed does not change a figure.
+pub(super) static DATABASE: LazyLock<Arc<Database>> = LazyLock::new(|| {
+    let mut fonts = Database::new();
+    fonts.load_font_data(FILE.to_vec());
+    fonts.set_sans_serif_family("Liberation Sans");
+    Arc::new(fonts)
+});
+
+/// How wide `text` is in letters of `size` pixels.
+pub(super) fn width(text: &str, size: f64) -> f64 {
+    let Some(face) = FACE.as_ref() else { return 0.6 * size * text.chars().count() as f64 };
+    let advance = |character| {
+        let glyph = face.glyph_index(character).unwrap_or_default();
+        f64::from(face.glyph_hor_advance(glyph).unwrap_or(face.units_per_em() / 2))
+    };
+    text.chars().map(advance).sum::<f64>() * size / f64::from(face.units_per_em())
+}
+
+/// `text` in lines that are at most `most` pixels wide, broken between words; a word that is wider stands alone.
+pub(super) fn lines(text: &str, size: f64, most: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(line, size) + width(" ", size) + width(word, size) <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_measured_and_broken() {
+        assert!(width("W", 10.0) > 2.0 * width("i", 10.0));
+        assert!((width("0", 20.0) - 11.12).abs() < 0.1, "as in Arial: {}", width("0", 20.0));
+        let broken = lines("one two three", 10.0, width("one two", 10.0) + 0.1);
+        assert_eq!(broken, ["one two", "three"]);
+    }
+
+    #[test]
+    fn every_character_of_the_report_is_in_the_font() {
+        for character in "aZ09µ’–−±≥·→\u{a0}\u{202f}%()/:,*".chars() {
+            let known = FACE.as_ref().is_some_and(|face| face.glyph_index(character).is_some());
+            assert!(known || character == '\u{202f}', "{character:?} is missing");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The reference page of results, `docs/results.md`.
+
+use std::fmt::Write;
+
+use coapace_sim::mesh::FrameEvent;
+use coapace_sim::{Event, NodeEvent, Trace};
+
+use super::{Better, Metric, rows, verdicts};
+use crate::coexistence;
+
+const HEAD: &str = "# Columns, fields and events
+
+<!-- Generated from the tables of columns in crates/lab. Rewrite with: BLESS=1 cargo test -p coapace-lab --test results -->
+
+CSV (`--format csv`) and JSON lines (`--format json`) have the same names and the same values, in the same units: seconds, bit/s, fractions of 1.
+A value that is not known is empty in CSV and `null` in JSON. Numbers have six decimals at most. The table of the terminal shows
+a choice of the same figures in the same units. Rows come in the order of the runs, a row as soon as it and all before it are complete.
+
+";
+
+const METRICS: &str = "## Figures
+
+Every row of `coapace run` and `coapace reproduce` has these columns. With `--each` they are of one run; otherwise of all seeds: the mean
+over the runs that have the figure, unless it says how it is pooled. The column of the interval, which rows of `--each` do not have, is the
+half-width of the 95 % confidence interval (Student's t) over the runs' own values, in the unit of the figure. It is empty with one
+seed. Quantiles and what is taken of all runs together have an interval where every run has the figure by itself.
+
+| column | 95 % interval | unit | better | what it is |
+|---|---|---|---|---|
+";
+
+const OWN: &str = "## Columns of knobs, flows and mixes
+
+| column | what it is |
+|---|---|
+| `knob.NAME` | The value of the scenario's knob NAME. |
+| `flow.NAME.COLUMN` | The figure COLUMN of the flow NAME alone; of those that are marked with * above. |
+| `share.MECHANISM` | What the clients of MECHANISM had of the throughput of a mix, from 0 to 1. |
+| `published_COLUMN` | The published figure COLUMN, where one was published. |
+| `mesh_NAME` | A count of all nodes of a mesh (frames and datagrams, as `crates/sim/src/mesh/counters.rs` defines them), or the energy of a state of their radios in mJ: the mean over the runs. |
+
+";
+
+/// Returns the page: every column, every field and every event of a trace.
+pub fn reference() -> String {
+    let mut page = String::from(HEAD) + METRICS;
+    for metric in Metric::ALL {
+        let interval = metric.interval_name().map_or_else(String::new, |name| format!("`{name}`"));
+        let mark = if metric.is_of_flows() { " *" } else { "" };
+        let better = match metric.better() {
+            Better::Lower => "lower",
+            Better::Higher => "higher",
+            Better::Neither => "",
+        };
+        let _ = writeln!(
+            page,
+            "| `{metric}`{mark} | {interval} | {} | {better} | {} |",
+            metric.unit(),
+            metric.about()
+        );
+    }
+    page += "\n## Conditions and origin of a row\n\n";
+    table(&mut page, rows::CONDITIONS.iter().chain(rows::ORIGIN).map(|(name, about, _)| (*name, *about)));
+    page += "\nA row of all seeds has these beside them:\n\n";
+    table(&mut page, rows::POOLED.iter().map(|(name, about, _)| (*name, *about)));
+    page += "\nA row of `--each` has these instead, from the second on in JSON alone:\n\n";
+    table(&mut page, rows::SEED.iter().chain(rows::NESTED).map(|(name, about, _)| (*name, *about)));
+    page.push('\n');
+    page += OWN;
+    page += "The counts of `mesh_NAME` are ";
+    let names: Vec<_> = rows::radio_names().map(|name| format!("`mesh_{name}`")).collect();
+    page += &(names.join(", ")
+        + ".\n\n## Published orders\n\nRows of `coapace reproduce --orders`, and `knob.NAME` and `commit`:\n\n");
+    table(&mut page, verdicts::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
+    page += "\n## Pairs\n\nRows of `coapace coexist`, and `knob.NAME` and `commit`:\n\n";
+    table(&mut page, coexistence::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
+    page += "\n## Traces\n\nRows of `coapace run --trace FILE`, one an event:\n\n";
+    table(&mut page, Trace::<Vec<u8>>::COLUMNS.iter().copied());
+    page += "\nEvents of packets:\n\n| event | what it is |\n|---|---|\n";
+    for event in Event::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", event.name(), event.about());
+    }
+    page += "\nEvents of the frames of a mesh, `frame EVENT` or `ack EVENT`:\n\n| event | what it is |\n|---|---|\n";
+    for event in FrameEvent::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", event.name(), event.about());
+    }
+    page +=
+        "\nEvents of what a node knows and says, where it changes:\n\n| event | what it is |\n|---|---|\n";
+    for (name, about) in NodeEvent::NAMES {
+        let _ = writeln!(page, "| `{name}` | {about} |");
+    }
+    page
+}
+
+fn table<'a>(page: &mut String, rows: impl Iterator<Item = (&'a str, &'a str)>) {
+    page.push_str("| column | what it is |\n|---|---|\n");
+    for (name, about) in rows {
+        let _ = writeln!(page, "| `{name}` | {about} |");
+    }
+}

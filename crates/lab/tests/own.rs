@@ -1,0 +1,34 @@
+//! Own mechanisms among those that can be named. One test, for a program adds them once.
+
+use coapace_control::{Entry, REGISTRY};
+use coapace_lab::contender::Contender;
+use coapace_lab::naming::{add, mechanisms, parse_mechanism};
+
+/// A built-in mechanism under another name: what matters here is the name alone.
+const fn named(name: &'static str) -> Entry {
+    Entry { name, ..REGISTRY[0] }
+}
+
+#[test]
+fn own_mechanisms_are_added_once_and_under_names_of_their_own() {
+    static TAKEN: [Entry; 1] = [named("fasor")];
+    static TCP: [Entry; 1] = [named("tcp")];
+    static MIX: [Entry; 1] = [named("a+b")];
+    static OWN: [Entry; 1] = [named("own")];
+    for (own, told) in [
+        (&TAKEN, "there is a mechanism called \"fasor\"; give yours another name"),
+        (&TCP, "a mechanism cannot be called \"tcp\": that is CoAP over TCP"),
+        (&MIX, "a mechanism cannot be called \"a+b\": use lower-case letters, digits and hyphens"),
+    ] {
+        assert_eq!(add(own).unwrap_err(), told);
+    }
+    add(&OWN).unwrap();
+    assert_eq!(parse_mechanism("own:ack_timeout=3s"), parse_mechanism("default:ack_timeout=3s"));
+    assert_eq!(mechanisms().entries().last().unwrap().name, "own");
+    let all = Contender::all();
+    let labels: Vec<_> = all.iter().map(|contender| contender.label.as_str()).collect();
+    assert_eq!(labels[labels.len() - 2..], ["own", "tcp"]);
+    assert_eq!(Contender::parse("own+fasor").unwrap().label, "own+fasor");
+    assert!(Contender::parse("onw").unwrap_err().contains("did you mean own?"));
+    assert!(add(&OWN).unwrap_err().contains("once"));
+}

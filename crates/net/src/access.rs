@@ -1,0 +1,118 @@
+//! The access log of a server: one event for each request, once it is answered.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use coapace_proto::{Code, Message};
+use tracing::Level;
+
+use crate::Identity;
+
+const TARGET: &str = "coapace_net::access";
+
+/// Requests that are noted at once; of others nothing is said.
+const MAX_NOTED: usize = 65_536;
+
+/// Bytes of a path that are said.
+const MAX_PATH: usize = 256;
+
+/// Returns whether anybody wants to hear of requests.
+pub(crate) fn is_wanted() -> bool {
+    tracing::enabled!(target: TARGET, Level::INFO)
+}
+
+/// Requests that are not answered yet, by what tells them apart.
+#[derive(Debug)]
+pub(crate) struct AccessLog<K> {
+    noted: HashMap<K, Noted>,
+}
+
+/// A request.
+#[derive(Debug)]
+struct Noted {
+    since: Instant,
+    transport: &'static str,
+    peer: SocketAddr,
+    identity: Option<Arc<Identity>>,
+    method: Code,
+    path: String,
+}
+
+impl<K> Default for AccessLog<K> {
+    fn default() -> Self {
+        Self { noted: HashMap::new() }
+    }
+}
+
+impl<K: Eq + Hash> AccessLog<K> {
+    /// Notes a request that has come; to be called only if the log [is wanted](is_wanted).
+    pub(crate) fn note(
+        &mut self,
+        key: K,
+        transport: &'static str,
+        peer: SocketAddr,
+        identity: Option<Arc<Identity>>,
+        message: &Message<'_>,
+    ) {
+        if self.noted.len() < MAX_NOTED {
+            let (method, path) = (message.code, path(message));
+            self.noted.insert(key, Noted { since: Instant::now(), transport, peer, identity, method, path });
+        }
+    }
+
+    /// Says of a noted request how it was answered: with what code, unless it got no response, and how many bytes of
+    /// options and payload.
+    pub(crate) fn answered(&mut self, key: &K, code: Option<Code>, bytes: usize) {
+        if self.noted.is_empty() {
+            return;
+        }
+        let Some(Noted { since, transport, peer, identity, method, path }) = self.noted.remove(key) else {
+            return;
+        };
+        let duration_ms = since.elapsed().as_micros() as f64 / 1e3;
+        let identity = identity.map(|identity| identity.to_string());
+        let code = code.map(|code| code.dotted().to_string());
+        let (method, code) = (method.name().unwrap_or("?"), code.as_deref().unwrap_or("none"));
+        tracing::info!(
+            target: TARGET, %peer, transport, identity, method, path, code, bytes, duration_ms, "request"
+        );
+    }
+}
+
+/// Returns the path of a request. A query may hold what is nobody's business, and is left out.
+fn path(message: &Message<'_>) -> String {
+    let mut path = String::new();
+    for segment in message.uri_path() {
+        path.push('/');
+        path.push_str(&String::from_utf8_lossy(segment));
+        if path.len() > MAX_PATH {
+            let end = (0..=MAX_PATH).rev().find(|&end| path.is_char_boundary(end)).unwrap_or(0);
+            path.truncate(end);
+            path.push('…');
+            break;
+        }
+    }
+    if path.is_empty() { String::from("/") } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coapace_proto::{Kind, Options};
+
+    #[test]
+    fn a_path_is_cut_where_it_is_long_and_has_no_query() {
+        let read = |options: Options| {
+            let tail = options.tail(b"").unwrap();
+            path(&Message { tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 1) })
+        };
+        assert_eq!(read(Options::default()), "/");
+        assert_eq!(read(Options::default().uri_path("a").uri_path("b").uri_query("key=secret")), "/a/b");
+        let long = "ä".repeat(120);
+        let cut = read(Options::default().uri_path(&long).uri_path(&long));
+        assert!(cut.len() <= MAX_PATH + '…'.len_utf8() && cut.ends_with("ä…"), "{cut}");
+    }
+}

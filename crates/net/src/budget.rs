@@ -1,0 +1,131 @@
+//! The memory that clients can make a server take, and the bounds that follow from it.
+
+#[cfg(feature = "tcp")]
+use std::sync::Arc;
+
+use coapace_proto::Config;
+
+#[cfg(feature = "tcp")]
+use crate::stream::{Places, Pool};
+
+/// Bytes of a destination and one observer there: state of the mechanism, entries in tables, and room for the tables to
+/// grow. `tests/attacks/attack_observers.py` measures 800.
+const PEER: usize = 1_024;
+
+/// Bytes of a message that is remembered with a short response.
+const REMEMBERED: usize = 512;
+
+/// Bytes of a DTLS session or handshake.
+#[cfg(feature = "dtls")]
+const SESSION: usize = 8_192;
+
+/// Bytes of a connection with nothing in the common pool: buffers of TCP and TLS in this process, and the answers that every
+/// connection may have waiting.
+#[cfg(feature = "tcp")]
+const CONNECTION: usize = 128 << 10;
+
+/// Descriptors that are left for files, datagrams and whatever else the process opens.
+#[cfg(feature = "tcp")]
+const RESERVED: usize = 128;
+
+/// The memory that clients can make a server take. It bounds, and reserves nothing.
+///
+/// Each eighth of it bounds something: peers and observers; messages remembered to recognise copies; DTLS sessions;
+/// connections over TCP; what all connections have waiting together. Bodies in blocks have
+/// [bounds of their own](crate::ServerConfig::bodies). The last eighth is for the allocator and the rest.
+///
+/// Servers whose configurations are copies of one another have connections and what waits on them together, whatever
+/// transports they serve.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    memory: usize,
+    #[cfg(feature = "tcp")]
+    pub(crate) places: Arc<Places>,
+    #[cfg(feature = "tcp")]
+    pub(crate) pool: Arc<Pool>,
+}
+
+impl Default for Budget {
+    /// 1 GiB.
+    fn default() -> Self {
+        Self::new(1 << 30)
+    }
+}
+
+impl Budget {
+    /// A budget of so many bytes; 1 MiB at least.
+    pub fn new(memory: usize) -> Self {
+        let memory = memory.max(1 << 20);
+        Self {
+            memory,
+            #[cfg(feature = "tcp")]
+            places: Arc::default(),
+            #[cfg(feature = "tcp")]
+            pool: Arc::new(Pool::new(memory / 8)),
+        }
+    }
+
+    /// The bytes of it.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Sets the bounds of endpoints to what there is memory for: for all endpoints of a server together.
+    #[must_use]
+    pub fn bound(&self, config: Config) -> Config {
+        Config {
+            max_peers: self.count(PEER),
+            max_observers: self.count(PEER),
+            max_deduplicated: self.count(REMEMBERED),
+            ..config
+        }
+    }
+
+    /// DTLS sessions, handshakes included, that there is memory for.
+    #[cfg(feature = "dtls")]
+    pub(crate) fn max_sessions(&self) -> usize {
+        self.count(SESSION) as usize
+    }
+
+    /// Places that there is memory and that there are descriptors for.
+    #[cfg(feature = "tcp")]
+    pub fn max_connections(&self) -> usize {
+        let descriptors = descriptors().saturating_sub(RESERVED).max(16);
+        (self.count(CONNECTION) as usize).min(descriptors)
+    }
+
+    fn count(&self, each: usize) -> u32 {
+        u32::try_from(self.memory / 8 / each).unwrap_or(u32::MAX).max(1)
+    }
+}
+
+/// Descriptors that the process may have open at once.
+#[cfg(all(feature = "tcp", target_os = "linux"))]
+fn descriptors() -> usize {
+    use nix::sys::resource::{Resource, getrlimit};
+    getrlimit(Resource::RLIMIT_NOFILE).map_or(1_024, |(soft, _)| usize::try_from(soft).unwrap_or(usize::MAX))
+}
+
+#[cfg(all(feature = "tcp", not(target_os = "linux")))]
+fn descriptors() -> usize {
+    1_024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_has_room_for_65536_peers_and_observers_and_more() {
+        let config = Budget::default().bound(Config::default());
+        assert_eq!((config.max_peers, config.max_observers), (131_072, 131_072));
+        assert_eq!(config.max_deduplicated, 262_144);
+    }
+
+    #[test]
+    fn bounds_follow_from_the_memory_and_are_never_nothing() {
+        let config = Budget::new(64 << 20).bound(Config::default());
+        assert_eq!(config.max_observers, 8_192);
+        assert!(Budget::new(0).bound(Config::default()).max_peers >= 1);
+    }
+}

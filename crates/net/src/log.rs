@@ -1,0 +1,90 @@
+//! What is said through [`tracing`], under four targets: requests (`coapace_net::access`), handshakes
+//! (`coapace_net::handshake`), limits (`coapace_net::limit`) and observations (`coapace_net::observe`).
+//!
+//! No payload and no key is in any of it. What peers choose, such as paths and identities, is recorded as strings, which
+//! subscribers escape.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::Identity;
+
+/// Failed handshakes, of all transports: anyone can make as many as they like.
+static FAILED_HANDSHAKES: Rate = Rate::new();
+
+/// Passes one event a second, and counts the others.
+#[derive(Debug)]
+struct Rate(Mutex<Suppressed>);
+
+#[derive(Debug)]
+struct Suppressed {
+    passed: Option<Instant>,
+    count: u64,
+}
+
+const INTERVAL: Duration = Duration::from_secs(1);
+
+impl Rate {
+    const fn new() -> Self {
+        Self(Mutex::new(Suppressed { passed: None, count: 0 }))
+    }
+
+    /// Returns how many events were suppressed since the last that passed, or nothing if this one is.
+    fn pass(&self, now: Instant) -> Option<u64> {
+        let mut suppressed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if suppressed.passed.is_some_and(|passed| now.saturating_duration_since(passed) < INTERVAL) {
+            suppressed.count += 1;
+            return None;
+        }
+        suppressed.passed = Some(now);
+        Some(std::mem::take(&mut suppressed.count))
+    }
+}
+
+/// A handshake has ended with a session or connection.
+pub(crate) fn handshake(transport: &str, peer: SocketAddr, identity: Option<&Identity>) {
+    let identity = identity.map(ToString::to_string);
+    tracing::info!(target: "coapace_net::handshake", transport, %peer, identity, "handshake completed");
+}
+
+/// A handshake has failed.
+pub(crate) fn handshake_failed(
+    transport: &str,
+    peer: SocketAddr,
+    identity: Option<&Identity>,
+    why: &dyn Display,
+) {
+    if let Some(suppressed) = FAILED_HANDSHAKES.pass(Instant::now()) {
+        let (identity, why) = (identity.map(ToString::to_string), why.to_string());
+        let (identity, why) = (identity.as_deref(), why.as_str());
+        tracing::warn!(target: "coapace_net::handshake", transport, %peer, identity, why, suppressed, "handshake failed");
+    }
+}
+
+/// Somebody observes, or does so no more.
+pub(crate) fn observer(peer: SocketAddr, what: &'static str) {
+    tracing::debug!(target: "coapace_net::observe", %peer, what, "observer");
+}
+
+/// An observed representation is stale, and nothing newer has come.
+pub(crate) fn overdue(since: coapace_control::Duration) {
+    let stale_s = since.as_micros() / 1_000_000;
+    tracing::warn!(target: "coapace_net::observe", stale_s, "no notification has come in time; registering again");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_event_a_second_passes_and_tells_how_many_did_not() {
+        let (rate, begin) = (Rate::new(), Instant::now());
+        let at = |ms| rate.pass(begin + Duration::from_millis(ms));
+        assert_eq!(
+            [at(0), at(1), at(999), at(1_000), at(1_001), at(5_000)],
+            [Some(0), None, None, Some(2), None, Some(1)]
+        );
+    }
+}

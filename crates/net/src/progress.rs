@@ -1,0 +1,26 @@
+//! Progress of transfers in blocks.
+
+use std::fmt;
+use std::sync::Arc;
+
+use coapace_proto::block::Transferred;
+
+/// A function that is called after every block.
+#[derive(Clone)]
+pub(crate) struct Progress(Arc<dyn Fn(Transferred) + Send + Sync>);
+
+impl Progress {
+    pub(crate) fn new(each: impl Fn(Transferred) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(each))
+    }
+
+    pub(crate) fn tell(&self, transferred: Transferred) {
+        (self.0)(transferred);
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Progress")
+    }
+}

@@ -1,0 +1,177 @@
+//! The connections of a server by address: who makes room when there are as many as there may be.
+
+use std::collections::HashMap;
+use std::net::Ipv6Addr;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::Notify;
+
+use crate::address::network;
+
+/// The connections of all servers that share a [`Budget`](crate::Budget).
+#[derive(Debug)]
+pub(crate) struct Places {
+    since: Instant,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    places: HashMap<u64, Arc<State>>,
+    begun: u64,
+}
+
+/// What a connection does, the that of least worth first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doing {
+    /// Its handshake or its first message is still to come.
+    Opening,
+    /// It waits for a request.
+    Idle,
+    /// It waits for an answer, or observes.
+    Busy,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Its [`network`].
+    from: Ipv6Addr,
+    doing: AtomicU8,
+    /// When anything was heard last, in milliseconds since the table was made.
+    heard: AtomicU64,
+    leave: Notify,
+}
+
+/// A connection's place in the table, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    table: Arc<Places>,
+    number: u64,
+    state: Arc<State>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { since: Instant::now(), open: Mutex::default() }
+    }
+}
+
+impl Places {
+    /// A place for a connection from this address, and whether another has to leave for it because there are `bound`.
+    ///
+    /// The one that leaves is from the address that has most connections: what it does that is worth least comes first,
+    /// then what was not heard of for longest. So an address that opens many pushes out its own, and no others.
+    pub(crate) fn enter(self: &Arc<Self>, from: Ipv6Addr, bound: usize) -> (Place, bool) {
+        let from = network(from);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = open.places.len() >= bound.max(1);
+        let leaving = if full { open.first_to_leave() } else { None };
+        if let Some(state) = leaving.and_then(|number| open.places.remove(&number)) {
+            state.leave.notify_one();
+        }
+        open.begun += 1;
+        let state = Arc::new(State {
+            from,
+            doing: AtomicU8::new(Doing::Opening as u8),
+            heard: AtomicU64::new(self.now()),
+            leave: Notify::new(),
+        });
+        let number = open.begun;
+        open.places.insert(number, state.clone());
+        (Place { table: self.clone(), number, state }, full)
+    }
+
+    fn now(&self) -> u64 {
+        self.since.elapsed().as_millis() as u64
+    }
+}
+
+impl Open {
+    fn first_to_leave(&self) -> Option<u64> {
+        let mut counts: HashMap<Ipv6Addr, usize> = HashMap::new();
+        for state in self.places.values() {
+            *counts.entry(state.from).or_default() += 1;
+        }
+        let most = counts.values().copied().max()?;
+        let of_these = self.places.iter().filter(|(_, state)| counts[&state.from] == most);
+        let worth =
+            |state: &State| (state.doing.load(Ordering::Relaxed), state.heard.load(Ordering::Relaxed));
+        of_these.min_by_key(|&(&number, state)| (worth(state), number)).map(|(&number, _)| number)
+    }
+}
+
+impl Place {
+    /// Something was heard.
+    pub(crate) fn heard(&self) {
+        self.state.heard.store(self.table.now(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, doing: Doing) {
+        self.state.doing.store(doing as u8, Ordering::Relaxed);
+    }
+
+    /// Returns once the connection is to make room.
+    pub(crate) async fn left(&self) {
+        self.state.leave.notified().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.table.open.lock().unwrap_or_else(PoisonError::into_inner).places.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> Ipv6Addr {
+        crate::address::mapped(text.parse().unwrap())
+    }
+
+    /// Whether a place has been told to make room.
+    fn leaves(place: &Place) -> bool {
+        use std::future::Future;
+        let mut left = std::pin::pin!(place.left());
+        left.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn the_address_with_most_connections_makes_room_and_others_stay() {
+        let table = Arc::new(Places::default());
+        let many: Vec<Place> = (0..3).map(|_| table.enter(address("192.0.2.1"), 4).0).collect();
+        let (other, full) = table.enter(address("192.0.2.2"), 4);
+        assert!(!full);
+        let (newcomer, full) = table.enter(address("192.0.2.3"), 4);
+        assert!(full && leaves(&many[0]));
+        assert!(![&many[1], &many[2], &other, &newcomer].into_iter().any(leaves));
+    }
+
+    #[test]
+    fn what_has_not_begun_makes_room_before_what_is_idle_and_that_before_what_waits_for_an_answer() {
+        let table = Arc::new(Places::default());
+        let places: Vec<Place> = (0..3).map(|_| table.enter(address("192.0.2.1"), 3).0).collect();
+        places[0].set(Doing::Busy);
+        places[1].set(Doing::Idle);
+        let order = [2, 1, 0];
+        let mut newcomers = Vec::new();
+        for (before, &next) in order.iter().enumerate() {
+            assert!(!leaves(&places[next]), "not before its turn");
+            let (newcomer, _) = table.enter(address("192.0.2.1"), 3);
+            newcomer.set(Doing::Busy);
+            newcomers.push(newcomer);
+            assert!(leaves(&places[next]), "{before}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_free_again_when_its_connection_ends() {
+        let table = Arc::new(Places::default());
+        let (place, _) = table.enter(address("192.0.2.1"), 1);
+        drop(place);
+        assert!(!table.enter(address("192.0.2.1"), 1).1);
+    }
+}

@@ -1,0 +1,92 @@
+//! The Message IDs of messages to one peer.
+
+use alloc::boxed::Box;
+
+use coapace_control::{Duration, Instant};
+
+/// Hands out 16-bit Message IDs in turn, none again within EXCHANGE_LIFETIME (RFC 7252 §4.4).
+///
+/// The IDs lie in eight blocks. What is kept is when each was left last, and only once a whole block has been used: a block is
+/// entered again when EXCHANGE_LIFETIME has passed since.
+#[derive(Clone, Debug)]
+pub(crate) struct MessageIds {
+    next: u16,
+    left: Option<Box<[Instant; BLOCKS]>>,
+}
+
+const BLOCKS: usize = 8;
+const BLOCK: u16 = 1 << 13;
+
+impl MessageIds {
+    /// IDs that begin with `first`.
+    pub(crate) const fn from(first: u16) -> Self {
+        Self { next: first, left: None }
+    }
+
+    /// Returns from when on an ID is free; that of a block not used up is free at once.
+    #[inline]
+    pub(crate) fn free_at(&self, lifetime: impl FnOnce() -> Duration) -> Instant {
+        match &self.left {
+            Some(left) if self.next.is_multiple_of(BLOCK) => match left[usize::from(self.next / BLOCK)] {
+                Instant::ZERO => Instant::ZERO,
+                left => left + lifetime(),
+            },
+            _ => Instant::ZERO,
+        }
+    }
+
+    /// Returns the next ID, whether it is [free](Self::free_at) or not.
+    #[inline]
+    pub(crate) fn take(&mut self, now: Instant) -> u16 {
+        let id = self.next;
+        self.next = id.wrapping_add(1);
+        if self.next.is_multiple_of(BLOCK) {
+            self.note_block(id / BLOCK, now);
+        }
+        id
+    }
+
+    #[cold]
+    fn note_block(&mut self, block: u16, now: Instant) {
+        // The origin of time stands for never.
+        let now = now.max(Instant::from_micros(1));
+        self.left.get_or_insert_default()[usize::from(block)] = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIFETIME: Duration = Duration::from_secs(247);
+
+    #[test]
+    fn an_id_comes_back_after_the_lifetime_and_not_before() {
+        let mut ids = MessageIds::from(5_000);
+        let mut used = alloc::vec![Instant::ZERO; 1 << 16];
+        let mut now = Instant::from_secs(1);
+        for count in 0..300_000u32 {
+            now = now.max(ids.free_at(|| LIFETIME));
+            let id = usize::from(ids.take(now));
+            assert!(
+                used[id] == Instant::ZERO || now.since(used[id]) >= LIFETIME,
+                "{id} again after {count} messages"
+            );
+            used[id] = now;
+            now = now + Duration::from_millis(1);
+        }
+        let least = 300_000 / 65_536 - 1;
+        assert!(now >= Instant::from_secs(least * 247), "1,000 a second had to wait: {now:?}");
+    }
+
+    #[test]
+    fn whoever_is_slow_enough_never_waits() {
+        let mut ids = MessageIds::from(65_000);
+        let mut now = Instant::from_secs(1);
+        for _ in 0..200_000 {
+            assert!(ids.free_at(|| LIFETIME) <= now);
+            ids.take(now);
+            now = now + Duration::from_millis(5); // 200 a second; 265 is the most
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The command `coapace` with a mechanism of one's own.
+
+mod twin;
+
+use std::process::ExitCode;
+
+use coapace_control::Entry;
+
+fn main() -> ExitCode {
+    coapace::main_with(const { &[Entry::own::<twin::Twin>()] })
+}

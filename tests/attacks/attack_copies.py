@@ -1,0 +1,80 @@
+"""Copies of requests that are not to be carried out twice, beside a flood of forged ones.
+
+A client sends 3000 POSTs, and a copy of each 20 s later, while forged sources send GETs as fast as they can: none is carried
+out twice, for what may be done again is remembered apart.
+"""
+
+import multiprocessing
+import socket
+import struct
+import sys
+import time
+
+from loopback import GET, POST, Addresses, Bounds, Client, Message, Server, path, request
+
+POSTS, LATER = 3_000, 20.0
+bounds, command = Bounds(), sys.argv[1]
+server = Server(command, "--demo")
+
+
+def flood(to, sent):
+    """Sends GETs with other Message IDs and tokens each from 64 addresses, until it is ended."""
+    sockets = []
+    for number in range(64):
+        forged = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        forged.bind((f"127.3.0.{number + 1}", 0))
+        forged.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        forged.connect(to)
+        sockets.append(forged)
+    tail = request(GET, 0, b"", path("counter"))[4:]
+    while True:
+        number = sent.value
+        sockets[number % 64].send(struct.pack("!BBHI", 0x44, GET, number >> 6 & 0xffff, number) + tail)
+        sent.value += 1
+
+
+counter = Client(server.address())
+before = int(counter.ask(GET, path("counter")).payload)
+sent = multiprocessing.Value("Q", 0, lock=False)
+flooder = multiprocessing.Process(target=flood, args=(server.address(), sent), daemon=True)
+flooder.start()
+time.sleep(1)
+honest = Addresses()
+begun, waiting, answered = time.monotonic(), [], {}
+
+
+def listen():
+    while (received := honest.receive(0)) is not None:
+        message = Message(received[1])
+        answered.setdefault(message.number, set()).add(message.payload)
+
+
+def copy_due(now):
+    while waiting and waiting[0][0] <= now:
+        honest.send(7, waiting.pop(0)[1], server.address())
+
+
+for number in range(POSTS):
+    datagram = request(POST, number, struct.pack("!H", number), path("counter"))
+    honest.send(7, datagram, server.address())
+    waiting.append((time.monotonic() + LATER, datagram))
+    copy_due(time.monotonic())
+    listen()
+    time.sleep(0.001)
+while waiting:
+    time.sleep(0.01)
+    copy_due(time.monotonic())
+    listen()
+time.sleep(1)
+listen()
+flooder.terminate()
+flooder.join()
+rate = sent.value / (time.monotonic() - begun)
+time.sleep(1)
+done = int(counter.ask(GET, path("counter"), seconds=20).payload) - before
+lost = POSTS - len(answered)
+# Each time that it is carried out the counter says another number.
+twice = max(done - POSTS, sum(len(numbers) > 1 for numbers in answered.values()))
+bounds.check(twice == 0, f"beside {rate:.0f} forged GETs/s, {twice} of {POSTS} POSTs were carried out twice (0)")
+bounds.check(done >= len(answered), f"{len(answered)} were answered, {done} carried out ({lost} lost on the way twice)")
+bounds.exit()

@@ -1,0 +1,64 @@
+"""Half-open handshakes of DTLS: 10,000 clients that show their address and then say nothing more.
+
+What is kept of them is bounded, and a client whose handshake comes between them is served.
+"""
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+from loopback import Bounds, Server
+
+HALF = 10_000
+bounds, command = Bounds(), sys.argv[1]
+server = Server(command, "--demo", "--identity", "lamp", "--key", "secret", "--metrics", "127.0.0.1:0")
+
+
+def hello(random, message, cookie):
+    """A ClientHello of DTLS 1.2 with TLS_PSK_WITH_AES_128_CCM_8 and the extended master secret (RFC 6347 §4.2.2)."""
+    body = b"\xfe\xfd" + random + b"\0" + bytes([len(cookie)]) + cookie + b"\0\x02\xc0\xa8\x01\0" + b"\0\x04\0\x17\0\0"
+    length = struct.pack("!I", len(body))[1:]
+    handshake = b"\x01" + length + struct.pack("!H", message) + b"\0\0\0" + length + body
+    return b"\x16\xfe\xfd\0\0" + struct.pack("!HI", 0, message) + struct.pack("!H", len(handshake)) + handshake
+
+
+def begin(number):
+    """Begins a handshake from an address of its own; whether the server asked for a cookie."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.bind((f"127.2.{number >> 8 & 255}.{number & 255}", 0))
+        client.settimeout(2)
+        client.connect(server.address("coaps"))
+        random = os.urandom(32)
+        client.send(hello(random, 0, b""))
+        try:
+            asked = client.recv(2_048)
+        except OSError:
+            return False
+        client.send(hello(random, 1, asked[28:28 + asked[27]]))
+        return True
+
+
+def served():
+    """How long a whole handshake and a GET take, in seconds."""
+    begun = time.monotonic()
+    uri = f"coaps://127.0.0.1:{server.uris['coaps']}/counter"
+    got = subprocess.run([command, "get", uri, "--identity", "lamp", "--key", "secret"], capture_output=True, timeout=30, check=False)
+    return time.monotonic() - begun if got.returncode == 0 else float("inf")
+
+
+before = server.memory()
+asked = sum(begin(number) for number in range(HALF // 2))
+between = served()
+asked += sum(begin(number) for number in range(HALF // 2, HALF))
+grown = server.peak() - before
+sessions = server.metric("coap_sessions")
+bounds.check(asked >= HALF * 0.99, f"{asked} of {HALF} were asked for a cookie and began")
+bounds.check(sessions <= 3_000, f"{sessions:.0f} of them are kept (at most 3000)")
+bounds.check(grown <= 40, f"which takes {grown:.1f} MiB (at most 40)")
+bounds.check(between <= 10, f"a client between them is served after {1000 * between:.0f} ms (at most 10 s)")
+time.sleep(1)
+bounds.check(served() <= 10, "and one after them")
+bounds.exit()

@@ -1,0 +1,271 @@
+"""What the attacks have in common: a server to attack, messages of CoAP, and addresses of loopback to send from."""
+
+import atexit
+import os
+import pathlib
+import re
+import select
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+GET, POST, PUT = 1, 2, 3
+OBSERVE, URI_PATH, URI_QUERY, BLOCK1, ECHO = 6, 11, 15, 27, 252
+CON, NON, ACK, RST = 0, 1, 2, 3
+SKIPPED = 77
+
+
+def skip(why):
+    """Ends an attack that cannot run here."""
+    print(f"   skipped: {why}")
+    sys.exit(SKIPPED)
+
+
+class Bounds:
+    """The figures of an attack, and whether they keep to their bounds."""
+
+    def __init__(self):
+        self.broken = False
+
+    def check(self, holds, text):
+        """Prints a figure, which has its bound in it, and notes whether that holds."""
+        print(f"   {'held  ' if holds else 'BROKEN'} {text}", flush=True)
+        self.broken |= not holds
+
+    def exit(self):
+        sys.exit(1 if self.broken else 0)
+
+
+class Server:
+    """A `coapace serve` of two threads with ports of the system's choice."""
+
+    def __init__(self, command, *arguments):
+        self.uris = {}
+        self.process = subprocess.Popen(
+            [command, "serve", "--bind", "127.0.0.1:0", "--threads", "2", *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )
+        atexit.register(self.stop)
+        flags = ("--tcp", "--tls", "--ws", "--wss", "--dtls", "--metrics")
+        expected = 1 + sum(flag in arguments for flag in flags)
+        if "--identity" in arguments and "--dtls" not in arguments:
+            expected += 1
+        for _ in range(expected):
+            line = self.process.stdout.readline().strip()
+            matched = re.match(r"([a-z+]+)://127\.0\.0\.1:(\d+)", line)
+            if matched is None:
+                sys.exit(f"   the server said {line!r}, and no URI of loopback")
+            self.uris[matched[1]] = int(matched[2])
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+
+    def lives(self):
+        return self.process.poll() is None
+
+    def address(self, scheme="coap"):
+        return ("127.0.0.1", self.uris[scheme])
+
+    def memory(self):
+        """Resident memory in MiB."""
+        return self._status("VmRSS")
+
+    def peak(self):
+        """The most resident memory there ever was, in MiB."""
+        return self._status("VmHWM")
+
+    def _status(self, name):
+        try:
+            status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+            return int(re.search(rf"{name}:\s+(\d+) kB", status)[1]) / 1024
+        except (OSError, TypeError):
+            return float("inf")
+
+    def cpu(self):
+        """Seconds of CPU used."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def metric(self, name):
+        """The sum of a metric over its labels."""
+        with socket.create_connection(self.address("http"), 10) as connection:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            text = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
+        values = re.findall(rf"^{name}(?:{{[^}}]*}})? ([0-9.e+]+)$", text, re.MULTILINE)
+        return sum(map(float, values))
+
+
+def directory(**files):
+    """A directory with files of so many bytes, which is removed at the end."""
+    place = tempfile.TemporaryDirectory(prefix="coapace-attack-")
+    atexit.register(place.cleanup)
+    for name, size in files.items():
+        (pathlib.Path(place.name) / name).write_bytes(os.urandom(min(size, 4_096)) * (size // 4_096 or 1))
+    return place.name
+
+
+def option(before, number, value):
+    """An option behind one of the number `before` (RFC 7252 §3.1)."""
+    def part(n):
+        return (n, b"") if n < 13 else (13, bytes([n - 13])) if n < 269 else (14, struct.pack("!H", n - 269))
+    (delta, more), (length, longer) = part(number - before), part(len(value))
+    return bytes([delta << 4 | length]) + more + longer + value
+
+
+def options(*pairs):
+    encoded, before = b"", 0
+    for number, value in sorted(pairs, key=lambda pair: pair[0]):
+        encoded += option(before, number, value)
+        before = number
+    return encoded
+
+
+def path(text):
+    """The options of a path with a query."""
+    where, _, query = text.partition("?")
+    segments = [(URI_PATH, segment.encode()) for segment in where.strip("/").split("/")]
+    return segments + [(URI_QUERY, argument.encode()) for argument in query.split("&") if argument]
+
+
+def request(code, number, token, pairs, payload=b"", kind=CON):
+    """A datagram (RFC 7252 §3)."""
+    head = struct.pack("!BBH", 0x40 | kind << 4 | len(token), code, number) + token
+    return head + options(*pairs) + (b"\xff" + payload if payload else b"")
+
+
+class Message:
+    """A datagram that has come."""
+
+    def __init__(self, datagram):
+        self.kind, length = datagram[0] >> 4 & 3, datagram[0] & 15
+        self.code, self.number = datagram[1], struct.unpack("!H", datagram[2:4])[0]
+        self.token, self.options, rest, number = datagram[4:4 + length], [], datagram[4 + length:], 0
+        while rest and rest[0] != 0xff:
+            parts, rest = [rest[0] >> 4, rest[0] & 15], rest[1:]
+            for place, part in enumerate(parts):
+                if part == 13:
+                    parts[place], rest = 13 + rest[0], rest[1:]
+                elif part == 14:
+                    parts[place], rest = 269 + struct.unpack("!H", rest[:2])[0], rest[2:]
+            number += parts[0]
+            self.options.append((number, rest[:parts[1]]))
+            rest = rest[parts[1]:]
+        self.payload = rest[1:]
+
+    def option(self, number):
+        return next((value for other, value in self.options if other == number), None)
+
+
+class Addresses:
+    """One UDP socket that sends from any address of 127.0.0.0/8, and says which of them a datagram came to."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.IPPROTO_IP, 8, 1)  # IP_PKTINFO
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        self.socket.bind(("0.0.0.0", 0))
+        self.socket.setblocking(False)
+
+    def send(self, source, datagram, to):
+        """Sends from an address, given as a number: 0 is 127.1.0.0."""
+        info = struct.pack("=I4s4s", 0, numbered(source), b"\0\0\0\0")
+        while True:
+            try:
+                self.socket.sendmsg([datagram], [(socket.IPPROTO_IP, 8, info)], 0, to)
+                return
+            except BlockingIOError:
+                select.select([], [self.socket], [], 1)
+
+    def receive(self, seconds):
+        """The next datagram and the number of the address that it came to; None if there is none in time."""
+        if not select.select([self.socket], [], [], seconds)[0]:
+            return None
+        datagram, control, _, _ = self.socket.recvmsg(2_048, 64)
+        address = next(data[8:12] for level, kind, data in control if (level, kind) == (socket.IPPROTO_IP, 8))
+        return struct.unpack("!I", address)[0] - 0x7f010000, datagram
+
+    def drop(self):
+        """Forgets what has come."""
+        while self.receive(0) is not None:
+            pass
+
+
+def numbered(source):
+    return struct.pack("!I", 0x7f010000 + source)
+
+
+class Client:
+    """A client with an address of its own that keeps to the protocol: it retransmits, acknowledges, and answers Echo."""
+
+    def __init__(self, to, host="127.0.0.1"):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((host, 0))
+        self.to, self.number, self.notified = to, int.from_bytes(os.urandom(2), "big"), []
+
+    def ask(self, code, pairs, payload=b"", seconds=5, timeout=1):
+        """The response to a request, which is repeated with the Echo value where one is asked for; None without one."""
+        for _ in range(2):
+            answer = self.exchange(code, pairs, payload, seconds, timeout)
+            if answer is None or answer.code != 0x81 or answer.option(ECHO) is None:
+                return answer
+            pairs = [pair for pair in pairs if pair[0] != ECHO] + [(ECHO, answer.option(ECHO))]
+        return answer
+
+    def exchange(self, code, pairs, payload=b"", seconds=5, timeout=1):
+        self.number = self.number + 1 & 0xffff
+        token = struct.pack("!HH", self.number, os.getpid() & 0xffff)
+        datagram = request(code, self.number, token, pairs, payload)
+        end, again = time.monotonic() + seconds, time.monotonic()
+        while (now := time.monotonic()) < end:
+            if now >= again:
+                self.socket.sendto(datagram, self.to)
+                again = now + timeout
+            message = self.receive(min(again, end) - now)
+            if message is not None and message.token == token and message.code:
+                return message
+        return None
+
+    def receive(self, seconds):
+        """What comes next, acknowledged; None if nothing does."""
+        self.socket.settimeout(max(seconds, 0.001))
+        try:
+            message = Message(self.socket.recv(4_096))
+        except (TimeoutError, ConnectionError):
+            return None
+        if message.kind == CON:
+            self.socket.sendto(struct.pack("!BBH", 0x40 | ACK << 4, 0, message.number), self.to)
+        return message
+
+
+CSM = bytes.fromhex("60e124ffffffff20")  # takes messages of up to 2^32 - 1 bytes, and does block-wise transfers
+
+
+def connected(to, seconds=10):
+    """A connection over TCP (RFC 8323) whose CSMs are exchanged, with a small buffer for what it does not read."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    connection.settimeout(seconds)
+    connection.connect(to)
+    connection.sendall(CSM)
+    return connection
+
+
+def over_tcp(code, token, pairs, payload=b""):
+    """A message over TCP (RFC 8323 §3.2)."""
+    body = options(*pairs) + (b"\xff" + payload if payload else b"")
+    length = len(body)
+    if length < 13:
+        head, more = length, b""
+    elif length < 269:
+        head, more = 13, bytes([length - 13])
+    else:
+        head, more = 14, struct.pack("!H", length - 269)
+    return bytes([head << 4 | len(token)]) + more + bytes([code]) + token + body
