@@ -300,7 +300,8 @@ impl Server {
     }
 
     /// Answers requests until it is shut down. Each core has a thread with a runtime of its own, on which its handlers
-    /// run. Dropping the future shuts the server down.
+    /// run. Dropping the future shuts the server down: its threads end a moment later. After [`ServerHandle::shutdown`]
+    /// the future ends when they have. A socket is closed when the last [`ServerHandle`] is gone too.
     ///
     /// # Errors
     /// If a thread cannot be started, or the runtime cannot watch a socket.

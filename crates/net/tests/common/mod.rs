@@ -50,7 +50,23 @@ pub(crate) fn serve_with(router: Router, config: ServerConfig) -> Running {
 }
 
 pub(crate) fn serve_at(address: &str, router: Router, config: ServerConfig) -> Running {
-    let server = Server::bind_with(address, config).expect("a port of loopback");
+    run(Server::bind_with(address, config).expect("a port of loopback"), router)
+}
+
+/// Serves where a server crashed: its threads close its sockets a moment after its future is dropped.
+pub(crate) async fn serve_again(address: &str, router: Router, config: ServerConfig) -> Running {
+    let bound = async {
+        loop {
+            match Server::bind_with(address, config.clone()) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => sleep(Duration::from_millis(5)).await,
+                bound => break bound.expect("a port of loopback"),
+            }
+        }
+    };
+    run(timeout(Duration::from_secs(10), bound).await.expect("free within 10 s"), router)
+}
+
+fn run(server: Server, router: Router) -> Running {
     let (address, handle) = (server.local_addr().expect("bound"), server.handle());
     Running { address, handle, task: tokio::spawn(server.serve(router)) }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use coapace_net::{Call, Client, Config, Direction, Profile, Response, Router, ServerConfig};
 
-use crate::common::{Running, serve_at};
+use crate::common::{Running, serve_again, serve_at};
 use crate::resources::State;
 use crate::seen::Seen;
 use crate::wire::Wire;
@@ -108,9 +108,9 @@ impl Plug {
     pub(crate) async fn reboot_server(&mut self) {
         let address = self.address().to_string();
         self.server.crash().await;
-        // As long as it is there, so is its socket.
+        // As long as its handle is there, so is its socket.
         self.server = serve_at("127.0.0.1:0", Router::new(), self.config.clone());
-        self.server = serve_at(&address, self.state.router(), self.config.clone());
+        self.server = serve_again(&address, self.state.router(), self.config.clone()).await;
     }
 
     /// Sends a datagram that no client of ours would send, and returns what answers it.
