@@ -27,7 +27,7 @@ impl Running {
         format!("coap://{}{path}", self.address)
     }
 
-    /// Ends it in the middle of what it does: nobody is told.
+    /// Ends it in the middle of what it does.
     pub(crate) async fn crash(&mut self) {
         self.task.abort();
         let ended = (&mut self.task).await;
@@ -58,7 +58,9 @@ pub(crate) async fn serve_again(address: &str, router: Router, config: ServerCon
     let bound = async {
         loop {
             match Server::bind_with(address, config.clone()) {
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse => sleep(Duration::from_millis(5)).await,
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                    sleep(Duration::from_millis(5)).await;
+                }
                 bound => break bound.expect("a port of loopback"),
             }
         }
