@@ -81,12 +81,12 @@ while (now := time.monotonic() - begun) < SILENCE:
 lost = {}
 for name, process in stopped.items():
     result = json.loads(process.communicate()[0])
-    lost[name] = result["failed"] + result["unfinished"]
-    asked = result["answered"] + lost[name]
+    lost[name], waiting = result["failed"], result["unfinished"]
+    asked = result["answered"] + lost[name] + waiting
     bounds.check(
         lost[name] <= lost["default"],
         f"stopped for {OUTAGE} s, {CLIENTS} clients, {name}: {lost[name]} of {asked} requests lost "
-        f"(at most {lost['default']}, as default)",
+        f"(at most {lost['default']}, as default), {waiting} still waiting {LOAD - OUTAGE - 5} s later",
     )
 for name, process in dead.items():
     process.terminate()

@@ -123,6 +123,8 @@ impl Acceptor {
     async fn accept(&self, stream: TcpStream) -> io::Result<(Box<dyn Wire>, Option<Arc<Identity>>)> {
         // Messages are whole; to wait for more of them helps nobody.
         let _ = stream.set_nodelay(true);
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
         #[cfg(feature = "tls")]
         let (stream, identity): (Box<dyn ByteStream>, _) = match &self.tls {
             None => (Box::new(stream), None),
@@ -142,6 +144,11 @@ impl Acceptor {
         Ok((Box::new(Bytes::new(stream)), identity))
     }
 }
+
+/// Bytes of a connection that may wait in the kernel beyond what TCP has under way. The kernel would take megabytes for a
+/// client that does not read: memory that no budget counts, and notifications that are old when they arrive.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const UNSENT: u32 = 32 << 10;
 
 /// What the connections of one core share.
 pub(super) struct Core {
