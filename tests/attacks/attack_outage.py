@@ -1,6 +1,6 @@
 """A server that stops: for 30 s under 100 clients, and for ever, with every mechanism.
 
-No mechanism loses more requests than `default`, nor sends a dead peer more datagrams in any 45 s.
+No mechanism loses more requests than `default`, nor sends a dead peer more datagrams in any 44.5 s.
 """
 
 import json
@@ -16,7 +16,7 @@ import time
 from loopback import ACK, Bounds, Message, Server, path, request
 
 CLIENTS, OUTAGE, LOAD = 100, 30, 130
-WINDOW, SILENCE = 45, 200
+WINDOW, SILENCE = 44.5, 200  # MAX_TRANSMIT_SPAN is 45 s; a busy machine may be late by half a second
 CONTENT = 0x45
 bounds, command = Bounds(), sys.argv[1]
 

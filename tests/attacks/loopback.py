@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -16,6 +17,9 @@ GET, POST, PUT = 1, 2, 3
 OBSERVE, URI_PATH, URI_QUERY, BLOCK1, ECHO = 6, 11, 15, 27, 252
 CON, NON, ACK, RST = 0, 1, 2, 3
 SKIPPED = 77
+
+# A shell has what runs in its background ignore SIGINT, and every process that is started there inherits it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def skip(why):
