@@ -27,8 +27,8 @@ use clap::{CommandFactory, Parser};
 use coap_numbers::code;
 pub use coapace_control as control;
 use coapace_control::Entry;
-use coapace_lab::naming;
-use coapace_lab::scenario::ScenarioError;
+use coapace_scenario::ScenarioError;
+use coapace_scenario::naming;
 
 use arguments::{Arguments, Command};
 

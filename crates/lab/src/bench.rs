@@ -5,10 +5,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use coapace_control::{Controller, Cue, Draw, Duration, Instant as CoreInstant, Outcome, REGISTRY, Sample};
+use coapace_scenario::{Scenario, ScenarioError};
 
 use crate::contender::Contender;
 use crate::run::{Observe, run};
-use crate::scenario::{Scenario, ScenarioError};
 
 /// What simulating so many clients cost.
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ use crate::experiment::Trial;
 use crate::mix::Part;
 use crate::results::{Cell, CellResult, PopulationSummary, Summary};
 use crate::run::Observe;
-use crate::scenario::Scenario;
+use coapace_scenario::Scenario;
 
 /// A mechanism that keeps less than this share of what it gets among its own kind is starved.
 pub const STARVED: f64 = 0.5;

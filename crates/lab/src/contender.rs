@@ -1,8 +1,9 @@
 //! What is compared: a mechanism over UDP, a mix of several, or TCP.
 
+use coapace_scenario::naming::{TCP, mechanisms};
+use coapace_scenario::{Scenario, WorkloadKind};
+
 use crate::mix::{Mix, Part};
-use crate::naming::mechanisms;
-use crate::scenario::{Scenario, WorkloadKind};
 
 /// One of those compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,9 +13,6 @@ pub struct Contender {
     /// What it is.
     pub kind: ContenderKind,
 }
-
-/// The contender that is no mechanism.
-pub const TCP: &str = "tcp";
 
 /// How exchanges are carried.
 #[derive(Clone, Debug, PartialEq)]

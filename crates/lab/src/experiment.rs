@@ -7,11 +7,12 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use coapace_scenario::Scenario;
+
 use crate::contender::{Contender, ContenderKind};
 use crate::papers::published_for;
 use crate::results::{Cell, CellResult, Published, RunResult};
 use crate::run::{Observe, run};
-use crate::scenario::Scenario;
 
 /// A scenario with one contender, to be run with `seeds` seeds from `first_seed` on.
 #[derive(Clone, Debug)]

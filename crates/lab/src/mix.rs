@@ -1,9 +1,8 @@
 //! Populations of clients, each with a mechanism of its own, that share one network.
 
 use coapace_control::Mechanism;
-
-use crate::contender::TCP;
-use crate::naming::parse_mechanism_beside_tcp;
+use coapace_scenario::naming::TCP;
+use coapace_scenario::naming::parse_mechanism_beside_tcp;
 
 /// The heaviest a part can be.
 const HEAVIEST: u32 = 100;

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
+use coapace_scenario::Scenario;
 use coapace_sim::{MeshPcapng, Pcapng, Trace};
 
 use crate::contender::Contender;
 use crate::results::RunResult;
 use crate::run::{Observe, accounting, hop_names, run_tapped};
-use crate::scenario::Scenario;
 
 /// Runs `scenario` once and writes its packets, or the frames of its mesh, as pcapng to `pcap`, and every event as CSV to
 /// `trace`.

@@ -5,17 +5,16 @@
 
 mod cell;
 mod cell_result;
-pub(crate) mod conditions;
+pub mod conditions;
 mod confidence;
 mod contest;
 mod delays;
 mod fairness;
 mod film;
 mod flow;
-mod hash;
 mod mesh;
 mod metric;
-pub(crate) mod number;
+pub mod number;
 mod order;
 mod paper_table;
 mod paper_tables;
@@ -43,7 +42,6 @@ pub use delays::Delays;
 pub use fairness::jain_index;
 pub use film::{Film, FilmMaker, FilmMoment, FilmNode, FilmRole, Journey, JourneyStep};
 pub use flow::FlowResult;
-pub use hash::Hash64;
 pub use mesh::MeshResult;
 pub use metric::{Better, Metric};
 pub use order::{Chain, Link, Order, Relation};

@@ -12,13 +12,14 @@ mod seats;
 mod tcp;
 
 use coapace_control::Duration;
+use coapace_scenario::Hash64;
+use coapace_scenario::{Ip, Scenario, WorkloadKind};
 use coapace_sim::{Accounting, Counters, HopId, Luck, Medium, QueueSeries, Summary, Tap, Time, World};
 
 use crate::contender::{Contender, ContenderKind};
 use crate::mix::Mix;
 use crate::nodes::Host;
-use crate::results::{FilmMoment, Hash64, Population, RunResult, Series, jain_index};
-use crate::scenario::{Ip, Scenario, WorkloadKind};
+use crate::results::{FilmMoment, Population, RunResult, Series, jain_index};
 use filming::Filming;
 use following::Following;
 use seats::Seats;

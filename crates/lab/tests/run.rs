@@ -7,7 +7,7 @@ use coapace_lab::contender::Contender;
 use coapace_lab::observed;
 use coapace_lab::results::RunResult;
 use coapace_lab::run::{Observe, run};
-use coapace_lab::scenario::Scenario;
+use coapace_scenario::Scenario;
 
 /// Twenty clients in front of a narrow link; the last setting wins.
 fn scenario(set: &[(&str, &str)]) -> Scenario {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
-use coapace_lab::scenario::{parse_share, parse_time};
 use coapace_net::Code;
+use coapace_scenario::{parse_share, parse_time};
 
 use crate::message::bytes_of_hex;
 

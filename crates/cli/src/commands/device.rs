@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coapace_control::SetError;
-use coapace_lab::naming::parse_mechanism;
 use coapace_net::uri::Scheme;
 use coapace_net::{
     BadCertificate, Call, Certificates, Client, ClientBuilder, Dtls, Error, Mechanism, Profile, Refused,
     TlsError, TransferError, Uri,
 };
+use coapace_scenario::naming::parse_mechanism;
 use tokio::runtime::{Builder, Runtime};
 
 use super::output::create;

@@ -9,8 +9,8 @@ use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
 use coapace_lab::grid::conditions;
 use coapace_lab::observed;
-use coapace_lab::report::write_film_gif;
-use coapace_lab::scenario::Scenario;
+use coapace_report::write_film_gif;
+use coapace_scenario::Scenario;
 
 use super::output::{Conducted, conduct, create_dir, print_table, remark, report, write_report};
 use crate::arguments::{Arguments, Format, Run, Seeds};

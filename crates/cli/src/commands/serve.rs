@@ -4,12 +4,12 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, SystemTime};
 
-use coapace_lab::naming::parse_mechanism;
 use coapace_net::uri::Scheme;
 use coapace_net::{
     Budget, Certificates, Mechanism, Membership, NotJoined, Profile, Resource, Router, Server, ServerConfig,
     ServerHandle, link_format,
 };
+use coapace_scenario::naming::parse_mechanism;
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 

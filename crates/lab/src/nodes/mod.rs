@@ -2,7 +2,6 @@
 
 mod client;
 mod mote;
-pub(crate) mod patterns;
 mod relay;
 mod server;
 
@@ -17,7 +16,7 @@ use coapace_sim::tcp::{TcpClient, TcpServer};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
 
 use crate::results::RunResult;
-use crate::scenario::Scenario;
+use coapace_scenario::Scenario;
 
 /// A host. Clients over UDP are the many, so they lie in the table itself.
 #[allow(clippy::large_enum_variant)]

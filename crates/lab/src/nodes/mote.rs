@@ -16,9 +16,9 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
 pub(crate) use ledger::{Arrival, Ledger, Offer};
 pub(crate) use plan::{FlowPlan, MotePlan};
 
-use super::patterns::Pace;
 use super::{CONTENT, GET};
 use crate::results::{RunResult, Series};
+use coapace_scenario::patterns::Pace;
 use sending::Sending;
 use watching::Watching;
 

@@ -1,8 +1,9 @@
 //! What papers say of mechanisms, whether in figures or in orders, and what they say of a scenario.
 
+use coapace_scenario::Scenario;
+
 use super::{PAPERS, Paper, Source, figures};
 use crate::results::Published;
-use crate::scenario::Scenario;
 
 /// What was published of one mechanism under one condition.
 #[derive(Clone, Debug)]

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use coapace_scenario::Scenario;
 use serde::Deserialize;
 
 use super::claim::Claim;
 use super::experiment::Experiment;
 use crate::results::PaperTable;
-use crate::scenario::Scenario;
 
 /// What `source.toml` says.
 #[derive(Clone, Debug, Deserialize)]

@@ -1,7 +1,8 @@
 //! How near what was measured is to what a paper says, in words.
 
+use coapace_scenario::naming::TCP;
+
 use super::Paper;
-use crate::contender::TCP;
 use crate::results::{CellResult, Nearness, judged, nearness, tally, verdicts};
 
 impl Paper {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Hash64;
+use coapace_scenario::Hash64;
 
 /// One point of an experiment: a scenario, the values its knobs had, and one mechanism. All its seeds are pooled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

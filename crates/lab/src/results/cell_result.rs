@@ -1,6 +1,8 @@
 //! All seeds of one cell.
 
-use super::{Cell, Compared, Estimate, Hash64, Metric, PopulationSummary, Published, Quantiles, RunResult};
+use coapace_scenario::Hash64;
+
+use super::{Cell, Compared, Estimate, Metric, PopulationSummary, Published, Quantiles, RunResult};
 
 /// A cell and its runs.
 #[derive(Clone, Debug, Default, PartialEq)]

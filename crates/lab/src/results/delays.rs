@@ -41,7 +41,7 @@ impl Delays {
     }
 
     /// Adds one.
-    pub(crate) fn add(&mut self, us: u64) {
+    pub fn add(&mut self, us: u64) {
         self.count += 1;
         self.sum_us = self.sum_us.saturating_add(us);
         self.max_us = self.max_us.max(us);
@@ -49,7 +49,7 @@ impl Delays {
     }
 
     /// Adds all of another.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
         self.max_us = self.max_us.max(other.max_us);

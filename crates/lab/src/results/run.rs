@@ -1,6 +1,8 @@
 //! One seed of one cell.
 
-use super::{Film, FlowResult, Hash64, MeshResult, Population, Series, Settling, Timeouts, jain_index};
+use coapace_scenario::Hash64;
+
+use super::{Film, FlowResult, MeshResult, Population, Series, Settling, Timeouts, jain_index};
 
 /// What one run measured.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -58,7 +58,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
 
 impl Verdict<'_> {
     /// The published ratio, or the least one; a dash where an order alone was published.
-    pub(crate) fn published_times(&self) -> String {
+    pub fn published_times(&self) -> String {
         match (self.order.relation, self.order.times) {
             (_, None) => "–".to_owned(),
             (Relation::Times, Some(times)) => significant(times, 3),
@@ -69,7 +69,7 @@ impl Verdict<'_> {
 
 impl Ratio {
     /// The ratio and its interval; a dash for the interval of one seed.
-    pub(crate) fn words(self) -> (String, String) {
+    pub fn words(self) -> (String, String) {
         let number = |x: f64| if x == f64::INFINITY { "∞".to_owned() } else { significant(x, 3) };
         let interval = self
             .interval

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use coapace_control::REGISTRY;
 use coapace_proto::Setup;
+use coapace_scenario::{Scenario, WorkloadKind};
 use coapace_sim::{Luck, Time};
 
 use super::endpoints::configs;
@@ -12,7 +13,6 @@ use super::seats::{Role, Seats};
 use super::{Observe, nanos};
 use crate::mix::{Mix, Part};
 use crate::nodes::{Client, Host, Plan, Relay, Server};
-use crate::scenario::{Scenario, WorkloadKind};
 
 /// A host for every seat, made one by one as they take their places. Timeouts count from `from` on.
 pub(super) fn hosts<'a>(

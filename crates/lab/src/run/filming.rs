@@ -1,5 +1,6 @@
 //! Letting time pass in steps: a film is made on the way, and a run without a fixed end is over when all clients are done.
 
+use coapace_scenario::{Propagation, Scenario};
 use coapace_sim::mesh::Mesh;
 use coapace_sim::{Node, NodeId, Tap, Time, World};
 
@@ -7,7 +8,6 @@ use super::seats::{Role, Seats};
 use super::{Carrier, mesh};
 use crate::nodes::Host;
 use crate::results::{Film, FilmMaker, FilmMoment, FilmNode, FilmRole};
-use crate::scenario::{Propagation, Scenario};
 
 /// Steps of a film of a run with a fixed end; the maker thins out what is too much.
 const STEPS: u64 = 300;

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use coapace_control::{Mechanism, REGISTRY};
 use coapace_proto::{Config, Setup};
+use coapace_scenario::patterns;
+use coapace_scenario::{Flow, Scenario};
 use coapace_sim::{Luck, NodeId, Time};
 
 use super::endpoints::configs;
 use super::seats::{Role, Seats};
 use super::{Observe, nanos};
 use crate::mix::Mix;
-use crate::nodes::{Arrival, FlowPlan, Host, Mote, MotePlan, Relay, patterns};
+use crate::nodes::{Arrival, FlowPlan, Host, Mote, MotePlan, Relay};
 use crate::results::{FlowResult, RunResult, Settling};
-use crate::scenario::{Flow, Scenario};
 
 /// The pattern in which something happens that the network has to settle after.
 const EVENT: &str = "event";

@@ -1,6 +1,7 @@
 //! A network of hops.
 
 use coapace_control::Duration;
+use coapace_scenario::{Hop, Jitter as Range, Loss, Scenario};
 use coapace_sim::{
     Hop as Effects, HopError, HopId, Jitter, Loss as SimLoss, Luck, Markov, Network, Rate, Reordering, Time,
 };
@@ -9,7 +10,6 @@ use super::seats::{CLIENTS_SITE, SERVER_SITE};
 use super::{Carrier, accounting, nanos};
 use crate::nodes::Host;
 use crate::results::{FilmMoment, RunResult};
-use crate::scenario::{Hop, Jitter as Range, Loss, Scenario};
 
 impl Carrier for Network {
     fn count(&self, _: &Scenario, _: Time, _: &mut RunResult) {}

@@ -1,13 +1,13 @@
 //! A mesh of radios.
 
+use coapace_scenario::Places;
+use coapace_scenario::{Mesh, Radio, Scenario};
 use coapace_sim::mesh::{Mesh as SimMesh, MeshConfig, RadioConfig, RadioTimes};
 use coapace_sim::{Luck, NodeId, Time};
 
 use super::{Carrier, nanos};
 use crate::nodes::Host;
-use crate::places::Places;
 use crate::results::{FilmMoment, MeshResult, RunResult};
-use crate::scenario::{Mesh, Radio, Scenario};
 
 impl Carrier for SimMesh {
     fn count(&self, scenario: &Scenario, now: Time, result: &mut RunResult) {

@@ -1,8 +1,7 @@
 //! What messages have in them.
 
 use coapace_proto::Tail;
-
-use crate::scenario::Scenario;
+use coapace_scenario::Scenario;
 
 /// Options of a request: its path.
 pub(super) fn request(scenario: &Scenario) -> Vec<u8> {

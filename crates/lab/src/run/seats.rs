@@ -1,8 +1,7 @@
 //! Who sits where: the nodes of a run and what they are.
 
+use coapace_scenario::Scenario;
 use coapace_sim::{Layout, NodeId, Site};
-
-use crate::scenario::Scenario;
 
 pub(super) const SERVER_SITE: Site = Site(0);
 pub(super) const CLIENTS_SITE: Site = Site(1);

@@ -1,6 +1,7 @@
 //! Hosts over TCP.
 
 use coapace_proto::Token;
+use coapace_scenario::{Scenario, WorkloadKind};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
 use coapace_sim::{Luck, NodeId, Stream, Time};
 
@@ -8,7 +9,6 @@ use super::messages::{request, response};
 use super::nanos;
 use super::seats::{Role, Seats};
 use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, start};
-use crate::scenario::{Scenario, WorkloadKind};
 
 /// Connections are made this long before the clock starts where they are made beforehand.
 pub(super) const CONNECTING: Time = Time::from_secs(60);

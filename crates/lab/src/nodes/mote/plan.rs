@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use coapace_control::Mechanism;
 use coapace_proto::{Code, Setup, Tail, Token};
+use coapace_scenario::patterns::{Pattern, Timing};
+use coapace_scenario::{Flow, Method};
 use coapace_sim::{NodeId, Stream, Time};
 
 use crate::nodes::GET;
-use crate::nodes::patterns::{Pattern, Timing};
-use crate::scenario::{Flow, Method};
 
 /// What every mote of a population does, or every sink.
 #[derive(Debug)]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use coapace_control::Mechanism;
 use coapace_proto::{Endpoint, ExchangeId, Request, Responder, SendError};
+use coapace_scenario::WhenBusy;
+use coapace_scenario::patterns::{Pace, Turn};
 use coapace_sim::{NodeId, Time};
 
 use super::plan::{self, FlowPlan};
 use crate::nodes::CONTENT;
-use crate::nodes::patterns::{Pace, Turn};
-use crate::scenario::WhenBusy;
 
 /// What a client does for a flow.
 #[derive(Debug)]

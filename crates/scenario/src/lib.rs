@@ -1,0 +1,52 @@
+//! Scenarios: a network, a workload, and the names by which both are varied, as a TOML file; and the mechanisms that
+//! people name beside them. This crate reads and checks. It runs nothing and knows no result.
+//!
+//! The keys are in [`docs/scenarios.md`](https://github.com/coapace/coapace/blob/main/docs/scenarios.md), which
+//! is written from their declarations.
+//!
+//! ```
+//! use coapace_scenario::Scenario;
+//!
+//! let settings = [("clients".to_owned(), "200".to_owned()), ("errors".to_owned(), "low".to_owned())];
+//! let scenario = Scenario::load("nb-iot", &settings).unwrap();
+//! assert_eq!(scenario.clients.count, 200);
+//!
+//! let mistyped = [("cleints".to_owned(), "200".to_owned())];
+//! let error = Scenario::load("nb-iot", &mistyped).unwrap_err();
+//! assert_eq!(error.to_string(), "--set cleints=200: unknown key `cleints`; did you mean `clients`?");
+//! ```
+
+mod flows;
+mod hash;
+mod hops;
+pub mod import;
+mod keys;
+mod knobs;
+mod mac;
+mod mesh;
+pub mod naming;
+pub mod patterns;
+mod placed;
+mod places;
+mod reference;
+mod routing;
+mod scenario;
+mod schema;
+
+pub use flows::{Flow, Method, WhenBusy};
+pub use hash::Hash64;
+pub use hops::{Burst, Hop, Loss, Reordering};
+pub use keys::{Clients, Defaults, Endurance, Ip, Network, Server, Tcp, Workload, WorkloadKind};
+pub use mac::{Backoff, ChannelBusy, Mac, Preset};
+pub use mesh::{LogDistance, Lowpan, Mesh, Mobility, Propagation, Radio, Topology, TwoRay, UnitDisk};
+pub use places::Places;
+pub use reference::reference;
+pub use routing::{Routing, Rpl, RplPreset, Shortest};
+pub use scenario::{Builtin, Scenario};
+pub use schema::document::split_values;
+pub use schema::error::ScenarioError;
+pub use schema::scalar::{Jitter, parse_share, parse_time};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
