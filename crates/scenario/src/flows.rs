@@ -4,9 +4,9 @@ use coapace_control::Duration;
 
 use crate::patterns;
 use crate::schema::document::{Item, Value};
-use crate::schema::kind::{HasName, Or};
+use crate::schema::kind::Or;
 use crate::schema::scalar::{Listed, Name, Percentage, Rate, Switch, Time, Whole, one_of};
-use crate::schema::table::{Misfit, keys};
+use crate::schema::table::{HasName, Misfit, keys};
 use crate::schema::words::words;
 
 keys! {

@@ -4,9 +4,9 @@ use coapace_control::Duration;
 
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
-use crate::schema::kind::{HasName, Kind, Lines, Or, table};
+use crate::schema::kind::{Key, Kind, Lines, Or};
 use crate::schema::scalar::{Bytes, Jitter, Name, Percentage, Range, Rate, Scalar, Time, Whole};
-use crate::schema::table::{Key, Keys, Misfit, keys};
+use crate::schema::table::{HasName, Keys, Misfit, keys, table};
 
 keys! {
     /// One hop in one direction. A packet waits for the link (`buffer_bytes`), is sent (`rate`), may be lost (`loss`), and

@@ -1,11 +1,9 @@
 //! Knobs: short names that a scenario gives to its settings.
 
-use crate::keys::File;
-use crate::schema::document::{Item, Value, joined, setting};
+use crate::schema::document::{Item, Value, is_name, joined, setting};
 use crate::schema::error::{Fault, Origin, shown};
-use crate::schema::kind::{Kind, Lines, refused};
-use crate::schema::scalar::is_name;
-use crate::schema::table::{Keys, resolve};
+use crate::schema::kind::{Key, Kind, Lines, refused};
+use crate::schema::table::resolve;
 
 /// The knobs of a scenario, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,8 +33,11 @@ struct Choice {
 const KNOB: &str = "a path, a list of paths, or a table of choices";
 const CHOICE: &str = "a table of settings, such as { \"workload.kind\" = \"random\" }";
 
-/// The table of the knobs: its keys are the scenario's own.
-pub(crate) struct KnobsKind;
+/// The table of the knobs: its keys are the scenario's own. What they set is among the keys that this returns.
+pub(crate) struct KnobsKind(pub(crate) fn() -> Vec<Key>);
+
+/// Reads a file, and returns the effective value of every key that shapes a run.
+pub(crate) type Read = fn(&Item) -> Result<Lines, Fault>;
 
 impl Kind for KnobsKind {
     type Value = Knobs;
@@ -47,10 +48,11 @@ impl Kind for KnobsKind {
 
     fn read(&self, item: &Item, path: &str) -> Result<Knobs, Fault> {
         let Value::Table(members) = &item.value else { return Err(self.refuse(item, path)) };
+        let root = (self.0)();
         let knob = |(name, item): &(String, Item)| {
             let path = joined(path, name);
             named(name, item, &path)?;
-            Ok(Knob { name: name.clone(), at: item.at, effect: effect(item, &path)? })
+            Ok(Knob { name: name.clone(), at: item.at, effect: effect(item, &path, &root)? })
         };
         Ok(Knobs(members.iter().map(knob).collect::<Result<_, _>>()?))
     }
@@ -64,8 +66,14 @@ impl Knobs {
         self.0.iter().map(|knob| knob.name.as_str()).collect()
     }
 
-    /// Makes the setting `key` = `value` in the file: of a knob, or else of a dotted path.
-    pub(crate) fn set(&self, file: &mut Item, key: &str, value: &str, at: Origin) -> Result<(), Fault> {
+    /// Makes the setting `key` = `value` in the file: of a knob, or else of a dotted path through the keys in `root`.
+    pub(crate) fn set(
+        &self,
+        file: &mut Item,
+        root: &[Key],
+        (key, value): (&str, &str),
+        at: Origin,
+    ) -> Result<(), Fault> {
         match self.0.iter().find(|knob| knob.name == key).map(|knob| &knob.effect) {
             Some(Effect::Paths(paths)) => {
                 paths.iter().try_for_each(|path| file.assign(path, setting(value, at)))
@@ -80,7 +88,7 @@ impl Knobs {
                 chosen.set(file)
             }
             None => {
-                resolve(key, &self.names()).map_err(|unknown| Fault::new(at, unknown))?;
+                resolve(root, key, &self.names(), at)?;
                 file.assign(key, setting(value, at))
             }
         }
@@ -99,21 +107,6 @@ impl Knobs {
         }
     }
 
-    /// Tries every knob on the file as it is, so that none is found broken only when it is used.
-    pub(crate) fn check(&self, file: &Item) -> Result<(), Fault> {
-        for knob in &self.0 {
-            match &knob.effect {
-                Effect::Paths(paths) => {
-                    paths.iter().try_for_each(|path| file.leads(path, knob.at))?;
-                }
-                Effect::Choices(choices) => {
-                    choices.iter().try_for_each(|choice| choice.tried(file).map(drop))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// The choices of every knob that has choices, in the order of the file.
     pub(crate) fn choices(&self) -> Vec<(String, Vec<String>)> {
         let choices = |knob: &Knob| match &knob.effect {
@@ -125,26 +118,63 @@ impl Knobs {
         self.0.iter().filter_map(choices).collect()
     }
 
-    /// The value of every knob in the file as it is now: of a choice, the one that would change nothing, or `custom`.
-    pub(crate) fn values(&self, item: &Item, file: &File) -> Vec<(String, String)> {
-        let lines = file.lines();
+    /// Tries every knob on the file as it is, so that none is found broken only when it is used, and returns their
+    /// [values](Self::values).
+    ///
+    /// # Errors
+    /// The first knob that leads nowhere, or makes a file that is refused.
+    pub(crate) fn check(&self, file: &Item, effective: &Effective, read: Read) -> Result<Values, Fault> {
         let value = |knob: &Knob| match &knob.effect {
             Effect::Paths(paths) => {
-                let mut values: Vec<_> = paths.iter().map(|path| value_of(path, &lines)).collect();
-                values.dedup();
-                values.join("/")
+                paths.iter().try_for_each(|path| file.leads(path, knob.at))?;
+                Ok(effective.at(paths))
             }
             Effect::Choices(choices) => {
-                let in_force = |choice: &&Choice| {
-                    choice.tried(item).is_ok_and(|tried| tried.run_lines() == file.run_lines())
-                };
-                choices
-                    .iter()
-                    .find(in_force)
-                    .map_or_else(|| "custom".to_owned(), |choice| choice.name.clone())
+                let tried: Vec<Lines> =
+                    choices.iter().map(|choice| choice.tried(file, read)).collect::<Result<_, _>>()?;
+                let in_force = tried.iter().position(|tried| *tried == effective.run);
+                Ok(in_force.map_or_else(|| CUSTOM.to_owned(), |place| choices[place].name.clone()))
+            }
+        };
+        self.0.iter().map(|knob| Ok((knob.name.clone(), value(knob)?))).collect()
+    }
+
+    /// Returns the name and the value of every knob in the file as it is now: of a choice, the one that would change nothing,
+    /// or `custom`.
+    pub(crate) fn values(&self, file: &Item, effective: &Effective, read: Read) -> Values {
+        let value = |knob: &Knob| match &knob.effect {
+            Effect::Paths(paths) => effective.at(paths),
+            Effect::Choices(choices) => {
+                let in_force =
+                    |choice: &&Choice| choice.tried(file, read).is_ok_and(|tried| tried == effective.run);
+                let choice = choices.iter().find(in_force);
+                choice.map_or_else(|| CUSTOM.to_owned(), |choice| choice.name.clone())
             }
         };
         self.0.iter().map(|knob| (knob.name.clone(), value(knob))).collect()
+    }
+}
+
+/// Names of knobs with their values.
+pub(crate) type Values = Vec<(String, String)>;
+
+/// The value of a knob of which no choice is in force.
+const CUSTOM: &str = "custom";
+
+/// The effective values of a file.
+pub(crate) struct Effective {
+    /// Every key.
+    pub(crate) all: Lines,
+    /// The keys that shape a run.
+    pub(crate) run: Lines,
+}
+
+impl Effective {
+    /// Returns the value of these keys, or all of them with `/` between where they differ.
+    fn at(&self, paths: &[String]) -> String {
+        let mut values: Vec<_> = paths.iter().map(|path| value_of(path, &self.all)).collect();
+        values.dedup();
+        values.join("/")
     }
 }
 
@@ -153,11 +183,11 @@ impl Choice {
         self.settings.iter().try_for_each(|(path, item)| file.assign(path, item.clone()))
     }
 
-    /// What the file would be with this choice.
-    fn tried(&self, file: &Item) -> Result<File, Fault> {
+    /// Reads the file as it would be with this choice.
+    fn tried(&self, file: &Item, read: Read) -> Result<Lines, Fault> {
         let mut file = file.clone();
         self.set(&mut file)?;
-        File::read(&file, "")
+        read(&file)
     }
 }
 
@@ -172,9 +202,9 @@ fn value_of(path: &str, lines: &Lines) -> String {
     lines.iter().filter_map(inside).collect::<Vec<_>>().join(", ")
 }
 
-fn effect(item: &Item, path: &str) -> Result<Effect, Fault> {
+fn effect(item: &Item, path: &str, root: &[Key]) -> Result<Effect, Fault> {
     let one_path = |item: &Item| match &item.value {
-        Value::Text(target) => known(target, item.at, path).map(|()| target.clone()),
+        Value::Text(target) => known(target, item.at, path, root).map(|()| target.clone()),
         _ => Err(refused(KNOB, &[], item, path)),
     };
     match &item.value {
@@ -182,18 +212,18 @@ fn effect(item: &Item, path: &str) -> Result<Effect, Fault> {
         Value::List(list) if !list.is_empty() => {
             Ok(Effect::Paths(list.iter().map(one_path).collect::<Result<_, _>>()?))
         }
-        Value::Table(members) if !members.is_empty() => {
-            Ok(Effect::Choices(members.iter().map(|member| choice(member, path)).collect::<Result<_, _>>()?))
-        }
+        Value::Table(members) if !members.is_empty() => Ok(Effect::Choices(
+            members.iter().map(|member| choice(member, path, root)).collect::<Result<_, _>>()?,
+        )),
         _ => Err(refused(KNOB, &[], item, path)),
     }
 }
 
-fn choice((name, item): &(String, Item), path: &str) -> Result<Choice, Fault> {
+fn choice((name, item): &(String, Item), path: &str, root: &[Key]) -> Result<Choice, Fault> {
     let path = joined(path, name);
     named(name, item, &path)?;
     let Value::Table(settings) = &item.value else { return Err(refused(CHOICE, &[], item, &path)) };
-    settings.iter().try_for_each(|(target, item)| known(target, item.at, &path))?;
+    settings.iter().try_for_each(|(target, item)| known(target, item.at, &path, root))?;
     Ok(Choice { name: name.clone(), settings: settings.clone() })
 }
 
@@ -205,6 +235,6 @@ fn named(name: &str, item: &Item, path: &str) -> Result<(), Fault> {
     Err(Fault::new(item.at, format!("`{}` must be {accepts}", shown(path))))
 }
 
-fn known(target: &str, at: Origin, path: &str) -> Result<(), Fault> {
-    resolve(target, &[]).map_err(|unknown| Fault::new(at, format!("`{path}`: {unknown}")))
+fn known(target: &str, at: Origin, path: &str, root: &[Key]) -> Result<(), Fault> {
+    resolve(root, target, &[], at).map_err(|fault| Fault::new(at, format!("`{path}`: {}", fault.message)))
 }

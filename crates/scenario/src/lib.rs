@@ -16,15 +16,17 @@
 //! assert_eq!(error.to_string(), "--set cleints=200: unknown key `cleints`; did you mean `clients`?");
 //! ```
 
+mod file;
 mod flows;
 mod hash;
 mod hops;
+mod hosts;
 pub mod import;
-mod keys;
 mod knobs;
 mod mac;
 mod mesh;
 pub mod naming;
+mod network;
 pub mod patterns;
 mod placed;
 mod places;
@@ -32,13 +34,16 @@ mod reference;
 mod routing;
 mod scenario;
 mod schema;
+mod workload;
 
+pub use file::Defaults;
 pub use flows::{Flow, Method, WhenBusy};
 pub use hash::Hash64;
 pub use hops::{Burst, Hop, Loss, Reordering};
-pub use keys::{Clients, Defaults, Endurance, Ip, Network, Server, Tcp, Workload, WorkloadKind};
+pub use hosts::{Clients, Endurance, Server};
 pub use mac::{Backoff, ChannelBusy, Mac, Preset};
 pub use mesh::{LogDistance, Lowpan, Mesh, Mobility, Propagation, Radio, Topology, TwoRay, UnitDisk};
+pub use network::{Ip, Network, Tcp};
 pub use places::Places;
 pub use reference::reference;
 pub use routing::{Routing, Rpl, RplPreset, Shortest};
@@ -46,6 +51,7 @@ pub use scenario::{Builtin, Scenario};
 pub use schema::document::split_values;
 pub use schema::error::ScenarioError;
 pub use schema::scalar::{Jitter, parse_share, parse_time};
+pub use workload::{Workload, WorkloadKind};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -2,16 +2,23 @@
 
 use coapace_control::Duration;
 use coapace_sim::mesh::{LowpanConfig, Propagation as SimPropagation};
+use coapace_sim::mobility::MOBILITIES;
+use coapace_sim::topology::TOPOLOGIES;
 
 use crate::mac::Mac;
-use crate::places;
 use crate::routing::Routing;
 use crate::schema::document::Value;
-use crate::schema::kind::{Or, table};
+use crate::schema::kind::Or;
 use crate::schema::measure::Measure;
-use crate::schema::scalar::{Line, Listed, Percentage, Scalar, Time, Whole};
-use crate::schema::table::{Misfit, keys};
+use crate::schema::scalar::{Listed, OneLine, Percentage, Scalar, Time, Whole};
+use crate::schema::table::{Misfit, keys, table};
 use crate::schema::words::{tagged, tagged_table};
+
+/// The kind of a topology or of mobility that a file has.
+const FILE: &str = "file";
+
+/// The kind of mobility of nodes that stand.
+pub(crate) const NONE: &str = "none";
 
 keys! {
     /// A mesh of IEEE 802.15.4 radios at 2.4 GHz (250 kbit/s) under 6LoWPAN, in place of hops. Its nodes are the border
@@ -37,7 +44,7 @@ keys! {
     /// Where the nodes stand, and which of them are border router and sinks.
     pub struct Topology checked by file_is_named {
         /// One of those that come with the program, or `file`.
-        kind: &'static str, Listed(places::topologies) => "grid";
+        kind: &'static str, Listed(topologies) => "grid";
         /// Nodes, border router and sinks among them. A file has its own number.
         nodes: u32, Whole(3, 100_000) => 36;
         /// From a node to the next.
@@ -49,7 +56,7 @@ keys! {
         /// For the kind `file`: a Cooja simulation (`.csc`), whose radio medium counts where `radio.propagation` and
         /// `radio.delivery` are not said, or lines of `node time x y`, of which the first of each node counts. It is sought
         /// beside the scenario's own file, then in the working directory.
-        file: Option<String>, Or("none", Line(1_000)) => None;
+        file: Option<String>, Or("none", OneLine(1_000)) => None;
         /// The border router, by its number from 0, of a Cooja simulation in the order of the file; if it is not said, the topology's; of a file, the mote that a Cooja simulation describes as root, border router or sink, else 0.
         root: Option<u32>, Or("automatic", Whole(0, 99_999)) => None;
         /// The sinks by their numbers, the primary one first; if none is said, the topology's; of a file, the mote described as root, else 1.
@@ -164,9 +171,9 @@ keys! {
     /// Where nodes go. In models the border router and the sinks stand still. Defaults as in BonnMotion, as far as it has them.
     pub struct Mobility checked by way_is_named {
         /// `none`, one of the models that come with the program, or `file`.
-        kind: &'static str, Listed(places::mobilities) => "none";
+        kind: &'static str, Listed(mobilities) => "none";
         /// For the kind `file`: lines of `node time x y`, as BonnMotion writes them for Cooja.
-        file: Option<String>, Or("none", Line(1_000)) => None;
+        file: Option<String>, Or("none", OneLine(1_000)) => None;
         /// The slowest that a node moves.
         min_speed: f64, Measure("m/s", 0.001, 1_000.0) => 0.5;
         /// The fastest.
@@ -206,6 +213,16 @@ impl Lowpan {
     }
 }
 
+/// Returns the kinds of topologies.
+fn topologies() -> Vec<&'static str> {
+    TOPOLOGIES.iter().map(|topology| topology.name).chain([FILE]).collect()
+}
+
+/// Returns the kinds of mobility.
+fn mobilities() -> Vec<&'static str> {
+    [NONE].into_iter().chain(MOBILITIES.iter().map(|mobility| mobility.name)).chain([FILE]).collect()
+}
+
 fn file_is_named(topology: &Topology) -> Result<(), Misfit> {
     goes_with_file(topology.kind, topology.file.as_deref())
 }
@@ -222,8 +239,8 @@ fn way_is_named(mobility: &Mobility) -> Result<(), Misfit> {
 
 fn goes_with_file(kind: &str, file: Option<&str>) -> Result<(), Misfit> {
     match (kind, file) {
-        (places::FILE, None) => Err(Misfit::new("file", "is missing: the kind \"file\" needs its name")),
-        (places::FILE, Some(_)) | (_, None) => Ok(()),
+        (FILE, None) => Err(Misfit::new("file", "is missing: the kind \"file\" needs its name")),
+        (FILE, Some(_)) | (_, None) => Ok(()),
         (_, Some(_)) => Err(Misfit::new("file", "needs the kind \"file\"")),
     }
 }

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use coapace_sim::Time;
 use coapace_sim::mesh::Mesh;
 
-use crate::keys::File;
+use crate::file::File;
 use crate::mesh::Propagation;
 use crate::places::Places;
-use crate::schema::document::Item;
+use crate::schema::document::{Item, quoted};
 use crate::schema::error::Fault;
 use crate::schema::kind::Lines;
-use crate::schema::scalar::quoted;
 
 /// Where the table of a mesh is.
 const MESH: &str = "network.mesh";

@@ -5,20 +5,14 @@ use std::fs::File as OsFile;
 use std::io::Read;
 use std::path::Path;
 
-use coapace_sim::mobility::{self, MOBILITIES, Movement};
-use coapace_sim::topology::{self, MAX_NODES, Shape, TOPOLOGIES};
+use coapace_sim::mobility::{self, Movement};
+use coapace_sim::topology::{self, MAX_NODES, Shape};
 use coapace_sim::{Layout, Luck, Stream, Time, Waypoint};
 
 use crate::hash::Hash64;
 use crate::import::csc::Simulation;
 use crate::import::{MAX_BYTES, positions};
-use crate::mesh::{Mesh, Mobility, Propagation, Topology, UnitDisk};
-
-/// The kind of a topology or of mobility that a file has.
-pub(crate) const FILE: &str = "file";
-
-/// The kind of mobility of nodes that stand.
-const NONE: &str = "none";
+use crate::mesh::{Mesh, Mobility, NONE, Propagation, Topology, UnitDisk};
 
 /// Where the nodes of a mesh stand, and how they move.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,16 +40,6 @@ enum Moves {
 
 /// A key of the mesh, and what is wrong with it.
 pub(crate) type Problem = (&'static str, String);
-
-/// The kinds of topologies.
-pub(crate) fn topologies() -> Vec<&'static str> {
-    TOPOLOGIES.iter().map(|topology| topology.name).chain([FILE]).collect()
-}
-
-/// The kinds of mobility.
-pub(crate) fn mobilities() -> Vec<&'static str> {
-    [NONE].into_iter().chain(MOBILITIES.iter().map(|mobility| mobility.name)).chain([FILE]).collect()
-}
 
 impl Places {
     /// Those of a mesh until `end`. Files lie in `folder` or in the working directory.

@@ -2,16 +2,20 @@
 
 use std::fmt::Write;
 
-use crate::Scenario;
+use crate::file::{Defaults, File};
 use crate::flows::Flow;
 use crate::hops::{Burst, Hop, Reordering};
-use crate::keys::{Clients, Defaults, File, Network, Server, Tcp, Workload};
+use crate::hosts::{Clients, Server};
 use crate::mac::Mac;
 use crate::mesh::{LogDistance, Lowpan, Mesh, Mobility, Radio, Topology, TwoRay, UnitDisk};
+use crate::network::{Network, Tcp};
 use crate::patterns;
 use crate::routing::Rpl;
+use crate::scenario::Scenario;
 use crate::schema::document::joined;
-use crate::schema::table::{Key, Keys};
+use crate::schema::kind::Key;
+use crate::schema::table::Keys;
+use crate::workload::Workload;
 
 const HEAD: &str = "\
 # Scenarios

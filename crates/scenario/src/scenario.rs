@@ -7,13 +7,17 @@ use std::sync::Arc;
 
 use coapace_sim::Layout;
 
+use crate::file::{Defaults, File};
 use crate::hash::Hash64;
-use crate::keys::{Clients, Defaults, File, Network, Server, Tcp, Workload};
+use crate::hosts::{Clients, Server};
+use crate::network::{Network, Tcp};
 use crate::placed;
 use crate::places::Places;
+use crate::schema::document;
 use crate::schema::error::{Fault, Origin, ScenarioError, did_you_mean};
+use crate::schema::kind::Lines;
 use crate::schema::table::Keys;
-use crate::schema::{document, kind};
+use crate::workload::Workload;
 
 /// The files that come with the program, by name.
 const BUILTINS: &[(&str, &str)] = &[
@@ -61,7 +65,7 @@ pub struct Scenario {
     knob_values: Vec<(String, String)>,
     knob_choices: Vec<(String, Vec<String>)>,
     /// The effective value of every key that shapes a run.
-    lines: kind::Lines,
+    lines: Lines,
 }
 
 /// A scenario that comes with the program.
@@ -137,19 +141,20 @@ impl Scenario {
             return Err(Fault::new(Origin::Line(1), format!("longer than {LARGEST} bytes")));
         }
         let mut item = document::parse(text)?;
-        let mut file = File::read(&item, "")?;
-        file.knobs.check(&item)?;
+        let mut file = File::of(&item)?;
+        // Before the clients of a mesh are counted: the files that a knob's choices make have not counted them either.
+        let mut knob_values = file.knobs.check(&item, &file.effective(), File::run_lines_of)?;
         if !settings.is_empty() {
+            let root = File::keys();
             // What makes a whole table anew comes before what is in it, in whatever order they are said.
             let mut settings: Vec<_> = settings.iter().enumerate().collect();
             settings.sort_by_key(|(_, (key, _))| file.knobs.depth(key.trim()));
             for (place, (key, value)) in settings {
-                file.knobs.set(&mut item, key.trim(), value, Origin::Setting(place))?;
+                file.knobs.set(&mut item, &root, (key.trim(), value), Origin::Setting(place))?;
             }
-            file = File::read(&item, "")?;
+            file = File::of(&item)?;
+            knob_values = file.knobs.values(&item, &file.effective(), File::run_lines_of);
         }
-        // Before the clients of a mesh are counted: what a knob would make of the file has not counted them either.
-        let knob_values = file.knobs.values(&item, &file);
         let places = placed::place(&mut file, &item, folder)?;
         Ok(Self {
             name: name.to_owned(),

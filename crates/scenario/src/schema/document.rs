@@ -211,3 +211,14 @@ fn unnamed(list: &[Item], part: &str, walked: &str, at: Origin) -> Fault {
 pub(crate) fn joined(table: &str, name: &str) -> String {
     if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") }
 }
+
+/// Returns whether `text` can be part of a dotted path.
+pub(crate) fn is_name(text: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    text.len() <= 32 && text.bytes().all(inner) && text.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+/// Returns `text` as a file has it.
+pub(crate) fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}

@@ -54,11 +54,21 @@ pub(crate) enum Origin {
 pub(crate) struct Fault {
     pub(crate) at: Origin,
     pub(crate) message: String,
+    /// A key that its table does not have and that resembles none of them.
+    pub(crate) stray: Option<Stray>,
+}
+
+/// An unknown key, which may have its place in another table.
+#[derive(Clone, Debug)]
+pub(crate) struct Stray {
+    pub(crate) name: String,
+    /// The message without a suggestion.
+    pub(crate) line: String,
 }
 
 impl Fault {
     pub(crate) fn new(at: Origin, message: impl Into<String>) -> Self {
-        Self { at, message: message.into() }
+        Self { at, message: message.into(), stray: None }
     }
 
     /// With the name of the file, and the settings that were made.

@@ -1,14 +1,32 @@
 //! What a key accepts: how a value is read, checked, written and described, said once.
 
-use std::marker::PhantomData;
-
-use super::document::{Item, Value};
+use super::document::{Item, Value, quoted};
 use super::error::{Fault, Origin, did_you_mean};
-use super::scalar::{is_name, quoted};
-use super::table::{Key, Keys};
 
 /// The effective value of every key under its dotted path, in the order of the schema.
 pub(crate) type Lines = Vec<(String, String)>;
+
+/// One key as the reference lists it.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) doc: String,
+    pub(crate) accepts: String,
+    /// As in the file; `None` if the key must be there.
+    pub(crate) default: Option<String>,
+    /// The keys of a table.
+    pub(crate) keys: Vec<Key>,
+    /// Whether this is a list of tables, whose names are part of the path.
+    pub(crate) is_list: bool,
+}
+
+impl Key {
+    /// Whether a file without this key is refused: a table may be left out if all its keys may.
+    pub(crate) fn is_required(&self) -> bool {
+        let may_be_empty = !self.keys.is_empty() && !self.is_list;
+        self.default.is_none() && !(may_be_empty && self.keys.iter().all(|key| !key.is_required()))
+    }
+}
 
 /// What a key accepts.
 pub(crate) trait Kind {
@@ -81,95 +99,5 @@ impl<K: Kind> Kind for Or<K> {
     }
     fn words(&self) -> Vec<&'static str> {
         [self.1.words(), vec![self.0]].concat()
-    }
-}
-
-/// A table with the keys of `T`.
-pub(crate) struct Table<T>(PhantomData<T>);
-
-/// A table with the keys of `T`.
-pub(crate) const fn table<T>() -> Table<T> {
-    Table(PhantomData)
-}
-
-impl<T: Keys> Kind for Table<T> {
-    type Value = T;
-    fn accepts(&self) -> String {
-        let keys: Vec<_> = T::keys().iter().map(|key| format!("`{}`", key.name)).collect();
-        format!("a table of {}", keys.join(", "))
-    }
-    fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
-        match &item.value {
-            Value::Table(_) => T::read(item, path),
-            _ => Err(self.refuse(item, path)),
-        }
-    }
-    /// A table that is not there is an empty one: all its keys may have defaults.
-    fn missing(&self, path: &str, at: Origin) -> Result<T, Fault> {
-        T::read(&Item { at, value: Value::Table(Vec::new()) }, path)
-    }
-    fn write(&self, value: &T, path: &str, lines: &mut Lines) {
-        value.write(path, lines);
-    }
-    fn keys(&self) -> Vec<Key> {
-        T::keys()
-    }
-    fn is_table(&self) -> bool {
-        true
-    }
-}
-
-/// A table that is addressed by its name.
-pub(crate) trait HasName {
-    fn name(&self) -> &str;
-}
-
-/// Up to so many tables with the keys of `T`, each under a name of its own.
-pub(crate) struct Named<T>(usize, PhantomData<T>);
-
-/// Up to `most` tables with the keys of `T`, each under a name of its own. Where one is needed, the table around says so.
-pub(crate) const fn named<T>(most: usize) -> Named<T> {
-    Named(most, PhantomData)
-}
-
-impl<T: Keys + HasName> Kind for Named<T> {
-    type Value = Vec<T>;
-    fn accepts(&self) -> String {
-        format!("1 to {} tables, each with a `name` of its own", self.0)
-    }
-    fn read(&self, item: &Item, path: &str) -> Result<Vec<T>, Fault> {
-        let Value::List(list) = &item.value else { return Err(self.refuse(item, path)) };
-        if list.len() > self.0 {
-            return Err(self.refuse(item, path));
-        }
-        let mut names: Vec<&str> = Vec::new();
-        let mut tables = Vec::new();
-        for (place, item) in list.iter().enumerate() {
-            let name = item.name().filter(|name| is_name(name));
-            let path_of_item =
-                name.map_or_else(|| format!("{path}[{place}]"), |name| format!("{path}.{name}"));
-            if !matches!(item.value, Value::Table(_)) {
-                return Err(table::<T>().refuse(item, &path_of_item));
-            }
-            tables.push(T::read(item, &path_of_item)?);
-            let name = name.unwrap_or_default();
-            if names.contains(&name) {
-                let at = item.get("name").map_or(item.at, |name| name.at);
-                return Err(Fault::new(at, format!("`{path}` has two of the name `{name}`")));
-            }
-            names.push(name);
-        }
-        Ok(tables)
-    }
-    fn write(&self, value: &Vec<T>, path: &str, lines: &mut Lines) {
-        for table in value {
-            table.write(&format!("{path}.{}", table.name()), lines);
-        }
-    }
-    fn keys(&self) -> Vec<Key> {
-        T::keys()
-    }
-    fn is_list(&self) -> bool {
-        true
     }
 }

@@ -1,7 +1,7 @@
 //! Measured quantities: decimal numbers with one unit, which may be negative.
 
-use super::document::Value;
-use super::scalar::{Scalar, quoted};
+use super::document::{Value, quoted};
+use super::scalar::Scalar;
 
 /// A number from one bound to another, both included, in this unit; without a unit it is a bare number.
 pub(crate) struct Measure(pub(crate) &'static str, pub(crate) f64, pub(crate) f64);

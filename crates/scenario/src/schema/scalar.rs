@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use coapace_control::Duration;
 
-use super::document::{Item, Value};
+use super::document::{Item, Value, is_name, quoted};
 use super::error::Fault;
 use super::kind::{Kind, Lines};
 use super::units::{RATE, SHARE, SIZE, TIME};
@@ -41,10 +41,6 @@ impl<S: Scalar> Kind for S {
     }
 }
 
-pub(crate) fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
-}
-
 /// A whole number within bounds, both included.
 pub(crate) struct Whole<T>(pub(crate) T, pub(crate) T);
 
@@ -79,9 +75,9 @@ impl Scalar for Switch {
 }
 
 /// One line of text, of at least one character and at most so many bytes.
-pub(crate) struct Line(pub(crate) usize);
+pub(crate) struct OneLine(pub(crate) usize);
 
-impl Scalar for Line {
+impl Scalar for OneLine {
     type Value = String;
     fn accepts(&self) -> String {
         format!("one line of text, at most {} bytes", self.0)
@@ -94,12 +90,6 @@ impl Scalar for Line {
     fn text(&self, value: &String) -> String {
         quoted(value)
     }
-}
-
-/// Whether `text` can be part of a dotted path.
-pub(crate) fn is_name(text: &str) -> bool {
-    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
-    text.len() <= 32 && text.bytes().all(inner) && text.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 /// A name that can be part of a dotted path.
@@ -245,7 +235,7 @@ impl Scalar for Range {
 }
 
 /// A list of at most so many lines of text.
-pub(crate) struct Lists(pub(crate) usize, pub(crate) Line);
+pub(crate) struct Lists(pub(crate) usize, pub(crate) OneLine);
 
 impl Scalar for Lists {
     type Value = Vec<String>;

@@ -1,33 +1,13 @@
 //! Tables of keys, each declared once: from the declaration come the struct, its reading and checking, the canonical
 //! text, the reference page and the suggestions.
 
+use std::marker::PhantomData;
+
 use coapace_control::nearest;
 
-use super::document::{Item, Value, joined, setting};
-use super::error::{Fault, shown};
-use super::kind::{Kind, Lines};
-
-/// One key as the reference lists it.
-#[derive(Clone, Debug)]
-pub(crate) struct Key {
-    pub(crate) name: &'static str,
-    pub(crate) doc: String,
-    pub(crate) accepts: String,
-    /// As in the file; `None` if the key must be there.
-    pub(crate) default: Option<String>,
-    /// The keys of a table.
-    pub(crate) keys: Vec<Key>,
-    /// Whether this is a list of tables, whose names are part of the path.
-    pub(crate) is_list: bool,
-}
-
-impl Key {
-    /// Whether a file without this key is refused: a table may be left out if all its keys may.
-    pub(crate) fn is_required(&self) -> bool {
-        let may_be_empty = !self.keys.is_empty() && !self.is_list;
-        self.default.is_none() && !(may_be_empty && self.keys.iter().all(|key| !key.is_required()))
-    }
-}
+use super::document::{Item, Value, is_name, joined, setting};
+use super::error::{Fault, Origin, Stray, shown};
+use super::kind::{Key, Kind, Lines};
 
 /// A table of keys.
 pub(crate) trait Keys: Sized {
@@ -62,7 +42,7 @@ macro_rules! keys {
             const DOC: &'static str = concat!($($doc,)+).trim_ascii();
             const NAMES: &'static [&'static str] = &[$(stringify!($key)),*];
 
-            fn keys() -> Vec<$crate::schema::table::Key> {
+            fn keys() -> Vec<$crate::schema::kind::Key> {
                 vec![$({
                     let kind = $crate::schema::table::of::<$type, _>($kind);
                     #[allow(unused_mut, unused_assignments)]
@@ -166,19 +146,20 @@ pub(crate) fn key<K: Kind>(name: &'static str, doc: &str, kind: &K, default: Opt
 pub(crate) fn all_known<T: Keys>(item: &Item, path: &str) -> Result<(), Fault> {
     let Value::Table(members) = &item.value else { return Ok(()) };
     match members.iter().find(|(name, _)| T::NAMES.iter().all(|key| key != name)) {
-        Some((name, member)) => Err(Fault::new(member.at, unknown(path, name, &T::keys(), &[]))),
+        Some((name, member)) => Err(unknown(path, name, &T::keys(), &[], member.at)),
         None => Ok(()),
     }
 }
 
-/// Follows `path` through the keys of a scenario; the names in `others` would also do.
-pub(crate) fn resolve(path: &str, others: &[&str]) -> Result<(), String> {
-    let mut keys = crate::keys::File::keys();
+/// Follows `path` through the keys of a file, which are `root`; the names in `others` would also do.
+pub(crate) fn resolve(root: &[Key], path: &str, others: &[&str], at: Origin) -> Result<(), Fault> {
+    let mut keys = root;
     let mut walked = String::new();
     let mut parts = path.split('.');
     while let Some(part) = parts.next() {
         let Some(key) = keys.iter().find(|key| key.name == part) else {
-            return Err(unknown(&walked, part, &keys, if walked.is_empty() { others } else { &[] }));
+            let others = if walked.is_empty() { others } else { &[] };
+            return Err(elsewhere(unknown(&walked, part, keys, others, at), root));
         };
         walked = joined(&walked, part);
         if key.is_list
@@ -186,30 +167,37 @@ pub(crate) fn resolve(path: &str, others: &[&str]) -> Result<(), String> {
         {
             walked = joined(&walked, name);
         }
-        keys = key.keys.clone();
+        keys = &key.keys;
     }
     Ok(())
 }
 
-/// The line about the unknown key `name` of the table at `path`: the nearest of the table's keys, else the same name
-/// elsewhere, else what the table takes.
-fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str]) -> String {
-    let unknown = format!("unknown key `{}`", shown(&joined(path, name)));
+/// The fault of the unknown key `name` in the table at `path`: it suggests the nearest of the table's keys, or else lists what
+/// the table takes.
+fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at: Origin) -> Fault {
+    let line = format!("unknown key `{}`", shown(&joined(path, name)));
     let here = keys.iter().map(|key| key.name).chain(others.iter().copied());
     if let Some(near) = nearest(name, here) {
         let near = if others.contains(&near) { near.to_owned() } else { joined(path, near) };
-        return format!("{unknown}; did you mean `{near}`?");
-    }
-    let mut paths = Vec::new();
-    all_paths(&crate::keys::File::keys(), "", &mut paths);
-    if let Some(near) = paths.iter().find(|path| path.rsplit('.').next() == Some(name)) {
-        return format!("{unknown}; did you mean `{near}`?");
+        return Fault::new(at, format!("{line}; did you mean `{near}`?"));
     }
     let names: Vec<_> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
-    match (path, names.is_empty()) {
-        (_, true) => format!("{unknown}; `{path}` has no keys"),
-        ("", _) => format!("{unknown}; a scenario has {}", names.join(", ")),
-        _ => format!("{unknown}; `{path}` has {}", names.join(", ")),
+    let message = match (path, names.is_empty()) {
+        (_, true) => format!("{line}; `{path}` has no keys"),
+        ("", _) => format!("{line}; a scenario has {}", names.join(", ")),
+        _ => format!("{line}; `{path}` has {}", names.join(", ")),
+    };
+    Fault { stray: Some(Stray { name: name.to_owned(), line }), ..Fault::new(at, message) }
+}
+
+/// The same fault, which suggests the key of that name elsewhere in the file whose keys are `root`, if there is one.
+pub(crate) fn elsewhere(fault: Fault, root: &[Key]) -> Fault {
+    let Some(Stray { name, line }) = &fault.stray else { return fault };
+    let mut paths = Vec::new();
+    all_paths(root, "", &mut paths);
+    match paths.iter().find(|path| path.rsplit('.').next() == Some(name)) {
+        Some(near) => Fault::new(fault.at, format!("{line}; did you mean `{near}`?")),
+        None => fault,
     }
 }
 
@@ -222,5 +210,95 @@ fn all_paths(keys: &[Key], table: &str, paths: &mut Vec<String>) {
             (false, false) => all_paths(&key.keys, &path, paths),
             (false, true) => all_paths(&key.keys, &format!("{path}.HOP"), paths),
         }
+    }
+}
+
+/// A table with the keys of `T`.
+pub(crate) struct Table<T>(PhantomData<T>);
+
+/// A table with the keys of `T`.
+pub(crate) const fn table<T>() -> Table<T> {
+    Table(PhantomData)
+}
+
+impl<T: Keys> Kind for Table<T> {
+    type Value = T;
+    fn accepts(&self) -> String {
+        let keys: Vec<_> = T::keys().iter().map(|key| format!("`{}`", key.name)).collect();
+        format!("a table of {}", keys.join(", "))
+    }
+    fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
+        match &item.value {
+            Value::Table(_) => T::read(item, path),
+            _ => Err(self.refuse(item, path)),
+        }
+    }
+    /// A table that is not there is an empty one: all its keys may have defaults.
+    fn missing(&self, path: &str, at: Origin) -> Result<T, Fault> {
+        T::read(&Item { at, value: Value::Table(Vec::new()) }, path)
+    }
+    fn write(&self, value: &T, path: &str, lines: &mut Lines) {
+        value.write(path, lines);
+    }
+    fn keys(&self) -> Vec<Key> {
+        T::keys()
+    }
+    fn is_table(&self) -> bool {
+        true
+    }
+}
+
+/// A table that is addressed by its name.
+pub(crate) trait HasName {
+    fn name(&self) -> &str;
+}
+
+/// Up to so many tables with the keys of `T`, each under a name of its own.
+pub(crate) struct Named<T>(usize, PhantomData<T>);
+
+/// Up to `most` tables with the keys of `T`, each under a name of its own. Where one is needed, the table around says so.
+pub(crate) const fn named<T>(most: usize) -> Named<T> {
+    Named(most, PhantomData)
+}
+
+impl<T: Keys + HasName> Kind for Named<T> {
+    type Value = Vec<T>;
+    fn accepts(&self) -> String {
+        format!("1 to {} tables, each with a `name` of its own", self.0)
+    }
+    fn read(&self, item: &Item, path: &str) -> Result<Vec<T>, Fault> {
+        let Value::List(list) = &item.value else { return Err(self.refuse(item, path)) };
+        if list.len() > self.0 {
+            return Err(self.refuse(item, path));
+        }
+        let mut names: Vec<&str> = Vec::new();
+        let mut tables = Vec::new();
+        for (place, item) in list.iter().enumerate() {
+            let name = item.name().filter(|name| is_name(name));
+            let path_of_item =
+                name.map_or_else(|| format!("{path}[{place}]"), |name| format!("{path}.{name}"));
+            if !matches!(item.value, Value::Table(_)) {
+                return Err(table::<T>().refuse(item, &path_of_item));
+            }
+            tables.push(T::read(item, &path_of_item)?);
+            let name = name.unwrap_or_default();
+            if names.contains(&name) {
+                let at = item.get("name").map_or(item.at, |name| name.at);
+                return Err(Fault::new(at, format!("`{path}` has two of the name `{name}`")));
+            }
+            names.push(name);
+        }
+        Ok(tables)
+    }
+    fn write(&self, value: &Vec<T>, path: &str, lines: &mut Lines) {
+        for table in value {
+            table.write(&format!("{path}.{}", table.name()), lines);
+        }
+    }
+    fn keys(&self) -> Vec<Key> {
+        T::keys()
+    }
+    fn is_list(&self) -> bool {
+        true
     }
 }

@@ -2,11 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::document::{Item, Value, joined};
+use super::document::{Item, Value, joined, quoted};
 use super::error::{Fault, Origin};
-use super::kind::{Kind, Lines, refused};
-use super::scalar::quoted;
-use super::table::Key;
+use super::kind::{Key, Kind, Lines, refused};
 
 /// Declares an enumeration by its words.
 macro_rules! words {
@@ -41,7 +39,7 @@ macro_rules! tagged {
 
         impl $crate::schema::words::TaggedTable for $name {
             const WORDS: &'static [&'static str] = &[$($word),+];
-            fn keys_of(word: &str) -> Vec<$crate::schema::table::Key> {
+            fn keys_of(word: &str) -> Vec<$crate::schema::kind::Key> {
                 use $crate::schema::table::Keys as _;
                 match word { $($word => <$table>::keys(),)+ _ => Vec::new() }
             }
