@@ -1,4 +1,4 @@
-//! What the commands that talk to devices have in common: the mechanism, the runtime, words for errors and times.
+//! Common parts of the commands that talk to devices: the mechanism, the runtime, words for errors and times.
 
 use std::fs;
 use std::io::{self, Read};
@@ -22,15 +22,15 @@ use crate::message::option_name;
 pub(super) use crate::shown::tell;
 use crate::{Failure, certificates, keys};
 
-/// What the clients of a command have in common.
+/// The part that all clients of a command share.
 pub(super) struct Setup {
     pub(super) profile: Profile,
     dtls: Option<Dtls>,
     certificates: Option<Certificates>,
-    /// What their datagrams are written into.
+    /// The capture that their datagrams are written into.
     pub(super) capture: Option<Arc<Capture>>,
     pcap: Option<PathBuf>,
-    /// What decodes the capture.
+    /// How Wireshark has to decode the capture.
     decode_as: Option<String>,
     quiet: bool,
 }

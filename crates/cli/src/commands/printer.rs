@@ -1,4 +1,4 @@
-//! What commands print of responses.
+//! Printing of responses.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -133,7 +133,7 @@ fn unwritten(show: &Show, error: io::Error) -> Failure {
     }
 }
 
-/// What is wrong with a response, with the words that the server has for a person.
+/// Returns what is wrong with a response, with the words that the server has for a person.
 pub(super) fn refusal(response: &Response) -> Option<Failure> {
     if response.is_success() {
         return None;
@@ -154,7 +154,7 @@ fn exchange_line(response: &Response) -> String {
     format!("{} after {}, {} {times}", response.code, short(response.elapsed), response.transmissions)
 }
 
-/// What the mechanism has learnt of each destination.
+/// Prints what the mechanism has learnt of each destination.
 pub(super) fn destination_lines(client: &Client, cc: &str) {
     for (_, known) in client.destinations() {
         let Destination { address, rto, srtt, rttvar, exchanges, failed, retransmissions, .. } = known;

@@ -1,4 +1,4 @@
-//! What `coapace serve` serves.
+//! The resources of `coapace serve`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ const LARGE: usize = 8 << 10;
 pub(super) struct Resources {
     router: Router,
     paths: BTreeSet<String>,
-    /// What changes every second.
+    /// The resources that change every second.
     clock: Option<Resource>,
 }
 
