@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use coapace_sim::fnv1a;
+
 /// A 64-bit hash, written as 16 hexadecimal digits everywhere: JSON numbers would lose its low bits in many readers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash64(pub u64);
@@ -10,8 +12,7 @@ pub struct Hash64(pub u64);
 impl Hash64 {
     /// The FNV-1a hash of bytes. It says what is the same; it does not protect against forgery.
     pub fn of(bytes: impl IntoIterator<Item = u8>) -> Self {
-        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        Self(bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step))
+        Self(fnv1a(bytes))
     }
 
     /// One hash of many numbers, in their order: that of their little-endian bytes.
