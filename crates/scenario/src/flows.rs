@@ -2,10 +2,10 @@
 
 use coapace_control::Duration;
 
-use crate::patterns;
+use crate::patterns::{self, Pattern};
 use crate::schema::document::{Item, Value};
 use crate::schema::kind::Or;
-use crate::schema::scalar::{Listed, Name, Percentage, Rate, Switch, Time, Whole, one_of};
+use crate::schema::scalar::{Listed, Name, Percentage, Rate, Scalar, Switch, Time, Whole, one_of};
 use crate::schema::table::{HasName, Misfit, keys};
 use crate::schema::words::words;
 
@@ -16,7 +16,7 @@ keys! {
         /// Its name in dotted paths and in results; unique among the flows.
         name: String, Name;
         /// When a client offers a message.
-        pattern: &'static str, Listed(patterns::names);
+        pattern: &'static Pattern, PatternName;
         /// The sink it goes to, 0 being the primary one.
         to: u32, Whole(0, 9_999) => 0;
         /// Whether it is confirmable. A request that is not asks for no response (RFC 7967), and waits until 3 s or the RTO after
@@ -124,6 +124,28 @@ impl Flow {
     }
 }
 
+/// One of the patterns, by its name.
+struct PatternName;
+
+/// The names of the patterns.
+const NAMES: Listed = Listed(patterns::names);
+
+impl Scalar for PatternName {
+    type Value = &'static Pattern;
+    fn accepts(&self) -> String {
+        Scalar::accepts(&NAMES)
+    }
+    fn parse(&self, value: &Value) -> Option<&'static Pattern> {
+        NAMES.parse(value).and_then(patterns::named)
+    }
+    fn text(&self, value: &&'static Pattern) -> String {
+        NAMES.text(&value.name)
+    }
+    fn words(&self) -> Vec<&'static str> {
+        Scalar::words(&NAMES)
+    }
+}
+
 impl HasName for Flow {
     fn name(&self) -> &str {
         &self.name
@@ -151,12 +173,12 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
             "or `payload_bytes` must be a number, and the other \"none\"",
         ));
     }
-    let has_interval = patterns::named(flow.pattern).is_some_and(|pattern| pattern.has_interval);
-    match (has_interval, rate, interval) {
+    let pattern = flow.pattern.name;
+    match (flow.pattern.has_interval, rate, interval) {
         (true, None, None) => {
             return Err(Misfit::new(
                 "rate",
-                format!("or `interval` is missing: the pattern \"{}\" needs one", flow.pattern),
+                format!("or `interval` is missing: the pattern \"{pattern}\" needs one"),
             ));
         }
         (_, Some(_), Some(_)) => {
@@ -164,7 +186,7 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
         }
         (false, Some(_), _) | (false, _, Some(_)) => {
             let key = if rate.is_some() { "rate" } else { "interval" };
-            return Err(Misfit::new(key, format!("means nothing in the pattern \"{}\"", flow.pattern)));
+            return Err(Misfit::new(key, format!("means nothing in the pattern \"{pattern}\"")));
         }
         _ => {}
     }
@@ -189,7 +211,7 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
             "must be true but for notifications (`observe`) that are not `confirmable`",
         ));
     }
-    if !flow.confirmable && flow.pattern == "backlogged" {
+    if !flow.confirmable && flow.pattern.is_backlogged() {
         return Err(Misfit::new(
             "confirmable",
             "must be true in the pattern \"backlogged\": nothing ends the others",

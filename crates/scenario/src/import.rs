@@ -59,7 +59,7 @@ fn number(text: &str, low: f64, high: f64) -> Option<f64> {
     text.trim().parse().ok().filter(|number| (low..=high).contains(number))
 }
 
-/// What another library says of a text from outside, without anything that a terminal obeys.
+/// Returns the message of another library about a text from outside, without anything that a terminal obeys.
 fn plain(message: &str) -> String {
     message.chars().take(200).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -16,6 +16,7 @@
 //! assert_eq!(error.to_string(), "--set cleints=200: unknown key `cleints`; did you mean `clients`?");
 //! ```
 
+mod cross_checks;
 mod file;
 mod flows;
 mod hash;
@@ -28,7 +29,6 @@ mod mesh;
 pub mod naming;
 mod network;
 pub mod patterns;
-mod placed;
 mod places;
 mod reference;
 mod routing;
@@ -41,7 +41,7 @@ pub use flows::{Flow, Method, WhenBusy};
 pub use hash::Hash64;
 pub use hops::{Burst, Hop, Loss, Reordering};
 pub use hosts::{Clients, Endurance, Server};
-pub use mac::{Backoff, ChannelBusy, Mac, Preset};
+pub use mac::{Backoff, ChannelBusy, Mac, Preset, nanos};
 pub use mesh::{LogDistance, Lowpan, Mesh, Mobility, Propagation, Radio, Topology, TwoRay, UnitDisk};
 pub use network::{Ip, Network, Tcp};
 pub use places::Places;

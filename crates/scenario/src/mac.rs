@@ -141,7 +141,7 @@ impl Mac {
         }
     }
 
-    /// As the simulator takes it.
+    /// Returns the configuration of the simulator.
     pub fn config(&self) -> MacConfig {
         let unit_ns = nanos(self.backoff_unit);
         MacConfig {
@@ -202,7 +202,8 @@ pub(crate) const fn micros(ns: u64) -> Duration {
     Duration::from_micros(ns / 1_000)
 }
 
-pub(crate) fn nanos(span: Duration) -> u64 {
+/// Returns a span of time in nanoseconds.
+pub fn nanos(span: Duration) -> u64 {
     span.as_micros().saturating_mul(1_000)
 }
 

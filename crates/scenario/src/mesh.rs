@@ -202,7 +202,7 @@ keys! {
 }
 
 impl Lowpan {
-    /// As the simulator takes it.
+    /// Returns the configuration of the simulator.
     pub fn config(&self) -> LowpanConfig {
         LowpanConfig {
             max_frame_bytes: self.max_frame_bytes,
@@ -297,7 +297,7 @@ impl Scalar for Nodes {
 }
 
 impl Propagation {
-    /// As the simulator takes it.
+    /// Returns the configuration of the simulator.
     pub fn config(&self) -> SimPropagation {
         match self {
             Self::UnitDisk(disk) => SimPropagation::UnitDisk {

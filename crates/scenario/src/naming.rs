@@ -39,7 +39,7 @@ pub fn parse_mechanism(text: &str) -> Result<Mechanism, String> {
 /// Reads a mechanism where `tcp` can be named, too.
 ///
 /// # Errors
-/// As [`parse_mechanism`].
+/// Those of [`parse_mechanism`].
 pub fn parse_mechanism_beside_tcp(text: &str) -> Result<Mechanism, String> {
     mechanisms().parse(text).map_err(|error| match error {
         ParseMechanismError::UnknownMechanism { name, known } => {

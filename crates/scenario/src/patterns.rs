@@ -26,12 +26,33 @@ patterns! {
 pub struct Pattern {
     /// Its name in scenarios.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Its description, in one line.
     pub summary: &'static str,
     /// Whether it needs an interval, or a rate that makes one.
     pub has_interval: bool,
+    /// Whether periods with messages alternate with pauses (`on`, `off`): a rate is that of the whole time.
+    pub has_pauses: bool,
     /// What makes the next message due.
     pub pace: Pace,
+}
+
+/// Patterns have names of their own.
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Pattern {
+    /// Returns whether all clients tell of one event, which the network has to settle after.
+    pub fn is_event(&self) -> bool {
+        matches!(self.pace, Pace::Once(_))
+    }
+
+    /// Returns whether the end of an exchange makes the next message due.
+    pub fn is_backlogged(&self) -> bool {
+        matches!(self.pace, Pace::Backlogged)
+    }
 }
 
 /// What makes the next message due.

@@ -19,14 +19,14 @@ use crate::mesh::{Mesh, Mobility, NONE, Propagation, Topology, UnitDisk};
 pub struct Places {
     /// Where they stand at first, and what they are.
     pub layout: Layout,
-    /// Who hears whom, if the file of the topology says so.
+    /// The radio medium, if the file of the topology has one.
     pub(crate) medium: Option<Medium>,
     moves: Moves,
     /// The keys that name files, and hashes of what the files say.
     pub(crate) files: Vec<(&'static str, Hash64)>,
 }
 
-/// Who hears whom in a file of Cooja: the disk, and the share of all frames that are received.
+/// The radio medium in a file of Cooja: the disk, and the share of all frames that are received.
 type Medium = (UnitDisk, f64);
 
 /// How nodes move.
@@ -207,7 +207,7 @@ fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
     Ok(text)
 }
 
-/// What is wrong with a file, on one line.
+/// Returns what is wrong with a file, on one line.
 fn wrong(name: &str, problem: &str) -> String {
     let shown: String = name.chars().filter(|c| !c.is_control()).collect();
     let problem = problem.replace(char::is_control, " ");

@@ -133,7 +133,7 @@ impl Rpl {
         }
     }
 
-    /// As the simulator takes it.
+    /// Returns the configuration of the simulator.
     fn config(&self) -> RplConfig {
         RplConfig {
             dio_interval_min_ns: nanos(self.dio_interval_min),
@@ -161,7 +161,7 @@ impl Rpl {
 }
 
 impl Routing {
-    /// As the simulator takes it.
+    /// Returns the configuration of the simulator.
     pub fn config(&self) -> RoutingConfig {
         match self {
             Self::Shortest(Shortest {}) => RoutingConfig::Shortest,

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use coapace_sim::Layout;
 
+use crate::cross_checks;
 use crate::file::{Defaults, File};
 use crate::hash::Hash64;
 use crate::hosts::{Clients, Server};
 use crate::network::{Network, Tcp};
-use crate::placed;
 use crate::places::Places;
 use crate::schema::document;
 use crate::schema::error::{Fault, Origin, ScenarioError, did_you_mean};
@@ -45,7 +45,7 @@ pub struct Scenario {
     pub name: String,
     /// Its name for people.
     pub title: String,
-    /// What it is for, in one sentence.
+    /// Its purpose, in one sentence.
     pub summary: String,
     /// Where its numbers come from.
     pub source: String,
@@ -53,13 +53,13 @@ pub struct Scenario {
     pub clients: Clients,
     /// The host that answers.
     pub server: Server,
-    /// What the clients do.
+    /// The requests or flows of the clients.
     pub workload: Workload,
-    /// What lies between the clients and the server.
+    /// The hops or the mesh between the clients and the servers.
     pub network: Network,
     /// CoAP over TCP.
     pub tcp: Tcp,
-    /// What is run when the command line does not say.
+    /// The mechanisms and the number of seeds that are run when the command line does not say.
     pub defaults: Defaults,
     places: Option<Arc<Places>>,
     knob_values: Vec<(String, String)>,
@@ -155,12 +155,12 @@ impl Scenario {
             file = File::of(&item)?;
             knob_values = file.knobs.values(&item, &file.effective(), File::run_lines_of);
         }
-        let places = placed::place(&mut file, &item, folder)?;
+        let places = cross_checks::place(&mut file, &item, folder)?;
         Ok(Self {
             name: name.to_owned(),
             knob_values,
             knob_choices: file.knobs.choices(),
-            lines: placed::with_contents(file.run_lines(), places.as_deref()),
+            lines: cross_checks::with_contents(file.run_lines(), places.as_deref()),
             places,
             title: file.title,
             summary: file.summary,
@@ -190,7 +190,7 @@ impl Scenario {
         &self.knob_values
     }
 
-    /// What a knob can be set to, if it is a choice; nothing if it takes the values of its keys.
+    /// Returns the choices of a knob; nothing if it takes the values of its keys.
     pub fn knob_choices(&self, name: &str) -> &[String] {
         self.knob_choices.iter().find(|(knob, _)| knob == name).map_or(&[], |(_, choices)| choices)
     }
@@ -203,7 +203,7 @@ impl Scenario {
     /// Every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in the
     /// same order and the same units. Keys that came later (`server.count`, `workload.duration`, …) are left out where
     /// they have their defaults, and so are names of presets, for they are in the keys that they fill.
-    /// Of a file, a hash of what it says stands in the place of its name.
+    /// The name of a file is replaced by a hash of its content.
     ///
     /// Titles, comments, knobs and `[defaults]` are not in it: they do not change what happens in a run.
     pub fn canonical(&self) -> String {

@@ -9,7 +9,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time, Transport};
 use super::{GET, batch_size, span_s, start};
 use crate::results::{RunResult, Series, Timeouts};
 
-/// What every client of a population does.
+/// The behaviour that all clients of a population share.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The number of the population.
@@ -81,7 +81,7 @@ pub(crate) struct Client {
     batches: u32,
     /// The number of exchanges over at which the batch ends.
     batch_end: u32,
-    /// What was armed, if anything was that counts.
+    /// The timeouts that were armed, if any counted.
     timeouts: Option<Box<Timeouts>>,
     series: Option<Box<Series>>,
 }

@@ -18,7 +18,6 @@ pub(crate) use plan::{FlowPlan, MotePlan};
 
 use super::{CONTENT, GET};
 use crate::results::{RunResult, Series};
-use coapace_scenario::patterns::Pace;
 use sending::Sending;
 use watching::Watching;
 
@@ -39,7 +38,7 @@ pub(crate) struct Mote {
     /// Whom it observes; sinks alone do.
     watching: Option<Watching>,
     ledger: Ledger,
-    /// What the message being sent answers.
+    /// The transmission that the message being sent answers.
     mark: Mark,
     /// Replies sent.
     replies: u64,
@@ -86,7 +85,7 @@ impl Mote {
         self.endpoint.gauges(sending.flow.sink).map(|gauges| gauges.rto)
     }
 
-    /// What it offered and what arrived.
+    /// The messages that it offered and those that arrived.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -147,7 +146,7 @@ impl Mote {
         if let (Some(series), Some(gauges)) = (&mut self.series, self.endpoint.gauges(sending.flow.sink)) {
             series.push(now.as_secs_f64(), gauges.rto.as_micros() as f64 / 1e6);
         }
-        if matches!(sending.flow.pattern.pace, Pace::Backlogged) && sending.is_wanted(now) {
+        if sending.flow.keys.pattern.is_backlogged() && sending.is_wanted(now) {
             self.offer(now, place);
         }
     }

@@ -1,4 +1,4 @@
-//! What messages have in them.
+//! Options and payloads of the messages of a run.
 
 use coapace_proto::Tail;
 use coapace_scenario::Scenario;

@@ -1,4 +1,4 @@
-//! Who sits where: the nodes of a run and what they are.
+//! The nodes of a run and their roles.
 
 use coapace_scenario::Scenario;
 use coapace_sim::{Layout, NodeId, Site};
@@ -6,7 +6,7 @@ use coapace_sim::{Layout, NodeId, Site};
 pub(super) const SERVER_SITE: Site = Site(0);
 pub(super) const CLIENTS_SITE: Site = Site(1);
 
-/// What a node is.
+/// The role of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// It is asked.
@@ -32,7 +32,7 @@ pub(super) enum Seats {
         /// How many there are.
         clients: u32,
     },
-    /// As the layout has them: sinks are the servers, in its order, and all but sinks and border router clients.
+    /// The nodes of a layout: its sinks are the servers, in its order; all others but the border router are clients.
     Mesh {
         /// The servers.
         sinks: Vec<NodeId>,
@@ -42,7 +42,7 @@ pub(super) enum Seats {
 }
 
 impl Seats {
-    /// Of a scenario.
+    /// Returns the nodes of a scenario.
     pub(super) fn of(scenario: &Scenario) -> Self {
         scenario.layout().map_or_else(
             || Self::Hops { servers: scenario.server.count, clients: scenario.clients.count },

@@ -1,12 +1,11 @@
 //! Hosts over TCP.
 
 use coapace_proto::Token;
-use coapace_scenario::{Scenario, WorkloadKind};
+use coapace_scenario::{Scenario, WorkloadKind, nanos};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
 use coapace_sim::{Luck, NodeId, Stream, Time};
 
 use super::messages::{request, response};
-use super::nanos;
 use super::seats::{Role, Seats};
 use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, start};
 

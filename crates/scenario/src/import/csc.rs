@@ -16,13 +16,13 @@ use super::{ImportError, bounded, coordinate, number, plain, shown};
 /// Attributes of an element, at most.
 const MAX_ATTRIBUTES: usize = 100;
 
-/// What a simulation file says of a mesh.
+/// A mesh in a simulation file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
     /// The motes in the order of the file, which is Cooja's own: position files count them from 0.
     pub motes: Vec<Mote>,
     /// Its radio medium.
-    pub medium: UnitDisk,
+    pub medium: DiskMedium,
 }
 
 /// A mote.
@@ -32,13 +32,13 @@ pub struct Mote {
     pub id: u32,
     /// Where it is.
     pub position: Position,
-    /// What its type is described as, for example `RPL Border Router`; empty if it is not.
+    /// The description of its type, for example `RPL Border Router`; empty if there is none.
     pub description: String,
 }
 
 /// Cooja's unit disk graph medium.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct UnitDisk {
+pub struct DiskMedium {
     /// `transmitting_range`, in metres.
     pub range_m: f64,
     /// `interference_range`, in metres; Cooja ignores it where it is shorter.
@@ -49,8 +49,8 @@ pub struct UnitDisk {
     pub success_rx: f64,
 }
 
-/// What Cooja assumes of what a file does not say.
-impl Default for UnitDisk {
+/// Cooja's defaults for keys that a file does not have.
+impl Default for DiskMedium {
     fn default() -> Self {
         Self { range_m: 50.0, interference_m: 100.0, success_tx: 1.0, success_rx: 1.0 }
     }
@@ -203,14 +203,14 @@ fn position(mote: Node) -> Result<Position, ImportError> {
     Ok(Position { x: along("x")?, y: along("y")? })
 }
 
-fn medium(simulation: Node) -> Result<UnitDisk, ImportError> {
+fn medium(simulation: Node) -> Result<DiskMedium, ImportError> {
     let medium =
         child(simulation, "radiomedium").ok_or_else(|| fault(simulation, "the <radiomedium> is missing"))?;
     let class = content(medium);
     if class.rsplit('.').next() != Some("UDGM") {
         return Err(fault(medium, format!("the radio medium must be UDGM, not {}", shown(class))));
     }
-    let mut disk = UnitDisk::default();
+    let mut disk = DiskMedium::default();
     for element in medium.children().filter(Node::is_element) {
         let (value, most) = match element.tag_name().name() {
             "transmitting_range" => (&mut disk.range_m, super::FARTHEST_M),
@@ -296,7 +296,7 @@ mod tests {
         let read = Simulation::parse(&simulation(&(mote("7", " 0.0 ") + &mote("3", "1e1")))).unwrap();
         let expected = |id, x| Mote { id, position: Position { x, y: -2.5 }, description: "Client".into() };
         assert_eq!(read.motes, [expected(7, 0.0), expected(3, 10.0)]);
-        let medium = UnitDisk { range_m: 10.0, interference_m: 20.0, success_tx: 1.0, success_rx: 0.75 };
+        let medium = DiskMedium { range_m: 10.0, interference_m: 20.0, success_tx: 1.0, success_rx: 0.75 };
         assert_eq!(read.medium, medium);
     }
 
@@ -326,7 +326,7 @@ mod tests {
         let read = Simulation::parse(text).unwrap();
         let position = Position { x: 4.25, y: 26.5 };
         assert_eq!(read.motes, [Mote { id: 1, position, description: "RPL Border Router".into() }]);
-        assert_eq!(read.medium, UnitDisk::default(), "what is not said is as Cooja has it");
+        assert_eq!(read.medium, DiskMedium::default(), "what is not said is as Cooja has it");
     }
 
     #[test]

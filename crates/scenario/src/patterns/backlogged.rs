@@ -6,5 +6,6 @@ pub(super) const PATTERN: Pattern = Pattern {
     name: "backlogged",
     summary: "the next message as soon as the exchange before is over",
     has_interval: false,
+    has_pauses: false,
     pace: Pace::Backlogged,
 };

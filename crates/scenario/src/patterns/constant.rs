@@ -1,4 +1,4 @@
-//! The same time from each message to the next.
+//! Messages at equal distances.
 
 use coapace_sim::Time;
 
@@ -8,6 +8,7 @@ pub(super) const PATTERN: Pattern = Pattern {
     name: "constant",
     summary: "a message every interval; each client begins at a random moment of the first",
     has_interval: true,
+    has_pauses: false,
     pace: Pace::Clock(next),
 };
 

@@ -13,7 +13,7 @@ pub(crate) struct Item {
     pub(crate) value: Value,
 }
 
-/// What TOML can say, as far as a scenario has a use for it.
+/// A value of TOML, of the kinds that a scenario has a use for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Text(String),
@@ -125,7 +125,7 @@ impl Item {
         }
     }
 
-    /// What the dotted `path` leads to, or else the last that is there on the way.
+    /// Returns the item that the dotted `path` leads to, or the last one on the way if the path ends early.
     pub(crate) fn nearest_to(&self, path: &str) -> &Self {
         let mut place = self;
         for part in path.split('.') {
@@ -190,7 +190,7 @@ impl Item {
         }
     }
 
-    /// As an error shows it.
+    /// Returns the text that an error shows for it.
     pub(crate) fn show(&self) -> String {
         match &self.value {
             Value::Text(text) | Value::Other(text) => format!("`{}`", shown(text)),

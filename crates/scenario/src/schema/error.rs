@@ -1,4 +1,4 @@
-//! What can be wrong with a scenario, in one clear line.
+//! Faults of a scenario, each in one clear line.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ pub(crate) enum Origin {
     Setting(usize),
 }
 
-/// What is wrong, before the file has a name.
+/// A fault before the file has a name.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) at: Origin,

@@ -1,4 +1,4 @@
-//! What a key accepts: how a value is read, checked, written and described, said once.
+//! Kinds of values: each says once how its values are read, checked, written and described.
 
 use super::document::{Item, Value, quoted};
 use super::error::{Fault, Origin, did_you_mean};
@@ -12,7 +12,7 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) doc: String,
     pub(crate) accepts: String,
-    /// As in the file; `None` if the key must be there.
+    /// The default like a file has it; `None` if the key must be there.
     pub(crate) default: Option<String>,
     /// The keys of a table.
     pub(crate) keys: Vec<Key>,
@@ -28,7 +28,7 @@ impl Key {
     }
 }
 
-/// What a key accepts.
+/// The kind of values that a key accepts.
 pub(crate) trait Kind {
     type Value;
     /// For people: what the value must be.

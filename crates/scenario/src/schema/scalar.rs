@@ -14,7 +14,7 @@ pub(crate) trait Scalar {
     type Value;
     fn accepts(&self) -> String;
     fn parse(&self, value: &Value) -> Option<Self::Value>;
-    /// As in the file.
+    /// Returns the value like a file has it.
     fn text(&self, value: &Self::Value) -> String;
     fn words(&self) -> Vec<&'static str> {
         Vec::new()

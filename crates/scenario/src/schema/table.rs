@@ -11,7 +11,7 @@ use super::kind::{Key, Kind, Lines};
 
 /// A table of keys.
 pub(crate) trait Keys: Sized {
-    /// What the table is.
+    /// A sentence about the table.
     const DOC: &'static str;
     /// The names of the keys.
     const NAMES: &'static [&'static str];
@@ -126,7 +126,7 @@ pub(crate) fn of<V, K: Kind<Value = V>>(kind: K) -> K {
     kind
 }
 
-/// What the reference says of a key.
+/// Returns the entry of a key in the reference.
 pub(crate) fn key<K: Kind>(name: &'static str, doc: &str, kind: &K, default: Option<&K::Value>) -> Key {
     let mut lines = Lines::new();
     if let Some(default) = default {
@@ -190,7 +190,7 @@ fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at: Origin) ->
     Fault { stray: Some(Stray { name: name.to_owned(), line }), ..Fault::new(at, message) }
 }
 
-/// The same fault, which suggests the key of that name elsewhere in the file whose keys are `root`, if there is one.
+/// Makes the fault suggest the key of that name elsewhere in the file, whose keys are `root`, if there is one.
 pub(crate) fn elsewhere(fault: Fault, root: &[Key]) -> Fault {
     let Some(Stray { name, line }) = &fault.stray else { return fault };
     let mut paths = Vec::new();

@@ -14,7 +14,7 @@ macro_rules! words {
         pub enum $name { $($(#[doc = $word_doc])+ $variant,)+ }
 
         impl $name {
-            /// As in a scenario file.
+            /// Returns the word that a scenario file has for it.
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }

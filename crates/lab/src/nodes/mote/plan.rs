@@ -1,16 +1,16 @@
-//! What motes do: made once for all that do the same.
+//! Plans of motes, each made once for all motes that do the same.
 
 use std::sync::Arc;
 
 use coapace_control::Mechanism;
 use coapace_proto::{Code, Setup, Tail, Token};
-use coapace_scenario::patterns::{Pattern, Timing};
+use coapace_scenario::patterns::Timing;
 use coapace_scenario::{Flow, Method};
 use coapace_sim::{NodeId, Stream, Time};
 
 use crate::nodes::GET;
 
-/// What every mote of a population does, or every sink.
+/// The behaviour that all motes of a population share, or all sinks.
 #[derive(Debug)]
 pub(crate) struct MotePlan {
     /// The number of the population.
@@ -30,14 +30,12 @@ pub(crate) struct MotePlan {
 /// A flow.
 #[derive(Debug)]
 pub(crate) struct FlowPlan {
-    /// As the scenario has it.
+    /// Its keys in the scenario.
     pub(crate) keys: Flow,
     /// Its number among the flows, from 0: the first byte of its tokens.
     pub(crate) number: u8,
     /// The node it goes to.
     pub(crate) sink: NodeId,
-    /// When messages are due.
-    pub(crate) pattern: &'static Pattern,
     /// The times of the pattern.
     pub(crate) timing: Timing,
     /// From when on nothing is offered.
@@ -66,7 +64,6 @@ impl FlowPlan {
         keys: &Flow,
         number: u8,
         sink: NodeId,
-        pattern: &'static Pattern,
         timing: Timing,
         end: Time,
         path: PathOptions<'_>,
@@ -84,7 +81,6 @@ impl FlowPlan {
         Self {
             number,
             sink,
-            pattern,
             timing,
             end,
             code: match keys.method {

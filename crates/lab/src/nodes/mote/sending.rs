@@ -12,7 +12,7 @@ use coapace_sim::{NodeId, Time};
 use super::plan::{self, FlowPlan};
 use crate::nodes::CONTENT;
 
-/// What a client does for a flow.
+/// One flow at one client.
 #[derive(Debug)]
 pub(super) struct Sending {
     pub(super) flow: Arc<FlowPlan>,
@@ -57,7 +57,7 @@ impl Sending {
             busy_ns: 0,
             flow,
         };
-        sending.next = match sending.flow.pattern.pace {
+        sending.next = match sending.flow.keys.pattern.pace {
             Pace::Clock(_) | Pace::Once(_) => sending.due_after(sending.flow.timing.start),
             Pace::Backlogged => Some(sending.flow.timing.start),
         };
@@ -67,7 +67,7 @@ impl Sending {
     /// The moment of the next message, if there is one before the end.
     fn due_after(&self, last: Time) -> Option<Time> {
         let turn = Turn { client: self.client, number: self.turns, last };
-        let next = match self.flow.pattern.pace {
+        let next = match self.flow.keys.pattern.pace {
             Pace::Clock(next) => Some(next(&self.flow.timing, turn)),
             Pace::Once(at) if self.turns == 0 => Some(at(&self.flow.timing, turn)),
             Pace::Once(_) | Pace::Backlogged => None,

@@ -1,4 +1,4 @@
-//! The places of a mesh, found when its scenario is read.
+//! Checks of a whole scenario, once the places of its mesh are known.
 
 use std::path::Path;
 use std::sync::Arc;
