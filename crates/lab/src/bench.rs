@@ -10,7 +10,7 @@ use coapace_scenario::{Scenario, ScenarioError};
 use crate::contender::Contender;
 use crate::run::{Observe, run};
 
-/// What simulating so many clients cost.
+/// The cost of simulating a number of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// Clients.
@@ -34,7 +34,7 @@ impl Cost {
     }
 }
 
-/// What the calls of a controller take.
+/// The time that calls of a controller take.
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
     /// Which mechanism.

@@ -62,7 +62,7 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     mechanisms: Vec<String>,
-    /// Of every mechanism with every other, row by row; on the diagonal it is alone.
+    /// The encounters of every mechanism with every other, row by row; on the diagonal it is alone.
     encounters: Vec<Encounter>,
     /// One for each mechanism that is alone.
     alone: Vec<CellResult>,
@@ -70,12 +70,12 @@ pub struct Matrix {
     events: u64,
 }
 
-/// What one mechanism had in the company of another.
+/// One mechanism in the company of another.
 #[derive(Clone, Debug, Default)]
 pub struct Encounter {
     /// The clients that have it.
     pub own: PopulationSummary,
-    /// What the other clients have; its own name where it is alone.
+    /// The mechanism of the other clients; its own where it is alone.
     pub rival: String,
     /// The throughput of one of these clients, beside what it is where all have the same mechanism; `None` if that is none.
     pub kept: Option<f64>,
@@ -83,7 +83,7 @@ pub struct Encounter {
     pub pair: Summary,
     /// Retransmissions among the requests that all clients sent, from 0 to 1.
     pub retransmission_share: Option<f64>,
-    /// What was run.
+    /// The cell of the pair.
     pub cell: Cell,
 }
 
@@ -100,7 +100,7 @@ impl Encounter {
 }
 
 impl Matrix {
-    /// Of the results of [`trials`], in their order.
+    /// Makes the matrix of the results of [`trials`], in their order.
     pub fn of(results: &[CellResult]) -> Self {
         let alone: Vec<CellResult> = results.iter().filter(|result| !result.is_mix()).cloned().collect();
         let size = alone.len();
@@ -150,7 +150,7 @@ impl Matrix {
         &self.alone
     }
 
-    /// What the mechanism of `row` had in the company of that of `column`.
+    /// Returns the mechanism of `row` in the company of that of `column`.
     ///
     /// # Panics
     /// If there is no such row or column.

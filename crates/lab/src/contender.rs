@@ -1,4 +1,4 @@
-//! What is compared: a mechanism over UDP, a mix of several, or TCP.
+//! Contenders: a mechanism over UDP, a mix of several, or TCP.
 
 use coapace_scenario::naming::{TCP, mechanisms};
 use coapace_scenario::{Scenario, WorkloadKind};
@@ -8,9 +8,9 @@ use crate::mix::{Mix, Part};
 /// One of those compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
-    /// As it was asked for.
+    /// The text by which it was asked for.
     pub label: String,
-    /// What it is.
+    /// The mix over UDP, or TCP.
     pub kind: ContenderKind,
 }
 

@@ -19,15 +19,15 @@ use crate::run::{Observe, run};
 pub struct Trial {
     /// The network and the workload.
     pub scenario: Arc<Scenario>,
-    /// What carries the exchanges.
+    /// The mechanism, the mix or TCP that carries the exchanges.
     pub contender: Contender,
     /// Repetitions.
     pub seeds: u32,
     /// The seed of the first repetition; each of the others has the next one.
     pub first_seed: u64,
-    /// What a publication measured.
+    /// The published figures and orders.
     pub published: Option<Published>,
-    /// What is recorded of the first seed: its series are drawn in the report.
+    /// Whether series of the first seed are recorded, which the report draws.
     pub observe: Observe,
 }
 

@@ -23,7 +23,7 @@ pub struct Mix {
 pub struct Part {
     /// The mechanism as it was asked for.
     pub label: String,
-    /// What it is.
+    /// The mechanism itself.
     pub mechanism: Mechanism,
     /// How many clients it has for each client of a part that weighs 1.
     pub weight: u32,
@@ -62,7 +62,7 @@ impl Mix {
         Ok(Self::of(labels.into_iter().map(part).collect::<Result<_, _>>()?))
     }
 
-    /// Of these parts.
+    /// Mixes these parts.
     pub fn of(parts: Vec<Part>) -> Self {
         let round = round(&parts.iter().map(|part| part.weight).collect::<Vec<_>>());
         Self { parts, round }

@@ -22,7 +22,7 @@ pub enum ReplayError {
     Script {
         /// The line.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// The script has no such column.
@@ -84,7 +84,7 @@ pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> 
     out.flush().map_err(ReplayError::Output)
 }
 
-/// What a line of a script says.
+/// The content of a line of a script.
 struct Step<'a> {
     now: Instant,
     event: Event,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::axis::Axis;
-use super::coexistence::Pairs;
+use super::pairs::Pairs;
 
 /// More lines than this are drawn as small multiples: a picture for each, with the others in grey behind it.
 pub(super) const MOST_LINES: usize = 8;
@@ -28,9 +28,9 @@ pub(super) struct Chart {
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum Body {
     /// Lines of mechanisms, with intervals around them where there are any.
-    Lines { lines: Vec<Line> },
+    Lines { lines: Vec<Curve> },
     /// A strip for each mechanism, one below the other, all to the same scale.
-    Strips { lines: Vec<Line> },
+    Strips { lines: Vec<Curve> },
     /// Quantiles of a distribution, a row for each mechanism.
     Boxes { rows: Vec<Quartiles> },
     /// A mean with its confidence interval, a row for each mechanism.
@@ -45,7 +45,7 @@ pub(super) enum Body {
 
 /// A line. `m` is the number of the mechanism, in all of these.
 #[derive(Serialize)]
-pub(super) struct Line {
+pub(super) struct Curve {
     pub(super) m: usize,
     /// The part of the mechanism that it shows, where it is a part: `client 3`.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -150,21 +150,9 @@ pub(super) fn slug(words: &str) -> String {
     slug
 }
 
-/// Five significant digits: more than a chart can show, and half the bytes.
-pub(super) fn rounded(x: f64) -> f64 {
-    format!("{x:.4e}").parse().unwrap_or(x)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_rounded_to_five_digits() {
-        assert!((rounded(1234.5678) - 1234.6).abs() < 1e-9);
-        assert!((rounded(0.000_123_456_7) - 0.000_123_46).abs() < 1e-12);
-        assert!(rounded(0.0).abs() < f64::EPSILON);
-    }
 
     #[test]
     fn words_are_names_of_files() {

@@ -7,24 +7,20 @@ mod lines;
 mod points;
 mod rows;
 mod scene;
+mod sizes;
 mod squares;
 mod strips;
 
 use canvas::{Anchor, Canvas, INK, SOFT};
 pub(super) use scene::Scene;
+use sizes::{MARGIN, TEXT, TITLE};
 
 use super::chart::{Body, Chart};
-use super::charts::Named;
 use super::font;
+use super::panels::Named;
 
 /// The width of a figure in pixels of 1/96 inch; long names make it wider.
 const WIDTH: f64 = 640.0;
-/// From the edge of the picture to anything in it.
-const MARGIN: f64 = 14.0;
-/// Sizes of letters, in pixels.
-const TITLE: f64 = 15.0;
-const TEXT: f64 = 11.5;
-
 /// A chart as SVG, with title, axes and legend. `mechanisms` are those of the page.
 pub(super) fn svg(chart: &Chart, mechanisms: &[Named]) -> String {
     let mut canvas = Canvas::default();
@@ -63,7 +59,7 @@ fn heading(canvas: &mut Canvas, chart: &Chart, width: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::axis::Axis;
-    use super::super::chart::Line;
+    use super::super::chart::Curve;
     use super::super::style::styles;
     use super::*;
 
@@ -71,9 +67,9 @@ mod tests {
         let line = |m: usize| {
             let y = vec![1.0 + m as f64, 2.0, 3.0];
             let (low, high) = (vec![0.5; 3], vec![4.0; 3]);
-            Line { m, of: String::new(), x: vec![1.0, 2.0, 3.0], y, low, high, steps: false, marks: true }
+            Curve { m, of: String::new(), x: vec![1.0, 2.0, 3.0], y, low, high, steps: false, marks: true }
         };
-        let lines: Vec<Line> = (0..names.len()).map(line).collect();
+        let lines: Vec<Curve> = (0..names.len()).map(line).collect();
         let chart = Chart {
             name: "delay-over-clients".into(),
             title: "Delay <over> clients".into(),

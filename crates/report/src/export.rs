@@ -8,9 +8,9 @@ use resvg::tiny_skia::{Pixmap, Transform};
 use svg2pdf::usvg::{Options, Tree};
 use svg2pdf::{ConversionOptions, PageOptions};
 
-use super::charts::Charts;
 use super::drawing;
 use super::font::DATABASE;
+use super::panels::Charts;
 use super::parallel::each;
 
 /// Pixels of a PNG for each of 1/96 inch: 288 an inch.

@@ -11,14 +11,14 @@ use super::view::View;
 /// The most films on a page, each of up to half a megabyte.
 const MAX_FILMS: usize = 24;
 
-/// What the films are for.
+/// The text above the films.
 pub(super) const TEXT: &str = "The run with the lowest seed, at first where most frames wait. A node is as blue as its queue is full, a ring that spreads from it is \
     what it sends, a red one is a frame that was destroyed while the node received it, and a line is the way to the root, the \
     thicker the more was sent on it. Pick a node to see its range, its route, and its numbers over time.";
 
 /// How the player looks.
 pub(super) const STYLE: &str = include_str!("film.css");
-/// What the player does; it comes after its films.
+/// The script of the player; it comes after its films.
 pub(super) const SCRIPT: &str = include_str!("film.js");
 
 /// The films of a page.
@@ -41,7 +41,7 @@ struct Label<'a> {
 }
 
 impl<'a> Films<'a> {
-    /// Of a page; `None` if no cell has one.
+    /// Collects the films of a page; `None` if no cell has one.
     pub(super) fn of(view: &View<'a>) -> Option<Self> {
         let films = || {
             view.cells().filter_map(|(title, cell)| {
@@ -163,7 +163,8 @@ mod tests {
         );
         for number in 0..3 {
             let json = element(&page, &format!("film-{number}")).unwrap();
-            assert_eq!(serde_json::from_str::<Film>(json).unwrap(), film());
+            let data: serde_json::Value = serde_json::from_str(json).unwrap();
+            assert_eq!(data, serde_json::to_value(film()).unwrap());
         }
         assert!(element(&page, "film-3").is_none());
         assert!(page.contains("<option value=\"2\">fasor&lt;</option>") && !page.contains(">cocoa</option>"));

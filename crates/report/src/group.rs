@@ -6,7 +6,7 @@ use coapace_lab::results::conditions::Conditions;
 /// Cells that differ in their mechanism alone.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// What sets this group apart from the others; may be empty if there is one only.
+    /// The conditions in which this group differs from the others; empty if there is one only.
     pub title: String,
     /// A cell for each mechanism.
     pub cells: Vec<CellResult>,

@@ -1,9 +1,8 @@
-//! What the results say, in a few sentences.
+//! The results in a few sentences.
 
 use coapace_lab::results::number::percent;
-use coapace_lab::results::{Metric, Ratio, tally};
+use coapace_lab::results::{Contest, Metric, Placing, Ratio, tally};
 
-use super::contest::{Contest, Entry};
 use super::measure::{Better, Measure, measures};
 use super::view::{View, metrics};
 
@@ -64,12 +63,14 @@ fn contests(view: &View) -> Vec<String> {
     measures.iter().filter(|measure| measure.leads).filter_map(|measure| contest(view, measure)).collect()
 }
 
-/// Who is ahead in a figure, and by how much; that nobody is, where the seeds do not show it.
+/// Says who is ahead in a figure and by how much, or that the seeds show nobody ahead.
 fn contest(view: &View, measure: &Measure) -> Option<String> {
-    let contests: Vec<(&str, Contest)> =
-        (view.groups.iter()).filter_map(|group| Some((group.title, Contest::of(measure, group)?))).collect();
+    let contests: Vec<(&str, Contest)> = (view.groups.iter())
+        .filter_map(|group| Some((group.title, Contest::of(measure.metric, group.results)?)))
+        .collect();
     let title = capitalised(measure.metric.title());
-    let estimates = || contests.iter().flat_map(|(_, contest)| &contest.entries).filter_map(|it| it.estimate);
+    let estimates =
+        || contests.iter().flat_map(|(_, contest)| &contest.placings).filter_map(|it| it.estimate);
     if estimates().next().is_some() && estimates().all(|it| it.mean == 0.0) {
         return Some(format!("{title}: none with any mechanism."));
     }
@@ -80,33 +81,35 @@ fn contest(view: &View, measure: &Measure) -> Option<String> {
     }
 }
 
-/// What the seeds show of one group.
+/// Says what the seeds show of one group.
 fn said(measure: &Measure, contest: &Contest) -> String {
-    let figure = |entry: &Entry| {
-        entry.estimate.map_or_else(String::new, |estimate| measure.words(estimate.mean, estimate.half_width))
+    let figure = |placing: &Placing| {
+        placing
+            .estimate
+            .map_or_else(String::new, |estimate| measure.words(estimate.mean, estimate.half_width))
     };
-    let best = &contest.entries[0];
-    let unknown = contest.entries.iter().filter(|entry| entry.estimate.is_none()).count();
+    let best = &contest.placings[0];
+    let unknown = contest.placings.iter().filter(|placing| placing.estimate.is_none()).count();
     let unknown = match unknown {
         0 => String::new(),
-        n => format!("; {n} of {} mechanisms have no value in some seed", contest.entries.len()),
+        n => format!("; {n} of {} mechanisms have no value in some seed", contest.placings.len()),
     };
-    if contest.entries.len() == 1 {
-        return format!("{} with {}", figure(best), best.cell.name);
+    if contest.placings.len() == 1 {
+        return format!("{} with {}", figure(best), best.name());
     }
     let superlative = if measure.metric.better() == Better::Lower { "lowest" } else { "highest" };
-    let rivals: Vec<&str> = contest.leaders().skip(1).map(|entry| entry.cell.name).collect();
-    let Some((far, ratio)) = contest.behind().next_back().and_then(|entry| Some((entry, entry.ratio?)))
+    let rivals: Vec<&str> = contest.leaders().skip(1).map(Placing::name).collect();
+    let Some((far, ratio)) = contest.behind().next_back().and_then(|placing| Some((placing, placing.ratio?)))
     else {
         let last = contest.leaders().last().map_or_else(String::new, figure);
         return format!(
             "{} no order between the mechanisms, from {} to {last}{unknown}",
-            shown(contest.seeds),
+            shown(best.result.runs.len()),
             figure(best)
         );
     };
-    let times = format!("{}’s is {} that", far.cell.name, times(ratio));
-    let (name, figure) = (best.cell.name, figure(best));
+    let times = format!("{}’s is {} that", far.name(), times(ratio));
+    let (name, figure) = (best.name(), figure(best));
     match rivals.as_slice() {
         [] => format!("{superlative} with {name}, {figure}; {times}{unknown}"),
         rivals => format!(
@@ -116,7 +119,7 @@ fn said(measure: &Measure, contest: &Contest) -> String {
     }
 }
 
-/// What the seeds show of several groups: who is ahead alone in how many of them, and the widest gap.
+/// Says what the seeds show of several groups: who is ahead alone in how many of them, and the widest gap.
 fn said_of_several(measure: &Measure, contests: &[(&str, Contest)]) -> String {
     let all = contests.len();
     let superlative = if measure.metric.better() == Better::Lower { "lowest" } else { "highest" };
@@ -126,9 +129,9 @@ fn said_of_several(measure: &Measure, contests: &[(&str, Contest)]) -> String {
         let (Some(first), None, true) = (leaders.next(), leaders.next(), contest.is_decided()) else {
             continue;
         };
-        match alone.iter_mut().find(|(name, _)| *name == first.cell.name) {
+        match alone.iter_mut().find(|(name, _)| *name == first.name()) {
             Some((_, won)) => *won += 1,
-            None => alone.push((first.cell.name, 1)),
+            None => alone.push((first.name(), 1)),
         }
     }
     alone.sort_by_key(|(_, won)| std::cmp::Reverse(*won));
@@ -158,7 +161,7 @@ fn said_of_several(measure: &Measure, contests: &[(&str, Contest)]) -> String {
     let gaps = contests.iter().filter_map(|(place, contest)| {
         let far = contest.behind().next_back()?;
         let ratio = far.ratio.filter(|ratio| ratio.mean.is_finite() && ratio.mean > 0.0)?;
-        Some((ratio.mean.ln().abs(), place, contest.entries[0].cell.name, far.cell.name, ratio))
+        Some((ratio.mean.ln().abs(), place, contest.placings[0].name(), far.name(), ratio))
     });
     if let Some((_, place, best, far, ratio)) = gaps.max_by(|a, b| a.0.total_cmp(&b.0)) {
         parts.push(format!("at most {far}’s is {} {best}’s{}", times(ratio), self::place(place)));

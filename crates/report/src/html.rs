@@ -21,6 +21,15 @@ pub(super) fn json_for_script(value: &impl serde::Serialize) -> serde_json::Resu
     serde_json::to_string(value).map(|json| json.replace('<', "\\u003c"))
 }
 
+/// Where a script draws a chart.
+pub(super) fn plot(number: usize, height: usize) -> String {
+    format!("<div class=\"plot\" data-panel=\"{number}\" style=\"height:{height}px\"></div>")
+}
+
+/// Buttons that save a chart; a script shows them.
+pub(super) const SAVE: &str = "<span class=\"save\" hidden><button type=\"button\" data-save=\"svg\">SVG</button>\
+    <button type=\"button\" data-save=\"png\">PNG</button></span>";
+
 /// The source of plotly.js. The crate hands it out as a script element followed by one with MathJax, which the charts
 /// do not need.
 pub(super) fn plotly_js() -> String {

@@ -6,9 +6,7 @@
 mod animation;
 mod axis;
 mod chart;
-mod charts;
 mod coexistence;
-mod contest;
 #[allow(clippy::cast_sign_loss, reason = "lengths and colours are not negative")]
 mod drawing;
 #[allow(clippy::cast_sign_loss, reason = "lengths are not negative")]
@@ -21,7 +19,11 @@ mod headline;
 mod html;
 mod measure;
 mod page;
+mod pairs;
+mod panels;
 mod parallel;
+mod report;
+mod rounded;
 mod style;
 mod sweep;
 mod tables;
@@ -32,28 +34,10 @@ use std::path::Path;
 
 pub use animation::write_film_gif;
 pub use group::Group;
+pub use report::Report;
 
-use charts::Charts;
+use panels::Charts;
 use view::View;
-
-use coapace_lab::coexistence::Matrix;
-
-/// What the page shows.
-#[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// The heading.
-    pub title: String,
-    /// What the page is about, in a sentence.
-    pub subtitle: String,
-    /// The command that made the results.
-    pub command: String,
-    /// The commit of the program that made them.
-    pub commit: String,
-    /// The results. Mechanisms are compared within a group.
-    pub groups: Vec<Group>,
-    /// Every two mechanisms together. The groups are of each alone then, and what the page says first is of the pairs.
-    pub coexistence: Option<Matrix>,
-}
 
 impl Report {
     /// Writes the page, about 5 MB of UTF-8, most of which is the chart library.
@@ -79,7 +63,7 @@ impl Report {
 mod tests {
     use std::sync::Arc;
 
-    use coapace_lab::coexistence::trials;
+    use coapace_lab::coexistence::{Matrix, trials};
     use coapace_lab::contender::Contender;
     use coapace_lab::experiment::conduct;
     use coapace_scenario::Scenario;

@@ -63,7 +63,7 @@ pub(super) fn measures(view: &View) -> Vec<Measure> {
     let is_known = |metric: Metric, workloads: &[Workload]| {
         cells
             .iter()
-            .any(|(workload, cell)| workloads.contains(workload) && metric.of(&cell.summary).is_some())
+            .any(|(workload, cell)| workloads.contains(workload) && cell.summary.value(metric).is_some())
     };
     (ALL.into_iter())
         .filter(|(metric, _, _, workloads)| is_known(*metric, workloads))
@@ -80,16 +80,9 @@ impl Measure {
         format!("{}{half}{gap}{}", significant(mean, DIGITS), self.metric.unit())
     }
 
-    /// Its value in each run that has one, by seed.
-    pub(super) fn by_seed(&self, cell: &Measured) -> Vec<(u64, f64)> {
-        let runs = cell.result.runs.iter();
-        runs.filter_map(|run| Some((run.seed, self.metric.of_run(run)?))).collect()
-    }
-
-    /// Its value and its interval; `None` where a seed has no value: one of the others would flatter.
+    /// Returns its value and its interval; `None` where a seed has no value: one of the others would flatter.
     pub(super) fn estimate(&self, cell: &Measured) -> Option<Estimate> {
-        let runs = &cell.result.runs;
-        if self.by_seed(cell).len() == runs.len() { self.metric.estimate(runs) } else { None }
+        self.metric.estimate_in_all(&cell.result.runs)
     }
 }
 

@@ -4,11 +4,12 @@ use std::io;
 
 use coapace_lab::coexistence::Matrix;
 
-use super::charts::{Charts, Section};
 use super::film::{self, Films};
-use super::html::{escape, json_for_script, plotly_js};
+use super::html::{SAVE, escape, json_for_script, plot, plotly_js};
+use super::panels::{Charts, Section};
+use super::report::Report;
 use super::view::View;
-use super::{Report, coexistence, figures, headline, tables};
+use super::{coexistence, figures, headline, tables};
 
 /// Charts of a kind that are always shown; the others can be unfolded.
 const SHOWN: usize = 4;
@@ -160,15 +161,6 @@ fn panels(section: &Section) -> String {
     let (shown, count, folded) = (grid(shown), folded.len(), grid(folded));
     format!("{shown}<details><summary>{count} more</summary>{folded}</details>")
 }
-
-/// Where a script draws a chart.
-pub(super) fn plot(number: usize, height: usize) -> String {
-    format!("<div class=\"plot\" data-panel=\"{number}\" style=\"height:{height}px\"></div>")
-}
-
-/// Buttons that save a chart; a script shows them.
-pub(super) const SAVE: &str = "<span class=\"save\" hidden><button type=\"button\" data-save=\"svg\">SVG</button>\
-    <button type=\"button\" data-save=\"png\">PNG</button></span>";
 
 fn provenance(report: &Report, view: &View) -> String {
     let summaries = || view.cells().map(|(_, cell)| &cell.summary).filter(|summary| summary.runs > 0);

@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// What `work` makes of each item, in their order. Every core takes a run of neighbours.
+/// Calls `work` with each item and returns the results in the order of the items. Every core takes a run of neighbours.
 pub(super) fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let size = items.len().div_ceil(cores).max(1);

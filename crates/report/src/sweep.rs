@@ -3,9 +3,10 @@
 use coapace_lab::results::conditions::{Conditions, numbers};
 
 use super::axis::Axis;
-use super::chart::{Body, Chart, Line, rounded, slug};
+use super::chart::{Body, Chart, Curve, slug};
 use super::headline::capitalised;
 use super::measure::{Measure, measures};
+use super::rounded::rounded;
 use super::view::{Measured, View};
 
 /// Fewer values of a knob than this are no line.
@@ -60,7 +61,7 @@ pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
 }
 
 /// An axis for the values of a knob, logarithmic where they lie more evenly so.
-fn knob_axis(title: &str, unit: &str, lines: &[Line]) -> Axis {
+fn knob_axis(title: &str, unit: &str, lines: &[Curve]) -> Axis {
     let mut xs: Vec<f64> = lines.iter().flat_map(|line| line.x.iter().copied()).collect();
     xs.sort_by(f64::total_cmp);
     xs.dedup();
@@ -84,7 +85,7 @@ fn knob_axis(title: &str, unit: &str, lines: &[Line]) -> Axis {
 }
 
 /// An axis for a figure: from nothing on, unless lines are so far apart that a logarithmic one shows more.
-fn value_axis(measure: &Measure, lines: &[Line]) -> Axis {
+fn value_axis(measure: &Measure, lines: &[Curve]) -> Axis {
     let values: Vec<f64> = lines.iter().flat_map(|line| line.y.iter().copied()).collect();
     let (low, high) =
         (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
@@ -98,7 +99,7 @@ fn value_axis(measure: &Measure, lines: &[Line]) -> Axis {
 }
 
 /// A line for each mechanism that was measured at enough values. Where one seed is without a figure there is no point.
-fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Line> {
+fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Curve> {
     let mut points: Vec<_> = (cells.iter().zip(values))
         .filter_map(|(cell, &value)| Some((cell.mechanism, value, measure.estimate(cell)?)))
         .collect();
@@ -110,7 +111,7 @@ fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Line> {
             let ends = |sign: f64| {
                 points.iter().map(|(_, _, it)| rounded(it.mean + sign * half(it.half_width))).collect()
             };
-            Line {
+            Curve {
                 m: points[0].0,
                 of: String::new(),
                 x: points.iter().map(|(_, value, _)| rounded(*value)).collect(),
@@ -143,7 +144,7 @@ mod tests {
     }
 
     /// The charts about these results, whose clients never stop.
-    fn sweeps(results: Vec<CellResult>) -> Vec<(Chart, Vec<Line>)> {
+    fn sweeps(results: Vec<CellResult>) -> Vec<(Chart, Vec<Curve>)> {
         let report = Report { groups: Group::by_conditions(results), ..Report::default() };
         let charts = charts(&View::of(&report)).into_iter().map(|(_, chart)| chart);
         let throughput = charts.filter(|chart| chart.name.starts_with("throughput-"));

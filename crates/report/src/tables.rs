@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use coapace_lab::results::number::{count, percent, significant, significant_or_dash};
-use coapace_lab::results::{Metric, Ratio, Verdict};
+use coapace_lab::results::{Contest, Metric, Ratio, Verdict};
 
-use super::contest::Contest;
 use super::headline::{MET, capitalised};
 use super::html::escape;
 use super::measure::{DIGITS, as_fine_as, measures};
@@ -42,13 +41,15 @@ pub(super) fn results(view: &View) -> String {
                 "<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{span}\">{title}</th></tr>"
             );
         }
-        let contests: Vec<_> = measures.iter().map(|measure| Contest::of(measure, group)).collect();
+        let contests: Vec<_> =
+            measures.iter().map(|measure| Contest::of(measure.metric, group.results)).collect();
         for cell in &group.cells {
             let _ =
                 write!(html, "<tr data-m=\"{}\">{}", cell.mechanism, mechanism(cell.mechanism, cell.name));
             for (measure, contest) in measures.iter().zip(&contests) {
                 let leads = contest.as_ref().is_some_and(|contest| {
-                    contest.is_decided() && contest.leaders().any(|entry| std::ptr::eq(entry.cell, cell))
+                    contest.is_decided()
+                        && contest.leaders().any(|leader| std::ptr::eq(leader.result, cell.result))
                 });
                 let class = if leads { " class=\"best\"" } else { "" };
                 let estimate = measure.estimate(cell);
@@ -68,7 +69,7 @@ pub(super) fn results(view: &View) -> String {
     html
 }
 
-/// What each mechanism of the mixes had; nothing if there are none.
+/// Returns a table of the mechanisms of all mixes; nothing if there are none.
 pub(super) fn populations(view: &View) -> Option<String> {
     const HEADER: [(&str, &str); 8] = [
         ("Mix", ""),

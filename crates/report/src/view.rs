@@ -6,7 +6,7 @@ use coapace_lab::coexistence::Matrix;
 use coapace_lab::results::conditions::Conditions;
 use coapace_lab::results::{self, CellResult, Judged, Metric, Summary, Verdict, judged, verdicts};
 
-use super::Report;
+use super::report::Report;
 use super::style::{Style, styles};
 
 /// The results of a page.
@@ -15,7 +15,7 @@ pub(super) struct View<'a> {
     pub(super) mechanisms: Vec<&'a str>,
     /// How each of them looks.
     pub(super) styles: Vec<Style>,
-    /// What all cells share, in words.
+    /// The conditions that all cells share, in words.
     pub(super) common: String,
     /// The groups that have cells.
     pub(super) groups: Vec<Conditioned<'a>>,
@@ -25,7 +25,7 @@ pub(super) struct View<'a> {
 
 /// A group.
 pub(super) struct Conditioned<'a> {
-    /// What sets it apart.
+    /// The conditions in which it differs from the others.
     pub(super) title: &'a str,
     /// Its results.
     pub(super) results: &'a [CellResult],
@@ -46,7 +46,7 @@ pub(super) struct Measured<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Of a report.
+    /// Sums up a report.
     pub(super) fn of(report: &'a Report) -> Self {
         let mut mechanisms: Vec<&str> = Vec::new();
         let mut groups = Vec::new();

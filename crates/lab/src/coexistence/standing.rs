@@ -23,7 +23,7 @@ pub struct Standing {
     pub distance: f64,
     /// Whom it starves.
     pub starves: Vec<usize>,
-    /// Who starves it.
+    /// The mechanisms that starve it.
     pub starved_by: Vec<usize>,
 }
 
@@ -54,7 +54,7 @@ impl Matrix {
         })
     }
 
-    /// What the matrix says, in plain sentences: who takes the most, who starves whom, who is fair, what it costs.
+    /// Returns the matrix in plain sentences: who takes the most, who starves whom, who is fair, what it costs.
     pub fn sentences(&self) -> Vec<String> {
         let standings = self.standings();
         let (Some(first), Some(last)) = (standings.first(), standings.last()) else {
@@ -108,7 +108,7 @@ impl Matrix {
         sentences
     }
 
-    /// Who starves whom, those that starve most first, and who is worst off.
+    /// Says who starves whom, those that starve most first, and who is worst off.
     fn starvation(&self, standings: &[Standing]) -> String {
         let name = |mechanism: usize| self.mechanisms()[mechanism].as_str();
         let kept = (self.encounters())

@@ -1,4 +1,4 @@
-//! What `source.toml` says of a paper.
+//! The file `source.toml` of a paper.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use super::claim::Claim;
 use super::experiment::Experiment;
 use crate::results::PaperTable;
 
-/// What `source.toml` says.
+/// The file `source.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// The name of the folder.
     pub key: String,
-    /// What was studied.
+    /// The subject of the study.
     pub title: String,
     /// Author, title, where and when.
     pub source: String,
-    /// What was published.
+    /// The published tables and figures.
     pub figure: String,
     /// The scenario that the cells are variations of where they name no other.
     pub scenario: String,
@@ -30,7 +30,7 @@ pub struct Source {
     /// From columns of `published.csv` to the knobs that they set.
     #[serde(default)]
     pub(super) columns: BTreeMap<String, String>,
-    /// What the column `table` of `published.csv` names.
+    /// The tables that the column `table` of `published.csv` names.
     #[serde(default)]
     pub(super) tables: BTreeMap<String, Table>,
     #[serde(default)]
@@ -44,7 +44,7 @@ pub struct Source {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "TableText")]
 pub(super) struct Table {
-    /// As it is judged.
+    /// The table with the factor of full runs.
     usual: PaperTable,
     /// The factor where it has to be quick.
     quick_factor: f64,
@@ -117,7 +117,7 @@ impl Source {
         Ok(claims)
     }
 
-    /// What is less where it has to be quick, in words: `2 seeds, duration 120 s instead of 600 s`.
+    /// Returns in words by what quick runs are less: `2 seeds, duration 120 s instead of 600 s`.
     pub(super) fn quick_words(&self, claims: &[Claim]) -> Result<String, String> {
         let seeds = if self.quick_seeds == 1 { "seed" } else { "seeds" };
         let mut words = vec![format!("{} {seeds}", self.quick_seeds)];

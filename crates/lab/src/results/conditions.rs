@@ -1,4 +1,4 @@
-//! What a set of cells has in common, and where they differ.
+//! The conditions that a set of cells shares, and those in which they differ.
 
 use super::Cell;
 use super::number::grouped;
@@ -13,7 +13,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Of these cells, in the order in which cells list their conditions.
+    /// Compares these cells. Conditions are in the order in which cells list them.
     pub fn of<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Self {
         let cells: Vec<&Cell> = cells.into_iter().collect();
         let mut names: Vec<String> = Vec::new();
@@ -42,13 +42,13 @@ impl Conditions {
         phrase(pairs.filter(|(_, value)| !value.is_empty()))
     }
 
-    /// The same without one of the conditions.
+    /// Returns where `cell` differs from the others, but for one condition, in words.
     pub fn describe_without(&self, name: &str, cell: &Cell) -> String {
         let varying = self.varying.iter().filter(|other| *other != name).cloned().collect();
         Self { common: Vec::new(), varying }.describe(cell)
     }
 
-    /// What the cells share, in words.
+    /// Returns what the cells share, in words.
     pub fn describe_common(&self) -> String {
         phrase(self.common.iter().cloned())
     }
@@ -74,7 +74,7 @@ fn value(cell: &Cell, name: &str) -> String {
     conditions(cell).into_iter().find(|(n, _)| n == name).map_or_else(String::new, |(_, value)| value)
 }
 
-/// What a condition is in each of these cells, where that is a number in all of them, and in one unit; and the unit.
+/// Returns the values of a condition in these cells and their unit; `None` unless all are numbers in one unit.
 pub fn numbers<'a>(name: &str, cells: impl Iterator<Item = &'a Cell>) -> Option<(Vec<f64>, String)> {
     let mut unit = None;
     let values = cells.map(|cell| {

@@ -10,7 +10,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of independent values; `None` of none.
+    /// Estimates the mean of independent values; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = u32::try_from(values.len()).ok().filter(|&count| count > 0)?;
         let n = f64::from(count);

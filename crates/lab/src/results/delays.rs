@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use super::RunResult;
-
 /// Any number of delays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Delays {
@@ -33,13 +31,6 @@ fn least_us(bucket: u16) -> u64 {
 }
 
 impl Delays {
-    /// Returns the delays of all flows of a run.
-    pub fn of(run: &RunResult) -> Self {
-        let mut all = Self::default();
-        run.flows.iter().for_each(|flow| all.merge(&flow.delays));
-        all
-    }
-
     /// Adds one.
     pub fn add(&mut self, us: u64) {
         self.count += 1;

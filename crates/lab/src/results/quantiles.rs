@@ -34,7 +34,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of values in ascending order. See [`quantile`].
+    /// Computes the quantiles of values in ascending order; see [`quantile`].
     pub fn of(ascending: &[f64]) -> Self {
         let at = |p| quantile(ascending, p);
         Self { p10: at(0.1), p25: at(0.25), median: at(0.5), p75: at(0.75), p90: at(0.9) }

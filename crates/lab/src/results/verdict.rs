@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::number::significant;
 use super::{CellResult, Metric, Order, Ratio, Relation};
 
 /// A published order beside what was measured.
@@ -9,7 +10,7 @@ use super::{CellResult, Metric, Order, Ratio, Relation};
 pub struct Verdict<'a> {
     /// The mechanism that is named first: above, unless a ratio below 1 is said.
     pub above: &'a CellResult,
-    /// What is said.
+    /// The published order.
     pub order: &'a Order,
     /// The pooled figures, of the first and of the second.
     pub figures: [Option<f64>; 2],
@@ -67,6 +68,15 @@ impl Verdict<'_> {
             (true, _) => "held",
             (false, true) => "not held, but in order",
             (false, false) => "not held",
+        }
+    }
+
+    /// The published ratio, or the least one; a dash where an order alone was published.
+    pub fn published_times(&self) -> String {
+        match (self.order.relation, self.order.times) {
+            (_, None) => "–".to_owned(),
+            (Relation::Times, Some(times)) => significant(times, 3),
+            (relation, Some(times)) => format!("{relation} {}", significant(times, 3)),
         }
     }
 

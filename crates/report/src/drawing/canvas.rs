@@ -34,7 +34,7 @@ impl Anchor {
 pub(super) struct Stroke<'a> {
     pub(super) colour: &'a str,
     pub(super) width: f64,
-    /// As `stroke-dasharray` has it; empty for a whole line.
+    /// The value of `stroke-dasharray`; empty for a whole line.
     pub(super) dash: &'a str,
 }
 

@@ -2,11 +2,8 @@
 
 use super::super::axis::Axis;
 use super::super::font;
-use super::TEXT;
 use super::canvas::{Anchor, Canvas, GRID, INK, SOFT, solid};
-
-/// Letters of ticks.
-pub(super) const SMALL: f64 = 10.5;
+use super::sizes::{MARGIN, SMALL, TEXT};
 
 /// A plane: where it lies, and its axes.
 #[derive(Clone, Copy)]
@@ -43,6 +40,14 @@ impl Frame<'_> {
         canvas.frame([self.left, self.top, self.width, self.height]);
     }
 
+    /// Ticks and titles of both axes, the vertical one's at the left edge of the picture.
+    pub(super) fn axes(&self, canvas: &mut Canvas) {
+        self.ticks_below(canvas);
+        self.ticks_beside(canvas);
+        self.title_below(canvas);
+        self.title_beside(canvas);
+    }
+
     /// Ticks of the horizontal axis below the plane; those that would touch the one before are left out.
     pub(super) fn ticks_below(&self, canvas: &mut Canvas) {
         let y = self.top + self.height;
@@ -65,6 +70,12 @@ impl Frame<'_> {
             canvas.line([self.left - 4.0, y], [self.left, y], solid(SOFT, 0.8));
             canvas.text([self.left - 7.0, y + SMALL * 0.36], &self.y.label(tick), SMALL, INK, Anchor::End);
         }
+    }
+
+    /// The title of the vertical axis, turned, at the left edge of the picture.
+    pub(super) fn title_beside(&self, canvas: &mut Canvas) {
+        let middle = [MARGIN + TEXT, self.top + self.height / 2.0];
+        canvas.turned(middle, &self.y.title, TEXT, INK, Anchor::Middle, -90);
     }
 
     /// The title of the horizontal axis, below its ticks.

@@ -1,9 +1,9 @@
 //! Names and how they look, below a chart.
 
-use super::super::charts::Named;
 use super::super::font;
+use super::super::panels::Named;
 use super::canvas::{Anchor, Canvas, INK, Stroke};
-use super::{MARGIN, TEXT};
+use super::sizes::{MARGIN, TEXT};
 
 const SWATCH: f64 = 30.0;
 const GAP: f64 = 18.0;

@@ -1,18 +1,18 @@
 //! Lines over an axis: all in one plane, or, where they are too many, each in one of its own.
 
-use super::super::chart::{Chart, Line, MOST_LINES};
-use super::super::charts::Named;
+use super::super::chart::{Chart, Curve, MOST_LINES};
 use super::super::font;
-use super::canvas::{Anchor, Canvas, GRID, INK, Stroke, solid};
+use super::super::panels::Named;
+use super::canvas::{Anchor, Canvas, GRID, Stroke, solid};
 use super::frame::{BELOW, Frame, room_beside};
 use super::legend::{self, Sign};
-use super::{MARGIN, TEXT};
+use super::sizes::{MARGIN, TEXT};
 
 /// Draws the chart below `top`; returns width and height of the picture.
 pub(super) fn draw(
     canvas: &mut Canvas,
     chart: &Chart,
-    lines: &[Line],
+    lines: &[Curve],
     mechanisms: &[Named],
     [width, top]: [f64; 2],
 ) -> [f64; 2] {
@@ -23,11 +23,7 @@ pub(super) fn draw(
     let left = MARGIN + TEXT + 8.0 + room_beside(&chart.y);
     let frame = Frame { left, top, width: width - left - MARGIN, height: 300.0, x: &chart.x, y: &chart.y };
     frame.grid(canvas);
-    frame.ticks_below(canvas);
-    frame.ticks_beside(canvas);
-    frame.title_below(canvas);
-    let middle = [MARGIN + TEXT, top + frame.height / 2.0];
-    canvas.turned(middle, &chart.y.title, TEXT, INK, Anchor::Middle, -90);
+    frame.axes(canvas);
     for line in lines {
         band(canvas, &frame, line, mechanisms[line.m].style.css());
     }
@@ -48,7 +44,7 @@ pub(super) fn draw(
 fn multiples(
     canvas: &mut Canvas,
     chart: &Chart,
-    lines: &[Line],
+    lines: &[Curve],
     mechanisms: &[Named],
     [width, top]: [f64; 2],
 ) -> [f64; 2] {
@@ -91,16 +87,15 @@ fn multiples(
         }
     }
     let bottom = top + (HEIGHT + HEAD + 8.0) * rows as f64 - 8.0;
-    let middle = [MARGIN + TEXT, f64::midpoint(top, bottom)];
-    canvas.turned(middle, &chart.y.title, TEXT, INK, Anchor::Middle, -90);
-    let below = Frame { left, top, width: inner, height: bottom - top, x: &chart.x, y: &chart.y };
-    below.title_below(canvas);
+    let all = Frame { left, top, width: inner, height: bottom - top, x: &chart.x, y: &chart.y };
+    all.title_beside(canvas);
+    all.title_below(canvas);
     canvas.line([left, bottom + BELOW], [left, bottom + BELOW], solid(GRID, 0.0));
     [width, bottom + BELOW + MARGIN / 2.0]
 }
 
 /// The interval around a line.
-fn band(canvas: &mut Canvas, frame: &Frame, line: &Line, colour: &str) {
+fn band(canvas: &mut Canvas, frame: &Frame, line: &Curve, colour: &str) {
     if line.low.is_empty() || line.low == line.high {
         return;
     }
@@ -109,12 +104,12 @@ fn band(canvas: &mut Canvas, frame: &Frame, line: &Line, colour: &str) {
     canvas.area(&upper.chain(lower).collect::<Vec<_>>(), colour, 0.14);
 }
 
-fn points(frame: &Frame, line: &Line) -> impl Iterator<Item = [f64; 2]> {
+fn points(frame: &Frame, line: &Curve) -> impl Iterator<Item = [f64; 2]> {
     line.x.iter().zip(&line.y).map(|(x, y)| frame.at(*x, *y))
 }
 
 /// The line itself; one of steps goes on to where its next value begins.
-pub(super) fn curve(canvas: &mut Canvas, frame: &Frame, line: &Line, stroke: Stroke) {
+pub(super) fn curve(canvas: &mut Canvas, frame: &Frame, line: &Curve, stroke: Stroke) {
     let mut way: Vec<[f64; 2]> = Vec::with_capacity(line.x.len());
     for at in points(frame, line) {
         if line.steps

@@ -1,12 +1,12 @@
 //! Measured over published figures, and the diagonal where both are the same.
 
 use super::super::chart::{Chart, Point};
-use super::super::charts::Named;
 use super::super::headline::MET;
-use super::canvas::{Anchor, Canvas, GRID, INK, SOFT, solid};
+use super::super::panels::Named;
+use super::canvas::{Canvas, GRID, SOFT, solid};
 use super::frame::{BELOW, Frame, room_beside};
 use super::legend::{self, Sign};
-use super::{MARGIN, TEXT};
+use super::sizes::{MARGIN, TEXT};
 
 /// Draws the chart below `top`; returns width and height of the picture.
 pub(super) fn draw(
@@ -25,11 +25,7 @@ pub(super) fn draw(
     let band = [edge(low, 1.0 - MET), edge(high, 1.0 - MET), edge(high, 1.0 + MET), edge(low, 1.0 + MET)];
     canvas.area(&band, GRID, 1.0);
     canvas.line(frame.at(low, low), frame.at(high, high), solid(SOFT, 1.0));
-    frame.ticks_below(canvas);
-    frame.ticks_beside(canvas);
-    frame.title_below(canvas);
-    let middle = [MARGIN + TEXT, top + frame.height / 2.0];
-    canvas.turned(middle, &chart.y.title, TEXT, INK, Anchor::Middle, -90);
+    frame.axes(canvas);
     for point in points {
         let style = mechanisms[point.m].style;
         canvas.mark(frame.at(point.published, point.measured), style.dash, 3.6, style.css());

@@ -1,11 +1,11 @@
 //! A row for each mechanism: quantiles, intervals or bars.
 
 use super::super::chart::{Bar, Body, Chart, Interval, Quartiles};
-use super::super::charts::Named;
 use super::super::font;
+use super::super::panels::Named;
 use super::canvas::{Anchor, Canvas, INK, PAPER, SOFT, solid};
-use super::frame::{BELOW, Frame, SMALL};
-use super::{MARGIN, TEXT};
+use super::frame::{BELOW, Frame};
+use super::sizes::{MARGIN, SMALL, TEXT};
 
 const ROW: f64 = 26.0;
 

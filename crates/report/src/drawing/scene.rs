@@ -4,8 +4,7 @@ use coapace_lab::results::{Film, FilmMoment, FilmRole};
 
 use super::super::font;
 use super::canvas::{Anchor, Canvas, GRID, INK, SOFT, solid};
-use super::frame::SMALL;
-use super::{MARGIN, TITLE};
+use super::sizes::{MARGIN, SMALL, TITLE};
 
 const WIDTH: f64 = 640.0;
 const HIGHEST: f64 = 560.0;

@@ -1,11 +1,10 @@
 //! Every mechanism beside every other: squares as orange as the row takes, as blue as it yields.
 
-use super::super::charts::Named;
-use super::super::coexistence::Pairs;
 use super::super::font;
+use super::super::pairs::Pairs;
+use super::super::panels::Named;
 use super::canvas::{Anchor, Canvas, INK, SOFT};
-use super::frame::SMALL;
-use super::{MARGIN, TEXT};
+use super::sizes::{MARGIN, SMALL, TEXT};
 
 const SIDE: f64 = 34.0;
 /// Colours of what yields, of what is fair and of what takes.

@@ -1,12 +1,12 @@
 //! Strips, one below the other, to one scale.
 
-use super::super::chart::{Chart, Line};
-use super::super::charts::Named;
+use super::super::chart::{Chart, Curve};
 use super::super::font;
+use super::super::panels::Named;
 use super::canvas::{Anchor, Canvas, INK, solid};
 use super::frame::{BELOW, Frame, room_beside};
 use super::lines::curve;
-use super::{MARGIN, TEXT};
+use super::sizes::{MARGIN, TEXT};
 
 const HEIGHT: f64 = 44.0;
 const GAP: f64 = 6.0;
@@ -15,7 +15,7 @@ const GAP: f64 = 6.0;
 pub(super) fn draw(
     canvas: &mut Canvas,
     chart: &Chart,
-    lines: &[Line],
+    lines: &[Curve],
     mechanisms: &[Named],
     [width, top]: [f64; 2],
 ) -> [f64; 2] {

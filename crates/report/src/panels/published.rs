@@ -1,7 +1,8 @@
 //! Measured figures over published ones.
 
 use super::super::axis::Axis;
-use super::super::chart::{Body, Chart, Point, rounded};
+use super::super::chart::{Body, Chart, Point};
+use super::super::rounded::rounded;
 use super::super::view::{View, metrics};
 
 /// A chart for each metric of which more than one figure is published.

@@ -3,18 +3,19 @@
 use coapace_lab::results::{RunResult, Series};
 
 use super::super::axis::Axis;
-use super::super::chart::{Body, Chart, Line, rounded};
+use super::super::chart::{Body, Chart, Curve};
+use super::super::rounded::rounded;
 use super::super::view::{Conditioned, Measured, View};
 
 /// The RTO.
 pub(super) fn rto(view: &View) -> Vec<(String, Chart)> {
     let of_group = |group: &Conditioned| {
         let of_cell = |cell| first_series(cell, |run| &run.rto).map(move |series| line(cell, series));
-        let lines: Vec<Line> = group.cells.iter().flat_map(of_cell).collect();
+        let lines: Vec<Curve> = group.cells.iter().flat_map(of_cell).collect();
         if lines.is_empty() {
             return None;
         }
-        let column = |of: fn(&Line) -> &Vec<f64>| lines.iter().flat_map(of).copied().collect::<Vec<f64>>();
+        let column = |of: fn(&Curve) -> &Vec<f64>| lines.iter().flat_map(of).copied().collect::<Vec<f64>>();
         let chart = Chart {
             name: "rto-over-time".into(),
             title: "RTO over time, lowest seed".into(),
@@ -42,7 +43,7 @@ fn queues_of(group: &Conditioned) -> Vec<(String, Chart)> {
     }
     let chart = |hop: &str| {
         let of_hop = |cell| first_series(cell, |run| &run.queues).filter(|series| series.name == hop);
-        let mut lines: Vec<Line> =
+        let mut lines: Vec<Curve> =
             group.cells.iter().flat_map(|cell| of_hop(cell).map(|series| line(cell, series))).collect();
         let ends: Vec<f64> = lines.iter().filter_map(|line| line.x.last().copied()).collect();
         let highest = lines.iter().flat_map(|line| &line.y).copied().fold(0.0, f64::max);
@@ -80,8 +81,8 @@ fn first_series<'a>(
     series.iter().filter(|series| !series.points.is_empty())
 }
 
-fn line(cell: &Measured, series: &Series) -> Line {
+fn line(cell: &Measured, series: &Series) -> Curve {
     let (x, y) = series.points.iter().map(|&(t_s, value)| (rounded(t_s), rounded(value))).unzip();
     let (low, high) = (Vec::new(), Vec::new());
-    Line { m: cell.mechanism, of: series.name.clone(), x, y, low, high, steps: true, marks: false }
+    Curve { m: cell.mechanism, of: series.name.clone(), x, y, low, high, steps: true, marks: false }
 }

@@ -1,22 +1,9 @@
-//! Tables of a paper: their figures within a factor of the measured ones, or beyond it.
+//! How near the figures of a paper's tables were met: within a factor of the measured ones, or beyond it.
 
 use std::cmp::Ordering;
 
-use serde::{Deserialize, Serialize};
-
-use super::{CellResult, Compared};
-
-/// A table of a paper, as near as its figures are asked to be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PaperTable {
-    /// Its number and what it is about.
-    pub title: String,
-    /// A figure is within where neither of published and measured is more than so many times the other; at least 1.
-    pub factor: f64,
-    /// What differs from the paper, in a line; empty where nothing is said.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub why: String,
-}
+use super::number::significant_or_dash;
+use super::{CellResult, Compared, PaperTable};
 
 /// A figure of a table beside the measured one.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +48,19 @@ impl Judged<'_> {
     /// How badly it is met; what is not known is worse than anything.
     fn badness(&self) -> f64 {
         self.figure.factor().map_or(f64::INFINITY, |factor| factor / self.table.factor)
+    }
+}
+
+impl Nearness<'_> {
+    /// A line: how many figures are within the factor, the largest that was met, and what differs.
+    pub fn words(&self) -> String {
+        let Self { table, figures, within, largest } = self;
+        let largest = largest.map_or_else(
+            || "not all measured".to_owned(),
+            |largest| format!("largest {}", significant_or_dash(Some(largest), 3)),
+        );
+        let why = if table.why.is_empty() { String::new() } else { format!("; {}", table.why) };
+        format!("{}: {within} of {figures} within a factor of {}, {largest}{why}", table.title, table.factor)
     }
 }
 

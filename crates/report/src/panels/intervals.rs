@@ -1,9 +1,10 @@
 //! Figures with their intervals, and what is sent again.
 
 use super::super::axis::Axis;
-use super::super::chart::{Bar, Body, Chart, Interval, rounded};
+use super::super::chart::{Bar, Body, Chart, Interval};
 use super::super::headline::capitalised;
 use super::super::measure::{Measure, measures};
+use super::super::rounded::rounded;
 use super::super::view::{Conditioned, Measured, View};
 
 /// Pages with more groups than this show figures over knobs and in the table only: nobody looks at hundreds of charts.

@@ -1,11 +1,9 @@
 //! Figures of a paper's tables beside the measured ones, for the terminal.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-
-use super::conditions::Conditions;
-use super::number::significant_or_dash;
-use super::table::STYLE;
-use super::{CellResult, Judged, Nearness, judged, nearness};
+use super::style::{aligned, empty};
+use crate::results::conditions::Conditions;
+use crate::results::number::significant_or_dash;
+use crate::results::{CellResult, Judged, judged, nearness};
 
 /// The tables that `results` have figures of: every figure, then every table; nothing if there are none.
 pub(super) fn table(results: &[CellResult]) -> String {
@@ -21,8 +19,7 @@ const FIGURES: &str = "Factor: the larger of published and measured over the sma
 
 fn figures(judged: &[Judged]) -> String {
     let conditions = Conditions::of(judged.iter().map(|one| &one.result.cell));
-    let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
+    let mut table = empty();
     let header = ["mechanism", "figure", "published", "measured", "factor", "", "table"];
     table.set_header(conditions.varying.iter().map(String::as_str).chain(header));
     for one in judged {
@@ -40,30 +37,14 @@ fn figures(judged: &[Judged]) -> String {
         table.add_row(conditions.values(&one.result.cell).into_iter().chain(cells));
     }
     let numbers = conditions.varying.len() + 2..conditions.varying.len() + 5;
-    for (_, column) in table.column_iter_mut().enumerate().filter(|(place, _)| numbers.contains(place)) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.trim_fmt()
-}
-
-impl Nearness<'_> {
-    /// A line: how many figures are within the factor, the largest that was met, and what differs.
-    pub fn words(&self) -> String {
-        let Self { table, figures, within, largest } = self;
-        let largest = largest.map_or_else(
-            || "not all measured".to_owned(),
-            |largest| format!("largest {}", significant_or_dash(Some(largest), 3)),
-        );
-        let why = if table.why.is_empty() { String::new() } else { format!("; {}", table.why) };
-        format!("{}: {within} of {figures} within a factor of {}, {largest}{why}", table.title, table.factor)
-    }
+    aligned(table, |place| numbers.contains(&place))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::paper_table::tests::printed;
-    use super::super::terminal_table;
     use super::*;
+    use crate::results::nearness::tests::printed;
+    use crate::results::terminal_table;
 
     #[test]
     fn figures_of_tables_stand_below_the_results_and_the_tables_below_them() {

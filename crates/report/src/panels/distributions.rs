@@ -3,7 +3,8 @@
 use coapace_lab::results::{Delays, Metric, quantile};
 
 use super::super::axis::Axis;
-use super::super::chart::{Body, Chart, Line, Quartiles, rounded};
+use super::super::chart::{Body, Chart, Curve, Quartiles};
+use super::super::rounded::rounded;
 use super::super::view::{Conditioned, Measured, View};
 
 /// The most points of a distribution's line.
@@ -56,7 +57,7 @@ pub(super) fn delay(view: &View) -> Vec<(String, Chart)> {
 /// The delays of all runs of a cell; `None` where it has no flows.
 fn delays(cell: &Measured) -> Option<Delays> {
     let mut all = Delays::default();
-    cell.result.runs.iter().for_each(|run| all.merge(&Delays::of(run)));
+    cell.result.runs.iter().for_each(|run| all.merge(&run.delays()));
     (all.count > 0).then_some(all)
 }
 
@@ -121,9 +122,9 @@ fn cdf(
             points(cell).into_iter().map(|(x, y)| (rounded(x), rounded(y))).unzip();
         let (low, high) = (Vec::new(), Vec::new());
         let m = cell.mechanism;
-        (x.len() > 1).then_some(Line { m, of: String::new(), x, y, low, high, steps: false, marks: false })
+        (x.len() > 1).then_some(Curve { m, of: String::new(), x, y, low, high, steps: false, marks: false })
     };
-    let lines: Vec<Line> = group.cells.iter().filter_map(line).collect();
+    let lines: Vec<Curve> = group.cells.iter().filter_map(line).collect();
     if lines.is_empty() {
         return None;
     }

@@ -2,9 +2,9 @@
 
 use coapace_scenario::Hash64;
 
-use super::{Film, FlowResult, MeshResult, Population, Series, Settling, Timeouts, jain_index};
+use super::{Delays, Film, FlowResult, MeshResult, Population, Series, Settling, Timeouts, jain_index};
 
-/// What one run measured.
+/// The measurements of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult {
     /// The seed; with the commit and the scenario it is the run.
@@ -40,13 +40,13 @@ pub struct RunResult {
     pub responses_sent: u64,
     /// The clients by their mechanism; empty over TCP.
     pub populations: Vec<Population>,
-    /// What each flow came to, in the order of the scenario.
+    /// The flows, in the order of the scenario.
     pub flows: Vec<FlowResult>,
     /// The timeouts that the clients armed, after the warm-up; empty over TCP.
     pub timeouts: Timeouts,
     /// How the network settled after an event, if there was one.
     pub settling: Option<Settling>,
-    /// What the radios did, if there are any.
+    /// Counts and energy of the radios, if there are any.
     pub mesh: Option<MeshResult>,
     /// RTO over time in seconds: of a sampled client, or the mean of all.
     pub rto: Vec<Series>,
@@ -82,6 +82,13 @@ impl RunResult {
         }
     }
 
+    /// Returns the delays of all flows.
+    pub fn delays(&self) -> Delays {
+        let mut all = Delays::default();
+        self.flows.iter().for_each(|flow| all.merge(&flow.delays));
+        all
+    }
+
     /// Jain's index over the clients' rates of completed exchanges. A client's time is its FCT, or the whole run for
     /// one that did not finish.
     pub fn fairness(&self) -> Option<f64> {
@@ -95,6 +102,14 @@ impl RunResult {
             if time_s > 0.0 { f64::from(count) / time_s } else { 0.0 }
         })
     }
+}
+
+/// Returns the flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
+pub(super) fn fct_s(runs: &[RunResult]) -> Vec<f64> {
+    let mut times: Vec<f64> =
+        runs.iter().flat_map(|run| run.fct_s.iter().map(|fct| fct.unwrap_or(f64::INFINITY))).collect();
+    times.sort_by(f64::total_cmp);
+    times
 }
 
 #[cfg(test)]
