@@ -89,7 +89,7 @@ pub fn controller_calls() -> impl Iterator<Item = Calls> {
     })
 }
 
-/// The thesis's bottleneck without a limit on its buffers, under `default`, with the link as many times as fast as there
+/// Simulates the thesis's bottleneck without a limit on its buffers, under `default`, with the link as many times as fast as there
 /// are times 400 clients: the load of each client is the same for any number of them.
 ///
 /// # Errors

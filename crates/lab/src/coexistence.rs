@@ -1,6 +1,6 @@
 //! Every pair of mechanisms at one bottleneck: who takes how much from whom.
 //!
-//! Of each pair half the clients have the one mechanism, half the other; and each mechanism is alone with its own kind
+//! In each pair half the clients have the one mechanism, half the other; and each mechanism is alone with its own kind
 //! once. `docs/coexistence.md` defines what is measured.
 
 mod rows;
@@ -23,7 +23,7 @@ use coapace_scenario::Scenario;
 /// A mechanism that keeps less than this share of what it gets among its own kind is starved.
 pub const STARVED: f64 = 0.5;
 
-/// The runs of a matrix: of every two of the `mechanisms` both together, and of each alone.
+/// Returns the runs of a matrix: of every two of the `mechanisms` both together, and of each alone.
 ///
 /// # Errors
 /// One clear line if these cannot be paired: fewer than two, one named twice, `tcp`, a mix, or too few clients.
@@ -93,7 +93,7 @@ impl Encounter {
         self.own.relative_share
     }
 
-    /// Whether the other leaves it less than [`STARVED`] of what it has among its own kind.
+    /// Returns whether the other leaves it less than [`STARVED`] of what it has among its own kind.
     pub fn is_starved(&self) -> bool {
         self.kept.is_some_and(|kept| kept < STARVED)
     }
@@ -140,7 +140,7 @@ impl Matrix {
         }
     }
 
-    /// The mechanisms, in the order of rows and of columns.
+    /// Returns the mechanisms, in the order of rows and of columns.
     pub fn mechanisms(&self) -> &[String] {
         &self.mechanisms
     }
@@ -158,19 +158,19 @@ impl Matrix {
         &self.encounters[row * self.mechanisms.len() + column]
     }
 
-    /// Every encounter of two mechanisms, with row and column.
+    /// Returns every encounter of two mechanisms, with row and column.
     pub fn encounters(&self) -> impl Iterator<Item = (usize, usize, &Encounter)> {
         let size = self.mechanisms.len();
         let all = self.encounters.iter().enumerate();
         all.map(move |(place, encounter)| (place / size, place % size, encounter))
     }
 
-    /// How many runs it comes from.
+    /// Returns how many runs it comes from.
     pub fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// How many events these runs had.
+    /// Returns how many events these runs had.
     pub fn events(&self) -> u64 {
         self.events
     }

@@ -41,7 +41,7 @@ impl Contender {
         Ok(Self { label: label.to_owned(), kind })
     }
 
-    /// Every mechanism there is, and TCP.
+    /// Returns every mechanism there is, and TCP.
     pub fn all() -> Vec<Self> {
         let entries = mechanisms().entries();
         let udp = entries.map(|entry| Self::udp(Part::new(entry.name, entry.mechanism)));
@@ -53,7 +53,7 @@ impl Contender {
         Self { label: part.label.clone(), kind: ContenderKind::Udp(Mix::of(vec![part])) }
     }
 
-    /// The mechanism, if all clients have the same one over UDP.
+    /// Returns the mechanism, if all clients have the same one over UDP.
     pub fn only(&self) -> Option<&Part> {
         match &self.kind {
             ContenderKind::Udp(mix) => <&[Part; 1]>::try_from(mix.parts()).ok().map(|[part]| part),

@@ -47,7 +47,7 @@ pub const PAPERS: &[Paper] = &[
 ];
 
 impl Paper {
-    /// The paper of this key.
+    /// Returns the paper of this key.
     pub fn find(key: &str) -> Option<&'static Self> {
         PAPERS.iter().find(|paper| paper.key == key)
     }

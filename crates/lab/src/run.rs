@@ -148,7 +148,7 @@ fn simulate<T: Tap, M: CountingMedium>(
     (result, tap)
 }
 
-/// The window of a workload with a duration.
+/// Returns the window of a workload with a duration.
 fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
     let duration = scenario.workload.duration?;
     let start = match &contender.kind {

@@ -82,7 +82,7 @@ impl Palette {
         Self { colours, known: HashMap::new() }
     }
 
-    /// All 256 colours, as the file has them.
+    /// Returns all 256 colours, as the file has them.
     fn bytes(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.colours.iter().flatten().copied().collect();
         bytes.resize(3 * 256, 0);

@@ -102,7 +102,7 @@ pub(super) struct Point {
 }
 
 impl Chart {
-    /// The mechanisms that it shows, each once, in the order of the page.
+    /// Returns the mechanisms that it shows, each once, in the order of the page.
     pub(super) fn mechanisms(&self) -> Vec<usize> {
         let mut all: Vec<usize> = match &self.body {
             Body::Lines { lines } | Body::Strips { lines } => lines.iter().map(|line| line.m).collect(),
@@ -117,7 +117,7 @@ impl Chart {
         all
     }
 
-    /// How high it is on the page, in pixels.
+    /// Returns how high it is on the page, in pixels.
     pub(super) fn height(&self) -> usize {
         match &self.body {
             Body::Lines { .. } if self.mechanisms().len() > MOST_LINES => {

@@ -23,7 +23,7 @@ pub(super) fn heat_map(section: &Section, matrix: &Matrix) -> String {
     section.panels.iter().map(figure).collect()
 }
 
-/// Every mechanism against all others, who takes most first.
+/// Returns a table of every mechanism against all others, who takes most first.
 pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
     const HEADER: [(&str, &str); 5] = [
         ("Mechanism", ""),

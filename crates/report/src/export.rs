@@ -45,7 +45,7 @@ fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     fs::rename(beside, dir.join(name))
 }
 
-/// The picture that an SVG is, its letters those of the figures' font.
+/// Returns the picture that an SVG is, its letters those of the figures' font.
 pub(super) fn parse(svg: &str) -> io::Result<Tree> {
     let options = Options {
         fontdb: DATABASE.clone(),
@@ -65,7 +65,7 @@ fn png(tree: &Tree, scale: f32) -> io::Result<Vec<u8>> {
     pixels(tree, scale)?.encode_png().map_err(io::Error::other)
 }
 
-/// The picture in pixels, `scale` times as wide and as high.
+/// Returns the picture in pixels, `scale` times as wide and as high.
 pub(super) fn pixels(tree: &Tree, scale: f32) -> io::Result<Pixmap> {
     let whole = tree.size();
     let side = |length: f32| (length * scale).ceil() as u32;

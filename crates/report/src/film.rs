@@ -54,7 +54,7 @@ impl<'a> Films<'a> {
         (all > 0).then(|| Self { films: films().take(MAX_FILMS).collect(), all })
     }
 
-    /// The player, which a script fills.
+    /// Returns the player, which a script fills.
     pub(super) fn html(&self, mechanisms: &[&str]) -> String {
         let mut html = String::from("<div class=\"film\" id=\"film-player\">\n<div class=\"film-choice\">");
         let mut known: Vec<usize> = self.films.iter().map(|shown| shown.label.m).collect();
@@ -78,7 +78,7 @@ impl<'a> Films<'a> {
         html
     }
 
-    /// The films as the script reads them: one element that names them all, and one for each, which is read when it is
+    /// Returns the films as the script reads them: one element that names them all, and one for each, which is read when it is
     /// chosen.
     pub(super) fn data(&self) -> serde_json::Result<String> {
         let labels: Vec<_> = self.films.iter().map(|shown| &shown.label).collect();

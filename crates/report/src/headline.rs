@@ -21,7 +21,7 @@ pub(super) fn headline(view: &View) -> Vec<String> {
     (published.into_iter().flatten()).chain(contests(view)).chain(unfinished(view)).collect()
 }
 
-/// How many published figures are met.
+/// Says how many published figures are met.
 fn reproduction(view: &View) -> Option<String> {
     let compared = view.plain();
     let worst = compared.first()?;
@@ -42,7 +42,7 @@ fn reproduction(view: &View) -> Option<String> {
     })
 }
 
-/// How many figures of published tables are within the factors of these.
+/// Says how many figures of published tables are within the factors of these.
 fn tables(view: &View) -> Option<String> {
     let tabled = view.tabled();
     let within = tabled.iter().filter(|one| one.judged.within()).count();
@@ -51,7 +51,7 @@ fn tables(view: &View) -> Option<String> {
     })
 }
 
-/// How many published orders held.
+/// Says how many published orders held.
 fn orders(view: &View) -> Option<String> {
     let verdicts: Vec<_> = view.verdicts().into_iter().map(|(_, verdict)| verdict).collect();
     (!verdicts.is_empty()).then(|| format!("Published orders: {}.", tally(&verdicts)))
@@ -194,13 +194,13 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// The text with a capital at its beginning.
+/// Returns the text with a capital at its beginning.
 pub(super) fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// How many clients gave up: their FCT is missing above.
+/// Says how many clients gave up: their FCT is missing above.
 fn unfinished(view: &View) -> Option<String> {
     let gave_up: u64 = view.cells().map(|(_, cell)| cell.summary.clients_gave_up).sum();
     let clients: u64 = gave_up + view.cells().map(|(_, cell)| cell.summary.clients_finished).sum::<u64>();

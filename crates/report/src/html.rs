@@ -30,7 +30,7 @@ pub(super) fn plot(number: usize, height: usize) -> String {
 pub(super) const SAVE: &str = "<span class=\"save\" hidden><button type=\"button\" data-save=\"svg\">SVG</button>\
     <button type=\"button\" data-save=\"png\">PNG</button></span>";
 
-/// The source of plotly.js. The crate hands it out as a script element followed by one with MathJax, which the charts
+/// Returns the source of plotly.js. The crate hands it out as a script element followed by one with MathJax, which the charts
 /// do not need.
 pub(super) fn plotly_js() -> String {
     let elements = plotly::Plot::offline_js_sources();

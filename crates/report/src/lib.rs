@@ -1,5 +1,9 @@
 //! One self-contained HTML page about a set of results: tables, charts, a sentence to each.
 //!
+//! * A *group* is the results under the same conditions: mechanisms are compared within it.
+//! * A *panel* is a chart in its place on the page.
+//! * A *film* is the nodes of a mesh moment by moment, which the page plays.
+//!
 //! The page loads nothing: script, style and data are inside it, and its content security policy forbids the network.
 //! It holds no date, so that the same results make the same page, byte for byte.
 
@@ -121,7 +125,7 @@ mod tests {
         Matrix::of(&conduct(&trials(&scenario, &contenders, 2).unwrap(), 2, &|| {}))
     }
 
-    /// The page without the chart library, which speaks of addresses that it never loads from a chart of ours.
+    /// Returns the page without the chart library, which speaks of addresses that it never loads from a chart of ours.
     fn own_part(page: &str) -> String {
         let plotly = html::plotly_js();
         assert_eq!(page.matches(plotly.as_str()).count(), 1);

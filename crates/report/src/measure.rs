@@ -52,7 +52,7 @@ const ALL: [(Metric, &str, bool, &[Workload]); 20] = [
     (Metric::Jain, "jain", false, &[Closed, Endless, Flows]),
 ];
 
-/// The metrics that cells of this page have, of its workloads.
+/// Returns the metrics that cells of this page have, of its workloads.
 pub(super) fn measures(view: &View) -> Vec<Measure> {
     let workload = |cell: &Measured| match cell.result.runs.first() {
         Some(run) if !run.flows.is_empty() => Flows,

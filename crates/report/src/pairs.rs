@@ -56,7 +56,7 @@ impl Pairs {
 }
 
 impl Square {
-    /// The figure that colours it.
+    /// Returns the figure that colours it.
     pub(super) fn value(&self, measure: PairFigure) -> Option<f64> {
         match measure {
             PairFigure::Share => self.share,
@@ -78,7 +78,7 @@ impl Square {
     }
 }
 
-/// The numbers by which the page knows the mechanisms of a matrix.
+/// Returns the numbers by which the page knows the mechanisms of a matrix.
 pub(super) fn numbers(view: &View, matrix: &Matrix) -> Vec<usize> {
     let number = |name: &String| view.mechanisms.iter().position(|other| other == name).unwrap_or(0);
     matrix.mechanisms().iter().map(number).collect()

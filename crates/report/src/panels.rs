@@ -80,17 +80,17 @@ impl<'a> Charts<'a> {
         self.sections.push(section);
     }
 
-    /// The charts of one kind; `None` if no group has any.
+    /// Returns the charts of one kind; `None` if no group has any.
     pub(super) fn get(&self, kind: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.kind == kind && !section.panels.is_empty())
     }
 
-    /// Every chart.
+    /// Returns every chart.
     pub(super) fn all(&self) -> &[Chart] {
         &self.panels
     }
 
-    /// The mechanisms, by their numbers.
+    /// Returns the mechanisms, by their numbers.
     pub(super) fn mechanisms(&self) -> &[Named<'a>] {
         &self.mechanisms
     }

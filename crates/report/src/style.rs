@@ -19,12 +19,12 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// The colour, as CSS writes it.
+    /// Returns the colour, as CSS writes it.
     pub(super) fn css(self) -> &'static str {
         COLOURS[self.colour % COLOURS.len()]
     }
 
-    /// The dash, as `stroke-dasharray` has it; empty for a whole line.
+    /// Returns the dash, as `stroke-dasharray` has it; empty for a whole line.
     pub(super) fn dasharray(self) -> &'static str {
         DASHES[self.dash % DASHES.len()]
     }
@@ -42,7 +42,7 @@ const FAMILIES: [&[&str]; 8] = [
     &["gsrtc"],
 ];
 
-/// The styles of these labels. A mechanism always has the same; one with parameters has its colour, and a dash that its
+/// Returns the styles of these labels. A mechanism always has the same; one with parameters has its colour, and a dash that its
 /// parameters choose. Where that dash is taken on the page already, it is the next free one.
 pub(super) fn styles(labels: &[&str]) -> Vec<Style> {
     let mut styles: Vec<Option<Style>> = labels.iter().map(|label| known(label)).collect();
@@ -68,7 +68,7 @@ pub(super) fn styles(labels: &[&str]) -> Vec<Style> {
     styles.into_iter().flatten().collect()
 }
 
-/// The style of a mechanism without parameters that has a place in [`FAMILIES`].
+/// Returns the style of a mechanism without parameters that has a place in [`FAMILIES`].
 fn known(name: &str) -> Option<Style> {
     FAMILIES.iter().enumerate().find_map(|(colour, family)| {
         family.iter().position(|member| *member == name).map(|dash| Style { colour, dash })

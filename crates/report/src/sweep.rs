@@ -12,14 +12,14 @@ use super::view::{Measured, View};
 /// Fewer values of a knob than this are no line.
 const FEWEST: usize = 2;
 
-/// The charts of a page with their captions: for each knob that varies, every figure of the workload.
+/// Returns the charts of a page with their captions: for each knob that varies, every figure of the workload.
 pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
     let cells: Vec<&Measured> = view.cells().map(|(_, cell)| cell).collect();
     let conditions = Conditions::of(cells.iter().map(|cell| &cell.result.cell));
     let measures = measures(view);
     let mut charts = Vec::new();
     for (place, knob) in conditions.varying.iter().enumerate() {
-        // What shares every other condition lies on the same lines.
+        // Cells that share every other condition lie on the same lines.
         let mut alike: Vec<(Vec<String>, Vec<&Measured>)> = Vec::new();
         for &cell in &cells {
             let mut others = conditions.values(&cell.result.cell);
@@ -143,7 +143,7 @@ mod tests {
         CellResult { cell, runs: vec![run(1, throughput - 1.0), run(2, throughput + 1.0)], published: None }
     }
 
-    /// The charts about these results, whose clients never stop.
+    /// Returns the charts about these results, whose clients never stop.
     fn sweeps(results: Vec<CellResult>) -> Vec<(Chart, Vec<Curve>)> {
         let report = Report { groups: Group::by_conditions(results), ..Report::default() };
         let charts = charts(&View::of(&report)).into_iter().map(|(_, chart)| chart);

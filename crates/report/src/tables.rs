@@ -13,7 +13,7 @@ use super::view::{Compared, View, metrics};
 /// Rows of the comparison that are always shown.
 pub(super) const WORST: usize = 12;
 
-/// All cells, a body for each group: every figure of the workload, with its interval. What leads a figure, and what the seeds
+/// Returns all cells, a body for each group: every figure of the workload, with its interval. What leads a figure, and what the seeds
 /// do not tell from that, is bold.
 pub(super) fn results(view: &View) -> String {
     let measures = measures(view);
@@ -134,7 +134,7 @@ pub(super) fn comparison(compared: &[Compared]) -> String {
     html
 }
 
-/// The metric stands in the header if there is one, in each row if there are several.
+/// Returns the metric stands in the header if there is one, in each row if there are several.
 fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> String {
     let titled = compared.iter().any(|c| !c.title.is_empty());
     let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");

@@ -69,7 +69,7 @@ impl<'a> View<'a> {
         Self { mechanisms, styles, common, groups, coexistence: report.coexistence.as_ref() }
     }
 
-    /// Every cell with the title of its group.
+    /// Returns every cell with the title of its group.
     pub(super) fn cells(&self) -> impl Iterator<Item = (&'a str, &Measured<'a>)> {
         self.groups.iter().flat_map(|group| group.cells.iter().map(|cell| (group.title, cell)))
     }
@@ -116,7 +116,7 @@ impl<'a> View<'a> {
         tabled
     }
 
-    /// Every published order beside what was measured, with the title of its group, the worst first.
+    /// Returns every published order beside what was measured, with the title of its group, the worst first.
     pub(super) fn verdicts(&self) -> Vec<(&'a str, Verdict<'a>)> {
         let of = |group: &Conditioned<'a>| {
             let title = group.title;
@@ -155,13 +155,13 @@ pub(super) struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// The relative error of the measured figure.
+    /// Returns the relative error of the measured figure.
     pub(super) fn error(&self) -> Option<f64> {
         self.figure.relative_error()
     }
 }
 
-/// The metrics among published figures, each once.
+/// Returns the metrics among published figures, each once.
 pub(super) fn metrics(compared: &[Compared]) -> Vec<Metric> {
     let metrics: BTreeSet<Metric> = compared.iter().map(|compared| compared.figure.metric).collect();
     metrics.into_iter().collect()

@@ -34,7 +34,7 @@ pub(crate) fn place(
     if let (Some(mesh), Some((disk, delivery))) =
         (&mut file.network.mesh, places.as_ref().and_then(|places| places.medium.as_ref()))
     {
-        // What the scenario says counts more than the file of its topology.
+        // A key of the scenario counts more than the file of its topology.
         let says = |key: &str| {
             ["network", "mesh", "radio", key]
                 .into_iter()

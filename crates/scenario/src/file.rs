@@ -71,7 +71,7 @@ impl File {
         Effective { all: self.lines(), run: self.run_lines() }
     }
 
-    /// The effective value of every key.
+    /// Returns the effective value of every key.
     fn lines(&self) -> Lines {
         let mut lines = Lines::new();
         self.write("", &mut lines);

@@ -111,13 +111,13 @@ impl Flow {
         }
     }
 
-    /// The least that `message_bytes` can be: a payload of one byte.
+    /// Returns the least that `message_bytes` can be: a payload of one byte.
     pub(crate) fn least_message_bytes(&self, path_bytes: u32) -> u32 {
         let one = Self { message_bytes: None, payload_bytes: Some(1), ..self.clone() };
         one.sizes(path_bytes).1
     }
 
-    /// Whether a client, counted from 0, takes part.
+    /// Returns whether a client, counted from 0, takes part.
     pub fn includes(&self, client: u32) -> bool {
         let before = |clients: u32| (f64::from(clients) * self.share + 1e-9).floor();
         before(client + 1) > before(client)

@@ -10,7 +10,7 @@ use coapace_sim::fnv1a;
 pub struct Hash64(pub u64);
 
 impl Hash64 {
-    /// The FNV-1a hash of bytes. It says what is the same; it does not protect against forgery.
+    /// Returns the FNV-1a hash of bytes. It says what is the same; it does not protect against forgery.
     pub fn of(bytes: impl IntoIterator<Item = u8>) -> Self {
         Self(fnv1a(bytes))
     }

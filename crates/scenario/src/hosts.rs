@@ -63,7 +63,7 @@ words! {
 }
 
 impl Clients {
-    /// The segments of the path: the values of the Uri-Path options.
+    /// Returns the segments of the path: the values of the Uri-Path options.
     pub fn uri_path_segments(&self) -> impl Iterator<Item = &str> {
         self.uri_path.split('/')
     }

@@ -33,7 +33,7 @@ struct Choice {
 const KNOB: &str = "a path, a list of paths, or a table of choices";
 const CHOICE: &str = "a table of settings, such as { \"workload.kind\" = \"random\" }";
 
-/// The table of the knobs: its keys are the scenario's own. What they set is among the keys that this returns.
+/// The table of the knobs. Its keys are the scenario's own; they set keys among those that this function returns.
 pub(crate) struct KnobsKind(pub(crate) fn() -> Vec<Key>);
 
 /// Reads a file, and returns the effective value of every key that shapes a run.
@@ -61,7 +61,7 @@ impl Kind for KnobsKind {
 }
 
 impl Knobs {
-    /// The names, in the order of the file.
+    /// Returns the names, in the order of the file.
     fn names(&self) -> Vec<&str> {
         self.0.iter().map(|knob| knob.name.as_str()).collect()
     }
@@ -94,7 +94,7 @@ impl Knobs {
         }
     }
 
-    /// How many names lead to what a setting changes: the fewer, the more it changes.
+    /// Returns the number of names on the shortest path that a setting writes. Shorter paths replace whole tables.
     pub(crate) fn depth(&self, key: &str) -> usize {
         let names = |path: &str| path.split('.').count();
         match self.0.iter().find(|knob| knob.name == key).map(|knob| &knob.effect) {
@@ -107,7 +107,7 @@ impl Knobs {
         }
     }
 
-    /// The choices of every knob that has choices, in the order of the file.
+    /// Returns the choices of every knob that has choices, in the order of the file.
     pub(crate) fn choices(&self) -> Vec<(String, Vec<String>)> {
         let choices = |knob: &Knob| match &knob.effect {
             Effect::Paths(_) => None,
@@ -191,7 +191,7 @@ impl Choice {
     }
 }
 
-/// The text of the key at `path`, without quotes; of a table, its keys; nothing if it is not there.
+/// Returns the text of the key at `path`, without quotes; of a table, its keys; nothing if it is not there.
 fn value_of(path: &str, lines: &Lines) -> String {
     if let Some((_, text)) = lines.iter().find(|(key, _)| key == path) {
         return text.trim_matches('"').to_owned();

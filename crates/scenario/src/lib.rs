@@ -1,6 +1,11 @@
 //! Scenarios: a network, a workload, and the names by which both are varied, as a TOML file; and the mechanisms that
 //! people name beside them. This crate reads and checks. It runs nothing and knows no result.
 //!
+//! * A *setting* changes one key of a scenario from outside: `--set KEY=VALUE`.
+//! * A *knob* is a short name that a scenario gives to one setting, to several, or to a choice between groups of them.
+//! * A *kind* says which values a key takes: it reads, checks, writes and describes them.
+//! * A *pattern* says when a client of a flow offers messages.
+//!
 //! The keys are in [`docs/scenarios.md`](https://github.com/coapace/coapace/blob/main/docs/scenarios.md), which
 //! is written from their declarations.
 //!

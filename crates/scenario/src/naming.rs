@@ -23,7 +23,7 @@ pub fn add(own: &'static [Entry]) -> Result<(), String> {
     KNOWN.set(known).map_err(|_| "own mechanisms are added once, before anything is named".to_owned())
 }
 
-/// The mechanisms that can be named.
+/// Returns the mechanisms that can be named.
 pub fn mechanisms() -> Mechanisms {
     *KNOWN.get_or_init(Mechanisms::default)
 }

@@ -32,7 +32,7 @@ pub struct Pattern {
     pub has_interval: bool,
     /// Whether periods with messages alternate with pauses (`on`, `off`): a rate is that of the whole time.
     pub has_pauses: bool,
-    /// What makes the next message due.
+    /// The cause of the next message.
     pub pace: Pace,
 }
 
@@ -55,7 +55,7 @@ impl Pattern {
     }
 }
 
-/// What makes the next message due.
+/// The cause of the next message.
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
     /// The clock: the moment of a client's message of this number, counted from 0, after the one before.
@@ -84,7 +84,7 @@ pub struct Timing {
     pub start: Time,
     /// From a client's message to its next, on average, pauses aside; between bursts.
     pub interval_ns: u64,
-    /// What happens to all clients at once is spread over this.
+    /// A common moment of all clients is spread over this.
     pub spread_ns: u64,
     /// The mean length of a period with messages.
     pub on_ns: u64,
@@ -94,12 +94,12 @@ pub struct Timing {
     pub stream: Stream,
 }
 
-/// The pattern of this name.
+/// Returns the pattern of this name.
 pub fn named(name: &str) -> Option<&'static Pattern> {
     PATTERNS.iter().find(|pattern| pattern.name == name)
 }
 
-/// The names of all.
+/// Returns the names of all.
 pub fn names() -> Vec<&'static str> {
     PATTERNS.iter().map(|pattern| pattern.name).collect()
 }
@@ -113,7 +113,7 @@ impl Timing {
     /// A time of this mean, exponentially distributed.
     fn exponential(&self, mean_ns: u64, turn: Turn, purpose: u64) -> u64 {
         let unit = self.stream.unit(u64::from(turn.client), u64::from(turn.number), purpose);
-        // 1 − u is never 0. What is too long for the clock never comes.
+        // 1 − u is never 0. A time too long for the clock never comes.
         #[allow(clippy::cast_sign_loss)]
         let span = (-libm::log(1.0 - unit) * mean_ns as f64) as u64;
         span
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// The moments of a client's messages until 100,000 s, in seconds after the start.
+    /// Returns the moments of a client's messages until 100,000 s, in seconds after the start.
     fn moments(name: &str, client: u32) -> Vec<f64> {
         let (next, most) = match named(name).unwrap().pace {
             Pace::Clock(next) => (next, usize::MAX),
@@ -198,7 +198,7 @@ mod tests {
         let gaps = gaps(&moments("on-off", 4));
         let (runs, pauses): (Vec<f64>, Vec<f64>) = gaps.iter().partition(|&&gap| gap < 10.0 + 1e-6);
         assert!(runs.iter().all(|gap| (gap - 10.0).abs() < 1e-6));
-        // Of three messages one ends its period: 30 s are three intervals.
+        // One message of three ends its period: 30 s are three intervals.
         let share = pauses.len() as f64 / gaps.len() as f64;
         assert!((share - 1.0 / 3.0).abs() < 0.02, "{share}");
         let mean = pauses.iter().map(|gap| gap - 10.0).sum::<f64>() / pauses.len() as f64;

@@ -77,12 +77,12 @@ impl Places {
             None => Moves::Drawn(kind, movement(&mesh.mobility)),
         };
         let places = Self { layout, medium, moves, files };
-        // What it takes does not depend on the numbers that are drawn.
+        // Memory and time do not depend on the numbers that are drawn, so one trial is enough.
         places.drawn(end, Luck::new(1).stream("mobility")).map_err(|problem| ("mobility.kind", problem))?;
         Ok(places)
     }
 
-    /// Whether nodes go elsewhere in every run.
+    /// Returns whether nodes go elsewhere in every run.
     pub(crate) fn are_drawn(&self) -> bool {
         matches!(self.moves, Moves::Drawn(..))
     }
@@ -192,7 +192,7 @@ fn movement(mobility: &Mobility) -> Movement {
     }
 }
 
-/// The text of a file.
+/// Returns the text of a file.
 fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
     let beside = folder.map(|folder| folder.join(name)).filter(|path| path.exists());
     let path = beside.unwrap_or_else(|| name.into());

@@ -95,7 +95,7 @@ Every row of the results carries the hash of its scenario: FNV-1a, 64 bits, of a
 and the way a value is written do not change it; names of hops do, because the random numbers of a hop belong to its name.
 ";
 
-/// The page `docs/scenarios.md`: every key, what it accepts, its default and its meaning; and the built-in scenarios.
+/// Returns the page `docs/scenarios.md`: every key, what it accepts, its default and its meaning; and the built-in scenarios.
 pub fn reference() -> String {
     let mut page = HEAD.to_owned();
     page.push_str("| name | what it is | source | knobs |\n|---|---|---|---|\n");

@@ -78,12 +78,12 @@ pub struct Builtin {
 }
 
 impl Scenario {
-    /// The scenarios that come with the program.
+    /// Returns the scenarios that come with the program.
     pub fn builtins() -> impl ExactSizeIterator<Item = Builtin> {
         BUILTINS.iter().map(|(name, text)| Builtin { name, text })
     }
 
-    /// The one of this name.
+    /// Returns the one of this name.
     pub fn builtin(name: &str) -> Option<Builtin> {
         Self::builtins().find(|builtin| builtin.name == name)
     }
@@ -146,7 +146,7 @@ impl Scenario {
         let mut knob_values = file.knobs.check(&item, &file.effective(), File::run_lines_of)?;
         if !settings.is_empty() {
             let root = File::keys();
-            // What makes a whole table anew comes before what is in it, in whatever order they are said.
+            // A setting that replaces a whole table comes before those within it, in whatever order they are given.
             let mut settings: Vec<_> = settings.iter().enumerate().collect();
             settings.sort_by_key(|(_, (key, _))| file.knobs.depth(key.trim()));
             for (place, (key, value)) in settings {
@@ -184,7 +184,7 @@ impl Scenario {
         self.places.as_deref()
     }
 
-    /// The name and the present value of every knob, in the order of the file. Of a knob with choices, the choice that is
+    /// Returns the name and the present value of every knob, in the order of the file. A knob with choices has the choice that is
     /// in force, or `custom` if none is; of one that sets several keys to different values, all of them with `/` between.
     pub fn knob_values(&self) -> &[(String, String)] {
         &self.knob_values
@@ -195,12 +195,12 @@ impl Scenario {
         self.knob_choices.iter().find(|(knob, _)| knob == name).map_or(&[], |(_, choices)| choices)
     }
 
-    /// The present value of one knob.
+    /// Returns the present value of one knob.
     pub fn knob(&self, name: &str) -> Option<&str> {
         self.knob_values.iter().find(|(knob, _)| knob == name).map(|(_, value)| value.as_str())
     }
 
-    /// Every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in the
+    /// Returns every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in the
     /// same order and the same units. Keys that came later (`server.count`, `workload.duration`, …) are left out where
     /// they have their defaults, and so are names of presets, for they are in the keys that they fill.
     /// The name of a file is replaced by a hash of its content.
@@ -210,14 +210,14 @@ impl Scenario {
         self.lines.iter().flat_map(|(path, value)| [path, " = ", value, "\n"]).collect()
     }
 
-    /// The FNV-1a hash of [`canonical`](Self::canonical), in 16 hexadecimal digits: equal for scenarios that run alike,
+    /// Returns the FNV-1a hash of [`canonical`](Self::canonical), in 16 hexadecimal digits: equal for scenarios that run alike,
     /// however they were written. It says which results may be compared; it does not protect against forgery.
     pub fn hash(&self) -> String {
         Hash64::of(self.canonical().bytes()).to_string()
     }
 }
 
-/// The text of a file, or what is wrong with it.
+/// Returns the text of a file, or what is wrong with it.
 fn read(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let file = OsFile::open(path).map_err(|error| error.to_string())?;

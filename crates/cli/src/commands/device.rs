@@ -116,7 +116,7 @@ pub(super) fn capture(path: &Path, as_coap: bool) -> Result<Arc<Capture>, Failur
     Ok(Arc::new(Capture::new(create(path)?, as_coap)))
 }
 
-/// The mechanism and the parameters around it.
+/// Returns the mechanism and the parameters around it.
 fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
     let mut mechanism = parse_mechanism(&transmission.cc).map_err(Failure::Usage)?;
     if let Some(timeout) = &transmission.ack_timeout {
@@ -173,7 +173,7 @@ pub(super) fn no_runtime(error: io::Error) -> Failure {
     )
 }
 
-/// The payload that the arguments give.
+/// Returns the payload that the arguments give.
 pub(super) fn payload(content: &Content) -> Result<Vec<u8>, Failure> {
     if let Some(encoded) = &content.encoded {
         return Ok(encoded.0.clone());

@@ -276,7 +276,7 @@ async fn aside(
     acted.unwrap_or(Err(Code(code::INTERNAL_SERVER_ERROR).into()))
 }
 
-/// The path that a request names, below the top; nothing if a segment is no name of a file, or begins with a dot.
+/// Returns the path that a request names, below the top; nothing if a segment is no name of a file, or begins with a dot.
 fn path(request: &Request) -> Option<PathBuf> {
     let segments = request.options().filter(|&(number, _)| number == option::URI_PATH);
     let is_name =
@@ -318,7 +318,7 @@ fn forbidden(why: &str) -> Rejection {
     Rejection::new(Code(code::FORBIDDEN)).because(why)
 }
 
-/// Whether a request has this option with this value.
+/// Returns whether a request has this option with this value.
 fn has(request: &Request, number: u16, value: &[u8]) -> bool {
     request.options().any(|option| option == (number, value))
 }

@@ -144,7 +144,7 @@ pub(super) fn refusal(response: &Response) -> Option<Failure> {
     Some(Failure::Refused(if words.is_empty() { code.to_string() } else { format!("{code}: {words}") }))
 }
 
-/// Whether the payload is for a person to read: that of an error without Content-Format (RFC 7252 §5.5.2).
+/// Returns whether the payload is for a person to read: that of an error without Content-Format (RFC 7252 §5.5.2).
 fn is_diagnostic(response: &Response) -> bool {
     !response.is_success() && response.format().is_none() && std::str::from_utf8(&response.payload).is_ok()
 }

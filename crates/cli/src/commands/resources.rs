@@ -96,7 +96,7 @@ impl Resources {
         self.paths.insert(path.to_owned());
     }
 
-    /// The routes, and what is to be said to have changed every second.
+    /// Returns the routes, and what is to be said to have changed every second.
     pub(super) fn finish(self) -> (Router, Option<Resource>) {
         (self.router, self.clock)
     }
@@ -181,7 +181,7 @@ fn store(router: Router) -> Router {
         .conditional("/store/{name}")
 }
 
-/// The names, a line each.
+/// Returns the names, a line each.
 fn names(all: &Stored) -> Response {
     let mut names = String::new();
     for name in all.keys() {

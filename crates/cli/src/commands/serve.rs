@@ -110,7 +110,7 @@ fn raise_descriptor_limit() {
     }
 }
 
-/// The groups to join.
+/// Returns the groups to join.
 fn groups(texts: &[String]) -> Result<Vec<Membership>, Failure> {
     let mut groups = Vec::new();
     for text in texts {
@@ -296,7 +296,7 @@ fn one_higher(udp: &Listener, asked: &[SocketAddr]) -> Result<SocketAddr, Failur
     Ok(address)
 }
 
-/// The addresses of an argument.
+/// Returns the addresses of an argument.
 fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
     let addresses = text.to_socket_addrs().map_err(|error| {
         Failure::Usage(format!("{flag} takes ADDRESS:PORT, as [::]:5683, not {text:?} ({error})"))

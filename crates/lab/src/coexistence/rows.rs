@@ -7,7 +7,7 @@ use crate::results::Lines;
 use crate::results::rows::fixed::{self, Of};
 use crate::results::sheet::{Always, Value};
 
-/// The columns that are always there: name, what it says, value. What is not known is empty; a mechanism alone is its own rival.
+/// The columns that are always there: name, what it says, value. An unknown value is empty; a mechanism alone is its own rival.
 pub(crate) const COLUMNS: &[Always<Of<Encounter>>] = &[
     ("mechanism", "Whose figures these are.", |it| (&it.own.mechanism).into()),
     ("rival", "What the other clients have.", |it| (&it.rival).into()),

@@ -28,7 +28,7 @@ pub struct Standing {
 }
 
 impl Matrix {
-    /// Every mechanism that completed anything, the one that takes most first.
+    /// Returns every mechanism that completed anything, the one that takes most first.
     pub fn standings(&self) -> Vec<Standing> {
         let mut standings: Vec<_> =
             (0..self.mechanisms().len()).filter_map(|row| self.standing(row)).collect();
@@ -136,7 +136,7 @@ impl Matrix {
     }
 }
 
-/// The first few, and how many more there are.
+/// Returns the first few, and how many more there are.
 fn listed(mut all: Vec<String>, gap: &str) -> String {
     let more = all.len().saturating_sub(NAMED);
     all.truncate(NAMED);
@@ -154,7 +154,7 @@ mod tests {
         let matrix = matrix(&["default", "cocoa", "linux-rto"], 2);
         let standings = matrix.standings();
         assert!(standings.is_sorted_by(|a, b| a.mean >= b.mean), "{standings:?}");
-        // What one takes the others lack.
+        // One takes as much as the others lack.
         let sum: f64 = standings.iter().map(|standing| standing.mean).sum();
         assert!((sum - 3.0).abs() < 1e-9, "{sum}");
         for Standing { mechanism, mean, least, most, .. } in standings {

@@ -87,7 +87,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The client of this `number`, whose requests go to `server`; its RTO is recorded if that `series` has a name.
+    /// Returns the client of this `number`, whose requests go to `server`; its RTO is recorded if that `series` has a name.
     pub(crate) fn new(plan: Arc<Plan>, number: u32, server: NodeId, series: Option<String>) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), u64::from(number)),
@@ -136,7 +136,7 @@ impl Client {
         self.endpoint.gauges(self.server).map(|gauges| gauges.rto)
     }
 
-    /// Whether all exchanges are over.
+    /// Returns whether all exchanges are over.
     pub(crate) fn is_done(&self) -> bool {
         Some(self.done) == self.plan.exchanges
     }

@@ -88,7 +88,7 @@ impl Experiment {
             .collect())
     }
 
-    /// The settings of each condition.
+    /// Returns the settings of each condition.
     fn conditions(&self) -> Vec<Vec<(String, String)>> {
         let shared: Vec<(String, String)> =
             self.set.iter().map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -79,13 +79,13 @@ impl TryFrom<TableText> for Table {
 }
 
 impl Source {
-    /// The mechanism of a row of the paper as it is named here.
+    /// Returns the mechanism of a row of the paper as it is named here.
     pub(super) fn mechanism(&self, row: &str) -> Result<&str, String> {
         let mechanism = self.mechanisms.get(row).map(String::as_str);
         mechanism.ok_or_else(|| format!("source.toml names no mechanism for the row `{row}`"))
     }
 
-    /// The table of this name, as it is judged.
+    /// Returns the table of this name, as it is judged.
     pub(super) fn table(&self, name: &str) -> Result<&PaperTable, String> {
         let table = self.tables.get(name).map(|table| &table.usual);
         table.ok_or_else(|| format!("source.toml has no table `{name}`"))
@@ -145,7 +145,7 @@ impl Source {
     }
 }
 
-/// The present value of a knob or of a key.
+/// Returns the present value of a knob or of a key.
 fn setting(scenario: &Scenario, key: &str) -> Option<String> {
     let canonical = scenario.canonical();
     let line = || canonical.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));

@@ -31,7 +31,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Whether `other` differs in its mechanism at most.
+    /// Returns whether `other` differs in its mechanism at most.
     pub fn same_conditions(&self, other: &Self) -> bool {
         let Self { scenario, workload, clients, knobs, .. } = self;
         (scenario, workload, clients, knobs)
@@ -56,7 +56,7 @@ impl CellResult {
         fct_s(&self.runs)
     }
 
-    /// The runs, pooled.
+    /// Returns the runs, pooled.
     pub fn summary(&self) -> Summary {
         Summary::of(&self.runs)
     }
@@ -71,18 +71,18 @@ impl CellResult {
         self.cell.mix.len() > 1 || self.runs.iter().any(|run| run.populations.len() > 1)
     }
 
-    /// Every published figure beside the measured one.
+    /// Returns every published figure beside the measured one.
     pub fn compared(&self) -> Vec<Compared> {
         compared(self.published.as_ref(), &self.summary())
     }
 
-    /// How far the measured figure is from the published one, as a fraction of the latter; positive where it is larger.
-    /// Of several figures, of the one that is met worst.
+    /// Returns how far the measured figure is from the published one, as a fraction of the latter; positive where it is larger.
+    /// If there are several figures, the one that is met worst counts.
     pub fn relative_error(&self) -> Option<f64> {
         relative_error(self.published.as_ref(), &self.summary())
     }
 
-    /// The run with the lowest seed: the one whose series are drawn.
+    /// Returns the run with the lowest seed: the one whose series are drawn.
     pub fn first_run(&self) -> Option<&RunResult> {
         self.runs.iter().min_by_key(|run| run.seed)
     }
@@ -97,7 +97,7 @@ fn compared(published: Option<&Published>, summary: &Summary) -> Vec<Compared> {
 pub(super) fn relative_error(published: Option<&Published>, summary: &Summary) -> Option<f64> {
     let errors = compared(published, summary).into_iter().map(|compared| compared.relative_error());
     let worse = |a: Option<f64>, b: Option<f64>| {
-        // What is not known is worse than anything.
+        // An unknown figure is worse than any other.
         a.zip(b).map(|(a, b)| if b.abs() > a.abs() { b } else { a })
     };
     errors.reduce(worse).flatten()

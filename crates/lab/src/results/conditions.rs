@@ -31,7 +31,7 @@ impl Conditions {
         Self { common, varying }
     }
 
-    /// The values of `cell` where the cells differ.
+    /// Returns the values of `cell` where the cells differ.
     pub fn values(&self, cell: &Cell) -> Vec<String> {
         self.varying.iter().map(|name| value(cell, name)).collect()
     }

@@ -24,7 +24,7 @@ fn bucket(us: u64) -> u16 {
     ((shift << FINENESS) as u64 + (us >> shift)) as u16
 }
 
-/// The least delay of a bucket, in microseconds.
+/// Returns the least delay of a bucket, in microseconds.
 fn least_us(bucket: u16) -> u64 {
     let shift = u32::from(bucket >> FINENESS).saturating_sub(1);
     (u64::from(bucket) - u64::from(shift << FINENESS)) << shift
@@ -56,7 +56,7 @@ impl Delays {
         }
     }
 
-    /// The mean, in seconds.
+    /// Returns the mean, in seconds.
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_us as f64 / self.count as f64 / 1e6)
     }
@@ -76,7 +76,7 @@ impl Delays {
         Some(us.min(self.max_us as f64) / 1e6)
     }
 
-    /// The distribution: delays in seconds, ascending, and the share of delays that are no longer.
+    /// Returns the distribution: delays in seconds, ascending, and the share of delays that are no longer.
     pub fn cdf(&self) -> Vec<(f64, f64)> {
         let mut sum = 0;
         let point = |&(bucket, count): &(u16, u64)| {

@@ -38,7 +38,7 @@ impl Film {
     /// The most moments of a film, which are frames times nodes; with more nodes than this there are two frames.
     pub const MAX_MOMENTS: usize = 60_000;
 
-    /// The most frames of a film of so many nodes; at least two.
+    /// Returns the most frames of a film of so many nodes; at least two.
     pub fn max_frames(nodes: usize) -> usize {
         (Self::MAX_MOMENTS / nodes.max(1)).clamp(2, Self::MAX_FRAMES)
     }

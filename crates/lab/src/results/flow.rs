@@ -30,7 +30,7 @@ pub struct FlowResult {
 }
 
 impl FlowResult {
-    /// The packet delivery ratio: messages that reached the sink among all that the application had to send, those it dropped
+    /// Returns the packet delivery ratio: messages that reached the sink among all that the application had to send, those it dropped
     /// included; from 0 to 1.
     pub fn pdr(&self) -> Option<f64> {
         ratio(self.reached, self.offered)

@@ -30,7 +30,7 @@ pub struct Nearness<'a> {
 }
 
 impl Judged<'_> {
-    /// Whether the figure is within the factor of its table. What is not known is not.
+    /// Returns whether the figure is within the factor of its table; false where it is not known.
     pub fn within(&self) -> bool {
         self.figure.factor().is_some_and(|factor| factor <= self.table.factor)
     }
@@ -40,7 +40,7 @@ impl Judged<'_> {
         if self.within() { "within" } else { "beyond" }
     }
 
-    /// The worst met first: by how far they are beyond the factors of their tables.
+    /// Orders the worst met first: by how far they are beyond the factors of their tables.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         other.badness().total_cmp(&self.badness())
     }
@@ -64,7 +64,7 @@ impl Nearness<'_> {
     }
 }
 
-/// Every figure of a table among `results`, the worst met first.
+/// Returns every figure of a table among `results`, the worst met first.
 pub fn judged(results: &[CellResult]) -> Vec<Judged<'_>> {
     let figures =
         results.iter().flat_map(|result| result.compared().into_iter().map(move |figure| (result, figure)));
@@ -78,7 +78,7 @@ pub fn judged(results: &[CellResult]) -> Vec<Judged<'_>> {
     all
 }
 
-/// The tables that these figures are of, by title.
+/// Returns the tables that these figures are of, by title.
 pub fn nearness<'a>(judged: &[Judged<'a>]) -> Vec<Nearness<'a>> {
     let mut tables: Vec<Nearness> = Vec::new();
     for one in judged {

@@ -34,7 +34,7 @@ pub enum Relation {
 }
 
 impl Order {
-    /// The relation and the other mechanism, such as `≥ 2.5 default`.
+    /// Returns the relation and the other mechanism, such as `≥ 2.5 default`.
     pub fn words(&self) -> String {
         let times = self.times.map_or_else(String::new, |times| format!(" {times}"));
         format!("{}{times} {}", self.relation, self.than)
@@ -137,7 +137,7 @@ fn upto_relation(text: &str) -> (&str, &str) {
     text.split_at(text.find(['>', '=', '<']).unwrap_or(text.len()))
 }
 
-/// The relation that `text` begins with, and the rest.
+/// Returns the relation that `text` begins with, and the rest.
 fn relation(text: &str) -> Result<(Relation, &str), &'static str> {
     [(">=", Relation::NotBelow), (">", Relation::Above), ("=", Relation::Times)]
         .into_iter()

@@ -28,7 +28,7 @@ impl Published {
         self.figures.get(&metric).copied()
     }
 
-    /// The figures that no table says more of: they are met within so many per cent.
+    /// Returns the figures that no table says more of: they are met within so many per cent.
     pub fn plain(&self) -> impl Iterator<Item = Metric> {
         self.figures.keys().copied().filter(|metric| !self.tables.contains_key(metric))
     }
@@ -44,7 +44,7 @@ impl Published {
         }
     }
 
-    /// The figures in one field, `metric=value` separated by semicolons.
+    /// Returns the figures in one field, `metric=value` separated by semicolons.
     pub fn figures_field(&self) -> String {
         let pairs: Vec<_> = self
             .figures
@@ -78,11 +78,11 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// How far the measured value is from the published one, as a fraction of the latter; positive where it is larger.
+    /// Returns how far the measured value is from the published one, as a fraction of the latter; positive where it is larger.
     pub fn relative_error(&self) -> Option<f64> {
         (self.published > 0.0).then_some(self.measured? / self.published - 1.0)
     }
-    /// How many times the smaller of both the larger is, at least 1; `None` where either is unknown or not above 0.
+    /// Returns how many times the smaller of both the larger is, at least 1; `None` where either is unknown or not above 0.
     pub fn factor(&self) -> Option<f64> {
         let ratio = self.measured? / self.published;
         (ratio > 0.0 && ratio.is_finite()).then(|| ratio.max(1.0 / ratio))

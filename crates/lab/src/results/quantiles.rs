@@ -1,6 +1,6 @@
 //! Quantiles.
 
-/// The quantile `p` in 0..=1 of values in ascending order.
+/// Returns the quantile `p` in 0..=1 of values in ascending order.
 ///
 /// Linear interpolation between the two nearest ranks: rank `p (n - 1)`, counted from 0 (type 7 of Hyndman and Fan
 /// 1996; the default of R and NumPy). `None` without values, or where the quantile falls on an infinite one.

@@ -33,7 +33,7 @@ impl Ratio {
         self.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
     }
 
-    /// The ratio and its interval; a dash for the interval of one seed.
+    /// Returns the ratio and its interval; a dash for the interval of one seed.
     pub fn words(self) -> (String, String) {
         let number = |x: f64| if x == f64::INFINITY { "∞".to_owned() } else { significant(x, 3) };
         let interval = self

@@ -95,7 +95,7 @@ impl Rows {
         Self { sheet: Sheet::new(columns), lines, each, commit: commit.to_owned() }
     }
 
-    /// The columns that these cells have and others do not.
+    /// Returns the columns that these cells have and others do not.
     fn own_columns(cells: &[CellResult], each: bool) -> Vec<(String, Key)> {
         let all = |of: fn(&CellResult) -> Vec<String>| {
             let mut names: Vec<String> = Vec::new();
@@ -207,7 +207,7 @@ mod tests {
     use super::super::summary::tests::mixed;
     use super::*;
 
-    /// The rows of these results by the names of their columns.
+    /// Returns the rows of these results by the names of their columns.
     fn csv(each: bool, results: &[CellResult]) -> Vec<Vec<(String, String)>> {
         let mut out = Vec::new();
         write_rows(&mut out, Lines::Csv, each, "c0ffee", results).unwrap();

@@ -147,7 +147,7 @@ pub struct PopulationSummary {
 }
 
 impl PopulationSummary {
-    /// The populations of the runs of one cell, pooled.
+    /// Returns the populations of the runs of one cell, pooled.
     pub(super) fn of(runs: &[RunResult]) -> Vec<Self> {
         let first = runs.first().map_or(&[][..], |run| &run.populations);
         (0..first.len()).map(|place| Self::pooled(runs, place)).collect()

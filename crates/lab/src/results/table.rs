@@ -74,7 +74,7 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
     )
 }
 
-/// The unit of every metric that is shown, and what stands behind ±.
+/// Returns the unit of every metric that is shown, and what stands behind ±.
 fn legend(results: &[CellResult], shown: &[Metric]) -> String {
     let mut units: Vec<(&str, Vec<&str>)> = Vec::new();
     for metric in shown {
@@ -166,7 +166,7 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     columns
 }
 
-/// Whether any cell has the metric. Where clients have an end to reach, their FCT says more than the rate of exchanges.
+/// Returns whether any cell has the metric. Where clients have an end to reach, their FCT says more than the rate of exchanges.
 fn is_shown(metric: Metric, headline: Metric, summaries: &[Summary]) -> bool {
     let mut known = summaries.iter().filter_map(|summary| summary.value(metric));
     match metric {
@@ -176,7 +176,7 @@ fn is_shown(metric: Metric, headline: Metric, summaries: &[Summary]) -> bool {
     }
 }
 
-/// The metrics that figures were published of which stand in no table of a paper: those are listed below.
+/// Returns the metrics that figures were published of which stand in no table of a paper: those are listed below.
 fn published(results: &[CellResult]) -> Vec<Metric> {
     let published = results.iter().filter_map(|result| result.published.as_ref());
     let metrics: BTreeSet<Metric> = published.flat_map(Published::plain).collect();

@@ -52,7 +52,7 @@ impl Filming {
         world.run(until);
     }
 
-    /// The film, if one was made.
+    /// Returns the film, if one was made.
     pub(super) fn finish(self) -> Option<Box<Film>> {
         self.maker.map(|maker| Box::new(maker.finish()))
     }

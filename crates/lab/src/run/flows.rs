@@ -76,7 +76,7 @@ fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<F
     (0..).zip(&scenario.workload.flows).map(plan).collect()
 }
 
-/// How many clients take part.
+/// Returns how many clients take part.
 fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
     (0..scenario.clients.count).filter(|&client| flow.includes(client)).count() as u32
 }

@@ -58,7 +58,7 @@ fn energy(scenario: &Scenario, times: RadioTimes) -> [f64; 4] {
     .map(|(current_ma, ns)| current_ma * radio.voltage * (ns as f64 / 1e9))
 }
 
-/// The mesh of a scenario that has one.
+/// Returns the mesh of a scenario that has one.
 pub(super) fn medium(mesh: &Mesh, places: &Places, luck: Luck, end: Time) -> SimMesh {
     let waypoints = places.waypoints(end, luck.stream("mobility"));
     SimMesh::new(luck, &places.layout, waypoints, config(mesh))

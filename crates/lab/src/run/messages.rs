@@ -12,7 +12,7 @@ pub(super) fn request(scenario: &Scenario) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The payload of a response.
+/// Returns the payload of a response.
 pub(super) fn response(scenario: &Scenario) -> Vec<u8> {
     Tail::default().payload(&vec![b'.'; scenario.server.payload_bytes as usize]).into_bytes()
 }

@@ -66,7 +66,7 @@ impl Seats {
         Self::Mesh { sinks: layout.sinks.iter().map(|&sink| NodeId(sink)).collect(), roles }
     }
 
-    /// How many servers there are; not 0.
+    /// Returns how many servers there are; not 0.
     pub(super) fn servers(&self) -> u32 {
         match self {
             Self::Hops { servers, .. } => *servers,
@@ -74,7 +74,7 @@ impl Seats {
         }
     }
 
-    /// The server of this number, from 0; beyond the last they are counted anew.
+    /// Returns the server of this number, from 0; beyond the last they are counted anew.
     pub(super) fn server(&self, number: u32) -> NodeId {
         let number = number % self.servers();
         match self {
@@ -83,12 +83,12 @@ impl Seats {
         }
     }
 
-    /// The server that a client asks, both counted in turn.
+    /// Returns the server that a client asks, both counted in turn.
     pub(super) fn server_of(&self, client: u32) -> NodeId {
         self.server(client - 1)
     }
 
-    /// Every node in the order of their numbers, and its site.
+    /// Returns every node in the order of their numbers, and its site.
     pub(super) fn roles(&self) -> Box<dyn Iterator<Item = (Site, Role)> + '_> {
         match self {
             Self::Hops { servers, clients } => {
@@ -101,7 +101,7 @@ impl Seats {
         }
     }
 
-    /// How many nodes there are.
+    /// Returns how many nodes there are.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Hops { servers, clients } => (servers + clients) as usize,

@@ -59,12 +59,12 @@ pub(super) fn hosts<'a>(
     })
 }
 
-/// Whether the clock starts when the connections of TCP are made.
+/// Returns whether the clock starts when the connections of TCP are made.
 pub(super) fn connects_beforehand(scenario: &Scenario) -> bool {
     scenario.workload.kind == WorkloadKind::Continuous && scenario.tcp.connect_first
 }
 
-/// The batches of a client: sizes that add up to its exchanges, the last one cut short.
+/// Returns the batches of a client: sizes that add up to its exchanges, the last one cut short.
 fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
     let workload = &scenario.workload;
     // Without a number of exchanges, more than there is time for.

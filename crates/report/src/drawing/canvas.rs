@@ -163,7 +163,7 @@ impl Canvas {
         );
     }
 
-    /// The picture.
+    /// Returns the picture.
     pub(super) fn finish(self, title: &str, [width, height]: [f64; 2]) -> String {
         let (width, height) = (width.ceil(), height.ceil());
         format!(

@@ -17,12 +17,12 @@ pub(super) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The picture's place of a value on the horizontal axis.
+    /// Returns the picture's place of a value on the horizontal axis.
     pub(super) fn across(&self, value: f64) -> f64 {
         self.left + self.x.place(value) * self.width
     }
 
-    /// The picture's place of a point.
+    /// Returns the picture's place of a point.
     pub(super) fn at(&self, x: f64, y: f64) -> [f64; 2] {
         [self.across(x), self.top + (1.0 - self.y.place(y)) * self.height]
     }
@@ -88,12 +88,12 @@ impl Frame<'_> {
 /// How far ticks and title reach below a plane.
 pub(super) const BELOW: f64 = 20.0 + SMALL + TEXT + 6.0;
 
-/// The room that the ticks of a vertical axis take.
+/// Returns the room that the ticks of a vertical axis take.
 pub(super) fn room_beside(axis: &Axis) -> f64 {
     within(axis).map(|tick| font::width(&axis.label(tick), SMALL)).fold(0.0, f64::max) + 10.0
 }
 
-/// The ticks between the ends of an axis.
+/// Returns the ticks between the ends of an axis.
 fn within(axis: &Axis) -> impl Iterator<Item = f64> {
     let [low, high] = axis.range;
     let slack = (high - low).abs() * 1e-9;

@@ -30,7 +30,7 @@ pub(crate) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// The scene of a film; `None` if it shows nothing.
+    /// Returns the scene of a film; `None` if it shows nothing.
     pub(crate) fn new(film: &'a Film, title: &'a str) -> Option<Self> {
         if film.nodes.is_empty() || film.frames.is_empty() {
             return None;
@@ -72,7 +72,7 @@ impl<'a> Scene<'a> {
         Some(scene)
     }
 
-    /// How much a count grew in the step before this moment.
+    /// Returns how much a count grew in the step before this moment.
     fn since(&self, at: usize, node: usize, of: fn(&FilmMoment) -> u64) -> u64 {
         let count = |at: usize| self.film.frames[at].get(node).map_or(0, of);
         if at == 0 { count(0) } else { count(at).saturating_sub(count(at - 1)) }
@@ -83,7 +83,7 @@ impl<'a> Scene<'a> {
         [x + moment.position.x * self.scale, top + y + moment.position.y * self.scale]
     }
 
-    /// The picture of a moment.
+    /// Returns the picture of a moment.
     pub(crate) fn svg(&self, at: usize) -> String {
         let mut canvas = Canvas::default();
         let mut top = MARGIN;
@@ -149,7 +149,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The time, what happened in the last step, and what the signs mean; returns where it ends.
+    /// Draws the time, what happened in the last step, and what the signs mean; returns where it ends.
     fn words(&self, canvas: &mut Canvas, at: usize, top: f64) -> f64 {
         let nodes = 0..self.film.nodes.len();
         let sum =

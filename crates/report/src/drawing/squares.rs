@@ -28,7 +28,7 @@ pub(super) fn draw(
     canvas.text([left - 8.0, grid - 6.0], WORDS[0], SMALL, SOFT, Anchor::End);
     canvas.text([left - 8.0, grid - 8.0 - SMALL * 1.3], WORDS[1], SMALL, SOFT, Anchor::End);
     let percents = || pairs.cells.iter().flatten().filter_map(|cell| cell.value(pairs.measure));
-    // As much above 100 % as below, so that what is fair has the colour in the middle.
+    // The scale reaches as far above 100 % as below, so that a fair share has the colour in the middle.
     let reach = percents().map(|value| (value - 1.0).abs()).fold(0.25, f64::max);
     for (place, name) in names.iter().enumerate() {
         let middle = SIDE * (place as f64 + 0.5);
@@ -62,7 +62,7 @@ pub(super) fn draw(
     [width.max(right + MARGIN), bottom + MARGIN]
 }
 
-/// The scale of colours; returns where it ends.
+/// Draws the scale of colours; returns where it ends.
 fn bar(canvas: &mut Canvas, [x, top]: [f64; 2], height: f64, reach: f64) -> f64 {
     const STEPS: usize = 40;
     let step = height / STEPS as f64;
@@ -80,7 +80,7 @@ fn bar(canvas: &mut Canvas, [x, top]: [f64; 2], height: f64, reach: f64) -> f64 
     end
 }
 
-/// The colour of a value from -1 to 1.
+/// Returns the colour of a value from -1 to 1.
 fn colour(value: f64) -> String {
     let value = value.clamp(-1.0, 1.0);
     let [low, middle, high] = SCALE;

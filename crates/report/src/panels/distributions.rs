@@ -54,7 +54,7 @@ pub(super) fn delay(view: &View) -> Vec<(String, Chart)> {
         .collect()
 }
 
-/// The delays of all runs of a cell; `None` where it has no flows.
+/// Returns the delays of all runs of a cell; `None` where it has no flows.
 fn delays(cell: &Measured) -> Option<Delays> {
     let mut all = Delays::default();
     cell.result.runs.iter().for_each(|run| all.merge(&run.delays()));
@@ -86,7 +86,7 @@ fn boxes(
     Some((group.title.into(), chart))
 }
 
-/// The share of clients that are done, over time.
+/// Returns the share of clients that are done, over time.
 pub(super) fn fct_cdf(view: &View) -> Vec<(String, Chart)> {
     let points = |cell: &Measured| -> Vec<(f64, f64)> {
         let fct_s = cell.result.fct_s();
@@ -100,7 +100,7 @@ pub(super) fn fct_cdf(view: &View) -> Vec<(String, Chart)> {
     view.groups.iter().filter_map(|group| cdf(group, words, points)).collect()
 }
 
-/// The share of messages that arrived within a delay.
+/// Returns the share of messages that arrived within a delay.
 pub(super) fn delay_cdf(view: &View) -> Vec<(String, Chart)> {
     let points = |cell: &Measured| {
         let cdf = delays(cell).as_ref().map(Delays::cdf).unwrap_or_default();

@@ -88,7 +88,7 @@ impl Simulation {
         self.motes.iter().position(is_root).map(|place| place as u32)
     }
 
-    /// The mesh of these motes; `root` and `sinks`, the primary first, are numbers as Cooja shows them.
+    /// Returns the mesh of these motes; `root` and `sinks`, the primary first, are numbers as Cooja shows them.
     ///
     /// # Errors
     /// [`ImportError`] names the mote that there is not, and says if there is no sink.
@@ -189,7 +189,7 @@ fn position(mote: Node) -> Result<Position, ImportError> {
     let config = interface(mote, "Position")
         .ok_or_else(|| fault(mote, "a mote has no place: it lacks the interface Position"))?;
     let place = child(config, "pos");
-    // What is not said is 0, of the newer form as of the older.
+    // A coordinate that is missing is 0, in the newer form and in the older.
     let along = |axis| {
         let text = match place {
             Some(place) => place.attribute(axis),
@@ -228,7 +228,7 @@ fn medium(simulation: Node) -> Result<DiskMedium, ImportError> {
     Ok(disk)
 }
 
-/// The configuration of a mote's interface; the class is known by the end of its name.
+/// Returns the configuration of a mote's interface; the class is known by the end of its name.
 fn interface<'a, 'input>(mote: Node<'a, 'input>, class: &str) -> Option<Node<'a, 'input>> {
     children(mote, "interface_config").find(|config| content(*config).ends_with(class))
 }
@@ -241,7 +241,7 @@ fn children<'a, 'input>(of: Node<'a, 'input>, name: &'static str) -> impl Iterat
     of.children().filter(move |child| child.has_tag_name(name))
 }
 
-/// The text of an element before its children.
+/// Returns the text of an element before its children.
 fn content<'a>(of: Node<'a, '_>) -> &'a str {
     of.text().unwrap_or("").trim()
 }

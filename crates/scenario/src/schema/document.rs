@@ -109,7 +109,7 @@ fn tree(value: &DeValue<'_>, place: &dyn Fn(usize) -> Origin) -> Value {
 }
 
 impl Item {
-    /// The member `name` of a table.
+    /// Returns the member `name` of a table.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         match &self.value {
             Value::Table(members) => members.iter().find(|(key, _)| key == name).map(|(_, item)| item),
@@ -117,7 +117,7 @@ impl Item {
         }
     }
 
-    /// The name of a table that is addressed by it.
+    /// Returns the name of a table that is addressed by it.
     pub(crate) fn name(&self) -> Option<&str> {
         match &self.get("name")?.value {
             Value::Text(name) => Some(name),
@@ -207,7 +207,7 @@ fn unnamed(list: &[Item], part: &str, walked: &str, at: Origin) -> Fault {
     Fault::new(at, format!("`{walked}` has nothing of the name `{}`{near}", shown(part)))
 }
 
-/// The dotted path of the key `name` of `table`; the file itself has the empty path.
+/// Returns the dotted path of the key `name` of `table`; the file itself has the empty path.
 pub(crate) fn joined(table: &str, name: &str) -> String {
     if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") }
 }

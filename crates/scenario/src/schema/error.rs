@@ -26,7 +26,7 @@ impl ScenarioError {
         Self { usage: true, ..self }
     }
 
-    /// Whether the fault lies in what was asked for (a name, a setting), not in a file.
+    /// Returns whether the fault lies in what was asked for (a name, a setting), not in a file.
     pub fn is_usage(&self) -> bool {
         self.usage
     }

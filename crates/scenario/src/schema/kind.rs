@@ -21,7 +21,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Whether a file without this key is refused: a table may be left out if all its keys may.
+    /// Returns whether a file without this key is refused: a table may be left out if all its keys may.
     pub(crate) fn is_required(&self) -> bool {
         let may_be_empty = !self.keys.is_empty() && !self.is_list;
         self.default.is_none() && !(may_be_empty && self.keys.iter().all(|key| !key.is_required()))
@@ -35,25 +35,25 @@ pub(crate) trait Kind {
     fn accepts(&self) -> String;
     /// Reads the value of the key `path`.
     fn read(&self, item: &Item, path: &str) -> Result<Self::Value, Fault>;
-    /// The value of a key that is not there and has no default; `at` is where its table is.
+    /// Returns the value of a key that is not there and has no default; `at` is where its table is.
     fn missing(&self, path: &str, at: Origin) -> Result<Self::Value, Fault> {
         Err(Fault::new(at, format!("`{path}` is missing: it must be {}", self.accepts())))
     }
-    /// The one line that says so of `item`.
+    /// Returns the one line that says so of `item`.
     fn refuse(&self, item: &Item, path: &str) -> Fault {
         refused(&self.accepts(), &self.words(), item, path)
     }
     /// Writes the value the one way it is always written.
     fn write(&self, value: &Self::Value, path: &str, lines: &mut Lines);
-    /// The keys of a table.
+    /// Returns the keys of a table.
     fn keys(&self) -> Vec<Key> {
         Vec::new()
     }
-    /// Whether the value is a table, or can be one.
+    /// Returns whether the value is a table, or can be one.
     fn is_table(&self) -> bool {
         false
     }
-    /// Whether this is a list of tables that have names.
+    /// Returns whether this is a list of tables that have names.
     fn is_list(&self) -> bool {
         false
     }
@@ -63,7 +63,7 @@ pub(crate) trait Kind {
     }
 }
 
-/// The one line that says what the key `path` accepts instead.
+/// Returns the one line that says what the key `path` accepts instead.
 pub(crate) fn refused(accepts: &str, words: &[&str], item: &Item, path: &str) -> Fault {
     let near = match &item.value {
         Value::Text(text) => did_you_mean(text, words.iter().copied()),

@@ -108,7 +108,7 @@ impl Scalar for Name {
     }
 }
 
-/// The text of a quantity: a number needs no quotes.
+/// Returns the text of a quantity: a number needs no quotes.
 fn quantity(value: &Value) -> Option<String> {
     match value {
         Value::Text(text) | Value::Other(text) => Some(text.clone()),

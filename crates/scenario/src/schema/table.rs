@@ -106,7 +106,7 @@ impl Misfit {
     }
 }
 
-/// The table `item` with the keys of `table` where it has none of its own.
+/// Returns the table `item` with the keys of `table` where it has none of its own.
 pub(crate) fn filled(item: &Item, table: &impl Keys) -> Item {
     let mut lines = Lines::new();
     table.write("", &mut lines);
@@ -172,7 +172,7 @@ pub(crate) fn resolve(root: &[Key], path: &str, others: &[&str], at: Origin) -> 
     Ok(())
 }
 
-/// The fault of the unknown key `name` in the table at `path`: it suggests the nearest of the table's keys, or else lists what
+/// Returns the fault of the unknown key `name` in the table at `path`: it suggests the nearest of the table's keys, or else lists what
 /// the table takes.
 fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at: Origin) -> Fault {
     let line = format!("unknown key `{}`", shown(&joined(path, name)));

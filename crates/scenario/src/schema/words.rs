@@ -64,7 +64,7 @@ pub(crate) use tagged;
 /// Tables of several kinds.
 pub(crate) trait TaggedTable: Sized {
     const WORDS: &'static [&'static str];
-    /// The keys beside `kind`.
+    /// Returns the keys beside `kind`.
     fn keys_of(word: &str) -> Vec<Key>;
     /// Reads a table without its `kind`; `None` if there is no such kind.
     fn read(word: &str, item: &Item, path: &str) -> Option<Result<Self, Fault>>;

@@ -59,7 +59,7 @@ pub(crate) type PathOptions<'a> = &'a [&'a str];
 const FIRST_NOTIFICATION: u32 = 1 << 16;
 
 impl FlowPlan {
-    /// The messages of a flow between these nodes.
+    /// Returns the messages of a flow between these nodes.
     pub(crate) fn new(
         keys: &Flow,
         number: u8,
@@ -102,7 +102,7 @@ impl FlowPlan {
     }
 }
 
-/// The token of a message: its flow and its number; of a registration, its flow and the client.
+/// Returns the token of a message: its flow and its number; of a registration, its flow and the client.
 pub(super) fn token(flow: u8, number: u32) -> Token {
     let [_, a, b, c] = number.to_be_bytes();
     Token::new(&[flow, a, b, c]).unwrap_or_default()
@@ -114,7 +114,7 @@ pub(super) fn read_token(token: &Token) -> Option<(u8, u32)> {
     Some((flow, u32::from_be_bytes([0, a, b, c])))
 }
 
-/// The number of a notification from its sequence number; nothing if it is the answer to a registration.
+/// Returns the number of a notification from its sequence number; nothing if it is the answer to a registration.
 pub(super) fn notification_number(sequence: u32) -> Option<u32> {
     sequence.checked_sub(FIRST_NOTIFICATION)
 }

@@ -162,7 +162,7 @@ impl Row<'_> {
     }
 }
 
-/// The names of what radios count and spend.
+/// Returns the names of what radios count and spend.
 pub(in crate::results) fn radio_names() -> impl Iterator<Item = &'static str> {
     let counts = NodeCounters::default().named().map(|(name, _)| name);
     counts.into_iter().chain(ENERGIES.map(|(name, _)| name))
