@@ -4,7 +4,7 @@
 //! scenario stands for that.
 #![no_main]
 
-use coapace_lab::scenario::Scenario;
+use coapace_scenario::Scenario;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &str| {

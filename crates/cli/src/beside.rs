@@ -98,7 +98,7 @@ fn create(path: &Path) -> io::Result<(File, PathBuf)> {
 mod tests {
     use super::*;
 
-    /// The names in a folder of this test, which it removes.
+    /// Returns the names in a folder of this test, which it removes.
     fn names(folder: &Path) -> Vec<String> {
         let entries =
             fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").file_name());

@@ -96,7 +96,7 @@ impl Tap for Capture {
 }
 
 impl Writing {
-    /// The file, with its header.
+    /// Returns the file, with its header.
     fn file(&mut self) -> Option<&mut Pcapng<BufWriter<File>>> {
         if let Some(opened) = self.opened.take() {
             let described = Pcapng::described(opened, Accounting::Ipv4, 0..0, &[], &self.description());
@@ -164,7 +164,7 @@ impl Writing {
         self.packet = packet;
     }
 
-    /// The address that the system would talk to this peer from.
+    /// Returns the address that the system would talk to this peer from.
     fn own_address(&mut self, peer: SocketAddr) -> IpAddr {
         if let Some((known, ip)) = self.route
             && known == peer

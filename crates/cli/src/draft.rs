@@ -18,11 +18,11 @@ static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub(crate) struct Draft {
     named: PathBuf,
-    state: State,
+    target: Target,
 }
 
 #[derive(Debug)]
-enum State {
+enum Target {
     /// The file beside, and the place it is for.
     Beside(NamedTempFile, PathBuf),
     Direct(File),
@@ -40,7 +40,7 @@ impl Draft {
         let existing = fs::metadata(&place).ok();
         if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
             let file = OpenOptions::new().write(true).open(&place)?;
-            return Ok(Self { named: named.to_owned(), state: State::Direct(file) });
+            return Ok(Self { named: named.to_owned(), target: Target::Direct(file) });
         }
         if existing.is_some() {
             // A file that may not be written may not be replaced either.
@@ -61,14 +61,14 @@ impl Draft {
         if let Ok(mut open) = OPEN.lock() {
             open.push(file.path().to_owned());
         }
-        Ok(Self { named: named.to_owned(), state: State::Beside(file, place) })
+        Ok(Self { named: named.to_owned(), target: Target::Beside(file, place) })
     }
 
     /// Another handle to write to; what is buffered has to be flushed before the end.
     pub(crate) fn writer(&self) -> io::Result<BufWriter<File>> {
-        let file = match &self.state {
-            State::Beside(file, _) => file.as_file(),
-            State::Direct(file) => file,
+        let file = match &self.target {
+            Target::Beside(file, _) => file.as_file(),
+            Target::Direct(file) => file,
         };
         file.try_clone().map(BufWriter::new)
     }
@@ -90,8 +90,8 @@ impl Draft {
     /// Puts the file into its place and returns where it is. One that is not complete replaces nothing: if there is a file,
     /// it goes beside that as `NAME.incomplete.EXT`.
     pub(crate) fn put(self, is_complete: bool) -> Result<PathBuf, Failure> {
-        let Self { named, state } = self;
-        let State::Beside(file, place) = state else { return Ok(named) };
+        let Self { named, target } = self;
+        let Target::Beside(file, place) = target else { return Ok(named) };
         let (place, named) = if is_complete || !place.exists() {
             (place, named)
         } else {

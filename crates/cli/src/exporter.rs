@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::shown::complain;
 use crate::{Failure, process};
 
 /// Connections at once; one more, and the oldest makes room.
@@ -66,7 +67,7 @@ impl Exporter {
     pub(crate) async fn run(self, servers: Vec<ServerHandle>) {
         let listener = match tokio::net::TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
-            Err(error) => return crate::complain(&format!("no metrics: {error}")),
+            Err(error) => return complain(&format!("no metrics: {error}")),
         };
         let servers = Arc::new(servers);
         let mut talks: VecDeque<JoinHandle<()>> = VecDeque::new();
@@ -112,7 +113,7 @@ async fn talk(mut stream: TcpStream, servers: &[ServerHandle]) -> io::Result<()>
     Ok(())
 }
 
-/// What is answered to a head; nothing as long as it is not complete.
+/// Returns the answer to a head; nothing as long as it is not complete.
 fn respond(head: &[u8], servers: &[ServerHandle]) -> Option<Vec<u8>> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);

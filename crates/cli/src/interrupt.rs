@@ -1,4 +1,5 @@
-//! Ctrl-C in the middle of an experiment: the first asks for an end with what there is, the second ends at once.
+//! Ctrl-C and SIGTERM. In the middle of an experiment the first asks for an end with what there is; a command that runs until it is
+//! told to stop ends in order. The second ends the program at once.
 
 use std::io;
 use std::process::exit;
@@ -8,12 +9,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::draft;
-
-/// Exit code of a command that was interrupted: 128 and the number of SIGINT.
-pub(crate) const EXIT_CODE: u8 = 130;
+use crate::failure::INTERRUPTED;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -46,7 +45,7 @@ fn listen(listens: &Sender<()>) -> io::Result<()> {
             STOP.store(true, Ordering::Relaxed);
             if is_second {
                 draft::remove_all();
-                exit(EXIT_CODE.into());
+                exit(INTERRUPTED.into());
             }
         }
         Ok(())
@@ -62,4 +61,26 @@ pub(crate) fn wait<T>(thread: JoinHandle<T>, stop: &AtomicBool) -> Option<thread
         thread::sleep(Duration::from_millis(10));
     }
     Some(thread.join())
+}
+
+/// Returns with Ctrl-C, or when the system asks for the end (SIGTERM), so that the command may end in order. The next of
+/// either ends it at once.
+///
+/// # Errors
+/// If the system takes no handler.
+pub(crate) async fn interrupted() -> io::Result<()> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    either(&mut interrupt, &mut terminate).await;
+    tokio::spawn(async move {
+        either(&mut interrupt, &mut terminate).await;
+        exit(INTERRUPTED.into());
+    });
+    Ok(())
+}
+
+async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
 }

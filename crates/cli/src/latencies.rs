@@ -2,90 +2,42 @@
 
 use std::time::Duration;
 
-/// Any number of durations in buckets of whole microseconds: 64 to each doubling, so that a quantile is at most 1.6 % above
-/// the duration that it stands for.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Latencies {
-    counts: Vec<u64>,
-    total: u64,
-    longest: Duration,
-}
+use coapace_lab::results::Delays;
 
-/// Buckets to each doubling.
-const SPLIT: u32 = 64;
+/// Any number of durations, counted in whole microseconds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Latencies(Delays);
 
 impl Latencies {
     /// Counts one more.
     pub(crate) fn add(&mut self, latency: Duration) {
-        let place = bucket(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
-        if place >= self.counts.len() {
-            self.counts.resize(place + 1, 0);
-        }
-        self.counts[place] += 1;
-        self.total += 1;
-        self.longest = self.longest.max(latency);
+        self.0.add(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
     }
 
     /// Counts all of another.
     pub(crate) fn merge(&mut self, other: &Self) {
-        if other.counts.len() > self.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
-        self.total += other.total;
-        self.longest = self.longest.max(other.longest);
+        self.0.merge(&other.0);
     }
 
-    /// How many were counted.
+    /// Returns how many were counted.
     pub(crate) fn len(&self) -> u64 {
-        self.total
+        self.0.count
     }
 
-    /// The longest, zero if there is none.
+    /// Returns the longest, zero if there is none.
     pub(crate) fn longest(&self) -> Duration {
-        self.longest
+        Duration::from_micros(self.0.max_us)
     }
 
-    /// What a `share` of them, in (0,1], do not exceed; zero if there is none.
+    /// Returns the quantile `share` in 0..=1, zero if there is none.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
-        let rank = share * self.total as f64;
-        let mut seen = 0;
-        for (place, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if seen > 0 && seen as f64 >= rank {
-                return Duration::from_micros(last_of(place)).min(self.longest);
-            }
-        }
-        self.longest
+        Duration::from_secs_f64(self.0.quantile_s(share).unwrap_or(0.0))
     }
-}
-
-fn bucket(us: u64) -> usize {
-    let shift = us.max(1).ilog2().saturating_sub(SPLIT.ilog2());
-    (u64::from(shift * SPLIT) + (us >> shift)) as usize
-}
-
-/// The longest duration of a bucket, in microseconds.
-fn last_of(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    let shift = (bucket / u64::from(SPLIT)).saturating_sub(1);
-    let first = (bucket - shift * u64::from(SPLIT)) << shift;
-    first + ((1 << shift) - 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_duration_lies_in_its_bucket_and_the_bucket_is_narrow() {
-        let durations = (0..5_000).chain((12..64).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]));
-        for us in durations.chain([u64::MAX]) {
-            let last = last_of(bucket(us));
-            assert!(us <= last && last - us <= us / 64, "{us} {last}");
-            assert!(us == 0 || bucket(us - 1) <= bucket(us), "{us}");
-        }
-    }
 
     #[test]
     fn quantiles_are_those_of_the_sorted_durations() {

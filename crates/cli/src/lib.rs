@@ -8,6 +8,7 @@ mod commands;
 mod credentials;
 mod draft;
 mod exporter;
+mod failure;
 mod interrupt;
 mod keys;
 mod latencies;
@@ -19,7 +20,6 @@ mod progress;
 mod readable;
 mod shown;
 
-use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -27,64 +27,11 @@ use clap::{CommandFactory, Parser};
 use coap_numbers::code;
 pub use coapace_control as control;
 use coapace_control::Entry;
-use coapace_lab::naming;
-use coapace_lab::scenario::ScenarioError;
+use coapace_scenario::naming;
 
 use arguments::{Arguments, Command};
-
-/// Why a command failed.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// What was asked for cannot be understood: exit code 2.
-    Usage(String),
-    /// What was given to work on cannot be used: exit code 1.
-    Input(String),
-    /// Reading or writing failed: exit code 1.
-    Io(String, io::Error),
-    /// There is no answer: exit code 1.
-    Network(String),
-    /// The answer is none of success: exit code 3.
-    Refused(String),
-    /// Ctrl-C came before the end: exit code 130.
-    Interrupted(String),
-}
-
-impl Failure {
-    fn exit_code(&self) -> u8 {
-        match self {
-            Self::Input(_) | Self::Io(..) | Self::Network(_) => 1,
-            Self::Usage(_) => 2,
-            Self::Refused(_) => 3,
-            Self::Interrupted(_) => interrupt::EXIT_CODE,
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage(message)
-            | Self::Input(message)
-            | Self::Network(message)
-            | Self::Refused(message)
-            | Self::Interrupted(message) => f.write_str(message),
-            Self::Io(what, error) => write!(f, "{what}: {error}"),
-        }
-    }
-}
-
-impl From<ScenarioError> for Failure {
-    fn from(error: ScenarioError) -> Self {
-        if error.is_usage() { Self::Usage(error.to_string()) } else { Self::Input(error.to_string()) }
-    }
-}
-
-/// Writing to standard output failed.
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Io("standard output".to_owned(), error)
-    }
-}
+pub(crate) use failure::Failure;
+use shown::complain;
 
 /// Runs the command with the arguments of this program, and `own` mechanisms wherever a mechanism can be named. Returns
 /// the exit code, which is 2 if one of their names is taken.
@@ -107,11 +54,6 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
     }
-}
-
-/// One line to standard error; if nobody can hear it, the exit code has to do.
-fn complain(message: &str) {
-    shown::tell(&format!("coapace: {message}"));
 }
 
 /// Help and version as clap prints them; a mistake in one line.

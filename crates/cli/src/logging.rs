@@ -68,7 +68,7 @@ fn install(layer: Box<dyn Layer<Registry> + Send + Sync>, own: LevelFilter, net:
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer).with(targets));
 }
 
-/// Whether standard error goes to systemd's journal: it says so by device and inode (systemd.exec(5), JOURNAL_STREAM).
+/// Returns whether standard error goes to systemd's journal: it says so by device and inode (systemd.exec(5), JOURNAL_STREAM).
 fn is_journal() -> bool {
     let Some(stream) = std::env::var("JOURNAL_STREAM").ok() else { return false };
     let Ok(own) = fs::metadata("/proc/self/fd/2") else { return false };

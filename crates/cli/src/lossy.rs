@@ -23,7 +23,7 @@ impl Lossy {
         Self { share, state: AtomicU64::new(mix(seed)), lost: AtomicU64::new(0), capture }
     }
 
-    /// How many were lost so far.
+    /// Returns how many were lost so far.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -49,7 +49,7 @@ impl Tap for Lossy {
     }
 }
 
-/// The mixing of SplitMix64 (Steele, Lea, Flood 2014).
+/// Mixes bits like SplitMix64 (Steele, Lea, Flood 2014).
 fn mix(word: u64) -> u64 {
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -6,12 +6,12 @@ use coap_numbers::{content_format, option};
 use coapace_net::{Options, Response};
 use serde_json::{Map, Value, json};
 
-/// The name of an option, or its number.
+/// Returns the name of an option, or its number.
 pub(crate) fn option_name(number: u16) -> String {
     option::to_name(number).map_or_else(|| number.to_string(), str::to_owned)
 }
 
-/// The value of an option as its definition reads it: a number, text, or hexadecimal digits behind `0x`.
+/// Returns the value of an option as its definition reads it: a number, text, or hexadecimal digits behind `0x`.
 pub(crate) fn option_value(number: u16, value: &[u8]) -> Value {
     let uint =
         || (value.len() <= 8).then(|| value.iter().fold(0u64, |sum, &byte| sum << 8 | u64::from(byte)));
@@ -67,7 +67,7 @@ pub(crate) fn response_json(uri: &str, response: &Response) -> Map<String, Value
     object
 }
 
-/// The bytes of pairs of hexadecimal digits; nothing if they are none.
+/// Returns the bytes of pairs of hexadecimal digits; nothing if they are none.
 pub(crate) fn bytes_of_hex(digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16);

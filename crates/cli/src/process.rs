@@ -67,7 +67,7 @@ fn open_descriptors() -> Option<f64> {
     fs::read_dir("/proc/self/fd").ok().map(|open| open.count().saturating_sub(1) as f64)
 }
 
-/// The soft limit (proc_pid_limits(5)).
+/// Returns the soft limit (proc_pid_limits(5)).
 fn max_descriptors() -> Option<f64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;

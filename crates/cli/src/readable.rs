@@ -69,7 +69,7 @@ fn break_line(text: &mut String, depth: usize) {
     text.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// The items of a payload, each on a line.
+/// Returns the items of a payload, each on a line.
 fn diagnostic(payload: &[u8]) -> Option<String> {
     let mut lines = Vec::new();
     let mut decoder = minicbor::Decoder::new(payload);

@@ -34,6 +34,11 @@ fn is_obeyed(c: char) -> bool {
     turns || c.is_control() && !matches!(c, '\n' | '\t')
 }
 
+/// Writes a complaint as one line to standard error; if nobody can hear it, the exit code has to do.
+pub(crate) fn complain(message: &str) {
+    tell(&format!("coapace: {message}"));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

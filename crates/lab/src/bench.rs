@@ -5,12 +5,12 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use coapace_control::{Controller, Cue, Draw, Duration, Instant as CoreInstant, Outcome, REGISTRY, Sample};
+use coapace_scenario::{Scenario, ScenarioError};
 
 use crate::contender::Contender;
 use crate::run::{Observe, run};
-use crate::scenario::{Scenario, ScenarioError};
 
-/// What simulating so many clients cost.
+/// The cost of simulating a number of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// Clients.
@@ -34,7 +34,7 @@ impl Cost {
     }
 }
 
-/// What the calls of a controller take.
+/// The time that calls of a controller take.
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
     /// Which mechanism.
@@ -89,7 +89,7 @@ pub fn controller_calls() -> impl Iterator<Item = Calls> {
     })
 }
 
-/// The thesis's bottleneck without a limit on its buffers, under `default`, with the link as many times as fast as there
+/// Simulates the thesis's bottleneck without a limit on its buffers, under `default`, with the link as many times as fast as there
 /// are times 400 clients: the load of each client is the same for any number of them.
 ///
 /// # Errors

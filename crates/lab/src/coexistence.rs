@@ -1,6 +1,6 @@
 //! Every pair of mechanisms at one bottleneck: who takes how much from whom.
 //!
-//! Of each pair half the clients have the one mechanism, half the other; and each mechanism is alone with its own kind
+//! In each pair half the clients have the one mechanism, half the other; and each mechanism is alone with its own kind
 //! once. `docs/coexistence.md` defines what is measured.
 
 mod rows;
@@ -18,12 +18,12 @@ use crate::experiment::Trial;
 use crate::mix::Part;
 use crate::results::{Cell, CellResult, PopulationSummary, Summary};
 use crate::run::Observe;
-use crate::scenario::Scenario;
+use coapace_scenario::Scenario;
 
 /// A mechanism that keeps less than this share of what it gets among its own kind is starved.
 pub const STARVED: f64 = 0.5;
 
-/// The runs of a matrix: of every two of the `mechanisms` both together, and of each alone.
+/// Returns the runs of a matrix: of every two of the `mechanisms` both together, and of each alone.
 ///
 /// # Errors
 /// One clear line if these cannot be paired: fewer than two, one named twice, `tcp`, a mix, or too few clients.
@@ -62,7 +62,7 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     mechanisms: Vec<String>,
-    /// Of every mechanism with every other, row by row; on the diagonal it is alone.
+    /// The encounters of every mechanism with every other, row by row; on the diagonal it is alone.
     encounters: Vec<Encounter>,
     /// One for each mechanism that is alone.
     alone: Vec<CellResult>,
@@ -70,12 +70,12 @@ pub struct Matrix {
     events: u64,
 }
 
-/// What one mechanism had in the company of another.
+/// One mechanism in the company of another.
 #[derive(Clone, Debug, Default)]
 pub struct Encounter {
     /// The clients that have it.
     pub own: PopulationSummary,
-    /// What the other clients have; its own name where it is alone.
+    /// The mechanism of the other clients; its own where it is alone.
     pub rival: String,
     /// The throughput of one of these clients, beside what it is where all have the same mechanism; `None` if that is none.
     pub kept: Option<f64>,
@@ -83,7 +83,7 @@ pub struct Encounter {
     pub pair: Summary,
     /// Retransmissions among the requests that all clients sent, from 0 to 1.
     pub retransmission_share: Option<f64>,
-    /// What was run.
+    /// The cell of the pair.
     pub cell: Cell,
 }
 
@@ -93,14 +93,14 @@ impl Encounter {
         self.own.relative_share
     }
 
-    /// Whether the other leaves it less than [`STARVED`] of what it has among its own kind.
+    /// Returns whether the other leaves it less than [`STARVED`] of what it has among its own kind.
     pub fn is_starved(&self) -> bool {
         self.kept.is_some_and(|kept| kept < STARVED)
     }
 }
 
 impl Matrix {
-    /// Of the results of [`trials`], in their order.
+    /// Makes the matrix of the results of [`trials`], in their order.
     pub fn of(results: &[CellResult]) -> Self {
         let alone: Vec<CellResult> = results.iter().filter(|result| !result.is_mix()).cloned().collect();
         let size = alone.len();
@@ -140,7 +140,7 @@ impl Matrix {
         }
     }
 
-    /// The mechanisms, in the order of rows and of columns.
+    /// Returns the mechanisms, in the order of rows and of columns.
     pub fn mechanisms(&self) -> &[String] {
         &self.mechanisms
     }
@@ -150,7 +150,7 @@ impl Matrix {
         &self.alone
     }
 
-    /// What the mechanism of `row` had in the company of that of `column`.
+    /// Returns the mechanism of `row` in the company of that of `column`.
     ///
     /// # Panics
     /// If there is no such row or column.
@@ -158,19 +158,19 @@ impl Matrix {
         &self.encounters[row * self.mechanisms.len() + column]
     }
 
-    /// Every encounter of two mechanisms, with row and column.
+    /// Returns every encounter of two mechanisms, with row and column.
     pub fn encounters(&self) -> impl Iterator<Item = (usize, usize, &Encounter)> {
         let size = self.mechanisms.len();
         let all = self.encounters.iter().enumerate();
         all.map(move |(place, encounter)| (place / size, place % size, encounter))
     }
 
-    /// How many runs it comes from.
+    /// Returns how many runs it comes from.
     pub fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// How many events these runs had.
+    /// Returns how many events these runs had.
     pub fn events(&self) -> u64 {
         self.events
     }

@@ -1,20 +1,18 @@
-//! What is compared: a mechanism over UDP, a mix of several, or TCP.
+//! Contenders: a mechanism over UDP, a mix of several, or TCP.
+
+use coapace_scenario::naming::{TCP, mechanisms};
+use coapace_scenario::{Scenario, WorkloadKind};
 
 use crate::mix::{Mix, Part};
-use crate::naming::mechanisms;
-use crate::scenario::{Scenario, WorkloadKind};
 
 /// One of those compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
-    /// As it was asked for.
+    /// The text by which it was asked for.
     pub label: String,
-    /// What it is.
+    /// The mix over UDP, or TCP.
     pub kind: ContenderKind,
 }
-
-/// The contender that is no mechanism.
-pub const TCP: &str = "tcp";
 
 /// How exchanges are carried.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +41,7 @@ impl Contender {
         Ok(Self { label: label.to_owned(), kind })
     }
 
-    /// Every mechanism there is, and TCP.
+    /// Returns every mechanism there is, and TCP.
     pub fn all() -> Vec<Self> {
         let entries = mechanisms().entries();
         let udp = entries.map(|entry| Self::udp(Part::new(entry.name, entry.mechanism)));
@@ -55,7 +53,7 @@ impl Contender {
         Self { label: part.label.clone(), kind: ContenderKind::Udp(Mix::of(vec![part])) }
     }
 
-    /// The mechanism, if all clients have the same one over UDP.
+    /// Returns the mechanism, if all clients have the same one over UDP.
     pub fn only(&self) -> Option<&Part> {
         match &self.kind {
             ContenderKind::Udp(mix) => <&[Part; 1]>::try_from(mix.parts()).ok().map(|[part]| part),

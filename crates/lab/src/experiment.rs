@@ -7,26 +7,27 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use coapace_scenario::Scenario;
+
 use crate::contender::{Contender, ContenderKind};
 use crate::papers::published_for;
 use crate::results::{Cell, CellResult, Published, RunResult};
 use crate::run::{Observe, run};
-use crate::scenario::Scenario;
 
 /// A scenario with one contender, to be run with `seeds` seeds from `first_seed` on.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The network and the workload.
     pub scenario: Arc<Scenario>,
-    /// What carries the exchanges.
+    /// The mechanism, the mix or TCP that carries the exchanges.
     pub contender: Contender,
     /// Repetitions.
     pub seeds: u32,
     /// The seed of the first repetition; each of the others has the next one.
     pub first_seed: u64,
-    /// What a publication measured.
+    /// The published figures and orders.
     pub published: Option<Published>,
-    /// What is recorded of the first seed: its series are drawn in the report.
+    /// Whether series of the first seed are recorded, which the report draws.
     pub observe: Observe,
 }
 

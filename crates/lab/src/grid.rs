@@ -1,6 +1,6 @@
 //! Settings with several values each: every combination is a condition.
 
-use crate::scenario::split_values;
+use coapace_scenario::split_values;
 
 /// The most conditions of a grid.
 pub const MOST: usize = 10_000;

@@ -1,22 +1,23 @@
-//! The laboratory: scenarios, runs, metrics, published figures, reports.
+//! The laboratory: runs of scenarios, their metrics, and what papers published of them.
+//!
+//! * An experiment is a list of [trials](experiment::Trial): a scenario with one [contender](contender::Contender), which is
+//!   a mechanism, a mix of several, or TCP.
+//! * A [run](run::run) is a trial with one seed. It makes a [`RunResult`](results::RunResult).
+//! * A [cell](results::CellResult) is all runs of a trial: one scenario with one value for each of its knobs, and one contender.
+//! * A [film](results::Film) is what the nodes of a mesh did in a run, moment by moment.
 
 pub mod bench;
+pub mod capture;
 pub mod coexistence;
 pub mod contender;
 pub mod experiment;
 pub mod grid;
-pub mod import;
 pub mod mix;
-pub mod naming;
 mod nodes;
-pub mod observed;
 pub mod papers;
-mod places;
 pub mod replay;
-pub mod report;
 pub mod results;
 pub mod run;
-pub mod scenario;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,9 +1,8 @@
 //! Populations of clients, each with a mechanism of its own, that share one network.
 
 use coapace_control::Mechanism;
-
-use crate::contender::TCP;
-use crate::naming::parse_mechanism_beside_tcp;
+use coapace_scenario::naming::TCP;
+use coapace_scenario::naming::parse_mechanism_beside_tcp;
 
 /// The heaviest a part can be.
 const HEAVIEST: u32 = 100;
@@ -24,7 +23,7 @@ pub struct Mix {
 pub struct Part {
     /// The mechanism as it was asked for.
     pub label: String,
-    /// What it is.
+    /// The mechanism itself.
     pub mechanism: Mechanism,
     /// How many clients it has for each client of a part that weighs 1.
     pub weight: u32,
@@ -63,24 +62,24 @@ impl Mix {
         Ok(Self::of(labels.into_iter().map(part).collect::<Result<_, _>>()?))
     }
 
-    /// Of these parts.
+    /// Mixes these parts.
     pub fn of(parts: Vec<Part>) -> Self {
         let round = round(&parts.iter().map(|part| part.weight).collect::<Vec<_>>());
         Self { parts, round }
     }
 
-    /// The parts, in the order they were named.
+    /// Returns the parts, in the order they were named.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The number of the part that a client belongs to, the first client being 0.
+    /// Returns the number of the part that a client belongs to, the first client being 0.
     pub fn part_of(&self, client: u32) -> usize {
         // A round is never empty where there is a part.
         self.round.get(client as usize % self.round.len().max(1)).copied().unwrap_or(0)
     }
 
-    /// The fewest clients among which every part has one.
+    /// Returns the fewest clients among which every part has one.
     pub fn fewest_clients(&self) -> u32 {
         let first = |part| self.round.iter().position(|&other| other == part).map_or(0, |place| place + 1);
         (0..self.parts.len()).map(first).max().unwrap_or(0) as u32
@@ -105,13 +104,13 @@ fn weighed(part: &str, weight: &str) -> Result<u32, String> {
 /// take turns.
 fn round(weights: &[u32]) -> Vec<usize> {
     let total: i64 = weights.iter().map(|&weight| i64::from(weight)).sum();
-    // What each part is owed. At each turn all earn their weight, and who is owed most pays for the turn.
+    // The debt to each part. At each turn all earn their weight, and who is owed most pays for the turn.
     let mut owed = vec![0_i64; weights.len()];
     let turn = |_| {
         for (owed, weight) in owed.iter_mut().zip(weights) {
             *owed += i64::from(*weight);
         }
-        // Of equals the first.
+        // The first among equals.
         let next = (0..owed.len()).rev().max_by_key(|&part| owed[part]).unwrap_or(0);
         if let Some(owed) = owed.get_mut(next) {
             *owed -= total;

@@ -3,11 +3,12 @@
 mod claim;
 mod experiment;
 mod figures;
+mod lookup;
 mod source;
 mod summary;
 mod trials;
 
-pub use self::claim::published_for;
+pub use self::lookup::published_for;
 pub use self::source::Source;
 
 /// A paper that can be reproduced.
@@ -46,12 +47,12 @@ pub const PAPERS: &[Paper] = &[
 ];
 
 impl Paper {
-    /// The paper of this key.
+    /// Returns the paper of this key.
     pub fn find(key: &str) -> Option<&'static Self> {
         PAPERS.iter().find(|paper| paper.key == key)
     }
 
-    /// What is known of the paper.
+    /// Reads what is known of the paper.
     ///
     /// # Errors
     /// One line that says what is wrong with its folder.
@@ -60,7 +61,7 @@ impl Paper {
             .map_err(|error| format!("papers/{}/source.toml: {}", self.key, error.message()))
     }
 
-    /// What is less when it has to be quick, in words: `2 seeds, duration 120 s instead of 600 s`.
+    /// Returns in words by what quick runs are less: `2 seeds, duration 120 s instead of 600 s`.
     ///
     /// # Errors
     /// One line that says what is wrong with its folder.
@@ -70,7 +71,7 @@ impl Paper {
         source.quick_words(&claims).map_err(|error| self.wrong(&error))
     }
 
-    /// What is wrong with its folder, with the name of that.
+    /// Returns an error with the name of the paper's folder.
     fn wrong(&self, error: &str) -> String {
         format!("papers/{}: {error}", self.key)
     }

@@ -22,7 +22,7 @@ pub enum ReplayError {
     Script {
         /// The line.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// The script has no such column.
@@ -84,7 +84,7 @@ pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> 
     out.flush().map_err(ReplayError::Output)
 }
 
-/// What a line of a script says.
+/// The content of a line of a script.
 struct Step<'a> {
     now: Instant,
     event: Event,
@@ -183,7 +183,7 @@ struct Player<'a> {
 /// An exchange under way.
 struct Open {
     exchange: Exchange,
-    /// When each transmission departed. As many as an ordinal can count.
+    /// When each transmission departed, for as many as an ordinal can count.
     departures: Vec<Instant>,
     retransmits: u8,
     last: Instant,
@@ -241,13 +241,13 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The time until the next confirmable message may depart, if that is paced.
+    /// Returns the time until the next confirmable message may depart, if that is paced.
     fn next(&self, now: Instant) -> Option<Duration> {
         let next = self.mechanism.limits(&self.state).next_confirmable;
         (next > Instant::ZERO).then(|| next.since(now))
     }
 
-    /// The facts of an answer. What it answers is told only to a mechanism that asks for a marking: without one the wire
+    /// Returns the facts of an answer. What it answers is told only to a mechanism that asks for a marking: without one the wire
     /// would not carry it. So one script serves every mechanism.
     fn sample(&self, open: &Open, answered: Option<u8>) -> Result<Sample, String> {
         let answered = match answered {
@@ -311,7 +311,7 @@ fn parse_draw(text: &str) -> Option<Draw> {
     Some(Draw::from_bits(u32::try_from(((fraction << 32) + scale / 2) / scale).unwrap_or(u32::MAX)))
 }
 
-/// The digits before and after the point. At least one before it.
+/// Returns the digits before and after the point. At least one before it.
 fn decimal(text: &str) -> Option<(&str, &str)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

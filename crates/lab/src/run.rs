@@ -6,38 +6,30 @@ mod filming;
 mod flows;
 mod following;
 mod hops;
+mod medium;
 mod mesh;
 mod messages;
+mod observe;
 mod seats;
 mod tcp;
 
-use coapace_control::Duration;
-use coapace_sim::{Accounting, Counters, HopId, Luck, Medium, QueueSeries, Summary, Tap, Time, World};
+pub use hops::{accounting, hop_names};
+pub use observe::Observe;
+
+use coapace_scenario::{Hash64, Scenario, WorkloadKind, nanos};
+use coapace_sim::{Counters, HopId, Luck, QueueSeries, Summary, Tap, Time, World};
 
 use crate::contender::{Contender, ContenderKind};
-use crate::mix::Mix;
 use crate::nodes::Host;
-use crate::results::{FilmMoment, Hash64, Population, RunResult, Series, jain_index};
-use crate::scenario::{Ip, Scenario, WorkloadKind};
+use crate::results::{Population, RunResult, Series, jain_index};
 use filming::Filming;
 use following::Following;
+use medium::CountingMedium;
 use seats::Seats;
 use tcp::{CONNECTING, connects_beforehand};
 
-/// What is recorded of a run beside its totals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observe {
-    /// Nothing.
-    Totals,
-    /// RTO and queue lengths over time.
-    Series,
-}
-
-/// What is measured of a run that lasts a fixed time: from a moment on, until its end.
+/// The measured part of a run that lasts a fixed time: beginning and end.
 type Window = (Time, Time);
-
-/// Clients whose RTO is recorded.
-const OBSERVED_CLIENTS: u32 = 3;
 
 /// A run that does not end by itself is ended after so many simulated seconds.
 const LIMIT: Time = Time::from_secs(1_000_000);
@@ -65,7 +57,7 @@ pub fn run(scenario: &Scenario, contender: &Contender, seed: u64, observe: Obser
     result
 }
 
-/// As [`run`], watched by `tap`, which is returned.
+/// Does the same as [`run`] under the eyes of `tap`, which is returned.
 pub fn run_tapped<T: Tap>(
     scenario: &Scenario,
     contender: &Contender,
@@ -84,19 +76,7 @@ pub fn run_tapped<T: Tap>(
     }
 }
 
-/// A medium as runs have it.
-trait Carrier: Medium {
-    /// Adds what it has counted up to `now` to the results of its run.
-    fn count(&self, scenario: &Scenario, now: Time, result: &mut RunResult);
-
-    /// Whether things go on happening in it when no host has anything to do.
-    fn never_rests(&self) -> bool;
-
-    /// What its nodes are and have done up to `now`, if it has nodes.
-    fn moments(&self, scenario: &Scenario, now: Time, hosts: &[Host]) -> Vec<FilmMoment>;
-}
-
-fn simulate<T: Tap, M: Carrier>(
+fn simulate<T: Tap, M: CountingMedium>(
     scenario: &Scenario,
     contender: &Contender,
     seed: u64,
@@ -168,7 +148,7 @@ fn simulate<T: Tap, M: Carrier>(
     (result, tap)
 }
 
-/// The window of a workload with a duration.
+/// Returns the window of a workload with a duration.
 fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
     let duration = scenario.workload.duration?;
     let start = match &contender.kind {
@@ -178,7 +158,7 @@ fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
     Some((start + nanos(scenario.workload.warm_up), start + nanos(duration)))
 }
 
-/// What the hosts and the network have counted up to now.
+/// Returns what the hosts and the network have counted up to now.
 fn counted(scenario: &Scenario, contender: &Contender, hosts: &[Host], counters: &Counters) -> RunResult {
     let populations = match &contender.kind {
         ContenderKind::Udp(mix) => mix.parts().iter().map(|part| Population::new(&part.label)).collect(),
@@ -190,30 +170,4 @@ fn counted(scenario: &Scenario, contender: &Contender, hosts: &[Host], counters:
         host.report(scenario, &mut result);
     }
     result
-}
-
-/// The names of the hops, in the order of their numbers.
-pub fn hop_names(scenario: &Scenario) -> Vec<String> {
-    let up = scenario.network.up.iter().map(|hop| format!("up.{}", hop.name));
-    up.chain(scenario.network.down.iter().map(|hop| format!("down.{}", hop.name))).collect()
-}
-
-/// The headers that the network adds.
-pub fn accounting(scenario: &Scenario) -> Accounting {
-    match scenario.network.ip {
-        Ip::V4 => Accounting::Ipv4,
-        Ip::V6 => Accounting::Ipv6,
-    }
-}
-
-fn nanos(span: Duration) -> u64 {
-    span.as_micros().saturating_mul(1_000)
-}
-
-/// The name of a client's series, if it is recorded.
-fn series(mix: &Mix, part: usize, client: u32, observe: Observe) -> Option<String> {
-    (observe == Observe::Series && client <= OBSERVED_CLIENTS).then(|| match mix.parts() {
-        [_] => format!("client {client}"),
-        parts => format!("client {client}, {}", parts[part].label),
-    })
 }

@@ -3,7 +3,7 @@
 use coapace_lab::contender::Contender;
 use coapace_lab::results::{FlowResult, RunResult};
 use coapace_lab::run::{Observe, run};
-use coapace_lab::scenario::Scenario;
+use coapace_scenario::Scenario;
 
 /// Ten clients and two servers, 50 ms apart, for five minutes, the first of which does not count.
 fn scenario(flows: &str, set: &[(&str, &str)]) -> Result<Scenario, String> {

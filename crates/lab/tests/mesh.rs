@@ -3,7 +3,7 @@
 use coapace_lab::contender::Contender;
 use coapace_lab::results::RunResult;
 use coapace_lab::run::{Observe, run};
-use coapace_lab::scenario::{Preset, Scenario};
+use coapace_scenario::{Preset, Scenario};
 
 fn load(set: &[(&str, &str)]) -> Result<Scenario, String> {
     let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

@@ -2,7 +2,7 @@
 
 use coapace_control::{Entry, REGISTRY};
 use coapace_lab::contender::Contender;
-use coapace_lab::naming::{add, mechanisms, parse_mechanism};
+use coapace_scenario::naming::{add, mechanisms, parse_mechanism};
 
 /// A built-in mechanism under another name: what matters here is the name alone.
 const fn named(name: &'static str) -> Entry {

@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::ops::RangeInclusive;
 
+use coapace_lab::capture;
 use coapace_lab::contender::Contender;
-use coapace_lab::observed;
 use coapace_lab::results::RunResult;
 use coapace_lab::run::{Observe, run};
-use coapace_lab::scenario::Scenario;
+use coapace_scenario::Scenario;
 
 /// Twenty clients in front of a narrow link; the last setting wins.
 fn scenario(set: &[(&str, &str)]) -> Scenario {
@@ -150,7 +150,7 @@ fn clients_are_dealt_out_to_the_servers_in_turn() {
     let file = std::fs::File::create(&trace).unwrap();
     let set = [("clients", "7"), ("buffer", "1410000"), ("server.count", "3"), ("workload.exchanges", "2")];
     let contender = Contender::parse("default").unwrap();
-    observed::write(&scenario(&set), &contender, 1, None, Some(file)).unwrap();
+    capture::write(&scenario(&set), &contender, 1, None, Some(file)).unwrap();
     let mut text = String::new();
     std::fs::File::open(&trace).unwrap().read_to_string(&mut text).unwrap();
     std::fs::remove_file(&trace).unwrap();

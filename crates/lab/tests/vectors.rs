@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use coapace_control::{Mechanism, REGISTRY};
-use coapace_lab::naming::parse_mechanism;
 use coapace_lab::replay::replay;
+use coapace_scenario::naming::parse_mechanism;
 
 /// A run in a file of vectors: the mechanism it is of, and the lines from its header on.
 struct Run {

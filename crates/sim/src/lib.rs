@@ -76,7 +76,7 @@ pub use events::Events;
 pub use hop::{Hop, HopError, HopId};
 pub use jitter::{Jitter, Reordering};
 pub use loss::{Loss, Markov};
-pub use luck::{Luck, Stream};
+pub use luck::{Luck, Stream, fnv1a};
 pub use medium::{Arrival, Happenings, Medium, Moment};
 pub use network::Network;
 pub use node::{Mark, Node, NodeId, Outgoing, Transport};

@@ -18,11 +18,8 @@ impl Luck {
 
     /// The numbers drawn for one purpose, such as `"up/loss"`. Streams of different names are independent.
     pub fn stream(self, name: &str) -> Stream {
-        // FNV-1a, then scrambled: names are few and short.
-        let fnv = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        Stream(scramble(self.0.wrapping_add(scramble(fnv))))
+        // Scrambled: names are few and short.
+        Stream(scramble(self.0.wrapping_add(scramble(fnv1a(name.bytes())))))
     }
 }
 
@@ -54,6 +51,12 @@ impl Stream {
     pub const fn below(self, bound: u64, a: u64, b: u64, c: u64) -> u64 {
         ((self.bits(a, b, c) as u128 * bound as u128) >> 64) as u64
     }
+}
+
+/// Returns the FNV-1a hash of bytes, 64 bits. It says what is the same; it does not protect against forgery.
+pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 /// A bijection in which every input bit turns over half of the output bits: the finaliser of SplitMix64 with the

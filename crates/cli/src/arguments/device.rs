@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
-use coapace_lab::scenario::{parse_share, parse_time};
 use coapace_net::Code;
+use coapace_scenario::{parse_share, parse_time};
 
 use crate::message::bytes_of_hex;
 
@@ -34,7 +34,7 @@ pub(crate) struct Content {
     pub(crate) terms: Terms,
 }
 
-/// What every request may say, with a payload or without.
+/// Options of every request, with a payload or without.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Terms {
     /// What the response is to be: a number or a name
@@ -128,7 +128,7 @@ pub(crate) struct Request {
     pub(crate) repeat: Option<u32>,
 }
 
-/// What is printed of responses, and where to.
+/// The parts of responses that are printed, and where to.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Show {
     /// Write the payload of the response into a file

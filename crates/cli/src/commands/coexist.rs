@@ -7,8 +7,8 @@ use std::time::Instant;
 use coapace_lab::coexistence::{Matrix, trials, write_pairs};
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::runs;
-use coapace_lab::report::{Group, Report};
-use coapace_lab::scenario::Scenario;
+use coapace_report::{Group, Report};
+use coapace_scenario::Scenario;
 
 use super::output::{COMMIT, conduct, create_dir, remark, report, write_report};
 use crate::Failure;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
-use coapace_lab::scenario::Scenario;
+use coapace_scenario::Scenario;
 
 use super::output::{conduct, print_table, remark, report, write_report};
 use crate::Failure;

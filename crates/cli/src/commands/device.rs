@@ -1,4 +1,4 @@
-//! What the commands that talk to devices have in common: the mechanism, the runtime, words for errors and times.
+//! Common parts of the commands that talk to devices: the mechanism, the runtime, words for errors and times.
 
 use std::fs;
 use std::io::{self, Read};
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coapace_control::SetError;
-use coapace_lab::naming::parse_mechanism;
 use coapace_net::uri::Scheme;
 use coapace_net::{
     BadCertificate, Call, Certificates, Client, ClientBuilder, Dtls, Error, Mechanism, Profile, Refused,
     TlsError, TransferError, Uri,
 };
+use coapace_scenario::naming::parse_mechanism;
 use tokio::runtime::{Builder, Runtime};
 
 use super::output::create;
@@ -22,15 +22,15 @@ use crate::message::option_name;
 pub(super) use crate::shown::tell;
 use crate::{Failure, certificates, keys};
 
-/// What the clients of a command have in common.
+/// The part that all clients of a command share.
 pub(super) struct Setup {
     pub(super) profile: Profile,
     dtls: Option<Dtls>,
     certificates: Option<Certificates>,
-    /// What their datagrams are written into.
+    /// The capture that their datagrams are written into.
     pub(super) capture: Option<Arc<Capture>>,
     pcap: Option<PathBuf>,
-    /// What decodes the capture.
+    /// How Wireshark has to decode the capture.
     decode_as: Option<String>,
     quiet: bool,
 }
@@ -116,7 +116,7 @@ pub(super) fn capture(path: &Path, as_coap: bool) -> Result<Arc<Capture>, Failur
     Ok(Arc::new(Capture::new(create(path)?, as_coap)))
 }
 
-/// The mechanism and the parameters around it.
+/// Returns the mechanism and the parameters around it.
 fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
     let mut mechanism = parse_mechanism(&transmission.cc).map_err(Failure::Usage)?;
     if let Some(timeout) = &transmission.ack_timeout {
@@ -173,7 +173,7 @@ pub(super) fn no_runtime(error: io::Error) -> Failure {
     )
 }
 
-/// The payload that the arguments give.
+/// Returns the payload that the arguments give.
 pub(super) fn payload(content: &Content) -> Result<Vec<u8>, Failure> {
     if let Some(encoded) = &content.encoded {
         return Ok(encoded.0.clone());

@@ -1,4 +1,4 @@
-//! What `coapace serve --directory` serves: the files of a directory.
+//! The files of a directory, which `coapace serve --directory` serves.
 
 mod temporary;
 
@@ -34,7 +34,7 @@ const MAX_LINKS: usize = 1_000;
 const MAX_DIRECTORIES: usize = 1_000;
 const MAX_DEPTH: usize = 16;
 
-/// What the payload of a file is (RFC 7252 §12.3), by what its name ends with.
+/// The content format of a file (RFC 7252 §12.3), by the ending of its name.
 const FORMATS: [(&str, u16); 18] = [
     ("txt", 0),
     ("md", 0),
@@ -62,7 +62,7 @@ const BYTES: u16 = 42;
 /// application/link-format
 const LINKS: u16 = 40;
 
-type Answer = Result<Response, Rejection>;
+type FileAnswer = Result<Response, Rejection>;
 
 /// A directory and what lies below it. Nothing outside can be named: `cap-std` opens every path from here and follows no
 /// link that leads out.
@@ -105,7 +105,7 @@ impl Directory {
             .conditional_fallback()
     }
 
-    fn act(&self, request: &Request) -> Answer {
+    fn act(&self, request: &Request) -> FileAnswer {
         let path = path(request).ok_or(Rejection::not_found())?;
         match request.method().0 {
             code::GET => self.get(&path, request),
@@ -115,7 +115,7 @@ impl Directory {
         }
     }
 
-    fn get(&self, path: &Path, request: &Request) -> Answer {
+    fn get(&self, path: &Path, request: &Request) -> FileAnswer {
         let format = format(path);
         if request.uint(option::ACCEPT).is_some_and(|wanted| wanted != u64::from(format)) {
             return Err(Code(code::NOT_ACCEPTABLE).into());
@@ -140,7 +140,7 @@ impl Directory {
         if metadata.is_file() { Ok((file, metadata)) } else { Err(Rejection::not_found()) }
     }
 
-    fn put(&self, path: &Path, request: &Request) -> Answer {
+    fn put(&self, path: &Path, request: &Request) -> FileAnswer {
         let payload = request.payload();
         if payload.len() > MAX_FILE {
             return Err(Code(code::REQUEST_ENTITY_TOO_LARGE).into());
@@ -167,7 +167,7 @@ impl Directory {
     }
 
     /// 2.02 whether it was there or not (RFC 7252 §5.8.4).
-    fn delete(&self, path: &Path, request: &Request) -> Answer {
+    fn delete(&self, path: &Path, request: &Request) -> FileAnswer {
         let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         self.check(path, request)?;
         match self.top.remove_file(path) {
@@ -265,7 +265,10 @@ impl Directory {
 }
 
 /// Acts on files where waiting for a disk holds nobody up, a few at once.
-async fn aside(files: Arc<Directory>, act: impl FnOnce(&Directory) -> Answer + Send + 'static) -> Answer {
+async fn aside(
+    files: Arc<Directory>,
+    act: impl FnOnce(&Directory) -> FileAnswer + Send + 'static,
+) -> FileAnswer {
     let busy = |_| Rejection::unavailable(1);
     let _turn = files.turns.acquire().await.map_err(busy)?;
     let acting = files.clone();
@@ -273,7 +276,7 @@ async fn aside(files: Arc<Directory>, act: impl FnOnce(&Directory) -> Answer + S
     acted.unwrap_or(Err(Code(code::INTERNAL_SERVER_ERROR).into()))
 }
 
-/// The path that a request names, below the top; nothing if a segment is no name of a file, or begins with a dot.
+/// Returns the path that a request names, below the top; nothing if a segment is no name of a file, or begins with a dot.
 fn path(request: &Request) -> Option<PathBuf> {
     let segments = request.options().filter(|&(number, _)| number == option::URI_PATH);
     let is_name =
@@ -288,7 +291,7 @@ fn format(path: &Path) -> u16 {
 }
 
 /// Reads the bytes of a file that a request asks for, and no others: the cost of a block does not depend on the file's size.
-fn content(file: &File, metadata: &Metadata, request: &Request) -> Answer {
+fn content(file: &File, metadata: &Metadata, request: &Request) -> FileAnswer {
     let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
     if size > MAX_FILE {
         return Err(Rejection::internal(format!("larger than the {MAX_FILE} bytes that are served")));
@@ -315,12 +318,12 @@ fn forbidden(why: &str) -> Rejection {
     Rejection::new(Code(code::FORBIDDEN)).because(why)
 }
 
-/// Whether a request has this option with this value.
+/// Returns whether a request has this option with this value.
 fn has(request: &Request, number: u16, value: &[u8]) -> bool {
     request.options().any(|option| option == (number, value))
 }
 
-/// What a client is told: that something lies outside is nothing for it to know.
+/// Returns the answer to a client, which is not to know that something lies outside.
 fn told(error: io::Error) -> Rejection {
     match error.kind() {
         io::ErrorKind::NotFound

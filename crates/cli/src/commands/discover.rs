@@ -90,7 +90,7 @@ async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fa
     }
 }
 
-/// The same resource at a member of the group.
+/// Returns the target of a resource at a member of the group.
 fn member(uri: &Uri, address: SocketAddr) -> Uri {
     let zone = match (&uri.host, address) {
         (Host::Address(_, Some(zone)), _) => Some(zone.clone()),

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use coapace_control::Entry;
-use coapace_lab::contender::TCP;
 use coapace_lab::papers::{self, Paper};
-use coapace_lab::{naming, scenario::Scenario};
+use coapace_scenario::naming::TCP;
+use coapace_scenario::{Scenario, naming};
 
 use crate::Failure;
 use crate::arguments::Listed;

@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout, timeout_at};
 
 use super::device::{Setup, datagrams, explain, no_runtime, payload, prepare, short};
-use super::interrupt::interrupted;
 use crate::arguments::{Arguments, Load};
+use crate::interrupt::interrupted;
 use crate::latencies::Latencies;
 use crate::lossy::Lossy;
 use crate::{Failure, progress};
@@ -39,7 +39,7 @@ pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
     asked.setup.finish(result)
 }
 
-/// What is asked, and of how many requests it is known what became of them.
+/// The request, and how many requests are over.
 struct Asked {
     load: Load,
     payload: Vec<u8>,
@@ -174,7 +174,7 @@ async fn open(
     tally
 }
 
-/// What became of the requests of one client or of all.
+/// The outcome of the requests of one client or of all.
 #[derive(Debug, Default)]
 struct Tally {
     latencies: Latencies,

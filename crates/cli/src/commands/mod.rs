@@ -1,4 +1,4 @@
-//! What each command does.
+//! The commands, a file each.
 
 mod bench;
 mod coexist;
@@ -6,7 +6,6 @@ mod compare;
 mod device;
 mod directory;
 mod discover;
-mod interrupt;
 mod list;
 mod load;
 mod observe;

@@ -6,10 +6,10 @@ use coapace_net::{Client, Error, Observation};
 use tokio::time::{Instant, sleep_until};
 
 use super::device::{Setup, explain, on_terms, runtime, tell};
-use super::interrupt::interrupted;
 use super::output::remark;
 use super::printer::Printer;
 use crate::arguments::{Arguments, Observe};
+use crate::interrupt::interrupted;
 use crate::{Failure, logging};
 
 /// How long the server has to hear of the end.

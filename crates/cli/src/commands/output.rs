@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
-use coapace_lab::report::{Group, Report};
 use coapace_lab::results::{CellResult, Lines, Rows, terminal_table, write_verdicts};
+use coapace_report::{Group, Report};
 
 use crate::arguments::{Arguments, Format};
 use crate::draft::Draft;

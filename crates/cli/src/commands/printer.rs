@@ -1,4 +1,4 @@
-//! What commands print of responses.
+//! Printing of responses.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -133,7 +133,7 @@ fn unwritten(show: &Show, error: io::Error) -> Failure {
     }
 }
 
-/// What is wrong with a response, with the words that the server has for a person.
+/// Returns what is wrong with a response, with the words that the server has for a person.
 pub(super) fn refusal(response: &Response) -> Option<Failure> {
     if response.is_success() {
         return None;
@@ -144,7 +144,7 @@ pub(super) fn refusal(response: &Response) -> Option<Failure> {
     Some(Failure::Refused(if words.is_empty() { code.to_string() } else { format!("{code}: {words}") }))
 }
 
-/// Whether the payload is for a person to read: that of an error without Content-Format (RFC 7252 §5.5.2).
+/// Returns whether the payload is for a person to read: that of an error without Content-Format (RFC 7252 §5.5.2).
 fn is_diagnostic(response: &Response) -> bool {
     !response.is_success() && response.format().is_none() && std::str::from_utf8(&response.payload).is_ok()
 }
@@ -154,7 +154,7 @@ fn exchange_line(response: &Response) -> String {
     format!("{} after {}, {} {times}", response.code, short(response.elapsed), response.transmissions)
 }
 
-/// What the mechanism has learnt of each destination.
+/// Prints what the mechanism has learnt of each destination.
 pub(super) fn destination_lines(client: &Client, cc: &str) {
     for (_, known) in client.destinations() {
         let Destination { address, rto, srtt, rttvar, exchanges, failed, retransmissions, .. } = known;

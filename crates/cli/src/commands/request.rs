@@ -57,7 +57,7 @@ fn drawing(bar: ProgressBar) -> impl Fn(Transferred) {
     }
 }
 
-/// What became of requests that were made one after the other.
+/// The outcome of requests that were made one after the other.
 #[derive(Default)]
 struct Sum {
     made: u64,

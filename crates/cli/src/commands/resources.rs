@@ -1,4 +1,4 @@
-//! What `coapace serve` serves.
+//! The resources of `coapace serve`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ const LARGE: usize = 8 << 10;
 pub(super) struct Resources {
     router: Router,
     paths: BTreeSet<String>,
-    /// What changes every second.
+    /// The resources that change every second.
     clock: Option<Resource>,
 }
 
@@ -96,7 +96,7 @@ impl Resources {
         self.paths.insert(path.to_owned());
     }
 
-    /// The routes, and what is to be said to have changed every second.
+    /// Returns the routes, and what is to be said to have changed every second.
     pub(super) fn finish(self) -> (Router, Option<Resource>) {
         (self.router, self.clock)
     }
@@ -181,7 +181,7 @@ fn store(router: Router) -> Router {
         .conditional("/store/{name}")
 }
 
-/// The names, a line each.
+/// Returns the names, a line each.
 fn names(all: &Stored) -> Response {
     let mut names = String::new();
     for name in all.keys() {

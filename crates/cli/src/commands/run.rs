@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
+use coapace_lab::capture;
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
 use coapace_lab::grid::conditions;
-use coapace_lab::observed;
-use coapace_lab::report::write_film_gif;
-use coapace_lab::scenario::Scenario;
+use coapace_report::write_film_gif;
+use coapace_scenario::Scenario;
 
 use super::output::{Conducted, conduct, create_dir, print_table, remark, report, write_report};
 use crate::arguments::{Arguments, Format, Run, Seeds};
@@ -96,7 +96,7 @@ fn capture(
     let (pcap_out, trace_out) = (writer(&pcap).map_err(failed)?, writer(&trace).map_err(failed)?);
     let Trial { scenario, contender, first_seed, .. } = first.clone();
     let told = format!("captured: {}, seed {first_seed}", contender.label);
-    let write = move || observed::write(&scenario, &contender, first_seed, pcap_out, trace_out);
+    let write = move || capture::write(&scenario, &contender, first_seed, pcap_out, trace_out);
     let thread = thread::Builder::new().spawn(write).map_err(failed)?;
     let Some(written) = interrupt::wait(thread, interrupt::watch()) else {
         return Err(Failure::Interrupted(

@@ -4,24 +4,24 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, SystemTime};
 
-use coapace_lab::naming::parse_mechanism;
 use coapace_net::uri::Scheme;
 use coapace_net::{
     Budget, Certificates, Mechanism, Membership, NotJoined, Profile, Resource, Router, Server, ServerConfig,
     ServerHandle, link_format,
 };
+use coapace_scenario::naming::parse_mechanism;
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
 use super::device::{capture, finish, runtime};
 use super::directory::Directory;
-use super::interrupt::interrupted;
 use super::output::COMMIT;
 use super::resources::Resources;
 use crate::arguments::{Arguments, Serve};
 use crate::capture::CoapPort;
 use crate::credentials::Credentials;
 use crate::exporter::Exporter;
+use crate::interrupt::interrupted;
 use crate::{Failure, logging};
 
 pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure> {
@@ -86,7 +86,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     finish(capture.as_deref(), serve.pcap.as_deref(), ended)
 }
 
-/// What `--memory` and the bounds beside it allow.
+/// Returns the configuration within `--memory` and the bounds beside it.
 fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
     raise_descriptor_limit();
     let budget = Budget::new(serve.memory);
@@ -110,7 +110,7 @@ fn raise_descriptor_limit() {
     }
 }
 
-/// The groups to join.
+/// Returns the groups to join.
 fn groups(texts: &[String]) -> Result<Vec<Membership>, Failure> {
     let mut groups = Vec::new();
     for text in texts {
@@ -124,7 +124,7 @@ fn groups(texts: &[String]) -> Result<Vec<Membership>, Failure> {
     Ok(groups)
 }
 
-/// What is served, and what is to be said to have changed every second.
+/// Returns the resources that are served, and those that change every second.
 fn routes(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
     let mut resources = Resources::default();
     for (path, text) in &serve.resources {
@@ -296,7 +296,7 @@ fn one_higher(udp: &Listener, asked: &[SocketAddr]) -> Result<SocketAddr, Failur
     Ok(address)
 }
 
-/// The addresses of an argument.
+/// Returns the addresses of an argument.
 fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
     let addresses = text.to_socket_addrs().map_err(|error| {
         Failure::Usage(format!("{flag} takes ADDRESS:PORT, as [::]:5683, not {text:?} ({error})"))
@@ -354,7 +354,7 @@ async fn tick(clock: Resource) {
     }
 }
 
-/// What a server did.
+/// Returns what a server did, in words.
 fn summary(scheme: Scheme, handle: &ServerHandle) -> String {
     let stats = handle.stats();
     if !matches!(scheme, Scheme::Coap | Scheme::Coaps) {

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use coapace_lab::{naming, replay};
+use coapace_lab::replay;
+use coapace_scenario::naming;
 
 use crate::Failure;
 

@@ -1,17 +1,14 @@
 //! The matrix for programs: a row for each mechanism with each other.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use super::{Encounter, Matrix};
 use crate::results::Lines;
-use crate::results::sheet::{Always, Sheet, Value};
+use crate::results::rows::fixed::{self, Of};
+use crate::results::sheet::{Always, Value};
 
-/// How a value is found in an encounter.
-type Of = fn(&Encounter) -> Value;
-
-/// The columns that are always there: name, what it says, value. What is not known is empty; a mechanism alone is its own rival.
-pub(crate) const COLUMNS: &[Always<Of>] = &[
+/// The columns that are always there: name, what it says, value. An unknown value is empty; a mechanism alone is its own rival.
+pub(crate) const COLUMNS: &[Always<Of<Encounter>>] = &[
     ("mechanism", "Whose figures these are.", |it| (&it.own.mechanism).into()),
     ("rival", "What the other clients have.", |it| (&it.rival).into()),
     ("clients", "The clients that have the mechanism.", |it| Value::Count(it.own.clients.into())),
@@ -60,32 +57,10 @@ pub(crate) const COLUMNS: &[Always<Of>] = &[
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_pairs(mut out: impl io::Write, lines: Lines, commit: &str, matrix: &Matrix) -> io::Result<()> {
-    enum Key<'a> {
-        Always(Of),
-        Knob(&'a str),
-        Commit,
-    }
-    let knobs = matrix.encounters().flat_map(|(.., it)| it.cell.knobs.keys()).map(String::as_str);
-    let knobs: BTreeSet<&str> = knobs.collect();
-    let always = COLUMNS.iter().map(|(name, _, of)| ((*name).to_owned(), Key::Always(*of)));
-    let knobs = knobs.into_iter().map(|name| (format!("knob.{name}"), Key::Knob(name)));
-    let sheet = Sheet::new(always.chain([("commit".to_owned(), Key::Commit)]).chain(knobs));
-    if lines == Lines::Csv {
-        out.write_all(sheet.header(|_| false).as_bytes())?;
-    }
-    for (.., encounter) in matrix.encounters().filter(|(.., it)| it.pair.runs > 0) {
-        let value = |key: &Key| match key {
-            Key::Always(of) => of(encounter),
-            Key::Knob(name) => {
-                encounter.cell.knobs.get(*name).map_or(Value::Nothing, |text| Value::number_or_text(text))
-            }
-            Key::Commit => commit.into(),
-        };
-        let row = if lines == Lines::Csv { sheet.csv(value, |_| false) } else { sheet.json(value) };
-        out.write_all(row.as_bytes())?;
-    }
-    out.flush()
+pub fn write_pairs(out: impl io::Write, lines: Lines, commit: &str, matrix: &Matrix) -> io::Result<()> {
+    let encounters = || matrix.encounters().map(|(.., encounter)| encounter);
+    let rows = encounters().filter(|it| it.pair.runs > 0).map(|it| (it, &it.cell));
+    fixed::write(out, lines, commit, COLUMNS, encounters().map(|it| &it.cell), rows)
 }
 
 #[cfg(test)]

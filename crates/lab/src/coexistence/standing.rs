@@ -23,12 +23,12 @@ pub struct Standing {
     pub distance: f64,
     /// Whom it starves.
     pub starves: Vec<usize>,
-    /// Who starves it.
+    /// The mechanisms that starve it.
     pub starved_by: Vec<usize>,
 }
 
 impl Matrix {
-    /// Every mechanism that completed anything, the one that takes most first.
+    /// Returns every mechanism that completed anything, the one that takes most first.
     pub fn standings(&self) -> Vec<Standing> {
         let mut standings: Vec<_> =
             (0..self.mechanisms().len()).filter_map(|row| self.standing(row)).collect();
@@ -54,7 +54,7 @@ impl Matrix {
         })
     }
 
-    /// What the matrix says, in plain sentences: who takes the most, who starves whom, who is fair, what it costs.
+    /// Returns the matrix in plain sentences: who takes the most, who starves whom, who is fair, what it costs.
     pub fn sentences(&self) -> Vec<String> {
         let standings = self.standings();
         let (Some(first), Some(last)) = (standings.first(), standings.last()) else {
@@ -108,7 +108,7 @@ impl Matrix {
         sentences
     }
 
-    /// Who starves whom, those that starve most first, and who is worst off.
+    /// Says who starves whom, those that starve most first, and who is worst off.
     fn starvation(&self, standings: &[Standing]) -> String {
         let name = |mechanism: usize| self.mechanisms()[mechanism].as_str();
         let kept = (self.encounters())
@@ -136,7 +136,7 @@ impl Matrix {
     }
 }
 
-/// The first few, and how many more there are.
+/// Returns the first few, and how many more there are.
 fn listed(mut all: Vec<String>, gap: &str) -> String {
     let more = all.len().saturating_sub(NAMED);
     all.truncate(NAMED);
@@ -154,7 +154,7 @@ mod tests {
         let matrix = matrix(&["default", "cocoa", "linux-rto"], 2);
         let standings = matrix.standings();
         assert!(standings.is_sorted_by(|a, b| a.mean >= b.mean), "{standings:?}");
-        // What one takes the others lack.
+        // One takes as much as the others lack.
         let sum: f64 = standings.iter().map(|standing| standing.mean).sum();
         assert!((sum - 3.0).abs() < 1e-9, "{sum}");
         for Standing { mechanism, mean, least, most, .. } in standings {

@@ -9,7 +9,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time, Transport};
 use super::{GET, batch_size, span_s, start};
 use crate::results::{RunResult, Series, Timeouts};
 
-/// What every client of a population does.
+/// The behaviour that all clients of a population share.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The number of the population.
@@ -81,13 +81,13 @@ pub(crate) struct Client {
     batches: u32,
     /// The number of exchanges over at which the batch ends.
     batch_end: u32,
-    /// What was armed, if anything was that counts.
+    /// The timeouts that were armed, if any counted.
     timeouts: Option<Box<Timeouts>>,
     series: Option<Box<Series>>,
 }
 
 impl Client {
-    /// The client of this `number`, whose requests go to `server`; its RTO is recorded if that `series` has a name.
+    /// Returns the client of this `number`, whose requests go to `server`; its RTO is recorded if that `series` has a name.
     pub(crate) fn new(plan: Arc<Plan>, number: u32, server: NodeId, series: Option<String>) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), u64::from(number)),
@@ -136,7 +136,7 @@ impl Client {
         self.endpoint.gauges(self.server).map(|gauges| gauges.rto)
     }
 
-    /// Whether all exchanges are over.
+    /// Returns whether all exchanges are over.
     pub(crate) fn is_done(&self) -> bool {
         Some(self.done) == self.plan.exchanges
     }

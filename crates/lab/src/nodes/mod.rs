@@ -2,7 +2,6 @@
 
 mod client;
 mod mote;
-pub(crate) mod patterns;
 mod relay;
 mod server;
 
@@ -17,7 +16,7 @@ use coapace_sim::tcp::{TcpClient, TcpServer};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
 
 use crate::results::RunResult;
-use crate::scenario::Scenario;
+use coapace_scenario::Scenario;
 
 /// A host. Clients over UDP are the many, so they lie in the table itself.
 #[allow(clippy::large_enum_variant)]
@@ -61,7 +60,7 @@ impl Node for Host {
         each!(self, host => host.poll_timeout())
     }
 
-    /// The RTO of its mechanism towards the server that it asks first, if it asks any.
+    /// Returns the RTO of its mechanism towards the server that it asks first, if it asks any.
     fn rto(&self) -> Option<Duration> {
         match self {
             Self::Client(client) => client.rto(),
@@ -105,7 +104,7 @@ impl Host {
         }
     }
 
-    /// Whether it has no more requests to make. Who has no fixed number of them never has one too many.
+    /// Returns whether all its requests are made. A host without a fixed number of requests always counts as done.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Client(client) => client.is_done(),
@@ -125,7 +124,7 @@ pub(crate) fn start(start_ns: u64, spread_ns: u64, starts: Stream, client: u32) 
     Time::from_nanos(start_ns + starts.below(spread_ns.max(1), u64::from(client), 0, 0))
 }
 
-/// How many exchanges a client's batch has, uniform between two numbers, both included.
+/// Returns how many exchanges a client's batch has, uniform between two numbers, both included.
 pub(crate) fn batch_size((least, most): (u32, u32), sizes: Stream, client: u32, batch: u32) -> u32 {
     least + sizes.below(u64::from(most - least) + 1, u64::from(client), u64::from(batch), 0) as u32
 }

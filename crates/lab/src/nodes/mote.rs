@@ -1,6 +1,6 @@
 //! A host with flows: it offers messages to sinks, and as a sink it takes them.
 //!
-//! What it offered and what arrived at it is written down, message by message; the run puts both together at its end.
+//! It writes down every message that it offered or received; the run puts both together at its end.
 
 mod ledger;
 mod plan;
@@ -16,7 +16,6 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
 pub(crate) use ledger::{Arrival, Ledger, Offer};
 pub(crate) use plan::{FlowPlan, MotePlan};
 
-use super::patterns::Pace;
 use super::{CONTENT, GET};
 use crate::results::{RunResult, Series};
 use sending::Sending;
@@ -29,7 +28,7 @@ const CHANGED: Code = Code(coap_numbers::code::CHANGED);
 #[derive(Debug)]
 pub(crate) struct Mote {
     plan: Arc<MotePlan>,
-    /// Its number among the clients, from 1: the key of its random numbers. That of a sink is 0.
+    /// Its number among the clients, from 1: the key of its random numbers. A sink has 0.
     number: u32,
     endpoint: Endpoint<Mechanism, NodeId>,
     /// Its flows.
@@ -39,17 +38,17 @@ pub(crate) struct Mote {
     /// Whom it observes; sinks alone do.
     watching: Option<Watching>,
     ledger: Ledger,
-    /// What the message being sent answers.
+    /// The transmission that the message being sent answers.
     mark: Mark,
     /// Replies sent.
     replies: u64,
-    /// Of these, notifications without control.
+    /// Notifications among these that are sent without control.
     uncontrolled: u32,
     series: Option<Box<Series>>,
 }
 
 impl Mote {
-    /// The client of this `number`; its RTO is recorded if that `series` has a name.
+    /// Returns the client of this `number`; its RTO is recorded if that `series` has a name.
     pub(crate) fn client(plan: Arc<MotePlan>, number: u32, series: Option<String>) -> Self {
         let flows = plan.flows.iter().filter(|flow| flow.keys.includes(number - 1));
         let sendings = flows.map(|flow| Sending::new(flow.clone(), number)).collect();
@@ -74,7 +73,7 @@ impl Mote {
         }
     }
 
-    /// The same, observing `clients` for those flows that ask for it.
+    /// Makes it observe `clients` for those flows that ask for it.
     pub(crate) fn observing(mut self, clients: &[(NodeId, u32)], own: NodeId) -> Self {
         self.watching = Watching::new(&self.plan, clients, own);
         self
@@ -86,7 +85,7 @@ impl Mote {
         self.endpoint.gauges(sending.flow.sink).map(|gauges| gauges.rto)
     }
 
-    /// What it offered and what arrived.
+    /// Returns the messages that it offered and those that arrived.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -128,7 +127,7 @@ impl Mote {
         }
     }
 
-    /// Begins exchanges for what waits, as many as may be open. What the endpoint has no room for is lost.
+    /// Begins exchanges for what waits, as many as may be open. A message that the endpoint has no room for is lost.
     fn send_waiting(&mut self, now: Time, place: usize) {
         let Some(sending) = self.sendings.get_mut(place) else { return };
         while let Some(number) = sending.next_to_go() {
@@ -147,7 +146,7 @@ impl Mote {
         if let (Some(series), Some(gauges)) = (&mut self.series, self.endpoint.gauges(sending.flow.sink)) {
             series.push(now.as_secs_f64(), gauges.rto.as_micros() as f64 / 1e6);
         }
-        if matches!(sending.flow.pattern.pace, Pace::Backlogged) && sending.is_wanted(now) {
+        if sending.flow.keys.pattern.is_backlogged() && sending.is_wanted(now) {
             self.offer(now, place);
         }
     }

@@ -2,7 +2,7 @@
 
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Time};
 
-/// A relay. What is sent to it is ignored.
+/// A relay: it ignores messages that are sent to it.
 #[derive(Debug)]
 pub(crate) struct Relay;
 

@@ -19,7 +19,7 @@ pub(crate) struct Server {
     processing_ns: u64,
     /// Requests being worked on, in the order of their responses.
     working: VecDeque<(Time, Responder<NodeId>, Mark)>,
-    /// What the message being sent answers.
+    /// The transmission that the message being sent answers.
     mark: Mark,
     responses: u64,
 }

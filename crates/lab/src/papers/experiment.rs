@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::Source;
 use super::claim::Claim;
-use crate::results::{Chain, Link, Metric, Order, Published};
+use crate::results::{Chain, Metric, Order, Published, Ranked};
 
 /// Conditions, and what is said of the mechanisms under each of them.
 #[derive(Clone, Debug, Deserialize)]
@@ -14,10 +13,10 @@ use crate::results::{Chain, Link, Metric, Order, Published};
 pub(super) struct Experiment {
     /// The scenario, where it is not the paper's.
     scenario: Option<String>,
-    /// What all conditions share: settings of the scenario.
+    /// Settings of the scenario that all conditions share.
     #[serde(default)]
     set: BTreeMap<String, String>,
-    /// What is varied: the values of each key in turn, every combination a condition.
+    /// The values of each key that is varied; every combination is a condition.
     #[serde(default)]
     sweep: BTreeMap<String, Vec<String>>,
     /// Rows of the paper that are run though nothing is said of them.
@@ -26,7 +25,7 @@ pub(super) struct Experiment {
     /// By metric: the rows of the paper, the larger figure first.
     #[serde(default)]
     orders: BTreeMap<Metric, Chain>,
-    /// The same where a metric has several, or where there is more to say.
+    /// Orders of metrics that have several, or of which there is more to say.
     #[serde(default)]
     claims: Vec<Said>,
 }
@@ -45,18 +44,23 @@ struct Said {
 
 impl Experiment {
     /// One for each condition and mechanism, the lowest mechanism first.
-    pub(super) fn claims(&self, source: &Source) -> Result<Vec<Claim>, String> {
-        let known = |name: &String| source.mechanism(name).map(|label| (label.to_owned(), Vec::new()));
+    pub(super) fn claims<'a>(
+        &self,
+        mechanism_of: &dyn Fn(&str) -> Result<&'a str, String>,
+        scenario: &str,
+        place: &str,
+    ) -> Result<Vec<Claim>, String> {
+        let known = |name: &String| mechanism_of(name).map(|label| (label.to_owned(), Vec::new()));
         let mut mechanisms: Vec<(String, Vec<Order>)> =
             self.mechanisms.iter().map(known).collect::<Result<_, _>>()?;
         let short = self.orders.iter().map(|(metric, chain)| (*metric, chain, ""));
         let long = self.claims.iter().map(|said| (said.metric, &said.says, said.why.as_str()));
         for (metric, chain, why) in short.chain(long) {
             for (name, below) in chain.upwards() {
-                let name = source.mechanism(name)?;
+                let name = mechanism_of(name)?;
                 let order = below
-                    .map(|Link { relation, times, name }| {
-                        let (than, why) = (source.mechanism(name)?.to_owned(), why.to_owned());
+                    .map(|Ranked { relation, times, name }| {
+                        let (than, why) = (mechanism_of(name)?.to_owned(), why.to_owned());
                         Ok::<_, String>(Order { metric, relation: *relation, times: *times, than, why })
                     })
                     .transpose()?;
@@ -69,12 +73,12 @@ impl Experiment {
         if mechanisms.is_empty() {
             return Err("source.toml has an experiment without orders, claims or mechanisms".to_owned());
         }
-        let scenario = self.scenario.as_ref().unwrap_or(&source.scenario);
+        let scenario = self.scenario.as_deref().unwrap_or(scenario);
         let claim = |(settings, (mechanism, orders)): (&Vec<_>, &(String, Vec<Order>))| Claim {
-            scenario: scenario.clone(),
+            scenario: scenario.to_owned(),
             settings: settings.clone(),
             mechanism: mechanism.clone(),
-            published: Published { orders: orders.clone(), source: source.place(), ..Published::default() },
+            published: Published { orders: orders.clone(), source: place.to_owned(), ..Published::default() },
         };
         let conditions = self.conditions();
         Ok(conditions
@@ -84,7 +88,7 @@ impl Experiment {
             .collect())
     }
 
-    /// The settings of each condition.
+    /// Returns the settings of each condition.
     fn conditions(&self) -> Vec<Vec<(String, String)>> {
         let shared: Vec<(String, String)> =
             self.set.iter().map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -6,8 +6,8 @@ use super::Source;
 use super::claim::Claim;
 use crate::results::{Metric, Published};
 
-/// What a column of the file is.
-enum Column {
+/// The meaning of a column of the file.
+enum PaperColumn {
     /// A condition: the knob that it sets.
     Knob(String),
     /// The scenario.
@@ -23,22 +23,22 @@ enum Column {
 /// the scenario of the paper, or no table.
 pub(super) fn read(text: &str, source: &Source) -> Result<Vec<Claim>, String> {
     let mut csv = csv::Reader::from_reader(text.as_bytes());
-    let columns: Vec<Column> = csv
+    let columns: Vec<PaperColumn> = csv
         .headers()
         .map_err(|error| error.to_string())?
         .iter()
         .map(|name| match (name, source.columns.get(name)) {
-            ("mechanism", _) => Ok(Column::Mechanism),
-            ("scenario", _) => Ok(Column::Scenario),
-            ("table", _) => Ok(Column::Table),
-            (_, Some(knob)) => Ok(Column::Knob(knob.clone())),
+            ("mechanism", _) => Ok(PaperColumn::Mechanism),
+            ("scenario", _) => Ok(PaperColumn::Scenario),
+            ("table", _) => Ok(PaperColumn::Table),
+            (_, Some(knob)) => Ok(PaperColumn::Knob(knob.clone())),
             (_, None) => name
                 .parse()
-                .map(Column::Metric)
+                .map(PaperColumn::Metric)
                 .map_err(|error| format!("source.toml has no knob for the column `{name}`, and {error}")),
         })
         .collect::<Result<_, String>>()?;
-    if !text.is_empty() && !columns.iter().any(|column| matches!(column, Column::Mechanism)) {
+    if !text.is_empty() && !columns.iter().any(|column| matches!(column, PaperColumn::Mechanism)) {
         return Err("there is no column `mechanism`".to_owned());
     }
     let claim = |record: csv::Result<csv::StringRecord>| {
@@ -49,17 +49,17 @@ pub(super) fn read(text: &str, source: &Source) -> Result<Vec<Claim>, String> {
     csv.records().map(claim).collect()
 }
 
-fn claim(columns: &[Column], record: &csv::StringRecord, source: &Source) -> Result<Claim, String> {
+fn claim(columns: &[PaperColumn], record: &csv::StringRecord, source: &Source) -> Result<Claim, String> {
     let (mut settings, mut mechanism, mut figures) = (Vec::new(), "", BTreeMap::new());
     let (mut scenario, mut table) = (source.scenario.as_str(), None);
     for (column, field) in columns.iter().zip(record) {
         match column {
-            Column::Mechanism => mechanism = source.mechanism(field)?,
+            PaperColumn::Mechanism => mechanism = source.mechanism(field)?,
             _ if field.is_empty() => {}
-            Column::Knob(knob) => settings.push((knob.clone(), field.to_owned())),
-            Column::Scenario => scenario = field,
-            Column::Table => table = Some(source.table(field)?),
-            Column::Metric(metric) => {
+            PaperColumn::Knob(knob) => settings.push((knob.clone(), field.to_owned())),
+            PaperColumn::Scenario => scenario = field,
+            PaperColumn::Table => table = Some(source.table(field)?),
+            PaperColumn::Metric(metric) => {
                 let value = field.parse().ok().filter(|value: &f64| value.is_finite());
                 figures.insert(*metric, value.ok_or_else(|| format!("the {metric} `{field}` is no number"))?);
             }

@@ -1,25 +1,25 @@
-//! What `source.toml` says of a paper.
+//! The file `source.toml` of a paper.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use coapace_scenario::Scenario;
 use serde::Deserialize;
 
 use super::claim::Claim;
 use super::experiment::Experiment;
 use crate::results::PaperTable;
-use crate::scenario::Scenario;
 
-/// What `source.toml` says.
+/// The file `source.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// The name of the folder.
     pub key: String,
-    /// What was studied.
+    /// The subject of the study.
     pub title: String,
     /// Author, title, where and when.
     pub source: String,
-    /// What was published.
+    /// The published tables and figures.
     pub figure: String,
     /// The scenario that the cells are variations of where they name no other.
     pub scenario: String,
@@ -30,7 +30,7 @@ pub struct Source {
     /// From columns of `published.csv` to the knobs that they set.
     #[serde(default)]
     pub(super) columns: BTreeMap<String, String>,
-    /// What the column `table` of `published.csv` names.
+    /// The tables that the column `table` of `published.csv` names.
     #[serde(default)]
     pub(super) tables: BTreeMap<String, Table>,
     #[serde(default)]
@@ -44,7 +44,7 @@ pub struct Source {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "TableText")]
 pub(super) struct Table {
-    /// As it is judged.
+    /// The table with the factor of full runs.
     usual: PaperTable,
     /// The factor where it has to be quick.
     quick_factor: f64,
@@ -79,13 +79,13 @@ impl TryFrom<TableText> for Table {
 }
 
 impl Source {
-    /// The mechanism of a row of the paper as it is named here.
+    /// Returns the mechanism of a row of the paper as it is named here.
     pub(super) fn mechanism(&self, row: &str) -> Result<&str, String> {
         let mechanism = self.mechanisms.get(row).map(String::as_str);
         mechanism.ok_or_else(|| format!("source.toml names no mechanism for the row `{row}`"))
     }
 
-    /// The table of this name, as it is judged.
+    /// Returns the table of this name, as it is judged.
     pub(super) fn table(&self, name: &str) -> Result<&PaperTable, String> {
         let table = self.tables.get(name).map(|table| &table.usual);
         table.ok_or_else(|| format!("source.toml has no table `{name}`"))
@@ -117,7 +117,7 @@ impl Source {
         Ok(claims)
     }
 
-    /// What is less where it has to be quick, in words: `2 seeds, duration 120 s instead of 600 s`.
+    /// Returns in words by what quick runs are less: `2 seeds, duration 120 s instead of 600 s`.
     pub(super) fn quick_words(&self, claims: &[Claim]) -> Result<String, String> {
         let seeds = if self.quick_seeds == 1 { "seed" } else { "seeds" };
         let mut words = vec![format!("{} {seeds}", self.quick_seeds)];
@@ -145,7 +145,7 @@ impl Source {
     }
 }
 
-/// The present value of a knob or of a key.
+/// Returns the present value of a knob or of a key.
 fn setting(scenario: &Scenario, key: &str) -> Option<String> {
     let canonical = scenario.canonical();
     let line = || canonical.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));

@@ -1,11 +1,12 @@
 //! How near what was measured is to what a paper says, in words.
 
+use coapace_scenario::naming::TCP;
+
 use super::Paper;
-use crate::contender::TCP;
 use crate::results::{CellResult, Nearness, judged, nearness, tally, verdicts};
 
 impl Paper {
-    /// How far the measured figures and orders agree with the published ones, in a few lines.
+    /// Says how far the measured figures and orders agree with the published ones, in a few lines.
     pub fn summary(&self, results: &[CellResult]) -> String {
         let plain = |result: &&CellResult| {
             result.published.as_ref().is_some_and(|published| published.plain().next().is_some())
@@ -26,7 +27,7 @@ impl Paper {
     }
 }
 
-/// How many of these results are near what was published; those of UDP and of TCP apart if there are both.
+/// Says how many of these results are near what was published; those of UDP and of TCP apart if there are both.
 fn near(results: &[&CellResult]) -> String {
     let share = |bound: f64, of: &dyn Fn(&CellResult) -> bool| {
         let errors =

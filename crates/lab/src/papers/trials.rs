@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use coapace_scenario::Scenario;
+
 use super::Paper;
 use super::claim::Claim;
 use crate::contender::Contender;
 use crate::experiment::Trial;
 use crate::run::Observe;
-use crate::scenario::Scenario;
 
 impl Paper {
     /// One trial for each mechanism under each condition of which something was published, with as many repetitions as

@@ -1,8 +1,11 @@
-//! What was run.
+//! A cell: what was run, and its runs.
 
 use std::collections::BTreeMap;
 
-use super::Hash64;
+use coapace_scenario::Hash64;
+
+use super::run_result::fct_s;
+use super::{Compared, Metric, Published, RunResult, Summary};
 
 /// One point of an experiment: a scenario, the values its knobs had, and one mechanism. All its seeds are pooled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +31,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Whether `other` differs in its mechanism at most.
+    /// Returns whether `other` differs in its mechanism at most.
     pub fn same_conditions(&self, other: &Self) -> bool {
         let Self { scenario, workload, clients, knobs, .. } = self;
         (scenario, workload, clients, knobs)
@@ -36,9 +39,180 @@ impl Cell {
     }
 }
 
+/// A cell and its runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CellResult {
+    /// The scenario with its knobs, and the mechanism.
+    pub cell: Cell,
+    /// Its runs, one a seed, in any order.
+    pub runs: Vec<RunResult>,
+    /// The published figures and orders that it is compared with.
+    pub published: Option<Published>,
+}
+
+impl CellResult {
+    /// Flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
+    pub fn fct_s(&self) -> Vec<f64> {
+        fct_s(&self.runs)
+    }
+
+    /// Returns the runs, pooled.
+    pub fn summary(&self) -> Summary {
+        Summary::of(&self.runs)
+    }
+
+    /// Returns whether clients have an end to reach, and so a flow completion time or none because they gave up.
+    pub fn has_fct(&self) -> bool {
+        self.runs.iter().any(|run| !run.fct_s.is_empty())
+    }
+
+    /// Returns whether the clients have different mechanisms.
+    pub fn is_mix(&self) -> bool {
+        self.cell.mix.len() > 1 || self.runs.iter().any(|run| run.populations.len() > 1)
+    }
+
+    /// Returns every published figure beside the measured one.
+    pub fn compared(&self) -> Vec<Compared> {
+        compared(self.published.as_ref(), &self.summary())
+    }
+
+    /// Returns how far the measured figure is from the published one, as a fraction of the latter; positive where it is larger.
+    /// If there are several figures, the one that is met worst counts.
+    pub fn relative_error(&self) -> Option<f64> {
+        relative_error(self.published.as_ref(), &self.summary())
+    }
+
+    /// Returns the run with the lowest seed: the one whose series are drawn.
+    pub fn first_run(&self) -> Option<&RunResult> {
+        self.runs.iter().min_by_key(|run| run.seed)
+    }
+}
+
+fn compared(published: Option<&Published>, summary: &Summary) -> Vec<Compared> {
+    let compared = |(&metric, &published)| Compared { metric, published, measured: summary.value(metric) };
+    published.map_or_else(Vec::new, |published| published.figures.iter().map(compared).collect())
+}
+
+/// [`CellResult::relative_error`] of these runs.
+pub(super) fn relative_error(published: Option<&Published>, summary: &Summary) -> Option<f64> {
+    let errors = compared(published, summary).into_iter().map(|compared| compared.relative_error());
+    let worse = |a: Option<f64>, b: Option<f64>| {
+        // An unknown figure is worse than any other.
+        a.zip(b).map(|(a, b)| if b.abs() > a.abs() { b } else { a })
+    };
+    errors.reduce(worse).flatten()
+}
+
+/// Returns the figure that says most about how fast these cells are: the median FCT where clients have an end to reach, the
+/// delay where there are flows alone, else the throughput.
+pub fn headline<'a>(cells: impl IntoIterator<Item = &'a CellResult>) -> Metric {
+    let runs: Vec<&RunResult> = cells.into_iter().flat_map(|cell| &cell.runs).collect();
+    if runs.iter().any(|run| !run.fct_s.is_empty()) {
+        Metric::MedianFct
+    } else if !runs.is_empty() && runs.iter().all(|run| !run.flows.is_empty()) {
+        Metric::Delay
+    } else {
+        Metric::Throughput
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::Quantiles;
     use super::*;
+
+    /// Two seeds of two clients, one of which gave up once.
+    pub(in crate::results) fn sample() -> CellResult {
+        let run = |seed, fct_s: [Option<f64>; 2]| RunResult {
+            seed,
+            trace_hash: Hash64(seed + 0x1000),
+            duration_s: 50.0,
+            fct_s: fct_s.to_vec(),
+            exchanges: vec![50, 50],
+            retransmissions: 6 * seed,
+            unnecessary: 2,
+            drops: 3,
+            losses: 1,
+            goodput_bps: 960.0,
+            throughput: 2.0,
+            requests_sent: 110,
+            responses_sent: 108,
+            rto: vec![super::super::Series { name: "mean".into(), points: vec![(0.0, 2.0)], step_s: 0.0 }],
+            ..RunResult::default()
+        };
+        CellResult {
+            cell: Cell {
+                scenario: "bottleneck".into(),
+                scenario_hash: Hash64(0xabc),
+                workload: "continuous".into(),
+                clients: 2,
+                mechanism: "cocoa:preset=draft-3,weak=1/4".into(),
+                knobs: [("buffer", "2500"), ("delay_ms", "200"), ("errors", "none")]
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
+                ..Cell::default()
+            },
+            runs: vec![run(2, [Some(40.0), None]), run(1, [Some(33.0), Some(35.5)])],
+            published: Some(Published::figure(Metric::MedianFct, 40.0, "Table 1")),
+        }
+    }
+
+    #[test]
+    fn quantiles_are_over_all_clients_and_seeds() {
+        let summary = sample().summary();
+        assert_eq!(summary.fct.median, Some(37.75));
+        assert_eq!(summary.mean_fct_s, Some((33.0 + 35.5 + 40.0) / 3.0));
+        assert_eq!((summary.clients_finished, summary.clients_gave_up), (3, 1));
+    }
+
+    #[test]
+    fn a_client_that_gave_up_counts_as_never_finishing() {
+        assert_eq!(sample().summary().fct.p75, None);
+    }
+
+    #[test]
+    fn counts_are_per_client_and_drops_per_run() {
+        let summary = sample().summary();
+        assert!((summary.retransmissions_per_client - 4.5).abs() < 1e-12);
+        assert!((summary.unnecessary_per_client - 1.0).abs() < 1e-12);
+        assert!((summary.drops - 3.0).abs() < 1e-12);
+        assert_eq!(summary.value(Metric::Exchanges), Some(100.0));
+    }
+
+    #[test]
+    fn the_order_of_the_runs_does_not_matter() {
+        let mut turned = sample();
+        turned.runs.reverse();
+        assert_eq!(turned.summary(), sample().summary());
+        assert_eq!(turned.first_run().map(|run| run.seed), Some(1));
+        turned.runs[0].trace_hash = Hash64(7);
+        assert_ne!(turned.summary().trace_hash, sample().summary().trace_hash);
+    }
+
+    #[test]
+    fn the_relative_error_is_a_fraction_of_what_was_published() {
+        assert!((sample().relative_error().unwrap() - (37.75 / 40.0 - 1.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn of_several_figures_the_one_that_is_met_worst_is_told() {
+        let mut result = sample();
+        let published = result.published.as_mut().unwrap();
+        published.extend(Published::figure(Metric::Throughput, 4.0, ""));
+        assert_eq!(result.relative_error(), Some(-0.5), "2 exchanges a second were measured");
+        assert_eq!(result.compared().len(), 2);
+        let published = result.published.as_mut().unwrap();
+        published.extend(Published::figure(Metric::ExchangeTime, 1.0, ""));
+        assert_eq!(result.relative_error(), None, "a figure that is not known is met worst");
+    }
+
+    #[test]
+    fn a_cell_without_runs_has_a_summary_of_nothing() {
+        let summary = CellResult::default().summary();
+        assert_eq!(summary.runs, 0);
+        assert_eq!(summary.fct, Quantiles::default());
+        assert_eq!(summary.jain, None);
+    }
 
     #[test]
     fn cells_that_differ_in_the_mechanism_alone_share_their_conditions() {

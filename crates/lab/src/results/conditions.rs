@@ -1,20 +1,20 @@
-//! What a set of cells has in common, and where they differ.
+//! The conditions that a set of cells shares, and those in which they differ.
 
 use super::Cell;
 use super::number::grouped;
 
 /// The conditions of a set of cells: those they share, and the names of those in which they differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Conditions {
+pub struct Conditions {
     /// Names and values that all cells share; conditions that say nothing are left out.
-    pub(crate) common: Vec<(String, String)>,
+    pub common: Vec<(String, String)>,
     /// The names of the others.
-    pub(crate) varying: Vec<String>,
+    pub varying: Vec<String>,
 }
 
 impl Conditions {
-    /// Of these cells, in the order in which cells list their conditions.
-    pub(crate) fn of<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Self {
+    /// Compares these cells. Conditions are in the order in which cells list them.
+    pub fn of<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Self {
         let cells: Vec<&Cell> = cells.into_iter().collect();
         let mut names: Vec<String> = Vec::new();
         for (name, _) in cells.iter().flat_map(|cell| conditions(cell)) {
@@ -31,25 +31,25 @@ impl Conditions {
         Self { common, varying }
     }
 
-    /// The values of `cell` where the cells differ.
-    pub(crate) fn values(&self, cell: &Cell) -> Vec<String> {
+    /// Returns the values of `cell` where the cells differ.
+    pub fn values(&self, cell: &Cell) -> Vec<String> {
         self.varying.iter().map(|name| value(cell, name)).collect()
     }
 
     /// Where `cell` differs from the others, in words.
-    pub(crate) fn describe(&self, cell: &Cell) -> String {
+    pub fn describe(&self, cell: &Cell) -> String {
         let pairs = self.varying.iter().map(|name| (name.clone(), value(cell, name)));
         phrase(pairs.filter(|(_, value)| !value.is_empty()))
     }
 
-    /// The same without one of the conditions.
-    pub(crate) fn describe_without(&self, name: &str, cell: &Cell) -> String {
+    /// Returns where `cell` differs from the others, but for one condition, in words.
+    pub fn describe_without(&self, name: &str, cell: &Cell) -> String {
         let varying = self.varying.iter().filter(|other| *other != name).cloned().collect();
         Self { common: Vec::new(), varying }.describe(cell)
     }
 
-    /// What the cells share, in words.
-    pub(crate) fn describe_common(&self) -> String {
+    /// Returns what the cells share, in words.
+    pub fn describe_common(&self) -> String {
         phrase(self.common.iter().cloned())
     }
 }
@@ -74,8 +74,8 @@ fn value(cell: &Cell, name: &str) -> String {
     conditions(cell).into_iter().find(|(n, _)| n == name).map_or_else(String::new, |(_, value)| value)
 }
 
-/// What a condition is in each of these cells, where that is a number in all of them, and in one unit; and the unit.
-pub(crate) fn numbers<'a>(name: &str, cells: impl Iterator<Item = &'a Cell>) -> Option<(Vec<f64>, String)> {
+/// Returns the values of a condition in these cells and their unit; `None` unless all are numbers in one unit.
+pub fn numbers<'a>(name: &str, cells: impl Iterator<Item = &'a Cell>) -> Option<(Vec<f64>, String)> {
     let mut unit = None;
     let values = cells.map(|cell| {
         let text: String = value(cell, name).chars().filter(|c| *c != '\u{202f}').collect();

@@ -10,7 +10,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of independent values; `None` of none.
+    /// Estimates the mean of independent values; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = u32::try_from(values.len()).ok().filter(|&count| count > 0)?;
         let n = f64::from(count);
@@ -23,7 +23,7 @@ impl Estimate {
     }
 }
 
-/// The quantile 0.975 of Student's t with so many degrees of freedom, to four significant digits.
+/// Returns the quantile 0.975 of Student's t with so many degrees of freedom, to four significant digits.
 pub(super) fn student_t(freedom: u32) -> f64 {
     const FIRST: [f64; 8] = [12.706, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060];
     if let Some(t) = (freedom as usize).checked_sub(1).and_then(|place| FIRST.get(place)) {

@@ -1,44 +1,62 @@
-//! Which mechanism is best under the same conditions, as far as the seeds can tell.
+//! Mechanisms under the same conditions, in the order of one metric as far as the seeds show one.
 
 use super::conditions::Conditions;
 use super::number::significant;
-use super::{Better, CellResult, Metric, Ratio};
+use super::{Better, CellResult, Estimate, Metric, Ratio, headline};
 
 /// The most conditions that are told one by one.
 const MOST_LINES: usize = 8;
 
-/// The mechanisms under the same conditions, by one metric.
+/// An interval has to leave 1 by this much: less is the rounding of numbers.
+const ROUNDING: f64 = 1e-9;
+
+/// The mechanisms under the same conditions in the order of one metric.
+///
+/// A seed gives every mechanism the same losses and delays, so two of them are compared seed by seed: one is ahead where the
+/// whole 95 % confidence interval of the ratio of their figures is on one side of 1.
 #[derive(Clone, Debug)]
 pub struct Contest<'a> {
     /// The metric that is compared.
     pub metric: Metric,
-    /// The mechanism with the best value.
-    pub best: &'a CellResult,
-    /// Mechanisms that the seeds do not tell apart from it: the 95 % interval of the ratio, seed by seed, includes 1.
-    pub alike: Vec<&'a CellResult>,
-    /// Mechanisms that are worse.
-    pub worse: Vec<&'a CellResult>,
+    /// The best mean first; those that have no value in some seed last.
+    pub placings: Vec<Placing<'a>>,
+}
+
+/// A mechanism in a contest.
+#[derive(Clone, Copy, Debug)]
+pub struct Placing<'a> {
+    /// The mechanism with its runs.
+    pub result: &'a CellResult,
+    /// Its figure; `None` where it has none in some seed.
+    pub estimate: Option<Estimate>,
+    /// How many times the figure of the best this one's is; `None` for the best itself, and where it is not known.
+    pub ratio: Option<Ratio>,
+    /// Whether the seeds show that it is behind the best.
+    pub is_behind: bool,
 }
 
 impl<'a> Contest<'a> {
-    /// Compares cells of the same conditions; `None` if fewer than two have the metric, or if it is neither good nor bad.
-    pub fn of(metric: Metric, cells: &[&'a CellResult]) -> Option<Self> {
-        let value = |cell: &CellResult| metric.estimate(&cell.runs).map(|estimate| estimate.mean);
-        let mut known: Vec<(f64, &'a CellResult)> =
-            cells.iter().filter_map(|cell| Some((value(cell)?, *cell))).collect();
-        match metric.better() {
-            Better::Lower => known.sort_by(|a, b| a.0.total_cmp(&b.0)),
-            Better::Higher => known.sort_by(|a, b| b.0.total_cmp(&a.0)),
+    /// Compares cells of the same conditions; `None` where none has a value in every seed, or where the metric is neither good nor
+    /// bad.
+    pub fn of(metric: Metric, cells: impl IntoIterator<Item = &'a CellResult>) -> Option<Self> {
+        let sign = match metric.better() {
+            Better::Lower => 1.0,
+            Better::Higher => -1.0,
             Better::Neither => return None,
-        }
-        let ((_, best), others) = known.split_first()?;
-        if others.is_empty() {
-            return None;
-        }
-        let is_alike =
-            |other: &&CellResult| !Ratio::by_seed(metric, other, best).is_some_and(|ratio| ratio.is_clear());
-        let (alike, worse) = others.iter().map(|(_, other)| *other).partition(is_alike);
-        Some(Self { metric, best, alike, worse })
+        };
+        let mut all: Vec<_> =
+            cells.into_iter().map(|cell| (metric.estimate_in_all(&cell.runs), cell)).collect();
+        let rank = |estimate: &Option<Estimate>| estimate.map_or(f64::INFINITY, |it| it.mean * sign);
+        all.sort_by(|a, b| rank(&a.0).total_cmp(&rank(&b.0)));
+        let (Some(_), best) = *all.first()? else { return None };
+        let placing = |(estimate, result): (Option<Estimate>, &'a CellResult)| {
+            let ratio = (!std::ptr::eq(result, best)).then(|| ratio(metric, result, best)).flatten();
+            let is_behind = ratio.and_then(|ratio| ratio.interval).is_some_and(|(low, high)| {
+                if metric.better() == Better::Lower { low > 1.0 + ROUNDING } else { high < 1.0 - ROUNDING }
+            });
+            Placing { result, estimate, ratio, is_behind }
+        };
+        Some(Self { metric, placings: all.into_iter().map(placing).collect() })
     }
 
     /// Compares all mechanisms that ran under the same conditions, in the order of the conditions.
@@ -50,49 +68,73 @@ impl<'a> Contest<'a> {
                 None => groups.push(vec![result]),
             }
         }
-        groups.iter().filter_map(|group| Self::of(metric, group)).collect()
+        groups.into_iter().filter_map(|group| Self::of(metric, group)).collect()
     }
 
-    /// Says in a sentence what the seeds tell.
-    pub fn sentence(&self) -> String {
-        let Self { metric, best, alike, worse } = self;
+    /// Returns the best, and those that the seeds do not show to be behind it.
+    pub fn leaders(&self) -> impl Iterator<Item = &Placing<'a>> {
+        self.placings.iter().filter(|placing| !placing.is_behind && placing.estimate.is_some())
+    }
+
+    /// Returns those behind, the farthest last.
+    pub fn behind(&self) -> impl DoubleEndedIterator<Item = &Placing<'a>> {
+        self.placings.iter().filter(|placing| placing.is_behind)
+    }
+
+    /// Returns whether the seeds tell anything apart.
+    pub fn is_decided(&self) -> bool {
+        self.behind().next().is_some()
+    }
+
+    /// Says in a sentence what the seeds tell; `None` where fewer than two mechanisms have the figure.
+    pub fn sentence(&self) -> Option<String> {
+        let metric = self.metric;
+        let known = self.placings.iter().filter(|placing| placing.estimate.is_some()).count();
+        let best = self.placings.first().filter(|_| known > 1)?;
         let title = metric.title();
         let extreme = if metric.better() == Better::Lower { "lowest" } else { "highest" };
-        let name = |cell: &&CellResult| cell.cell.mechanism.clone();
-        let figure = |cell: &CellResult| {
-            let value = metric.estimate(&cell.runs).map_or(f64::NAN, |estimate| estimate.mean);
-            format!("{} {}", significant(value, metric.digits()), metric.unit()).trim_end().to_owned()
-        };
-        if worse.is_empty() {
-            let all = if alike.len() == 1 {
-                "both mechanisms".to_owned()
-            } else {
-                format!("{} mechanisms", alike.len() + 1)
-            };
-            return format!(
-                "{title}: the seeds do not tell {all} apart; {extreme} is {} ({}).",
-                name(best),
-                figure(best)
-            );
+        let mean = best.estimate.map_or(f64::NAN, |estimate| estimate.mean);
+        let figure = format!("{} {}", significant(mean, metric.digits()), metric.unit());
+        let (name, figure) = (best.name(), figure.trim_end());
+        if !self.is_decided() {
+            let all = if known == 2 { "both mechanisms".to_owned() } else { format!("{known} mechanisms") };
+            return Some(format!(
+                "{title}: the seeds do not tell {all} apart; {extreme} is {name} ({figure})."
+            ));
         }
+        let alike: Vec<&str> = self.leaders().skip(1).map(Placing::name).collect();
         let also = match alike.as_slice() {
             [] => String::new(),
-            several => {
-                format!(
-                    "; the seeds do not tell {} apart from it",
-                    listed(&several.iter().map(name).collect::<Vec<_>>())
-                )
-            }
+            several => format!("; the seeds do not tell {} apart from it", listed(several)),
         };
-        format!("{title}: {extreme} with {} ({}){also}.", name(best), figure(best))
+        Some(format!("{title}: {extreme} with {name} ({figure}){also}."))
     }
 }
 
+impl<'a> Placing<'a> {
+    /// Returns the name of the mechanism.
+    pub fn name(&self) -> &'a str {
+        &self.result.cell.mechanism
+    }
+}
+
+/// Returns how many times the figure of `second` that of `first` is, over the seeds in which both have one.
+fn ratio(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Ratio> {
+    let pairs: Vec<_> = (first.runs.iter())
+        .filter_map(|run| {
+            let value = metric.of_run(run)?;
+            let other = second.runs.iter().find(|other| other.seed == run.seed)?;
+            Some((value, metric.of_run(other)?))
+        })
+        .collect();
+    Ratio::of(&pairs)
+}
+
 /// Lists names: `a`, `a and b`, `a, b and c`; of many, the first two and how many others.
-fn listed(names: &[String]) -> String {
+fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
-        [one] => one.clone(),
+        [one] => (*one).to_owned(),
         [several @ .., last] if names.len() <= 6 => format!("{} and {last}", several.join(", ")),
         [first, second, ..] => format!("{first}, {second} and {} others", names.len() - 2),
     }
@@ -100,18 +142,19 @@ fn listed(names: &[String]) -> String {
 
 /// Says who is best, a line for each condition and metric; nothing where nobody is compared.
 pub(super) fn sentences(results: &[CellResult]) -> String {
-    let headline = Metric::headline(results);
+    let headline = headline(results);
     let metrics = if headline == Metric::Delay { vec![Metric::Pdr, headline] } else { vec![headline] };
     let conditions = Conditions::of(results.iter().map(|result| &result.cell));
     let contests = |metric: &Metric| Contest::all(*metric, results);
     let contests: Vec<Contest> = metrics.iter().flat_map(contests).collect();
     let line = |contest: &Contest| {
-        let place = conditions.describe(&contest.best.cell);
+        let place = conditions.describe(&contest.placings.first()?.result.cell);
         let gap = if place.is_empty() { "" } else { ": " };
-        format!("{place}{gap}{}\n", contest.sentence())
+        Some(format!("{place}{gap}{}\n", contest.sentence()?))
     };
-    let lines: String = contests.iter().take(MOST_LINES).map(line).collect();
-    match contests.len() {
+    let all: Vec<String> = contests.iter().filter_map(line).collect();
+    let lines = all.iter().take(MOST_LINES).map(String::as_str).collect::<String>();
+    match all.len() {
         0 => String::new(),
         count if count > MOST_LINES => format!("\n{lines}… and {} more.\n", count - MOST_LINES),
         _ => format!("\n{lines}"),
@@ -161,10 +204,8 @@ mod tests {
         let slower = seconds.map(|s| s * 1.01 + s % 7.0 * 1e-3);
         let results = [result("a", 1, &seconds), result("b", 1, &slower)];
         let contest = &Contest::all(Metric::MedianFct, &results)[0];
-        assert_eq!(
-            (contest.best.cell.mechanism.as_str(), contest.alike.len(), contest.worse.len()),
-            ("a", 0, 1)
-        );
+        let counts = (contest.leaders().count(), contest.behind().count());
+        assert_eq!((contest.placings[0].name(), counts), ("a", (1, 1)));
     }
 
     #[test]

@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use super::RunResult;
-
 /// Any number of delays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Delays {
@@ -26,22 +24,15 @@ fn bucket(us: u64) -> u16 {
     ((shift << FINENESS) as u64 + (us >> shift)) as u16
 }
 
-/// The least delay of a bucket, in microseconds.
+/// Returns the least delay of a bucket, in microseconds.
 fn least_us(bucket: u16) -> u64 {
     let shift = u32::from(bucket >> FINENESS).saturating_sub(1);
     (u64::from(bucket) - u64::from(shift << FINENESS)) << shift
 }
 
 impl Delays {
-    /// Returns the delays of all flows of a run.
-    pub fn of(run: &RunResult) -> Self {
-        let mut all = Self::default();
-        run.flows.iter().for_each(|flow| all.merge(&flow.delays));
-        all
-    }
-
     /// Adds one.
-    pub(crate) fn add(&mut self, us: u64) {
+    pub fn add(&mut self, us: u64) {
         self.count += 1;
         self.sum_us = self.sum_us.saturating_add(us);
         self.max_us = self.max_us.max(us);
@@ -49,7 +40,7 @@ impl Delays {
     }
 
     /// Adds all of another.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
         self.max_us = self.max_us.max(other.max_us);
@@ -65,7 +56,7 @@ impl Delays {
         }
     }
 
-    /// The mean, in seconds.
+    /// Returns the mean, in seconds.
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_us as f64 / self.count as f64 / 1e6)
     }
@@ -85,7 +76,7 @@ impl Delays {
         Some(us.min(self.max_us as f64) / 1e6)
     }
 
-    /// The distribution: delays in seconds, ascending, and the share of delays that are no longer.
+    /// Returns the distribution: delays in seconds, ascending, and the share of delays that are no longer.
     pub fn cdf(&self) -> Vec<(f64, f64)> {
         let mut sum = 0;
         let point = |&(bucket, count): &(u16, u64)| {

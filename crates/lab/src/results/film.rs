@@ -5,16 +5,15 @@ mod maker;
 mod packed;
 
 use coapace_sim::Position;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use journey::{Journey, JourneyStep};
 pub use maker::FilmMaker;
 
-/// What every node of a mesh was and did, at moments of equal distance. [`FilmMaker`] makes one.
+/// All nodes of a mesh and what they did, at moments of equal distance. [`FilmMaker`] makes one.
 ///
 /// Its JSON holds changes only, of numbers that are rounded (see [`FilmMoment`]).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "packed::Packed", try_from = "packed::Packed")]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Film {
     /// From one frame to the next, in simulated seconds.
     pub step_s: f64,
@@ -39,23 +38,23 @@ impl Film {
     /// The most moments of a film, which are frames times nodes; with more nodes than this there are two frames.
     pub const MAX_MOMENTS: usize = 60_000;
 
-    /// The most frames of a film of so many nodes; at least two.
+    /// Returns the most frames of a film of so many nodes; at least two.
     pub fn max_frames(nodes: usize) -> usize {
         (Self::MAX_MOMENTS / nodes.max(1)).clamp(2, Self::MAX_FRAMES)
     }
 }
 
 /// A node of a film.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FilmNode {
-    /// What it is there for.
+    /// Its role.
     pub role: FilmRole,
-    /// What it is called: `client 7`.
+    /// Its name for people: `client 7`.
     pub name: String,
 }
 
-/// What a node is there for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The role of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FilmRole {
     /// The root of the routes, whatever else it is.

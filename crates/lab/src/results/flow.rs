@@ -1,10 +1,10 @@
-//! What a flow came to.
+//! The messages of one flow in one run, counted.
 
 use serde::Serialize;
 
-use super::{Delays, RunResult};
+use super::Delays;
 
-/// What the messages of one flow came to in one run. A message counts if it was offered after the warm-up.
+/// The messages of one flow in one run. A message counts if it was offered after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowResult {
     /// The name of the flow.
@@ -30,7 +30,7 @@ pub struct FlowResult {
 }
 
 impl FlowResult {
-    /// The packet delivery ratio: messages that reached the sink among all that the application had to send, those it dropped
+    /// Returns the packet delivery ratio: messages that reached the sink among all that the application had to send, those it dropped
     /// included; from 0 to 1.
     pub fn pdr(&self) -> Option<f64> {
         ratio(self.reached, self.offered)
@@ -52,18 +52,13 @@ impl FlowResult {
     }
 }
 
-/// A count over all flows of a run, if it has any.
-pub(super) fn sum(run: &RunResult, of: fn(&FlowResult) -> u64) -> Option<f64> {
-    (!run.flows.is_empty()).then(|| run.flows.iter().map(of).sum::<u64>() as f64)
-}
-
 fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{MeshResult, Settling};
+    use super::super::{MeshResult, RunResult, Settling};
     use super::*;
     use coapace_sim::mesh::NodeCounters;
 

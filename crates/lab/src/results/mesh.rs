@@ -1,11 +1,11 @@
-//! What the radios of a mesh did.
+//! Counts and energy of the radios of a mesh.
 
 use coapace_sim::mesh::NodeCounters;
 
 /// Sums over all nodes of a mesh.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeshResult {
-    /// What the nodes have counted.
+    /// The counters of all nodes, added up.
     pub counters: NodeCounters,
     /// Energy spent sending, in millijoule.
     pub transmit_mj: f64,

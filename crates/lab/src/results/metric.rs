@@ -1,357 +1,9 @@
-//! The table of measures: everything that is known of a metric stands in its one entry here.
-//!
-//! Columns of CSV and JSON lines, the table of the terminal, axes of charts, published figures and `docs/results.md` derive
-//! from the entries. A new metric is a new entry.
+//! The texts of a metric, and its value in one run or in several.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use super::flow::sum;
-use super::{CellResult, Delays, Estimate, RunResult, Summary, quantile};
-
-/// Which values of a metric are good ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    /// The smaller, the better.
-    Lower,
-    /// The larger, the better.
-    Higher,
-    /// It describes a run and is neither good nor bad.
-    Neither,
-}
-
-/// How the value of a cell comes from its runs.
-enum Pooling {
-    /// The mean of the values of the runs that have one.
-    Mean(fn(&RunResult) -> Option<f64>),
-    /// One value of all runs together.
-    Together(fn(&[RunResult]) -> Option<f64>),
-}
-
-/// An entry of the table. An empty text stands for none.
-struct Measure {
-    /// The name of the column.
-    column: &'static str,
-    /// The name of the column with the half-width of its 95 % confidence interval.
-    interval: &'static str,
-    /// The name for people.
-    title: &'static str,
-    /// The unit, short.
-    unit: &'static str,
-    /// The header in the terminal, where it is shown there.
-    header: &'static str,
-    /// The significant digits that it is shown with.
-    digits: i32,
-    /// How dear its column is: where a terminal is too narrow, the cheapest go first.
-    worth: u8,
-    /// Whether a terminal leaves the column out where it is zero everywhere.
-    is_rare: bool,
-    /// Whether it is a figure of a single flow, too.
-    is_of_flows: bool,
-    better: Better,
-    /// What it is, in a sentence or two.
-    about: &'static str,
-    pooling: Pooling,
-}
-
-/// Fills in what an entry does not say.
-const PLAIN: Measure = Measure {
-    column: "",
-    interval: "",
-    title: "",
-    unit: "",
-    header: "",
-    digits: 3,
-    worth: 0,
-    is_rare: false,
-    is_of_flows: false,
-    better: Better::Neither,
-    about: "",
-    pooling: Pooling::Mean(|_| None),
-};
-
-/// Declares [`Metric`] and its table from one list of entries.
-macro_rules! measures {
-    ($($(#[doc = $about:literal])+ $name:ident { $($field:ident: $value:expr,)+ })+) => {
-        /// A figure of the results: a column, an axis, what publications give.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "&'static str")]
-        pub enum Metric { $($(#[doc = $about])+ $name,)+ }
-
-        impl Metric {
-            /// Every metric there is, in the order of the columns.
-            pub const ALL: [Self; MEASURES.len()] = [$(Self::$name,)+];
-        }
-
-        const MEASURES: &[Measure] = &[$(Measure { $($field: $value,)+ about: concat!($($about),+), ..PLAIN },)+];
-    };
-}
-
-use Better::{Higher, Lower};
-use Pooling::{Mean, Together};
-
-measures! {
-    /// Median flow completion time over all clients and seeds, from a client's first request to its last response.
-    /// A client that gave up counts as one that never finishes.
-    MedianFct {
-        column: "median_fct_s", interval: "median_fct_ci95", title: "median FCT", unit: "s",
-        header: "median FCT", digits: 4, worth: 20, better: Lower,
-        pooling: Together(|runs| fct(runs, 0.5)),
-    }
-    /// 10 % quantile of the flow completion time.
-    FctP10 {
-        column: "p10", interval: "p10_ci95", title: "10 % quantile of the FCT", unit: "s",
-        header: "10 %", digits: 4, worth: 3, better: Lower,
-        pooling: Together(|runs| fct(runs, 0.1)),
-    }
-    /// 25 % quantile of the flow completion time.
-    FctP25 {
-        column: "p25", interval: "p25_ci95", title: "25 % quantile of the FCT", unit: "s", digits: 4, better: Lower,
-        pooling: Together(|runs| fct(runs, 0.25)),
-    }
-    /// 75 % quantile of the flow completion time.
-    FctP75 {
-        column: "p75", interval: "p75_ci95", title: "75 % quantile of the FCT", unit: "s", digits: 4, better: Lower,
-        pooling: Together(|runs| fct(runs, 0.75)),
-    }
-    /// 90 % quantile of the flow completion time.
-    FctP90 {
-        column: "p90", interval: "p90_ci95", title: "90 % quantile of the FCT", unit: "s",
-        header: "90 %", digits: 4, worth: 5, better: Lower,
-        pooling: Together(|runs| fct(runs, 0.9)),
-    }
-    /// Requests and responses that a client sent again, averaged over clients and runs; over TCP, segments.
-    Retransmissions {
-        column: "retransmissions_per_client", interval: "retransmissions_per_client_ci95",
-        title: "retransmissions", unit: "per client", header: "retrans.", worth: 7, better: Lower,
-        pooling: Mean(|run| Some(run.retransmissions as f64 / clients(run))),
-    }
-    /// Retransmissions of a client whose response came when the exchange had been answered already.
-    Unnecessary {
-        column: "unnecessary_per_client", interval: "unnecessary_per_client_ci95",
-        title: "needless retransmissions", unit: "per client", header: "needless", worth: 6, better: Lower,
-        pooling: Mean(|run| Some(run.unnecessary as f64 / clients(run))),
-    }
-    /// Packets that found a queue full.
-    Drops {
-        column: "drops", title: "packets dropped", unit: "per run", header: "drops", worth: 2, better: Lower,
-        pooling: Mean(|run| Some(run.drops as f64)),
-    }
-    /// Packets that a link lost.
-    Losses {
-        column: "losses", title: "packets lost", unit: "per run",
-        pooling: Mean(|run| Some(run.losses as f64)),
-    }
-    /// Mean flow completion time of the clients that finished, over all seeds.
-    MeanFct {
-        column: "mean_fct_s", interval: "mean_fct_ci95", title: "mean FCT", unit: "s",
-        header: "mean FCT", digits: 4, worth: 4, better: Lower,
-        pooling: Together(|runs| mean(finished_s(runs))),
-    }
-    /// Clients that had their last response, summed over all seeds.
-    ClientsFinished {
-        column: "clients_finished", title: "clients that finished", unit: "clients", digits: 9, better: Higher,
-        pooling: Together(|runs| known(runs).then(|| finished_s(runs).count() as f64)),
-    }
-    /// Clients that gave up, summed over all seeds.
-    ClientsGaveUp {
-        column: "clients_gave_up", title: "clients that gave up", unit: "clients", digits: 9, better: Lower,
-        pooling: Together(|runs| {
-            let clients = runs.iter().map(|run| run.fct_s.len()).sum::<usize>();
-            known(runs).then(|| (clients - finished_s(runs).count()) as f64)
-        }),
-    }
-    /// Payload of completed exchanges a second, over all clients.
-    Goodput {
-        column: "goodput_bps", interval: "goodput_ci95", title: "goodput", unit: "bit/s",
-        header: "goodput", worth: 1, better: Higher,
-        pooling: Mean(|run| Some(run.goodput_bps)),
-    }
-    /// Jain's fairness index over the clients' rates of completed exchanges, from 1/n to 1.
-    Jain {
-        column: "jain", interval: "jain_ci95", title: "Jain’s index", header: "Jain", better: Higher,
-        pooling: Mean(RunResult::fairness),
-    }
-    /// Exchanges that all clients completed.
-    Exchanges {
-        column: "exchanges", title: "exchanges completed", unit: "per run", better: Higher,
-        pooling: Mean(|run| Some(run.completed() as f64)),
-    }
-    /// Exchanges given up.
-    GivenUp {
-        column: "given_up", title: "exchanges given up", unit: "per run",
-        header: "gave up", worth: 8, is_rare: true, better: Lower,
-        pooling: Mean(|run| Some(run.given_up as f64)),
-    }
-    /// Completed exchanges a second, over all clients.
-    Throughput {
-        column: "throughput", interval: "throughput_ci95", title: "throughput", unit: "exchanges/s",
-        header: "throughput", digits: 4, worth: 15, better: Higher,
-        pooling: Mean(|run| Some(run.throughput)),
-    }
-    /// Mean time of a completed exchange, from its first request to its response; not known over TCP.
-    ExchangeTime {
-        column: "exchange_time_s", interval: "exchange_time_ci95", title: "exchange time", unit: "s", digits: 4, better: Lower,
-        pooling: Together(exchange_time_s),
-    }
-    /// Requests, and over TCP segments, that all hosts sent again.
-    AllRetransmissions {
-        column: "retransmissions", title: "retransmissions of all clients", unit: "per run", better: Lower,
-        pooling: Mean(|run| Some(run.retransmissions as f64)),
-    }
-    /// Retransmissions of all clients whose response came when the exchange had been answered already.
-    AllUnnecessary {
-        column: "unnecessary", title: "needless retransmissions of all clients", unit: "per run", better: Lower,
-        pooling: Mean(|run| Some(run.unnecessary as f64)),
-    }
-    /// Retransmissions by requests sent, retransmissions included, from 0 to 1; not known over TCP.
-    RetransmissionShare {
-        column: "retransmission_share", interval: "retransmission_share_ci95", title: "share of retransmissions", better: Lower,
-        pooling: Mean(|run| {
-            // Over TCP segments are sent again, and requests are counted.
-            let again = if run.populations.is_empty() { None } else { Some(run.retransmissions as f64) };
-            ratio(again?, run.requests_sent as f64)
-        }),
-    }
-    /// Requests sent, retransmissions included.
-    RequestsSent {
-        column: "requests_sent", title: "requests sent", unit: "per run",
-        pooling: Mean(|run| Some(run.requests_sent as f64)),
-    }
-    /// Responses sent, answers to duplicates included.
-    ResponsesSent {
-        column: "responses_sent", title: "responses sent", unit: "per run",
-        pooling: Mean(|run| Some(run.responses_sent as f64)),
-    }
-    /// Packet delivery ratio of flows: messages that reached the application of their sink, by all messages that the
-    /// application had to send. A message that the application dropped, because its client was busy or no sink observed it,
-    /// counts as not delivered. From 0 to 1.
-    Pdr {
-        column: "pdr", interval: "pdr_ci95", title: "packet delivery ratio", header: "PDR", worth: 14,
-        is_of_flows: true, better: Higher,
-        pooling: Mean(|run| ratio(sum(run, |flow| flow.reached)?, sum(run, |flow| flow.offered)?)),
-    }
-    /// Messages that reached their sink, by those that the application handed to the endpoint: what it dropped is left
-    /// out, so a client that is always busy looks better than it is. From 0 to 1.
-    PdrSent {
-        column: "pdr_sent", interval: "pdr_sent_ci95", title: "delivery ratio of what was sent", is_of_flows: true, better: Higher,
-        pooling: Mean(|run| {
-            let sent = sum(run, |flow| flow.offered - flow.dropped.min(flow.offered))?;
-            ratio(sum(run, |flow| flow.reached)?, sent)
-        }),
-    }
-    /// Bits of CoAP messages that reached their sinks in a second.
-    CarriedLoad {
-        column: "carried_load_bps", interval: "carried_load_ci95", title: "carried load", unit: "bit/s",
-        header: "carried", worth: 13, is_of_flows: true, better: Higher,
-        pooling: Mean(carried_load_bps),
-    }
-    /// Mean time from the offer of a message to its first arrival at the application of its sink, over the messages that arrived.
-    Delay {
-        column: "delay_s", interval: "delay_ci95", title: "delay", unit: "s", header: "delay", worth: 12,
-        is_of_flows: true, better: Lower,
-        pooling: Mean(|run| Delays::of(run).mean_s()),
-    }
-    /// Median of the delay, over the messages of all runs. Delays are counted in buckets that are 1/1024 of the delay wide
-    /// or narrower; a quantile is interpolated within its bucket.
-    DelayP50 {
-        column: "delay_p50_s", interval: "delay_p50_ci95", title: "median delay", unit: "s", digits: 4,
-        is_of_flows: true, better: Lower,
-        pooling: Together(|runs| delay(runs, 0.5)),
-    }
-    /// 90 % quantile of the delay, over the messages of all runs, from the same buckets.
-    DelayP90 {
-        column: "delay_p90_s", interval: "delay_p90_ci95", title: "90 % quantile of the delay", unit: "s", digits: 4,
-        header: "90 % delay", worth: 4, is_of_flows: true, better: Lower,
-        pooling: Together(|runs| delay(runs, 0.9)),
-    }
-    /// 99 % quantile of the delay, over the messages of all runs, from the same buckets.
-    DelayP99 {
-        column: "delay_p99_s", interval: "delay_p99_ci95", title: "99 % quantile of the delay", unit: "s", digits: 4,
-        header: "99 % delay", worth: 3, is_of_flows: true, better: Lower,
-        pooling: Together(|runs| delay(runs, 0.99)),
-    }
-    /// Time after an event until the delay was as before (Betzler et al. 2015), over the runs that settled.
-    SettlingTime {
-        column: "settling_time_s", interval: "settling_time_ci95", title: "settling time", unit: "s",
-        header: "settling", worth: 11, better: Lower,
-        pooling: Mean(|run| run.settling?.time_s),
-    }
-    /// Runs whose delay was not as before when they ended.
-    Unsettled {
-        column: "unsettled", title: "runs that did not settle", unit: "runs",
-        header: "unsettled", worth: 9, is_rare: true, better: Lower,
-        pooling: Together(|runs| {
-            let settlings = || runs.iter().filter_map(|run| run.settling);
-            let unsettled = settlings().filter(|settling| settling.time_s.is_none()).count();
-            settlings().next().map(|_| unsettled as f64)
-        }),
-    }
-    /// Mean timeout of first transmissions of confirmable messages, dither included.
-    InitialRto {
-        column: "initial_rto_s", interval: "initial_rto_ci95", title: "initial RTO", unit: "s",
-        header: "initial RTO", worth: 10,
-        pooling: Mean(|run| run.timeouts.initial_s()),
-    }
-    /// Mean timeout of first transmissions of confirmable messages, dither included: the RTO of a transaction that is initiated
-    /// (Rathod 2022 §6.2.2), another name for the initial RTO.
-    MeanRto {
-        column: "rto_mean_s", interval: "rto_mean_ci95", title: "mean RTO", unit: "s",
-        pooling: Mean(|run| run.timeouts.initial_s()),
-    }
-    /// Longest timeout of a first transmission in a run, averaged over the runs.
-    MaxRto {
-        column: "rto_max_s", interval: "rto_max_ci95", title: "longest RTO", unit: "s",
-        pooling: Mean(|run| run.timeouts.max_s()),
-    }
-    /// Messages that the applications of flows had to send.
-    Offered {
-        column: "offered", title: "messages offered", unit: "per run", header: "offered", worth: 1, is_of_flows: true,
-        pooling: Mean(|run| sum(run, |flow| flow.offered)),
-    }
-    /// Messages that the applications dropped, because a client was busy or no sink observed it.
-    DroppedByApplication {
-        column: "dropped_by_application", title: "messages dropped by the application", unit: "per run",
-        header: "dropped", worth: 9, is_of_flows: true, better: Lower,
-        pooling: Mean(|run| sum(run, |flow| flow.dropped)),
-    }
-    /// Messages that reached the application of their sink.
-    Reached {
-        column: "reached", title: "messages that arrived", unit: "per run", is_of_flows: true, better: Higher,
-        pooling: Mean(|run| sum(run, |flow| flow.reached)),
-    }
-    /// Frames that the nodes of a mesh sent, attempts included, acknowledgements not.
-    Frames {
-        column: "frames", interval: "frames_ci95", title: "frames sent", unit: "per run", header: "frames", digits: 4, worth: 1,
-        pooling: Mean(|run| Some(run.mesh?.counters.frames as f64)),
-    }
-    /// Frames and datagrams that a mesh lost for good.
-    MeshDrops {
-        column: "mesh_drops", interval: "mesh_drops_ci95", title: "frames and datagrams lost in the mesh", unit: "per run",
-        header: "lost in mesh", worth: 2, better: Lower,
-        pooling: Mean(|run| Some(run.mesh?.drops() as f64)),
-    }
-    /// Energy of all radios for each byte of payload that reached its sink.
-    EnergyPerByte {
-        column: "energy_per_byte_uj", interval: "energy_ci95", title: "energy for a byte", unit: "µJ",
-        header: "µJ/B", worth: 4, better: Lower,
-        pooling: Mean(|run| {
-            let bytes: f64 = run.flows.iter().map(super::FlowResult::reached_bytes).sum();
-            (bytes > 0.0).then_some(run.mesh?.energy_mj() * 1e3 / bytes)
-        }),
-    }
-    /// Simulated seconds that were measured, the warm-up left out.
-    Duration {
-        column: "duration_s", title: "measured time", unit: "s", digits: 4,
-        pooling: Mean(|run| Some(run.duration_s)),
-    }
-    /// Events that the simulator handled.
-    Events {
-        column: "events", title: "events simulated", unit: "per run",
-        pooling: Mean(|run| Some(run.events as f64)),
-    }
-}
+use super::measures::{MEASURES, Measure, Pooling};
+use super::{Better, Estimate, Metric, RunResult};
 
 impl Metric {
     const fn measure(self) -> &'static Measure {
@@ -425,31 +77,19 @@ impl Metric {
         }
     }
 
-    /// Returns the figure that says most about how fast these cells are: the median FCT where clients have an end to reach, the
-    /// delay where there are flows alone, else the throughput.
-    pub fn headline<'a>(cells: impl IntoIterator<Item = &'a CellResult>) -> Self {
-        let runs: Vec<&RunResult> = cells.into_iter().flat_map(|cell| &cell.runs).collect();
-        if runs.iter().any(|run| !run.fct_s.is_empty()) {
-            Self::MedianFct
-        } else if !runs.is_empty() && runs.iter().all(|run| !run.flows.is_empty()) {
-            Self::Delay
-        } else {
-            Self::Throughput
-        }
-    }
-
-    /// Returns its value in pooled runs; `None` where it is not known.
-    pub fn of(self, summary: &Summary) -> Option<f64> {
-        Some(summary.estimate(self)?.mean)
-    }
-
     /// Returns its value in one run.
     pub fn of_run(self, run: &RunResult) -> Option<f64> {
         match self.measure().pooling {
-            Mean(of) => of(run),
-            Together(of) => of(std::slice::from_ref(run)),
+            Pooling::Mean(of) => of(run),
+            Pooling::Together(of) => of(std::slice::from_ref(run)),
         }
         .filter(|value| value.is_finite())
+    }
+
+    /// Returns its value and interval as [`estimate`](Self::estimate) does; `None` where one of the runs has no value: the others
+    /// would flatter.
+    pub fn estimate_in_all(self, runs: &[RunResult]) -> Option<Estimate> {
+        if runs.iter().all(|run| self.of_run(run).is_some()) { self.estimate(runs) } else { None }
     }
 
     /// Returns its value in these runs and the half-width of the 95 % confidence interval (Student's t) over the values of the runs.
@@ -459,8 +99,8 @@ impl Metric {
         let values: Vec<f64> = runs.iter().filter_map(|run| self.of_run(run)).collect();
         let over_runs = Estimate::of(&values);
         match self.measure().pooling {
-            Mean(_) => over_runs,
-            Together(of) => {
+            Pooling::Mean(_) => over_runs,
+            Pooling::Together(of) => {
                 let mean = of(runs).filter(|value| value.is_finite() && !runs.is_empty())?;
                 let half_width =
                     over_runs.filter(|_| values.len() == runs.len()).and_then(|it| it.half_width);
@@ -470,61 +110,9 @@ impl Metric {
     }
 }
 
-/// Counts the clients of a run.
-fn clients(run: &RunResult) -> f64 {
-    run.exchanges.len().max(1) as f64
-}
-
-/// Returns whether clients had an end to reach.
-fn known(runs: &[RunResult]) -> bool {
-    runs.iter().any(|run| !run.fct_s.is_empty())
-}
-
-fn finished_s(runs: &[RunResult]) -> impl Iterator<Item = f64> {
-    runs.iter().flat_map(|run| run.fct_s.iter().copied().flatten())
-}
-
-fn fct(runs: &[RunResult], p: f64) -> Option<f64> {
-    quantile(&super::cell_result::fct_s(runs), p)
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), x| (count + 1, sum + x));
-    (count > 0).then(|| sum / f64::from(count))
-}
-
-fn ratio(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
-}
-
-fn exchange_time_s(runs: &[RunResult]) -> Option<f64> {
-    let all = || runs.iter().flat_map(|run| &run.populations);
-    let (exchanges, us) = (all().map(|own| own.exchanges), all().map(|own| own.exchange_time_us));
-    ratio(us.sum::<u64>() as f64 / 1e6, exchanges.sum::<u64>() as f64)
-}
-
-fn carried_load_bps(run: &RunResult) -> Option<f64> {
-    let bits: f64 = run.flows.iter().map(super::FlowResult::carried_bits).sum();
-    (!run.flows.is_empty()).then(|| ratio(bits, run.duration_s)).flatten()
-}
-
-fn delay(runs: &[RunResult], p: f64) -> Option<f64> {
-    let mut delays = Delays::default();
-    for run in runs {
-        delays.merge(&Delays::of(run));
-    }
-    delays.quantile_s(p)
-}
-
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl From<Metric> for &'static str {
-    fn from(metric: Metric) -> Self {
-        metric.name()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Numbers for people and for files.
 
 /// `x` with at least `digits` significant digits, never in scientific notation.
-pub(crate) fn significant(x: f64, digits: i32) -> String {
+pub fn significant(x: f64, digits: i32) -> String {
     if x == 0.0 || !x.is_finite() {
         return if x == 0.0 { "0".into() } else { "–".into() };
     }
@@ -11,12 +11,12 @@ pub(crate) fn significant(x: f64, digits: i32) -> String {
 }
 
 /// [`significant`], or a dash for what is not known.
-pub(crate) fn significant_or_dash(x: Option<f64>, digits: i32) -> String {
+pub fn significant_or_dash(x: Option<f64>, digits: i32) -> String {
     x.map_or_else(|| "–".into(), |x| significant(x, digits))
 }
 
 /// A mean count for people: two decimals below ten, one below a hundred, none above.
-pub(crate) fn count(x: f64) -> String {
+pub fn count(x: f64) -> String {
     match x {
         0.0 => "0".into(),
         _ if x < 10.0 => format!("{x:.2}"),
@@ -26,7 +26,7 @@ pub(crate) fn count(x: f64) -> String {
 }
 
 /// A fraction as a percentage with its sign, in typeset form.
-pub(crate) fn percent(fraction: f64) -> String {
+pub fn percent(fraction: f64) -> String {
     let tenths = (fraction * 1000.0).round();
     if tenths == 0.0 {
         "0.0\u{a0}%".into()

@@ -3,43 +3,38 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Metric;
 
 /// How the figure of one mechanism stands to that of another under the same conditions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Order {
-    /// What is measured.
+    /// The metric.
     pub metric: Metric,
     /// How the one figure stands to the other.
     pub relation: Relation,
-    /// Of `=`, how many times the other figure it is; otherwise what the other is multiplied with before they are compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The published ratio with `=`; otherwise the factor of the other figure before both are compared.
     pub times: Option<f64>,
     /// The other mechanism.
     pub than: String,
     /// Why it is thought not to hold here, in a line; empty where nothing is said.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
 /// How one figure stands to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// It is larger.
-    #[serde(rename = ">")]
     Above,
     /// It is not smaller.
-    #[serde(rename = ">=")]
     NotBelow,
     /// It is so many times the other.
-    #[serde(rename = "=")]
     Times,
 }
 
 impl Order {
-    /// The relation and the other mechanism, such as `≥ 2.5 default`.
+    /// Returns the relation and the other mechanism, such as `≥ 2.5 default`.
     pub fn words(&self) -> String {
         let times = self.times.map_or_else(String::new, |times| format!(" {times}"));
         format!("{}{times} {}", self.relation, self.than)
@@ -75,15 +70,15 @@ pub struct Chain {
     /// The first of them.
     pub first: String,
     /// The others, each with its relation to the one before.
-    pub rest: Vec<Link>,
+    pub rest: Vec<Ranked>,
 }
 
 /// A mechanism of a [`Chain`] and how the one before stands to it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Link {
+pub struct Ranked {
     /// How the one before stands to this one.
     pub relation: Relation,
-    /// As [`Order::times`].
+    /// Like [`Order::times`].
     pub times: Option<f64>,
     /// The mechanism.
     pub name: String,
@@ -91,13 +86,13 @@ pub struct Link {
 
 impl Chain {
     /// Each mechanism from the last to the first, and how it stands to the one after it.
-    pub fn upwards(&self) -> impl Iterator<Item = (&str, Option<&Link>)> {
+    pub fn upwards(&self) -> impl Iterator<Item = (&str, Option<&Ranked>)> {
         let below = self.rest.iter().rev().map(Some);
         self.names().rev().zip([None].into_iter().chain(below))
     }
 
     fn names(&self) -> impl DoubleEndedIterator<Item = &str> {
-        [self.first.as_str()].into_iter().chain(self.rest.iter().map(|link| link.name.as_str()))
+        [self.first.as_str()].into_iter().chain(self.rest.iter().map(|ranked| ranked.name.as_str()))
     }
 }
 
@@ -121,7 +116,7 @@ impl FromStr for Chain {
         while !left.is_empty() {
             let (relation, after) = relation(left).map_err(&told)?;
             let (part, after) = upto_relation(after);
-            rest.push(link(relation, part).map_err(&told)?);
+            rest.push(ranked(relation, part).map_err(&told)?);
             left = after;
         }
         if rest.is_empty() {
@@ -137,12 +132,12 @@ impl FromStr for Chain {
     }
 }
 
-/// What stands before the next relation, and the rest from there.
+/// Splits the text before the next relation.
 fn upto_relation(text: &str) -> (&str, &str) {
     text.split_at(text.find(['>', '=', '<']).unwrap_or(text.len()))
 }
 
-/// The relation that `text` begins with, and the rest.
+/// Returns the relation that `text` begins with, and the rest.
 fn relation(text: &str) -> Result<(Relation, &str), &'static str> {
     [(">=", Relation::NotBelow), (">", Relation::Above), ("=", Relation::Times)]
         .into_iter()
@@ -150,7 +145,7 @@ fn relation(text: &str) -> Result<(Relation, &str), &'static str> {
         .ok_or("is not of names with `>`, `>=` or `=` between them")
 }
 
-fn link(relation: Relation, part: &str) -> Result<Link, &'static str> {
+fn ranked(relation: Relation, part: &str) -> Result<Ranked, &'static str> {
     let (times, rest) = match part.trim().split_once(char::is_whitespace) {
         Some((number, rest)) => {
             let times = number.parse().ok().filter(|times: &f64| times.is_finite() && *times > 0.0);
@@ -161,7 +156,7 @@ fn link(relation: Relation, part: &str) -> Result<Link, &'static str> {
     match (relation, times) {
         (Relation::Times, None) => Err("lacks the number after its `=`"),
         (Relation::Times, Some(1.0)) => Err("says with `= 1` nothing of who is above"),
-        _ => Ok(Link { relation, times, name: name(rest)? }),
+        _ => Ok(Ranked { relation, times, name: name(rest)? }),
     }
 }
 
@@ -183,9 +178,9 @@ mod tests {
 
     #[test]
     fn a_chain_is_read_as_its_neighbours() {
-        let link = |relation, name: &str| Link { relation, times: None, name: name.to_owned() };
+        let ranked = |relation, name: &str| Ranked { relation, times: None, name: name.to_owned() };
         let chain = chain("cocoa-i >= cocoa>default");
-        let (above, not_below) = (link(Relation::Above, "default"), link(Relation::NotBelow, "cocoa"));
+        let (above, not_below) = (ranked(Relation::Above, "default"), ranked(Relation::NotBelow, "cocoa"));
         let upwards: Vec<_> = chain.upwards().collect();
         assert_eq!(upwards, [("default", None), ("cocoa", Some(&above)), ("cocoa-i", Some(&not_below))]);
     }
@@ -198,7 +193,7 @@ mod tests {
             ("a > 1.1 b", Relation::Above, Some(1.1)),
             ("a > b", Relation::Above, None),
         ] {
-            assert_eq!(chain(text).rest, [Link { relation, times, name: "b".to_owned() }], "{text}");
+            assert_eq!(chain(text).rest, [Ranked { relation, times, name: "b".to_owned() }], "{text}");
         }
     }
 

@@ -1,22 +1,17 @@
-//! What a publication says of a cell.
+//! Published figures and orders of a cell.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use super::{Metric, Order};
 
-use super::{Metric, Order, PaperTable};
-
-/// What a publication measured for a cell: figures, or how a figure of this mechanism stands to that of another.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The result of a publication for a cell: figures, or how a figure of this mechanism stands to that of another.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Published {
     /// By metric, in its unit.
-    #[serde(flatten)]
     pub figures: BTreeMap<Metric, f64>,
     /// The tables that figures are of, by metric, where these say how near they are to be met.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<Metric, PaperTable>,
     /// The places of this mechanism before others under the same conditions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<Order>,
     /// Where it is printed: work, table or figure.
     pub source: String,
@@ -33,7 +28,7 @@ impl Published {
         self.figures.get(&metric).copied()
     }
 
-    /// The figures that no table says more of: they are met within so many per cent.
+    /// Returns the figures that no table says more of: they are met within so many per cent.
     pub fn plain(&self) -> impl Iterator<Item = Metric> {
         self.figures.keys().copied().filter(|metric| !self.tables.contains_key(metric))
     }
@@ -49,7 +44,7 @@ impl Published {
         }
     }
 
-    /// The figures in one field, `metric=value` separated by semicolons.
+    /// Returns the figures in one field, `metric=value` separated by semicolons.
     pub fn figures_field(&self) -> String {
         let pairs: Vec<_> = self
             .figures
@@ -60,10 +55,21 @@ impl Published {
     }
 }
 
+/// A table of a paper, as near as its figures are asked to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaperTable {
+    /// Its number and what it is about.
+    pub title: String,
+    /// A figure is within where neither of published and measured is more than so many times the other; at least 1.
+    pub factor: f64,
+    /// The difference from the paper, in a line; empty where nothing is said.
+    pub why: String,
+}
+
 /// A published figure and the measured one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
-    /// What is measured.
+    /// The metric.
     pub metric: Metric,
     /// The published value, in the metric's unit.
     pub published: f64,
@@ -72,11 +78,11 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// How far the measured value is from the published one, as a fraction of the latter; positive where it is larger.
+    /// Returns how far the measured value is from the published one, as a fraction of the latter; positive where it is larger.
     pub fn relative_error(&self) -> Option<f64> {
         (self.published > 0.0).then_some(self.measured? / self.published - 1.0)
     }
-    /// How many times the smaller of both the larger is, at least 1; `None` where either is unknown or not above 0.
+    /// Returns how many times the smaller of both the larger is, at least 1; `None` where either is unknown or not above 0.
     pub fn factor(&self) -> Option<f64> {
         let ratio = self.measured? / self.published;
         (ratio > 0.0 && ratio.is_finite()).then(|| ratio.max(1.0 / ratio))
@@ -85,28 +91,17 @@ impl Compared {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Relation;
     use super::*;
 
     #[test]
-    fn what_was_published_parses_back_with_its_tables_and_ratios() {
+    fn figures_of_tables_are_not_plain() {
         let table = PaperTable { title: "Table 3".into(), factor: 1.5, why: "other radios".into() };
-        let order = Order {
-            metric: Metric::Jain,
-            relation: Relation::Times,
-            times: Some(0.6875),
-            than: "default".into(),
-            why: "other timers".into(),
-        };
         let mut published = Published::figure(Metric::Throughput, 9.0, "p");
         published.extend(Published {
             tables: [(Metric::Jain, table)].into(),
-            orders: vec![order],
             ..Published::figure(Metric::Jain, 0.9, "p")
         });
         assert_eq!(published.plain().collect::<Vec<_>>(), [Metric::Throughput]);
-        let json = serde_json::to_string(&published).unwrap();
-        assert_eq!(serde_json::from_str::<Published>(&json).unwrap(), published, "{json}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Quantiles.
 
-/// The quantile `p` in 0..=1 of values in ascending order.
+/// Returns the quantile `p` in 0..=1 of values in ascending order.
 ///
 /// Linear interpolation between the two nearest ranks: rank `p (n - 1)`, counted from 0 (type 7 of Hyndman and Fan
 /// 1996; the default of R and NumPy). `None` without values, or where the quantile falls on an infinite one.
@@ -34,7 +34,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of values in ascending order. See [`quantile`].
+    /// Computes the quantiles of values in ascending order; see [`quantile`].
     pub fn of(ascending: &[f64]) -> Self {
         let at = |p| quantile(ascending, p);
         Self { p10: at(0.1), p25: at(0.25), median: at(0.5), p75: at(0.75), p90: at(0.9) }

@@ -1,6 +1,7 @@
 //! How many times one figure is another, and how sure that is.
 
 use super::confidence::{Estimate, student_t};
+use super::number::significant;
 use super::{CellResult, Metric};
 
 /// How many times one figure is another.
@@ -32,7 +33,16 @@ impl Ratio {
         self.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
     }
 
-    /// Of pairs of figures that are zero or more; `None` without any, or if all are zero.
+    /// Returns the ratio and its interval; a dash for the interval of one seed.
+    pub fn words(self) -> (String, String) {
+        let number = |x: f64| if x == f64::INFINITY { "∞".to_owned() } else { significant(x, 3) };
+        let interval = self
+            .interval
+            .map_or_else(|| "–".to_owned(), |(low, high)| format!("{}–{}", number(low), number(high)));
+        (number(self.mean), interval)
+    }
+
+    /// Computes the ratio of pairs of figures that are zero or more; `None` without any, or if all are zero.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let logarithm = |&(first, second): &(f64, f64)| {
             let ratio = first / second;

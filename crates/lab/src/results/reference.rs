@@ -5,7 +5,8 @@ use std::fmt::Write;
 use coapace_sim::mesh::FrameEvent;
 use coapace_sim::{Event, NodeEvent, Trace};
 
-use super::{Better, Metric, rows, verdicts};
+use super::rows::{columns, orders};
+use super::{Better, Metric};
 use crate::coexistence;
 
 const HEAD: &str = "# Columns, fields and events
@@ -60,18 +61,21 @@ pub fn reference() -> String {
         );
     }
     page += "\n## Conditions and origin of a row\n\n";
-    table(&mut page, rows::CONDITIONS.iter().chain(rows::ORIGIN).map(|(name, about, _)| (*name, *about)));
+    table(
+        &mut page,
+        columns::CONDITIONS.iter().chain(columns::ORIGIN).map(|(name, about, _)| (*name, *about)),
+    );
     page += "\nA row of all seeds has these beside them:\n\n";
-    table(&mut page, rows::POOLED.iter().map(|(name, about, _)| (*name, *about)));
+    table(&mut page, columns::POOLED.iter().map(|(name, about, _)| (*name, *about)));
     page += "\nA row of `--each` has these instead, from the second on in JSON alone:\n\n";
-    table(&mut page, rows::SEED.iter().chain(rows::NESTED).map(|(name, about, _)| (*name, *about)));
+    table(&mut page, columns::SEED.iter().chain(columns::NESTED).map(|(name, about, _)| (*name, *about)));
     page.push('\n');
     page += OWN;
     page += "The counts of `mesh_NAME` are ";
-    let names: Vec<_> = rows::radio_names().map(|name| format!("`mesh_{name}`")).collect();
+    let names: Vec<_> = columns::radio_names().map(|name| format!("`mesh_{name}`")).collect();
     page += &(names.join(", ")
         + ".\n\n## Published orders\n\nRows of `coapace reproduce --orders`, and `knob.NAME` and `commit`:\n\n");
-    table(&mut page, verdicts::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
+    table(&mut page, orders::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
     page += "\n## Pairs\n\nRows of `coapace coexist`, and `knob.NAME` and `commit`:\n\n";
     table(&mut page, coexistence::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
     page += "\n## Traces\n\nRows of `coapace run --trace FILE`, one an event:\n\n";

@@ -1,21 +1,17 @@
 //! A row for each cell, or for each run, as CSV or JSON lines.
 
+pub(super) mod columns;
+pub(crate) mod fixed;
+pub(super) mod lines;
+pub(super) mod orders;
+
 use std::collections::BTreeSet;
 use std::io;
 
-use coapace_sim::mesh::NodeCounters;
-
 use super::sheet::{Always, Sheet, Value};
-use super::{CellResult, Estimate, MeshResult, Metric, Ratio, RunResult, Summary};
-
-/// How rows are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lines {
-    /// Comma-separated values with a header.
-    Csv,
-    /// An object a line.
-    Json,
-}
+use super::{CellResult, Estimate, Metric, Ratio, RunResult, Summary, headline};
+use columns::{CONDITIONS, NESTED, ORIGIN, OfRow, POOLED, Row, SEED, radio, radio_names};
+use lines::Lines;
 
 /// The columns of a set of cells, and how to write them. The columns are known before anything has run.
 #[derive(Debug)]
@@ -26,27 +22,12 @@ pub struct Rows {
     commit: String,
 }
 
-/// A row: the cell, its runs, and what they come to.
-pub(super) struct Row<'a> {
-    result: &'a CellResult,
-    runs: &'a [RunResult],
-    summary: Summary,
-    /// The headline metric beside that of the first mechanism under the same conditions.
-    compared: Option<(Metric, &'a CellResult, Option<Ratio>)>,
-    commit: &'a str,
-    /// Whether it is about one run.
-    is_run: bool,
-}
-
-/// How a value is found in a row.
-type Of = fn(&Row<'_>) -> Value;
-
 /// How the value of a column is found.
 #[derive(Clone, Debug)]
 enum Key {
-    Always(Of),
+    Always(OfRow),
     /// In JSON only.
-    Nested(Of),
+    Nested(OfRow),
     Metric(Metric),
     Interval(Metric),
     Knob(String),
@@ -57,146 +38,7 @@ enum Key {
     Counter(usize),
 }
 
-/// Columns of the conditions, which come first.
-pub(super) const CONDITIONS: &[Always<Of>] = &[
-    ("workload", "The kind of the workload: `continuous`, `random` or `flows`.", |row| {
-        (&row.result.cell.workload).into()
-    }),
-    ("clients", "How many clients there are.", |row| Value::Count(row.result.cell.clients.into())),
-    (
-        "buffer_bytes",
-        "The knob `buffer` of the scenario, if it has one: the size of the bottleneck's queue in bytes.",
-        |row| row.knob("buffer"),
-    ),
-    (
-        "link_errors",
-        "The knob `errors` of the scenario, if it has one: the error model of the links.",
-        |row| row.knob("errors"),
-    ),
-    ("mechanism", "The mechanism, exactly as it was asked for.", |row| (&row.result.cell.mechanism).into()),
-];
-
-/// Columns that say how to make a row again.
-pub(super) const ORIGIN: &[Always<Of>] = &[
-    ("scenario", "The scenario's name.", |row| (&row.result.cell.scenario).into()),
-    ("commit", "The commit of the program.", |row| row.commit.into()),
-    (
-        "scenario_hash",
-        "The hash of the scenario with every knob set: results of equal hashes may be compared.",
-        |row| Value::Text(row.result.cell.scenario_hash.to_string()),
-    ),
-    (
-        "trace_hash",
-        "The hash of all that happened; of a cell, of the seeds and trace hashes of its runs.",
-        |row| {
-            let run = row.runs.first().filter(|_| row.is_run);
-            Value::Text(run.map_or(row.summary.trace_hash, |run| run.trace_hash).to_string())
-        },
-    ),
-    (
-        "relative_error",
-        "How far the figure that was published is missed, as a fraction of it; of several, that of the one met worst.",
-        |row| super::cell_result::relative_error(row.result.published.as_ref(), &row.summary).into(),
-    ),
-];
-
-/// Columns of pooled seeds alone.
-pub(super) const POOLED: &[Always<Of>] = &[
-    ("runs", "How many seeds were pooled.", |row| Value::Count(row.summary.runs)),
-    ("seed_first", "The lowest of them.", |row| Value::Count(row.summary.seed_first)),
-    ("seed_last", "The highest of them.", |row| Value::Count(row.summary.seed_last)),
-    ("compared_metric", "The metric that `ratio` is about: the headline metric of the results.", |row| {
-        row.compared.as_ref().map_or(Value::Nothing, |(metric, ..)| metric.name().into())
-    }),
-    ("compared_with", "The first mechanism under the same conditions; empty in its own row.", |row| {
-        row.compared.as_ref().map_or(Value::Nothing, |(_, other, _)| (&other.cell.mechanism).into())
-    }),
-    (
-        "ratio",
-        "The metric of this row by that of `compared_with`, compared seed by seed: the geometric mean.",
-        |row| row.ratio().map(|ratio| ratio.mean).into(),
-    ),
-    (
-        "ratio_low",
-        "The lower end of its 95 % confidence interval: where it includes 1, the seeds do not tell the two apart.",
-        |row| row.ratio().and_then(|ratio| ratio.interval).map(|(low, _)| low).into(),
-    ),
-    ("ratio_high", "The upper end.", |row| {
-        row.ratio().and_then(|ratio| ratio.interval).map(|(_, high)| high).into()
-    }),
-];
-
-/// Columns of runs alone.
-pub(super) const SEED: &[Always<Of>] =
-    &[("seed", "The seed: with the commit and the scenario, it is the run.", |row| {
-        row.runs.first().map_or(Value::Nothing, |run| Value::Count(run.seed))
-    })];
-
-/// Columns of runs in JSON alone.
-pub(super) const NESTED: &[Always<Of>] = &[
-    (
-        "fct_s",
-        "The flow completion time of each client in seconds; `null` for a client that gave up.",
-        |row| row.nested(|run| &run.fct_s),
-    ),
-    ("exchanges_of_clients", "The exchanges that each client completed.", |row| {
-        row.nested(|run| &run.exchanges)
-    }),
-    (
-        "populations",
-        "The clients by their mechanism: counts of exchanges, requests and retransmissions, `exchange_time_us` in all, `jain` among them.",
-        |row| row.nested(|run| &run.populations),
-    ),
-    (
-        "flows",
-        "Each flow: counts of messages, sizes in bytes, and `delays` with `count`, `sum_us`, `max_us` and `buckets`, pairs of a bucket and how many delays are in it.",
-        |row| row.nested(|run| &run.flows),
-    ),
-    (
-        "timeouts",
-        "Timeouts armed for first transmissions: number and sum in microseconds with dither (`first`) and of the `rto` before it; `max_us`.",
-        |row| row.nested(|run| &run.timeouts),
-    ),
-    (
-        "settling",
-        "`event_s`, the moment of the event in seconds, and `time_s`, the settling time; `null` without an event.",
-        |row| row.nested(|run| &run.settling),
-    ),
-    (
-        "rto",
-        "The RTO over time: `name`, `points` of seconds and seconds, `step_s` within which points were merged. Of the first seed.",
-        |row| row.nested(|run| &run.rto),
-    ),
-    ("queues", "The length of each queue over time, in bytes, as `rto`. Of the first seed.", |row| {
-        row.nested(|run| &run.queues)
-    }),
-];
-
-/// The name of an energy and where it is.
-type Energy = (&'static str, fn(&MeshResult) -> f64);
-
-/// Energies of a mesh, by name.
-const ENERGIES: [Energy; 4] = [
-    ("transmit_mj", |mesh| mesh.transmit_mj),
-    ("receive_mj", |mesh| mesh.receive_mj),
-    ("listen_mj", |mesh| mesh.listen_mj),
-    ("sleep_mj", |mesh| mesh.sleep_mj),
-];
-
 impl Row<'_> {
-    /// Returns a knob, as a number where it is a whole one.
-    fn knob(&self, name: &str) -> Value {
-        self.result.cell.knobs.get(name).map_or(Value::Nothing, |text| Value::number_or_text(text))
-    }
-
-    fn ratio(&self) -> Option<&Ratio> {
-        self.compared.as_ref()?.2.as_ref()
-    }
-
-    fn nested<T: serde::Serialize>(&self, of: fn(&RunResult) -> &T) -> Value {
-        self.runs.first().map_or(Value::Nothing, |run| Value::nested(of(run)))
-    }
-
     fn value(&self, key: &Key) -> Value {
         let mean = |estimate: Option<Estimate>| Value::from(estimate.map(|estimate| estimate.mean));
         let half =
@@ -227,24 +69,10 @@ impl Row<'_> {
     }
 }
 
-/// The names of what radios count and spend.
-pub(super) fn radio_names() -> impl Iterator<Item = &'static str> {
-    let counts = NodeCounters::default().named().map(|(name, _)| name);
-    counts.into_iter().chain(ENERGIES.map(|(name, _)| name))
-}
-
-fn radio(mesh: &MeshResult, place: usize) -> f64 {
-    let counts = mesh.counters.named();
-    match counts.get(place) {
-        Some((_, count)) => *count as f64,
-        None => ENERGIES.get(place - counts.len()).map_or(f64::NAN, |(_, of)| of(mesh)),
-    }
-}
-
 impl Rows {
     /// Lays out the columns for these cells, whether they have runs or not: one row a cell, or a row for `each` run.
     pub fn new(cells: &[CellResult], lines: Lines, each: bool, commit: &str) -> Self {
-        let always = |columns: &[Always<Of>]| {
+        let always = |columns: &[Always<OfRow>]| {
             columns.iter().map(|(name, _, of)| ((*name).to_owned(), Key::Always(*of))).collect::<Vec<_>>()
         };
         let mut columns = always(CONDITIONS);
@@ -267,7 +95,7 @@ impl Rows {
         Self { sheet: Sheet::new(columns), lines, each, commit: commit.to_owned() }
     }
 
-    /// The columns that these cells have and others do not.
+    /// Returns the columns that these cells have and others do not.
     fn own_columns(cells: &[CellResult], each: bool) -> Vec<(String, Key)> {
         let all = |of: fn(&CellResult) -> Vec<String>| {
             let mut names: Vec<String> = Vec::new();
@@ -322,7 +150,7 @@ impl Rows {
         }
         let first = results.iter().find(|other| other.cell.same_conditions(&result.cell));
         let compared = first.filter(|first| !std::ptr::eq(*first, result)).map(|first| {
-            let metric = Metric::headline([first, result]);
+            let metric = headline([first, result]);
             (metric, first, Ratio::by_seed(metric, result, first))
         });
         self.row(result, &result.runs, compared)
@@ -374,12 +202,12 @@ pub fn write_rows(
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell_result::tests::sample;
+    use super::super::cell::tests::sample;
     use super::super::flow::tests::flowing;
-    use super::super::population::tests::mixed;
+    use super::super::summary::tests::mixed;
     use super::*;
 
-    /// The rows of these results by the names of their columns.
+    /// Returns the rows of these results by the names of their columns.
     fn csv(each: bool, results: &[CellResult]) -> Vec<Vec<(String, String)>> {
         let mut out = Vec::new();
         write_rows(&mut out, Lines::Csv, each, "c0ffee", results).unwrap();

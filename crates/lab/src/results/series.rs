@@ -8,7 +8,7 @@ use serde::Serialize;
 /// peaks are what a reader looks for; the step doubles each time the room is used up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {
-    /// What it is of: `mean of the clients`, `client 3`, a hop.
+    /// The subject: `mean of the clients`, `client 3`, a hop.
     pub name: String,
     /// Moments in seconds since the start of the run, and the values there.
     pub points: Vec<(f64, f64)>,

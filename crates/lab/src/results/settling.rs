@@ -19,7 +19,7 @@ const WINDOW_S: f64 = 20.0;
 const SETTLED: f64 = 1.1;
 
 impl Settling {
-    /// Of messages that arrived, by moment of arrival and delay, both in seconds, in the order of arrival, until `end_s`.
+    /// Looks at messages that arrived until `end_s`: moment of arrival and delay, both in seconds, in the order of arrival.
     ///
     /// The delay before is the mean of all that arrived earlier than the event; `None` if nothing did. The window at t has
     /// what arrived in (t − 20 s, t]; its mean changes when a message arrives and when one leaves, and at each of these

@@ -41,7 +41,7 @@ impl Value {
         match self {
             Self::Nothing => serde_json::Value::Null,
             Self::Text(text) => text.into(),
-            // As in CSV: six decimals, and a whole number without any.
+            // Like CSV: six decimals, and a whole number without any.
             Self::Number(number) => {
                 let text = super::number::field(Some(number));
                 text.parse::<i64>().map_or_else(|_| text.parse::<f64>().ok().into(), Into::into)

@@ -35,18 +35,18 @@ impl Timeouts {
         self.max_us = self.max_us.max(other.max_us);
     }
 
-    /// The mean timeout of first transmissions, dither included, in seconds: the "initial RTO" of Betzler et al. 2015, and
+    /// Returns the mean timeout of first transmissions, dither included, in seconds: the "initial RTO" of Betzler et al. 2015, and
     /// the RTO "for a transaction that is initiated" of Rathod 2022 §6.2.2.
     pub fn initial_s(&self) -> Option<f64> {
         mean_s(self.first)
     }
 
-    /// The longest timeout of a first transmission, dither included, in seconds.
+    /// Returns the longest timeout of a first transmission, dither included, in seconds.
     pub fn max_s(&self) -> Option<f64> {
         (self.first.0 > 0).then_some(self.max_us as f64 / 1e6)
     }
 
-    /// The mean RTO before dither, in seconds.
+    /// Returns the mean RTO before dither, in seconds.
     pub fn rto_s(&self) -> Option<f64> {
         mean_s(self.rto)
     }

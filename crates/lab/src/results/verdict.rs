@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::number::significant;
 use super::{CellResult, Metric, Order, Ratio, Relation};
 
 /// A published order beside what was measured.
@@ -9,7 +10,7 @@ use super::{CellResult, Metric, Order, Ratio, Relation};
 pub struct Verdict<'a> {
     /// The mechanism that is named first: above, unless a ratio below 1 is said.
     pub above: &'a CellResult,
-    /// What is said.
+    /// The published order.
     pub order: &'a Order,
     /// The pooled figures, of the first and of the second.
     pub figures: [Option<f64>; 2],
@@ -18,7 +19,7 @@ pub struct Verdict<'a> {
 }
 
 impl Verdict<'_> {
-    /// Whether the order holds. `>` holds where the whole interval is above 1, or above the number that stands with it; `≥`
+    /// Returns whether the order holds. `>` holds where the whole interval is above 1, or above the number that stands with it; `≥`
     /// unless the whole interval is below: unless the opposite was shown. A ratio, `=`, holds where the whole interval is on
     /// that side of 1 where the published ratio is. With one seed there is no interval, and the ratio decides. What cannot
     /// be measured does not hold.
@@ -34,7 +35,7 @@ impl Verdict<'_> {
         })
     }
 
-    /// Whether the pooled figures at least lie in the order that is said, be it by chance.
+    /// Returns whether the pooled figures at least lie in the order that is said, be it by chance.
     pub fn in_order(&self) -> bool {
         let [Some(first), Some(second)] = self.figures else { return false };
         match (self.order.relation, self.order.times) {
@@ -45,7 +46,7 @@ impl Verdict<'_> {
         }
     }
 
-    /// How far the ratio is on the side where it is said to be, as a logarithm; negative on the other side. What cannot be
+    /// Returns how far the ratio is on the side where it is said to be, as a logarithm; negative on the other side. What cannot be
     /// measured is farther off than anything.
     fn margin(&self) -> f64 {
         let Some(Ratio { mean, .. }) = self.ratio else { return f64::NEG_INFINITY };
@@ -56,7 +57,7 @@ impl Verdict<'_> {
         }
     }
 
-    /// The worst first: those that do not hold, the farthest off among them before the others.
+    /// Orders the worst first: those that do not hold, the farthest off among them before the others.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         self.held().cmp(&other.held()).then(self.margin().total_cmp(&other.margin()))
     }
@@ -70,13 +71,22 @@ impl Verdict<'_> {
         }
     }
 
-    /// The order, in words.
+    /// Returns the published ratio, or the least one; a dash where an order alone was published.
+    pub fn published_times(&self) -> String {
+        match (self.order.relation, self.order.times) {
+            (_, None) => "–".to_owned(),
+            (Relation::Times, Some(times)) => significant(times, 3),
+            (relation, Some(times)) => format!("{relation} {}", significant(times, 3)),
+        }
+    }
+
+    /// Returns the order, in words.
     pub fn claim(&self) -> String {
         format!("{} {}", self.above.cell.mechanism, self.order.words())
     }
 }
 
-/// Every published order among `results`, the worst first. One whose other mechanism was not run is left out.
+/// Returns every published order among `results`, the worst first. One whose other mechanism was not run is left out.
 pub fn verdicts(results: &[CellResult]) -> Vec<Verdict<'_>> {
     let claims = results.iter().flat_map(|above| {
         above.published.iter().flat_map(|published| &published.orders).map(move |order| (above, order))
@@ -87,7 +97,7 @@ pub fn verdicts(results: &[CellResult]) -> Vec<Verdict<'_>> {
     verdicts
 }
 
-/// How many of these orders held, in a line: all of them, and how many others are in order within chance, then each pair of
+/// Says how many of these orders held, in a line: all of them, and how many others are in order within chance, then each pair of
 /// mechanisms, by metric where there are several.
 pub fn tally(verdicts: &[Verdict]) -> String {
     let held = |of: &dyn Fn(&Verdict) -> bool| {
@@ -111,7 +121,7 @@ pub fn tally(verdicts: &[Verdict]) -> String {
     [held(&|_| true), others].into_iter().chain(each).collect()
 }
 
-/// The metrics of these orders, each once.
+/// Returns the metrics of these orders, each once.
 pub(crate) fn metrics(verdicts: &[Verdict]) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = verdicts.iter().map(|verdict| verdict.order.metric).collect();
     metrics.sort_unstable();

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use coapace_control::REGISTRY;
 use coapace_proto::Setup;
+use coapace_scenario::{Scenario, WorkloadKind, nanos};
 use coapace_sim::{Luck, Time};
 
 use super::endpoints::configs;
 use super::messages::{request, response};
+use super::observe::{Observe, series};
 use super::seats::{Role, Seats};
-use super::{Observe, nanos};
 use crate::mix::{Mix, Part};
 use crate::nodes::{Client, Host, Plan, Relay, Server};
-use crate::scenario::{Scenario, WorkloadKind};
 
 /// A host for every seat, made one by one as they take their places. Timeouts count from `from` on.
 pub(super) fn hosts<'a>(
@@ -54,7 +54,7 @@ pub(super) fn hosts<'a>(
     };
     let client = move |client| {
         let part = mix.part_of(client - 1);
-        let series = super::series(mix, part, client, observe);
+        let series = series(mix, part, client, observe);
         Host::Client(Client::new(plans[part].clone(), client, seats.server_of(client), series))
     };
     Box::new(move |role| match role {

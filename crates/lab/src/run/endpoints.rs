@@ -1,9 +1,9 @@
 //! How the endpoints of a run are configured, and what they have room for.
 
 use coapace_proto::Config;
+use coapace_scenario::{Endurance, Flow, Scenario, WorkloadKind};
 
 use super::seats::Seats;
-use crate::scenario::{Endurance, Flow, Scenario, WorkloadKind};
 
 /// Requests without an answer that a client may have waiting for their rate.
 const RATED: u32 = 16;

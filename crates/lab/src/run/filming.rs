@@ -1,13 +1,12 @@
 //! Letting time pass in steps: a film is made on the way, and a run without a fixed end is over when all clients are done.
 
-use coapace_sim::mesh::Mesh;
-use coapace_sim::{Node, NodeId, Tap, Time, World};
+use coapace_scenario::{Propagation, Scenario};
+use coapace_sim::{Tap, Time, World};
 
+use super::medium::CountingMedium;
 use super::seats::{Role, Seats};
-use super::{Carrier, mesh};
 use crate::nodes::Host;
-use crate::results::{Film, FilmMaker, FilmMoment, FilmNode, FilmRole};
-use crate::scenario::{Propagation, Scenario};
+use crate::results::{Film, FilmMaker, FilmNode, FilmRole};
 
 /// Steps of a film of a run with a fixed end; the maker thins out what is too much.
 const STEPS: u64 = 300;
@@ -23,7 +22,7 @@ pub(super) struct Filming {
 }
 
 impl Filming {
-    /// Of a run that ends at `end`, if that is fixed. A film is made if it `is_watched`.
+    /// Prepares a run that ends at `end`, if that is fixed. A film is made if it `is_watched`.
     pub(super) fn new(scenario: &Scenario, seats: &Seats, end: Option<Time>, is_watched: bool) -> Self {
         let step = end.map_or(STEP, |end| Time::from_nanos((end.as_nanos() / STEPS).max(1)));
         let maker = is_watched.then(|| film(scenario, seats, step)).flatten().map(FilmMaker::new);
@@ -31,7 +30,7 @@ impl Filming {
     }
 
     /// Lets time pass until `until`, or, where that is no fixed end, until all clients are done.
-    pub(super) fn advance<T: Tap, M: Carrier>(
+    pub(super) fn advance<T: Tap, M: CountingMedium>(
         &mut self,
         world: &mut World<Host, T, M>,
         scenario: &Scenario,
@@ -53,7 +52,7 @@ impl Filming {
         world.run(until);
     }
 
-    /// The film, if one was made.
+    /// Returns the film, if one was made.
     pub(super) fn finish(self) -> Option<Box<Film>> {
         self.maker.map(|maker| Box::new(maker.finish()))
     }
@@ -82,22 +81,4 @@ fn film(scenario: &Scenario, seats: &Seats, step: Time) -> Option<Film> {
         nodes: seats.roles().zip(0..).map(|(seat, number)| node(seat, number)).collect(),
         ..Film::default()
     })
-}
-
-/// What all nodes of a mesh are and have done.
-pub(super) fn moments(medium: &Mesh, scenario: &Scenario, now: Time, hosts: &[Host]) -> Vec<FilmMoment> {
-    let moment = |(host, node): (&Host, NodeId)| {
-        let counters = medium.counters(node);
-        FilmMoment {
-            position: medium.position(node),
-            parent: medium.parent(node).map(|parent| parent.0),
-            queued: medium.queued(node) as u32,
-            sent: counters.frames,
-            collided: counters.collided,
-            dropped: counters.not_acknowledged + counters.channel_busy + counters.queue_full,
-            rto_s: host.rto().map(|rto| rto.as_micros() as f64 / 1e6),
-            energy_mj: mesh::energy(scenario, medium.radio_times(node, now)).iter().sum(),
-        }
-    };
-    hosts.iter().zip((0..).map(NodeId)).map(moment).collect()
 }

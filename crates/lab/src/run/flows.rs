@@ -4,18 +4,16 @@ use std::sync::Arc;
 
 use coapace_control::{Mechanism, REGISTRY};
 use coapace_proto::{Config, Setup};
+use coapace_scenario::patterns::Timing;
+use coapace_scenario::{Flow, Scenario, nanos};
 use coapace_sim::{Luck, NodeId, Time};
 
 use super::endpoints::configs;
+use super::observe::{Observe, series};
 use super::seats::{Role, Seats};
-use super::{Observe, nanos};
 use crate::mix::Mix;
-use crate::nodes::{Arrival, FlowPlan, Host, Mote, MotePlan, Relay, patterns};
+use crate::nodes::{Arrival, FlowPlan, Host, Mote, MotePlan, Relay};
 use crate::results::{FlowResult, RunResult, Settling};
-use crate::scenario::{Flow, Scenario};
-
-/// The pattern in which something happens that the network has to settle after.
-const EVENT: &str = "event";
 
 /// A host for every seat. Things count from `from` on, and nothing is offered at `end`.
 pub(super) fn hosts<'a>(
@@ -54,7 +52,7 @@ pub(super) fn hosts<'a>(
         }
         Role::Client { number, .. } => {
             let part = mix.part_of(number - 1);
-            let series = super::series(mix, part, number, observe);
+            let series = series(mix, part, number, observe);
             Host::Mote(Box::new(Mote::client(plans[part].clone(), number, series)))
         }
         Role::Relay => Host::Relay(Relay),
@@ -64,8 +62,7 @@ pub(super) fn hosts<'a>(
 fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<FlowPlan>> {
     let path: Vec<&str> = scenario.clients.uri_path_segments().collect();
     let plan = |(number, flow): (u8, &Flow)| {
-        let pattern = patterns::named(flow.pattern)?;
-        let timing = patterns::Timing {
+        let timing = Timing {
             start: Time::from_nanos(nanos(flow.start)),
             interval_ns: interval_ns(scenario, flow),
             spread_ns: nanos(flow.spread),
@@ -74,12 +71,12 @@ fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<F
             stream: luck.stream(&format!("flow/{}", flow.name)),
         };
         let end = flow.end.map_or(end, |own| Time::from_nanos(nanos(own)).min(end));
-        Some(Arc::new(FlowPlan::new(flow, number, seats.server(flow.to), pattern, timing, end, &path)))
+        Arc::new(FlowPlan::new(flow, number, seats.server(flow.to), timing, end, &path))
     };
-    (0..).zip(&scenario.workload.flows).filter_map(plan).collect()
+    (0..).zip(&scenario.workload.flows).map(plan).collect()
 }
 
-/// How many clients take part.
+/// Returns how many clients take part.
 fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
     (0..scenario.clients.count).filter(|&client| flow.includes(client)).count() as u32
 }
@@ -90,7 +87,7 @@ fn interval_ns(scenario: &Scenario, flow: &Flow) -> u64 {
     let message_bits = u128::from(flow.sizes(scenario.clients.uri_path_bytes()).1) * 8;
     let each = message_bits * u128::from(participants(scenario, flow)) * 1_000_000_000 / u128::from(rate);
     let (on, off) = (u128::from(nanos(flow.on)), u128::from(nanos(flow.off)));
-    let each = if flow.pattern == "on-off" { each * on / (on + off).max(1) } else { each };
+    let each = if flow.pattern.has_pauses { each * on / (on + off).max(1) } else { each };
     u64::try_from(each).unwrap_or(u64::MAX).max(1)
 }
 
@@ -142,7 +139,7 @@ pub(super) fn settle(
         }
     }
     delayed.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let events = scenario.workload.flows.iter().filter(|flow| flow.pattern == EVENT);
+    let events = scenario.workload.flows.iter().filter(|flow| flow.pattern.is_event());
     let event = events.map(|flow| Time::from_nanos(nanos(flow.start))).min().filter(|event| *event > from);
     result.settling = event.and_then(|event| Settling::of(&delayed, event.as_secs_f64(), end.as_secs_f64()));
     let completed_bits = |flow: &FlowResult| flow.completed as f64 * f64::from(flow.payload_bytes) * 8.0;

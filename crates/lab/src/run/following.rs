@@ -25,7 +25,7 @@ impl Following {
         Self { journeys: BTreeMap::new(), steps: 0, stride: 1 }
     }
 
-    /// The messages, by the time of their first packet.
+    /// Returns the messages, by the time of their first packet.
     pub(super) fn finish(self) -> Vec<Journey> {
         let mut journeys: Vec<_> = self.journeys.into_values().collect();
         journeys.sort_by_key(|journey| (journey.steps.first().map(|step| step.0), journey.from));

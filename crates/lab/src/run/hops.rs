@@ -1,29 +1,32 @@
 //! A network of hops.
 
 use coapace_control::Duration;
+use coapace_scenario::{Hop, Ip, Jitter as Range, Loss, Scenario, nanos};
 use coapace_sim::{
-    Hop as Effects, HopError, HopId, Jitter, Loss as SimLoss, Luck, Markov, Network, Rate, Reordering, Time,
+    Accounting, Hop as Effects, HopError, HopId, Jitter, Loss as SimLoss, Luck, Markov, Network, Rate,
+    Reordering,
 };
 
+use super::medium::CountingMedium;
 use super::seats::{CLIENTS_SITE, SERVER_SITE};
-use super::{Carrier, accounting, nanos};
-use crate::nodes::Host;
-use crate::results::{FilmMoment, RunResult};
-use crate::scenario::{Hop, Jitter as Range, Loss, Scenario};
 
-impl Carrier for Network {
-    fn count(&self, _: &Scenario, _: Time, _: &mut RunResult) {}
+impl CountingMedium for Network {}
 
-    fn never_rests(&self) -> bool {
-        false
-    }
+/// Returns the names of the hops, in the order of their numbers.
+pub fn hop_names(scenario: &Scenario) -> Vec<String> {
+    let up = scenario.network.up.iter().map(|hop| format!("up.{}", hop.name));
+    up.chain(scenario.network.down.iter().map(|hop| format!("down.{}", hop.name))).collect()
+}
 
-    fn moments(&self, _: &Scenario, _: Time, _: &[Host]) -> Vec<FilmMoment> {
-        Vec::new()
+/// Returns which headers the network adds.
+pub fn accounting(scenario: &Scenario) -> Accounting {
+    match scenario.network.ip {
+        Ip::V4 => Accounting::Ipv4,
+        Ip::V6 => Accounting::Ipv6,
     }
 }
 
-/// The clients at one site, the server at another, the hops of the scenario between them.
+/// Returns the clients at one site, the server at another, the hops of the scenario between them.
 pub(super) fn network(scenario: &Scenario, luck: Luck) -> Network {
     let mut network = Network::new(luck, accounting(scenario));
     for (way, hops, from, to) in [

@@ -1,15 +1,14 @@
 //! A mesh of radios.
 
+use coapace_scenario::{Mesh, Places, Radio, Scenario, nanos};
 use coapace_sim::mesh::{Mesh as SimMesh, MeshConfig, RadioConfig, RadioTimes};
-use coapace_sim::{Luck, NodeId, Time};
+use coapace_sim::{Luck, Node, NodeId, Time};
 
-use super::{Carrier, nanos};
+use super::medium::CountingMedium;
 use crate::nodes::Host;
-use crate::places::Places;
 use crate::results::{FilmMoment, MeshResult, RunResult};
-use crate::scenario::{Mesh, Radio, Scenario};
 
-impl Carrier for SimMesh {
+impl CountingMedium for SimMesh {
     fn count(&self, scenario: &Scenario, now: Time, result: &mut RunResult) {
         let mut sum = MeshResult::default();
         for node in (0..self.nodes() as u32).map(NodeId) {
@@ -28,12 +27,25 @@ impl Carrier for SimMesh {
     }
 
     fn moments(&self, scenario: &Scenario, now: Time, hosts: &[Host]) -> Vec<FilmMoment> {
-        super::filming::moments(self, scenario, now, hosts)
+        let moment = |(host, node): (&Host, NodeId)| {
+            let counters = self.counters(node);
+            FilmMoment {
+                position: self.position(node),
+                parent: self.parent(node).map(|parent| parent.0),
+                queued: self.queued(node) as u32,
+                sent: counters.frames,
+                collided: counters.collided,
+                dropped: counters.not_acknowledged + counters.channel_busy + counters.queue_full,
+                rto_s: host.rto().map(|rto| rto.as_micros() as f64 / 1e6),
+                energy_mj: energy(scenario, self.radio_times(node, now)).iter().sum(),
+            }
+        };
+        hosts.iter().zip((0..).map(NodeId)).map(moment).collect()
     }
 }
 
-/// What a radio has taken for sending, receiving, listening and sleeping, in millijoules.
-pub(super) fn energy(scenario: &Scenario, times: RadioTimes) -> [f64; 4] {
+/// Returns the energy of a radio for sending, receiving, listening and sleeping, in millijoules.
+fn energy(scenario: &Scenario, times: RadioTimes) -> [f64; 4] {
     let Some(Mesh { radio, .. }) = &scenario.network.mesh else { return [0.0; 4] };
     let RadioTimes { transmit_ns, receive_ns, listen_ns, sleep_ns } = times;
     [
@@ -46,7 +58,7 @@ pub(super) fn energy(scenario: &Scenario, times: RadioTimes) -> [f64; 4] {
     .map(|(current_ma, ns)| current_ma * radio.voltage * (ns as f64 / 1e9))
 }
 
-/// The mesh of a scenario that has one.
+/// Returns the mesh of a scenario that has one.
 pub(super) fn medium(mesh: &Mesh, places: &Places, luck: Luck, end: Time) -> SimMesh {
     let waypoints = places.waypoints(end, luck.stream("mobility"));
     SimMesh::new(luck, &places.layout, waypoints, config(mesh))

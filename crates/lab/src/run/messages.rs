@@ -1,8 +1,7 @@
-//! What messages have in them.
+//! Options and payloads of the messages of a run.
 
 use coapace_proto::Tail;
-
-use crate::scenario::Scenario;
+use coapace_scenario::Scenario;
 
 /// Options of a request: its path.
 pub(super) fn request(scenario: &Scenario) -> Vec<u8> {
@@ -13,7 +12,7 @@ pub(super) fn request(scenario: &Scenario) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The payload of a response.
+/// Returns the payload of a response.
 pub(super) fn response(scenario: &Scenario) -> Vec<u8> {
     Tail::default().payload(&vec![b'.'; scenario.server.payload_bytes as usize]).into_bytes()
 }

@@ -1,13 +1,12 @@
-//! Who sits where: the nodes of a run and what they are.
+//! The nodes of a run and their roles.
 
+use coapace_scenario::Scenario;
 use coapace_sim::{Layout, NodeId, Site};
-
-use crate::scenario::Scenario;
 
 pub(super) const SERVER_SITE: Site = Site(0);
 pub(super) const CLIENTS_SITE: Site = Site(1);
 
-/// What a node is.
+/// The role of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// It is asked.
@@ -33,7 +32,7 @@ pub(super) enum Seats {
         /// How many there are.
         clients: u32,
     },
-    /// As the layout has them: sinks are the servers, in its order, and all but sinks and border router clients.
+    /// The nodes of a layout: its sinks are the servers, in its order; all others but the border router are clients.
     Mesh {
         /// The servers.
         sinks: Vec<NodeId>,
@@ -43,7 +42,7 @@ pub(super) enum Seats {
 }
 
 impl Seats {
-    /// Of a scenario.
+    /// Returns the nodes of a scenario.
     pub(super) fn of(scenario: &Scenario) -> Self {
         scenario.layout().map_or_else(
             || Self::Hops { servers: scenario.server.count, clients: scenario.clients.count },
@@ -67,7 +66,7 @@ impl Seats {
         Self::Mesh { sinks: layout.sinks.iter().map(|&sink| NodeId(sink)).collect(), roles }
     }
 
-    /// How many servers there are; not 0.
+    /// Returns how many servers there are; not 0.
     pub(super) fn servers(&self) -> u32 {
         match self {
             Self::Hops { servers, .. } => *servers,
@@ -75,7 +74,7 @@ impl Seats {
         }
     }
 
-    /// The server of this number, from 0; beyond the last they are counted anew.
+    /// Returns the server of this number, from 0; beyond the last they are counted anew.
     pub(super) fn server(&self, number: u32) -> NodeId {
         let number = number % self.servers();
         match self {
@@ -84,12 +83,12 @@ impl Seats {
         }
     }
 
-    /// The server that a client asks, both counted in turn.
+    /// Returns the server that a client asks, both counted in turn.
     pub(super) fn server_of(&self, client: u32) -> NodeId {
         self.server(client - 1)
     }
 
-    /// Every node in the order of their numbers, and its site.
+    /// Returns every node in the order of their numbers, and its site.
     pub(super) fn roles(&self) -> Box<dyn Iterator<Item = (Site, Role)> + '_> {
         match self {
             Self::Hops { servers, clients } => {
@@ -102,7 +101,7 @@ impl Seats {
         }
     }
 
-    /// How many nodes there are.
+    /// Returns how many nodes there are.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Hops { servers, clients } => (servers + clients) as usize,

@@ -1,14 +1,13 @@
 //! Hosts over TCP.
 
 use coapace_proto::Token;
+use coapace_scenario::{Scenario, WorkloadKind, nanos};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
 use coapace_sim::{Luck, NodeId, Stream, Time};
 
 use super::messages::{request, response};
-use super::nanos;
 use super::seats::{Role, Seats};
 use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, start};
-use crate::scenario::{Scenario, WorkloadKind};
 
 /// Connections are made this long before the clock starts where they are made beforehand.
 pub(super) const CONNECTING: Time = Time::from_secs(60);
@@ -60,12 +59,12 @@ pub(super) fn hosts<'a>(
     })
 }
 
-/// Whether the clock starts when the connections of TCP are made.
+/// Returns whether the clock starts when the connections of TCP are made.
 pub(super) fn connects_beforehand(scenario: &Scenario) -> bool {
     scenario.workload.kind == WorkloadKind::Continuous && scenario.tcp.connect_first
 }
 
-/// The batches of a client: sizes that add up to its exchanges, the last one cut short.
+/// Returns the batches of a client: sizes that add up to its exchanges, the last one cut short.
 fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
     let workload = &scenario.workload;
     // Without a number of exchanges, more than there is time for.

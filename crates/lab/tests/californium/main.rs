@@ -8,8 +8,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::{env, thread};
 
-use coapace_lab::naming::parse_mechanism;
 use coapace_lab::replay::replay;
+use coapace_scenario::naming::parse_mechanism;
 
 /// Californium's name of each mechanism, and ours.
 const PAIRS: [(&str, &str); 5] = [

@@ -1,4 +1,4 @@
-//! What a mote writes down.
+//! The ledger of a mote: every message that it offered, and every one that arrived.
 
 use coapace_control::Duration;
 use coapace_sim::{NodeId, Time};
@@ -21,7 +21,7 @@ pub(crate) struct Offer {
 pub(crate) struct Arrival {
     /// The number of its flow.
     pub(crate) flow: u8,
-    /// Who sent it.
+    /// The client that sent it.
     pub(crate) client: NodeId,
     /// Its number among the client's messages of the flow.
     pub(crate) number: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Arrival {
     pub(crate) at: Time,
 }
 
-/// What a flow came to at one client, from the moment on when things count.
+/// Counts of one flow at one client, from the end of the warm-up on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Messages that the application dropped.
@@ -40,7 +40,7 @@ pub(crate) struct Tally {
     pub(crate) gave_up: u64,
 }
 
-/// What a mote writes down.
+/// The messages that a mote offered and those that arrived at it.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     from: Time,
@@ -50,7 +50,7 @@ pub(crate) struct Ledger {
     pub(crate) arrivals: Vec<Arrival>,
     /// By flow.
     pub(crate) tallies: Vec<Tally>,
-    /// What was armed.
+    /// The timeouts that were armed.
     pub(crate) timeouts: Timeouts,
 }
 

@@ -1,16 +1,16 @@
-//! What motes do: made once for all that do the same.
+//! Plans of motes, each made once for all motes that do the same.
 
 use std::sync::Arc;
 
 use coapace_control::Mechanism;
 use coapace_proto::{Code, Setup, Tail, Token};
+use coapace_scenario::patterns::Timing;
+use coapace_scenario::{Flow, Method};
 use coapace_sim::{NodeId, Stream, Time};
 
 use crate::nodes::GET;
-use crate::nodes::patterns::{Pattern, Timing};
-use crate::scenario::{Flow, Method};
 
-/// What every mote of a population does, or every sink.
+/// The behaviour that all motes of a population share, or all sinks.
 #[derive(Debug)]
 pub(crate) struct MotePlan {
     /// The number of the population.
@@ -30,14 +30,12 @@ pub(crate) struct MotePlan {
 /// A flow.
 #[derive(Debug)]
 pub(crate) struct FlowPlan {
-    /// As the scenario has it.
+    /// Its keys in the scenario.
     pub(crate) keys: Flow,
     /// Its number among the flows, from 0: the first byte of its tokens.
     pub(crate) number: u8,
     /// The node it goes to.
     pub(crate) sink: NodeId,
-    /// When messages are due.
-    pub(crate) pattern: &'static Pattern,
     /// The times of the pattern.
     pub(crate) timing: Timing,
     /// From when on nothing is offered.
@@ -61,12 +59,11 @@ pub(crate) type PathOptions<'a> = &'a [&'a str];
 const FIRST_NOTIFICATION: u32 = 1 << 16;
 
 impl FlowPlan {
-    /// The messages of a flow between these nodes.
+    /// Returns the messages of a flow between these nodes.
     pub(crate) fn new(
         keys: &Flow,
         number: u8,
         sink: NodeId,
-        pattern: &'static Pattern,
         timing: Timing,
         end: Time,
         path: PathOptions<'_>,
@@ -84,7 +81,6 @@ impl FlowPlan {
         Self {
             number,
             sink,
-            pattern,
             timing,
             end,
             code: match keys.method {
@@ -106,7 +102,7 @@ impl FlowPlan {
     }
 }
 
-/// The token of a message: its flow and its number; of a registration, its flow and the client.
+/// Returns the token of a message: its flow and its number; of a registration, its flow and the client.
 pub(super) fn token(flow: u8, number: u32) -> Token {
     let [_, a, b, c] = number.to_be_bytes();
     Token::new(&[flow, a, b, c]).unwrap_or_default()
@@ -118,7 +114,7 @@ pub(super) fn read_token(token: &Token) -> Option<(u8, u32)> {
     Some((flow, u32::from_be_bytes([0, a, b, c])))
 }
 
-/// The number of a notification from its sequence number; nothing if it is the answer to a registration.
+/// Returns the number of a notification from its sequence number; nothing if it is the answer to a registration.
 pub(super) fn notification_number(sequence: u32) -> Option<u32> {
     sequence.checked_sub(FIRST_NOTIFICATION)
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use coapace_control::Mechanism;
 use coapace_proto::{Endpoint, ExchangeId, Request, Responder, SendError};
+use coapace_scenario::WhenBusy;
+use coapace_scenario::patterns::{Pace, Turn};
 use coapace_sim::{NodeId, Time};
 
 use super::plan::{self, FlowPlan};
 use crate::nodes::CONTENT;
-use crate::nodes::patterns::{Pace, Turn};
-use crate::scenario::WhenBusy;
 
-/// What a client does for a flow.
+/// One flow at one client.
 #[derive(Debug)]
 pub(super) struct Sending {
     pub(super) flow: Arc<FlowPlan>,
@@ -57,17 +57,17 @@ impl Sending {
             busy_ns: 0,
             flow,
         };
-        sending.next = match sending.flow.pattern.pace {
+        sending.next = match sending.flow.keys.pattern.pace {
             Pace::Clock(_) | Pace::Once(_) => sending.due_after(sending.flow.timing.start),
             Pace::Backlogged => Some(sending.flow.timing.start),
         };
         sending
     }
 
-    /// The moment of the next message, if there is one before the end.
+    /// Returns the moment of the next message, if there is one before the end.
     fn due_after(&self, last: Time) -> Option<Time> {
         let turn = Turn { client: self.client, number: self.turns, last };
-        let next = match self.flow.pattern.pace {
+        let next = match self.flow.keys.pattern.pace {
             Pace::Clock(next) => Some(next(&self.flow.timing, turn)),
             Pace::Once(at) if self.turns == 0 => Some(at(&self.flow.timing, turn)),
             Pace::Once(_) | Pace::Backlogged => None,
@@ -82,7 +82,7 @@ impl Sending {
         self.next = self.due_after(last);
     }
 
-    /// Whether a client that always has something to send may send now.
+    /// Returns whether a client that always has something to send may send now.
     pub(super) fn is_wanted(&self, now: Time) -> bool {
         let is_time = self.flow.timing.start <= now && now < self.flow.end;
         is_time && self.has_room() && (self.observed || !self.flow.keys.observe)
@@ -110,7 +110,7 @@ impl Sending {
         })
     }
 
-    /// The next message that may go.
+    /// Takes the next message that may go.
     pub(super) fn next_to_go(&mut self) -> Option<u32> {
         let may_go = self.has_room() && (self.observed || !self.flow.keys.observe);
         if may_go { self.waiting.pop_front() } else { None }
@@ -145,7 +145,7 @@ impl Sending {
             repeatable: true,
         };
         if !keys.confirmable {
-            // What leaves without an answer is over when it has left, and nobody waits for it.
+            // A request without a response is over when it has left; nobody waits for it.
             return endpoint.tell(now.instant(), *sink, request).map(|_| None);
         }
         let id = endpoint.request(now.instant(), *sink, request)?;
@@ -174,12 +174,12 @@ impl Sending {
         self.is_over(now, false);
     }
 
-    /// Whether a notification is under way.
+    /// Returns whether a notification is under way.
     pub(super) fn is_telling(&self) -> bool {
         self.flow.keys.observe && self.open > 0
     }
 
-    /// The sink observes from now on. Returns the options of the answer.
+    /// Notes that the sink observes from now on. Returns the options of the answer.
     pub(super) fn registered(&mut self, responder: Responder<NodeId>) -> Vec<u8> {
         self.observed = true;
         self.uncontrolled = (!self.flow.keys.controlled).then(|| responder.unconfirmed());

@@ -44,7 +44,7 @@ pub(super) struct Watching {
 }
 
 impl Watching {
-    /// Of the clients (nodes and numbers) that take part in flows to `own`; `None` if there are none.
+    /// Watches the clients (nodes and numbers) that take part in flows to `own`; `None` if there are none.
     pub(super) fn new(plan: &MotePlan, clients: &[(NodeId, u32)], own: NodeId) -> Option<Self> {
         let mut watches = Vec::new();
         for flow in plan.flows.iter().filter(|flow| flow.keys.observe && flow.sink == own) {

@@ -1,9 +1,9 @@
 //! The way of one message through a mesh, step by step.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// An exchange and everything that happened to its packets: the request, its retransmissions and the response.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Journey {
     /// The number of the node that sent the first packet.
     pub from: u32,
@@ -16,7 +16,7 @@ pub struct Journey {
 }
 
 /// A step of a [`Journey`]. Its JSON is a row of numbers in this order, and 4,294,967,295 for nobody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct JourneyStep(
     /// When, in milliseconds since the start of the run.
     pub u64,

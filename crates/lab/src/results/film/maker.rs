@@ -45,7 +45,7 @@ impl FilmMaker {
         }
     }
 
-    /// The film.
+    /// Returns the film.
     pub fn finish(self) -> Film {
         self.film
     }
@@ -64,7 +64,7 @@ impl FilmMaker {
             }
             kept.push(frame);
         }
-        // What was last is part of the frame to come.
+        // The last one skipped is part of the frame to come.
         for (peak, moment) in self.peaks.iter_mut().zip(skipped.unwrap_or_default()) {
             *peak = moment.queued.max(*peak);
         }

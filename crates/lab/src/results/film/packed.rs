@@ -2,83 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Serialize, Serializer};
 
 use super::{Film, FilmMoment, FilmNode, Journey};
 
 /// A column for each quantity. It runs through the frames of the first node, then through those of the second, and so on,
 /// and holds by how much each entry differs from that of the frame before (from 0 in a node's first frame). For a row of
 /// entries that do not differ it holds a 0 and how many they are, or nothing if no other follows.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Packed {
+#[derive(Serialize)]
+struct Packed<'a> {
     step_s: f64,
     range_m: f64,
     interference_m: f64,
     queue_frames: u32,
-    nodes: Vec<FilmNode>,
+    nodes: &'a [FilmNode],
     frames: usize,
-    columns: BTreeMap<String, Vec<i64>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    journeys: Vec<Journey>,
+    columns: BTreeMap<&'static str, Vec<i64>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    journeys: &'a [Journey],
 }
 
 /// A quantity as a whole number, whose unit is in its name.
-struct Quantity {
-    name: &'static str,
-    get: fn(&FilmMoment) -> i64,
-    set: fn(&mut FilmMoment, i64),
-}
+type Quantity = (&'static str, fn(&FilmMoment) -> i64);
 
-/// What is not there is 0: a parent is its number and one, an RTO is at least 10 ms.
+/// 0 stands for nothing: a parent is its number and one, an RTO is at least 10 ms.
 const QUANTITIES: [Quantity; 9] = [
-    Quantity {
-        name: "x_dm",
-        get: |moment| whole(moment.position.x * 10.0),
-        set: |moment, x| moment.position.x = x as f64 / 10.0,
-    },
-    Quantity {
-        name: "y_dm",
-        get: |moment| whole(moment.position.y * 10.0),
-        set: |moment, y| moment.position.y = y as f64 / 10.0,
-    },
-    Quantity {
-        name: "parent",
-        get: |moment| moment.parent.map_or(0, |parent| i64::from(parent) + 1),
-        set: |moment, parent| moment.parent = parent.checked_sub(1).and_then(|parent| parent.try_into().ok()),
-    },
-    Quantity {
-        name: "queued",
-        get: |moment| i64::from(moment.queued),
-        set: |moment, queued| moment.queued = queued.try_into().unwrap_or(0),
-    },
-    Quantity {
-        name: "sent",
-        get: |moment| count(moment.sent),
-        set: |moment, sent| moment.sent = sent.try_into().unwrap_or(0),
-    },
-    Quantity {
-        name: "collided",
-        get: |moment| count(moment.collided),
-        set: |moment, collided| moment.collided = collided.try_into().unwrap_or(0),
-    },
-    Quantity {
-        name: "dropped",
-        get: |moment| count(moment.dropped),
-        set: |moment, dropped| moment.dropped = dropped.try_into().unwrap_or(0),
-    },
-    Quantity {
-        name: "rto_cs",
-        get: |moment| moment.rto_s.map_or(0, |rto_s| whole(rto_s * 100.0).max(1)),
-        set: |moment, rto| moment.rto_s = (rto > 0).then(|| rto as f64 / 100.0),
-    },
-    Quantity {
-        name: "energy_mj",
-        get: |moment| whole(moment.energy_mj),
-        set: |moment, energy| moment.energy_mj = energy as f64,
-    },
+    ("x_dm", |moment| whole(moment.position.x * 10.0)),
+    ("y_dm", |moment| whole(moment.position.y * 10.0)),
+    ("parent", |moment| moment.parent.map_or(0, |parent| i64::from(parent) + 1)),
+    ("queued", |moment| i64::from(moment.queued)),
+    ("sent", |moment| count(moment.sent)),
+    ("collided", |moment| count(moment.collided)),
+    ("dropped", |moment| count(moment.dropped)),
+    ("rto_cs", |moment| moment.rto_s.map_or(0, |rto_s| whole(rto_s * 100.0).max(1))),
+    ("energy_mj", |moment| whole(moment.energy_mj)),
 ];
 
-/// The nearest whole number that a script can hold.
+/// Returns the nearest whole number that a script can hold.
 fn whole(x: f64) -> i64 {
     x.round().clamp(-1e12, 1e12) as i64
 }
@@ -87,23 +47,35 @@ fn count(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX).min(1_000_000_000_000)
 }
 
-/// A moment as it comes back from JSON.
+/// Rounds a moment as the JSON does, so that a film shows the same wherever it is played.
 pub(super) fn rounded(moment: FilmMoment) -> FilmMoment {
-    let mut rounded = FilmMoment::default();
-    for quantity in &QUANTITIES {
-        (quantity.set)(&mut rounded, (quantity.get)(&moment));
+    let mut rounded = moment;
+    for place in [&mut rounded.position.x, &mut rounded.position.y] {
+        *place = whole(*place * 10.0) as f64 / 10.0;
     }
+    rounded.rto_s = moment.rto_s.map(|rto_s| whole(rto_s * 100.0).max(1) as f64 / 100.0);
+    rounded.energy_mj = whole(moment.energy_mj) as f64;
     rounded
 }
 
-impl From<Film> for Packed {
-    fn from(film: Film) -> Self {
-        let columns = (QUANTITIES.iter())
-            .map(|quantity| (quantity.name.to_owned(), pack(&film, quantity.get)))
+impl Serialize for Film {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let columns = (QUANTITIES.into_iter())
+            .map(|(name, get)| (name, pack(self, get)))
             .filter(|(_, column)| !column.is_empty())
             .collect();
-        let Film { step_s, range_m, interference_m, queue_frames, nodes, frames, journeys } = film;
-        Self { step_s, range_m, interference_m, queue_frames, nodes, frames: frames.len(), columns, journeys }
+        let Self { step_s, range_m, interference_m, queue_frames, nodes, frames, journeys } = self;
+        let packed = Packed {
+            step_s: *step_s,
+            range_m: *range_m,
+            interference_m: *interference_m,
+            queue_frames: *queue_frames,
+            nodes,
+            frames: frames.len(),
+            columns,
+            journeys,
+        };
+        packed.serialize(serializer)
     }
 }
 
@@ -128,78 +100,46 @@ fn pack(film: &Film, get: fn(&FilmMoment) -> i64) -> Vec<i64> {
     column
 }
 
-impl TryFrom<Packed> for Film {
-    type Error = String;
-
-    fn try_from(packed: Packed) -> Result<Self, String> {
-        let Packed { step_s, range_m, interference_m, queue_frames, nodes, frames, columns, journeys } =
-            packed;
-        if frames > Self::max_frames(nodes.len()) {
-            return Err(format!("{frames} frames of {} nodes are too many", nodes.len()));
-        }
-        let mut film =
-            Self { step_s, range_m, interference_m, queue_frames, nodes, frames: Vec::new(), journeys };
-        film.frames = vec![vec![FilmMoment::default(); film.nodes.len()]; frames];
-        for Quantity { name, set, .. } in &QUANTITIES {
-            if let Some(column) = columns.get(*name) {
-                unpack(&mut film, column, *set).ok_or_else(|| format!("{name} is not what a film holds"))?;
-            }
-        }
-        let parents = film.frames.iter().flatten().filter_map(|moment| moment.parent);
-        match parents.max() {
-            Some(parent) if parent as usize >= film.nodes.len() => {
-                Err(format!("a parent is {parent}, which is no node"))
-            }
-            _ => Ok(film),
-        }
-    }
-}
-
-/// `None` if the column does not fit.
-fn unpack(film: &mut Film, column: &[i64], set: fn(&mut FilmMoment, i64)) -> Option<()> {
-    let mut steps = vec![0_i64; film.nodes.len() * film.frames.len()];
-    let mut place = 0_usize;
-    let mut entries = column.iter();
-    while let Some(&change) = entries.next() {
-        if change == 0 {
-            place = place.checked_add((*entries.next()?).try_into().ok()?)?;
-        } else {
-            *steps.get_mut(place)? = change;
-            place += 1;
-        }
-    }
-    let mut steps = steps.into_iter();
-    for node in 0..film.nodes.len() {
-        let mut value = 0_i64;
-        for (frame, step) in film.frames.iter_mut().zip(&mut steps) {
-            value = value.saturating_add(step);
-            set(&mut frame[node], value);
-        }
-    }
-    Some(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::busy;
+    use super::super::{FilmRole, Position};
     use super::*;
 
     #[test]
-    fn a_film_comes_back_from_json() {
-        for frames in [0, 1, 2, 100, 1000] {
-            let film = busy(frames);
-            let json = serde_json::to_string(&film).unwrap();
-            assert_eq!(serde_json::from_str::<Film>(&json).unwrap(), film, "{frames} frames");
-        }
+    fn a_column_holds_what_changes_node_by_node() {
+        let node = |role| FilmNode { role, name: "n".to_owned() };
+        let moment = |sent, parent| FilmMoment { sent, parent, ..FilmMoment::default() };
+        let film = Film {
+            step_s: 2.0,
+            nodes: vec![node(FilmRole::Root), node(FilmRole::Client)],
+            frames: vec![
+                vec![moment(7, None), moment(9, Some(0))],
+                vec![moment(7, None), moment(12, Some(0))],
+            ],
+            ..Film::default()
+        };
+        assert_eq!(
+            serde_json::to_value(&film).unwrap(),
+            serde_json::json!({
+                "step_s": 2.0, "range_m": 0.0, "interference_m": 0.0, "queue_frames": 0, "frames": 2,
+                "nodes": [{"role": "root", "name": "n"}, {"role": "client", "name": "n"}],
+                "columns": {"parent": [0, 2, 1], "sent": [7, 0, 1, 9, 3]},
+            })
+        );
     }
 
     #[test]
-    fn numbers_are_rounded_once() {
-        let moment = FilmMoment { rto_s: Some(0.001), energy_mj: f64::NAN, ..FilmMoment::default() };
+    fn numbers_are_rounded_once_and_as_they_are_packed() {
+        let position = Position { x: 1.26, ..Position::default() };
+        let moment =
+            FilmMoment { position, rto_s: Some(0.001), energy_mj: f64::NAN, ..FilmMoment::default() };
         let once = rounded(moment);
-        assert_eq!((once.rto_s, once.energy_mj), (Some(0.01), 0.0));
-        let film = busy(1);
-        for &moment in &film.frames[0] {
+        assert_eq!((once.position.x, once.rto_s, once.energy_mj), (1.3, Some(0.01), 0.0));
+        for (name, get) in QUANTITIES {
+            assert_eq!(get(&once), get(&moment), "{name}");
+        }
+        for &moment in &busy(1).frames[0] {
             assert_eq!(rounded(moment), moment);
         }
     }
@@ -212,29 +152,5 @@ mod tests {
             serde_json::to_string(&Film { frames: film.frames[..1].to_vec(), ..film.clone() }).unwrap();
         let often = serde_json::to_string(&film).unwrap();
         assert!(often.len() < once.len() * 2, "{} bytes, and {}", often.len(), once.len());
-    }
-
-    #[test]
-    fn json_that_is_no_film_is_an_error() {
-        let film = |frames: u64, column: &str| {
-            let json = format!(
-                r#"{{"step_s": 1, "range_m": 10, "interference_m": 20, "queue_frames": 8, "frames": {frames},
-                "nodes": [{{"role": "root", "name": "a"}}, {{"role": "sink", "name": "b"}}], "columns": {{{column}}}}}"#
-            );
-            serde_json::from_str::<Film>(&json)
-        };
-        let moments = film(2, r#""parent": [0, 2, 1], "sent": [7, -9, 0, 1, 3]"#).unwrap().frames;
-        assert_eq!(moments[1][0].sent, 0, "a count is not negative");
-        assert_eq!((moments[0][1].parent, moments[1][1].sent), (Some(0), 3));
-        for column in [
-            r#""sent": [0]"#,
-            r#""sent": [0, 4, 1]"#,
-            r#""sent": [0, -1, 1]"#,
-            r#""sent": [0, 9223372036854775807, 1]"#,
-            r#""parent": [3]"#,
-        ] {
-            assert!(film(2, column).is_err(), "{column}");
-        }
-        assert!(film(401, "").is_err() && film(400, "").is_ok());
     }
 }

@@ -1,8 +1,6 @@
-//! What each flow had, where there are several.
+//! The flows of each cell, where there are several.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-
-use super::{STYLE, estimated};
+use super::style::{aligned, empty, estimated};
 use crate::results::{CellResult, Metric};
 
 /// A table of the flows of all `results`, a column for each metric of flows that has a header; nothing if no cell has more
@@ -13,8 +11,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
         .filter(|it| it.is_of_flows())
         .filter_map(|it| Some((it, it.header()?)))
         .collect();
-    let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
+    let mut table = empty();
     table.set_header(
         ["mechanism", "flow", "clients"].into_iter().chain(metrics.iter().map(|(_, header)| *header)),
     );
@@ -29,10 +26,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
     if table.is_empty() {
         return String::new();
     }
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    format!("\n{}\n", table.trim_fmt())
+    format!("\n{}\n", aligned(table, |place| place >= 2))
 }
 
 #[cfg(test)]

@@ -1,0 +1,64 @@
+//! Why a command failed, and the exit code that says so.
+
+use std::fmt;
+use std::io;
+
+use coapace_scenario::ScenarioError;
+
+/// Exit code of a command that was interrupted: 128 and the number of SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line cannot be understood: exit code 2.
+    Usage(String),
+    /// An input, such as a file, cannot be used: exit code 1.
+    Input(String),
+    /// Reading or writing failed: exit code 1.
+    Io(String, io::Error),
+    /// There is no answer: exit code 1.
+    Network(String),
+    /// The answer is none of success: exit code 3.
+    Refused(String),
+    /// Ctrl-C came before the end: exit code 130.
+    Interrupted(String),
+}
+
+impl Failure {
+    /// Returns the exit code of the program.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Input(_) | Self::Io(..) | Self::Network(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Refused(_) => 3,
+            Self::Interrupted(_) => INTERRUPTED,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message)
+            | Self::Input(message)
+            | Self::Network(message)
+            | Self::Refused(message)
+            | Self::Interrupted(message) => f.write_str(message),
+            Self::Io(what, error) => write!(f, "{what}: {error}"),
+        }
+    }
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        if error.is_usage() { Self::Usage(error.to_string()) } else { Self::Input(error.to_string()) }
+    }
+}
+
+/// Writing to standard output failed.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Io("standard output".to_owned(), error)
+    }
+}

@@ -1,0 +1,78 @@
+//! All claims of a paper, and those of any paper about a scenario.
+
+use coapace_scenario::Scenario;
+
+use super::claim::Claim;
+use super::{PAPERS, Paper, Source, figures};
+use crate::results::Published;
+
+impl Paper {
+    /// Returns all that was published: figures in the order of their file, then orders.
+    pub(super) fn claims(&self, source: &Source) -> Result<Vec<Claim>, String> {
+        let mut claims = figures::read(self.published, source)
+            .map_err(|error| format!("papers/{}/published.csv: {error}", self.key))?;
+        for experiment in &source.experiments {
+            let mechanism = |row: &str| source.mechanism(row);
+            let own = experiment.claims(&mechanism, &source.scenario, &source.place());
+            claims.extend(own.map_err(|error| self.wrong(&error))?);
+        }
+        Ok(claims)
+    }
+}
+
+/// Returns what any paper published for this mechanism in a scenario that runs alike.
+pub fn published_for(scenario: &Scenario, mechanism: &str) -> Option<Published> {
+    PAPERS.iter().find_map(|paper| {
+        let source = paper.source().ok()?;
+        let claims = paper.claims(&source).ok()?.into_iter().filter(|claim| {
+            let knob = |(knob, value): &(String, String)| scenario.knob(knob).is_none_or(|own| own == value);
+            claim.mechanism == mechanism
+                && claim.scenario == scenario.name
+                && claim.settings.iter().all(knob)
+                // A key beside the knobs may have been changed.
+                && Scenario::load(&claim.scenario, &claim.settings).is_ok_and(|same| same.hash() == scenario.hash())
+        });
+        claims.map(|claim| claim.published).reduce(|mut all, published| {
+            all.extend(published);
+            all
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Metric;
+
+    #[test]
+    fn whatever_is_published_is_found_for_a_scenario_that_runs_alike() {
+        for paper in PAPERS {
+            assert_eq!(paper.source().unwrap().key, paper.key);
+            // A quick run may be a shorter one, of which nothing is published.
+            for trial in paper.trials(false, &[]).unwrap().iter().step_by(7) {
+                assert_eq!(published_for(&trial.scenario, &trial.contender.label), trial.published);
+            }
+        }
+    }
+
+    #[test]
+    fn a_figure_is_found_for_the_scenario_it_was_published_for_and_for_no_other() {
+        let load = |extra: &[(&str, &str)]| {
+            let base = [("clients", "100"), ("buffer", "2500")];
+            let settings: Vec<_> = base
+                .iter()
+                .chain(extra)
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect();
+            Scenario::load("nb-iot", &settings).unwrap()
+        };
+        let figure = |scenario: &Scenario, mechanism| {
+            published_for(scenario, mechanism).and_then(|it| it.get(Metric::MedianFct))
+        };
+        assert_eq!(figure(&load(&[]), "default"), Some(101.6));
+        assert_eq!(figure(&load(&[("workload", "random")]), "tcp"), Some(145.32));
+        assert_eq!(figure(&load(&[]), "linux-rto"), None);
+        assert_eq!(figure(&load(&[("network.up.radio.delay", "201 ms")]), "default"), None);
+        assert_eq!(figure(&load(&[("clients", "101")]), "default"), None);
+    }
+}

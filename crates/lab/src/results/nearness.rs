@@ -1,0 +1,165 @@
+//! How near the figures of a paper's tables were met: within a factor of the measured ones, or beyond it.
+
+use std::cmp::Ordering;
+
+use super::number::significant_or_dash;
+use super::{CellResult, Compared, PaperTable};
+
+/// A figure of a table beside the measured one.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// The table it is printed in.
+    pub table: &'a PaperTable,
+    /// The cell it is a figure of.
+    pub result: &'a CellResult,
+    /// Both figures.
+    pub figure: Compared,
+}
+
+/// A table and how near its figures were met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nearness<'a> {
+    /// The table.
+    pub table: &'a PaperTable,
+    /// How many figures it has.
+    pub figures: usize,
+    /// How many of them are within the factor.
+    pub within: usize,
+    /// The largest factor by which any is missed; `None` if one was not measured.
+    pub largest: Option<f64>,
+}
+
+impl Judged<'_> {
+    /// Returns whether the figure is within the factor of its table; false where it is not known.
+    pub fn within(&self) -> bool {
+        self.figure.factor().is_some_and(|factor| factor <= self.table.factor)
+    }
+
+    /// `within` or `beyond`.
+    pub fn word(&self) -> &'static str {
+        if self.within() { "within" } else { "beyond" }
+    }
+
+    /// Orders the worst met first: by how far they are beyond the factors of their tables.
+    pub fn worst_first(&self, other: &Self) -> Ordering {
+        other.badness().total_cmp(&self.badness())
+    }
+
+    /// How badly it is met; what is not known is worse than anything.
+    fn badness(&self) -> f64 {
+        self.figure.factor().map_or(f64::INFINITY, |factor| factor / self.table.factor)
+    }
+}
+
+impl Nearness<'_> {
+    /// A line: how many figures are within the factor, the largest that was met, and what differs.
+    pub fn words(&self) -> String {
+        let Self { table, figures, within, largest } = self;
+        let largest = largest.map_or_else(
+            || "not all measured".to_owned(),
+            |largest| format!("largest {}", significant_or_dash(Some(largest), 3)),
+        );
+        let why = if table.why.is_empty() { String::new() } else { format!("; {}", table.why) };
+        format!("{}: {within} of {figures} within a factor of {}, {largest}{why}", table.title, table.factor)
+    }
+}
+
+/// Returns every figure of a table among `results`, the worst met first.
+pub fn judged(results: &[CellResult]) -> Vec<Judged<'_>> {
+    let figures =
+        results.iter().flat_map(|result| result.compared().into_iter().map(move |figure| (result, figure)));
+    let mut all: Vec<_> = figures
+        .filter_map(|(result, figure)| {
+            let table = result.published.as_ref()?.tables.get(&figure.metric)?;
+            Some(Judged { table, result, figure })
+        })
+        .collect();
+    all.sort_by(Judged::worst_first);
+    all
+}
+
+/// Returns the tables that these figures are of, by title.
+pub fn nearness<'a>(judged: &[Judged<'a>]) -> Vec<Nearness<'a>> {
+    let mut tables: Vec<Nearness> = Vec::new();
+    for one in judged {
+        let factor = one.figure.factor();
+        if let Some(known) = tables.iter_mut().find(|known| known.table.title == one.table.title) {
+            known.figures += 1;
+            known.within += usize::from(one.within());
+            known.largest = known.largest.zip(factor).map(|(a, b)| a.max(b));
+        } else {
+            let within = usize::from(one.within());
+            tables.push(Nearness { table: one.table, figures: 1, within, largest: factor });
+        }
+    }
+    tables.sort_by(|a, b| a.table.title.cmp(&b.table.title));
+    tables
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::{Cell, Metric, Published, RunResult};
+    use super::*;
+
+    /// A cell of a table with this factor, and its throughput, published and measured.
+    pub(in crate::results) fn printed(
+        title: &str,
+        factor: f64,
+        published: f64,
+        measured: &[f64],
+    ) -> CellResult {
+        let table = PaperTable { title: title.into(), factor, why: "other radios".into() };
+        let runs = measured.iter().zip(1..);
+        CellResult {
+            cell: Cell { mechanism: "a".into(), clients: 60, ..Cell::default() },
+            runs: runs
+                .map(|(&throughput, seed)| RunResult { seed, throughput, ..RunResult::default() })
+                .collect(),
+            published: Some(Published {
+                tables: [(Metric::Throughput, table)].into(),
+                ..Published::figure(Metric::Throughput, published, "p")
+            }),
+        }
+    }
+
+    #[test]
+    fn a_figure_is_within_a_factor_either_way_and_no_further() {
+        for (measured, within) in [(15.0, true), (15.1, false), (6.7, true), (6.6, false), (0.0, false)] {
+            let results = [printed("Table 1", 1.5, 10.0, &[measured])];
+            assert_eq!(judged(&results)[0].within(), within, "{measured}");
+        }
+        assert!(!judged(&[printed("Table 1", 1.5, 10.0, &[])])[0].within(), "it is not known");
+    }
+
+    #[test]
+    fn tables_are_counted_by_title_and_the_worst_figure_comes_first() {
+        let results = [
+            printed("Table 2", 1.2, 10.0, &[11.0]),
+            printed("Table 1", 3.0, 10.0, &[20.0]),
+            printed("Table 2", 1.2, 10.0, &[5.0]),
+        ];
+        let judged = judged(&results);
+        let factors: Vec<_> = judged.iter().map(|one| one.figure.factor().unwrap()).collect();
+        assert!((factors[0] - 2.0).abs() < 1e-12 && (factors[1] - 1.1).abs() < 1e-12, "{factors:?}");
+        let tables = nearness(&judged);
+        let counts: Vec<_> =
+            tables.iter().map(|it| (it.table.title.as_str(), it.within, it.figures)).collect();
+        assert_eq!(counts, [("Table 1", 1, 1), ("Table 2", 1, 2)]);
+        assert_eq!(tables[1].largest, Some(2.0));
+    }
+
+    #[test]
+    fn a_table_with_a_figure_that_was_not_measured_has_no_largest_factor() {
+        let results = [printed("Table 1", 2.0, 10.0, &[10.0]), printed("Table 1", 2.0, 10.0, &[])];
+        let judged = judged(&results);
+        let Nearness { within, figures, largest, .. } = nearness(&judged)[0];
+        assert_eq!((within, figures, largest), (1, 2, None));
+    }
+
+    #[test]
+    fn figures_without_a_table_are_not_judged() {
+        let mut result = printed("Table 1", 2.0, 10.0, &[10.0]);
+        result.published = Some(Published::figure(Metric::Throughput, 10.0, "p"));
+        assert!(judged(&[result]).is_empty());
+    }
+}

@@ -1,0 +1,50 @@
+//! Rows of columns that are always there, then the commit, then the knobs.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::lines::Lines;
+use crate::results::Cell;
+use crate::results::sheet::{Always, Sheet, Value};
+
+/// How a value is found in what a row is about.
+pub(crate) type Of<T> = fn(&T) -> Value;
+
+/// Writes `rows`, each with the cell that has its knobs. The knobs of all `cells` have columns.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write<'a, T: 'a>(
+    mut out: impl io::Write,
+    lines: Lines,
+    commit: &str,
+    columns: &[Always<Of<T>>],
+    cells: impl IntoIterator<Item = &'a Cell>,
+    rows: impl IntoIterator<Item = (&'a T, &'a Cell)>,
+) -> io::Result<()> {
+    enum Source<'a, T> {
+        Always(Of<T>),
+        Knob(&'a str),
+        Commit,
+    }
+    let knobs: BTreeSet<&str> =
+        cells.into_iter().flat_map(|cell| cell.knobs.keys()).map(String::as_str).collect();
+    let always = columns.iter().map(|(name, _, of)| ((*name).to_owned(), Source::Always(*of)));
+    let knobs = knobs.into_iter().map(|name| (format!("knob.{name}"), Source::Knob(name)));
+    let sheet = Sheet::new(always.chain([("commit".to_owned(), Source::Commit)]).chain(knobs));
+    if lines == Lines::Csv {
+        out.write_all(sheet.header(|_| false).as_bytes())?;
+    }
+    for (row, cell) in rows {
+        let value = |source: &Source<T>| match source {
+            Source::Always(of) => of(row),
+            Source::Knob(name) => {
+                cell.knobs.get(*name).map_or(Value::Nothing, |text| Value::number_or_text(text))
+            }
+            Source::Commit => commit.into(),
+        };
+        let line = if lines == Lines::Csv { sheet.csv(value, |_| false) } else { sheet.json(value) };
+        out.write_all(line.as_bytes())?;
+    }
+    out.flush()
+}

@@ -1,0 +1,93 @@
+//! A row for each published order.
+
+use std::io;
+
+use super::fixed;
+use super::lines::Lines;
+use crate::results::sheet::{Always, Value};
+use crate::results::{CellResult, Verdict, verdicts};
+
+/// The columns of verdicts.
+pub(in crate::results) const COLUMNS: &[Always<for<'a, 'b> fn(&'a Verdict<'b>) -> Value>] = &[
+    ("scenario", "The scenario's name.", |it| (&it.above.cell.scenario).into()),
+    ("workload", "The kind of the workload.", |it| (&it.above.cell.workload).into()),
+    ("clients", "How many clients there are.", |it| Value::Count(it.above.cell.clients.into())),
+    ("metric", "What is compared.", |it| it.order.metric.name().into()),
+    ("above", "The mechanism that is named first.", |it| (&it.above.cell.mechanism).into()),
+    ("relation", "`>`, `>=`, or `=` of a ratio.", |it| it.order.relation.sign().into()),
+    ("below", "The other mechanism.", |it| (&it.order.than).into()),
+    ("times", "The published ratio; with `>` or `>=`, the least one.", |it| it.order.times.into()),
+    ("above_value", "The figure of the first, in the metric's unit.", |it| it.figures[0].into()),
+    ("below_value", "The figure of the second.", |it| it.figures[1].into()),
+    ("ratio", "The first by the second, seed by seed: the geometric mean.", |it| {
+        it.ratio.map(|it| it.mean).into()
+    }),
+    ("ratio_low", "The lower end of its 95 % confidence interval.", |it| {
+        it.ratio.and_then(|it| it.interval).map(|it| it.0).into()
+    }),
+    ("ratio_high", "The upper end.", |it| it.ratio.and_then(|it| it.interval).map(|it| it.1).into()),
+    ("held", "Whether the order held.", |it| Value::Flag(it.held())),
+    ("runs", "How many seeds were run.", |it| Value::Count(it.above.runs.len() as u64)),
+    ("source", "Where it is printed.", |it| {
+        it.above.published.as_ref().map_or(Value::Nothing, |it| (&it.source).into())
+    }),
+    ("why", "Why it is thought not to hold here.", |it| (&it.order.why).into()),
+    ("scenario_hash", "The hash of the scenario with every knob set.", |it| {
+        Value::Text(it.above.cell.scenario_hash.to_string())
+    }),
+];
+
+/// Writes one row a published order among `results`, the worst first: the conditions, the figures of the two mechanisms,
+/// the ratio with its 95 % interval, and whether the order held. `docs/results.md` has every column.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_verdicts(
+    out: impl io::Write,
+    lines: Lines,
+    commit: &str,
+    results: &[CellResult],
+) -> io::Result<()> {
+    let verdicts = verdicts(results);
+    let cells = results.iter().map(|result| &result.cell);
+    fixed::write(out, lines, commit, COLUMNS, cells, verdicts.iter().map(|it| (it, &it.above.cell)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Relation;
+    use crate::results::verdict::tests::claimed;
+
+    fn results() -> Vec<CellResult> {
+        let held = claimed(&[30.0, 33.0, 36.0], Relation::Above, &[10.0, 11.0, 12.5]);
+        let mut not_held = claimed(&[1.0, 1.1, 1.2], Relation::NotBelow, &[2.0, 2.0, 2.0]);
+        for result in &mut not_held {
+            result.cell.clients = 180;
+        }
+        held.into_iter().chain(not_held).collect()
+    }
+
+    #[test]
+    fn rows_for_programs_say_what_was_compared_and_whether_it_held() {
+        let (mut csv, mut json) = (Vec::new(), Vec::new());
+        write_verdicts(&mut csv, Lines::Csv, "c0ffee", &results()).unwrap();
+        write_verdicts(&mut json, Lines::Json, "c0ffee", &results()).unwrap();
+        let lines: Vec<serde_json::Value> =
+            str::from_utf8(&json).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut csv = csv::Reader::from_reader(csv.as_slice());
+        let header = csv.headers().unwrap().clone();
+        let rows: Vec<_> = csv.records().map(Result::unwrap).collect();
+        assert_eq!((rows.len(), lines.len()), (2, 2));
+        let field = |row: usize, name| &rows[row][header.iter().position(|column| column == name).unwrap()];
+        assert_eq!((field(1, "relation"), field(0, "relation")), (">", ">="));
+        assert_eq!((field(1, "held"), field(0, "held")), ("true", "false"));
+        assert_eq!((field(1, "metric"), field(1, "above_value")), ("throughput", "33"));
+        assert_eq!((field(0, "clients"), field(0, "below_value")), ("180", "2"));
+        for (row, line) in lines.iter().enumerate() {
+            assert_eq!(line["ratio"].to_string(), field(row, "ratio"));
+            assert!(line["ratio_low"].as_f64() < line["ratio"].as_f64());
+            assert!(line["ratio"].as_f64() < line["ratio_high"].as_f64());
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! One seed of one cell.
+
+use coapace_scenario::Hash64;
+
+use super::{Delays, Film, FlowResult, MeshResult, Population, Series, Settling, Timeouts, jain_index};
+
+/// The measurements of one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunResult {
+    /// The seed; with the commit and the scenario it is the run.
+    pub seed: u64,
+    /// The hash of everything that happened.
+    pub trace_hash: Hash64,
+    /// Events that the simulator handled.
+    pub events: u64,
+    /// How long the run lasted, in simulated seconds, without the warm-up if there was one.
+    pub duration_s: f64,
+    /// Flow completion time of each client in seconds, from its first request to its last response; `None` for a
+    /// client that gave up. Empty where the workload has no end to reach.
+    pub fct_s: Vec<Option<f64>>,
+    /// Exchanges that each client completed.
+    pub exchanges: Vec<u32>,
+    /// Exchanges given up.
+    pub given_up: u64,
+    /// Requests sent again.
+    pub retransmissions: u64,
+    /// Retransmissions whose response came when the exchange had been answered already.
+    pub unnecessary: u64,
+    /// Packets that found a queue full.
+    pub drops: u64,
+    /// Packets that a link lost.
+    pub losses: u64,
+    /// Payload of completed exchanges, in bits per second over all clients.
+    pub goodput_bps: f64,
+    /// Completed exchanges per second of the measured time, over all clients.
+    pub throughput: f64,
+    /// Requests sent, retransmissions included.
+    pub requests_sent: u64,
+    /// Responses sent, answers to duplicates included.
+    pub responses_sent: u64,
+    /// The clients by their mechanism; empty over TCP.
+    pub populations: Vec<Population>,
+    /// The flows, in the order of the scenario.
+    pub flows: Vec<FlowResult>,
+    /// The timeouts that the clients armed, after the warm-up; empty over TCP.
+    pub timeouts: Timeouts,
+    /// How the network settled after an event, if there was one.
+    pub settling: Option<Settling>,
+    /// Counts and energy of the radios, if there are any.
+    pub mesh: Option<MeshResult>,
+    /// RTO over time in seconds: of a sampled client, or the mean of all.
+    pub rto: Vec<Series>,
+    /// Length over time in bytes of each queue, named by its hop.
+    pub queues: Vec<Series>,
+    /// A mesh over time, where one was filmed.
+    pub film: Option<Box<Film>>,
+}
+
+impl RunResult {
+    /// Exchanges that all clients completed.
+    pub fn completed(&self) -> u64 {
+        self.exchanges.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// Takes away what was counted until an earlier moment of the same run.
+    pub(crate) fn leave_out(&mut self, earlier: &Self) {
+        for (count, earlier) in self.exchanges.iter_mut().zip(&earlier.exchanges) {
+            *count -= earlier;
+        }
+        self.given_up -= earlier.given_up;
+        self.retransmissions -= earlier.retransmissions;
+        self.unnecessary -= earlier.unnecessary;
+        self.drops -= earlier.drops;
+        self.losses -= earlier.losses;
+        self.requests_sent -= earlier.requests_sent;
+        self.responses_sent -= earlier.responses_sent;
+        if let (Some(mesh), Some(earlier)) = (&mut self.mesh, &earlier.mesh) {
+            mesh.leave_out(earlier);
+        }
+        for (population, earlier) in self.populations.iter_mut().zip(&earlier.populations) {
+            population.leave_out(earlier);
+        }
+    }
+
+    /// Returns the delays of all flows.
+    pub fn delays(&self) -> Delays {
+        let mut all = Delays::default();
+        self.flows.iter().for_each(|flow| all.merge(&flow.delays));
+        all
+    }
+
+    /// Jain's index over the clients' rates of completed exchanges. A client's time is its FCT, or the whole run for
+    /// one that did not finish.
+    pub fn fairness(&self) -> Option<f64> {
+        jain_index(self.rates())
+    }
+
+    /// Completed exchanges per second of each client.
+    pub(crate) fn rates(&self) -> impl Iterator<Item = f64> {
+        self.exchanges.iter().enumerate().map(|(client, &count)| {
+            let time_s = self.fct_s.get(client).copied().flatten().unwrap_or(self.duration_s);
+            if time_s > 0.0 { f64::from(count) / time_s } else { 0.0 }
+        })
+    }
+}
+
+/// Returns the flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
+pub(super) fn fct_s(runs: &[RunResult]) -> Vec<f64> {
+    let mut times: Vec<f64> =
+        runs.iter().flat_map(|run| run.fct_s.iter().map(|fct| fct.unwrap_or(f64::INFINITY))).collect();
+    times.sort_by(f64::total_cmp);
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_takes_twice_as_long_costs_fairness() {
+        let mut run = RunResult {
+            fct_s: vec![Some(10.0), Some(10.0)],
+            exchanges: vec![50, 50],
+            duration_s: 20.0,
+            ..RunResult::default()
+        };
+        assert_eq!(run.completed(), 100);
+        assert!((run.fairness().unwrap() - 1.0).abs() < 1e-12);
+        run.fct_s[1] = Some(20.0);
+        assert!((run.fairness().unwrap() - 0.9).abs() < 1e-12);
+    }
+
+    #[test]
+    fn without_flow_completion_times_fairness_is_over_exchange_counts() {
+        let run = RunResult { exchanges: vec![2, 4], duration_s: 60.0, ..RunResult::default() };
+        assert!((run.fairness().unwrap() - 0.9).abs() < 1e-12);
+    }
+}

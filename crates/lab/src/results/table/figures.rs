@@ -1,0 +1,71 @@
+//! Figures of a paper's tables beside the measured ones, for the terminal.
+
+use super::style::{aligned, empty};
+use crate::results::conditions::Conditions;
+use crate::results::number::significant_or_dash;
+use crate::results::{CellResult, Judged, judged, nearness};
+
+/// Returns the tables that `results` have figures of: every figure, then every table; nothing if there are none.
+pub(super) fn table(results: &[CellResult]) -> String {
+    let judged = judged(results);
+    if judged.is_empty() {
+        return String::new();
+    }
+    let tables: String = nearness(&judged).iter().map(|table| table.words() + "\n").collect();
+    format!("\n{}\n\n{FIGURES}\n\n{tables}", figures(&judged))
+}
+
+const FIGURES: &str = "Factor: the larger of published and measured over the smaller; beyond is more than what is asked of the table.";
+
+fn figures(judged: &[Judged]) -> String {
+    let conditions = Conditions::of(judged.iter().map(|one| &one.result.cell));
+    let mut table = empty();
+    let header = ["mechanism", "figure", "published", "measured", "factor", "", "table"];
+    table.set_header(conditions.varying.iter().map(String::as_str).chain(header));
+    for one in judged {
+        let [published, measured] =
+            [Some(one.figure.published), one.figure.measured].map(|figure| significant_or_dash(figure, 4));
+        let cells = [
+            one.result.cell.mechanism.clone(),
+            one.figure.metric.axis(),
+            published,
+            measured,
+            significant_or_dash(one.figure.factor(), 3),
+            one.word().to_owned(),
+            one.table.title.clone(),
+        ];
+        table.add_row(conditions.values(&one.result.cell).into_iter().chain(cells));
+    }
+    let numbers = conditions.varying.len() + 2..conditions.varying.len() + 5;
+    aligned(table, |place| numbers.contains(&place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::nearness::tests::printed;
+    use crate::results::terminal_table;
+
+    #[test]
+    fn figures_of_tables_stand_below_the_results_and_the_tables_below_them() {
+        let mut far = printed("Table 2: throughput", 1.5, 10.0, &[25.0]);
+        far.cell.clients = 180;
+        let results = [printed("Table 2: throughput", 1.5, 10.0, &[11.0]), far];
+        let text = terminal_table(&results, Some(200));
+        let (results, figures) = text.split_once(" figure ").unwrap();
+        assert!(!results.contains("published") && !results.contains("error"), "{text}");
+        let rows: Vec<Vec<&str>> = figures.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[2][..2], ["180", "a"]);
+        assert_eq!(rows[2][5..9], ["10.00", "25.00", "2.50", "beyond"]);
+        assert_eq!(rows[3][5..9], ["10.00", "11.00", "1.10", "within"]);
+        let line = "Table 2: throughput: 1 of 2 within a factor of 1.5, largest 2.50; other radios";
+        assert!(text.lines().any(|it| it == line), "{text}");
+    }
+
+    #[test]
+    fn a_table_with_a_figure_that_was_not_measured_says_so() {
+        let results = [printed("Table 1", 2.0, 10.0, &[])];
+        let line = nearness(&judged(&results))[0].words();
+        assert_eq!(line, "Table 1: 0 of 1 within a factor of 2, not all measured; other radios");
+    }
+}

@@ -1,0 +1,94 @@
+//! Published orders beside what was measured.
+
+use super::style::{aligned, empty};
+use crate::results::conditions::Conditions;
+use crate::results::number::significant_or_dash;
+use crate::results::verdict::{metrics, reasons};
+use crate::results::{CellResult, Ratio, verdicts};
+
+/// Returns the published orders among `results`, one row each; nothing if there are none.
+pub(super) fn table(results: &[CellResult]) -> String {
+    let verdicts = verdicts(results);
+    if verdicts.is_empty() {
+        return String::new();
+    }
+    let conditions = Conditions::of(verdicts.iter().map(|verdict| &verdict.above.cell));
+    let metrics = metrics(&verdicts);
+    let mut table = empty();
+    let ratios = verdicts.iter().any(|verdict| verdict.order.times.is_some());
+    let published = if ratios { &["published"][..] } else { &[] };
+    let (before, after) = (["published order", "first", "second"], ["times", "95 %", "verdict"]);
+    let header = before.iter().chain(published).chain(&after).copied();
+    table.set_header(conditions.varying.iter().map(String::as_str).chain(header));
+    for verdict in &verdicts {
+        let metric = if metrics.len() > 1 { verdict.order.metric.title() } else { "" };
+        let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
+        let published = if ratios { vec![verdict.published_times()] } else { Vec::new() };
+        let (times, interval) = verdict.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words);
+        let claim = format!("{metric} {}", verdict.claim()).trim_start().to_owned();
+        let cells = [vec![claim, first, second], published, vec![times, interval, verdict.word().to_owned()]];
+        table.add_row(conditions.values(&verdict.above.cell).into_iter().chain(cells.concat()));
+    }
+    let numbers = conditions.varying.len() + 1..conditions.varying.len() + 4 + published.len();
+    let axes = metrics.iter().map(|metric| metric.axis()).collect::<Vec<_>>().join(", ");
+    let numbered = if ratios {
+        "With a number, it stands in the place of 1. = holds where the interval is on the published ratio’s side of 1.\n"
+    } else {
+        ""
+    };
+    let reasons: String =
+        reasons(&verdicts).into_iter().map(|reason| "Not held, ".to_owned() + &reason + "\n").collect();
+    format!(
+        "\n{}\n\nFirst and second: {axes}. Times: first over second, the geometric mean over the seeds (the ratio of the means \
+         where one of them is zero), with its 95 % interval.\n\
+         > holds where the interval is above 1, ≥ where it is not below 1.\n{numbered}{reasons}",
+        aligned(table, |place| numbers.contains(&place))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::rows::lines::Lines;
+    use crate::results::verdict::tests::{claimed, claimed_times};
+    use crate::results::{Relation, terminal_table, write_verdicts};
+
+    fn results() -> Vec<CellResult> {
+        let held = claimed(&[30.0, 33.0, 36.0], Relation::Above, &[10.0, 11.0, 12.5]);
+        let mut not_held = claimed(&[1.0, 1.1, 1.2], Relation::NotBelow, &[2.0, 2.0, 2.0]);
+        for result in &mut not_held {
+            result.cell.clients = 180;
+        }
+        held.into_iter().chain(not_held).collect()
+    }
+
+    #[test]
+    fn orders_stand_below_the_table_of_results_with_what_became_of_them() {
+        let text = terminal_table(&results(), Some(200));
+        let (_, orders) = text.split_once("published order").unwrap();
+        let rows: Vec<Vec<&str>> = orders.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[2][..7], ["180", "a", "≥", "b", "1.100", "2.000", "0.548"]);
+        assert_eq!(rows[2][8..], ["not", "held"]);
+        assert_eq!(rows[3], ["60", "a", ">", "b", "33.00", "11.17", "2.96", "2.79–3.14", "held"]);
+        assert!(text.contains("\nNot held, throughput a ≥ b: other timers\n"), "{text}");
+        assert!(!text.contains("a > b: other timers"), "it held");
+        assert!(text.contains("throughput in exchanges/s. Times:"), "{text}");
+        let mut unclaimed = results();
+        for result in &mut unclaimed {
+            result.published = None;
+        }
+        assert!(!terminal_table(&unclaimed, Some(200)).contains("order"), "there is none");
+    }
+
+    #[test]
+    fn a_published_ratio_stands_beside_the_measured_one() {
+        let results = claimed_times(&[10.0, 11.0, 12.5], Relation::Times, 0.6875, &[30.0, 33.0, 36.0]);
+        let text = terminal_table(&results, Some(200));
+        let row = text.lines().find(|line| line.contains("a = 0.6875 b")).unwrap();
+        let row: Vec<_> = row.split_whitespace().collect();
+        assert_eq!(row[4..], ["11.17", "33.00", "0.688", "0.338", "0.319–0.358", "held"], "{text}");
+        let mut csv = Vec::new();
+        write_verdicts(&mut csv, Lines::Csv, "", &results).unwrap();
+        assert!(String::from_utf8(csv).unwrap().contains(",=,b,0.6875,"));
+    }
+}

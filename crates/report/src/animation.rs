@@ -1,0 +1,134 @@
+//! A film of a mesh as an animated GIF.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use coapace_lab::results::Film;
+use gif::{Encoder, Frame, Repeat};
+
+use super::drawing::Scene;
+use super::export::{parse, pixels};
+use super::parallel::each;
+
+/// From one picture to the next, in hundredths of a second.
+const DELAY: u16 = 10;
+/// Pictures that are drawn at a time: what they take stays bounded.
+const CHUNK: usize = 32;
+/// Pictures from which the colours are taken.
+const SAMPLES: usize = 12;
+/// The place in the palette of what is as in the picture before.
+const UNCHANGED: u8 = 255;
+
+/// Writes `film` as an animated GIF, ten steps a second, over and over. `title` stands above it.
+///
+/// # Errors
+/// A film without nodes or frames, and what `out` meets.
+pub fn write_film_gif(film: &Film, title: &str, out: impl Write) -> io::Result<()> {
+    let scene = Scene::new(film, title).ok_or_else(|| io::Error::other("there is no film"))?;
+    let draw = |moment: usize| -> io::Result<(u16, u16, Vec<[u8; 3]>)> {
+        let picture = pixels(&parse(&scene.svg(moment))?, 1.0)?;
+        let colours =
+            picture.pixels().iter().map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]).collect();
+        Ok((picture.width() as u16, picture.height() as u16, colours))
+    };
+    let last = film.frames.len() - 1;
+    let moments: Vec<usize> = (0..SAMPLES).map(|i| last * i / (SAMPLES - 1)).collect();
+    let samples: Vec<_> = each(&moments, |moment| draw(*moment)).into_iter().collect::<io::Result<_>>()?;
+    let (width, height, _) = samples[0];
+    let mut palette = Palette::of(samples.iter().flat_map(|(_, _, colours)| colours));
+    let mut encoder = Encoder::new(out, width, height, &palette.bytes()).map_err(io::Error::other)?;
+    encoder.set_repeat(Repeat::Infinite).map_err(io::Error::other)?;
+
+    let mut before: Vec<u8> = Vec::new();
+    let moments: Vec<usize> = (0..=last).collect();
+    for chunk in moments.chunks(CHUNK) {
+        let pictures: Vec<_> = each(chunk, |moment| draw(*moment)).into_iter().collect::<io::Result<_>>()?;
+        for (_, _, colours) in pictures {
+            let now: Vec<u8> = colours.iter().map(|colour| palette.nearest(*colour)).collect();
+            let changed = now
+                .iter()
+                .enumerate()
+                .map(|(place, &index)| if before.get(place) == Some(&index) { UNCHANGED } else { index });
+            let frame = Frame {
+                width,
+                height,
+                delay: DELAY,
+                transparent: Some(UNCHANGED),
+                buffer: changed.collect::<Vec<u8>>().into(),
+                ..Frame::default()
+            };
+            encoder.write_frame(&frame).map_err(io::Error::other)?;
+            before = now;
+        }
+    }
+    Ok(())
+}
+
+/// The colours that are most common: pictures of few flat colours keep these as they are.
+struct Palette {
+    colours: Vec<[u8; 3]>,
+    known: HashMap<[u8; 3], u8>,
+}
+
+impl Palette {
+    fn of<'a>(pixels: impl Iterator<Item = &'a [u8; 3]>) -> Self {
+        let mut counts: HashMap<[u8; 3], u64> = HashMap::new();
+        pixels.for_each(|colour| *counts.entry(*colour).or_default() += 1);
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        // By colour where they are equally common: the file is always the same.
+        counts.sort_unstable_by_key(|(colour, count)| (std::cmp::Reverse(*count), *colour));
+        let colours: Vec<_> =
+            counts.into_iter().take(usize::from(UNCHANGED)).map(|(colour, _)| colour).collect();
+        Self { colours, known: HashMap::new() }
+    }
+
+    /// Returns all 256 colours, as the file has them.
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = self.colours.iter().flatten().copied().collect();
+        bytes.resize(3 * 256, 0);
+        bytes
+    }
+
+    fn nearest(&mut self, colour: [u8; 3]) -> u8 {
+        let Self { colours, known } = self;
+        *known.entry(colour).or_insert_with(|| {
+            let far = |other: &[u8; 3]| {
+                (0..3).map(|i| (i32::from(colour[i]) - i32::from(other[i])).pow(2)).sum::<i32>()
+            };
+            (0..colours.len()).min_by_key(|&place| far(&colours[place])).unwrap_or(0) as u8
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coapace_lab::results::{FilmMaker, FilmMoment, FilmNode, FilmRole};
+    use coapace_sim::Position;
+
+    #[test]
+    fn a_film_is_a_gif_with_a_picture_for_each_frame() {
+        let node = |role, name: &str| FilmNode { role, name: name.into() };
+        let nodes = vec![node(FilmRole::Root, "root"), node(FilmRole::Client, "client")];
+        let mut maker = FilmMaker::new(Film { step_s: 1.0, queue_frames: 8, nodes, ..Film::default() });
+        for sent in 0..7_u64 {
+            let moment = |x: f64, parent| FilmMoment {
+                position: Position { x, y: 0.0 },
+                parent,
+                sent,
+                queued: sent as u32,
+                ..FilmMoment::default()
+            };
+            maker.push(&[moment(0.0, None), moment(10.0 + sent as f64, Some(0))]);
+        }
+        let mut bytes = Vec::new();
+        write_film_gif(&maker.finish(), "mesh <cocoa>", &mut bytes).unwrap();
+        let mut decoder = gif::DecodeOptions::new().read_info(bytes.as_slice()).unwrap();
+        let mut frames = 0;
+        while decoder.read_next_frame().unwrap().is_some() {
+            frames += 1;
+        }
+        assert_eq!(frames, 7);
+        assert!(write_film_gif(&Film::default(), "", Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,162 @@
+//! A chart: what is drawn, in numbers. The page's plotly charts and the figures in files are both made of it.
+
+use serde::Serialize;
+
+use super::axis::Axis;
+use super::pairs::Pairs;
+
+/// More lines than this are drawn as small multiples: a picture for each, with the others in grey behind it.
+pub(super) const MOST_LINES: usize = 8;
+
+/// A chart.
+#[derive(Serialize)]
+pub(super) struct Chart {
+    /// The name of its files, without an ending: `fct-median-over-clients`.
+    pub(super) name: String,
+    /// Its title.
+    pub(super) title: String,
+    /// Under which conditions; empty where the page has no others.
+    pub(super) conditions: String,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    #[serde(flatten)]
+    pub(super) body: Body,
+}
+
+/// The content between the axes.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(super) enum Body {
+    /// Lines of mechanisms, with intervals around them where there are any.
+    Lines { lines: Vec<Curve> },
+    /// A strip for each mechanism, one below the other, all to the same scale.
+    Strips { lines: Vec<Curve> },
+    /// Quantiles of a distribution, a row for each mechanism.
+    Boxes { rows: Vec<Quartiles> },
+    /// A mean with its confidence interval, a row for each mechanism.
+    Intervals { rows: Vec<Interval> },
+    /// Two amounts in one bar, a row for each mechanism.
+    Bars { parts: [&'static str; 2], rows: Vec<Bar> },
+    /// Measured figures over published ones.
+    Points { points: Vec<Point> },
+    /// Every mechanism beside every other.
+    Squares(Pairs),
+}
+
+/// A line. `m` is the number of the mechanism, in all of these.
+#[derive(Serialize)]
+pub(super) struct Curve {
+    pub(super) m: usize,
+    /// The part of the mechanism that it shows, where it is a part: `client 3`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) of: String,
+    pub(super) x: Vec<f64>,
+    pub(super) y: Vec<f64>,
+    /// Both ends of the 95 % confidence interval at each point; empty where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) low: Vec<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) high: Vec<f64>,
+    /// Its value lasts until the next point.
+    pub(super) steps: bool,
+    /// Each point is marked: between them nothing was measured.
+    pub(super) marks: bool,
+}
+
+/// The quantiles 10, 25, 50, 75 and 90 %, those that are known.
+#[derive(Serialize)]
+pub(super) struct Quartiles {
+    pub(super) m: usize,
+    pub(super) q: [Option<f64>; 5],
+    pub(super) mean: Option<f64>,
+    pub(super) published: Option<f64>,
+    /// How many values there are, and how many clients have none because they gave up.
+    pub(super) count: u64,
+    pub(super) gave_up: u64,
+}
+
+/// The mean over the seeds, and both ends of its 95 % confidence interval: the mean where there is one seed.
+#[derive(Serialize)]
+pub(super) struct Interval {
+    pub(super) m: usize,
+    pub(super) mean: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) published: Option<f64>,
+}
+
+/// The two amounts, in the order of the chart's `parts`.
+#[derive(Serialize)]
+pub(super) struct Bar {
+    pub(super) m: usize,
+    pub(super) amounts: [f64; 2],
+}
+
+/// A published figure and the measured one.
+#[derive(Serialize)]
+pub(super) struct Point {
+    pub(super) m: usize,
+    pub(super) conditions: String,
+    pub(super) published: f64,
+    pub(super) measured: f64,
+}
+
+impl Chart {
+    /// Returns the mechanisms that it shows, each once, in the order of the page.
+    pub(super) fn mechanisms(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = match &self.body {
+            Body::Lines { lines } | Body::Strips { lines } => lines.iter().map(|line| line.m).collect(),
+            Body::Boxes { rows } => rows.iter().map(|row| row.m).collect(),
+            Body::Intervals { rows } => rows.iter().map(|row| row.m).collect(),
+            Body::Bars { rows, .. } => rows.iter().map(|row| row.m).collect(),
+            Body::Points { points } => points.iter().map(|point| point.m).collect(),
+            Body::Squares(pairs) => pairs.mechanisms.clone(),
+        };
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Returns how high it is on the page, in pixels.
+    pub(super) fn height(&self) -> usize {
+        match &self.body {
+            Body::Lines { .. } if self.mechanisms().len() > MOST_LINES => {
+                90 + 130 * self.mechanisms().len().div_ceil(4)
+            }
+            Body::Lines { .. } => 360,
+            Body::Strips { lines } => 70 + 46 * lines.len(),
+            Body::Boxes { rows } => 70 + 36 * rows.len(),
+            Body::Intervals { rows } => 70 + 30 * rows.len(),
+            Body::Bars { rows, .. } => 70 + 32 * rows.len(),
+            Body::Points { .. } => 520,
+            Body::Squares(pairs) => pairs.height(),
+        }
+    }
+}
+
+/// Words as the name of a file: letters and digits in lower case, anything else a hyphen.
+pub(super) fn slug(words: &str) -> String {
+    let mut slug = String::new();
+    for character in words.chars() {
+        if character.is_ascii_alphanumeric() {
+            slug.push(character.to_ascii_lowercase());
+        } else if character == '\u{202f}' {
+            // It groups the digits of a number.
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.truncate(slug.trim_end_matches('-').len());
+    slug
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_names_of_files() {
+        assert_eq!(slug("loss 20 % · buffer 1\u{202f}410\u{202f}000\u{a0}B"), "loss-20-buffer-1410000-b");
+        assert_eq!(slug("../../etc: PASSWD "), "etc-passwd");
+    }
+}

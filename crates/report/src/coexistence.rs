@@ -1,0 +1,65 @@
+//! Pairs of mechanisms on the page: the heat maps and the table of standings.
+
+use std::fmt::Write;
+
+use coapace_lab::coexistence::Matrix;
+
+use super::html::{SAVE, escape, plot};
+use super::pairs::numbers;
+use super::panels::Section;
+use super::tables::{mechanism, number};
+use super::view::View;
+
+/// A heat map as wide as its squares need.
+pub(super) fn heat_map(section: &Section, matrix: &Matrix) -> String {
+    let width = 230 + 46 * matrix.mechanisms().len().max(6);
+    let figure = |(number, _, height): &(usize, String, usize)| {
+        format!(
+            "<figure style=\"flex:0 1 {width}px;max-width:{width}px\">\
+             <figcaption>{SAVE}</figcaption>{}</figure>",
+            plot(*number, *height)
+        )
+    };
+    section.panels.iter().map(figure).collect()
+}
+
+/// Returns a table of every mechanism against all others, who takes most first.
+pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
+    const HEADER: [(&str, &str); 5] = [
+        ("Mechanism", ""),
+        ("Takes", "mean, %"),
+        ("Least", "% against"),
+        ("Most", "% against"),
+        ("Starves", "mechanisms"),
+    ];
+    let numbers = numbers(view, matrix);
+    let mut html = String::from("<div class=\"scroll\"><table class=\"results standings\"><thead><tr>");
+    for (name, unit) in HEADER {
+        let _ = write!(
+            html,
+            "<th scope=\"col\"><button type=\"button\">{name}<small>{unit}</small></button></th>"
+        );
+    }
+    html.push_str("</tr></thead><tbody>");
+    for standing in matrix.standings() {
+        let name = |place: usize| escape(&matrix.mechanisms()[place]);
+        let own = numbers[standing.mechanism];
+        let _ =
+            write!(html, "<tr data-m=\"{own}\">{}", mechanism(own, &matrix.mechanisms()[standing.mechanism]));
+        number(&mut html, "", Some(standing.mean), &format!("{:.0}", standing.mean * 100.0));
+        for (share, rival) in [standing.least, standing.most] {
+            let text = format!("{:.0}<small> {}</small>", share * 100.0, name(rival));
+            number(&mut html, "", Some(share), &text);
+        }
+        let starved: Vec<_> = standing.starves.iter().map(|&place| name(place)).collect();
+        let text = match starved.as_slice() {
+            [] => "–".to_owned(),
+            [one] => one.clone(),
+            several => format!("<span title=\"{}\">{}</span>", several.join(", "), several.len()),
+        };
+        number(&mut html, "", Some(starved.len() as f64), &text);
+        html.push_str("</tr>");
+    }
+    html.push_str("</tbody></table></div>");
+    html
+}

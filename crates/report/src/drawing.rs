@@ -1,0 +1,115 @@
+//! Charts as SVG, drawn without a browser.
+
+mod canvas;
+mod frame;
+mod legend;
+mod lines;
+mod points;
+mod rows;
+mod scene;
+mod sizes;
+mod squares;
+mod strips;
+
+use canvas::{Anchor, Canvas, INK, SOFT};
+pub(super) use scene::Scene;
+use sizes::{MARGIN, TEXT, TITLE};
+
+use super::chart::{Body, Chart};
+use super::font;
+use super::panels::Named;
+
+/// The width of a figure in pixels of 1/96 inch; long names make it wider.
+const WIDTH: f64 = 640.0;
+/// A chart as SVG, with title, axes and legend. `mechanisms` are those of the page.
+pub(super) fn svg(chart: &Chart, mechanisms: &[Named]) -> String {
+    let mut canvas = Canvas::default();
+    let name = |m: &usize| font::width(mechanisms[*m].name, TEXT);
+    let longest = chart.mechanisms().iter().map(name).fold(0.0, f64::max);
+    let width = WIDTH.max(longest + 0.6 * WIDTH);
+    let top = heading(&mut canvas, chart, width);
+    let size = match &chart.body {
+        Body::Lines { lines } => lines::draw(&mut canvas, chart, lines, mechanisms, [width, top]),
+        Body::Strips { lines } => strips::draw(&mut canvas, chart, lines, mechanisms, [width, top]),
+        Body::Boxes { .. } | Body::Intervals { .. } | Body::Bars { .. } => {
+            rows::draw(&mut canvas, chart, mechanisms, [width, top])
+        }
+        Body::Points { points } => points::draw(&mut canvas, chart, points, mechanisms, [width, top]),
+        Body::Squares(pairs) => squares::draw(&mut canvas, pairs, mechanisms, [width, top]),
+    };
+    canvas.finish(&chart.title, size)
+}
+
+/// Title and conditions; returns where what follows begins.
+fn heading(canvas: &mut Canvas, chart: &Chart, width: f64) -> f64 {
+    let mut y = MARGIN;
+    for (text, size, colour) in [(&chart.title, TITLE, INK), (&chart.conditions, TEXT, SOFT)] {
+        for line in font::lines(text, size, width - 2.0 * MARGIN) {
+            if line.is_empty() {
+                continue;
+            }
+            y += size * 1.15;
+            canvas.text([MARGIN, y], &line, size, colour, Anchor::Start);
+        }
+        y += 2.0;
+    }
+    y + 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::axis::Axis;
+    use super::super::chart::Curve;
+    use super::super::style::styles;
+    use super::*;
+
+    fn lines(names: &[&str]) -> String {
+        let line = |m: usize| {
+            let y = vec![1.0 + m as f64, 2.0, 3.0];
+            let (low, high) = (vec![0.5; 3], vec![4.0; 3]);
+            Curve { m, of: String::new(), x: vec![1.0, 2.0, 3.0], y, low, high, steps: false, marks: true }
+        };
+        let lines: Vec<Curve> = (0..names.len()).map(line).collect();
+        let chart = Chart {
+            name: "delay-over-clients".into(),
+            title: "Delay <over> clients".into(),
+            conditions: "loss 20 %".into(),
+            x: Axis::linear("clients", "", [1.0, 3.0]),
+            y: Axis::from_zero("delay in seconds", "s", &[4.0]),
+            body: Body::Lines { lines },
+        };
+        let mechanisms = names.iter().zip(styles(names)).map(|(name, style)| Named { name, style });
+        svg(&chart, &mechanisms.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_figure_has_title_axes_and_legend() {
+        let svg = lines(&["default", "cocoa:preset=libcoap-2019"]);
+        for text in
+            ["Delay &lt;over&gt; clients", "loss 20 %", ">clients<", ">delay in seconds<", ">default<"]
+        {
+            assert!(svg.contains(text), "{text}");
+        }
+        assert!(svg.contains(">cocoa:preset=libcoap-2019<"), "names are not cut");
+        assert!(svg.contains("#0072b2"), "the colour of cocoa");
+        roxmltree::Document::parse(&svg).unwrap();
+    }
+
+    #[test]
+    fn more_than_eight_lines_are_small_multiples() {
+        let names: Vec<String> = (0..9).map(|k| format!("fasor:k={k}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let frames = |svg: &str| svg.matches("class=\"frame\"").count();
+        assert_eq!((frames(&lines(&names[..8])), frames(&lines(&names))), (1, 9));
+        assert!(lines(&names).contains(">fasor:k=8<"));
+    }
+
+    #[test]
+    fn a_long_name_makes_the_figure_wider() {
+        let long = format!("fullbackoff1:{}", "parameter=value,".repeat(12));
+        let svg = lines(&["default", &long]);
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let width: f64 = document.root_element().attribute("width").unwrap().parse().unwrap();
+        assert!(svg.contains(&long) && width > font::width(&long, TEXT), "{width}");
+    }
+}

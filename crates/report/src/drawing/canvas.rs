@@ -1,0 +1,186 @@
+//! SVG elements, written one after the other.
+
+use std::fmt::Write;
+
+use super::super::font::FAMILY;
+use super::super::html::escape;
+
+/// Colours of paper, ink, what is less important, and lines of the grid.
+pub(super) const PAPER: &str = "#ffffff";
+pub(super) const INK: &str = "#1c1b19";
+pub(super) const SOFT: &str = "#605d57";
+pub(super) const GRID: &str = "#e4e1da";
+
+/// Which end of a text stands at its place.
+#[derive(Clone, Copy)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Anchor {
+    fn css(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Middle => "middle",
+            Self::End => "end",
+        }
+    }
+}
+
+/// How a line looks.
+#[derive(Clone, Copy)]
+pub(super) struct Stroke<'a> {
+    pub(super) colour: &'a str,
+    pub(super) width: f64,
+    /// The value of `stroke-dasharray`; empty for a whole line.
+    pub(super) dash: &'a str,
+}
+
+/// A whole line.
+pub(super) fn solid(colour: &str, width: f64) -> Stroke<'_> {
+    Stroke { colour, width, dash: "" }
+}
+
+/// The elements drawn so far.
+#[derive(Default)]
+pub(super) struct Canvas {
+    elements: String,
+}
+
+impl Canvas {
+    pub(super) fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], stroke: Stroke) {
+        self.path(&[[x1, y1], [x2, y2]], stroke);
+    }
+
+    /// A line through these points.
+    pub(super) fn path(&mut self, points: &[[f64; 2]], Stroke { colour, width, dash }: Stroke) {
+        let points = coordinates(points);
+        let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
+        let _ = writeln!(
+            self.elements,
+            "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dash} \
+             stroke-linejoin=\"round\"/>"
+        );
+    }
+
+    /// A filled shape with these corners.
+    pub(super) fn area(&mut self, points: &[[f64; 2]], colour: &str, opacity: f64) {
+        let points = coordinates(points);
+        let _ = writeln!(
+            self.elements,
+            "<polygon points=\"{points}\" fill=\"{colour}\" fill-opacity=\"{opacity}\"/>"
+        );
+    }
+
+    /// A rectangle: left, top, width, height.
+    pub(super) fn rect(&mut self, [x, y, w, h]: [f64; 4], fill: &str, opacity: f64, stroke: Option<Stroke>) {
+        let stroke = stroke.map_or_else(String::new, |Stroke { colour, width, .. }| {
+            format!(" stroke=\"{colour}\" stroke-width=\"{width}\"")
+        });
+        let _ = writeln!(
+            self.elements,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\" fill-opacity=\"{opacity}\"{stroke}/>",
+            w.max(0.0),
+            h.max(0.0)
+        );
+    }
+
+    /// The frame of a chart: left, top, width, height.
+    pub(super) fn frame(&mut self, [x, y, w, h]: [f64; 4]) {
+        let _ = writeln!(
+            self.elements,
+            "<rect class=\"frame\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" fill=\"none\" \
+             stroke=\"{SOFT}\" stroke-width=\"0.8\"/>"
+        );
+    }
+
+    /// A mark of a shape that goes with a dash: circle, square, triangle, diamond, ring, cross.
+    pub(super) fn mark(&mut self, [x, y]: [f64; 2], shape: usize, r: f64, colour: &str) {
+        match shape % 6 {
+            1 => self.rect([x - r * 0.9, y - r * 0.9, r * 1.8, r * 1.8], colour, 1.0, None),
+            2 => self.area(
+                &[[x, y - r * 1.2], [x + r * 1.1, y + r * 0.8], [x - r * 1.1, y + r * 0.8]],
+                colour,
+                1.0,
+            ),
+            3 => self.area(
+                &[[x, y - r * 1.3], [x + r * 1.3, y], [x, y + r * 1.3], [x - r * 1.3, y]],
+                colour,
+                1.0,
+            ),
+            5 => {
+                self.line([x - r, y - r], [x + r, y + r], solid(colour, r * 0.6));
+                self.line([x - r, y + r], [x + r, y - r], solid(colour, r * 0.6));
+            }
+            4 => {
+                self.disc([x, y], r, PAPER);
+                self.ring([x, y], r, colour, r * 0.55);
+            }
+            _ => self.disc([x, y], r, colour),
+        }
+    }
+
+    /// A filled circle.
+    pub(super) fn disc(&mut self, [x, y]: [f64; 2], r: f64, fill: &str) {
+        let _ = writeln!(self.elements, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\" fill=\"{fill}\"/>");
+    }
+
+    /// A circle.
+    pub(super) fn ring(&mut self, [x, y]: [f64; 2], r: f64, colour: &str, width: f64) {
+        let _ = writeln!(
+            self.elements,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width:.2}\"/>"
+        );
+    }
+
+    /// A text whose baseline is at this place.
+    pub(super) fn text(&mut self, at: [f64; 2], text: &str, size: f64, colour: &str, anchor: Anchor) {
+        self.turned(at, text, size, colour, anchor, 0);
+    }
+
+    /// A text that is turned about its place, in degrees clockwise.
+    pub(super) fn turned(
+        &mut self,
+        [x, y]: [f64; 2],
+        text: &str,
+        size: f64,
+        colour: &str,
+        anchor: Anchor,
+        degrees: i32,
+    ) {
+        let turn = if degrees == 0 {
+            String::new()
+        } else {
+            format!(" transform=\"rotate({degrees} {x:.1} {y:.1})\"")
+        };
+        let _ = writeln!(
+            self.elements,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" fill=\"{colour}\" text-anchor=\"{}\"{turn}>{}</text>",
+            anchor.css(),
+            escape(text)
+        );
+    }
+
+    /// Returns the picture.
+    pub(super) fn finish(self, title: &str, [width, height]: [f64; 2]) -> String {
+        let (width, height) = (width.ceil(), height.ceil());
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" font-family=\"{FAMILY}\">\n<title>{}</title>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"{PAPER}\"/>\n{}</svg>\n",
+            escape(title),
+            self.elements
+        )
+    }
+}
+
+fn coordinates(points: &[[f64; 2]]) -> String {
+    let mut text = String::new();
+    for [x, y] in points {
+        let _ = write!(text, "{x:.1},{y:.1} ");
+    }
+    text.truncate(text.trim_end().len());
+    text
+}

@@ -1,0 +1,123 @@
+//! Lines over an axis: all in one plane, or, where they are too many, each in one of its own.
+
+use super::super::chart::{Chart, Curve, MOST_LINES};
+use super::super::font;
+use super::super::panels::Named;
+use super::canvas::{Anchor, Canvas, GRID, Stroke, solid};
+use super::frame::{BELOW, Frame, room_beside};
+use super::legend::{self, Sign};
+use super::sizes::{MARGIN, TEXT};
+
+/// Draws the chart below `top`; returns width and height of the picture.
+pub(super) fn draw(
+    canvas: &mut Canvas,
+    chart: &Chart,
+    lines: &[Curve],
+    mechanisms: &[Named],
+    [width, top]: [f64; 2],
+) -> [f64; 2] {
+    let shown = chart.mechanisms();
+    if shown.len() > MOST_LINES {
+        return multiples(canvas, chart, lines, mechanisms, [width, top]);
+    }
+    let left = MARGIN + TEXT + 8.0 + room_beside(&chart.y);
+    let frame = Frame { left, top, width: width - left - MARGIN, height: 300.0, x: &chart.x, y: &chart.y };
+    frame.grid(canvas);
+    frame.axes(canvas);
+    for line in lines {
+        band(canvas, &frame, line, mechanisms[line.m].style.css());
+    }
+    for line in lines {
+        let style = mechanisms[line.m].style;
+        curve(canvas, &frame, line, Stroke { colour: style.css(), width: 1.8, dash: style.dasharray() });
+        if line.marks {
+            points(&frame, line).for_each(|at| canvas.mark(at, style.dash, 3.2, style.css()));
+        }
+    }
+    let names: Vec<&Named> = shown.iter().map(|m| &mechanisms[*m]).collect();
+    let sign = if lines.iter().any(|line| line.marks) { Sign::LineAndMark } else { Sign::Line };
+    let end = legend::draw(canvas, &names, sign, [width, top + frame.height + BELOW]);
+    [width, end + MARGIN]
+}
+
+/// A plane for each mechanism, with all others in grey behind it.
+fn multiples(
+    canvas: &mut Canvas,
+    chart: &Chart,
+    lines: &[Curve],
+    mechanisms: &[Named],
+    [width, top]: [f64; 2],
+) -> [f64; 2] {
+    const HEIGHT: f64 = 96.0;
+    const HEAD: f64 = TEXT + 7.0;
+    const GAP: f64 = 12.0;
+    let shown = chart.mechanisms();
+    let longest = shown.iter().map(|m| font::width(mechanisms[*m].name, TEXT)).fold(0.0, f64::max);
+    let left = MARGIN + TEXT + 8.0 + room_beside(&chart.y);
+    let inner = width - left - MARGIN;
+    let columns = ((inner / (longest + GAP)) as usize).clamp(1, if shown.len() > 12 { 4 } else { 3 });
+    let rows = shown.len().div_ceil(columns);
+    let own = (inner - GAP * (columns - 1) as f64) / columns as f64;
+    for (place, &m) in shown.iter().enumerate() {
+        let (row, column) = (place / columns, place % columns);
+        let frame = Frame {
+            left: left + (own + GAP) * column as f64,
+            top: top + HEAD + (HEIGHT + HEAD + 8.0) * row as f64,
+            width: own,
+            height: HEIGHT,
+            x: &chart.x,
+            y: &chart.y,
+        };
+        frame.grid(canvas);
+        if column == 0 {
+            frame.ticks_beside(canvas);
+        }
+        // Nothing is below the last of a column.
+        if place + columns >= shown.len() {
+            frame.ticks_below(canvas);
+        }
+        let style = mechanisms[m].style;
+        canvas.text([frame.left, frame.top - 5.0], mechanisms[m].name, TEXT, style.css(), Anchor::Start);
+        for line in lines.iter().filter(|line| line.m != m) {
+            curve(canvas, &frame, line, solid("#cfcbc2", 0.8));
+        }
+        for line in lines.iter().filter(|line| line.m == m) {
+            band(canvas, &frame, line, style.css());
+            curve(canvas, &frame, line, solid(style.css(), 1.8));
+        }
+    }
+    let bottom = top + (HEIGHT + HEAD + 8.0) * rows as f64 - 8.0;
+    let all = Frame { left, top, width: inner, height: bottom - top, x: &chart.x, y: &chart.y };
+    all.title_beside(canvas);
+    all.title_below(canvas);
+    canvas.line([left, bottom + BELOW], [left, bottom + BELOW], solid(GRID, 0.0));
+    [width, bottom + BELOW + MARGIN / 2.0]
+}
+
+/// The interval around a line.
+fn band(canvas: &mut Canvas, frame: &Frame, line: &Curve, colour: &str) {
+    if line.low.is_empty() || line.low == line.high {
+        return;
+    }
+    let upper = line.x.iter().zip(&line.high).map(|(x, y)| frame.at(*x, *y));
+    let lower = line.x.iter().zip(&line.low).rev().map(|(x, y)| frame.at(*x, *y));
+    canvas.area(&upper.chain(lower).collect::<Vec<_>>(), colour, 0.14);
+}
+
+fn points(frame: &Frame, line: &Curve) -> impl Iterator<Item = [f64; 2]> {
+    line.x.iter().zip(&line.y).map(|(x, y)| frame.at(*x, *y))
+}
+
+/// The line itself; one of steps goes on to where its next value begins.
+pub(super) fn curve(canvas: &mut Canvas, frame: &Frame, line: &Curve, stroke: Stroke) {
+    let mut way: Vec<[f64; 2]> = Vec::with_capacity(line.x.len());
+    for at in points(frame, line) {
+        if line.steps
+            && let Some([_, before]) = way.last().copied()
+        {
+            way.push([at[0], before]);
+        }
+        way.push(at);
+    }
+    canvas.path(&way, stroke);
+}

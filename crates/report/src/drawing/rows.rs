@@ -1,0 +1,130 @@
+//! A row for each mechanism: quantiles, intervals or bars.
+
+use super::super::chart::{Bar, Body, Chart, Interval, Quartiles};
+use super::super::font;
+use super::super::panels::Named;
+use super::canvas::{Anchor, Canvas, INK, PAPER, SOFT, solid};
+use super::frame::{BELOW, Frame};
+use super::sizes::{MARGIN, SMALL, TEXT};
+
+const ROW: f64 = 26.0;
+
+/// Draws the chart below `top`; returns width and height of the picture.
+pub(super) fn draw(
+    canvas: &mut Canvas,
+    chart: &Chart,
+    mechanisms: &[Named],
+    [width, top]: [f64; 2],
+) -> [f64; 2] {
+    let rows: Vec<usize> = match &chart.body {
+        Body::Boxes { rows } => rows.iter().map(|row| row.m).collect(),
+        Body::Intervals { rows } => rows.iter().map(|row| row.m).collect(),
+        Body::Bars { rows, .. } => rows.iter().map(|row| row.m).collect(),
+        _ => Vec::new(),
+    };
+    let longest = rows.iter().map(|m| font::width(mechanisms[*m].name, TEXT)).fold(0.0, f64::max);
+    let left = MARGIN + longest + 12.0;
+    let height = ROW * rows.len() as f64 + 8.0;
+    let frame = Frame { left, top, width: width - left - MARGIN - 6.0, height, x: &chart.x, y: &chart.y };
+    frame.grid(canvas);
+    frame.ticks_below(canvas);
+    frame.title_below(canvas);
+    let middle = |place: usize| top + 4.0 + ROW * (place as f64 + 0.5);
+    for (place, m) in rows.iter().enumerate() {
+        let at = [left - 10.0, middle(place) + TEXT * 0.36];
+        canvas.text(at, mechanisms[*m].name, TEXT, INK, Anchor::End);
+    }
+    match &chart.body {
+        Body::Boxes { rows } => {
+            for (place, row) in rows.iter().enumerate() {
+                quartiles(canvas, &frame, row, mechanisms[row.m].style.css(), middle(place));
+            }
+        }
+        Body::Intervals { rows } => {
+            for (place, row) in rows.iter().enumerate() {
+                interval(canvas, &frame, row, mechanisms, middle(place));
+            }
+        }
+        Body::Bars { rows, .. } => {
+            for (place, row) in rows.iter().enumerate() {
+                bar(canvas, &frame, row, mechanisms[row.m].style.css(), middle(place));
+            }
+        }
+        _ => {}
+    }
+    let published = match &chart.body {
+        Body::Boxes { rows } => rows.iter().any(|row| row.published.is_some()),
+        Body::Intervals { rows } => rows.iter().any(|row| row.published.is_some()),
+        _ => false,
+    };
+    let mut bottom = top + height + BELOW;
+    if published {
+        let y = bottom + 6.0;
+        canvas.mark([left + 4.0, y], 3, 3.4, INK);
+        canvas.text([left + 14.0, y + SMALL * 0.36], "published", SMALL, SOFT, Anchor::Start);
+        bottom += 16.0;
+    }
+    [width, bottom + MARGIN / 2.0]
+}
+
+/// A box from 25 to 75 %, whiskers to 10 and 90 %; it ends where clients gave up.
+fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, colour: &str, y: f64) {
+    let last = row.q.iter().rev().copied().flatten().next();
+    let place = |place: usize| row.q[place].or(last).map(|value| frame.across(value));
+    let [Some(p10), Some(p25), Some(median), Some(p75), Some(p90)] = std::array::from_fn(place) else {
+        return;
+    };
+    let stroke = solid(colour, 1.5);
+    canvas.line([p10, y], [p25, y], stroke);
+    canvas.line([p75, y], [p90, y], stroke);
+    for (end, known) in [(p10, row.q[0]), (p90, row.q[4])] {
+        if known.is_some() {
+            canvas.line([end, y - 4.0], [end, y + 4.0], stroke);
+        }
+    }
+    canvas.rect([p25, y - 7.0, p75 - p25, 14.0], colour, 0.22, Some(stroke));
+    if row.q[2].is_some() {
+        canvas.line([median, y - 7.0], [median, y + 7.0], solid(colour, 2.6));
+    }
+    if row.gave_up > 0 {
+        let words = format!("→ {} gave up", row.gave_up);
+        canvas.text([p90.max(p75) + 6.0, y + SMALL * 0.36], &words, SMALL, SOFT, Anchor::Start);
+    }
+    published(canvas, frame, row.published, y);
+}
+
+/// A mark at the mean, and a line over the interval.
+fn interval(canvas: &mut Canvas, frame: &Frame, row: &Interval, mechanisms: &[Named], y: f64) {
+    let style = mechanisms[row.m].style;
+    let (low, high) = (frame.across(row.low), frame.across(row.high));
+    if row.high > row.low {
+        canvas.line([low, y], [high, y], solid(style.css(), 2.0));
+        for end in [low, high] {
+            canvas.line([end, y - 4.0], [end, y + 4.0], solid(style.css(), 1.5));
+        }
+    }
+    canvas.mark([frame.across(row.mean), y], style.dash, 4.0, style.css());
+    published(canvas, frame, row.published, y);
+}
+
+fn published(canvas: &mut Canvas, frame: &Frame, published: Option<f64>, y: f64) {
+    if let Some(published) = published {
+        let at = [frame.across(published), y + 9.0];
+        canvas.mark(at, 3, 4.4, PAPER);
+        canvas.mark(at, 3, 3.4, INK);
+    }
+}
+
+/// The first amount dark, the second pale behind it, and the share of the first in words.
+fn bar(canvas: &mut Canvas, frame: &Frame, row: &Bar, colour: &str, y: f64) {
+    let [first, second] = row.amounts;
+    let (zero, middle, end) = (frame.across(0.0), frame.across(first), frame.across(first + second));
+    canvas.rect([zero, y - 7.0, middle - zero, 14.0], colour, 0.9, Some(solid(colour, 0.8)));
+    canvas.rect([middle, y - 7.0, end - middle, 14.0], colour, 0.18, Some(solid(colour, 0.8)));
+    let words = if first + second == 0.0 {
+        "none".to_owned()
+    } else {
+        format!("{:.0}\u{a0}%", 100.0 * first / (first + second))
+    };
+    canvas.text([end + 5.0, y + SMALL * 0.36], &words, SMALL, SOFT, Anchor::Start);
+}

@@ -1,0 +1,90 @@
+//! Every mechanism beside every other: squares as orange as the row takes, as blue as it yields.
+
+use super::super::font;
+use super::super::pairs::Pairs;
+use super::super::panels::Named;
+use super::canvas::{Anchor, Canvas, INK, SOFT};
+use super::sizes::{MARGIN, SMALL, TEXT};
+
+const SIDE: f64 = 34.0;
+/// Colours of what yields, of what is fair and of what takes.
+const SCALE: [[f64; 3]; 3] = [[90.0, 169.0, 221.0], [244.0, 241.0, 234.0], [240.0, 138.0, 69.0]];
+/// The words beside the names of rows and of columns.
+const WORDS: [&str; 2] = ["throughput of", "beside"];
+
+/// Draws the chart below `top`; returns width and height of the picture.
+pub(super) fn draw(
+    canvas: &mut Canvas,
+    pairs: &Pairs,
+    mechanisms: &[Named],
+    [width, top]: [f64; 2],
+) -> [f64; 2] {
+    let names: Vec<&str> = pairs.mechanisms.iter().map(|m| mechanisms[*m].name).collect();
+    let longest = names.iter().map(|name| font::width(name, TEXT)).fold(0.0, f64::max);
+    let left = MARGIN + longest.max(font::width(WORDS[0], SMALL)) + 10.0;
+    // Names of columns are turned by 45 degrees.
+    let head = (longest * std::f64::consts::FRAC_1_SQRT_2 + TEXT).max(40.0);
+    let grid = top + head + 6.0;
+    canvas.text([left - 8.0, grid - 6.0], WORDS[0], SMALL, SOFT, Anchor::End);
+    canvas.text([left - 8.0, grid - 8.0 - SMALL * 1.3], WORDS[1], SMALL, SOFT, Anchor::End);
+    let percents = || pairs.cells.iter().flatten().filter_map(|cell| cell.value(pairs.measure));
+    // The scale reaches as far above 100 % as below, so that a fair share has the colour in the middle.
+    let reach = percents().map(|value| (value - 1.0).abs()).fold(0.25, f64::max);
+    for (place, name) in names.iter().enumerate() {
+        let middle = SIDE * (place as f64 + 0.5);
+        canvas.text([left - 8.0, grid + middle + TEXT * 0.36], name, TEXT, INK, Anchor::End);
+        canvas.turned([left + middle, grid - 6.0], name, TEXT, INK, Anchor::Start, -45);
+    }
+    for (row, cells) in pairs.cells.iter().enumerate() {
+        for (column, cell) in cells.iter().enumerate() {
+            let (x, y) = (left + SIDE * column as f64, grid + SIDE * row as f64);
+            let value = cell.value(pairs.measure);
+            let fill = value.map_or_else(|| "#ffffff".to_owned(), |value| colour((value - 1.0) / reach));
+            canvas.rect([x, y, SIDE - 2.0, SIDE - 2.0], &fill, 1.0, None);
+            let star = if cell.starved { "*" } else { "" };
+            let text = value.map_or_else(|| "·".to_owned(), |value| format!("{:.0}{star}", value * 100.0));
+            let middle = [x + SIDE / 2.0 - 1.0, y + SIDE / 2.0 - 1.0 + SMALL * 0.36];
+            canvas.text(middle, &text, SMALL, INK, Anchor::Middle);
+        }
+    }
+    let side = SIDE * names.len() as f64;
+    let scale = [left + side + 24.0, grid];
+    let end = bar(canvas, scale, side.max(120.0), reach);
+    let note = "* starved: below 50 % of its throughput among its own kind";
+    let bottom = grid + side.max(120.0) + 8.0 + SMALL;
+    let starved = pairs.cells.iter().flatten().any(|cell| cell.starved);
+    if starved {
+        canvas.text([left, bottom], note, SMALL, SOFT, Anchor::Start);
+    }
+    let right = (left + side + longest * std::f64::consts::FRAC_1_SQRT_2)
+        .max(end)
+        .max(left + font::width(note, SMALL));
+    [width.max(right + MARGIN), bottom + MARGIN]
+}
+
+/// Draws the scale of colours; returns where it ends.
+fn bar(canvas: &mut Canvas, [x, top]: [f64; 2], height: f64, reach: f64) -> f64 {
+    const STEPS: usize = 40;
+    let step = height / STEPS as f64;
+    for place in 0..STEPS {
+        let value = 1.0 - 2.0 * (place as f64 + 0.5) / STEPS as f64;
+        canvas.rect([x, top + step * place as f64, 12.0, step + 0.3], &colour(value), 1.0, None);
+    }
+    let mut end = x;
+    for (place, value) in [(0.0, 1.0 + reach), (0.5, 1.0), (1.0, 1.0 - reach)] {
+        let text = format!("{:.0}\u{a0}%", value * 100.0).replace('-', "−");
+        let y = top + height * place + SMALL * 0.36;
+        canvas.text([x + 18.0, y], &text, SMALL, INK, Anchor::Start);
+        end = end.max(x + 18.0 + font::width(&text, SMALL));
+    }
+    end
+}
+
+/// Returns the colour of a value from -1 to 1.
+fn colour(value: f64) -> String {
+    let value = value.clamp(-1.0, 1.0);
+    let [low, middle, high] = SCALE;
+    let (from, part) = if value < 0.0 { (low, -value) } else { (high, value) };
+    let mixed: [f64; 3] = std::array::from_fn(|i| middle[i] + (from[i] - middle[i]) * part);
+    format!("#{:02x}{:02x}{:02x}", mixed[0].round() as u8, mixed[1].round() as u8, mixed[2].round() as u8)
+}

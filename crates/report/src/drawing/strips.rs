@@ -1,0 +1,51 @@
+//! Strips, one below the other, to one scale.
+
+use super::super::chart::{Chart, Curve};
+use super::super::font;
+use super::super::panels::Named;
+use super::canvas::{Anchor, Canvas, INK, solid};
+use super::frame::{BELOW, Frame, room_beside};
+use super::lines::curve;
+use super::sizes::{MARGIN, TEXT};
+
+const HEIGHT: f64 = 44.0;
+const GAP: f64 = 6.0;
+
+/// Draws the chart below `top`; returns width and height of the picture.
+pub(super) fn draw(
+    canvas: &mut Canvas,
+    chart: &Chart,
+    lines: &[Curve],
+    mechanisms: &[Named],
+    [width, top]: [f64; 2],
+) -> [f64; 2] {
+    let longest = lines.iter().map(|line| font::width(mechanisms[line.m].name, TEXT)).fold(0.0, f64::max);
+    // Nothing, half and all of the strip.
+    let mut scale = chart.y.clone();
+    scale.ticks.retain(|tick| *tick <= chart.y.range[1]);
+    if let (Some(&first), Some(&last)) = (scale.ticks.first(), scale.ticks.last()) {
+        scale.ticks = vec![first, last];
+    }
+    let left = MARGIN + longest + 10.0 + room_beside(&scale);
+    let strip = |place: usize| Frame {
+        left,
+        top: top + TEXT + 4.0 + (HEIGHT + GAP) * place as f64,
+        width: width - left - MARGIN - 6.0,
+        height: HEIGHT,
+        x: &chart.x,
+        y: &scale,
+    };
+    canvas.text([MARGIN, top + TEXT - 2.0], &chart.y.title, TEXT, INK, Anchor::Start);
+    for (place, line) in lines.iter().enumerate() {
+        let (frame, style) = (strip(place), mechanisms[line.m].style);
+        frame.grid(canvas);
+        frame.ticks_beside(canvas);
+        let name = [MARGIN, frame.top + HEIGHT / 2.0 + TEXT * 0.36];
+        canvas.text(name, mechanisms[line.m].name, TEXT, style.css(), Anchor::Start);
+        curve(canvas, &frame, line, solid(style.css(), 1.0));
+    }
+    let last = strip(lines.len().saturating_sub(1));
+    last.ticks_below(canvas);
+    last.title_below(canvas);
+    [width, last.top + HEIGHT + BELOW + MARGIN / 2.0]
+}

@@ -1,0 +1,186 @@
+//! Films of meshes: a player, and the films that it shows.
+
+use std::fmt::Write;
+
+use coapace_lab::results::Film;
+use serde::Serialize;
+
+use super::html::{escape, json_for_script};
+use super::view::View;
+
+/// The most films on a page, each of up to half a megabyte.
+const MAX_FILMS: usize = 24;
+
+/// The text above the films.
+pub(super) const TEXT: &str = "The run with the lowest seed, at first where most frames wait. A node is as blue as its queue is full, a ring that spreads from it is \
+    what it sends, a red one is a frame that was destroyed while the node received it, and a line is the way to the root, the \
+    thicker the more was sent on it. Pick a node to see its range, its route, and its numbers over time.";
+
+/// How the player looks.
+pub(super) const STYLE: &str = include_str!("film.css");
+/// The script of the player; it comes after its films.
+pub(super) const SCRIPT: &str = include_str!("film.js");
+
+/// The films of a page.
+pub(super) struct Films<'a> {
+    films: Vec<Shown<'a>>,
+    /// How many there would be.
+    all: usize,
+}
+
+struct Shown<'a> {
+    label: Label<'a>,
+    film: &'a Film,
+}
+
+/// By what a film is chosen.
+#[derive(Serialize)]
+struct Label<'a> {
+    m: usize,
+    title: &'a str,
+}
+
+impl<'a> Films<'a> {
+    /// Collects the films of a page; `None` if no cell has one.
+    pub(super) fn of(view: &View<'a>) -> Option<Self> {
+        let films = || {
+            view.cells().filter_map(|(title, cell)| {
+                let film = cell.result.first_run()?.film.as_deref()?;
+                let label = Label { m: cell.mechanism, title };
+                (!film.nodes.is_empty() && !film.frames.is_empty()).then_some(Shown { label, film })
+            })
+        };
+        let all = films().count();
+        (all > 0).then(|| Self { films: films().take(MAX_FILMS).collect(), all })
+    }
+
+    /// Returns the player, which a script fills.
+    pub(super) fn html(&self, mechanisms: &[&str]) -> String {
+        let mut html = String::from("<div class=\"film\" id=\"film-player\">\n<div class=\"film-choice\">");
+        let mut known: Vec<usize> = self.films.iter().map(|shown| shown.label.m).collect();
+        known.sort_unstable();
+        known.dedup();
+        choice(&mut html, "film-mechanism", "Mechanism", known.iter().map(|&m| (m, mechanisms[m])));
+        let mut titles: Vec<&str> = Vec::new();
+        for Shown { label, .. } in &self.films {
+            if !titles.contains(&label.title) {
+                titles.push(label.title);
+            }
+        }
+        choice(&mut html, "film-title", "Condition", titles.into_iter().enumerate());
+        html.push_str("</div>\n");
+        html.push_str(PLAYER);
+        if self.all > self.films.len() {
+            let _ =
+                write!(html, "<p class=\"film-left-out\">The first {MAX_FILMS} of {} films.</p>", self.all);
+        }
+        html.push_str("</div>");
+        html
+    }
+
+    /// Returns the films as the script reads them: one element that names them all, and one for each, which is read when it is
+    /// chosen.
+    pub(super) fn data(&self) -> serde_json::Result<String> {
+        let labels: Vec<_> = self.films.iter().map(|shown| &shown.label).collect();
+        let mut html = data("films", &labels)?;
+        for (number, Shown { film, .. }) in self.films.iter().enumerate() {
+            html.push_str(&data(&format!("film-{number}"), film)?);
+        }
+        Ok(html)
+    }
+}
+
+fn data(id: &str, value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(format!("<script type=\"application/json\" id=\"{id}\">{}</script>\n", json_for_script(value)?))
+}
+
+/// A choice of one among several; hidden where there is no other.
+fn choice<'a>(html: &mut String, id: &str, label: &str, options: impl Iterator<Item = (usize, &'a str)>) {
+    let options: Vec<_> = (options.map(|(value, text)| {
+        format!("<option value=\"{value}\">{}</option>", escape(if text.is_empty() { "–" } else { text }))
+    }))
+    .collect();
+    let hidden = if options.len() > 1 { "" } else { " hidden" };
+    let _ = write!(html, "<label{hidden}>{label} <select id=\"{id}\">{}</select></label>", options.concat());
+}
+
+/// Controls and legend, without what the script draws.
+const PLAYER: &str = include_str!("film.html");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Group, Report};
+    use coapace_lab::results::{Cell, CellResult, FilmMaker, FilmMoment, FilmNode, FilmRole, RunResult};
+
+    fn film() -> Film {
+        let node = |role, name: &str| FilmNode { role, name: name.into() };
+        let nodes = vec![node(FilmRole::Root, "</script><b>"), node(FilmRole::Client, "client")];
+        let mut maker = FilmMaker::new(Film { step_s: 1.0, nodes, ..Film::default() });
+        for sent in 0..10 {
+            maker.push(&[FilmMoment { sent, ..FilmMoment::default() }; 2]);
+        }
+        maker.finish()
+    }
+
+    fn result(mechanism: &str, clients: u32, film: Option<Film>) -> CellResult {
+        let cell = Cell { mechanism: mechanism.into(), clients, ..Cell::default() };
+        CellResult {
+            cell,
+            runs: vec![RunResult { film: film.map(Box::new), ..RunResult::default() }],
+            published: None,
+        }
+    }
+
+    fn page(results: Vec<CellResult>) -> String {
+        let report = Report { groups: Group::by_conditions(results), ..Report::default() };
+        let mut out = Vec::new();
+        report.write_html(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn element<'a>(page: &'a str, id: &str) -> Option<&'a str> {
+        let start = format!("<script type=\"application/json\" id=\"{id}\">");
+        let start = page.find(&start)? + start.len();
+        Some(&page[start..start + page[start..].find("</script>")?])
+    }
+
+    #[test]
+    fn a_page_has_the_films_of_its_cells_and_their_names() {
+        let results = vec![
+            result("default", 2, Some(film())),
+            result("cocoa", 2, None),
+            result("fasor<", 2, Some(film())),
+            result("fasor<", 3, Some(film())),
+        ];
+        let page = page(results);
+        let labels: serde_json::Value = serde_json::from_str(element(&page, "films").unwrap()).unwrap();
+        assert_eq!(
+            labels,
+            serde_json::json!([
+                { "m": 0, "title": "2 clients" }, { "m": 2, "title": "2 clients" }, { "m": 2, "title": "3 clients" }
+            ])
+        );
+        for number in 0..3 {
+            let json = element(&page, &format!("film-{number}")).unwrap();
+            let data: serde_json::Value = serde_json::from_str(json).unwrap();
+            assert_eq!(data, serde_json::to_value(film()).unwrap());
+        }
+        assert!(element(&page, "film-3").is_none());
+        assert!(page.contains("<option value=\"2\">fasor&lt;</option>") && !page.contains(">cocoa</option>"));
+    }
+
+    #[test]
+    fn a_page_without_films_has_no_player() {
+        let page = page(vec![result("default", 2, None), result("cocoa", 2, Some(Film::default()))]);
+        assert!(!page.contains("film-player") && element(&page, "films").is_none());
+    }
+
+    #[test]
+    fn a_page_says_how_many_films_it_leaves_out() {
+        let results = (0..30).map(|clients| result("default", clients, Some(film()))).collect();
+        let page = page(results);
+        assert!(page.contains("The first 24 of 30 films."));
+        assert!(element(&page, "film-23").is_some() && element(&page, "film-24").is_none());
+    }
+}

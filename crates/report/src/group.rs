@@ -1,0 +1,52 @@
+//! Results that are compared with each other.
+
+use coapace_lab::results::CellResult;
+use coapace_lab::results::conditions::Conditions;
+
+/// Cells that differ in their mechanism alone.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// The conditions in which this group differs from the others; empty if there is one only.
+    pub title: String,
+    /// A cell for each mechanism.
+    pub cells: Vec<CellResult>,
+}
+
+impl Group {
+    /// Groups results by everything but the mechanism, in the order in which they come. A group's title says where it
+    /// differs from the others.
+    pub fn by_conditions(results: Vec<CellResult>) -> Vec<Self> {
+        let conditions = Conditions::of(results.iter().map(|result| &result.cell));
+        let mut groups: Vec<Self> = Vec::new();
+        for result in results {
+            let same = |group: &&mut Self| group.cells.iter().all(|r| r.cell.same_conditions(&result.cell));
+            match groups.iter_mut().find(same) {
+                Some(group) => group.cells.push(result),
+                None => groups.push(Self { title: conditions.describe(&result.cell), cells: vec![result] }),
+            }
+        }
+        groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coapace_lab::results::Cell;
+
+    #[test]
+    fn mechanisms_under_the_same_conditions_are_one_group() {
+        let result = |mechanism: &str, clients| CellResult {
+            cell: Cell { mechanism: mechanism.into(), clients, workload: "random".into(), ..Cell::default() },
+            ..CellResult::default()
+        };
+        let groups = Group::by_conditions(vec![
+            result("default", 1),
+            result("default", 400),
+            result("cocoa", 400),
+            result("cocoa", 1),
+        ]);
+        let titles: Vec<_> = groups.iter().map(|group| (group.title.as_str(), group.cells.len())).collect();
+        assert_eq!(titles, [("1 client", 2), ("400 clients", 2)]);
+    }
+}

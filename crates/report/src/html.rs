@@ -1,0 +1,64 @@
+//! Text as HTML, and the chart library.
+
+/// `text` as HTML text or as the value of a quoted attribute.
+pub(super) fn escape(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            _ => html.push(character),
+        }
+    }
+    html
+}
+
+/// A value as JSON that may stand inside a script element: no `<` is left that could end it.
+pub(super) fn json_for_script(value: &impl serde::Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(value).map(|json| json.replace('<', "\\u003c"))
+}
+
+/// Where a script draws a chart.
+pub(super) fn plot(number: usize, height: usize) -> String {
+    format!("<div class=\"plot\" data-panel=\"{number}\" style=\"height:{height}px\"></div>")
+}
+
+/// Buttons that save a chart; a script shows them.
+pub(super) const SAVE: &str = "<span class=\"save\" hidden><button type=\"button\" data-save=\"svg\">SVG</button>\
+    <button type=\"button\" data-save=\"png\">PNG</button></span>";
+
+/// Returns the source of plotly.js. The crate hands it out as a script element followed by one with MathJax, which the charts
+/// do not need.
+pub(super) fn plotly_js() -> String {
+    let elements = plotly::Plot::offline_js_sources();
+    let start = elements.find('>').map_or(0, |tag_end| tag_end + 1);
+    let end = elements.find("</script>").unwrap_or(elements.len());
+    elements.get(start..end).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_becomes_text() {
+        assert_eq!(escape(r#"<a b="c">&'"#), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
+    }
+
+    #[test]
+    fn json_cannot_end_the_script_it_stands_in() {
+        let json = json_for_script(&"</script><!--").unwrap();
+        assert!(!json.contains('<'));
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), "</script><!--");
+    }
+
+    #[test]
+    fn the_library_is_plotly_alone() {
+        let source = plotly_js();
+        assert!(source.contains("plotly.js v") && source.len() > 3_000_000);
+        assert!(!source.contains("</script") && source.len() < 6_000_000);
+    }
+}

@@ -1,0 +1,280 @@
+//! One self-contained HTML page about a set of results: tables, charts, a sentence to each.
+//!
+//! * A *group* is the results under the same conditions: mechanisms are compared within it.
+//! * A *panel* is a chart in its place on the page.
+//! * A *film* is the nodes of a mesh moment by moment, which the page plays.
+//!
+//! The page loads nothing: script, style and data are inside it, and its content security policy forbids the network.
+//! It holds no date, so that the same results make the same page, byte for byte.
+
+mod animation;
+mod axis;
+mod chart;
+mod coexistence;
+#[allow(clippy::cast_sign_loss, reason = "lengths and colours are not negative")]
+mod drawing;
+#[allow(clippy::cast_sign_loss, reason = "lengths are not negative")]
+mod export;
+mod figures;
+mod film;
+mod font;
+mod group;
+mod headline;
+mod html;
+mod measure;
+mod page;
+mod pairs;
+mod panels;
+mod parallel;
+mod report;
+mod rounded;
+mod style;
+mod sweep;
+mod tables;
+mod view;
+
+use std::io;
+use std::path::Path;
+
+pub use animation::write_film_gif;
+pub use group::Group;
+pub use report::Report;
+
+use panels::Charts;
+use view::View;
+
+impl Report {
+    /// Writes the page, about 5 MB of UTF-8, most of which is the chart library.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_html(&self, mut out: impl io::Write) -> io::Result<()> {
+        page::write(&mut out, self)?;
+        out.flush()
+    }
+
+    /// Writes every chart of the page into `dir` as SVG, PDF and PNG, named after the chart: `fct-median-over-clients.svg`. The
+    /// directory is made where it is missing. Returns how many charts there are.
+    ///
+    /// # Errors
+    /// The first that writing met.
+    pub fn write_figures(&self, dir: &Path) -> io::Result<usize> {
+        export::write(dir, &Charts::of(&View::of(self)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use coapace_lab::coexistence::{Matrix, trials};
+    use coapace_lab::contender::Contender;
+    use coapace_lab::experiment::conduct;
+    use coapace_scenario::Scenario;
+
+    use super::*;
+    use coapace_lab::results::{
+        Cell, CellResult, Metric, Order, PaperTable, Published, Relation, RunResult, Series,
+    };
+
+    fn result(mechanism: &str, buffer_bytes: u64, fct_s: f64) -> CellResult {
+        let run = RunResult {
+            seed: 1,
+            fct_s: vec![Some(fct_s), Some(fct_s * 1.5)],
+            exchanges: vec![50, 50],
+            retransmissions: 10,
+            unnecessary: 4,
+            rto: vec![Series { name: "mean".into(), points: vec![(0.0, 2.0), (1.0, 3.0)], step_s: 0.0 }],
+            queues: vec![Series { name: "down".into(), points: vec![(0.0, 93.0)], step_s: 0.0 }],
+            ..RunResult::default()
+        };
+        let cell = Cell {
+            mechanism: mechanism.into(),
+            knobs: [("buffer".to_owned(), buffer_bytes.to_string())].into(),
+            clients: 2,
+            ..Cell::default()
+        };
+        let published = Some(Published::figure(Metric::MedianFct, 30.0, "Table 1"));
+        CellResult { cell, runs: vec![run], published }
+    }
+
+    fn page(results: Vec<CellResult>) -> String {
+        let report = Report {
+            title: "Title".into(),
+            command: "coapace compare --seeds 1".into(),
+            commit: "c0ffee".into(),
+            groups: Group::by_conditions(results),
+            ..Report::default()
+        };
+        let mut out = Vec::new();
+        report.write_html(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    /// A short matrix of these mechanisms.
+    fn matrix(names: &[&str]) -> Matrix {
+        let set = [
+            ("clients", "60"),
+            ("buffer", "2500"),
+            ("workload.duration", "60 s"),
+            ("workload.warm_up", "10 s"),
+        ];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Arc::new(Scenario::load("coexistence", &set).unwrap());
+        let contenders: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap()).collect();
+        Matrix::of(&conduct(&trials(&scenario, &contenders, 2).unwrap(), 2, &|| {}))
+    }
+
+    /// Returns the page without the chart library, which speaks of addresses that it never loads from a chart of ours.
+    fn own_part(page: &str) -> String {
+        let plotly = html::plotly_js();
+        assert_eq!(page.matches(plotly.as_str()).count(), 1);
+        page.replace(&plotly, "")
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_anywhere() {
+        let page = own_part(&page(vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0)]));
+        for address in ["http:", "https:", "src=", "@import", "url(", "<link rel=\"stylesheet"] {
+            assert!(!page.contains(address), "the page has {address}");
+        }
+        assert!(page.contains("default-src 'none'"));
+        assert!(!page.contains("MathJax"));
+    }
+
+    #[test]
+    fn a_hostile_mechanism_name_is_text_everywhere() {
+        let name = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">&amp;";
+        let page = own_part(&page(vec![result(name, 2500, 30.0), result("cocoa", 2500, 20.0)]));
+        assert!(!page.contains("<script>alert") && !page.contains("<img"), "markup came through");
+        assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
+        assert!(page.contains("onerror=&quot;alert(&#39;2&#39;)&quot;&gt;&amp;amp;"));
+        // The library's, the data's and the page's own.
+        assert_eq!(page.matches("</script>").count(), 3);
+    }
+
+    #[test]
+    fn the_data_parse_back() {
+        let page = own_part(&page(vec![result("a</script>", 2500, 30.0), result("cocoa", 2500, 20.0)]));
+        let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+        let end = start + page[start..].find("</script>").unwrap();
+        let data: serde_json::Value = serde_json::from_str(&page[start..end]).unwrap();
+        let names = [&data["mechanisms"][0]["name"], &data["mechanisms"][1]["name"]];
+        assert_eq!(names, ["a</script>", "cocoa"]);
+        let panels = data["panels"].as_array().unwrap();
+        let panel = |name: &str| panels.iter().find(|panel| panel["name"] == name).unwrap();
+        for (name, kind) in [
+            ("published-median-fct", "points"),
+            ("fct-median", "intervals"),
+            ("fct-quantiles", "boxes"),
+            ("fct-cdf", "lines"),
+            ("retransmissions-needless-and-needed", "bars"),
+            ("rto-over-time", "lines"),
+            ("queue-down", "strips"),
+        ] {
+            assert_eq!(panel(name)["kind"], kind, "{name}");
+        }
+        assert_eq!(panel("fct-quantiles")["rows"][1]["q"][2], 25.0);
+        assert_eq!(page.matches("data-panel=").count(), panels.len());
+    }
+
+    #[test]
+    fn the_same_results_make_the_same_page() {
+        let results = vec![result("default", 2500, 30.0), result("cocoa", 14_100, 20.0)];
+        assert_eq!(page(results.clone()), page(results));
+    }
+
+    #[test]
+    fn orders_that_did_not_hold_stand_before_those_that_did() {
+        let mut results =
+            vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0), result("fasor", 2500, 10.0)];
+        for (result, than, relation) in [(0, "cocoa", Relation::Above), (1, "default", Relation::NotBelow)] {
+            let order = Order {
+                metric: Metric::MedianFct,
+                relation,
+                times: (relation == Relation::NotBelow).then_some(2.0),
+                than: than.into(),
+                why: "<slow>".into(),
+            };
+            results[result].published = Some(Published { orders: vec![order], ..Published::default() });
+        }
+        let page = own_part(&page(results));
+        let table = &page[page.find("id=\"orders\"").unwrap()..];
+        let table = &table[..table.find("</table>").unwrap()];
+        let row = |claim| table.find(claim).unwrap();
+        assert!(row("cocoa ≥ 2 default") < row("default &gt; cocoa"));
+        assert_eq!(table.matches("<strong>not held</strong>").count(), 1);
+        assert_eq!(table.matches("&lt;slow&gt;").count(), 1, "why, where it did not hold");
+        assert!(table.contains("<td>≥ 2.00</td>"), "the published ratio: {table}");
+        assert!(page.contains(
+            "Published orders: 1 of 2 held; cocoa ≥ 2 default: 0 of 1 held; default &gt; cocoa: 1 of 1 held."
+        ));
+        assert!(!self::page(vec![result("default", 2500, 30.0)]).contains("id=\"orders\""), "there is none");
+    }
+
+    #[test]
+    fn figures_of_tables_are_judged_by_factors_and_others_by_errors() {
+        let mut results = vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0)];
+        let table = PaperTable { title: "Table <3>".into(), factor: 1.1, why: "other radios".into() };
+        results[1].published.as_mut().unwrap().tables = [(Metric::MedianFct, table)].into();
+        let page = own_part(&page(results));
+        let section = |id: &str| {
+            let section = &page[page.find(&format!("<section id=\"{id}\"")).unwrap()..];
+            &section[..section.find("</section>").unwrap()]
+        };
+        let tables = section("figures");
+        for part in
+            ["Table &lt;3&gt;</td><td>0 of 1</td><td>1.1</td><td>1.20</td><td>other radios", "<strong>beyond"]
+        {
+            assert!(tables.contains(part), "{tables}");
+        }
+        assert!(!tables.contains(">default<") && !section("published").contains(">cocoa<"));
+        assert!(page.contains("0 of 1 figures of published tables are within the factors asked for."));
+        assert!(page.contains("0 of 1 published median are met within 5\u{a0}%"), "the other");
+    }
+
+    #[test]
+    fn pairs_have_a_heat_map_for_their_shares_and_one_for_what_is_kept() {
+        let matrix = matrix(&["default", "cocoa", "fasor"]);
+        let report = Report {
+            groups: Group::by_conditions(matrix.alone().to_vec()),
+            coexistence: Some(matrix.clone()),
+            ..Report::default()
+        };
+        let mut out = Vec::new();
+        report.write_html(&mut out).unwrap();
+        let page = own_part(&String::from_utf8(out).unwrap());
+        assert!(page.contains("Takes the most: ") && !page.contains("Fastest is"), "the pairs come first");
+        assert!(page.contains("12, with seeds 1 to 2"), "all runs are counted");
+
+        let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+        let end = start + page[start..].find("</script>").unwrap();
+        let data: serde_json::Value = serde_json::from_str(&page[start..end]).unwrap();
+        let panels: Vec<_> =
+            (data["panels"].as_array().unwrap().iter()).filter(|panel| panel["kind"] == "squares").collect();
+        let measures: Vec<_> = panels.iter().map(|panel| panel["measure"].as_str().unwrap()).collect();
+        assert_eq!(measures, ["share", "kept"]);
+        for panel in panels {
+            assert_eq!(panel["mechanisms"], serde_json::json!([0, 1, 2]));
+            let share = &panel["cells"][0][1]["share"];
+            let expected = matrix.encounter(0, 1).relative_share().unwrap();
+            assert!((share.as_f64().unwrap() - expected).abs() < 1e-4);
+        }
+        // A row for each mechanism.
+        let table = &page[page.find("class=\"results standings\"").unwrap()..];
+        let table = &table[..table.find("</table>").unwrap()];
+        assert_eq!(table.matches("<tr data-m=").count(), 3);
+    }
+
+    #[test]
+    fn results_without_runs_make_a_page_all_the_same() {
+        let page = own_part(&page(vec![CellResult::default()]));
+        assert!(page.contains("<table") && !page.contains("data-panel="));
+        let empty = self::page(Vec::new());
+        assert!(empty.contains("There are no results") && !empty.contains("<script"));
+    }
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

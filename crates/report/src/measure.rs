@@ -1,0 +1,128 @@
+//! The figures that the page is about, for each kind of workload.
+
+use super::view::{Measured, View};
+pub(super) use coapace_lab::results::Better;
+use coapace_lab::results::number::significant;
+use coapace_lab::results::{Estimate, Metric};
+
+/// A metric that the page shows.
+#[derive(Clone, Copy)]
+pub(super) struct Measure {
+    pub(super) metric: Metric,
+    /// The name of its charts in files: `fct-median`.
+    pub(super) stem: &'static str,
+    /// It is what such a workload is run for: the sentences are about these.
+    pub(super) leads: bool,
+}
+
+/// The workloads that a figure says something about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Workload {
+    /// Clients with an end to reach.
+    Closed,
+    /// Clients that never stop, without flows.
+    Endless,
+    /// Flows.
+    Flows,
+}
+
+use Workload::{Closed, Endless, Flows};
+
+/// All of them, in the order of the page.
+const ALL: [(Metric, &str, bool, &[Workload]); 20] = [
+    (Metric::MedianFct, "fct-median", true, &[Closed]),
+    (Metric::MeanFct, "fct-mean", false, &[Closed]),
+    (Metric::FctP90, "fct-p90", false, &[Closed]),
+    (Metric::Throughput, "throughput", true, &[Endless]),
+    (Metric::Delay, "delay-mean", true, &[Flows]),
+    (Metric::DelayP50, "delay-median", false, &[Flows]),
+    (Metric::DelayP90, "delay-p90", false, &[Flows]),
+    (Metric::DelayP99, "delay-p99", true, &[Flows]),
+    (Metric::Pdr, "pdr", true, &[Flows]),
+    (Metric::PdrSent, "pdr-sent", false, &[Flows]),
+    (Metric::CarriedLoad, "carried-load", true, &[Flows]),
+    (Metric::SettlingTime, "settling-time", true, &[Flows]),
+    (Metric::InitialRto, "initial-rto", false, &[Flows]),
+    (Metric::MeanRto, "mean-rto", false, &[Flows]),
+    (Metric::EnergyPerByte, "energy-per-byte", true, &[Flows]),
+    (Metric::ExchangeTime, "exchange-time", false, &[Closed, Endless]),
+    (Metric::Goodput, "goodput", false, &[Closed, Endless]),
+    (Metric::Retransmissions, "retransmissions", false, &[Closed, Endless, Flows]),
+    (Metric::Unnecessary, "needless", true, &[Closed, Endless, Flows]),
+    (Metric::Jain, "jain", false, &[Closed, Endless, Flows]),
+];
+
+/// Returns the metrics that cells of this page have, of its workloads.
+pub(super) fn measures(view: &View) -> Vec<Measure> {
+    let workload = |cell: &Measured| match cell.result.runs.first() {
+        Some(run) if !run.flows.is_empty() => Flows,
+        _ if cell.result.has_fct() => Closed,
+        _ => Endless,
+    };
+    let cells: Vec<_> = view.cells().map(|(_, cell)| (workload(cell), cell)).collect();
+    let is_known = |metric: Metric, workloads: &[Workload]| {
+        cells
+            .iter()
+            .any(|(workload, cell)| workloads.contains(workload) && cell.summary.value(metric).is_some())
+    };
+    (ALL.into_iter())
+        .filter(|(metric, _, _, workloads)| is_known(*metric, workloads))
+        .map(|(metric, stem, leads, _)| Measure { metric, stem, leads })
+        .collect()
+}
+
+impl Measure {
+    /// A mean with its unit, and half of its interval where there is one.
+    pub(super) fn words(&self, mean: f64, half_width: Option<f64>) -> String {
+        let gap = if self.metric.unit().is_empty() { "" } else { "\u{a0}" };
+        let half =
+            half_width.map_or_else(String::new, |half| format!("\u{a0}±\u{a0}{}", as_fine_as(mean, half)));
+        format!("{}{half}{gap}{}", significant(mean, DIGITS), self.metric.unit())
+    }
+
+    /// Returns its value and its interval; `None` where a seed has no value: one of the others would flatter.
+    pub(super) fn estimate(&self, cell: &Measured) -> Option<Estimate> {
+        self.metric.estimate_in_all(&cell.result.runs)
+    }
+}
+
+/// Significant digits of a mean.
+pub(super) const DIGITS: i32 = 3;
+
+/// Half of an interval, with as many decimals as its mean is shown with.
+pub(super) fn as_fine_as(mean: f64, half: f64) -> String {
+    let decimals = significant(mean, DIGITS).split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    if half > 0.0 && half < 0.5 / 10_f64.powf(decimals as f64) {
+        return significant(half, 1);
+    }
+    format!("{half:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Group, Report};
+    use coapace_lab::results::{Cell, CellResult, FlowResult, RunResult};
+
+    fn stems(run: RunResult) -> Vec<&'static str> {
+        let result =
+            CellResult { cell: Cell { clients: 2, ..Cell::default() }, runs: vec![run], published: None };
+        let report = Report { groups: Group::by_conditions(vec![result]), ..Report::default() };
+        measures(&View::of(&report)).into_iter().map(|measure| measure.stem).collect()
+    }
+
+    #[test]
+    fn a_workload_has_its_own_figures() {
+        let closed = stems(RunResult { fct_s: vec![Some(3.0)], exchanges: vec![1], ..RunResult::default() });
+        assert!(closed.contains(&"fct-median") && !closed.contains(&"throughput"), "{closed:?}");
+        let endless = stems(RunResult { exchanges: vec![5, 5], duration_s: 1.0, ..RunResult::default() });
+        assert!(endless.contains(&"throughput") && !endless.contains(&"fct-median"), "{endless:?}");
+        let mut flow = FlowResult { offered: 3, reached: 2, ..FlowResult::default() };
+        flow.delays.add(70_000);
+        let flows = stems(RunResult { flows: vec![flow], duration_s: 1.0, ..RunResult::default() });
+        for stem in ["delay-mean", "delay-median", "delay-p99", "pdr", "pdr-sent", "carried-load"] {
+            assert!(flows.contains(&stem), "{flows:?}");
+        }
+        assert!(!flows.contains(&"throughput") && !flows.contains(&"settling-time"), "{flows:?}");
+    }
+}

@@ -1,0 +1,299 @@
+//! The page from top to bottom.
+
+use std::io;
+
+use coapace_lab::coexistence::Matrix;
+
+use super::film::{self, Films};
+use super::html::{SAVE, escape, json_for_script, plot, plotly_js};
+use super::panels::{Charts, Section};
+use super::report::Report;
+use super::view::View;
+use super::{coexistence, figures, headline, tables};
+
+/// Charts of a kind that are always shown; the others can be unfolded.
+const SHOWN: usize = 4;
+
+/// Writes the page.
+pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()> {
+    let view = View::of(report);
+    let charts = Charts::of(&view);
+    let films = Films::of(&view);
+    head(out, report, if films.is_some() { film::STYLE } else { "" })?;
+    masthead(out, report, &view)?;
+    legend(out, &view)?;
+    writeln!(out, "<main>")?;
+    if let Some(films) = &films {
+        section(out, "film", "The network at work", film::TEXT, &films.html(&view.mechanisms))?;
+    }
+    pairs(out, &view, &charts)?;
+    published(out, &view, &charts)?;
+    if let Some(figures) = figures::tables(&view) {
+        section(out, "figures", "Published tables", TABLES, &figures)?;
+    }
+    if let Some(sweeps) = charts.get("sweep") {
+        section(out, "sweep", "Over one knob", SWEEP, &panels(sweeps))?;
+    }
+    orders(out, &view)?;
+    let results = tables::results(&view);
+    let title = if view.coexistence.is_some() { "Each among its own kind" } else { "Results" };
+    section(out, "results", title, RESULTS, &results)?;
+    if let Some(populations) = tables::populations(&view) {
+        section(out, "populations", "Who gets how much", POPULATIONS, &populations)?;
+    }
+    for (kind, title, text) in FIGURES {
+        if let Some(figures) = charts.get(kind) {
+            section(out, kind, title, text, &panels(figures))?;
+        }
+    }
+    section(out, "glossary", "Glossary", "", GLOSSARY)?;
+    section(out, "provenance", "How this was made", "", &provenance(report, &view))?;
+    writeln!(out, "</main>")?;
+    if view.groups.is_empty() {
+        return writeln!(out, "</body>\n</html>");
+    }
+    writeln!(out, "<script>{}</script>", plotly_js())?;
+    writeln!(out, "<script type=\"application/json\" id=\"data\">{}</script>", json_for_script(&charts)?)?;
+    writeln!(out, "<script>\n{}</script>", include_str!("report.js"))?;
+    if let Some(films) = &films {
+        writeln!(out, "{}<script>\n{}</script>", films.data()?, film::SCRIPT)?;
+    }
+    writeln!(out, "</body>\n</html>")
+}
+
+fn head(out: &mut impl io::Write, report: &Report, more_style: &str) -> io::Result<()> {
+    writeln!(
+        out,
+        "<!doctype html>\n<html lang=\"en-GB\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; \
+         style-src 'unsafe-inline'; img-src data: blob:\">\n<title>{}</title>\n<style>\n{}{more_style}</style>\n</head>\n<body>",
+        escape(&report.title),
+        include_str!("report.css")
+    )
+}
+
+fn masthead(out: &mut impl io::Write, report: &Report, view: &View) -> io::Result<()> {
+    writeln!(out, "<header>\n<button type=\"button\" id=\"theme\" hidden>Theme</button>")?;
+    writeln!(out, "<h1>{}</h1>", escape(&report.title))?;
+    if !report.subtitle.is_empty() {
+        writeln!(out, "<p class=\"subtitle\">{}</p>", escape(&report.subtitle))?;
+    }
+    if !view.common.is_empty() {
+        writeln!(out, "<p class=\"conditions\">{}</p>", escape(&view.common))?;
+    }
+    let sentences: Vec<_> = headline::headline(view).iter().map(|sentence| escape(sentence)).collect();
+    writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&sentences.join("<br>")))
+}
+
+fn legend(out: &mut impl io::Write, view: &View) -> io::Result<()> {
+    if view.mechanisms.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<nav aria-label=\"Mechanisms\" title=\"Click hides or shows, double click shows alone\">"
+    )?;
+    for (number, name) in view.mechanisms.iter().enumerate() {
+        let name = escape(name);
+        writeln!(
+            out,
+            "<button type=\"button\" aria-pressed=\"true\" data-m=\"{number}\" title=\"{name}\">\
+             <i class=\"key\" data-m=\"{number}\"></i>{name}</button>"
+        )?;
+    }
+    writeln!(out, "</nav>")
+}
+
+/// Two heat maps and the standings beside the first.
+fn pairs(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
+    let Some(matrix) = view.coexistence else { return Ok(()) };
+    let heat_map =
+        |kind| charts.get(kind).map(|section| coexistence::heat_map(section, matrix)).unwrap_or_default();
+    let standings = coexistence::standings(view, matrix);
+    let html = format!("<div class=\"beside\">{}{standings}</div>", heat_map("share"));
+    section(out, "pairs", "Who takes how much from whom", SHARE, &html)?;
+    section(out, "kept", "What the company costs", KEPT, &heat_map("kept"))
+}
+
+fn published(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
+    let mut html = charts.get("published").map(panels).unwrap_or_default();
+    let plain = view.plain();
+    if !plain.is_empty() {
+        html.push_str(&tables::comparison(&plain));
+    }
+    if html.is_empty() {
+        return Ok(());
+    }
+    section(out, "published", "Published and measured", PUBLISHED, &html)
+}
+
+fn orders(out: &mut impl io::Write, view: &View) -> io::Result<()> {
+    match view.verdicts().as_slice() {
+        [] => Ok(()),
+        verdicts => section(out, "orders", "Published orders", ORDERS, &tables::orders(verdicts)),
+    }
+}
+
+fn section(out: &mut impl io::Write, id: &str, title: &str, text: &str, html: &str) -> io::Result<()> {
+    let text = if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", unbroken(text)) };
+    writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n{text}{html}\n</section>")
+}
+
+/// Keeps a percent sign on the line of its number.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
+}
+
+fn panels(section: &Section) -> String {
+    let figure = |(number, title, height): &(usize, String, usize)| {
+        format!("<figure><figcaption>{}{SAVE}</figcaption>{}</figure>", escape(title), plot(*number, *height))
+    };
+    let grid = |panels: &[_]| {
+        let class = if panels.len() == 1 { "panels single" } else { "panels" };
+        format!("<div class=\"{class}\">{}</div>", panels.iter().map(figure).collect::<String>())
+    };
+    let (shown, folded) = section.panels.split_at(section.panels.len().min(SHOWN));
+    if folded.is_empty() {
+        return grid(shown);
+    }
+    let (shown, count, folded) = (grid(shown), folded.len(), grid(folded));
+    format!("{shown}<details><summary>{count} more</summary>{folded}</details>")
+}
+
+fn provenance(report: &Report, view: &View) -> String {
+    let summaries = || view.cells().map(|(_, cell)| &cell.summary).filter(|summary| summary.runs > 0);
+    let alone: u64 = summaries().map(|summary| summary.runs).sum();
+    let runs = view.coexistence.map_or(alone, Matrix::runs);
+    let first = summaries().map(|summary| summary.seed_first).min().unwrap_or(0);
+    let last = summaries().map(|summary| summary.seed_last).max().unwrap_or(0);
+    let mut hashes: Vec<_> =
+        view.cells().map(|(_, cell)| cell.result.cell.scenario_hash.to_string()).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    let hashes = hashes.iter().map(|hash| format!("<code>{hash}</code>")).collect::<Vec<_>>().join(" ");
+    let mut sources: Vec<_> = (view.cells())
+        .filter_map(|(_, cell)| cell.result.published.as_ref())
+        .map(|published| escape(&published.source))
+        .filter(|source| !source.is_empty())
+        .collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let sources = match sources.join("; ") {
+        text if text.is_empty() => text,
+        text => format!("<dt>Published in</dt><dd>{text}</dd>"),
+    };
+    format!(
+        "<p>The same scenario, seed and commit make the same run, byte for byte. The command with <code>--figures DIR</code> writes \
+         every chart of this page as SVG, PDF and PNG.</p>\n\
+         <dl class=\"provenance\"><dt>Command</dt><dd><code>{}</code></dd><dt>Commit</dt><dd><code>{}</code></dd>\
+         <dt>Runs</dt><dd>{runs}, with seeds {first} to {last}</dd><dt>Scenario hashes</dt><dd>{hashes}</dd>{sources}</dl>",
+        escape(&report.command),
+        escape(&report.commit)
+    )
+}
+
+const SHARE: &str = "Each square is one experiment: half of the clients have the mechanism of the row, half that of the \
+    column. The figure is the throughput of the row’s half, in per cent of a fair share: 100 is fair, 200 is everything, and \
+    row and column of a pair mirror each other. Orange takes, blue yields. Hover for the rest.";
+
+const KEPT: &str = "The throughput of a client of the row in the company of the column, in per cent of what it is where \
+    all clients have the row’s mechanism. Below 50 the row is starved, and marked with a star. A share can be fair and the \
+    company dear all the same: a column that is blue throughout makes everyone slower.";
+
+const SWEEP: &str = "One line a mechanism, over what is varied while everything else stays: the mean over the seeds, and as a \
+    band around it the 95 % confidence interval of that mean. A seed without a figure leaves its point out.";
+
+const ORDERS: &str = "What was published is which mechanism lies above which, or how many times the one figure is the other. \
+    Times is the first over the second as measured: the geometric mean over the seeds (the ratio of the means where one of them is zero), both mechanisms under the same random numbers, \
+    with its 95 % confidence interval. An order with &gt; holds where the interval is above 1, one with ≥ where it is not below 1; with \
+    a number, that stands in the place of 1. A ratio, =, holds where the interval is on the same side of 1 as the published \
+    ratio. Those that do not hold come first, the farthest off before the others.";
+
+const TABLES: &str = "A figure is within where neither of published and measured is more than so many times the other: the factor \
+    asked for. The largest met is that of the worst figure of a table, and a dash where one was not measured.";
+
+const PUBLISHED: &str = "Each figure that was published, and the one measured here: a point on the diagonal is a \
+    perfect match, and the grey band is ±5 %. The worst come first wherever figures are listed.";
+
+const RESULTS: &str = "One row a mechanism: means over the seeds, with the 95 % confidence interval of the mean. Bold is the best \
+    figure of a group, and every figure that the seeds do not tell from it: mechanisms are compared seed by seed, for a \
+    seed gives all of them the same losses and delays. Nothing is bold where the seeds show no order. A dash is a figure that some \
+    seed does not have: a client that gave up counts as never finishing. Click a heading to sort.";
+
+const POPULATIONS: &str = "In a mix, clients of different mechanisms share the network. A population’s relative share is its \
+    share of the throughput beside its share of the clients: above 1 it takes more than a fair share from \
+    the others, below 1 less.";
+
+const FIGURES: [(&str, &str, &str); 8] = [
+    (
+        "intervals",
+        "Each figure by itself",
+        "The mean over the seeds, and the 95 % confidence interval of that mean. Intervals that overlap may belong to \
+         mechanisms that differ all the same: the sentences above compare them seed by seed, which tells more apart.",
+    ),
+    (
+        "fct",
+        "How long clients take",
+        "Each box is one mechanism: half of all clients finish within the box, the line in it is the median, and the \
+         whiskers reach from the fastest 10 % to the slowest 10 %. Further left is faster. \
+         A diamond <span class=\"diamond\">◆</span> is the median that was published.",
+    ),
+    (
+        "delay",
+        "How long messages take",
+        "From the offer of a message to its first arrival. Half of all messages arrive within the box, the line in it is the \
+         median, and the whiskers reach from the fastest 10 % to the slowest 10 %. Further left is faster.",
+    ),
+    (
+        "cdf",
+        "How many are done by when",
+        "The share of clients that have finished by a given time: a line further left is faster, a steeper one \
+         treats clients more alike, and one that ends below 100 % left clients that gave up.",
+    ),
+    (
+        "delay-cdf",
+        "How many have arrived by when",
+        "The share of messages that have arrived within a given time of their offer: a line further left is faster. Messages \
+         that never arrived are not in it; the packet delivery ratio counts them.",
+    ),
+    (
+        "retransmissions",
+        "What is sent again",
+        "Retransmissions of a client, on average. The solid part, and the figure beside the bar, is the share that was \
+         unnecessary, for an earlier copy had got through; the pale part was needed.",
+    ),
+    (
+        "rto",
+        "How long they wait before sending again",
+        "The retransmission timeout over time, in the run with the lowest seed: too low and packets are sent \
+         needlessly, too high and a lost one is noticed late.",
+    ),
+    (
+        "queue",
+        "What waits in the queue",
+        "The length of the queue over time, in the run with the lowest seed, one strip a mechanism on a common scale: a \
+         queue that stays long makes everyone wait.",
+    ),
+];
+
+const GLOSSARY: &str = "<dl class=\"glossary\">\
+    <dt>FCT</dt><dd>Flow completion time: from a client’s first request to its last response.</dd>\
+    <dt>RTO</dt><dd>Retransmission timeout: a mechanism’s estimate of how long to wait for a response before the \
+    request is sent again.</dd>\
+    <dt>Unnecessary</dt><dd>A retransmission whose response came when the exchange had been answered already.</dd>\
+    <dt>Drop</dt><dd>A packet that found a queue full.</dd>\
+    <dt>Goodput</dt><dd>Payload of completed exchanges per second; what is sent again does not count.</dd>\
+    <dt>Throughput</dt><dd>Completed exchanges per second, of all clients together.</dd>\
+    <dt>Fairness</dt><dd>Jain’s index over the clients’ rates: 1 if all are served alike, 1/n if one of n has \
+    everything.</dd>\
+    <dt>PDR</dt><dd>Packet delivery ratio: messages that reached their sink, of those that the application handed over.</dd>\
+    <dt>Delay</dt><dd>From the offer of a message to its first arrival at its sink.</dd>\
+    <dt>Carried load</dt><dd>Bits of CoAP messages that reached their sinks in a second.</dd>\
+    <dt>Settling time</dt><dd>How long after an event the delay was as before.</dd>\
+    <dt>Lowest, highest</dt><dd>Said where the 95 % confidence interval of the ratio of two mechanisms’ figures, seed by \
+    seed (Student’s t of the logarithms), does not hold 1.</dd>\
+    <dt>±</dt><dd>Half of the 95 % confidence interval of a mean over the seeds (Student’s t).</dd>\
+    <dt>Quantiles</dt><dd>In tables and intervals: of the clients or messages of each seed, then the mean over the seeds. In boxes and \
+    distributions: over all seeds together.</dd></dl>";

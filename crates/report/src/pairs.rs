@@ -1,0 +1,85 @@
+//! Pairs of mechanisms: the numbers behind the heat maps.
+
+use coapace_lab::coexistence::{Encounter, Matrix};
+use serde::Serialize;
+
+use super::rounded::rounded;
+use super::view::View;
+
+/// Which figure colours a heat map.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum PairFigure {
+    /// The relative share.
+    Share,
+    /// The throughput as a fraction of that among one's own kind.
+    Kept,
+}
+
+/// A heat map.
+#[derive(Serialize)]
+pub(super) struct Pairs {
+    pub(super) measure: PairFigure,
+    /// The numbers of the mechanisms, in the order of rows and of columns.
+    pub(super) mechanisms: Vec<usize>,
+    pub(super) cells: Vec<Vec<Square>>,
+}
+
+/// The mechanism of a row in the company of that of a column; each is a fraction, times are in seconds.
+#[derive(Serialize)]
+pub(super) struct Square {
+    share: Option<f64>,
+    kept: Option<f64>,
+    pub(super) starved: bool,
+    /// Exchanges a second, of both together.
+    throughput: f64,
+    jain: Option<f64>,
+    /// Retransmissions among the requests, of the row and of both together.
+    again: Option<f64>,
+    again_together: Option<f64>,
+    time: Option<f64>,
+}
+
+impl Pairs {
+    /// Collects the pairs of a page that has any.
+    pub(super) fn of(view: &View, measure: PairFigure) -> Option<Self> {
+        let matrix = view.coexistence?;
+        let size = matrix.mechanisms().len();
+        let row = |row| (0..size).map(|column| Square::of(matrix.encounter(row, column))).collect();
+        Some(Self { measure, mechanisms: numbers(view, matrix), cells: (0..size).map(row).collect() })
+    }
+
+    /// Returns the height of the heat map in pixels: a square for each pair, and names above.
+    pub(super) fn height(&self) -> usize {
+        150 + 38 * self.mechanisms.len().max(6)
+    }
+}
+
+impl Square {
+    /// Returns the figure that colours it.
+    pub(super) fn value(&self, measure: PairFigure) -> Option<f64> {
+        match measure {
+            PairFigure::Share => self.share,
+            PairFigure::Kept => self.kept,
+        }
+    }
+
+    fn of(encounter: &Encounter) -> Self {
+        Self {
+            share: encounter.relative_share().map(rounded),
+            kept: encounter.kept.map(rounded),
+            starved: encounter.is_starved(),
+            throughput: rounded(encounter.pair.throughput),
+            jain: encounter.pair.jain.map(rounded),
+            again: encounter.own.retransmission_share.map(rounded),
+            again_together: encounter.retransmission_share.map(rounded),
+            time: encounter.own.exchange_time_s.map(rounded),
+        }
+    }
+}
+
+/// Returns the numbers by which the page knows the mechanisms of a matrix.
+pub(super) fn numbers(view: &View, matrix: &Matrix) -> Vec<usize> {
+    let number = |name: &String| view.mechanisms.iter().position(|other| other == name).unwrap_or(0);
+    matrix.mechanisms().iter().map(number).collect()
+}

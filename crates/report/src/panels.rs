@@ -1,0 +1,97 @@
+//! The charts of a page, in the order of its sections.
+
+mod coexisting;
+mod distributions;
+mod intervals;
+mod over_time;
+mod published;
+
+use serde::Serialize;
+
+use super::chart::{Chart, slug};
+use super::style::Style;
+use super::sweep;
+use super::view::View;
+
+/// All charts of a page.
+#[derive(Serialize)]
+pub(super) struct Charts<'a> {
+    mechanisms: Vec<Named<'a>>,
+    panels: Vec<Chart>,
+    #[serde(skip)]
+    sections: Vec<Section>,
+}
+
+/// A mechanism and how it looks.
+#[derive(Serialize)]
+pub(super) struct Named<'a> {
+    pub(super) name: &'a str,
+    #[serde(flatten)]
+    pub(super) style: Style,
+}
+
+/// Charts of one kind.
+pub(super) struct Section {
+    /// The kind's name.
+    pub(super) kind: &'static str,
+    /// Number, caption and height in pixels of each chart.
+    pub(super) panels: Vec<(usize, String, usize)>,
+}
+
+impl<'a> Charts<'a> {
+    /// Makes the charts of a page.
+    pub(super) fn of(view: &View<'a>) -> Self {
+        let named = view.mechanisms.iter().zip(&view.styles);
+        let mechanisms = named.map(|(name, style)| Named { name, style: *style }).collect();
+        let mut charts = Self { mechanisms, panels: Vec::new(), sections: Vec::new() };
+        charts.section("share", coexisting::share(view));
+        charts.section("kept", coexisting::kept(view));
+        charts.section("published", published::charts(view));
+        charts.section("sweep", sweep::charts(view));
+        charts.section("intervals", intervals::charts(view));
+        charts.section("fct", distributions::fct(view));
+        charts.section("delay", distributions::delay(view));
+        charts.section("cdf", distributions::fct_cdf(view));
+        charts.section("delay-cdf", distributions::delay_cdf(view));
+        charts.section("retransmissions", intervals::retransmissions(view));
+        charts.section("rto", over_time::rto(view));
+        charts.section("queue", over_time::queues(view));
+        charts
+    }
+
+    /// Adds charts with their captions. Two charts of one name are told apart by their conditions, then by a number.
+    fn section(&mut self, kind: &'static str, charts: impl IntoIterator<Item = (String, Chart)>) {
+        let mut section = Section { kind, panels: Vec::new() };
+        for (caption, mut chart) in charts {
+            if !chart.conditions.is_empty() {
+                chart.name = format!("{}--{}", chart.name, slug(&chart.conditions));
+            }
+            let taken = |name: &str| self.panels.iter().any(|other| other.name == name);
+            let numbers = 2..=self.panels.len() + 2;
+            let free = |name: &String| !taken(name);
+            if taken(&chart.name)
+                && let Some(name) = numbers.map(|number| format!("{}-{number}", chart.name)).find(free)
+            {
+                chart.name = name;
+            }
+            section.panels.push((self.panels.len(), caption, chart.height()));
+            self.panels.push(chart);
+        }
+        self.sections.push(section);
+    }
+
+    /// Returns the charts of one kind; `None` if no group has any.
+    pub(super) fn get(&self, kind: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.kind == kind && !section.panels.is_empty())
+    }
+
+    /// Returns every chart.
+    pub(super) fn all(&self) -> &[Chart] {
+        &self.panels
+    }
+
+    /// Returns the mechanisms, by their numbers.
+    pub(super) fn mechanisms(&self) -> &[Named<'a>] {
+        &self.mechanisms
+    }
+}

@@ -1,0 +1,34 @@
+//! Pairs of mechanisms.
+
+use super::super::axis::Axis;
+use super::super::chart::{Body, Chart};
+use super::super::pairs::{PairFigure, Pairs};
+use super::super::view::View;
+
+/// Makes the chart of shares of the throughput.
+pub(super) fn share(view: &View) -> Option<(String, Chart)> {
+    chart(view, PairFigure::Share, "share", "Throughput beside another mechanism, in % of a fair share")
+}
+
+/// Makes the chart of what is kept in company.
+pub(super) fn kept(view: &View) -> Option<(String, Chart)> {
+    chart(
+        view,
+        PairFigure::Kept,
+        "kept",
+        "Throughput beside another mechanism, in % of that among its own kind",
+    )
+}
+
+fn chart(view: &View, measure: PairFigure, name: &str, title: &str) -> Option<(String, Chart)> {
+    let pairs = Pairs::of(view, measure)?;
+    let chart = Chart {
+        name: format!("coexistence-{name}"),
+        title: title.into(),
+        conditions: String::new(),
+        x: Axis::names(),
+        y: Axis::names(),
+        body: Body::Squares(pairs),
+    };
+    Some((String::new(), chart))
+}

@@ -1,0 +1,141 @@
+//! How completion times and delays are distributed.
+
+use coapace_lab::results::{Delays, Metric, quantile};
+
+use super::super::axis::Axis;
+use super::super::chart::{Body, Chart, Curve, Quartiles};
+use super::super::rounded::rounded;
+use super::super::view::{Conditioned, Measured, View};
+
+/// The most points of a distribution's line.
+const CDF_POINTS: usize = 240;
+
+/// Quantiles that a row shows.
+const ROW: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
+
+/// Room to the right of a row's values for a word about clients that gave up, as a share of the axis.
+const ROOM_FOR_WORDS: f64 = 0.3;
+
+/// Completion times, a row for each mechanism.
+pub(super) fn fct(view: &View) -> Vec<(String, Chart)> {
+    let row = |cell: &Measured| {
+        let fct = cell.summary.fct;
+        (cell.summary.clients_finished > 0).then(|| Quartiles {
+            m: cell.mechanism,
+            q: [fct.p10, fct.p25, fct.median, fct.p75, fct.p90].map(|q| q.map(rounded)),
+            mean: cell.summary.mean_fct_s.map(rounded),
+            published: cell.result.published.as_ref().and_then(|published| published.get(Metric::MedianFct)),
+            count: cell.summary.clients_finished,
+            gave_up: cell.summary.clients_gave_up,
+        })
+    };
+    view.groups
+        .iter()
+        .filter_map(|group| boxes(group, ["fct-quantiles", "Flow completion time", "FCT"], row))
+        .collect()
+}
+
+/// Delays of messages, a row for each mechanism.
+pub(super) fn delay(view: &View) -> Vec<(String, Chart)> {
+    let row = |cell: &Measured| {
+        let delays = delays(cell)?;
+        Some(Quartiles {
+            m: cell.mechanism,
+            q: ROW.map(|p| delays.quantile_s(p).map(rounded)),
+            mean: delays.mean_s().map(rounded),
+            published: None,
+            count: delays.count,
+            gave_up: 0,
+        })
+    };
+    view.groups
+        .iter()
+        .filter_map(|group| boxes(group, ["delay-quantiles", "Delay of messages", "delay"], row))
+        .collect()
+}
+
+/// Returns the delays of all runs of a cell; `None` where it has no flows.
+fn delays(cell: &Measured) -> Option<Delays> {
+    let mut all = Delays::default();
+    cell.result.runs.iter().for_each(|run| all.merge(&run.delays()));
+    (all.count > 0).then_some(all)
+}
+
+fn boxes(
+    group: &Conditioned,
+    [name, title, quantity]: [&str; 3],
+    row: impl Fn(&Measured) -> Option<Quartiles>,
+) -> Option<(String, Chart)> {
+    let rows: Vec<Quartiles> = group.cells.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let values: Vec<f64> =
+        rows.iter().flat_map(|row| row.q.into_iter().chain([row.published]).flatten()).collect();
+    let x = Axis::around(format!("{quantity} in seconds"), "s", &values);
+    let x = if rows.iter().any(|row| row.gave_up > 0) { x.with_room(ROOM_FOR_WORDS) } else { x };
+    let title = format!("{title}: 10, 25, 50, 75 and 90 %");
+    let chart = Chart {
+        name: name.into(),
+        title,
+        conditions: group.title.into(),
+        x,
+        y: Axis::names(),
+        body: Body::Boxes { rows },
+    };
+    Some((group.title.into(), chart))
+}
+
+/// Returns the share of clients that are done, over time.
+pub(super) fn fct_cdf(view: &View) -> Vec<(String, Chart)> {
+    let points = |cell: &Measured| -> Vec<(f64, f64)> {
+        let fct_s = cell.result.fct_s();
+        let points = fct_s.len().min(CDF_POINTS);
+        (0..=points)
+            .map(|i| i as f64 / points.max(1) as f64)
+            .map_while(|p| Some((quantile(&fct_s, p)?, p)))
+            .collect()
+    };
+    let words = ["fct-cdf", "Clients that are done", "FCT in seconds", "clients that are done"];
+    view.groups.iter().filter_map(|group| cdf(group, words, points)).collect()
+}
+
+/// Returns the share of messages that arrived within a delay.
+pub(super) fn delay_cdf(view: &View) -> Vec<(String, Chart)> {
+    let points = |cell: &Measured| {
+        let cdf = delays(cell).as_ref().map(Delays::cdf).unwrap_or_default();
+        // The last is always kept.
+        let step = cdf.len().div_ceil(CDF_POINTS).max(1);
+        cdf.into_iter().rev().step_by(step).collect::<Vec<_>>().into_iter().rev().collect()
+    };
+    let words = ["delay-cdf", "Messages that have arrived", "delay in seconds", "arrived messages"];
+    view.groups.iter().filter_map(|group| cdf(group, words, points)).collect()
+}
+
+fn cdf(
+    group: &Conditioned,
+    [name, title, x, y]: [&str; 4],
+    points: impl Fn(&Measured) -> Vec<(f64, f64)>,
+) -> Option<(String, Chart)> {
+    let line = |cell: &Measured| {
+        let (x, y): (Vec<_>, Vec<_>) =
+            points(cell).into_iter().map(|(x, y)| (rounded(x), rounded(y))).unzip();
+        let (low, high) = (Vec::new(), Vec::new());
+        let m = cell.mechanism;
+        (x.len() > 1).then_some(Curve { m, of: String::new(), x, y, low, high, steps: false, marks: false })
+    };
+    let lines: Vec<Curve> = group.cells.iter().filter_map(line).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let values: Vec<f64> = lines.iter().flat_map(|line| line.x.iter().copied()).collect();
+    let chart = Chart {
+        name: name.into(),
+        title: title.into(),
+        conditions: group.title.into(),
+        x: Axis::around(x, "s", &values),
+        y: Axis::share(y),
+        body: Body::Lines { lines },
+    };
+    Some((group.title.into(), chart))
+}

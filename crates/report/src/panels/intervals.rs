@@ -1,0 +1,83 @@
+//! Figures with their intervals, and what is sent again.
+
+use super::super::axis::Axis;
+use super::super::chart::{Bar, Body, Chart, Interval};
+use super::super::headline::capitalised;
+use super::super::measure::{Measure, measures};
+use super::super::rounded::rounded;
+use super::super::view::{Conditioned, Measured, View};
+
+/// Pages with more groups than this show figures over knobs and in the table only: nobody looks at hundreds of charts.
+const MOST_GROUPS: usize = 6;
+
+/// Makes a chart for each figure in each group.
+pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
+    if view.groups.len() > MOST_GROUPS || view.mechanisms.len() < 2 {
+        return Vec::new();
+    }
+    let measures = measures(view);
+    let of_group = |group| measures.iter().filter_map(move |measure| chart(measure, group));
+    view.groups.iter().flat_map(of_group).collect()
+}
+
+fn chart(measure: &Measure, group: &Conditioned) -> Option<(String, Chart)> {
+    let row = |cell: &Measured| {
+        let estimate = measure.estimate(cell)?;
+        let half = estimate.half_width.unwrap_or(0.0);
+        let published = cell.result.published.as_ref().and_then(|published| published.get(measure.metric));
+        Some(Interval {
+            m: cell.mechanism,
+            mean: rounded(estimate.mean),
+            low: rounded(estimate.mean - half),
+            high: rounded(estimate.mean + half),
+            published,
+        })
+    };
+    let rows: Vec<Interval> = group.cells.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    // An interval that reaches below nothing does not make the axis longer.
+    let ends = |row: &Interval| [row.mean, row.low.max(0.0), row.high].into_iter().chain(row.published);
+    let values: Vec<f64> = rows.iter().flat_map(ends).collect();
+    let title = capitalised(measure.metric.title());
+    let seeds = group.cells.iter().map(|cell| cell.result.runs.len()).max().unwrap_or(0);
+    let x = Axis::around(measure.metric.axis(), measure.metric.unit(), &values);
+    let gap = if group.title.is_empty() { "" } else { " · " };
+    let caption = format!("{title}{gap}{}", group.title);
+    let title = if seeds > 1 { format!("{title}: mean of {seeds} seeds, 95 % interval") } else { title };
+    let chart = Chart {
+        name: measure.stem.into(),
+        title,
+        conditions: group.title.into(),
+        x,
+        y: Axis::names(),
+        body: Body::Intervals { rows },
+    };
+    Some((caption, chart))
+}
+
+/// Makes the charts of retransmissions, needless and needed.
+pub(super) fn retransmissions(view: &View) -> Vec<(String, Chart)> {
+    let of_group = |group: &Conditioned| {
+        let row = |cell: &Measured| {
+            let (all, unnecessary) =
+                (cell.summary.retransmissions_per_client, cell.summary.unnecessary_per_client);
+            let amounts = [rounded(unnecessary), rounded((all - unnecessary).max(0.0))];
+            (cell.summary.runs > 0).then_some(Bar { m: cell.mechanism, amounts })
+        };
+        let rows: Vec<Bar> = group.cells.iter().filter_map(row).collect();
+        let totals: Vec<f64> = rows.iter().map(|row| row.amounts.iter().sum()).collect();
+        let x = Axis::from_zero("retransmissions per client", "per client", &totals).with_room(0.1);
+        let chart = Chart {
+            name: "retransmissions-needless-and-needed".into(),
+            title: "Retransmissions: needless (dark) and needed (pale)".into(),
+            conditions: group.title.into(),
+            x,
+            y: Axis::names(),
+            body: Body::Bars { parts: ["needless", "needed"], rows },
+        };
+        (totals.iter().sum::<f64>() > 0.0).then(|| (group.title.into(), chart))
+    };
+    view.groups.iter().filter_map(of_group).collect()
+}

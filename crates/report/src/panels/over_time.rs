@@ -1,0 +1,88 @@
+//! RTO and queues over time, in the run with the lowest seed.
+
+use coapace_lab::results::{RunResult, Series};
+
+use super::super::axis::Axis;
+use super::super::chart::{Body, Chart, Curve};
+use super::super::rounded::rounded;
+use super::super::view::{Conditioned, Measured, View};
+
+/// Returns the RTO.
+pub(super) fn rto(view: &View) -> Vec<(String, Chart)> {
+    let of_group = |group: &Conditioned| {
+        let of_cell = |cell| first_series(cell, |run| &run.rto).map(move |series| line(cell, series));
+        let lines: Vec<Curve> = group.cells.iter().flat_map(of_cell).collect();
+        if lines.is_empty() {
+            return None;
+        }
+        let column = |of: fn(&Curve) -> &Vec<f64>| lines.iter().flat_map(of).copied().collect::<Vec<f64>>();
+        let chart = Chart {
+            name: "rto-over-time".into(),
+            title: "RTO over time, lowest seed".into(),
+            conditions: group.title.into(),
+            x: Axis::from_zero("time in seconds", "s", &column(|line| &line.x)),
+            y: Axis::around("RTO in seconds", "s", &column(|line| &line.y)),
+            body: Body::Lines { lines },
+        };
+        Some((group.title.to_owned(), chart))
+    };
+    view.groups.iter().filter_map(of_group).collect()
+}
+
+/// Returns the queues, a chart for each hop.
+pub(super) fn queues(view: &View) -> Vec<(String, Chart)> {
+    view.groups.iter().flat_map(queues_of).collect()
+}
+
+fn queues_of(group: &Conditioned) -> Vec<(String, Chart)> {
+    let mut hops: Vec<&str> = Vec::new();
+    for series in group.cells.iter().flat_map(|cell| first_series(cell, |run| &run.queues)) {
+        if !hops.contains(&series.name.as_str()) {
+            hops.push(&series.name);
+        }
+    }
+    let chart = |hop: &str| {
+        let of_hop = |cell| first_series(cell, |run| &run.queues).filter(|series| series.name == hop);
+        let mut lines: Vec<Curve> =
+            group.cells.iter().flat_map(|cell| of_hop(cell).map(|series| line(cell, series))).collect();
+        let ends: Vec<f64> = lines.iter().filter_map(|line| line.x.last().copied()).collect();
+        let highest = lines.iter().flat_map(|line| &line.y).copied().fold(0.0, f64::max);
+        let (unit, by) = match highest {
+            _ if highest >= 1e6 => ("MB", 1e6),
+            _ if highest >= 1e4 => ("kB", 1e3),
+            _ => ("B", 1.0),
+        };
+        lines.iter_mut().flat_map(|line| &mut line.y).for_each(|y| *y = rounded(*y / by));
+        let gap = if group.title.is_empty() || hop.is_empty() { "" } else { " · " };
+        let name = if hop.is_empty() { "queue".to_owned() } else { format!("queue-{}", super::slug(hop)) };
+        let chart = Chart {
+            name,
+            title: if hop.is_empty() {
+                "Queue over time, lowest seed".into()
+            } else {
+                format!("Queue {hop} over time, lowest seed")
+            },
+            conditions: group.title.into(),
+            x: Axis::linear("time in seconds", "s", [0.0, ends.into_iter().fold(0.0, f64::max)]),
+            y: Axis::from_zero(format!("queue in {unit}"), unit, &[highest / by]),
+            body: Body::Strips { lines },
+        };
+        (format!("{}{gap}{hop}", group.title), chart)
+    };
+    hops.into_iter().map(chart).collect()
+}
+
+/// Returns the series of a cell that are drawn: those of its first run that have points.
+fn first_series<'a>(
+    cell: &Measured<'a>,
+    of: fn(&RunResult) -> &Vec<Series>,
+) -> impl Iterator<Item = &'a Series> {
+    let series = cell.result.first_run().map(of).map_or(&[][..], Vec::as_slice);
+    series.iter().filter(|series| !series.points.is_empty())
+}
+
+fn line(cell: &Measured, series: &Series) -> Curve {
+    let (x, y) = series.points.iter().map(|&(t_s, value)| (rounded(t_s), rounded(value))).unzip();
+    let (low, high) = (Vec::new(), Vec::new());
+    Curve { m: cell.mechanism, of: series.name.clone(), x, y, low, high, steps: true, marks: false }
+}

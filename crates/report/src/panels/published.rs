@@ -1,0 +1,45 @@
+//! Measured figures over published ones.
+
+use super::super::axis::Axis;
+use super::super::chart::{Body, Chart, Point};
+use super::super::rounded::rounded;
+use super::super::view::{View, metrics};
+
+/// A chart for each metric of which more than one figure is published.
+pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
+    let compared = view.compared();
+    let metrics = metrics(&compared);
+    let chart = |metric: &coapace_lab::results::Metric| {
+        let points: Vec<Point> = (compared.iter())
+            .filter(|compared| compared.figure.metric == *metric && compared.figure.published > 0.0)
+            .filter_map(|compared| {
+                Some(Point {
+                    m: compared.mechanism,
+                    conditions: compared.title.into(),
+                    published: compared.figure.published,
+                    measured: rounded(compared.figure.measured.filter(|measured| *measured > 0.0)?),
+                })
+            })
+            .collect();
+        if points.len() < 2 {
+            return None;
+        }
+        let values: Vec<f64> = points.iter().flat_map(|point| [point.published, point.measured]).collect();
+        let ends = [
+            values.iter().copied().fold(f64::INFINITY, f64::min),
+            values.iter().copied().fold(0.0, f64::max),
+        ];
+        let ends = [ends[0] / 1.25, ends[1] * 1.25];
+        let caption = if metrics.len() > 1 { metric.title() } else { "" };
+        let chart = Chart {
+            name: format!("published-{}", super::slug(metric.title())),
+            title: format!("Published and measured: {}", metric.title()),
+            conditions: String::new(),
+            x: Axis::logarithmic(format!("published {}", metric.axis()), metric.unit(), ends),
+            y: Axis::logarithmic("measured", metric.unit(), ends),
+            body: Body::Points { points },
+        };
+        Some((caption.to_owned(), chart))
+    };
+    metrics.iter().filter_map(chart).collect()
+}

@@ -1,0 +1,114 @@
+//! How a mechanism looks: one colour, one dash and one mark, on every page and in every figure.
+
+use coapace_scenario::Hash64;
+use serde::Serialize;
+
+/// Colours to tell apart with any colour vision: those of Okabe and Ito, the first neutral, tuned to white paper. The
+/// page's script has the same for a dark ground.
+pub(super) const COLOURS: [&str; 8] =
+    ["#57534e", "#0072b2", "#d55e00", "#009e73", "#c2609a", "#e0930a", "#3fa4dd", "#a69b00"];
+
+/// Dashes, as lengths in pixels on and off; the first is a whole line. The page's script has the same.
+pub(super) const DASHES: [&str; 6] = ["", "7 4", "2 3", "8 3 2 3", "14 5", "14 4 3 4"];
+
+/// A colour and a dash, by their places in [`COLOURS`] and [`DASHES`]. The mark on a line goes with the dash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Style {
+    pub(super) colour: usize,
+    pub(super) dash: usize,
+}
+
+impl Style {
+    /// Returns the colour, as CSS writes it.
+    pub(super) fn css(self) -> &'static str {
+        COLOURS[self.colour % COLOURS.len()]
+    }
+
+    /// Returns the dash, as `stroke-dasharray` has it; empty for a whole line.
+    pub(super) fn dasharray(self) -> &'static str {
+        DASHES[self.dash % DASHES.len()]
+    }
+}
+
+/// The mechanisms by families: a family has a colour, and each of its members a dash.
+const FAMILIES: [&[&str]; 8] = [
+    &["default", "tcp", "coap-eifel"],
+    &["cocoa", "cocoa0", "cocoa-plus", "cocoa-strong"],
+    &["fasor", "fasor-token", "fasor-option"],
+    &["rtt-coap"],
+    &["cocoa-plus-plus", "cocoa-i"],
+    &["fullbackoff1", "fullbackoff2", "gst-coap", "fullbackoff1-cocoa", "fullbackoff2-cocoa"],
+    &["linux-rto", "basic-rto", "peak-hopper"],
+    &["gsrtc"],
+];
+
+/// Returns the styles of these labels. A mechanism always has the same; one with parameters has its colour, and a dash that its
+/// parameters choose. Where that dash is taken on the page already, it is the next free one.
+pub(super) fn styles(labels: &[&str]) -> Vec<Style> {
+    let mut styles: Vec<Option<Style>> = labels.iter().map(|label| known(label)).collect();
+    for (place, label) in labels.iter().enumerate() {
+        if styles[place].is_some() {
+            continue;
+        }
+        let Hash64(hash) = Hash64::of(label.bytes());
+        let base = label.split([':', '+', '*']).next().unwrap_or_default();
+        let colour = match known(base) {
+            Some(style) if !label.contains('+') => style.colour,
+            _ => hash as usize % COLOURS.len(),
+        };
+        let first = (hash >> 8) as usize;
+        let candidates = (0..DASHES.len() * COLOURS.len()).map(|step| Style {
+            colour: (colour + step / DASHES.len()) % COLOURS.len(),
+            dash: (first + step) % DASHES.len(),
+        });
+        let fallback = Style { colour, dash: first % DASHES.len() };
+        let free = candidates.into_iter().find(|style| !styles.contains(&Some(*style))).unwrap_or(fallback);
+        styles[place] = Some(free);
+    }
+    styles.into_iter().flatten().collect()
+}
+
+/// Returns the style of a mechanism without parameters that has a place in [`FAMILIES`].
+fn known(name: &str) -> Option<Style> {
+    FAMILIES.iter().enumerate().find_map(|(colour, family)| {
+        family.iter().position(|member| *member == name).map(|dash| Style { colour, dash })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coapace_lab::contender::Contender;
+
+    #[test]
+    fn every_mechanism_of_the_registry_has_a_style_of_its_own() {
+        let labels: Vec<String> = Contender::all().into_iter().map(|contender| contender.label).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        let styles = styles(&labels);
+        assert_eq!(styles.len(), labels.len());
+        for (place, style) in styles.iter().enumerate() {
+            let twin = styles[..place].iter().position(|other| other == style);
+            assert_eq!(twin.map(|twin| labels[twin]), None, "{} looks like another", labels[place]);
+        }
+    }
+
+    #[test]
+    fn a_mechanism_looks_the_same_whatever_stands_beside_it() {
+        let alone = styles(&["fasor"]);
+        assert_eq!(styles(&["default", "cocoa", "tcp", "fasor"])[3], alone[0]);
+        let variant = "cocoa:preset=libcoap-2019";
+        assert_eq!(styles(&[variant])[0], styles(&["default", variant])[1]);
+        assert_eq!(styles(&[variant])[0].colour, styles(&["cocoa"])[0].colour);
+    }
+
+    #[test]
+    fn variants_on_one_page_differ() {
+        let labels: Vec<String> = (1..=9).map(|k| format!("fasor:k={k}")).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).chain(["fasor", "a+b", "b+a"]).collect();
+        let styles = styles(&labels);
+        assert!(
+            styles.iter().enumerate().all(|(place, style)| !styles[..place].contains(style)),
+            "{styles:?}"
+        );
+    }
+}

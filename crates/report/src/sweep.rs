@@ -1,0 +1,198 @@
+//! Figures over a knob: the lines of a chart wherever results differ in one number and in nothing else.
+
+use coapace_lab::results::conditions::{Conditions, numbers};
+
+use super::axis::Axis;
+use super::chart::{Body, Chart, Curve, slug};
+use super::headline::capitalised;
+use super::measure::{Measure, measures};
+use super::rounded::rounded;
+use super::view::{Measured, View};
+
+/// Fewer values of a knob than this are no line.
+const FEWEST: usize = 2;
+
+/// Returns the charts of a page with their captions: for each knob that varies, every figure of the workload.
+pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
+    let cells: Vec<&Measured> = view.cells().map(|(_, cell)| cell).collect();
+    let conditions = Conditions::of(cells.iter().map(|cell| &cell.result.cell));
+    let measures = measures(view);
+    let mut charts = Vec::new();
+    for (place, knob) in conditions.varying.iter().enumerate() {
+        // Cells that share every other condition lie on the same lines.
+        let mut alike: Vec<(Vec<String>, Vec<&Measured>)> = Vec::new();
+        for &cell in &cells {
+            let mut others = conditions.values(&cell.result.cell);
+            others.remove(place);
+            match alike.iter_mut().find(|(known, _)| *known == others) {
+                Some((_, cells)) => cells.push(cell),
+                None => alike.push((others, vec![cell])),
+            }
+        }
+        for (_, cells) in &alike {
+            let Some((values, unit)) = numbers(knob, cells.iter().map(|cell| &cell.result.cell)) else {
+                continue;
+            };
+            let others = conditions.describe_without(knob, &cells[0].result.cell);
+            let over = if unit.is_empty() { knob.clone() } else { format!("{knob} in {unit}") };
+            for measure in &measures {
+                let lines = lines(measure, &values, cells);
+                if lines.is_empty() {
+                    continue;
+                }
+                let gap = if others.is_empty() { "" } else { " · " };
+                let caption = format!("{}{gap}{others}", capitalised(measure.metric.title()));
+                let chart = Chart {
+                    name: format!("{}-over-{}", measure.stem, slug(knob)),
+                    title: format!(
+                        "{} over {knob}: mean of the seeds, 95 % interval",
+                        capitalised(measure.metric.title())
+                    ),
+                    conditions: others.clone(),
+                    x: knob_axis(&over, &unit, &lines),
+                    y: value_axis(measure, &lines),
+                    body: Body::Lines { lines },
+                };
+                charts.push((caption, chart));
+            }
+        }
+    }
+    charts
+}
+
+/// An axis for the values of a knob, logarithmic where they lie more evenly so.
+fn knob_axis(title: &str, unit: &str, lines: &[Curve]) -> Axis {
+    let mut xs: Vec<f64> = lines.iter().flat_map(|line| line.x.iter().copied()).collect();
+    xs.sort_by(f64::total_cmp);
+    xs.dedup();
+    let (Some(&first), Some(&last)) = (xs.first(), xs.last()) else { return Axis::default() };
+    let widest = |of: fn(f64) -> f64| {
+        let gaps = xs.windows(2).map(|pair| of(pair[1]) - of(pair[0]));
+        gaps.fold(0.0, f64::max) / (of(last) - of(first))
+    };
+    let log = first > 0.0 && xs.len() > 2 && widest(f64::ln) < widest(|x| x);
+    let mut axis = if log {
+        Axis::logarithmic(title, unit, [first, last])
+    } else {
+        let room = (last - first) * 0.04;
+        Axis::linear(title, unit, [first - room, last + room])
+    };
+    // A few values of a knob are the ticks themselves.
+    if xs.len() <= 7 {
+        axis.ticks = xs;
+    }
+    axis
+}
+
+/// An axis for a figure: from nothing on, unless lines are so far apart that a logarithmic one shows more.
+fn value_axis(measure: &Measure, lines: &[Curve]) -> Axis {
+    let values: Vec<f64> = lines.iter().flat_map(|line| line.y.iter().copied()).collect();
+    let (low, high) =
+        (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
+    if low > 0.0 && high / low > 10.0 {
+        return Axis::logarithmic(measure.metric.axis(), measure.metric.unit(), [low, high]);
+    }
+    let ends: Vec<f64> = lines.iter().flat_map(|line| line.high.iter().chain(&line.y).copied()).collect();
+    // An interval of two seeds may be ten times its mean: it is cut off rather than the line flattened.
+    let ends: Vec<f64> = ends.into_iter().map(|end| end.min(high * 2.0)).collect();
+    Axis::from_zero(measure.metric.axis(), measure.metric.unit(), &ends)
+}
+
+/// A line for each mechanism that was measured at enough values. Where one seed is without a figure there is no point.
+fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Curve> {
+    let mut points: Vec<_> = (cells.iter().zip(values))
+        .filter_map(|(cell, &value)| Some((cell.mechanism, value, measure.estimate(cell)?)))
+        .collect();
+    points.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    (points.chunk_by(|a, b| a.0 == b.0))
+        .filter(|points| points.len() >= FEWEST)
+        .map(|points| {
+            let half = |half: Option<f64>| half.unwrap_or(0.0);
+            let ends = |sign: f64| {
+                points.iter().map(|(_, _, it)| rounded(it.mean + sign * half(it.half_width))).collect()
+            };
+            Curve {
+                m: points[0].0,
+                of: String::new(),
+                x: points.iter().map(|(_, value, _)| rounded(*value)).collect(),
+                y: points.iter().map(|(_, _, it)| rounded(it.mean)).collect(),
+                low: ends(-1.0),
+                high: ends(1.0),
+                steps: false,
+                marks: true,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Group, Report};
+    use coapace_lab::results::{Cell, CellResult, RunResult};
+
+    /// Two seeds that complete so many exchanges a second, one more and one fewer.
+    fn result(mechanism: &str, clients: u32, loss: &str, throughput: f64) -> CellResult {
+        let run = |seed, throughput| RunResult { seed, throughput, ..RunResult::default() };
+        let cell = Cell {
+            mechanism: mechanism.into(),
+            clients,
+            knobs: [("loss".to_owned(), loss.to_owned())].into(),
+            ..Cell::default()
+        };
+        CellResult { cell, runs: vec![run(1, throughput - 1.0), run(2, throughput + 1.0)], published: None }
+    }
+
+    /// Returns the charts about these results, whose clients never stop.
+    fn sweeps(results: Vec<CellResult>) -> Vec<(Chart, Vec<Curve>)> {
+        let report = Report { groups: Group::by_conditions(results), ..Report::default() };
+        let charts = charts(&View::of(&report)).into_iter().map(|(_, chart)| chart);
+        let throughput = charts.filter(|chart| chart.name.starts_with("throughput-"));
+        throughput
+            .map(|mut chart| {
+                let lines = Body::Lines { lines: Vec::new() };
+                let Body::Lines { lines } = std::mem::replace(&mut chart.body, lines) else {
+                    panic!("lines")
+                };
+                (chart, lines)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn results_that_differ_in_one_number_lie_on_a_line_and_others_do_not() {
+        let mut results: Vec<_> =
+            [(60, 9.0), (20, 3.0), (40, 6.0)].map(|(clients, y)| result("a", clients, "20 %", y)).into();
+        results.extend([2, 4, 8].map(|loss| result("a", 60, &format!("{loss} %"), 20.0 - f64::from(loss))));
+        results.extend([result("b", 40, "20 %", 5.0), result("b", 60, "20 %", 5.0)]);
+        let sweeps = sweeps(results);
+        let titles: Vec<_> = sweeps.iter().map(|(chart, _)| (&*chart.conditions, &*chart.x.title)).collect();
+        assert_eq!(titles[0], ("loss 20 %", "clients"));
+        assert_eq!(titles[1], ("60 clients", "loss in %, logarithmic"));
+        let ((over_clients, lines), (_, over_loss)) = (&sweeps[0], &sweeps[1]);
+        assert_eq!(over_clients.y.title, "throughput in exchanges/s");
+        assert_eq!(over_clients.name, "throughput-over-clients");
+        assert_eq!(lines.len(), 2, "b was measured at two");
+        let line = &lines[0];
+        assert_eq!((&line.x, &line.y), (&vec![20.0, 40.0, 60.0], &vec![3.0, 6.0, 9.0]));
+        // Two values, 1 either side: 12.706 times the deviation √2 by √2.
+        assert!((line.high[0] - 3.0 - 12.706).abs() < 1e-3 && (3.0 - line.low[0] - 12.706).abs() < 1e-3);
+        assert_eq!(over_loss[0].x, [2.0, 4.0, 8.0, 20.0]);
+    }
+
+    #[test]
+    fn what_is_no_number_is_no_axis() {
+        let words = ["none", "low", "high"].map(|loss| result("a", 60, loss, 5.0));
+        assert!(sweeps(words.into()).is_empty());
+        let units = ["70 ms", "80 ms", "1 s"].map(|delay| result("a", 60, delay, 5.0));
+        assert!(sweeps(units.into()).is_empty(), "units that differ");
+    }
+
+    #[test]
+    fn a_seed_without_a_figure_leaves_its_point_out() {
+        let mut results: Vec<_> = [1, 2, 4, 8].map(|clients| result("a", clients, "", 5.0)).into();
+        results[3].runs.clear();
+        let sweeps = sweeps(results);
+        assert_eq!(sweeps[0].1[0].x, [1.0, 2.0, 4.0]);
+    }
+}

@@ -1,0 +1,247 @@
+//! The page's tables: readable without a script, sortable with one.
+
+use std::fmt::Write;
+
+use coapace_lab::results::number::{count, percent, significant, significant_or_dash};
+use coapace_lab::results::{Contest, Metric, Ratio, Verdict};
+
+use super::headline::{MET, capitalised};
+use super::html::escape;
+use super::measure::{DIGITS, as_fine_as, measures};
+use super::view::{Compared, View, metrics};
+
+/// Rows of the comparison that are always shown.
+pub(super) const WORST: usize = 12;
+
+/// Returns all cells, a body for each group: every figure of the workload, with its interval. What leads a figure, and what the seeds
+/// do not tell from that, is bold.
+pub(super) fn results(view: &View) -> String {
+    let measures = measures(view);
+    let mut html = String::from(
+        "<div class=\"scroll\"><table class=\"results\"><thead><tr>\
+         <th scope=\"col\"><button type=\"button\">Mechanism<small></small></button></th>",
+    );
+    for measure in &measures {
+        let _ = write!(
+            html,
+            "<th scope=\"col\"><button type=\"button\">{}<small>{}</small></button></th>",
+            capitalised(measure.metric.title()),
+            measure.metric.unit()
+        );
+    }
+    html.push_str(
+        "<th scope=\"col\"><button type=\"button\">Drops<small>per run</small></button></th></tr></thead>",
+    );
+    for group in &view.groups {
+        html.push_str("<tbody>");
+        if !group.title.is_empty() {
+            let (span, title) = (measures.len() + 2, escape(group.title));
+            let _ = write!(
+                html,
+                "<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{span}\">{title}</th></tr>"
+            );
+        }
+        let contests: Vec<_> =
+            measures.iter().map(|measure| Contest::of(measure.metric, group.results)).collect();
+        for cell in &group.cells {
+            let _ =
+                write!(html, "<tr data-m=\"{}\">{}", cell.mechanism, mechanism(cell.mechanism, cell.name));
+            for (measure, contest) in measures.iter().zip(&contests) {
+                let leads = contest.as_ref().is_some_and(|contest| {
+                    contest.is_decided()
+                        && contest.leaders().any(|leader| std::ptr::eq(leader.result, cell.result))
+                });
+                let class = if leads { " class=\"best\"" } else { "" };
+                let estimate = measure.estimate(cell);
+                let half = estimate.and_then(|estimate| estimate.half_width);
+                let half = estimate.zip(half).map_or_else(String::new, |(estimate, half)| {
+                    format!("<small>\u{a0}±\u{a0}{}</small>", as_fine_as(estimate.mean, half))
+                });
+                let mean = estimate.map(|estimate| estimate.mean);
+                number(&mut html, class, mean, &(significant_or_dash(mean, DIGITS) + &half));
+            }
+            number(&mut html, "", Some(cell.summary.drops), &count(cell.summary.drops));
+            html.push_str("</tr>");
+        }
+        html.push_str("</tbody>");
+    }
+    html.push_str("</table></div>");
+    html
+}
+
+/// Returns a table of the mechanisms of all mixes; nothing if there are none.
+pub(super) fn populations(view: &View) -> Option<String> {
+    const HEADER: [(&str, &str); 8] = [
+        ("Mix", ""),
+        ("Of which", ""),
+        ("Clients", ""),
+        ("Share", "of the throughput"),
+        ("Relative share", "1 is fair"),
+        ("Retrans&shy;missions", "per client"),
+        ("Exchange time", "mean, s"),
+        ("Fairness", "Jain, its own"),
+    ];
+    let mut html = String::from("<div class=\"scroll\"><table class=\"results\"><thead><tr>");
+    for (name, unit) in HEADER {
+        let _ = write!(
+            html,
+            "<th scope=\"col\"><button type=\"button\">{name}<small>{unit}</small></button></th>"
+        );
+    }
+    html.push_str("</tr></thead><tbody>");
+    let mut rows = 0;
+    for (title, cell) in view.cells().filter(|(_, cell)| cell.result.is_mix()) {
+        for own in &cell.summary.populations {
+            rows += 1;
+            let gap = if title.is_empty() { "" } else { " · " };
+            let mix = mechanism(cell.mechanism, &format!("{}{gap}{title}", cell.name));
+            let _ =
+                write!(html, "<tr data-m=\"{}\">{mix}<td>{}</td>", cell.mechanism, escape(&own.mechanism));
+            number(&mut html, "", Some(f64::from(own.clients)), &own.clients.to_string());
+            let dash = || "–".to_owned();
+            let share = own.share.map_or_else(dash, |share| format!("{:.1}\u{a0}%", share * 100.0));
+            number(&mut html, "", own.share, &share);
+            let relative = own.relative_share.map_or_else(dash, |share| format!("{share:.2}"));
+            number(&mut html, "", own.relative_share, &relative);
+            let retransmissions = own.retransmissions_per_client;
+            number(&mut html, "", Some(retransmissions), &count(retransmissions));
+            number(&mut html, "", own.exchange_time_s, &significant_or_dash(own.exchange_time_s, 3));
+            number(&mut html, "", own.jain, &own.jain.map_or_else(dash, |jain| format!("{jain:.3}")));
+            html.push_str("</tr>");
+        }
+    }
+    html.push_str("</tbody></table></div>");
+    (rows > 0).then_some(html)
+}
+
+/// Published figures beside measured ones, the worst met first; the well met can be unfolded.
+pub(super) fn comparison(compared: &[Compared]) -> String {
+    // The axis of the bars: at least twice what counts as met, and no wider than one outlier should make it.
+    let largest =
+        compared.iter().filter_map(Compared::error).map(f64::abs).fold(2.0 * MET, f64::max).min(0.5);
+    let metrics = metrics(compared);
+    let (worst, others) = compared.split_at(compared.len().min(WORST));
+    let mut html = comparison_rows(worst, &metrics, largest);
+    if !others.is_empty() {
+        // The first of them is off by most: rounded up, so that the sentence holds.
+        let within = others[0].error().map_or(0.0, |error| (error.abs() * 1000.0).ceil() / 10.0);
+        let (count, rows) = (others.len(), comparison_rows(others, &metrics, largest));
+        let _ = write!(
+            html,
+            "<details><summary>The other {count}, each within {within:.1} %</summary>{rows}</details>"
+        );
+    }
+    html
+}
+
+/// Returns the metric stands in the header if there is one, in each row if there are several.
+fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> String {
+    let titled = compared.iter().any(|c| !c.title.is_empty());
+    let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");
+    html.push_str(if titled { "<th scope=\"col\">Conditions</th>" } else { "" });
+    let (metric, unit) = match metrics {
+        [metric] => ("", metric.unit()),
+        _ => ("<th scope=\"col\">Metric</th>", ""),
+    };
+    let _ = write!(
+        html,
+        "<th scope=\"col\">Mechanism</th>{metric}<th scope=\"col\">Published<small>{unit}</small></th>\
+         <th scope=\"col\">Measured<small>{unit}</small></th><th scope=\"col\">Error</th>\
+         <th scope=\"col\" class=\"axis\">−{0:.0} %<i></i>+{0:.0} %</th></tr></thead><tbody>",
+        largest * 100.0
+    );
+    for c in compared {
+        html.push_str("<tr>");
+        if titled {
+            let _ = write!(html, "<td>{}</td>", escape(c.title));
+        }
+        html.push_str(&mechanism(c.mechanism, c.name));
+        if metrics.len() > 1 {
+            let _ = write!(html, "<td>{}</td>", c.figure.metric.axis());
+        }
+        let published = significant(c.figure.published, 4);
+        let _ = write!(html, "<td title=\"{}\">{published}</td>", escape(c.source));
+        let _ = write!(html, "<td>{}</td>", significant_or_dash(c.figure.measured, 4));
+        match c.error() {
+            Some(error) => {
+                let met = if error.abs() <= MET { "met" } else { "missed" };
+                // In percent of the cell's width; the middle is no error.
+                let width = (error.abs() / largest).min(1.0) * 50.0;
+                let left = if error < 0.0 { 50.0 - width } else { 50.0 };
+                let band = MET / largest * 50.0;
+                let _ = write!(
+                    html,
+                    "<td>{}</td><td class=\"bar\"><span class=\"band\" style=\"left:{:.2}%;width:{:.2}%\"></span>\
+                     <span class=\"{met}\" style=\"left:{left:.2}%;width:{width:.2}%\"></span></td>",
+                    percent(error),
+                    50.0 - band,
+                    2.0 * band
+                );
+            }
+            None => html.push_str("<td>–</td><td>not finished</td>"),
+        }
+        html.push_str("</tr>");
+    }
+    html.push_str("</tbody></table></div>");
+    html
+}
+
+/// Published orders and ratios, the worst first; when there are many, those that held can be unfolded.
+pub(super) fn orders(verdicts: &[(&str, Verdict)]) -> String {
+    let (held, not_held): (Vec<_>, Vec<_>) = verdicts.iter().partition(|(_, verdict)| verdict.held());
+    if not_held.len() + held.len() <= WORST {
+        return order_rows(&[not_held, held].concat());
+    }
+    let not_held = if not_held.is_empty() { String::new() } else { order_rows(&not_held) };
+    let (count, held) = (held.len(), order_rows(&held));
+    format!("{not_held}<details><summary>The {count} that held</summary>{held}</details>")
+}
+
+fn order_rows(verdicts: &[&(&str, Verdict)]) -> String {
+    let titled = verdicts.iter().any(|(title, _)| !title.is_empty());
+    let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");
+    html.push_str(if titled { "<th scope=\"col\">Conditions</th>" } else { "" });
+    let ratios = verdicts.iter().any(|(_, verdict)| verdict.order.times.is_some());
+    let published = if ratios { "<th scope=\"col\">Published</th>" } else { "" };
+    let _ = write!(
+        html,
+        "<th scope=\"col\">Order</th><th scope=\"col\">First</th><th scope=\"col\">Second</th>{published}\
+         <th scope=\"col\">Times</th><th scope=\"col\">95 %</th><th scope=\"col\">Verdict</th></tr></thead><tbody>"
+    );
+    for (title, verdict) in verdicts {
+        let conditions = if titled { format!("<td>{}</td>", escape(title)) } else { String::new() };
+        let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
+        let (times, interval) = verdict.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words);
+        let published =
+            if ratios { format!("<td>{}</td>", verdict.published_times()) } else { String::new() };
+        let why = match verdict.order.why.as_str() {
+            "" => String::new(),
+            why => format!("<small>{}</small>", escape(why)),
+        };
+        let word = match verdict.word() {
+            "held" => "held".to_owned(),
+            word => format!("<strong>{word}</strong>{why}"),
+        };
+        let _ = write!(
+            html,
+            "<tr>{conditions}<th scope=\"row\" title=\"{}\">{}</th><td>{first}</td><td>{second}</td>{published}<td>{times}</td>\
+             <td>{interval}</td><td>{word}</td></tr>",
+            escape(&verdict.order.metric.axis()),
+            escape(&verdict.claim())
+        );
+    }
+    html.push_str("</tbody></table></div>");
+    html
+}
+
+pub(super) fn mechanism(number: usize, name: &str) -> String {
+    let name = escape(name);
+    format!(
+        "<th scope=\"row\"><span class=\"mechanism\"><i class=\"key\" data-m=\"{number}\"></i>{name}</span></th>"
+    )
+}
+
+/// A cell that sorts by its value; what is not known sorts last.
+pub(super) fn number(html: &mut String, class: &str, value: Option<f64>, text: &str) {
+    let _ = write!(html, "<td{class} data-value=\"{}\">{text}</td>", value.unwrap_or(f64::MAX));
+}

@@ -1,0 +1,106 @@
+//! Checks of a whole scenario, once the places of its mesh are known.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use coapace_sim::Time;
+use coapace_sim::mesh::Mesh;
+
+use crate::file::File;
+use crate::mesh::Propagation;
+use crate::places::Places;
+use crate::schema::document::{Item, quoted};
+use crate::schema::error::Fault;
+use crate::schema::kind::Lines;
+
+/// Where the table of a mesh is.
+const MESH: &str = "network.mesh";
+
+/// Messages that a flow may make in a run: more would take days.
+const MOST_MESSAGES: u128 = 1_000_000_000;
+
+/// Finds the places, counts the clients, and checks what depends on both.
+pub(crate) fn place(
+    file: &mut File,
+    item: &Item,
+    folder: Option<&Path>,
+) -> Result<Option<Arc<Places>>, Fault> {
+    let fault =
+        |path: &str, problem: &str| Fault::new(item.nearest_to(path).at, format!("`{path}` {problem}"));
+    let end = file.workload.duration.unwrap_or_default();
+    let end = Time::from_nanos(end.as_micros().saturating_mul(1_000));
+    let places = file.network.mesh.as_ref().map(|mesh| Places::of(mesh, folder, end)).transpose();
+    let places = places.map_err(|(key, problem)| fault(&format!("{MESH}.{key}"), &problem))?;
+    if let (Some(mesh), Some((disk, delivery))) =
+        (&mut file.network.mesh, places.as_ref().and_then(|places| places.medium.as_ref()))
+    {
+        // A key of the scenario counts more than the file of its topology.
+        let says = |key: &str| {
+            ["network", "mesh", "radio", key]
+                .into_iter()
+                .try_fold(item, |table, key| table.get(key))
+                .is_some()
+        };
+        if !says("propagation") {
+            mesh.radio.propagation = Propagation::UnitDisk(disk.clone());
+        }
+        if !says("delivery") {
+            mesh.radio.delivery = (*delivery, *delivery);
+        }
+    }
+    if let (Some(mesh), Some(places)) = (&file.network.mesh, &places)
+        && !Mesh::has_room(&places.layout.places, mesh.radio.propagation.config())
+    {
+        let path = format!("{MESH}.radio.propagation");
+        return Err(fault(&path, "reaches too far: more than 50 million pairs of nodes may hear each other"));
+    }
+    if places.as_ref().is_some_and(Places::are_drawn) && file.workload.duration.is_none() {
+        return Err(fault(
+            "network.mesh.mobility.kind",
+            "needs a `workload.duration`, until which nodes move",
+        ));
+    }
+    let mut sinks = file.server.count;
+    if let Some(Places { layout, .. }) = &places {
+        sinks = layout.sinks.len() as u32;
+        let relays = u32::from(!layout.sinks.contains(&layout.root));
+        let clients = layout.places.len() as u32 - sinks - relays;
+        let is_said = item.get("clients").and_then(|clients| clients.get("count")).is_some();
+        if is_said && file.clients.count != clients {
+            let problem = format!("must be left out in a mesh, which has {clients} clients here");
+            return Err(fault("clients.count", &problem));
+        }
+        file.clients.count = clients;
+    }
+    for flow in &file.workload.flows {
+        if flow.to >= sinks {
+            let problem = format!("must be below the number of sinks, {sinks}");
+            return Err(fault(&format!("workload.flows.{}.to", flow.name), &problem));
+        }
+        let bits = u128::from(flow.sizes(file.clients.uri_path_bytes()).1) * 8;
+        let seconds = u128::from(file.workload.duration.unwrap_or_default().as_micros() / 1_000_000);
+        let messages = u128::from(flow.rate.unwrap_or(0)) * seconds / bits.max(1);
+        if messages > MOST_MESSAGES {
+            let problem = format!("makes {messages} messages, of which there may be {MOST_MESSAGES}");
+            return Err(fault(&format!("workload.flows.{}.rate", flow.name), &problem));
+        }
+        if (0..file.clients.count).all(|client| !flow.includes(client)) {
+            return Err(fault(
+                &format!("workload.flows.{}.share", flow.name),
+                "leaves no client to take part",
+            ));
+        }
+    }
+    Ok(places.map(Arc::new))
+}
+
+/// Files are told by what they say, not by their names.
+pub(crate) fn with_contents(mut lines: Lines, places: Option<&Places>) -> Lines {
+    for (key, hash) in places.map_or(&[][..], |places| &places.files) {
+        let path = format!("{MESH}.{key}");
+        if let Some((_, text)) = lines.iter_mut().find(|(known, _)| *known == path) {
+            *text = quoted(&hash.to_string());
+        }
+    }
+    lines
+}

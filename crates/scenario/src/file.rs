@@ -1,0 +1,190 @@
+//! The keys of a scenario file.
+
+use coapace_control::Duration;
+
+use crate::hosts::{Clients, Server};
+use crate::knobs::{Effective, Knobs, KnobsKind};
+use crate::network::{Network, Tcp};
+use crate::schema::document::{Item, Value};
+use crate::schema::error::Fault;
+use crate::schema::kind::Lines;
+use crate::schema::scalar::{Lists, OneLine, Whole};
+use crate::schema::table::{Keys, Misfit, elsewhere, keys, table};
+use crate::workload::{Workload, WorkloadKind};
+
+keys! {
+    /// A scenario.
+    pub(crate) struct File completed by counted, checked by messages_fit {
+        /// Its name for people.
+        title: String, OneLine(200);
+        /// What it is for, in one sentence.
+        summary: String, OneLine(500);
+        /// Where its numbers come from: a paper, a specification, or that they are illustrative.
+        source: String, OneLine(1000);
+        /// The hosts that ask.
+        clients: Clients, table();
+        /// The hosts that answer.
+        server: Server, table();
+        /// What the clients do.
+        workload: Workload, table();
+        /// What lies between the clients and the servers.
+        network: Network, table();
+        /// CoAP over TCP (RFC 8323), for the mechanism `tcp`.
+        tcp: Tcp, table();
+        /// What is run when the command line does not say.
+        defaults: Defaults, table();
+        /// Short names for settings.
+        knobs: Knobs, KnobsKind(Self::keys) => Knobs::default();
+    }
+}
+
+keys! {
+    /// What is run when the command line does not say. It does not count for the hash of the scenario.
+    pub struct Defaults {
+        /// The mechanisms to compare, each as the command line takes it: `NAME` or `NAME:parameter=value,…`, or a mix of
+        /// several, `NAME+NAME`.
+        mechanisms: Vec<String>, Lists(64, OneLine(200)) => vec!["default".to_owned(), "cocoa".to_owned()];
+        /// How many seeds: repetitions with other random numbers.
+        seeds: u32, Whole(1, 100_000) => 20;
+    }
+}
+
+impl File {
+    /// Reads a whole file.
+    ///
+    /// # Errors
+    /// The first key that is wrong.
+    pub(crate) fn of(item: &Item) -> Result<Self, Fault> {
+        Self::read(item, "").map_err(|fault| elsewhere(fault, &Self::keys()))
+    }
+
+    /// Reads a whole file, and returns the effective value of every key that shapes a run.
+    ///
+    /// # Errors
+    /// The first key that is wrong.
+    pub(crate) fn run_lines_of(item: &Item) -> Result<Lines, Fault> {
+        Self::of(item).map(|file| file.run_lines())
+    }
+
+    /// Returns the effective values.
+    pub(crate) fn effective(&self) -> Effective {
+        Effective { all: self.lines(), run: self.run_lines() }
+    }
+
+    /// Returns the effective value of every key.
+    fn lines(&self) -> Lines {
+        let mut lines = Lines::new();
+        self.write("", &mut lines);
+        lines
+    }
+
+    /// Those that shape a run. Keys that came after the first hashes were written down are left out where they say what
+    /// was so before them: the hash of an older scenario stays. A preset is left out, for it is in the keys that it fills.
+    pub(crate) fn run_lines(&self) -> Lines {
+        const RUN: [&str; 5] = ["clients", "server", "workload", "network", "tcp"];
+        const LATER: [(&str, &str); 8] = [
+            ("server.count", "1"),
+            ("workload.duration", "\"none\""),
+            ("workload.warm_up", "\"0 s\""),
+            ("clients.start", "\"0 s\""),
+            ("workload.interval", "\"0 s\""),
+            ("clients.probing_rate", "1"),
+            ("clients.confirmable_every", "8"),
+            ("network.mesh", "\"none\""),
+        ];
+        const SHORT: [&str; 2] = ["network.mesh.mac.preset", "network.mesh.routing.preset"];
+        let as_before = |line: &(String, String)| {
+            LATER.contains(&(line.0.as_str(), line.1.as_str())) || SHORT.contains(&line.0.as_str())
+        };
+        let shapes = |path: &str| path.split_once('.').is_some_and(|(table, _)| RUN.contains(&table));
+        self.lines().into_iter().filter(|line| shapes(&line.0) && !as_before(line)).collect()
+    }
+}
+
+/// A mesh counts its clients itself, once its places are known; until then there is one.
+fn counted(file: &Item) -> Item {
+    let mut file = file.clone();
+    let mesh = file.get("network").and_then(|network| network.get("mesh"));
+    let Some(at) = mesh.filter(|mesh| matches!(mesh.value, Value::Table(_))).map(|mesh| mesh.at) else {
+        return file;
+    };
+    let has_clients = file.get("clients").is_some();
+    let Value::Table(members) = &mut file.value else { return file };
+    if !has_clients {
+        members.push(("clients".to_owned(), Item { at, value: Value::Table(Vec::new()) }));
+    }
+    let clients = members.iter_mut().find(|(key, _)| key == "clients").map(|(_, item)| &mut item.value);
+    if let Some(Value::Table(clients)) = clients
+        && clients.iter().all(|(key, _)| key != "count")
+    {
+        clients.push(("count".to_owned(), Item { at, value: Value::Integer(1) }));
+    }
+    file
+}
+
+/// Nothing is fragmented above IP: a request and a response are one packet each, and every buffer can hold one.
+fn messages_fit(file: &File) -> Result<(), Misfit> {
+    flows_fit(file)?;
+    // UDP header, CoAP header, a token of one byte; a response has a payload marker, too.
+    let headers = file.network.ip.header_bytes() + 8 + 4 + 1;
+    let request = headers + file.clients.uri_path_bytes();
+    let response = headers + 1 + file.server.payload_bytes;
+    let mtu = file.network.mtu;
+    for (path, what, bytes) in
+        [("clients.uri_path", "request", request), ("server.payload_bytes", "response", response)]
+    {
+        if bytes > mtu {
+            let problem = format!("makes a {what} of {bytes} bytes, but `network.mtu` is {mtu}");
+            return Err(Misfit::new(path, problem));
+        }
+    }
+    for (way, hops, bytes) in [("up", &file.network.up, request), ("down", &file.network.down, response)] {
+        for hop in hops {
+            if let Some(buffer) = hop.buffer_bytes.filter(|buffer| *buffer < u64::from(bytes)) {
+                let path = format!("network.{way}.{}.buffer_bytes", hop.name);
+                return Err(Misfit::new(
+                    path,
+                    format!("must hold one message of {bytes} bytes, not `{buffer}`"),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// So is every message of a flow.
+fn flows_fit(file: &File) -> Result<(), Misfit> {
+    let path_bytes = file.clients.uri_path_bytes();
+    let buffers = file.network.up.iter().chain(&file.network.down).filter_map(|hop| hop.buffer_bytes);
+    let room = buffers.chain([u64::from(file.network.mtu)]).min().unwrap_or(u64::MAX);
+    let headers = file.network.ip.header_bytes() + 8;
+    for flow in &file.workload.flows {
+        let misfit = |key: &str, problem: String| {
+            Err(Misfit::new(format!("workload.flows.{}.{key}", flow.name), problem))
+        };
+        let least = flow.least_message_bytes(path_bytes);
+        if flow.message_bytes.is_some_and(|bytes| bytes < least) {
+            return misfit(
+                "message_bytes",
+                format!("must be {least} or more: header, token, options and a payload"),
+            );
+        }
+        let (message, response) = (flow.sizes(path_bytes).1, 4 + 4 + 1 + flow.response_bytes);
+        let longest = u64::from(headers + message.max(response));
+        if longest > room {
+            let key = if message > response { "message_bytes" } else { "response_bytes" };
+            return misfit(
+                key,
+                format!("makes a packet of {longest} bytes, but `network.mtu` or a buffer holds {room}"),
+            );
+        }
+        if file.workload.duration.is_some_and(|duration| flow.start >= duration) {
+            return misfit("start", "must be before `workload.duration` is over".to_owned());
+        }
+    }
+    let (kind, delay) = (file.workload.kind, file.server.processing_delay);
+    if kind == WorkloadKind::Flows && delay > Duration::ZERO {
+        return Err(Misfit::new("server.processing_delay", "must be 0 s with the workload \"flows\""));
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! The keys of a flow.
+
+use coapace_control::Duration;
+
+use crate::patterns::{self, Pattern};
+use crate::schema::document::{Item, Value};
+use crate::schema::kind::Or;
+use crate::schema::scalar::{Listed, Name, Percentage, Rate, Scalar, Switch, Time, Whole, one_of};
+use crate::schema::table::{HasName, Misfit, keys};
+use crate::schema::words::words;
+
+keys! {
+    /// Messages that clients send to one of the sinks, or servers. A message is a request, or a notification if the sink
+    /// observes; its token has 4 bytes. It is acknowledged with a response, or by an empty message if it is a notification.
+    pub struct Flow completed by one_size, checked by flow_fits {
+        /// Its name in dotted paths and in results; unique among the flows.
+        name: String, Name;
+        /// When a client offers a message.
+        pattern: &'static Pattern, PatternName;
+        /// The sink it goes to, 0 being the primary one.
+        to: u32, Whole(0, 9_999) => 0;
+        /// Whether it is confirmable. A request that is not asks for no response (RFC 7967), and waits until 3 s or the RTO after
+        /// the one before or until PROBING_RATE lets it go (`clients.probing_rate`, RFC 7252 §4.7, RFC 8085 §3.1.3).
+        confirmable: bool, Switch => true;
+        /// Whether the sink observes the clients and the messages are notifications (RFC 7641). The sink registers with one
+        /// client after the other before `start`, and again 60 s and 5 to 15 s after it last heard of one.
+        observe: bool, Switch => false;
+        /// Whether the sink registers again with a client that it no longer hears of (RFC 7641 §3.3.1). If not, as with Contiki
+        /// (apps/er-coap/er-coap-observe-client.c), a client that gave a notification up sends none any more.
+        renew: bool, Switch => true;
+        /// Whether notifications that are not confirmable wait for a place of NSTART and for their rate (RFC 7252 §4.7, RFC 7641
+        /// §4.5.1). If not they depart at once, as with Contiki (apps/er-coap/er-coap-observe.c), and congestion control knows
+        /// nothing of them.
+        controlled: bool, Switch => true;
+        /// The method of a request.
+        method: Method, one_of() => Method::Post;
+        /// Bytes of the payload of a message, without the payload marker.
+        payload_bytes: Option<u32>, Or("none", Whole(0, 65_000)) => Some(60);
+        /// In place of `payload_bytes`: bytes of a whole CoAP message, header, token and options included.
+        message_bytes: Option<u32>, Or("none", Whole(8, 65_000)) => None;
+        /// Bytes of the payload of a response.
+        response_bytes: u32, Whole(0, 65_000) => 0;
+        /// What all clients of the flow offer together, in bits of whole CoAP messages; it makes the interval.
+        rate: Option<u64>, Or("none", Rate) => None;
+        /// In place of `rate`: from a client's message to its next.
+        interval: Option<Duration>, Or("none", Time) => None;
+        /// What all clients do at once is spread over this.
+        spread: Duration, Time => Duration::ZERO;
+        /// The mean length of a period with messages, for `on-off`.
+        on: Duration, Time => Duration::from_secs(10);
+        /// The mean length of a pause, for `on-off`.
+        off: Duration, Time => Duration::from_secs(10);
+        /// When it starts.
+        start: Duration, Time => Duration::ZERO;
+        /// From when on nothing is offered.
+        end: Option<Duration>, Or("none", Time) => None;
+        /// The share of the clients that take part, spread evenly over all.
+        share: f64, Percentage => 1.0;
+        /// Exchanges of the flow that a client may have open; one more message finds it busy.
+        outstanding: u16, Whole(1, 1_000) => 1;
+        /// What becomes of a message that finds its client busy.
+        when_busy: WhenBusy, one_of() => WhenBusy::Drop;
+        /// Messages that may wait with `queue`; one more is dropped.
+        queue_messages: u16, Whole(1, 10_000) => 8;
+    }
+}
+
+words! {
+    /// The method of a request.
+    pub enum Method {
+        /// Answered with 2.04.
+        Post = "post",
+        /// Answered with 2.05.
+        Get = "get",
+    }
+}
+
+words! {
+    /// What becomes of a message that finds its client busy.
+    pub enum WhenBusy {
+        /// The application drops it.
+        Drop = "drop",
+        /// It waits.
+        Queue = "queue",
+    }
+}
+
+/// Header and token of every message of a flow.
+const HEAD_BYTES: u32 = 4 + 4;
+
+/// The Observe option of a notification: a sequence number of 3 bytes.
+const OBSERVE_BYTES: u32 = 1 + 3;
+
+/// The No-Response option: its number takes a byte more.
+const NO_RESPONSE_BYTES: u32 = 2 + 1;
+
+impl Flow {
+    /// Bytes of its payload and of a whole message, where the Uri-Path options take so many.
+    pub fn sizes(&self, path_bytes: u32) -> (u32, u32) {
+        let options = match (self.observe, self.confirmable) {
+            (true, _) => OBSERVE_BYTES,
+            (false, true) => path_bytes,
+            (false, false) => path_bytes + NO_RESPONSE_BYTES,
+        };
+        let empty = HEAD_BYTES + options;
+        let payload = self.payload_bytes.unwrap_or(0);
+        match self.message_bytes {
+            // The marker is not there without a payload.
+            Some(bytes) => (bytes.saturating_sub(empty + 1), bytes),
+            None => (payload, empty + payload + u32::from(payload > 0)),
+        }
+    }
+
+    /// Returns the least that `message_bytes` can be: a payload of one byte.
+    pub(crate) fn least_message_bytes(&self, path_bytes: u32) -> u32 {
+        let one = Self { message_bytes: None, payload_bytes: Some(1), ..self.clone() };
+        one.sizes(path_bytes).1
+    }
+
+    /// Returns whether a client, counted from 0, takes part.
+    pub fn includes(&self, client: u32) -> bool {
+        let before = |clients: u32| (f64::from(clients) * self.share + 1e-9).floor();
+        before(client + 1) > before(client)
+    }
+}
+
+/// One of the patterns, by its name.
+struct PatternName;
+
+/// The names of the patterns.
+const NAMES: Listed = Listed(patterns::names);
+
+impl Scalar for PatternName {
+    type Value = &'static Pattern;
+    fn accepts(&self) -> String {
+        Scalar::accepts(&NAMES)
+    }
+    fn parse(&self, value: &Value) -> Option<&'static Pattern> {
+        NAMES.parse(value).and_then(patterns::named)
+    }
+    fn text(&self, value: &&'static Pattern) -> String {
+        NAMES.text(&value.name)
+    }
+    fn words(&self) -> Vec<&'static str> {
+        Scalar::words(&NAMES)
+    }
+}
+
+impl HasName for Flow {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A flow with the size of its messages is not to have that of a payload only because that has a default.
+fn one_size(flow: &Item) -> Item {
+    let is_said = |item: &Item| !matches!(&item.value, Value::Text(text) if text == "none");
+    let mut flow = flow.clone();
+    if let Some(at) = flow.get("message_bytes").filter(|item| is_said(item)).map(|item| item.at)
+        && let Value::Table(members) = &mut flow.value
+        && members.iter().all(|(key, _)| key != "payload_bytes")
+    {
+        members.push(("payload_bytes".to_owned(), Item { at, value: Value::Text("none".to_owned()) }));
+    }
+    flow
+}
+
+fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
+    let Flow { payload_bytes, message_bytes, rate, interval, start, end, .. } = flow;
+    if payload_bytes.is_some() == message_bytes.is_some() {
+        return Err(Misfit::new(
+            "message_bytes",
+            "or `payload_bytes` must be a number, and the other \"none\"",
+        ));
+    }
+    let pattern = flow.pattern.name;
+    match (flow.pattern.has_interval, rate, interval) {
+        (true, None, None) => {
+            return Err(Misfit::new(
+                "rate",
+                format!("or `interval` is missing: the pattern \"{pattern}\" needs one"),
+            ));
+        }
+        (_, Some(_), Some(_)) => {
+            return Err(Misfit::new("interval", "does not go with `rate`: make one of them \"none\""));
+        }
+        (false, Some(_), _) | (false, _, Some(_)) => {
+            let key = if rate.is_some() { "rate" } else { "interval" };
+            return Err(Misfit::new(key, format!("means nothing in the pattern \"{pattern}\"")));
+        }
+        _ => {}
+    }
+    if interval.is_some_and(|interval| interval < Duration::from_millis(1)) {
+        return Err(Misfit::new("interval", "must be 1 ms or more"));
+    }
+    if end.is_some_and(|end| end <= *start) {
+        return Err(Misfit::new("end", "must be after `start`"));
+    }
+    if flow.observe && flow.outstanding > 1 {
+        return Err(Misfit::new(
+            "outstanding",
+            "must be 1 with `observe`: an observer has one notification at a time",
+        ));
+    }
+    if !flow.renew && !flow.observe {
+        return Err(Misfit::new("renew", "must be true without `observe`: there is no registration"));
+    }
+    if !flow.controlled && (!flow.observe || flow.confirmable) {
+        return Err(Misfit::new(
+            "controlled",
+            "must be true but for notifications (`observe`) that are not `confirmable`",
+        ));
+    }
+    if !flow.confirmable && flow.pattern.is_backlogged() {
+        return Err(Misfit::new(
+            "confirmable",
+            "must be true in the pattern \"backlogged\": nothing ends the others",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! The keys of a hop.
+
+use coapace_control::Duration;
+
+use crate::schema::document::{Item, Value};
+use crate::schema::error::Fault;
+use crate::schema::kind::{Key, Kind, Lines, Or};
+use crate::schema::scalar::{Bytes, Jitter, Name, Percentage, Range, Rate, Scalar, Time, Whole};
+use crate::schema::table::{HasName, Keys, Misfit, keys, table};
+
+keys! {
+    /// One hop in one direction. A packet waits for the link (`buffer_bytes`), is sent (`rate`), may be lost (`loss`), and
+    /// what is left arrives later (`delay`, `jitter`, `reordering`).
+    pub struct Hop checked by buffer_has_a_rate {
+        /// Its name in dotted paths and in results; unique among the hops of one direction.
+        name: String, Name;
+        /// Bits per second of IP packets, headers included.
+        rate: Option<u64>, Or("unlimited", Rate) => None;
+        /// Bytes of IP packets that may wait; a packet that does not fit is dropped (drop-tail).
+        buffer_bytes: Option<u64>, Or("unlimited", Bytes) => None;
+        /// How long every packet travels.
+        delay: Duration, Time => Duration::ZERO;
+        /// Further delay of each packet, uniform between two times. Packets may overtake each other.
+        jitter: Jitter, Range => Jitter::default();
+        /// Packets lost: a share of them at random, or a table of two states with a share each.
+        loss: Loss, LossKind => Loss::Random(0.0);
+        /// Packets held back so that later ones overtake them.
+        reordering: Option<Reordering>, Or("none", table()) => None;
+    }
+}
+
+keys! {
+    /// Loss in bursts: a two-state Markov chain that makes one step with every packet (Gilbert 1960, Elliott 1963).
+    pub struct Burst checked by average_between {
+        /// The share of packets lost in the good state.
+        good: f64, Percentage => 0.0;
+        /// The share of packets lost in the bad state.
+        bad: f64, Percentage;
+        /// The share of packets lost on average; it fixes how long the good state lasts.
+        average: f64, Percentage;
+        /// The mean length of the bad state, in packets.
+        mean_bad_packets: u32, Whole(1, 10_000) => 4;
+    }
+}
+
+keys! {
+    /// Packets held back.
+    pub struct Reordering {
+        /// The share of packets held back.
+        probability: f64, Percentage;
+        /// How long.
+        delay: Duration, Time;
+    }
+}
+
+/// How packets are lost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loss {
+    /// Each with this probability, whatever happened to the others.
+    Random(f64),
+    /// In bursts.
+    Burst(Burst),
+}
+
+/// A percentage, or the table of a [`Burst`].
+struct LossKind;
+
+impl Kind for LossKind {
+    type Value = Loss;
+    fn accepts(&self) -> String {
+        format!("{}, or {}", Kind::accepts(&Percentage), table::<Burst>().accepts())
+    }
+    fn read(&self, item: &Item, path: &str) -> Result<Loss, Fault> {
+        match item.value {
+            Value::Table(_) => Burst::read(item, path).map(Loss::Burst),
+            _ => Percentage.parse(&item.value).map(Loss::Random).ok_or_else(|| self.refuse(item, path)),
+        }
+    }
+    fn write(&self, value: &Loss, path: &str, lines: &mut Lines) {
+        match value {
+            Loss::Random(share) => Percentage.write(share, path, lines),
+            Loss::Burst(burst) => burst.write(path, lines),
+        }
+    }
+    fn keys(&self) -> Vec<Key> {
+        Burst::keys()
+    }
+}
+
+impl Burst {
+    /// Returns the mean length of the good state, in packets, that makes [`average`](Self::average) what it is.
+    pub fn mean_good_packets(&self) -> f64 {
+        f64::from(self.mean_bad_packets) * (self.bad - self.average) / (self.average - self.good)
+    }
+}
+
+impl HasName for Hop {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+fn buffer_has_a_rate(hop: &Hop) -> Result<(), Misfit> {
+    if hop.buffer_bytes.is_none() || hop.rate.is_some() {
+        return Ok(());
+    }
+    Err(Misfit::new("buffer_bytes", "needs a `rate`: on an unlimited link nothing waits"))
+}
+
+fn average_between(burst: &Burst) -> Result<(), Misfit> {
+    if burst.good >= burst.average || burst.average >= burst.bad {
+        return Err(Misfit::new("average", "must lie between `good` and `bad` and equal neither"));
+    }
+    if burst.mean_good_packets() < 1.0 {
+        let problem = "is too small: the good state would last less than one packet";
+        return Err(Misfit::new("mean_bad_packets", problem));
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! The keys of the hosts: clients and servers.
+
+use coapace_control::Duration;
+
+use crate::schema::kind::Or;
+use crate::schema::scalar::{OneLine, Switch, Time, Whole, one_of};
+use crate::schema::table::{Misfit, keys};
+use crate::schema::words::words;
+
+keys! {
+    /// The hosts that ask. Each has one destination: its server.
+    pub struct Clients checked by segments_fit {
+        /// How many there are. In a mesh it is left out: all nodes but the border router and the sinks.
+        count: u32, Whole(1, 1_000_000);
+        /// NSTART: exchanges that a client may have outstanding (RFC 7252 §4.7). "none" leaves the bound to the mechanism, or to
+        /// RFC 7252, which has 1.
+        nstart: Option<u16>, Or("none", Whole(1, 1_000)) => None;
+        /// MAX_RETRANSMIT: retransmissions before an exchange is given up (RFC 7252 §4.8).
+        max_retransmit: u8, Whole(0, 100) => 4;
+        /// Whether a client gives a server up no sooner than RFC 7252 would, and sends a silent one no more than RFC 7252 would,
+        /// however short the timeouts of its mechanism are. "published" leaves that to the mechanism, as publications do.
+        patience: Endurance, one_of() => Endurance::Rfc7252;
+        /// The path of the request, without a slash in front; each segment becomes a Uri-Path option of its bytes and
+        /// one to three more (RFC 7252 §3.1).
+        uri_path: String, OneLine(1_000) => "coap".to_owned();
+        /// When the clients start, from the start of the run. Flows have their own.
+        start: Duration, Time => Duration::ZERO;
+        /// From then on the clients start at random moments of this span, uniformly; 0 s starts all of them at once. Flows have
+        /// their own.
+        start_spread: Duration, Time => Duration::ZERO;
+        /// PROBING_RATE in bytes per second: a rate of non-confirmable messages that is always allowed (RFC 7252 §4.7); above it
+        /// they are an RTO apart. 0 allows no such rate.
+        probing_rate: u32, Whole(0, 1_000_000) => 1;
+        /// Of so many messages in a row one is confirmable (draft-ietf-core-cocoa-03 §5); 0 leaves every message as it is.
+        confirmable_every: u8, Whole(0, 255) => 8;
+    }
+}
+
+keys! {
+    /// The hosts that answer. Every response is piggybacked on the acknowledgement.
+    pub struct Server {
+        /// How many there are, behind the same network. The clients are dealt out to them in turn: the first client asks
+        /// the first server, the second the second.
+        count: u32, Whole(1, 10_000) => 1;
+        /// Bytes of the payload of a response, without the payload marker.
+        payload_bytes: u32, Whole(0, 65_000) => 60;
+        /// Whether a copy of a request is recognised by its Message ID and answered from memory (RFC 7252 §4.5). If not,
+        /// the server answers every copy that reaches it anew.
+        deduplication: bool, Switch => true;
+        /// The time from a request to its response.
+        processing_delay: Duration, Time => Duration::ZERO;
+    }
+}
+
+words! {
+    /// What bounds how soon a client despairs of a server.
+    pub enum Endurance {
+        /// MAX_TRANSMIT_WAIT of RFC 7252 §4.8.2.
+        Rfc7252 = "rfc7252",
+        /// The timeouts of the mechanism alone.
+        Published = "published",
+    }
+}
+
+impl Clients {
+    /// Returns the segments of the path: the values of the Uri-Path options.
+    pub fn uri_path_segments(&self) -> impl Iterator<Item = &str> {
+        self.uri_path.split('/')
+    }
+
+    /// Bytes of the Uri-Path options: the first has option delta 11, the others 0 (RFC 7252 §3.1).
+    pub fn uri_path_bytes(&self) -> u32 {
+        let extended = |len| u32::from(len >= 13) + u32::from(len >= 269);
+        self.uri_path_segments().map(|segment| 1 + extended(segment.len()) + segment.len() as u32).sum()
+    }
+}
+
+fn segments_fit(clients: &Clients) -> Result<(), Misfit> {
+    // RFC 7252 §5.10.
+    if clients.uri_path_segments().all(|segment| (1..=255).contains(&segment.len())) {
+        return Ok(());
+    }
+    Err(Misfit::new("uri_path", "must have segments of 1 to 255 bytes with single slashes between them"))
+}

@@ -1,0 +1,450 @@
+//! Simulation files of Cooja (`.csc`): motes with their places, and the unit disk graph medium.
+//!
+//! As Cooja reads and writes them (contiki-ng/cooja at b980125c, `Simulation.java`, `interfaces/Position.java`,
+//! `interfaces/MoteID.java`, `radiomediums/UDGM.java`): a class is the text of an element before its children. Older
+//! versions write motes beside their types, with `<x>`, `<y>`, `<z>`, and call their classes `se.sics…`; newer ones write
+//! motes within their types, with `<pos x="…" y="…"/>`. Both are read, whatever the version says.
+
+use std::collections::{HashMap, HashSet};
+
+use coapace_sim::topology::MAX_NODES;
+use coapace_sim::{Layout, Position};
+use roxmltree::{Document, Node, ParsingOptions};
+
+use super::{ImportError, bounded, coordinate, number, plain, shown};
+
+/// Attributes of an element, at most.
+const MAX_ATTRIBUTES: usize = 100;
+
+/// A mesh in a simulation file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulation {
+    /// The motes in the order of the file, which is Cooja's own: position files count them from 0.
+    pub motes: Vec<Mote>,
+    /// Its radio medium.
+    pub medium: DiskMedium,
+}
+
+/// A mote.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mote {
+    /// Its number as Cooja shows it, from 1 as a rule.
+    pub id: u32,
+    /// Where it is.
+    pub position: Position,
+    /// The description of its type, for example `RPL Border Router`; empty if there is none.
+    pub description: String,
+}
+
+/// Cooja's unit disk graph medium.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskMedium {
+    /// `transmitting_range`, in metres.
+    pub range_m: f64,
+    /// `interference_range`, in metres; Cooja ignores it where it is shorter.
+    pub interference_m: f64,
+    /// `success_ratio_tx`: the share of frames that any radio receives, from 0 to 1.
+    pub success_tx: f64,
+    /// `success_ratio_rx`: the share of frames received at the edge of the range, from 0 to 1.
+    pub success_rx: f64,
+}
+
+/// Cooja's defaults for keys that a file does not have.
+impl Default for DiskMedium {
+    fn default() -> Self {
+        Self { range_m: 50.0, interference_m: 100.0, success_tx: 1.0, success_rx: 1.0 }
+    }
+}
+
+impl Simulation {
+    /// Reads the text of a simulation file.
+    ///
+    /// # Errors
+    /// [`ImportError`] names the line: text that is no XML or no simulation, another radio medium, a mote without a number
+    /// or a place, two of the same number, a place out of the plane, more than [`MAX_NODES`] motes.
+    pub fn parse(text: &str) -> Result<Self, ImportError> {
+        bounded(text)?;
+        few_attributes(text)?;
+        // A mote has about 20 nodes of XML, its type more, once.
+        let options = ParsingOptions { nodes_limit: MAX_NODES * 50, ..ParsingOptions::default() };
+        let document = Document::parse_with_options(text, options)
+            .map_err(|error| ImportError::at(error.pos().row, plain(&error.to_string())))?;
+        let root = document.root_element();
+        let simulation =
+            child(root, "simulation").filter(|_| root.has_tag_name("simconf")).ok_or_else(|| {
+                fault(root, "this is no simulation of Cooja: it lacks <simconf> with <simulation>")
+            })?;
+        Ok(Self { motes: motes(simulation)?, medium: medium(simulation)? })
+    }
+
+    /// Returns the place among the motes of the one that is marked as root: the first whose type is described as a root, a
+    /// border router or a sink (Contiki's examples say `RPL root`, `Border router`, `UDP sink`).
+    pub fn root(&self) -> Option<u32> {
+        let is_root = |mote: &Mote| {
+            let description = mote.description.to_lowercase().replace(['-', '_'], " ");
+            let mut words = description.split_whitespace();
+            description.contains("border router") || words.any(|word| matches!(word, "root" | "sink"))
+        };
+        self.motes.iter().position(is_root).map(|place| place as u32)
+    }
+
+    /// Returns the mesh of these motes; `root` and `sinks`, the primary first, are numbers as Cooja shows them.
+    ///
+    /// # Errors
+    /// [`ImportError`] names the mote that there is not, and says if there is no sink.
+    pub fn layout(&self, root: u32, sinks: &[u32]) -> Result<Layout, ImportError> {
+        let node = |id: u32| {
+            (0..)
+                .zip(&self.motes)
+                .find_map(|(node, mote)| (mote.id == id).then_some(node))
+                .ok_or_else(|| ImportError::new(None, format!("no mote has the number {id}")))
+        };
+        if sinks.is_empty() {
+            return Err(ImportError::new(None, "a mesh needs a sink"));
+        }
+        Ok(Layout {
+            places: self.motes.iter().map(|mote| mote.position).collect(),
+            root: node(root)?,
+            sinks: sinks.iter().map(|&sink| node(sink)).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Refuses an element with more attributes than Cooja writes by far: the parser compares each with all others.
+fn few_attributes(text: &str) -> Result<(), ImportError> {
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at..];
+        let between = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
+        if let Some((_, end)) = between.iter().find(|(begin, _)| rest.starts_with(begin)) {
+            let Some(at) = rest.find(end) else { return Ok(()) };
+            rest = &rest[at + end.len()..];
+            continue;
+        }
+        let mut quote = None;
+        let mut attributes = 0;
+        let end = rest.bytes().position(|byte| {
+            match (quote, byte) {
+                (None, b'"' | b'\'') => quote = Some(byte),
+                (None, b'=') => attributes += 1,
+                (None, b'>') => return true,
+                (Some(open), byte) if open == byte => quote = None,
+                _ => {}
+            }
+            false
+        });
+        if attributes > MAX_ATTRIBUTES {
+            let line = text[..text.len() - rest.len()].matches('\n').count() + 1;
+            let problem = format!("an element has more than {MAX_ATTRIBUTES} attributes");
+            return Err(ImportError::at(u32::try_from(line).unwrap_or(u32::MAX), problem));
+        }
+        let Some(end) = end else { return Ok(()) };
+        rest = &rest[end..];
+    }
+    Ok(())
+}
+
+fn motes(simulation: Node) -> Result<Vec<Mote>, ImportError> {
+    let types: HashMap<_, _> = children(simulation, "motetype")
+        .filter_map(|kind| Some((content(child(kind, "identifier")?), kind)))
+        .collect();
+    // An old mote names its type, a new one is within it.
+    let type_of = |mote| types.get(content(child(mote, "motetype_identifier")?)).copied();
+    let mut motes: Vec<Mote> = Vec::new();
+    let mut ids = HashSet::new();
+    for element in simulation.children().filter(Node::is_element) {
+        let (kind, listed) = match element.tag_name().name() {
+            "mote" => (type_of(element), vec![element]),
+            "motetype" => (Some(element), children(element, "mote").collect()),
+            _ => continue,
+        };
+        let description = kind.and_then(|kind| child(kind, "description")).map_or("", content);
+        for mote in listed {
+            if motes.len() == MAX_NODES as usize {
+                return Err(fault(mote, format!("there are more than {MAX_NODES} motes")));
+            }
+            let (id, position) = (id(mote)?, position(mote)?);
+            if !ids.insert(id) {
+                return Err(fault(mote, format!("there are two motes of the number {id}")));
+            }
+            motes.push(Mote { id, position, description: description.to_owned() });
+        }
+    }
+    if motes.is_empty() {
+        return Err(fault(simulation, "there are no motes"));
+    }
+    Ok(motes)
+}
+
+fn id(mote: Node) -> Result<u32, ImportError> {
+    let id = interface(mote, "MoteID")
+        .and_then(|config| child(config, "id"))
+        .ok_or_else(|| fault(mote, "a mote has no number: it lacks MoteID with <id>"))?;
+    content(id)
+        .parse()
+        .map_err(|_| fault(id, format!("a mote's number must be whole, not {}", shown(content(id)))))
+}
+
+fn position(mote: Node) -> Result<Position, ImportError> {
+    let config = interface(mote, "Position")
+        .ok_or_else(|| fault(mote, "a mote has no place: it lacks the interface Position"))?;
+    let place = child(config, "pos");
+    // A coordinate that is missing is 0, in the newer form and in the older.
+    let along = |axis| {
+        let text = match place {
+            Some(place) => place.attribute(axis),
+            None => child(config, axis).map(content),
+        };
+        text.map_or(Ok(0.0), coordinate).map_err(|problem| fault(config, problem))
+    };
+    if along("z")?.abs() > 0.0 {
+        return Err(fault(config, "a mote has a height; only places in the plane, with z = 0, are known"));
+    }
+    Ok(Position { x: along("x")?, y: along("y")? })
+}
+
+fn medium(simulation: Node) -> Result<DiskMedium, ImportError> {
+    let medium =
+        child(simulation, "radiomedium").ok_or_else(|| fault(simulation, "the <radiomedium> is missing"))?;
+    let class = content(medium);
+    if class.rsplit('.').next() != Some("UDGM") {
+        return Err(fault(medium, format!("the radio medium must be UDGM, not {}", shown(class))));
+    }
+    let mut disk = DiskMedium::default();
+    for element in medium.children().filter(Node::is_element) {
+        let (value, most) = match element.tag_name().name() {
+            "transmitting_range" => (&mut disk.range_m, super::FARTHEST_M),
+            "interference_range" => (&mut disk.interference_m, super::FARTHEST_M),
+            // The oldest files have one ratio for both.
+            "success_ratio_tx" | "success_ratio" => (&mut disk.success_tx, 1.0),
+            "success_ratio_rx" => (&mut disk.success_rx, 1.0),
+            _ => continue,
+        };
+        *value = number(content(element), 0.0, most).ok_or_else(|| {
+            let name = element.tag_name().name();
+            fault(element, format!("<{name}> must be from 0 to {most}, not {}", shown(content(element))))
+        })?;
+    }
+    Ok(disk)
+}
+
+/// Returns the configuration of a mote's interface; the class is known by the end of its name.
+fn interface<'a, 'input>(mote: Node<'a, 'input>, class: &str) -> Option<Node<'a, 'input>> {
+    children(mote, "interface_config").find(|config| content(*config).ends_with(class))
+}
+
+fn child<'a, 'input>(of: Node<'a, 'input>, name: &str) -> Option<Node<'a, 'input>> {
+    of.children().find(|child| child.has_tag_name(name))
+}
+
+fn children<'a, 'input>(of: Node<'a, 'input>, name: &'static str) -> impl Iterator<Item = Node<'a, 'input>> {
+    of.children().filter(move |child| child.has_tag_name(name))
+}
+
+/// Returns the text of an element before its children.
+fn content<'a>(of: Node<'a, '_>) -> &'a str {
+    of.text().unwrap_or("").trim()
+}
+
+fn fault(at: Node, problem: impl Into<String>) -> ImportError {
+    ImportError::at(at.document().text_pos_at(at.range().start).row, problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A simulation with this medium and these motes, which begin in line 14.
+    fn simulation(motes: &str) -> String {
+        format!(
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+<simconf>
+  <project EXPORT="discard">[APPS_DIR]/mrm</project>
+  <simulation>
+    <title>Three motes</title>
+    <radiomedium>
+      se.sics.cooja.radiomediums.UDGM
+      <transmitting_range>10.0</transmitting_range>
+      <interference_range>20.0</interference_range>
+      <success_ratio_tx>1.0</success_ratio_tx>
+      <success_ratio_rx>0.75</success_ratio_rx>
+    </radiomedium>
+    <motetype>se.sics.cooja.mspmote.Z1MoteType<identifier>z1</identifier><description>Client</description></motetype>
+{motes}
+  </simulation>
+</simconf>
+"#
+        )
+    }
+
+    fn mote(id: &str, x: &str) -> String {
+        format!(
+            "<mote><interface_config>se.sics.cooja.interfaces.Position<x>{x}</x><y>-2.5</y><z>0.0</z>\
+             </interface_config><interface_config>se.sics.cooja.mspmote.interfaces.MspMoteID<id>{id}</id>\
+             </interface_config><motetype_identifier>z1</motetype_identifier></mote>\n"
+        )
+    }
+
+    fn refused(text: &str) -> String {
+        Simulation::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn motes_beside_their_types_are_read_as_older_versions_write_them() {
+        let read = Simulation::parse(&simulation(&(mote("7", " 0.0 ") + &mote("3", "1e1")))).unwrap();
+        let expected = |id, x| Mote { id, position: Position { x, y: -2.5 }, description: "Client".into() };
+        assert_eq!(read.motes, [expected(7, 0.0), expected(3, 10.0)]);
+        let medium = DiskMedium { range_m: 10.0, interference_m: 20.0, success_tx: 1.0, success_rx: 0.75 };
+        assert_eq!(read.medium, medium);
+    }
+
+    #[test]
+    fn motes_within_their_types_are_read_as_newer_versions_write_them() {
+        let text = r#"<simconf version="2023090101"><simulation>
+            <radiomedium>
+              org.contikios.cooja.radiomediums.UDGM
+              <transmitting_range>50.0</transmitting_range>
+            </radiomedium>
+            <motetype>
+              org.contikios.cooja.contikimote.ContikiMoteType
+              <description>RPL Border Router</description>
+              <moteinterface>org.contikios.cooja.interfaces.Position</moteinterface>
+              <mote>
+                <interface_config>
+                  org.contikios.cooja.interfaces.Position
+                  <pos x="4.25" y="26.5" />
+                </interface_config>
+                <interface_config>
+                  org.contikios.cooja.contikimote.interfaces.ContikiMoteID
+                  <id>1</id>
+                </interface_config>
+              </mote>
+            </motetype>
+          </simulation></simconf>"#;
+        let read = Simulation::parse(text).unwrap();
+        let position = Position { x: 4.25, y: 26.5 };
+        assert_eq!(read.motes, [Mote { id: 1, position, description: "RPL Border Router".into() }]);
+        assert_eq!(read.medium, DiskMedium::default(), "what is not said is as Cooja has it");
+    }
+
+    #[test]
+    fn a_layout_has_its_root_and_sinks_by_the_numbers_that_cooja_shows() {
+        let motes = mote("7", "0") + &mote("3", "10") + &mote("5", "20");
+        let read = Simulation::parse(&simulation(&motes)).unwrap();
+        let layout = read.layout(3, &[5, 7]).unwrap();
+        assert_eq!((layout.root, &layout.sinks[..]), (1, &[2, 0][..]));
+        assert_eq!(layout.places[2], Position { x: 20.0, y: -2.5 });
+        assert_eq!(read.layout(4, &[5]).unwrap_err().to_string(), "no mote has the number 4");
+        assert_eq!(read.layout(3, &[]).unwrap_err().to_string(), "a mesh needs a sink");
+    }
+
+    #[test]
+    fn an_element_with_countless_attributes_is_refused_at_once() {
+        let attributes = |count: usize| {
+            (0..count)
+                .flat_map(|at| [" a".to_owned(), at.to_string(), "='<=>'".to_owned()])
+                .collect::<String>()
+        };
+        let with = |count| {
+            simulation(&mote("1", "0")).replace("<simulation>", &format!("<simulation{}>", attributes(count)))
+        };
+        // Half a minute, if all were compared.
+        assert_eq!(refused(&with(300_000)), "line 4: an element has more than 100 attributes");
+        assert!(refused(&with(100)).contains("'<'"), "so many are left to the parser");
+        let script = format!(
+            "<script><![CDATA[if (1 < 2) {{ {} }}]]><!-- < {0} --></script><mote>",
+            "a = 1;".repeat(200)
+        );
+        assert!(Simulation::parse(&simulation(&mote("1", "0").replacen("<mote>", &script, 1))).is_ok());
+    }
+
+    #[test]
+    fn the_mote_that_is_described_as_root_is_the_root() {
+        let text = simulation(&(mote("1", "0") + &mote("2", "10") + &mote("3", "20")));
+        assert_eq!(Simulation::parse(&text).unwrap().root(), None);
+        for description in ["RPL Border Router", "border-router", "UDP sink", "RPL root (sky)"] {
+            let kind = format!(
+                "<motetype>X<identifier>r</identifier><description>{description}</description></motetype><radiomedium>"
+            );
+            let marked = text.replacen("<radiomedium>", &kind, 1);
+            let (before, after) = marked.rsplit_once("<motetype_identifier>z1").unwrap();
+            let marked = format!("{before}<motetype_identifier>r{after}");
+            assert_eq!(Simulation::parse(&marked).unwrap().root(), Some(2), "{description}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        assert_eq!(refused(&simulation("")), "line 4: there are no motes");
+        assert_eq!(
+            refused(&simulation(&(mote("1", "0") + &mote("1", "5")))),
+            "line 15: there are two motes of the number 1"
+        );
+        assert_eq!(
+            refused(&simulation(&mote("one", "0"))),
+            r#"line 14: a mote's number must be whole, not "one""#
+        );
+        assert_eq!(
+            refused(&simulation(&mote("1", "NaN"))),
+            r#"line 14: a coordinate must be a number from -1000000 to 1000000, not "NaN""#
+        );
+        assert_eq!(
+            refused(&simulation(&mote("1", "0").replace("<z>0.0", "<z>1.5"))),
+            "line 14: a mote has a height; only places in the plane, with z = 0, are known"
+        );
+        assert_eq!(
+            refused(&simulation("\n<mote></mote>")),
+            "line 15: a mote has no number: it lacks MoteID with <id>"
+        );
+        assert_eq!(
+            refused(&simulation(&mote("1", "0").replace("Position", "Battery"))),
+            "line 14: a mote has no place: it lacks the interface Position"
+        );
+        assert_eq!(
+            refused(&simulation(&mote("1", "0")).replace("UDGM", "DirectedGraphMedium")),
+            r#"line 6: the radio medium must be UDGM, not "se.sics.cooja.radiomediums.DirectedGraph" …"#
+        );
+        assert_eq!(
+            refused(&simulation(&mote("1", "0")).replace("0.75", "1.75")),
+            r#"line 11: <success_ratio_rx> must be from 0 to 1, not "1.75""#
+        );
+        assert_eq!(
+            refused("<html/>"),
+            "line 1: this is no simulation of Cooja: it lacks <simconf> with <simulation>"
+        );
+        assert!(refused("<simconf>\n<simulation>\n</simconf>").starts_with("line 3: "));
+        assert!(!refused("<simconf \u{7f}\u{1}>").contains(char::is_control));
+        assert!(refused("").starts_with("line 1: "));
+    }
+
+    #[test]
+    fn neither_entities_nor_deep_nesting_nor_many_motes_cost_more_than_an_error() {
+        let bomb = r#"<!DOCTYPE s [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;">]><simconf>&b;</simconf>"#;
+        assert!(refused(bomb).starts_with("line 1: "));
+        let deep = "<a>".repeat(200_000) + &"</a>".repeat(200_000);
+        assert!(refused(&deep).starts_with("line 1: "));
+        let many: String = (0..=MAX_NODES).map(|id| mote(&id.to_string(), "0")).collect();
+        assert_eq!(refused(&simulation(&many)), "line 100014: there are more than 100000 motes");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_text_is_read_or_refused_in_one_line(text in any::<String>(), at in 0..2_000usize, cut in 0..200usize) {
+            // A text alone, and a simulation with a piece of it replaced.
+            let good = simulation(&(mote("1", "0") + &mote("2", "10")));
+            let at = at.min(good.len());
+            let end = (at + cut).min(good.len());
+            let torn = format!("{}{text}{}", &good[..at], &good[end..]);
+            for text in [&text, &torn] {
+                if let Err(error) = Simulation::parse(text) {
+                    let error = error.to_string();
+                    prop_assert!(!error.is_empty() && !error.chars().any(char::is_control), "{error:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Knobs: short names that a scenario gives to its settings.
+
+use crate::schema::document::{Item, Value, is_name, joined, setting};
+use crate::schema::error::{Fault, Origin, shown};
+use crate::schema::kind::{Key, Kind, Lines, refused};
+use crate::schema::table::resolve;
+
+/// The knobs of a scenario, in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Knobs(Vec<Knob>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Knob {
+    name: String,
+    at: Origin,
+    effect: Effect,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Effect {
+    /// Sets all these keys to the value given.
+    Paths(Vec<String>),
+    /// Sets what the choice given lists.
+    Choices(Vec<Choice>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Choice {
+    name: String,
+    settings: Vec<(String, Item)>,
+}
+
+const KNOB: &str = "a path, a list of paths, or a table of choices";
+const CHOICE: &str = "a table of settings, such as { \"workload.kind\" = \"random\" }";
+
+/// The table of the knobs. Its keys are the scenario's own; they set keys among those that this function returns.
+pub(crate) struct KnobsKind(pub(crate) fn() -> Vec<Key>);
+
+/// Reads a file, and returns the effective value of every key that shapes a run.
+pub(crate) type Read = fn(&Item) -> Result<Lines, Fault>;
+
+impl Kind for KnobsKind {
+    type Value = Knobs;
+
+    fn accepts(&self) -> String {
+        "a table of names, each of a path, a list of paths, or a table of choices".to_owned()
+    }
+
+    fn read(&self, item: &Item, path: &str) -> Result<Knobs, Fault> {
+        let Value::Table(members) = &item.value else { return Err(self.refuse(item, path)) };
+        let root = (self.0)();
+        let knob = |(name, item): &(String, Item)| {
+            let path = joined(path, name);
+            named(name, item, &path)?;
+            Ok(Knob { name: name.clone(), at: item.at, effect: effect(item, &path, &root)? })
+        };
+        Ok(Knobs(members.iter().map(knob).collect::<Result<_, _>>()?))
+    }
+
+    fn write(&self, _: &Knobs, _: &str, _: &mut Lines) {}
+}
+
+impl Knobs {
+    /// Returns the names, in the order of the file.
+    fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|knob| knob.name.as_str()).collect()
+    }
+
+    /// Makes the setting `key` = `value` in the file: of a knob, or else of a dotted path through the keys in `root`.
+    pub(crate) fn set(
+        &self,
+        file: &mut Item,
+        root: &[Key],
+        (key, value): (&str, &str),
+        at: Origin,
+    ) -> Result<(), Fault> {
+        match self.0.iter().find(|knob| knob.name == key).map(|knob| &knob.effect) {
+            Some(Effect::Paths(paths)) => {
+                paths.iter().try_for_each(|path| file.assign(path, setting(value, at)))
+            }
+            Some(Effect::Choices(choices)) => {
+                let names: Vec<_> = choices.iter().map(|choice| choice.name.as_str()).collect();
+                let chosen = choices.iter().find(|choice| choice.name == value.trim()).ok_or_else(|| {
+                    let accepts =
+                        names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" or ");
+                    refused(&accepts, &names, &setting(value, at), key)
+                })?;
+                chosen.set(file)
+            }
+            None => {
+                resolve(root, key, &self.names(), at)?;
+                file.assign(key, setting(value, at))
+            }
+        }
+    }
+
+    /// Returns the number of names on the shortest path that a setting writes. Shorter paths replace whole tables.
+    pub(crate) fn depth(&self, key: &str) -> usize {
+        let names = |path: &str| path.split('.').count();
+        match self.0.iter().find(|knob| knob.name == key).map(|knob| &knob.effect) {
+            Some(Effect::Paths(paths)) => paths.iter().map(|path| names(path)).min().unwrap_or(0),
+            Some(Effect::Choices(choices)) => {
+                let settings = choices.iter().flat_map(|choice| &choice.settings);
+                settings.map(|(path, _)| names(path)).min().unwrap_or(0)
+            }
+            None => names(key),
+        }
+    }
+
+    /// Returns the choices of every knob that has choices, in the order of the file.
+    pub(crate) fn choices(&self) -> Vec<(String, Vec<String>)> {
+        let choices = |knob: &Knob| match &knob.effect {
+            Effect::Paths(_) => None,
+            Effect::Choices(choices) => {
+                Some((knob.name.clone(), choices.iter().map(|choice| choice.name.clone()).collect()))
+            }
+        };
+        self.0.iter().filter_map(choices).collect()
+    }
+
+    /// Tries every knob on the file as it is, so that none is found broken only when it is used, and returns their
+    /// [values](Self::values).
+    ///
+    /// # Errors
+    /// The first knob that leads nowhere, or makes a file that is refused.
+    pub(crate) fn check(&self, file: &Item, effective: &Effective, read: Read) -> Result<Values, Fault> {
+        let value = |knob: &Knob| match &knob.effect {
+            Effect::Paths(paths) => {
+                paths.iter().try_for_each(|path| file.leads(path, knob.at))?;
+                Ok(effective.at(paths))
+            }
+            Effect::Choices(choices) => {
+                let tried: Vec<Lines> =
+                    choices.iter().map(|choice| choice.tried(file, read)).collect::<Result<_, _>>()?;
+                let in_force = tried.iter().position(|tried| *tried == effective.run);
+                Ok(in_force.map_or_else(|| CUSTOM.to_owned(), |place| choices[place].name.clone()))
+            }
+        };
+        self.0.iter().map(|knob| Ok((knob.name.clone(), value(knob)?))).collect()
+    }
+
+    /// Returns the name and the value of every knob in the file as it is now: of a choice, the one that would change nothing,
+    /// or `custom`.
+    pub(crate) fn values(&self, file: &Item, effective: &Effective, read: Read) -> Values {
+        let value = |knob: &Knob| match &knob.effect {
+            Effect::Paths(paths) => effective.at(paths),
+            Effect::Choices(choices) => {
+                let in_force =
+                    |choice: &&Choice| choice.tried(file, read).is_ok_and(|tried| tried == effective.run);
+                let choice = choices.iter().find(in_force);
+                choice.map_or_else(|| CUSTOM.to_owned(), |choice| choice.name.clone())
+            }
+        };
+        self.0.iter().map(|knob| (knob.name.clone(), value(knob))).collect()
+    }
+}
+
+/// Names of knobs with their values.
+pub(crate) type Values = Vec<(String, String)>;
+
+/// The value of a knob of which no choice is in force.
+const CUSTOM: &str = "custom";
+
+/// The effective values of a file.
+pub(crate) struct Effective {
+    /// Every key.
+    pub(crate) all: Lines,
+    /// The keys that shape a run.
+    pub(crate) run: Lines,
+}
+
+impl Effective {
+    /// Returns the value of these keys, or all of them with `/` between where they differ.
+    fn at(&self, paths: &[String]) -> String {
+        let mut values: Vec<_> = paths.iter().map(|path| value_of(path, &self.all)).collect();
+        values.dedup();
+        values.join("/")
+    }
+}
+
+impl Choice {
+    fn set(&self, file: &mut Item) -> Result<(), Fault> {
+        self.settings.iter().try_for_each(|(path, item)| file.assign(path, item.clone()))
+    }
+
+    /// Reads the file as it would be with this choice.
+    fn tried(&self, file: &Item, read: Read) -> Result<Lines, Fault> {
+        let mut file = file.clone();
+        self.set(&mut file)?;
+        read(&file)
+    }
+}
+
+/// Returns the text of the key at `path`, without quotes; of a table, its keys; nothing if it is not there.
+fn value_of(path: &str, lines: &Lines) -> String {
+    if let Some((_, text)) = lines.iter().find(|(key, _)| key == path) {
+        return text.trim_matches('"').to_owned();
+    }
+    let inside = |(key, text): &(String, String)| {
+        key.strip_prefix(path)?.strip_prefix('.').map(|key| format!("{key} = {text}"))
+    };
+    lines.iter().filter_map(inside).collect::<Vec<_>>().join(", ")
+}
+
+fn effect(item: &Item, path: &str, root: &[Key]) -> Result<Effect, Fault> {
+    let one_path = |item: &Item| match &item.value {
+        Value::Text(target) => known(target, item.at, path, root).map(|()| target.clone()),
+        _ => Err(refused(KNOB, &[], item, path)),
+    };
+    match &item.value {
+        Value::Text(_) => Ok(Effect::Paths(vec![one_path(item)?])),
+        Value::List(list) if !list.is_empty() => {
+            Ok(Effect::Paths(list.iter().map(one_path).collect::<Result<_, _>>()?))
+        }
+        Value::Table(members) if !members.is_empty() => Ok(Effect::Choices(
+            members.iter().map(|member| choice(member, path, root)).collect::<Result<_, _>>()?,
+        )),
+        _ => Err(refused(KNOB, &[], item, path)),
+    }
+}
+
+fn choice((name, item): &(String, Item), path: &str, root: &[Key]) -> Result<Choice, Fault> {
+    let path = joined(path, name);
+    named(name, item, &path)?;
+    let Value::Table(settings) = &item.value else { return Err(refused(CHOICE, &[], item, &path)) };
+    settings.iter().try_for_each(|(target, item)| known(target, item.at, &path, root))?;
+    Ok(Choice { name: name.clone(), settings: settings.clone() })
+}
+
+fn named(name: &str, item: &Item, path: &str) -> Result<(), Fault> {
+    if is_name(name) {
+        return Ok(());
+    }
+    let accepts = Kind::accepts(&crate::schema::scalar::Name);
+    Err(Fault::new(item.at, format!("`{}` must be {accepts}", shown(path))))
+}
+
+fn known(target: &str, at: Origin, path: &str, root: &[Key]) -> Result<(), Fault> {
+    resolve(root, target, &[], at).map_err(|fault| Fault::new(at, format!("`{path}`: {}", fault.message)))
+}

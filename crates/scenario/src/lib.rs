@@ -1,0 +1,63 @@
+//! Scenarios: a network, a workload, and the names by which both are varied, as a TOML file; and the mechanisms that
+//! people name beside them. This crate reads and checks. It runs nothing and knows no result.
+//!
+//! * A *setting* changes one key of a scenario from outside: `--set KEY=VALUE`.
+//! * A *knob* is a short name that a scenario gives to one setting, to several, or to a choice between groups of them.
+//! * A *kind* says which values a key takes: it reads, checks, writes and describes them.
+//! * A *pattern* says when a client of a flow offers messages.
+//!
+//! The keys are in [`docs/scenarios.md`](https://github.com/coapace/coapace/blob/main/docs/scenarios.md), which
+//! is written from their declarations.
+//!
+//! ```
+//! use coapace_scenario::Scenario;
+//!
+//! let settings = [("clients".to_owned(), "200".to_owned()), ("errors".to_owned(), "low".to_owned())];
+//! let scenario = Scenario::load("nb-iot", &settings).unwrap();
+//! assert_eq!(scenario.clients.count, 200);
+//!
+//! let mistyped = [("cleints".to_owned(), "200".to_owned())];
+//! let error = Scenario::load("nb-iot", &mistyped).unwrap_err();
+//! assert_eq!(error.to_string(), "--set cleints=200: unknown key `cleints`; did you mean `clients`?");
+//! ```
+
+mod cross_checks;
+mod file;
+mod flows;
+mod hash;
+mod hops;
+mod hosts;
+pub mod import;
+mod knobs;
+mod mac;
+mod mesh;
+pub mod naming;
+mod network;
+pub mod patterns;
+mod places;
+mod reference;
+mod routing;
+mod scenario;
+mod schema;
+mod workload;
+
+pub use file::Defaults;
+pub use flows::{Flow, Method, WhenBusy};
+pub use hash::Hash64;
+pub use hops::{Burst, Hop, Loss, Reordering};
+pub use hosts::{Clients, Endurance, Server};
+pub use mac::{Backoff, ChannelBusy, Mac, Preset, nanos};
+pub use mesh::{LogDistance, Lowpan, Mesh, Mobility, Propagation, Radio, Topology, TwoRay, UnitDisk};
+pub use network::{Ip, Network, Tcp};
+pub use places::Places;
+pub use reference::reference;
+pub use routing::{Routing, Rpl, RplPreset, Shortest};
+pub use scenario::{Builtin, Scenario};
+pub use schema::document::split_values;
+pub use schema::error::ScenarioError;
+pub use schema::scalar::{Jitter, parse_share, parse_time};
+pub use workload::{Workload, WorkloadKind};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,111 @@
+//! Mechanisms named by people, and the own mechanisms that this program has beside those of [`coapace_control`].
+
+use std::sync::OnceLock;
+
+use coapace_control::{Entry, Mechanism, Mechanisms, ParseMechanismError, unknown};
+
+/// The name of what is compared and is no mechanism: CoAP over TCP (RFC 8323).
+pub const TCP: &str = "tcp";
+
+/// The mechanisms that this program knows. A program is one set of mechanisms from its beginning to its end, as it is with
+/// those that are built in; so this is set once, and nothing else has to pass it on.
+static KNOWN: OnceLock<Mechanisms> = OnceLock::new();
+
+/// Adds own mechanisms to those that can be named. Once, before anything is named.
+///
+/// # Errors
+/// One clear line if a name is taken or cannot be written, or if mechanisms were named or added before.
+pub fn add(own: &'static [Entry]) -> Result<(), String> {
+    if let Some(entry) = own.iter().find(|entry| entry.name == TCP) {
+        return Err(format!("a mechanism cannot be called {:?}: that is CoAP over TCP", entry.name));
+    }
+    let known = Mechanisms::with(own).map_err(|error| error.to_string())?;
+    KNOWN.set(known).map_err(|_| "own mechanisms are added once, before anything is named".to_owned())
+}
+
+/// Returns the mechanisms that can be named.
+pub fn mechanisms() -> Mechanisms {
+    *KNOWN.get_or_init(Mechanisms::default)
+}
+
+/// Reads `NAME` or `NAME:parameter=value,…`.
+///
+/// # Errors
+/// A sentence that names the offending part, what was probably meant, and what there is.
+pub fn parse_mechanism(text: &str) -> Result<Mechanism, String> {
+    mechanisms().parse(text).map_err(|error| error.to_string())
+}
+
+/// Reads a mechanism where `tcp` can be named, too.
+///
+/// # Errors
+/// Those of [`parse_mechanism`].
+pub fn parse_mechanism_beside_tcp(text: &str) -> Result<Mechanism, String> {
+    mechanisms().parse(text).map_err(|error| match error {
+        ParseMechanismError::UnknownMechanism { name, known } => {
+            let mut told = String::new();
+            let names = known.entries().map(|entry| entry.name).chain([TCP]);
+            unknown(&mut told, "mechanism", name, names).map_or_else(|_| error.to_string(), |()| told)
+        }
+        _ => error.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use coapace_control::REGISTRY;
+
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        parse_mechanism(text).unwrap_err()
+    }
+
+    #[test]
+    fn every_registered_name_is_read_with_each_of_its_presets() {
+        for entry in REGISTRY {
+            assert_eq!(parse_mechanism(entry.name), Ok(entry.mechanism));
+            for preset in entry.mechanism.presets() {
+                assert!(parse_mechanism(&format!("{}:preset={}", entry.name, preset.name)).is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn settings_apply_from_left_to_right() {
+        let mechanism = |text| parse_mechanism(text).unwrap();
+        let literal = mechanism("cocoa:preset=libcoap-2019,vbf_on=initial");
+        assert_eq!(literal, mechanism("cocoa:ageing=off,min_rto=1us"));
+        assert_eq!(
+            mechanism("cocoa:vbf_on=initial,preset=libcoap-2019"),
+            mechanism("cocoa:preset=libcoap-2019")
+        );
+    }
+
+    #[test]
+    fn a_misspelt_name_is_told_with_the_nearest() {
+        let told = problem("coca");
+        assert!(
+            told.starts_with("no mechanism is called \"coca\"; did you mean cocoa? There are default, "),
+            "{told}"
+        );
+        assert!(problem("LINUX_RTO").contains("did you mean linux-rto?"));
+        assert!(problem("zzz").starts_with("no mechanism is called \"zzz\". There are "));
+    }
+
+    #[test]
+    fn a_misspelt_parameter_or_preset_is_told_with_the_nearest() {
+        assert!(
+            problem("cocoa:max-rto=9s")
+                .contains("no parameter of cocoa is called \"max-rto\"; did you mean max_rto?")
+        );
+        assert!(problem("fasor:preset=fastslow").contains("did you mean fast-slow?"));
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_told_with_what_does() {
+        let told = problem("fasor:max_rto=9s,give_up=perhaps");
+        assert_eq!(told, "give_up of fasor is keep or advance, not \"perhaps\"");
+        assert!(problem("default:,ack_timeout").starts_with("\"ack_timeout\" is no parameter=value"));
+    }
+}

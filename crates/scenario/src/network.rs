@@ -1,0 +1,97 @@
+//! The keys of the network: hops or a mesh, under UDP and TCP.
+
+use coapace_control::Duration;
+
+use crate::hops::Hop;
+use crate::mesh::Mesh;
+use crate::schema::document::{Item, Value};
+use crate::schema::kind::Or;
+use crate::schema::scalar::{Switch, Time, Whole, one_of};
+use crate::schema::table::{Misfit, keys, named, table};
+use crate::schema::words::words;
+
+keys! {
+    /// The network: all clients at one end, the servers at the other, the same hops for everyone; or a mesh.
+    pub struct Network completed by hopless, checked by hops_or_mesh {
+        /// The version of IP: it decides the header, 20 or 40 bytes.
+        ip: Ip, one_of() => Ip::V6;
+        /// The largest IP packet in bytes, headers included.
+        mtu: u32, Whole(68, 65_535) => 1_280;
+        /// The hops from the clients to the servers, in the order that a packet passes them.
+        up: Vec<Hop>, named(16);
+        /// The hops from the servers to the clients, in the order that a packet passes them.
+        down: Vec<Hop>, named(16);
+        /// In place of hops: radios of which each hears some of the others.
+        mesh: Option<Mesh>, Or("none", table()) => None;
+    }
+}
+
+keys! {
+    /// CoAP over TCP (RFC 8323), simulated with the TCP of smoltcp. Used by the mechanism `tcp` only.
+    pub struct Tcp {
+        /// Whether the clients of the workload `continuous` have their connection, and the capabilities exchanged, before
+        /// the clock starts. Those of `random` always connect within.
+        connect_first: bool, Switch => true;
+        /// Nagle's algorithm (RFC 896).
+        nagle: bool, Switch => true;
+        /// How long an acknowledgement waits for data to travel with (RFC 9293 §3.8.6.3); 0 s delays none.
+        delayed_ack: Duration, Time => Duration::from_millis(200);
+        /// The timeout of the first SYN is 1 s, doubling to 60 s; this multiplies it: 200 makes it 2 s, doubling to 120 s.
+        /// Timeouts of data are smoltcp's, 1 s to 60 s.
+        handshake_timeout_percent: u32, Whole(100, 1_000) => 100;
+    }
+}
+
+words! {
+    /// The version of IP.
+    pub enum Ip {
+        /// Header of 20 bytes.
+        V4 = "ipv4",
+        /// Header of 40 bytes.
+        V6 = "ipv6",
+    }
+}
+
+impl Ip {
+    /// Bytes of the header.
+    pub const fn header_bytes(self) -> u32 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+}
+
+/// A mesh has no hops.
+fn hopless(network: &Item) -> Item {
+    let mut network = network.clone();
+    let mesh = network.get("mesh").filter(|mesh| matches!(mesh.value, Value::Table(_)));
+    if let Some(at) = mesh.map(|mesh| mesh.at)
+        && let Value::Table(members) = &mut network.value
+    {
+        for way in ["up", "down"] {
+            if members.iter().all(|(key, _)| key != way) {
+                members.push((way.to_owned(), Item { at, value: Value::List(Vec::new()) }));
+            }
+        }
+    }
+    network
+}
+
+fn hops_or_mesh(network: &Network) -> Result<(), Misfit> {
+    for (way, hops) in [("up", &network.up), ("down", &network.down)] {
+        match (hops.is_empty(), network.mesh.is_some()) {
+            (true, false) => {
+                return Err(Misfit::new(
+                    way,
+                    "must be 1 to 16 tables, each with a `name` of its own, not none",
+                ));
+            }
+            (false, true) => {
+                return Err(Misfit::new(way, "does not go with `network.mesh`: a network is hops or a mesh"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! Always something to send.
+
+use super::{Pace, Pattern};
+
+pub(super) const PATTERN: Pattern = Pattern {
+    name: "backlogged",
+    summary: "the next message as soon as the exchange before is over",
+    has_interval: false,
+    has_pauses: false,
+    pace: Pace::Backlogged,
+};

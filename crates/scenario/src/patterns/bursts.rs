@@ -1,0 +1,18 @@
+//! All clients every so often.
+
+use coapace_sim::Time;
+
+use super::{Pace, Pattern, Timing, Turn};
+
+pub(super) const PATTERN: Pattern = Pattern {
+    name: "bursts",
+    summary: "one message of every client every interval, within the spread, the first at the start",
+    has_interval: true,
+    has_pauses: false,
+    pace: Pace::Clock(next),
+};
+
+fn next(timing: &Timing, turn: Turn) -> Time {
+    let burst = timing.start + timing.interval_ns.saturating_mul(u64::from(turn.number));
+    timing.within(burst, timing.spread_ns, turn, 0)
+}

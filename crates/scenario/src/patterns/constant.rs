@@ -1,0 +1,20 @@
+//! Messages at equal distances.
+
+use coapace_sim::Time;
+
+use super::{Pace, Pattern, Timing, Turn};
+
+pub(super) const PATTERN: Pattern = Pattern {
+    name: "constant",
+    summary: "a message every interval; each client begins at a random moment of the first",
+    has_interval: true,
+    has_pauses: false,
+    pace: Pace::Clock(next),
+};
+
+fn next(timing: &Timing, turn: Turn) -> Time {
+    match turn.number {
+        0 => timing.within(turn.last, timing.interval_ns, turn, 0),
+        _ => turn.last + timing.interval_ns,
+    }
+}

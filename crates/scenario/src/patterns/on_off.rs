@@ -1,0 +1,25 @@
+//! Periods of messages and pauses between them.
+
+use coapace_sim::Time;
+
+use super::{Pace, Pattern, Timing, Turn};
+
+pub(super) const PATTERN: Pattern = Pattern {
+    name: "on-off",
+    summary: "a message every interval in periods of the mean length `on`, pauses of the mean length `off` between them",
+    has_interval: true,
+    has_pauses: true,
+    pace: Pace::Clock(next),
+};
+
+/// A period is over after each message with a probability that makes it as long as it is to be on average; a pause is
+/// exponentially distributed. The first message comes after a pause.
+fn next(timing: &Timing, turn: Turn) -> Time {
+    let pause = || timing.exponential(timing.off_ns, turn, 1);
+    if turn.number == 0 {
+        return turn.last + pause();
+    }
+    let draw = timing.stream.unit(u64::from(turn.client), u64::from(turn.number), 0);
+    let is_over = draw * (timing.on_ns.max(1) as f64) < timing.interval_ns as f64;
+    turn.last + timing.interval_ns + if is_over { pause() } else { 0 }
+}

@@ -1,0 +1,17 @@
+//! Messages that know nothing of each other.
+
+use coapace_sim::Time;
+
+use super::{Pace, Pattern, Timing, Turn};
+
+pub(super) const PATTERN: Pattern = Pattern {
+    name: "poisson",
+    summary: "exponentially distributed times from message to message, an interval on average",
+    has_interval: true,
+    has_pauses: false,
+    pace: Pace::Clock(next),
+};
+
+fn next(timing: &Timing, turn: Turn) -> Time {
+    turn.last + timing.exponential(timing.interval_ns, turn, 0)
+}

@@ -1,0 +1,256 @@
+//! Places of a mesh: from the keys of a scenario to where its nodes stand and go.
+
+use std::collections::BTreeSet;
+use std::fs::File as OsFile;
+use std::io::Read;
+use std::path::Path;
+
+use coapace_sim::mobility::{self, Movement};
+use coapace_sim::topology::{self, MAX_NODES, Shape};
+use coapace_sim::{Layout, Luck, Stream, Time, Waypoint};
+
+use crate::hash::Hash64;
+use crate::import::csc::Simulation;
+use crate::import::{MAX_BYTES, positions};
+use crate::mesh::{Mesh, Mobility, NONE, Propagation, Topology, UnitDisk};
+
+/// Where the nodes of a mesh stand, and how they move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Places {
+    /// Where they stand at first, and what they are.
+    pub layout: Layout,
+    /// The radio medium, if the file of the topology has one.
+    pub(crate) medium: Option<Medium>,
+    moves: Moves,
+    /// The keys that name files, and hashes of what the files say.
+    pub(crate) files: Vec<(&'static str, Hash64)>,
+}
+
+/// The radio medium in a file of Cooja: the disk, and the share of all frames that are received.
+type Medium = (UnitDisk, f64);
+
+/// How nodes move.
+#[derive(Clone, Debug, PartialEq)]
+enum Moves {
+    /// Always alike, or not at all.
+    Listed(Vec<Waypoint>),
+    /// In every run anew, after a model.
+    Drawn(&'static str, Movement),
+}
+
+/// A key of the mesh, and what is wrong with it.
+pub(crate) type Problem = (&'static str, String);
+
+impl Places {
+    /// Those of a mesh until `end`. Files lie in `folder` or in the working directory.
+    ///
+    /// # Errors
+    /// The key that is wrong, and what is wrong with it.
+    pub(crate) fn of(mesh: &Mesh, folder: Option<&Path>, end: Time) -> Result<Self, Problem> {
+        let mut files = Vec::new();
+        let (mut layout, medium) = if let Some(name) = &mesh.topology.file {
+            let text = read(name, folder).map_err(|problem| ("topology.file", problem))?;
+            files.push(("topology.file", Hash64::of(text.bytes())));
+            listed(name, &text).map_err(|problem| ("topology.file", problem))?
+        } else {
+            let layout = built(mesh).map_err(|problem| ("topology.kind", format!("cannot be: {problem}")))?;
+            (layout, None)
+        };
+        let Topology { root, sinks, .. } = &mesh.topology;
+        layout.root = root.unwrap_or(layout.root);
+        if !sinks.is_empty() {
+            layout.sinks.clone_from(sinks);
+        }
+        check(&layout)?;
+        let Mobility { kind, file, .. } = &mesh.mobility;
+        let moves = match file {
+            Some(name) => {
+                let text = read(name, folder).map_err(|problem| ("mobility.file", problem))?;
+                files.push(("mobility.file", Hash64::of(text.bytes())));
+                let waypoints = positions::parse(&text, layout.places.len() as u32);
+                let waypoints = waypoints.map_err(|error| error.to_string());
+                let moves = waypoints
+                    .and_then(|moves| if moves.is_empty() { Err("nobody moves".into()) } else { Ok(moves) });
+                Moves::Listed(moves.map_err(|problem| ("mobility.file", wrong(name, &problem)))?)
+            }
+            None if *kind == NONE => Moves::Listed(Vec::new()),
+            None => Moves::Drawn(kind, movement(&mesh.mobility)),
+        };
+        let places = Self { layout, medium, moves, files };
+        // Memory and time do not depend on the numbers that are drawn, so one trial is enough.
+        places.drawn(end, Luck::new(1).stream("mobility")).map_err(|problem| ("mobility.kind", problem))?;
+        Ok(places)
+    }
+
+    /// Returns whether nodes go elsewhere in every run.
+    pub(crate) fn are_drawn(&self) -> bool {
+        matches!(self.moves, Moves::Drawn(..))
+    }
+
+    /// Where nodes go until `end` in one run, which `stream` belongs to.
+    pub fn waypoints(&self, end: Time, stream: Stream) -> Vec<Waypoint> {
+        // It was tried when the scenario was read.
+        self.drawn(end, stream).unwrap_or_default()
+    }
+
+    fn drawn(&self, end: Time, stream: Stream) -> Result<Vec<Waypoint>, String> {
+        match &self.moves {
+            Moves::Listed(waypoints) => Ok(waypoints.clone()),
+            Moves::Drawn(name, movement) => {
+                let model = mobility::named(name).ok_or("cannot be: there is no such model")?;
+                let waypoints = model.waypoints(&self.layout, movement, end, stream);
+                waypoints.map_err(|error| format!("cannot be: {error}"))
+            }
+        }
+    }
+}
+
+/// A layout that comes with the program.
+fn built(mesh: &Mesh) -> Result<Layout, String> {
+    let Topology { kind, nodes, spacing, columns, draw, .. } = &mesh.topology;
+    let range_m = match &mesh.radio.propagation {
+        Propagation::UnitDisk(disk) => disk.range,
+        Propagation::LogDistance(_) | Propagation::TwoRay(_) => *spacing,
+    };
+    // Places belong to the scenario, not to the seed of a run.
+    let stream = Luck::new(u64::from(*draw)).stream("places");
+    let shape = Shape { nodes: *nodes, spacing_m: *spacing, columns: *columns, range_m, stream };
+    let topology = topology::named(kind).ok_or("there is no such topology")?;
+    topology.layout(&shape).map_err(|error| error.to_string())
+}
+
+/// A layout from a file. Its nodes are numbered from 0, in the order of the file if that has numbers of its own.
+///
+/// The mote that a simulation of Cooja marks as root is the root and the only sink; without one, the first node is the root
+/// and the second the sink.
+fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
+    let is_cooja = Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csc"));
+    let mut root = None;
+    let (places, medium) = if is_cooja {
+        let simulation = Simulation::parse(text).map_err(|error| wrong(name, &error.to_string()))?;
+        let medium = &simulation.medium;
+        root = simulation.root();
+        let disk = UnitDisk {
+            range: medium.range_m,
+            // Cooja's own rule.
+            interference: medium.interference_m.max(medium.range_m),
+            // A signal is noticed above the level that it has at the very edge of the range.
+            sense: medium.range_m,
+            edge_delivery: medium.success_rx,
+        };
+        (simulation.motes.iter().map(|mote| mote.position).collect(), Some((disk, medium.success_tx)))
+    } else {
+        let waypoints = positions::parse(text, MAX_NODES).map_err(|error| wrong(name, &error.to_string()))?;
+        let mut places: Vec<Option<_>> = Vec::new();
+        for waypoint in waypoints {
+            let node = waypoint.node as usize;
+            if node >= places.len() {
+                places.resize(node + 1, None);
+            }
+            places[node].get_or_insert(waypoint.position);
+        }
+        let missing = places.iter().position(Option::is_none);
+        if let Some(node) = missing {
+            return Err(wrong(name, &format!("node {node} has no place")));
+        }
+        (places.into_iter().flatten().collect(), None)
+    };
+    Ok((Layout { places, root: root.unwrap_or(0), sinks: vec![root.unwrap_or(1)] }, medium))
+}
+
+/// Whether the roles are those of nodes that there are, and there is a client.
+fn check(layout: &Layout) -> Result<(), Problem> {
+    let nodes = layout.places.len();
+    let is_there = |node: u32| (node as usize) < nodes;
+    if !is_there(layout.root) {
+        return Err(("topology.root", format!("must be a number below that of nodes, {nodes}")));
+    }
+    let mut roles = BTreeSet::new();
+    if layout.sinks.is_empty() || layout.sinks.iter().any(|&sink| !is_there(sink) || !roles.insert(sink)) {
+        return Err(("topology.sinks", format!("must be different numbers below that of nodes, {nodes}")));
+    }
+    roles.insert(layout.root);
+    if nodes <= roles.len() {
+        return Err(("topology.nodes", "leave no client beside border router and sinks".to_owned()));
+    }
+    Ok(())
+}
+
+fn movement(mobility: &Mobility) -> Movement {
+    Movement {
+        speed_m_s: (mobility.min_speed, mobility.max_speed),
+        pause_s: mobility.pause.as_micros() as f64 / 1e6,
+        step_ns: mobility.step.as_micros().saturating_mul(1_000),
+        margin_m: mobility.margin,
+        alpha: mobility.alpha,
+        speed_deviation_m_s: mobility.speed_deviation,
+        turn_deviation_rad: mobility.turn_deviation.to_radians(),
+        block_m: mobility.block,
+        turn_probability: mobility.turn_probability,
+        aggressiveness: mobility.aggressiveness,
+        swerve_m: mobility.swerve,
+    }
+}
+
+/// Returns the text of a file.
+fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
+    let beside = folder.map(|folder| folder.join(name)).filter(|path| path.exists());
+    let path = beside.unwrap_or_else(|| name.into());
+    let mut text = String::new();
+    // To open a pipe waits for whoever writes into it.
+    if std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(wrong(name, "it is no regular file"));
+    }
+    let file = OsFile::open(path).map_err(|error| wrong(name, &error.to_string()))?;
+    let mut bounded = file.take(MAX_BYTES as u64 + 1);
+    bounded.read_to_string(&mut text).map_err(|error| wrong(name, &error.to_string()))?;
+    Ok(text)
+}
+
+/// Returns what is wrong with a file, on one line.
+fn wrong(name: &str, problem: &str) -> String {
+    let shown: String = name.chars().filter(|c| !c.is_control()).collect();
+    let problem = problem.replace(char::is_control, " ");
+    format!("`{shown}` cannot be used: {problem}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_places_is_a_layout() {
+        let (layout, _) =
+            listed("x.dat", "# node time x y\n0 0 0 0\n2 0 20 0\n1 0 10 0\n1 5 99 0\n").unwrap();
+        assert_eq!(layout.places.iter().map(|place| place.x as i32).collect::<Vec<_>>(), [0, 10, 20]);
+        assert_eq!(
+            listed("x.dat", "0 0 0 0\n2 0 1 1\n").unwrap_err(),
+            "`x.dat` cannot be used: node 1 has no place"
+        );
+        assert!(listed("x.csc", "<simconf>").unwrap_err().starts_with("`x.csc` cannot be used: "));
+    }
+
+    #[test]
+    fn a_pipe_is_refused_without_waiting_for_a_writer() {
+        let path = std::env::temp_dir().join(format!("coapace-pipe-{}.csc", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let refused = read(path.to_str().unwrap(), None).unwrap_err();
+        std::fs::remove_file(path).unwrap();
+        assert!(refused.ends_with("cannot be used: it is no regular file"), "{refused}");
+    }
+
+    #[test]
+    fn roles_of_nodes_that_are_not_there_are_refused() {
+        let layout = |root, sinks: &[u32]| Layout {
+            places: vec![coapace_sim::Position::default(); 4],
+            root,
+            sinks: sinks.to_vec(),
+        };
+        let key = |layout: &Layout| check(layout).err().map(|(key, _)| key);
+        assert_eq!(key(&layout(0, &[1, 2])), None);
+        assert_eq!(key(&layout(4, &[1])), Some("topology.root"));
+        assert_eq!(key(&layout(0, &[1, 1])), Some("topology.sinks"));
+        assert_eq!(key(&layout(0, &[1, 2, 3])), Some("topology.nodes"));
+    }
+}

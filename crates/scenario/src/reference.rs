@@ -1,0 +1,166 @@
+//! The reference page of the keys, from their declaration.
+
+use std::fmt::Write;
+
+use crate::file::{Defaults, File};
+use crate::flows::Flow;
+use crate::hops::{Burst, Hop, Reordering};
+use crate::hosts::{Clients, Server};
+use crate::mac::Mac;
+use crate::mesh::{LogDistance, Lowpan, Mesh, Mobility, Radio, Topology, TwoRay, UnitDisk};
+use crate::network::{Network, Tcp};
+use crate::patterns;
+use crate::routing::Rpl;
+use crate::scenario::Scenario;
+use crate::schema::document::joined;
+use crate::schema::kind::Key;
+use crate::schema::table::Keys;
+use crate::workload::Workload;
+
+const HEAD: &str = "\
+# Scenarios
+
+<!-- Generated from crates/scenario/src. Rewrite with: BLESS=1 cargo test -p coapace-scenario --test scenario -->
+
+A scenario is a TOML file: a network, a workload, and the names by which both are varied. `coapace run` takes the name of
+a built-in scenario or the path of a file. A key that is not on this page is an error.
+
+Times, rates and shares carry their unit, with or without a blank before it: `\"200 ms\"`, `\"200ms\"`, `\"60 kbit/s\"`, `\"2 %\"`. Units of
+time are us, ms, s, min and h; a time without a unit is in seconds, and a share without one is a fraction: `0.02` (a bare `1` is refused, for it
+might mean 1 %). Sizes are bare numbers where the key's name says bytes, and may carry a unit too: `1410000` or `\"1.41 MB\"`. Parameters of
+mechanisms and flags of the command take times and shares in the same way.
+
+The smallest scenario there is:
+
+```toml
+title = \"A wire\"
+summary = \"Three clients and a server, nothing lost, nothing late.\"
+source = \"illustrative\"
+
+[clients]
+count = 3
+
+[workload]
+kind = \"continuous\"
+
+[[network.up]]
+name = \"wire\"
+
+[[network.down]]
+name = \"wire\"
+```
+
+What is wrong is said in one line, with its place:
+
+```text
+scenarios/x.toml:5: unknown key `clinets`; did you mean `clients`?
+--set errors=meduim: `errors` must be \"none\" or \"low\" or \"medium\" or \"high\", not `meduim`; did you mean `medium`?
+```
+
+## Built-in scenarios
+
+";
+
+const KNOBS: &str = "\
+## Settings and knobs
+
+`--set KEY=VALUE` changes one key, `KEY` being its dotted path. A hop is addressed by its name:
+`--set 'network.up.radio.delay=300 ms'`. A value is written as in the file, but text needs no quotes. Settings are made in the
+order given. The file must be right by itself, and what the settings make of it is checked in the same way.
+
+`coapace run` takes several values of a setting with commas between them, `--set clients=10,50,100 --set errors=none,high`, and runs
+every combination. A comma within quotes, brackets or braces belongs to a value: `--set network.mesh.topology.sinks=[0,1]`.
+
+`[knobs]` gives short names to settings. A knob is a path, a list of paths that are set together, or a table of choices:
+
+```toml
+[knobs]
+clients = \"clients.count\"
+buffer = [\"network.up.radio.buffer_bytes\", \"network.down.radio.buffer_bytes\"]
+
+[knobs.errors]
+none = { \"network.up.radio.loss\" = \"0 %\" }
+low = { \"network.up.radio.loss\" = \"2 %\" }
+```
+
+The value of every knob stands in every row of the results. That of a knob with choices is the choice which would change
+nothing, or `custom`.
+
+Names of knobs, choices and hops are at most 32 lower-case letters, digits, `-` and `_`, a letter first.
+
+## Hash
+
+Every row of the results carries the hash of its scenario: FNV-1a, 64 bits, of all keys that shape a run (`clients`,
+`server`, `workload`, `network`, `tcp`) with their effective values in canonical form. Titles, comments, knobs, `[defaults]`
+and the way a value is written do not change it; names of hops do, because the random numbers of a hop belong to its name.
+";
+
+/// Returns the page `docs/scenarios.md`: every key, what it accepts, its default and its meaning; and the built-in scenarios.
+pub fn reference() -> String {
+    let mut page = HEAD.to_owned();
+    page.push_str("| name | what it is | source | knobs |\n|---|---|---|---|\n");
+    for builtin in Scenario::builtins() {
+        if let Ok(scenario) = Scenario::load(builtin.name, &[]) {
+            let knobs: Vec<_> =
+                scenario.knob_values().iter().map(|(name, value)| format!("`{name}={value}`")).collect();
+            row(
+                &mut page,
+                &[&format!("`{}`", builtin.name), &scenario.summary, &scenario.source, &knobs.join(" ")],
+            );
+        }
+    }
+
+    page.push_str("\n## The file\n\n");
+    table(&mut page, "", &File::keys());
+    section::<Clients>(&mut page, "[clients]", "clients");
+    section::<Server>(&mut page, "[server]", "server");
+    section::<Workload>(&mut page, "[workload]", "workload");
+    section::<Flow>(&mut page, "[[workload.flows]]", "workload.flows.FLOW");
+    page.push_str("\nPatterns:\n\n");
+    for pattern in patterns::PATTERNS {
+        let _ = writeln!(page, "* `{}`: {}.", pattern.name, pattern.summary);
+    }
+    section::<Network>(&mut page, "[network]", "network");
+    section::<Hop>(&mut page, "[[network.up]], [[network.down]]", "network.up.HOP");
+    section::<Burst>(&mut page, "loss = { … }", "network.up.HOP.loss");
+    section::<Reordering>(&mut page, "reordering = { … }", "network.up.HOP.reordering");
+    section::<Mesh>(&mut page, "[network.mesh]", "network.mesh");
+    section::<Topology>(&mut page, "[network.mesh.topology]", "network.mesh.topology");
+    section::<Radio>(&mut page, "[network.mesh.radio]", "network.mesh.radio");
+    let heard = "network.mesh.radio.propagation";
+    section::<UnitDisk>(&mut page, "propagation = { kind = \"unit-disk\", … }", heard);
+    section::<LogDistance>(&mut page, "propagation = { kind = \"log-distance\", … }", heard);
+    section::<TwoRay>(&mut page, "propagation = { kind = \"two-ray\", … }", heard);
+    section::<Mac>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
+    section::<Lowpan>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
+    section::<Rpl>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
+    section::<Mobility>(&mut page, "[network.mesh.mobility]", "network.mesh.mobility");
+    section::<Tcp>(&mut page, "[tcp]", "tcp");
+    section::<Defaults>(&mut page, "[defaults]", "defaults");
+    page.push('\n');
+    page.push_str(KNOBS);
+    page
+}
+
+fn section<T: Keys>(page: &mut String, title: &str, path: &str) {
+    let _ = write!(page, "\n## `{title}`\n\n{}\n\n", T::DOC);
+    table(page, path, &T::keys());
+}
+
+fn table(page: &mut String, path: &str, keys: &[Key]) {
+    page.push_str("| key | accepts | default | meaning |\n|---|---|---|---|\n");
+    for key in keys {
+        let default = match key.default.as_deref() {
+            Some("") => "none".to_owned(),
+            Some(default) => format!("`{default}`"),
+            None if key.is_required() => "required".to_owned(),
+            None => "as its keys".to_owned(),
+        };
+        row(page, &[&format!("`{}`", joined(path, key.name)), &key.accepts, &default, &key.doc]);
+    }
+}
+
+fn row(page: &mut String, cells: &[&str]) {
+    let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    let _ = writeln!(page, "| {} |", cells.join(" | "));
+}

@@ -1,0 +1,226 @@
+//! A scenario that is read and checked.
+
+use std::fs::File as OsFile;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use coapace_sim::Layout;
+
+use crate::cross_checks;
+use crate::file::{Defaults, File};
+use crate::hash::Hash64;
+use crate::hosts::{Clients, Server};
+use crate::network::{Network, Tcp};
+use crate::places::Places;
+use crate::schema::document;
+use crate::schema::error::{Fault, Origin, ScenarioError, did_you_mean};
+use crate::schema::kind::Lines;
+use crate::schema::table::Keys;
+use crate::workload::Workload;
+
+/// The files that come with the program, by name.
+const BUILTINS: &[(&str, &str)] = &[
+    ("nb-iot", include_str!("../../../scenarios/nb-iot.toml")),
+    ("lossy-lan", include_str!("../../../scenarios/lossy-lan.toml")),
+    ("lte-m", include_str!("../../../scenarios/lte-m.toml")),
+    ("satellite", include_str!("../../../scenarios/satellite.toml")),
+    ("lossy-switch", include_str!("../../../scenarios/lossy-switch.toml")),
+    ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
+    ("mesh-grid", include_str!("../../../scenarios/mesh-grid.toml")),
+    ("mesh-mobile", include_str!("../../../scenarios/mesh-mobile.toml")),
+    ("concentric", include_str!("../../../scenarios/concentric.toml")),
+    ("rathod-grid", include_str!("../../../scenarios/rathod-grid.toml")),
+    ("rathod-half-dumbbell", include_str!("../../../scenarios/rathod-half-dumbbell.toml")),
+    ("rathod-mesh", include_str!("../../../scenarios/rathod-mesh.toml")),
+];
+
+/// The largest file that is read, in bytes.
+const LARGEST: usize = 1 << 16;
+
+/// A network and a workload, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The name of the built-in scenario, or of the file without its ending.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// Its purpose, in one sentence.
+    pub summary: String,
+    /// Where its numbers come from.
+    pub source: String,
+    /// The hosts that ask.
+    pub clients: Clients,
+    /// The host that answers.
+    pub server: Server,
+    /// The requests or flows of the clients.
+    pub workload: Workload,
+    /// The hops or the mesh between the clients and the servers.
+    pub network: Network,
+    /// CoAP over TCP.
+    pub tcp: Tcp,
+    /// The mechanisms and the number of seeds that are run when the command line does not say.
+    pub defaults: Defaults,
+    places: Option<Arc<Places>>,
+    knob_values: Vec<(String, String)>,
+    knob_choices: Vec<(String, Vec<String>)>,
+    /// The effective value of every key that shapes a run.
+    lines: Lines,
+}
+
+/// A scenario that comes with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name wherever a scenario can be named.
+    pub name: &'static str,
+    /// The file.
+    pub text: &'static str,
+}
+
+impl Scenario {
+    /// Returns the scenarios that come with the program.
+    pub fn builtins() -> impl ExactSizeIterator<Item = Builtin> {
+        BUILTINS.iter().map(|(name, text)| Builtin { name, text })
+    }
+
+    /// Returns the one of this name.
+    pub fn builtin(name: &str) -> Option<Builtin> {
+        Self::builtins().find(|builtin| builtin.name == name)
+    }
+
+    /// Reads the built-in scenario or the file that `name_or_path` names, and makes the `settings`, key and value, in
+    /// their order. A key is the name of a knob, or the dotted path of any key; a hop is addressed by its name
+    /// (`network.up.radio.delay`). A value is written as in the file; text needs no quotes.
+    ///
+    /// The file must be right by itself; the settings only vary it.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] names the line or the setting that is wrong.
+    pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
+        if let Some(builtin) = Self::builtin(name_or_path) {
+            return Self::parse(
+                builtin.name,
+                &format!("scenarios/{}.toml", builtin.name),
+                builtin.text,
+                settings,
+            );
+        }
+        let path = Path::new(name_or_path);
+        let is_path = path.extension().is_some() || path.components().count() > 1;
+        if !is_path && !path.exists() {
+            let near = did_you_mean(name_or_path, BUILTINS.iter().map(|(name, _)| *name));
+            let message = format!("neither a built-in scenario nor a file{near}");
+            return Err(ScenarioError::new(name_or_path, &message).of_usage());
+        }
+        let text = read(path).map_err(|problem| ScenarioError::new(name_or_path, &problem))?;
+        let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        Self::parse(&name, name_or_path, &text, settings)
+    }
+
+    /// Reads a scenario from the `text` of a file, which errors call `file`, and makes the `settings`.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] names the line or the setting that is wrong.
+    pub fn parse(
+        name: &str,
+        file: &str,
+        text: &str,
+        settings: &[(String, String)],
+    ) -> Result<Self, ScenarioError> {
+        Self::read(name, Path::new(file).parent(), text, settings)
+            .map_err(|fault| fault.named(file, settings))
+    }
+
+    fn read(
+        name: &str,
+        folder: Option<&Path>,
+        text: &str,
+        settings: &[(String, String)],
+    ) -> Result<Self, Fault> {
+        if text.len() > LARGEST {
+            return Err(Fault::new(Origin::Line(1), format!("longer than {LARGEST} bytes")));
+        }
+        let mut item = document::parse(text)?;
+        let mut file = File::of(&item)?;
+        // Before the clients of a mesh are counted: the files that a knob's choices make have not counted them either.
+        let mut knob_values = file.knobs.check(&item, &file.effective(), File::run_lines_of)?;
+        if !settings.is_empty() {
+            let root = File::keys();
+            // A setting that replaces a whole table comes before those within it, in whatever order they are given.
+            let mut settings: Vec<_> = settings.iter().enumerate().collect();
+            settings.sort_by_key(|(_, (key, _))| file.knobs.depth(key.trim()));
+            for (place, (key, value)) in settings {
+                file.knobs.set(&mut item, &root, (key.trim(), value), Origin::Setting(place))?;
+            }
+            file = File::of(&item)?;
+            knob_values = file.knobs.values(&item, &file.effective(), File::run_lines_of);
+        }
+        let places = cross_checks::place(&mut file, &item, folder)?;
+        Ok(Self {
+            name: name.to_owned(),
+            knob_values,
+            knob_choices: file.knobs.choices(),
+            lines: cross_checks::with_contents(file.run_lines(), places.as_deref()),
+            places,
+            title: file.title,
+            summary: file.summary,
+            source: file.source,
+            clients: file.clients,
+            server: file.server,
+            workload: file.workload,
+            network: file.network,
+            tcp: file.tcp,
+            defaults: file.defaults,
+        })
+    }
+
+    /// Where the nodes of its mesh stand, if it is one.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.places.as_ref().map(|places| &places.layout)
+    }
+
+    /// Where they stand and go.
+    pub fn places(&self) -> Option<&Places> {
+        self.places.as_deref()
+    }
+
+    /// Returns the name and the present value of every knob, in the order of the file. A knob with choices has the choice that is
+    /// in force, or `custom` if none is; of one that sets several keys to different values, all of them with `/` between.
+    pub fn knob_values(&self) -> &[(String, String)] {
+        &self.knob_values
+    }
+
+    /// Returns the choices of a knob; nothing if it takes the values of its keys.
+    pub fn knob_choices(&self, name: &str) -> &[String] {
+        self.knob_choices.iter().find(|(knob, _)| knob == name).map_or(&[], |(_, choices)| choices)
+    }
+
+    /// Returns the present value of one knob.
+    pub fn knob(&self, name: &str) -> Option<&str> {
+        self.knob_values.iter().find(|(knob, _)| knob == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in the
+    /// same order and the same units. Keys that came later (`server.count`, `workload.duration`, …) are left out where
+    /// they have their defaults, and so are names of presets, for they are in the keys that they fill.
+    /// The name of a file is replaced by a hash of its content.
+    ///
+    /// Titles, comments, knobs and `[defaults]` are not in it: they do not change what happens in a run.
+    pub fn canonical(&self) -> String {
+        self.lines.iter().flat_map(|(path, value)| [path, " = ", value, "\n"]).collect()
+    }
+
+    /// Returns the FNV-1a hash of [`canonical`](Self::canonical), in 16 hexadecimal digits: equal for scenarios that run alike,
+    /// however they were written. It says which results may be compared; it does not protect against forgery.
+    pub fn hash(&self) -> String {
+        Hash64::of(self.canonical().bytes()).to_string()
+    }
+}
+
+/// Returns the text of a file, or what is wrong with it.
+fn read(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let file = OsFile::open(path).map_err(|error| error.to_string())?;
+    file.take(LARGEST as u64 + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    Ok(text)
+}

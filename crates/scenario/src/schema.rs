@@ -1,0 +1,10 @@
+//! The reader: tables of keys with their kinds, each declared once. It knows no key of a scenario.
+
+pub(crate) mod document;
+pub(crate) mod error;
+pub(crate) mod kind;
+pub(crate) mod measure;
+pub(crate) mod scalar;
+pub(crate) mod table;
+pub(crate) mod units;
+pub(crate) mod words;

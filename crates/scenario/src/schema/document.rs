@@ -1,0 +1,224 @@
+//! A scenario file as a tree in which every value knows where it was written.
+//!
+//! Settings change the tree before any key is read, so that what comes from the command line is judged like the file.
+
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Fault, Origin, did_you_mean, shown};
+
+/// A value and where it was written: of a member of a table, the line of its key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Item {
+    pub(crate) at: Origin,
+    pub(crate) value: Value,
+}
+
+/// A value of TOML, of the kinds that a scenario has a use for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(i64),
+    Switch(bool),
+    List(Vec<Item>),
+    /// In the order of the file.
+    Table(Vec<(String, Item)>),
+    /// Floating-point numbers, dates, integers beyond 64 bits: no key takes them.
+    Other(String),
+}
+
+/// Reads a file.
+pub(crate) fn parse(text: &str) -> Result<Item, Fault> {
+    let ends: Vec<_> =
+        text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(end, _)| end).collect();
+    let line = |offset: usize| Origin::Line(1 + ends.partition_point(|end| *end < offset));
+    match DeTable::parse(text) {
+        Ok(table) => {
+            Ok(Item { at: Origin::Line(1), value: tree(&DeValue::Table(table.into_inner()), &line) })
+        }
+        Err(error) => {
+            let at = line(error.span().map_or(0, |span| span.start));
+            Err(Fault::new(at, format!("not TOML: {}", shown(error.message()))))
+        }
+    }
+}
+
+/// Reads the value of a setting: as TOML has it, or else as text, so that `random` and `200 ms` need no quotes.
+pub(crate) fn setting(text: &str, at: Origin) -> Item {
+    let text = text.trim();
+    let value = match DeValue::parse(text) {
+        Ok(value) if !value.get_ref().is_datetime() => tree(value.get_ref(), &|_| at),
+        _ => Value::Text(text.to_owned()),
+    };
+    Item { at, value }
+}
+
+/// Splits the values of a setting at its commas, those within quotes, brackets and braces aside.
+pub fn split_values(text: &str) -> Vec<&str> {
+    let (mut values, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    let mut quote = None;
+    let mut is_escaped = false;
+    for (place, c) in text.char_indices() {
+        match (c, quote) {
+            (_, Some('"')) if is_escaped => is_escaped = false,
+            ('\\', Some('"')) => is_escaped = true,
+            (c, Some(open)) => quote = (c != open).then_some(open),
+            ('"' | '\'', None) => quote = Some(c),
+            ('[' | '{', None) => depth += 1,
+            (']' | '}', None) => depth = depth.saturating_sub(1),
+            (',', None) if depth == 0 => {
+                values.push(text[start..place].trim());
+                start = place + 1;
+            }
+            _ => {}
+        }
+    }
+    values.push(text[start..].trim());
+    values
+}
+
+fn tree(value: &DeValue<'_>, place: &dyn Fn(usize) -> Origin) -> Value {
+    match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Boolean(switch) => Value::Switch(*switch),
+        DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
+            Ok(integer) => Value::Integer(integer),
+            Err(_) => Value::Other(integer.as_str().to_owned()),
+        },
+        DeValue::Float(float) => Value::Other(float.as_str().to_owned()),
+        DeValue::Datetime(datetime) => Value::Other(datetime.to_string()),
+        DeValue::Array(array) => Value::List(
+            array
+                .iter()
+                .map(|item| Item { at: place(item.span().start), value: tree(item.get_ref(), place) })
+                .collect(),
+        ),
+        DeValue::Table(table) => {
+            let mut members: Vec<_> = table.iter().collect();
+            members.sort_by_key(|(key, _)| key.span().start);
+            Value::Table(
+                members
+                    .into_iter()
+                    .map(|(key, item)| {
+                        let (at, value) = (place(key.span().start), tree(item.get_ref(), place));
+                        (key.get_ref().to_string(), Item { at, value })
+                    })
+                    .collect(),
+            )
+        }
+    }
+}
+
+impl Item {
+    /// Returns the member `name` of a table.
+    pub(crate) fn get(&self, name: &str) -> Option<&Self> {
+        match &self.value {
+            Value::Table(members) => members.iter().find(|(key, _)| key == name).map(|(_, item)| item),
+            _ => None,
+        }
+    }
+
+    /// Returns the name of a table that is addressed by it.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match &self.get("name")?.value {
+            Value::Text(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the item that the dotted `path` leads to, or the last one on the way if the path ends early.
+    pub(crate) fn nearest_to(&self, path: &str) -> &Self {
+        let mut place = self;
+        for part in path.split('.') {
+            let next = match &place.value {
+                Value::List(list) => list.iter().find(|item| item.name() == Some(part)),
+                _ => place.get(part),
+            };
+            match next {
+                Some(item) => place = item,
+                None => break,
+            }
+        }
+        place
+    }
+
+    /// Whether every name of a list on the dotted `path` is there.
+    pub(crate) fn leads(&self, path: &str, at: Origin) -> Result<(), Fault> {
+        let mut place = self;
+        for (n, part) in path.split('.').enumerate() {
+            let walked = || path.split('.').take(n).collect::<Vec<_>>().join(".");
+            match (&place.value, place.get(part)) {
+                (Value::List(list), _) => {
+                    let named = list.iter().find(|item| item.name() == Some(part));
+                    place = named.ok_or_else(|| unnamed(list, part, &walked(), at))?;
+                }
+                (_, Some(item)) => place = item,
+                (_, None) => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts `item` where the dotted `path` leads. A member of a list is addressed by its name; a table that is
+    /// missing on the way is made.
+    pub(crate) fn assign(&mut self, path: &str, item: Self) -> Result<(), Fault> {
+        let at = item.at;
+        let mut place = self;
+        let mut walked = String::new();
+        for part in path.split('.') {
+            place = place.step(part, &walked, at)?;
+            walked = joined(&walked, part);
+        }
+        *place = item;
+        Ok(())
+    }
+
+    fn step(&mut self, part: &str, walked: &str, at: Origin) -> Result<&mut Self, Fault> {
+        let here = self.show();
+        match &mut self.value {
+            Value::Table(members) => {
+                let place = members.iter().position(|(key, _)| key == part).unwrap_or_else(|| {
+                    members.push((part.to_owned(), Self { at, value: Value::Table(Vec::new()) }));
+                    members.len() - 1
+                });
+                Ok(&mut members[place].1)
+            }
+            Value::List(list) => {
+                let unnamed = unnamed(list, part, walked, at);
+                list.iter_mut().find(|item| item.name() == Some(part)).ok_or(unnamed)
+            }
+            _ => Err(Fault::new(at, format!("`{walked}` is {here} and has no key `{}`", shown(part)))),
+        }
+    }
+
+    /// Returns the text that an error shows for it.
+    pub(crate) fn show(&self) -> String {
+        match &self.value {
+            Value::Text(text) | Value::Other(text) => format!("`{}`", shown(text)),
+            Value::Integer(integer) => format!("`{integer}`"),
+            Value::Switch(switch) => format!("`{switch}`"),
+            Value::List(_) => "a list".to_owned(),
+            Value::Table(_) => "a table".to_owned(),
+        }
+    }
+}
+
+fn unnamed(list: &[Item], part: &str, walked: &str, at: Origin) -> Fault {
+    let near = did_you_mean(part, list.iter().filter_map(Item::name));
+    Fault::new(at, format!("`{walked}` has nothing of the name `{}`{near}", shown(part)))
+}
+
+/// Returns the dotted path of the key `name` of `table`; the file itself has the empty path.
+pub(crate) fn joined(table: &str, name: &str) -> String {
+    if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") }
+}
+
+/// Returns whether `text` can be part of a dotted path.
+pub(crate) fn is_name(text: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    text.len() <= 32 && text.bytes().all(inner) && text.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+/// Returns `text` as a file has it.
+pub(crate) fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}

@@ -1,0 +1,102 @@
+//! Faults of a scenario, each in one clear line.
+
+use std::fmt;
+
+use coapace_control::nearest;
+
+/// Why a scenario cannot be used: one line that names the place, the key and what is accepted.
+///
+/// `scenarios/x.toml:12: unknown key `clinets`; did you mean `clients`?`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// The file or the built-in scenario, with the line; or the setting as it was given.
+    place: String,
+    message: String,
+    usage: bool,
+}
+
+impl ScenarioError {
+    /// A fault of a file.
+    pub(crate) fn new(place: &str, message: &str) -> Self {
+        Self { place: shown(place), message: message.to_owned(), usage: false }
+    }
+
+    /// A fault of what was asked for.
+    pub(crate) fn of_usage(self) -> Self {
+        Self { usage: true, ..self }
+    }
+
+    /// Returns whether the fault lies in what was asked for (a name, a setting), not in a file.
+    pub fn is_usage(&self) -> bool {
+        self.usage
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// Where a value was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A line of the file, from 1.
+    Line(usize),
+    /// One of the settings, from 0.
+    Setting(usize),
+}
+
+/// A fault before the file has a name.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    pub(crate) at: Origin,
+    pub(crate) message: String,
+    /// A key that its table does not have and that resembles none of them.
+    pub(crate) stray: Option<Stray>,
+}
+
+/// An unknown key, which may have its place in another table.
+#[derive(Clone, Debug)]
+pub(crate) struct Stray {
+    pub(crate) name: String,
+    /// The message without a suggestion.
+    pub(crate) line: String,
+}
+
+impl Fault {
+    pub(crate) fn new(at: Origin, message: impl Into<String>) -> Self {
+        Self { at, message: message.into(), stray: None }
+    }
+
+    /// With the name of the file, and the settings that were made.
+    pub(crate) fn named(&self, file: &str, settings: &[(String, String)]) -> ScenarioError {
+        let place = match self.at {
+            Origin::Line(line) => format!("{file}:{line}"),
+            Origin::Setting(place) => match settings.get(place) {
+                Some((key, value)) => format!("--set {key}={value}"),
+                None => "--set".to_owned(),
+            },
+        };
+        let error = ScenarioError::new(&place, &self.message);
+        if matches!(self.at, Origin::Setting(_)) { error.of_usage() } else { error }
+    }
+}
+
+/// Text from outside as an error shows it: short, on one line, without anything that a terminal obeys.
+pub(crate) fn shown(text: &str) -> String {
+    const LONGEST: usize = 100;
+    let mut shown: String =
+        text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// `; did you mean `x`?`, or nothing.
+pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, candidates).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+}

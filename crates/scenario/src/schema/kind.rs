@@ -1,0 +1,103 @@
+//! Kinds of values: each says once how its values are read, checked, written and described.
+
+use super::document::{Item, Value, quoted};
+use super::error::{Fault, Origin, did_you_mean};
+
+/// The effective value of every key under its dotted path, in the order of the schema.
+pub(crate) type Lines = Vec<(String, String)>;
+
+/// One key as the reference lists it.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) doc: String,
+    pub(crate) accepts: String,
+    /// The default like a file has it; `None` if the key must be there.
+    pub(crate) default: Option<String>,
+    /// The keys of a table.
+    pub(crate) keys: Vec<Key>,
+    /// Whether this is a list of tables, whose names are part of the path.
+    pub(crate) is_list: bool,
+}
+
+impl Key {
+    /// Returns whether a file without this key is refused: a table may be left out if all its keys may.
+    pub(crate) fn is_required(&self) -> bool {
+        let may_be_empty = !self.keys.is_empty() && !self.is_list;
+        self.default.is_none() && !(may_be_empty && self.keys.iter().all(|key| !key.is_required()))
+    }
+}
+
+/// The kind of values that a key accepts.
+pub(crate) trait Kind {
+    type Value;
+    /// For people: what the value must be.
+    fn accepts(&self) -> String;
+    /// Reads the value of the key `path`.
+    fn read(&self, item: &Item, path: &str) -> Result<Self::Value, Fault>;
+    /// Returns the value of a key that is not there and has no default; `at` is where its table is.
+    fn missing(&self, path: &str, at: Origin) -> Result<Self::Value, Fault> {
+        Err(Fault::new(at, format!("`{path}` is missing: it must be {}", self.accepts())))
+    }
+    /// Returns the one line that says so of `item`.
+    fn refuse(&self, item: &Item, path: &str) -> Fault {
+        refused(&self.accepts(), &self.words(), item, path)
+    }
+    /// Writes the value the one way it is always written.
+    fn write(&self, value: &Self::Value, path: &str, lines: &mut Lines);
+    /// Returns the keys of a table.
+    fn keys(&self) -> Vec<Key> {
+        Vec::new()
+    }
+    /// Returns whether the value is a table, or can be one.
+    fn is_table(&self) -> bool {
+        false
+    }
+    /// Returns whether this is a list of tables that have names.
+    fn is_list(&self) -> bool {
+        false
+    }
+    /// Words that the value may be, to suggest one.
+    fn words(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+/// Returns the one line that says what the key `path` accepts instead.
+pub(crate) fn refused(accepts: &str, words: &[&str], item: &Item, path: &str) -> Fault {
+    let near = match &item.value {
+        Value::Text(text) => did_you_mean(text, words.iter().copied()),
+        _ => String::new(),
+    };
+    Fault::new(item.at, format!("`{path}` must be {accepts}, not {}{near}", item.show()))
+}
+
+/// The inner kind, or a word that stands for its absence.
+pub(crate) struct Or<K>(pub(crate) &'static str, pub(crate) K);
+
+impl<K: Kind> Kind for Or<K> {
+    type Value = Option<K::Value>;
+    fn accepts(&self) -> String {
+        format!("{}, or \"{}\"", self.1.accepts(), self.0)
+    }
+    fn read(&self, item: &Item, path: &str) -> Result<Self::Value, Fault> {
+        match &item.value {
+            Value::Text(word) if word == self.0 => Ok(None),
+            // A table says better what is wrong inside it.
+            Value::Table(_) if self.1.is_table() => self.1.read(item, path).map(Some),
+            _ => self.1.read(item, path).map(Some).map_err(|_| self.refuse(item, path)),
+        }
+    }
+    fn write(&self, value: &Self::Value, path: &str, lines: &mut Lines) {
+        match value {
+            Some(value) => self.1.write(value, path, lines),
+            None => lines.push((path.to_owned(), quoted(self.0))),
+        }
+    }
+    fn keys(&self) -> Vec<Key> {
+        self.1.keys()
+    }
+    fn words(&self) -> Vec<&'static str> {
+        [self.1.words(), vec![self.0]].concat()
+    }
+}

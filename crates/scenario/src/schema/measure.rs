@@ -1,0 +1,95 @@
+//! Measured quantities: decimal numbers with one unit, which may be negative.
+
+use super::document::{Value, quoted};
+use super::scalar::Scalar;
+
+/// A number from one bound to another, both included, in this unit; without a unit it is a bare number.
+pub(crate) struct Measure(pub(crate) &'static str, pub(crate) f64, pub(crate) f64);
+
+/// The most decimals, so that a number is exact in a hash: millionths.
+const DECIMALS: usize = 6;
+
+impl Scalar for Measure {
+    type Value = f64;
+
+    fn accepts(&self) -> String {
+        let Self(unit, least, most) = self;
+        let example = self.text(&most.min(least.max(10.0)));
+        match *unit {
+            "" => format!("a number from {least} to {most}, with decimals as text, such as \"2.5\""),
+            unit => format!("{least} to {most} {unit}, such as {example}"),
+        }
+    }
+
+    fn parse(&self, value: &Value) -> Option<f64> {
+        let Self(unit, least, most) = self;
+        let number = match value {
+            Value::Integer(number) if unit.is_empty() => number.to_string(),
+            Value::Text(text) => {
+                let number = text.strip_suffix(unit)?;
+                number.strip_suffix(' ').unwrap_or(number).to_owned()
+            }
+            Value::Other(text) if unit.is_empty() => text.clone(),
+            _ => return None,
+        };
+        let (_, decimals) = number.split_once('.').unwrap_or((&number, "0"));
+        let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let whole = number.strip_prefix('-').unwrap_or(&number);
+        let whole = whole.split_once('.').map_or(whole, |(whole, _)| whole);
+        if !is_plain(whole) || !is_plain(decimals) || decimals.len() > DECIMALS {
+            return None;
+        }
+        number.parse().ok().filter(|number| (*least..=*most).contains(number))
+    }
+
+    fn text(&self, value: &f64) -> String {
+        // The shortest decimals that read back as the same number.
+        let number = if *value == 0.0 { 0.0 } else { *value };
+        quoted(format!("{number} {}", self.0).trim_end())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(measure: &Measure, text: &str) -> Option<f64> {
+        measure.parse(&Value::Text(text.to_owned()))
+    }
+
+    #[test]
+    fn numbers_are_read_with_their_unit_and_written_back() {
+        let power = Measure("dBm", -150.0, 30.0);
+        for (text, value) in [("-95 dBm", -95.0), ("0dBm", 0.0), ("-0 dBm", 0.0), ("2.5 dBm", 2.5)] {
+            let read_value = read(&power, text).unwrap();
+            assert!((read_value - value).abs() < 1e-12, "{text}");
+            let written = power.text(&read_value);
+            assert_eq!(read(&power, written.trim_matches('"')), Some(value), "{written}");
+        }
+        assert_eq!(power.text(&-0.0), "\"0 dBm\"");
+        assert_eq!(Measure("", 0.0, 10.0).parse(&Value::Integer(3)), Some(3.0));
+        assert_eq!(read(&Measure("", 0.0, 10.0), "2.7"), Some(2.7));
+    }
+
+    #[test]
+    fn what_is_no_number_of_the_unit_is_refused() {
+        let metres = Measure("m", 0.0, 1_000.0);
+        for text in [
+            "10",
+            "10 mm",
+            "m",
+            "10  m",
+            "1e3 m",
+            "-1 m",
+            "1001 m",
+            "1. m",
+            ".5 m",
+            "inf m",
+            "1.0000001 m",
+            "--1 m",
+        ] {
+            assert_eq!(read(&metres, text), None, "{text}");
+        }
+        assert_eq!(metres.parse(&Value::Integer(10)), None);
+    }
+}

@@ -1,0 +1,308 @@
+//! Values written in one piece: numbers, words, and quantities with their units.
+
+use std::marker::PhantomData;
+
+use coapace_control::Duration;
+
+use super::document::{Item, Value, is_name, quoted};
+use super::error::Fault;
+use super::kind::{Kind, Lines};
+use super::units::{RATE, SHARE, SIZE, TIME};
+
+/// A kind whose values are written in one piece.
+pub(crate) trait Scalar {
+    type Value;
+    fn accepts(&self) -> String;
+    fn parse(&self, value: &Value) -> Option<Self::Value>;
+    /// Returns the value like a file has it.
+    fn text(&self, value: &Self::Value) -> String;
+    fn words(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+impl<S: Scalar> Kind for S {
+    type Value = S::Value;
+
+    fn accepts(&self) -> String {
+        Scalar::accepts(self)
+    }
+
+    fn read(&self, item: &Item, path: &str) -> Result<S::Value, Fault> {
+        self.parse(&item.value).ok_or_else(|| self.refuse(item, path))
+    }
+
+    fn write(&self, value: &S::Value, path: &str, lines: &mut Lines) {
+        lines.push((path.to_owned(), self.text(value)));
+    }
+
+    fn words(&self) -> Vec<&'static str> {
+        Scalar::words(self)
+    }
+}
+
+/// A whole number within bounds, both included.
+pub(crate) struct Whole<T>(pub(crate) T, pub(crate) T);
+
+impl<T: Copy + Into<u64> + TryFrom<i64> + PartialOrd> Scalar for Whole<T> {
+    type Value = T;
+    fn accepts(&self) -> String {
+        format!("a whole number from {} to {}", self.0.into(), self.1.into())
+    }
+    fn parse(&self, value: &Value) -> Option<T> {
+        let Value::Integer(integer) = value else { return None };
+        T::try_from(*integer).ok().filter(|value| (self.0..=self.1).contains(value))
+    }
+    fn text(&self, value: &T) -> String {
+        Into::<u64>::into(*value).to_string()
+    }
+}
+
+/// `true` or `false`.
+pub(crate) struct Switch;
+
+impl Scalar for Switch {
+    type Value = bool;
+    fn accepts(&self) -> String {
+        "true or false".to_owned()
+    }
+    fn parse(&self, value: &Value) -> Option<bool> {
+        if let Value::Switch(switch) = value { Some(*switch) } else { None }
+    }
+    fn text(&self, value: &bool) -> String {
+        value.to_string()
+    }
+}
+
+/// One line of text, of at least one character and at most so many bytes.
+pub(crate) struct OneLine(pub(crate) usize);
+
+impl Scalar for OneLine {
+    type Value = String;
+    fn accepts(&self) -> String {
+        format!("one line of text, at most {} bytes", self.0)
+    }
+    fn parse(&self, value: &Value) -> Option<String> {
+        let Value::Text(text) = value else { return None };
+        let fits = (1..=self.0).contains(&text.len()) && !text.contains(char::is_control);
+        fits.then(|| text.clone())
+    }
+    fn text(&self, value: &String) -> String {
+        quoted(value)
+    }
+}
+
+/// A name that can be part of a dotted path.
+pub(crate) struct Name;
+
+impl Scalar for Name {
+    type Value = String;
+    fn accepts(&self) -> String {
+        "a name of at most 32 lower-case letters, digits, `-` and `_`, a letter first".to_owned()
+    }
+    fn parse(&self, value: &Value) -> Option<String> {
+        if let Value::Text(text) = value { is_name(text).then(|| text.clone()) } else { None }
+    }
+    fn text(&self, value: &String) -> String {
+        quoted(value)
+    }
+}
+
+/// Returns the text of a quantity: a number needs no quotes.
+fn quantity(value: &Value) -> Option<String> {
+    match value {
+        Value::Text(text) | Value::Other(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Reads a span of time up to 24 h as scenarios have it, and so wherever a user says one: `200 ms`, `1.5s`, `2 min`; a
+/// number without a unit is seconds.
+pub fn parse_time(text: &str) -> Option<Duration> {
+    const LONGEST: u64 = 24 * 3_600_000_000;
+    TIME.parse(text).filter(|us| *us <= LONGEST).map(Duration::from_micros)
+}
+
+/// Reads a share from 0 to 1 as scenarios have it: `10 %`, `0.1`. A bare 1 is refused, for it might mean 1 %.
+pub fn parse_share(text: &str) -> Option<f64> {
+    let share = SHARE.parse(text).filter(|share| *share <= WHOLE_SHARE && text != "1")?;
+    Some(share as f64 / WHOLE_SHARE as f64)
+}
+
+/// A span of time, exact to the microsecond.
+pub(crate) struct Time;
+
+impl Scalar for Time {
+    type Value = Duration;
+    fn accepts(&self) -> String {
+        "a time up to 24 h in us, ms, s, min or h, such as \"200 ms\"".to_owned()
+    }
+    fn parse(&self, value: &Value) -> Option<Duration> {
+        parse_time(&quantity(value)?)
+    }
+    fn text(&self, value: &Duration) -> String {
+        quoted(&TIME.write(value.as_micros()))
+    }
+}
+
+/// A bit rate, in bits per second.
+pub(crate) struct Rate;
+
+impl Scalar for Rate {
+    type Value = u64;
+    fn accepts(&self) -> String {
+        "a rate from 1 bit/s to 1000 Gbit/s, such as \"60 kbit/s\"".to_owned()
+    }
+    fn parse(&self, value: &Value) -> Option<u64> {
+        let Value::Text(text) = value else { return None };
+        RATE.parse(text).filter(|rate| (1..=1_000_000_000_000).contains(rate))
+    }
+    fn text(&self, value: &u64) -> String {
+        quoted(&RATE.write(*value))
+    }
+}
+
+/// A number of bytes; bare, for the name of the key carries the unit, or with one.
+pub(crate) struct Bytes;
+
+impl Scalar for Bytes {
+    type Value = u64;
+    fn accepts(&self) -> String {
+        "a number of bytes from 1 to 1000000000000, or a size such as \"1.41 MB\"".to_owned()
+    }
+    fn parse(&self, value: &Value) -> Option<u64> {
+        let bytes = match value {
+            Value::Integer(bytes) => u64::try_from(*bytes).ok()?,
+            Value::Text(text) => SIZE.parse(text)?,
+            _ => return None,
+        };
+        (1..=1_000_000_000_000).contains(&bytes).then_some(bytes)
+    }
+    fn text(&self, value: &u64) -> String {
+        value.to_string()
+    }
+}
+
+/// A probability in \[0, 1\], written as a percentage.
+pub(crate) struct Percentage;
+
+/// Parts of a probability of 1, as a percentage counts them.
+const WHOLE_SHARE: u64 = 1_000_000_000;
+
+impl Scalar for Percentage {
+    type Value = f64;
+    fn accepts(&self) -> String {
+        "a percentage from 0 % to 100 %, such as \"2 %\"".to_owned()
+    }
+    fn parse(&self, value: &Value) -> Option<f64> {
+        parse_share(&quantity(value)?)
+    }
+    fn text(&self, value: &f64) -> String {
+        // Exact: a value that was read is within half a part of the whole number it came from.
+        let share = (value.clamp(0.0, 1.0) * WHOLE_SHARE as f64).round();
+        #[allow(clippy::cast_sign_loss)]
+        quoted(&SHARE.write(share as u64))
+    }
+}
+
+/// Two times, the shorter first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Jitter {
+    /// The shorter.
+    pub min: Duration,
+    /// The longer.
+    pub max: Duration,
+}
+
+/// Two times, the shorter first.
+pub(crate) struct Range;
+
+impl Scalar for Range {
+    type Value = Jitter;
+    fn accepts(&self) -> String {
+        "two times, the shorter first, such as [\"10 ms\", \"20 ms\"]".to_owned()
+    }
+    fn parse(&self, value: &Value) -> Option<Jitter> {
+        let Value::List(list) = value else { return None };
+        let [min, max] = list.as_slice() else { return None };
+        let range = Jitter { min: Time.parse(&min.value)?, max: Time.parse(&max.value)? };
+        (range.min <= range.max).then_some(range)
+    }
+    fn text(&self, Jitter { min, max }: &Jitter) -> String {
+        format!("[{}, {}]", Time.text(min), Time.text(max))
+    }
+}
+
+/// A list of at most so many lines of text.
+pub(crate) struct Lists(pub(crate) usize, pub(crate) OneLine);
+
+impl Scalar for Lists {
+    type Value = Vec<String>;
+    fn accepts(&self) -> String {
+        format!("a list of at most {} texts", self.0)
+    }
+    fn parse(&self, value: &Value) -> Option<Vec<String>> {
+        let Value::List(list) = value else { return None };
+        if list.len() > self.0 {
+            return None;
+        }
+        list.iter().map(|item| self.1.parse(&item.value)).collect()
+    }
+    fn text(&self, value: &Vec<String>) -> String {
+        let texts: Vec<_> = value.iter().map(|text| self.1.text(text)).collect();
+        format!("[{}]", texts.join(", "))
+    }
+}
+
+/// One of the names of a registry.
+pub(crate) struct Listed(pub(crate) fn() -> Vec<&'static str>);
+
+impl Scalar for Listed {
+    type Value = &'static str;
+    fn accepts(&self) -> String {
+        let names: Vec<_> = (self.0)().iter().map(|name| format!("\"{name}\"")).collect();
+        names.join(" or ")
+    }
+    fn parse(&self, value: &Value) -> Option<&'static str> {
+        let Value::Text(text) = value else { return None };
+        (self.0)().into_iter().find(|name| name == text)
+    }
+    fn text(&self, value: &&'static str) -> String {
+        quoted(value)
+    }
+    fn words(&self) -> Vec<&'static str> {
+        (self.0)()
+    }
+}
+
+/// An enumeration by its words.
+pub(crate) trait Words: Copy + PartialEq + 'static {
+    const ALL: &'static [(Self, &'static str)];
+}
+
+/// One of the words of `T`.
+pub(crate) struct OneOf<T>(PhantomData<T>);
+
+/// One of the words of `T`.
+pub(crate) const fn one_of<T>() -> OneOf<T> {
+    OneOf(PhantomData)
+}
+
+impl<T: Words> Scalar for OneOf<T> {
+    type Value = T;
+    fn accepts(&self) -> String {
+        let words: Vec<_> = T::ALL.iter().map(|(_, word)| format!("\"{word}\"")).collect();
+        words.join(" or ")
+    }
+    fn parse(&self, value: &Value) -> Option<T> {
+        let Value::Text(text) = value else { return None };
+        T::ALL.iter().find(|(_, word)| word == text).map(|(value, _)| *value)
+    }
+    fn text(&self, value: &T) -> String {
+        T::ALL.iter().find(|(other, _)| other == value).map_or_else(String::new, |(_, word)| quoted(word))
+    }
+    fn words(&self) -> Vec<&'static str> {
+        T::ALL.iter().map(|(_, word)| *word).collect()
+    }
+}

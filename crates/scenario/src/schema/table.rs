@@ -1,0 +1,304 @@
+//! Tables of keys, each declared once: from the declaration come the struct, its reading and checking, the canonical
+//! text, the reference page and the suggestions.
+
+use std::marker::PhantomData;
+
+use coapace_control::nearest;
+
+use super::document::{Item, Value, is_name, joined, setting};
+use super::error::{Fault, Origin, Stray, shown};
+use super::kind::{Key, Kind, Lines};
+
+/// A table of keys.
+pub(crate) trait Keys: Sized {
+    /// A sentence about the table.
+    const DOC: &'static str;
+    /// The names of the keys.
+    const NAMES: &'static [&'static str];
+    fn keys() -> Vec<Key>;
+    /// Reads the table `item`, which is one.
+    fn read(item: &Item, path: &str) -> Result<Self, Fault>;
+    /// Writes every key.
+    fn write(&self, path: &str, lines: &mut Lines);
+}
+
+/// Declares a table: `key: type, kind => default;`, without a default if the key must be there. A table may be completed
+/// before it is read, where what one key says decides the default of another, and checked after.
+macro_rules! keys {
+    (
+        $(#[doc = $doc:literal])+
+        $vis:vis struct $name:ident $(completed by $complete:path,)? $(checked by $check:path)? {
+            $(
+                $(#[doc = $key_doc:literal])+
+                $key:ident: $type:ty, $kind:expr $(=> $default:expr)?;
+            )*
+        }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $name { $($(#[doc = $key_doc])+ $vis $key: $type,)* }
+
+        impl $crate::schema::table::Keys for $name {
+            const DOC: &'static str = concat!($($doc,)+).trim_ascii();
+            const NAMES: &'static [&'static str] = &[$(stringify!($key)),*];
+
+            fn keys() -> Vec<$crate::schema::kind::Key> {
+                vec![$({
+                    let kind = $crate::schema::table::of::<$type, _>($kind);
+                    #[allow(unused_mut, unused_assignments)]
+                    let mut default: Option<$type> = None;
+                    $(default = Some($default);)?
+                    $crate::schema::table::key(
+                        stringify!($key), concat!($($key_doc,)+), &kind, default.as_ref(),
+                    )
+                },)*]
+            }
+
+            fn read(
+                item: &$crate::schema::document::Item, path: &str,
+            ) -> Result<Self, $crate::schema::error::Fault> {
+                #[allow(unused_imports)]
+                use $crate::schema::kind::Kind as _;
+                $crate::schema::table::all_known::<Self>(item, path)?;
+                $(let item = &$complete(item);)?
+                let table = Self { $($key: {
+                    let kind = $crate::schema::table::of::<$type, _>($kind);
+                    let path = $crate::schema::document::joined(path, stringify!($key));
+                    match item.get(stringify!($key)) {
+                        Some(item) => kind.read(item, &path)?,
+                        None => $crate::schema::table::keys!(@absent kind, path, item $(, $default)?),
+                    }
+                },)* };
+                $($check(&table).map_err(|misfit| misfit.fault(item, path))?;)?
+                Ok(table)
+            }
+
+            #[allow(unused_variables)]
+            fn write(&self, path: &str, lines: &mut $crate::schema::kind::Lines) {
+                #[allow(unused_imports)]
+                use $crate::schema::kind::Kind as _;
+                $($kind.write(
+                    &self.$key, &$crate::schema::document::joined(path, stringify!($key)), lines,
+                );)*
+            }
+        }
+    };
+    (@absent $kind:ident, $path:ident, $item:ident, $default:expr) => { $default };
+    (@absent $kind:ident, $path:ident, $item:ident) => { $kind.missing(&$path, $item.at)? };
+}
+pub(crate) use keys;
+
+/// A value that does not go with the others.
+pub(crate) struct Misfit {
+    path: String,
+    message: String,
+}
+
+impl Misfit {
+    /// `path` within the table that was checked, and what is wrong, to be read after it.
+    pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+
+    pub(crate) fn fault(&self, item: &Item, path: &str) -> Fault {
+        let message = format!("`{}` {}", joined(path, &self.path), self.message);
+        Fault::new(item.nearest_to(&self.path).at, message)
+    }
+}
+
+/// Returns the table `item` with the keys of `table` where it has none of its own.
+pub(crate) fn filled(item: &Item, table: &impl Keys) -> Item {
+    let mut lines = Lines::new();
+    table.write("", &mut lines);
+    let mut item = item.clone();
+    if let Value::Table(members) = &mut item.value {
+        for (name, text) in lines {
+            if members.iter().all(|(known, _)| *known != name) {
+                members.push((name, setting(&text, item.at)));
+            }
+        }
+    }
+    item
+}
+
+/// Fixes the type of value of a kind.
+pub(crate) fn of<V, K: Kind<Value = V>>(kind: K) -> K {
+    kind
+}
+
+/// Returns the entry of a key in the reference.
+pub(crate) fn key<K: Kind>(name: &'static str, doc: &str, kind: &K, default: Option<&K::Value>) -> Key {
+    let mut lines = Lines::new();
+    if let Some(default) = default {
+        kind.write(default, "", &mut lines);
+    }
+    Key {
+        name,
+        doc: doc.trim().to_owned(),
+        accepts: kind.accepts(),
+        default: default.map(|_| lines.into_iter().map(|(_, text)| text).collect()),
+        keys: kind.keys(),
+        is_list: kind.is_list(),
+    }
+}
+
+/// Finds the first key of the table `item` that is not one of `T`.
+pub(crate) fn all_known<T: Keys>(item: &Item, path: &str) -> Result<(), Fault> {
+    let Value::Table(members) = &item.value else { return Ok(()) };
+    match members.iter().find(|(name, _)| T::NAMES.iter().all(|key| key != name)) {
+        Some((name, member)) => Err(unknown(path, name, &T::keys(), &[], member.at)),
+        None => Ok(()),
+    }
+}
+
+/// Follows `path` through the keys of a file, which are `root`; the names in `others` would also do.
+pub(crate) fn resolve(root: &[Key], path: &str, others: &[&str], at: Origin) -> Result<(), Fault> {
+    let mut keys = root;
+    let mut walked = String::new();
+    let mut parts = path.split('.');
+    while let Some(part) = parts.next() {
+        let Some(key) = keys.iter().find(|key| key.name == part) else {
+            let others = if walked.is_empty() { others } else { &[] };
+            return Err(elsewhere(unknown(&walked, part, keys, others, at), root));
+        };
+        walked = joined(&walked, part);
+        if key.is_list
+            && let Some(name) = parts.next()
+        {
+            walked = joined(&walked, name);
+        }
+        keys = &key.keys;
+    }
+    Ok(())
+}
+
+/// Returns the fault of the unknown key `name` in the table at `path`: it suggests the nearest of the table's keys, or else lists what
+/// the table takes.
+fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at: Origin) -> Fault {
+    let line = format!("unknown key `{}`", shown(&joined(path, name)));
+    let here = keys.iter().map(|key| key.name).chain(others.iter().copied());
+    if let Some(near) = nearest(name, here) {
+        let near = if others.contains(&near) { near.to_owned() } else { joined(path, near) };
+        return Fault::new(at, format!("{line}; did you mean `{near}`?"));
+    }
+    let names: Vec<_> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
+    let message = match (path, names.is_empty()) {
+        (_, true) => format!("{line}; `{path}` has no keys"),
+        ("", _) => format!("{line}; a scenario has {}", names.join(", ")),
+        _ => format!("{line}; `{path}` has {}", names.join(", ")),
+    };
+    Fault { stray: Some(Stray { name: name.to_owned(), line }), ..Fault::new(at, message) }
+}
+
+/// Makes the fault suggest the key of that name elsewhere in the file, whose keys are `root`, if there is one.
+pub(crate) fn elsewhere(fault: Fault, root: &[Key]) -> Fault {
+    let Some(Stray { name, line }) = &fault.stray else { return fault };
+    let mut paths = Vec::new();
+    all_paths(root, "", &mut paths);
+    match paths.iter().find(|path| path.rsplit('.').next() == Some(name)) {
+        Some(near) => Fault::new(fault.at, format!("{line}; did you mean `{near}`?")),
+        None => fault,
+    }
+}
+
+/// The dotted path of every key that is no table; `HOP` stands for a name.
+fn all_paths(keys: &[Key], table: &str, paths: &mut Vec<String>) {
+    for key in keys {
+        let path = joined(table, key.name);
+        match (key.keys.is_empty(), key.is_list) {
+            (true, _) => paths.push(path),
+            (false, false) => all_paths(&key.keys, &path, paths),
+            (false, true) => all_paths(&key.keys, &format!("{path}.HOP"), paths),
+        }
+    }
+}
+
+/// A table with the keys of `T`.
+pub(crate) struct Table<T>(PhantomData<T>);
+
+/// A table with the keys of `T`.
+pub(crate) const fn table<T>() -> Table<T> {
+    Table(PhantomData)
+}
+
+impl<T: Keys> Kind for Table<T> {
+    type Value = T;
+    fn accepts(&self) -> String {
+        let keys: Vec<_> = T::keys().iter().map(|key| format!("`{}`", key.name)).collect();
+        format!("a table of {}", keys.join(", "))
+    }
+    fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
+        match &item.value {
+            Value::Table(_) => T::read(item, path),
+            _ => Err(self.refuse(item, path)),
+        }
+    }
+    /// A table that is not there is an empty one: all its keys may have defaults.
+    fn missing(&self, path: &str, at: Origin) -> Result<T, Fault> {
+        T::read(&Item { at, value: Value::Table(Vec::new()) }, path)
+    }
+    fn write(&self, value: &T, path: &str, lines: &mut Lines) {
+        value.write(path, lines);
+    }
+    fn keys(&self) -> Vec<Key> {
+        T::keys()
+    }
+    fn is_table(&self) -> bool {
+        true
+    }
+}
+
+/// A table that is addressed by its name.
+pub(crate) trait HasName {
+    fn name(&self) -> &str;
+}
+
+/// Up to so many tables with the keys of `T`, each under a name of its own.
+pub(crate) struct Named<T>(usize, PhantomData<T>);
+
+/// Up to `most` tables with the keys of `T`, each under a name of its own. Where one is needed, the table around says so.
+pub(crate) const fn named<T>(most: usize) -> Named<T> {
+    Named(most, PhantomData)
+}
+
+impl<T: Keys + HasName> Kind for Named<T> {
+    type Value = Vec<T>;
+    fn accepts(&self) -> String {
+        format!("1 to {} tables, each with a `name` of its own", self.0)
+    }
+    fn read(&self, item: &Item, path: &str) -> Result<Vec<T>, Fault> {
+        let Value::List(list) = &item.value else { return Err(self.refuse(item, path)) };
+        if list.len() > self.0 {
+            return Err(self.refuse(item, path));
+        }
+        let mut names: Vec<&str> = Vec::new();
+        let mut tables = Vec::new();
+        for (place, item) in list.iter().enumerate() {
+            let name = item.name().filter(|name| is_name(name));
+            let path_of_item =
+                name.map_or_else(|| format!("{path}[{place}]"), |name| format!("{path}.{name}"));
+            if !matches!(item.value, Value::Table(_)) {
+                return Err(table::<T>().refuse(item, &path_of_item));
+            }
+            tables.push(T::read(item, &path_of_item)?);
+            let name = name.unwrap_or_default();
+            if names.contains(&name) {
+                let at = item.get("name").map_or(item.at, |name| name.at);
+                return Err(Fault::new(at, format!("`{path}` has two of the name `{name}`")));
+            }
+            names.push(name);
+        }
+        Ok(tables)
+    }
+    fn write(&self, value: &Vec<T>, path: &str, lines: &mut Lines) {
+        for table in value {
+            table.write(&format!("{path}.{}", table.name()), lines);
+        }
+    }
+    fn keys(&self) -> Vec<Key> {
+        T::keys()
+    }
+    fn is_list(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,141 @@
+//! Numbers with units: read strictly and exactly, written back the same way.
+
+/// A quantity: its units, each with its size in the smallest one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quantity {
+    units: &'static [(&'static str, u64)],
+    /// The unit in which nothing at all is written.
+    zero: &'static str,
+    /// The size of a number without a unit, where that is read.
+    bare: Option<u64>,
+}
+
+/// Microseconds; a number without a unit is seconds.
+pub(crate) const TIME: Quantity = Quantity {
+    units: &[("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)],
+    zero: "s",
+    bare: Some(1_000_000),
+};
+
+/// Bits per second.
+pub(crate) const RATE: Quantity = Quantity {
+    units: &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)],
+    zero: "bit/s",
+    bare: None,
+};
+
+/// Bytes: decimal prefixes for the powers of ten, binary ones (IEC 80000-13) for the powers of two.
+pub(crate) const SIZE: Quantity = Quantity {
+    units: &[("B", 1), ("kB", 1_000), ("KiB", 1 << 10), ("MB", 1_000_000), ("MiB", 1 << 20)],
+    zero: "B",
+    bare: None,
+};
+
+/// Parts per thousand million; a number without a unit is a share of 1.
+pub(crate) const SHARE: Quantity =
+    Quantity { units: &[("%", SHARE_OF_PERCENT)], zero: "%", bare: Some(100 * SHARE_OF_PERCENT) };
+
+const SHARE_OF_PERCENT: u64 = 10_000_000;
+
+impl Quantity {
+    /// Reads a decimal number, at most one space, and a unit, or the number alone where that is read. `None` also if the value is no whole number of the
+    /// smallest unit, or beyond 64 bits.
+    pub(crate) fn parse(self, text: &str) -> Option<u64> {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let size = match unit {
+            "" => self.bare?,
+            unit => {
+                let unit = unit.strip_prefix(' ').unwrap_or(unit);
+                self.units.iter().find(|(name, _)| *name == unit)?.1
+            }
+        };
+
+        let (whole, places) = number.split_once('.').map_or((number, None), |(w, p)| (w, Some(p)));
+        if places.is_some_and(|places| places.is_empty() || places.contains('.') || places.len() > 9) {
+            return None;
+        }
+        let places = places.unwrap_or_default();
+        let scale = 10u128.pow(places.len() as u32);
+        let whole = u128::from(whole.parse::<u64>().ok()?);
+        let fraction = if places.is_empty() { 0 } else { u128::from(places.parse::<u64>().ok()?) };
+        let value = (whole * scale + fraction) * u128::from(size);
+        if value.is_multiple_of(scale) { u64::try_from(value / scale).ok() } else { None }
+    }
+
+    /// Writes `value` in the largest unit that makes it a whole number; a share in per cent, with decimals.
+    pub(crate) fn write(self, value: u64) -> String {
+        if self.units.len() == 1 {
+            let (unit, size) = self.units[0];
+            let decimals = format!("{:07}", value % size);
+            let number = format!("{}.{decimals}", value / size);
+            return format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'));
+        }
+        if value == 0 {
+            return format!("0 {}", self.zero);
+        }
+        let fits = |(_, size): &&(&str, u64)| value.is_multiple_of(*size);
+        let (unit, size) = self.units.iter().rev().find(fits).unwrap_or(&self.units[0]);
+        format!("{} {unit}", value / size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_exactly() {
+        assert_eq!(TIME.parse("200 ms"), Some(200_000));
+        assert_eq!(TIME.parse("1.5s"), Some(1_500_000));
+        assert_eq!(TIME.parse("0.000001 s"), Some(1));
+        assert_eq!(TIME.parse("2 min"), Some(120_000_000));
+        assert_eq!((TIME.parse("200"), TIME.parse("0.5")), (Some(200_000_000), Some(500_000)));
+        assert_eq!((SHARE.parse("0.1"), SHARE.parse("10%")), (Some(100_000_000), Some(100_000_000)));
+        assert_eq!(RATE.parse("60 kbit/s"), Some(60_000));
+        assert_eq!(SIZE.parse("1.41 MB"), Some(1_410_000));
+        assert_eq!(SIZE.parse("14 KiB"), Some(14_336));
+        assert_eq!(SHARE.parse("2 %"), Some(20_000_000));
+        assert_eq!(SHARE.parse("0.0000001 %"), Some(1));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "",
+            "ms",
+            " 200 ms",
+            "200  ms",
+            "200 ms ",
+            "200 MS",
+            "-1 ms",
+            "+1 ms",
+            "1e3 ms",
+            ".5 s",
+            "5. s",
+            "1.2.3 s",
+            "1_000 ms",
+            "0.5 us",
+            "0.0000000001 s",
+            "18446744073709551615 h",
+            "99999999999999999999 us",
+            "１ s",
+        ] {
+            assert_eq!(TIME.parse(text), None, "{text:?}");
+        }
+        assert_eq!((RATE.parse("60 kbps"), RATE.parse("60"), SIZE.parse("60")), (None, None, None));
+        assert_eq!(SHARE.parse("0.00000001 %"), None, "finer than a share is counted");
+    }
+
+    #[test]
+    fn what_is_written_reads_back_as_itself() {
+        for quantity in [TIME, RATE, SIZE, SHARE] {
+            for value in [0, 1, 7, 999, 1_000, 1_024, 60_000, 62_500, 10_000_000, 123_456_789, u64::MAX / 3] {
+                assert_eq!(quantity.parse(&quantity.write(value)), Some(value), "{}", quantity.write(value));
+            }
+        }
+        assert_eq!(TIME.write(200_000), "200 ms");
+        assert_eq!(TIME.write(60_000_000), "1 min");
+        assert_eq!(SHARE.write(25_000_000), "2.5 %");
+    }
+}

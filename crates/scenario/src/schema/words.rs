@@ -1,0 +1,141 @@
+//! Enumerations by their words, and tables whose keys depend on the word that one of them says.
+
+use std::marker::PhantomData;
+
+use super::document::{Item, Value, joined, quoted};
+use super::error::{Fault, Origin};
+use super::kind::{Key, Kind, Lines, refused};
+
+/// Declares an enumeration by its words.
+macro_rules! words {
+    ($(#[doc = $doc:literal])+ pub enum $name:ident { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal,)+ }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[doc = $word_doc])+ $variant,)+ }
+
+        impl $name {
+            /// Returns the word that a scenario file has for it.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl $crate::schema::scalar::Words for $name {
+            const ALL: &'static [(Self, &'static str)] = &[$((Self::$variant, $word)),+];
+        }
+    };
+}
+pub(crate) use words;
+
+/// Declares an enumeration of tables: the key `kind` says which it is, and so what its other keys are. The first is what a
+/// table without that key is.
+macro_rules! tagged {
+    ($(#[doc = $doc:literal])+ pub enum $name:ident {
+        $($(#[doc = $variant_doc:literal])+ $variant:ident($table:ty) = $word:literal,)+
+    }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $name { $($(#[doc = $variant_doc])+ $variant($table),)+ }
+
+        impl $crate::schema::words::TaggedTable for $name {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+            fn keys_of(word: &str) -> Vec<$crate::schema::kind::Key> {
+                use $crate::schema::table::Keys as _;
+                match word { $($word => <$table>::keys(),)+ _ => Vec::new() }
+            }
+            fn read(
+                word: &str, item: &$crate::schema::document::Item, path: &str,
+            ) -> Option<Result<Self, $crate::schema::error::Fault>> {
+                use $crate::schema::table::Keys as _;
+                match word {
+                    $($word => Some(<$table>::read(item, path).map(Self::$variant)),)+
+                    _ => None,
+                }
+            }
+            fn write(&self, path: &str, lines: &mut $crate::schema::kind::Lines) -> &'static str {
+                use $crate::schema::table::Keys as _;
+                match self { $(Self::$variant(table) => { table.write(path, lines); $word })+ }
+            }
+        }
+    };
+}
+pub(crate) use tagged;
+
+/// Tables of several kinds.
+pub(crate) trait TaggedTable: Sized {
+    const WORDS: &'static [&'static str];
+    /// Returns the keys beside `kind`.
+    fn keys_of(word: &str) -> Vec<Key>;
+    /// Reads a table without its `kind`; `None` if there is no such kind.
+    fn read(word: &str, item: &Item, path: &str) -> Option<Result<Self, Fault>>;
+    /// Writes all keys but `kind`, which is returned.
+    fn write(&self, path: &str, lines: &mut Lines) -> &'static str;
+}
+
+/// A table whose keys depend on its `kind`.
+pub(crate) struct Tagged<T>(PhantomData<T>);
+
+/// A table whose keys depend on its `kind`.
+pub(crate) const fn tagged_table<T>() -> Tagged<T> {
+    Tagged(PhantomData)
+}
+
+const KIND: &str = "kind";
+
+impl<T: TaggedTable> Tagged<T> {
+    fn kinds() -> String {
+        let words: Vec<_> = T::WORDS.iter().map(|word| format!("\"{word}\"")).collect();
+        words.join(" or ")
+    }
+}
+
+impl<T: TaggedTable> Kind for Tagged<T> {
+    type Value = T;
+
+    fn accepts(&self) -> String {
+        format!("a table whose `kind` is {}, with the keys of that kind", Self::kinds())
+    }
+
+    fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
+        let Value::Table(members) = &item.value else { return Err(self.refuse(item, path)) };
+        let (kind, others): (Vec<_>, Vec<_>) = members.iter().cloned().partition(|(name, _)| name == KIND);
+        let kind = kind.first().map(|(_, kind)| kind);
+        let word = match kind.map(|kind| &kind.value) {
+            None => T::WORDS.first().copied().unwrap_or_default(),
+            Some(Value::Text(word)) => word,
+            Some(_) => "",
+        };
+        let table = Item { at: item.at, value: Value::Table(others) };
+        let refuse = || refused(&Self::kinds(), T::WORDS, kind.unwrap_or(item), &joined(path, KIND));
+        T::read(word, &table, path).unwrap_or_else(|| Err(refuse()))
+    }
+
+    fn missing(&self, path: &str, at: Origin) -> Result<T, Fault> {
+        self.read(&Item { at, value: Value::Table(Vec::new()) }, path)
+    }
+
+    fn write(&self, value: &T, path: &str, lines: &mut Lines) {
+        let mut inner = Lines::new();
+        let word = value.write(path, &mut inner);
+        lines.push((joined(path, KIND), quoted(word)));
+        lines.append(&mut inner);
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        let kind = Key {
+            name: KIND,
+            doc: "Which of them it is; the other keys depend on it.".to_owned(),
+            accepts: Self::kinds(),
+            default: T::WORDS.first().map(|word| quoted(word)),
+            keys: Vec::new(),
+            is_list: false,
+        };
+        let mut keys = vec![kind];
+        for key in T::WORDS.iter().flat_map(|word| T::keys_of(word)) {
+            if keys.iter().all(|known| known.name != key.name) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+}

@@ -1,0 +1,102 @@
+//! The keys of the workload.
+
+use coapace_control::Duration;
+
+use crate::flows::Flow;
+use crate::schema::document::{Item, Value};
+use crate::schema::kind::Or;
+use crate::schema::scalar::{Time, Whole, one_of};
+use crate::schema::table::{Misfit, keys, named};
+use crate::schema::words::words;
+
+keys! {
+    /// What every client does: requests one after the other, the next when the last is answered; or flows.
+    pub struct Workload completed by one_end, checked by workload_fits {
+        /// `continuous`: the mechanism keeps its state throughout. `random`: the exchanges come in batches of random
+        /// size, and after each batch all state is forgotten; over TCP each batch has a connection of its own. `flows`: what
+        /// `[[workload.flows]]` say, until `duration` is over.
+        kind: WorkloadKind, one_of();
+        /// Exchanges of a client; when the last is done, so is the client. Either this or `duration`: where that is given,
+        /// the default is none.
+        exchanges: Option<u32>, Or("none", Whole(1, 1_000_000)) => Some(50);
+        /// How long the clients go on, from the start of the run; then it ends, and exchanges still open count as neither
+        /// completed nor failed. Not for `random`.
+        duration: Option<Duration>, Or("none", Time) => None;
+        /// The beginning of `duration` in which nothing is counted: what is measured is what happens after it.
+        warm_up: Duration, Time => Duration::ZERO;
+        /// The smallest batch of `random`, in exchanges.
+        batch_min: u32, Whole(1, 1_000_000) => 1;
+        /// The largest batch of `random`, in exchanges; sizes are uniform between both.
+        batch_max: u32, Whole(1, 1_000_000) => 10;
+        /// The time from a response to the next request.
+        think_time: Duration, Time => Duration::ZERO;
+        /// A client makes requests at multiples of this after its first alone, and then only if the last is over; 0 s is any
+        /// moment. UDP only; flows have their own.
+        interval: Duration, Time => Duration::ZERO;
+        /// What the clients send, for the kind `flows`.
+        flows: Vec<Flow>, named(64) => Vec::new();
+    }
+}
+
+words! {
+    /// Whether a client remembers.
+    pub enum WorkloadKind {
+        /// The mechanism keeps its state throughout.
+        Continuous = "continuous",
+        /// Batches of random size; after each all state is forgotten.
+        Random = "random",
+        /// What the flows say.
+        Flows = "flows",
+    }
+}
+
+/// A workload with a duration is not to have a number of exchanges only because that has a default.
+fn one_end(workload: &Item) -> Item {
+    let lasts = |item: &Item| !matches!(&item.value, Value::Text(text) if text == "none");
+    let mut workload = workload.clone();
+    if let Some(at) = workload.get("duration").filter(|item| lasts(item)).map(|item| item.at)
+        && let Value::Table(members) = &mut workload.value
+        && members.iter().all(|(key, _)| key != "exchanges")
+    {
+        members.push(("exchanges".to_owned(), Item { at, value: Value::Text("none".to_owned()) }));
+    }
+    workload
+}
+
+fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
+    let Workload { kind, exchanges, duration, warm_up, batch_min, batch_max, interval, flows, .. } = workload;
+    match (kind, flows.is_empty()) {
+        (WorkloadKind::Flows, true) => {
+            return Err(Misfit::new("flows", "is missing: the kind \"flows\" needs one or more"));
+        }
+        (WorkloadKind::Continuous | WorkloadKind::Random, false) => {
+            return Err(Misfit::new("flows", "needs the kind \"flows\""));
+        }
+        _ => {}
+    }
+    if *kind == WorkloadKind::Flows && *interval > Duration::ZERO {
+        return Err(Misfit::new("interval", "does not go with the kind \"flows\": a flow has its own"));
+    }
+    if batch_min > batch_max {
+        return Err(Misfit::new("batch_max", format!("must not be below `batch_min`, which is {batch_min}")));
+    }
+    match (exchanges, duration) {
+        (Some(exchanges), Some(_)) => {
+            let problem =
+                format!("does not go with `exchanges`, which is {exchanges}: make one of them \"none\"");
+            Err(Misfit::new("duration", problem))
+        }
+        (None, None) => Err(Misfit::new("exchanges", "must not be \"none\" without a `duration`")),
+        (None, Some(_)) if *kind == WorkloadKind::Random => {
+            Err(Misfit::new("duration", "needs the kind \"continuous\": batches are of `exchanges`"))
+        }
+        (Some(_), None) if *kind == WorkloadKind::Flows => {
+            Err(Misfit::new("duration", "is missing: the kind \"flows\" needs one"))
+        }
+        (None, Some(duration)) if warm_up >= duration => {
+            Err(Misfit::new("warm_up", "must be shorter than `duration`"))
+        }
+        (Some(_), None) if *warm_up > Duration::ZERO => Err(Misfit::new("warm_up", "needs a `duration`")),
+        _ => Ok(()),
+    }
+}

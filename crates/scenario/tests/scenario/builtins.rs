@@ -1,0 +1,112 @@
+//! The scenarios that are built in, and that every published cell of the thesis can be reached.
+
+use std::fs;
+
+use coapace_control::Duration;
+use coapace_scenario::{Ip, Loss, Scenario, WorkloadKind};
+
+use crate::{load, repository};
+
+#[test]
+fn a_scenario_that_does_not_exist_is_an_error() {
+    assert_eq!(
+        load("nb-iott", &[]).unwrap_err(),
+        "nb-iott: neither a built-in scenario nor a file; did you mean `nb-iot`?"
+    );
+    assert!(load("nowhere/x.toml", &[]).unwrap_err().starts_with("nowhere/x.toml: "));
+}
+
+#[test]
+fn a_file_and_its_built_in_copy_are_the_same_scenario() {
+    for builtin in Scenario::builtins() {
+        let path = repository("scenarios").join(format!("{}.toml", builtin.name));
+        let from_file = load(path.to_str().unwrap(), &[]).unwrap();
+        assert_eq!(from_file, load(builtin.name, &[]).unwrap());
+    }
+}
+
+#[test]
+fn every_scenario_file_is_built_in() {
+    let mut files: Vec<_> = fs::read_dir(repository("scenarios"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    let mut builtins: Vec<_> = Scenario::builtins().map(|builtin| builtin.name.to_owned()).collect();
+    files.sort();
+    builtins.sort();
+    assert_eq!(files, builtins);
+}
+
+#[test]
+fn the_built_in_testbed_is_that_of_the_thesis() {
+    let scenario = load("nb-iot", &[]).unwrap();
+    assert_eq!(scenario.clients.uri_path_bytes(), 6);
+    assert_eq!(scenario.clients.max_retransmit, 20);
+    assert!(!scenario.server.deduplication);
+    assert_eq!((scenario.workload.batch_min, scenario.workload.batch_max), (1, 10));
+    assert_eq!((scenario.network.ip, scenario.network.mtu), (Ip::V4, 296));
+
+    let [radio, backhaul] = scenario.network.up.as_slice() else { panic!("up has two hops") };
+    assert_eq!((radio.name.as_str(), backhaul.name.as_str()), ("radio", "backhaul"));
+    assert_eq!((radio.rate, radio.delay), (Some(60_000), Duration::from_millis(200)));
+    assert_eq!((backhaul.rate, backhaul.jitter.min), (None, Duration::from_millis(10)));
+
+    let [backhaul, radio] = scenario.network.down.as_slice() else { panic!("down has two hops") };
+    assert_eq!((radio.name.as_str(), backhaul.name.as_str()), ("radio", "backhaul"));
+    assert_eq!((radio.rate, radio.delay), (Some(30_000), Duration::from_millis(400)));
+    assert_eq!(backhaul.jitter.max, Duration::from_millis(20));
+
+    // 50 clients, 50 responses of 93 bytes each, are what was measured: 62.0 s.
+    let response = scenario.network.ip.header_bytes() + 8 + 4 + 1 + scenario.server.payload_bytes;
+    assert_eq!(response, 93);
+}
+
+#[test]
+fn every_published_cell_of_the_thesis_is_reached_by_knobs() {
+    let published = fs::read_to_string(repository("papers/raitahila2019/published.csv")).unwrap();
+    let mut lines = published.lines();
+    assert!(lines.next().unwrap().starts_with("workload,clients,buffer_bytes,link_errors,"));
+    let mut cells = 0;
+    for line in lines {
+        let cell: Vec<_> = line.split(',').collect();
+        let [workload, clients, buffer, errors] = cell[..4] else { panic!("{line}") };
+        let set = [("workload", workload), ("clients", clients), ("buffer", buffer), ("errors", errors)];
+        let scenario = load("nb-iot", &set).unwrap();
+
+        let values: Vec<_> = scenario.knob_values().iter().map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(values, set, "what was set is what is reported");
+        assert_eq!(scenario.clients.count.to_string(), clients);
+        assert_eq!(scenario.workload.kind == WorkloadKind::Random, workload == "random");
+        let average = match errors {
+            "none" => 0.0,
+            "low" => 0.02,
+            "medium" => 0.1,
+            _ => 0.18,
+        };
+        for radio in [&scenario.network.up[0], &scenario.network.down[1]] {
+            assert_eq!(radio.buffer_bytes.unwrap().to_string(), buffer);
+            assert!((average_loss(&radio.loss) - average).abs() < 1e-12, "{line}");
+        }
+        assert_eq!(scenario.defaults.seeds, if errors == "none" { 20 } else { 40 });
+        cells += 1;
+    }
+    assert!(cells > 70, "{cells} cells");
+}
+
+/// From the two states and their lengths, not from the average that the file states.
+fn average_loss(loss: &Loss) -> f64 {
+    match loss {
+        Loss::Random(share) => *share,
+        Loss::Burst(burst) => {
+            let (good, bad) = (burst.mean_good_packets(), f64::from(burst.mean_bad_packets));
+            (good * burst.good + bad * burst.bad) / (good + bad)
+        }
+    }
+}
+
+#[test]
+fn bursts_of_the_medium_level_leave_twelve_good_packets_between_three_bad_ones() {
+    let scenario = load("nb-iot", &[("errors", "medium")]).unwrap();
+    let Loss::Burst(burst) = &scenario.network.down[1].loss else { panic!("no burst") };
+    assert!((burst.mean_good_packets() - 12.0).abs() < 1e-9);
+}

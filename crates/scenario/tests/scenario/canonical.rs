@@ -1,0 +1,115 @@
+//! Defaults, the canonical form and the hash.
+
+use coapace_control::Duration;
+use coapace_scenario::{Ip, Loss, Scenario};
+
+use crate::{SMALLEST, load, parse};
+
+#[test]
+fn the_smallest_scenario_has_the_documented_defaults() {
+    let scenario = parse(SMALLEST, &[]).unwrap();
+    assert_eq!(scenario.clients.nstart, None);
+    assert_eq!(scenario.clients.max_retransmit, 4);
+    assert_eq!(scenario.server.payload_bytes, 60);
+    assert!(scenario.server.deduplication);
+    assert_eq!((scenario.workload.exchanges, scenario.workload.duration), (Some(50), None));
+    assert_eq!(scenario.server.count, 1);
+    assert_eq!(scenario.network.ip, Ip::V6);
+    let wire = &scenario.network.up[0];
+    assert_eq!((wire.rate, wire.buffer_bytes, &wire.loss), (None, None, &Loss::Random(0.0)));
+    assert_eq!(wire.jitter.max, Duration::ZERO);
+    assert!(wire.reordering.is_none());
+    assert!(scenario.knob_values().is_empty());
+}
+
+#[test]
+fn the_hash_is_of_what_is_run_and_not_of_how_it_is_written() {
+    let hash = |set: &[(&str, &str)]| load("nb-iot", set).unwrap().hash();
+    assert_eq!(hash(&[]).len(), 16);
+    for same in [
+        ("title", "Another title"),
+        ("defaults.seeds", "3"),
+        ("buffer", "1.41 MB"),
+        ("network.up.radio.delay", "0.2 s"),
+        ("errors", "none"),
+        ("server.processing_delay", "0 ms"),
+        ("server.count", "1"),
+        ("workload.duration", "none"),
+    ] {
+        assert_eq!(hash(&[]), hash(&[same]), "{same:?}");
+    }
+    let mut all = vec![hash(&[])];
+    for other in [
+        ("clients", "11"),
+        ("buffer", "2500"),
+        ("errors", "low"),
+        ("errors", "medium"),
+        ("workload", "random"),
+        ("tcp.nagle", "false"),
+        ("server.count", "2"),
+        ("network.down.backhaul.name", "wire"),
+        ("network.down.radio.reordering", "{ probability = \"1 %\", delay = \"1 ms\" }"),
+    ] {
+        all.push(hash(&[other]));
+    }
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), count, "each of them is another scenario");
+}
+
+#[test]
+fn the_hash_is_the_same_on_every_machine() {
+    let scenario = parse(SMALLEST, &[]).unwrap();
+    let canonical = "\
+clients.count = 3
+clients.nstart = \"none\"
+clients.max_retransmit = 4
+clients.patience = \"rfc7252\"
+clients.uri_path = \"coap\"
+clients.start_spread = \"0 s\"
+server.payload_bytes = 60
+server.deduplication = true
+server.processing_delay = \"0 s\"
+workload.kind = \"continuous\"
+workload.exchanges = 50
+workload.batch_min = 1
+workload.batch_max = 10
+workload.think_time = \"0 s\"
+network.ip = \"ipv6\"
+network.mtu = 1280
+network.up.wire.name = \"wire\"
+network.up.wire.rate = \"unlimited\"
+network.up.wire.buffer_bytes = \"unlimited\"
+network.up.wire.delay = \"0 s\"
+network.up.wire.jitter = [\"0 s\", \"0 s\"]
+network.up.wire.loss = \"0 %\"
+network.up.wire.reordering = \"none\"
+network.down.wire.name = \"wire\"
+network.down.wire.rate = \"unlimited\"
+network.down.wire.buffer_bytes = \"unlimited\"
+network.down.wire.delay = \"0 s\"
+network.down.wire.jitter = [\"0 s\", \"0 s\"]
+network.down.wire.loss = \"0 %\"
+network.down.wire.reordering = \"none\"
+tcp.connect_first = true
+tcp.nagle = true
+tcp.delayed_ack = \"200 ms\"
+tcp.handshake_timeout_percent = 100
+";
+    assert_eq!(scenario.canonical(), canonical);
+    assert_eq!(scenario.hash(), "ffa8efdf46ba8683");
+}
+
+#[test]
+fn the_canonical_form_read_as_settings_gives_the_same_scenario() {
+    for builtin in Scenario::builtins() {
+        for set in [&[][..], &[("errors", "high")], &[("sky", "rain")]] {
+            let Ok(scenario) = load(builtin.name, set) else { continue };
+            let canonical = scenario.canonical();
+            let again: Vec<_> = canonical.lines().map(|line| line.split_once(" = ").unwrap()).collect();
+            let again: Vec<_> = [set, &again].concat();
+            assert_eq!(load(builtin.name, &again).unwrap().canonical(), canonical, "{}", builtin.name);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What `--set` and knobs change.
+
+use coapace_control::Duration;
+use coapace_scenario::Loss;
+
+use crate::{SMALLEST, load, parse, refused};
+
+#[test]
+fn a_setting_is_judged_like_the_file() {
+    assert_eq!(
+        load("nb-iot", &[("clients", "many")]).unwrap_err(),
+        "--set clients=many: `clients.count` must be a whole number from 1 to 1000000, not `many`"
+    );
+    assert_eq!(
+        load("nb-iot", &[("clients", "5"), ("bufer", "2500")]).unwrap_err(),
+        "--set bufer=2500: unknown key `bufer`; did you mean `buffer`?"
+    );
+    assert_eq!(
+        load("nb-iot", &[("payload_bytes", "10")]).unwrap_err(),
+        "--set payload_bytes=10: unknown key `payload_bytes`; did you mean `server.payload_bytes`?"
+    );
+    assert_eq!(
+        load("nb-iot", &[("network.up.raido.delay", "1 s")]).unwrap_err(),
+        "--set network.up.raido.delay=1 s: `network.up` has nothing of the name `raido`; did you mean `radio`?"
+    );
+    assert_eq!(
+        load("nb-iot", &[("network.up.radio.dealy", "1 s")]).unwrap_err(),
+        "--set network.up.radio.dealy=1 s: unknown key `network.up.radio.dealy`; did you mean `network.up.radio.delay`?"
+    );
+    assert_eq!(
+        load("nb-iot", &[("errors", "meduim")]).unwrap_err(),
+        "--set errors=meduim: `errors` must be \"none\" or \"low\" or \"medium\" or \"high\", not `meduim`; did you mean \
+         `medium`?"
+    );
+    assert_eq!(
+        load("nb-iot", &[("network.up.radio.loss.mean_bad_packets", "8")]).unwrap_err(),
+        "--set network.up.radio.loss.mean_bad_packets=8: `network.up.radio.loss` is `0 %` and has no key \
+         `mean_bad_packets`"
+    );
+}
+
+#[test]
+fn settings_reach_tables_that_the_file_leaves_out_and_need_no_quotes() {
+    let set = [
+        ("tcp.delayed_ack", "40 ms"),
+        ("server.deduplication", "false"),
+        ("network.up.wire.jitter", "[\"1 ms\", \"2 ms\"]"),
+        ("network.down.wire.rate", "1.5 Mbit/s"),
+        ("title", "Another wire"),
+    ];
+    let scenario = parse(SMALLEST, &set).unwrap();
+    assert_eq!(scenario.tcp.delayed_ack, Duration::from_millis(40));
+    assert!(!scenario.server.deduplication);
+    assert_eq!(scenario.network.up[0].jitter.max, Duration::from_millis(2));
+    assert_eq!(scenario.network.down[0].rate, Some(1_500_000));
+    assert_eq!(scenario.title, "Another wire");
+}
+
+#[test]
+fn later_settings_win_over_earlier_ones() {
+    let set = [
+        ("errors", "high"),
+        ("network.up.radio.loss.mean_bad_packets", "8"),
+        ("clients", "1"),
+        ("clients", "2"),
+    ];
+    let scenario = load("nb-iot", &set).unwrap();
+    assert_eq!(scenario.clients.count, 2);
+    let Loss::Burst(burst) = &scenario.network.up[1 - 1].loss else { panic!("no burst") };
+    assert_eq!(burst.mean_bad_packets, 8);
+    assert_eq!(scenario.knob("errors"), Some("custom"), "no choice has bursts of 8 packets");
+}
+
+#[test]
+fn a_knob_that_leads_nowhere_is_refused_at_its_line() {
+    let knobs = |text: &str| refused("[clients]", &format!("[knobs]\n{text}\n[clients]"));
+    assert_eq!(
+        knobs("n = \"clients.coutn\""),
+        "scenarios/x.toml:6: `knobs.n`: unknown key `clients.coutn`; did you mean `clients.count`?"
+    );
+    assert_eq!(
+        knobs("delay = [\"network.up.wire.delay\", \"network.down.wir.delay\"]"),
+        "scenarios/x.toml:6: `network.down` has nothing of the name `wir`; did you mean `wire`?"
+    );
+    assert_eq!(
+        knobs("n = 3"),
+        "scenarios/x.toml:6: `knobs.n` must be a path, a list of paths, or a table of choices, not `3`"
+    );
+    assert_eq!(
+        knobs("n.few = { \"clients.count\" = 0 }"),
+        "scenarios/x.toml:6: `clients.count` must be a whole number from 1 to 1000000, not `0`"
+    );
+    assert_eq!(
+        knobs("\"a.b\" = \"clients.count\""),
+        "scenarios/x.toml:6: `knobs.a.b` must be a name of at most 32 lower-case letters, digits, `-` and `_`, a letter \
+         first"
+    );
+}
+
+#[test]
+fn a_knob_over_keys_that_differ_shows_all_their_values() {
+    let scenario = load("nb-iot", &[("network.up.radio.buffer_bytes", "14.1 kB")]).unwrap();
+    assert_eq!(scenario.knob("buffer"), Some("14100/1410000"));
+}
