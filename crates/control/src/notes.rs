@@ -1,29 +1,30 @@
-//! What people should know of a mechanism before they choose it.
+//! Advice on the choice of a mechanism.
 
-/// Notes on an entry of the registry, in sentences. They are for pages and people: no call of a mechanism looks at them.
+/// Notes on an entry of the registry, in sentences, for `docs/mechanisms.md` and the command line. No call of a mechanism
+/// reads them.
 #[derive(Clone, Copy, Debug)]
 pub struct Notes {
-    /// What kind of document its source is, and whether that still stands.
+    /// The kind of document that the source is, and whether it is still in force.
     pub status: &'static str,
-    /// Where it fits.
+    /// Conditions under which the mechanism fits.
     pub use_when: &'static str,
-    /// Where another one fits better.
+    /// Conditions under which another one fits better.
     pub avoid_when: &'static str,
-    /// What can harm a network or an application, as far as it is known.
+    /// Known harm to a network or an application.
     pub hazards: &'static str,
 }
 
 const AMBIGUOUS: &str = "A sample of a retransmitted exchange may belong to another transmission than the one it is \
-    counted from, which is why RFC 8085 §3.1.1 forbids to use it: an answer that was lost makes the RTO grow, one that \
-    was late makes it shrink. MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.";
+    counted from. RFC 8085 §3.1.1 therefore forbids its use. An answer that was lost makes the RTO grow; one that was \
+    late makes it shrink. MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.";
 
 pub(crate) const DEFAULT: Notes = Notes {
-    status: "RFC 7252, a Proposed Standard: what every implementation of CoAP has to have.",
+    status: "RFC 7252, a Proposed Standard. Every implementation of CoAP has it.",
     use_when: "Round trips are well below 2 s, messages are rare, and neither RAM nor code can be spent. It keeps nothing \
         of a destination.",
-    avoid_when: "Round trips come near 2 s or beyond, as on NB-IoT, or many devices answer to one event.",
+    avoid_when: "Round trips come near 2 s or beyond, like those of NB-IoT, or many devices answer to one event.",
     hazards: "It learns nothing. Where the round-trip time exceeds the timeout it retransmits every message in vain, and \
-        goes on doing so: with many clients and long queues that is congestion collapse.",
+        goes on doing so. With many clients and long queues that is congestion collapse.",
 };
 
 pub(crate) const FULLBACKOFF1: Notes = Notes {
@@ -31,34 +32,34 @@ pub(crate) const FULLBACKOFF1: Notes = Notes {
     use_when: "There are seven bytes for a destination and none for an estimator, and round trips may grow beyond 2 s.",
     avoid_when: "Round trips are short and losses are errors of the link: the backoff of one loss delays the recovery of \
         the next.",
-    hazards: "The sources bound no timeout, so a few bad exchanges drive it into minutes; here a backoff is 60 s at most. After \
-        one answer without a retransmission the next exchange meets a congested network with 2 s again.",
+    hazards: "The sources bound no timeout, so a few bad exchanges drive it into minutes. Here a backoff is 60 s at most. \
+        After one answer without a retransmission the next exchange meets a congested network with 2 s again.",
 };
 
 pub(crate) const FULLBACKOFF2: Notes = Notes {
     status: "Published in a paper and a doctoral thesis. Never a draft of the IETF.",
-    use_when: "As `fullbackoff1`, where congestion lasts longer than an exchange: the kept timeout comes down by halves.",
+    use_when: "`fullbackoff1` would fit, and congestion lasts longer than an exchange: the kept timeout comes down by halves.",
     avoid_when: "Losses are errors of the link: it takes several answers until a timeout is short again.",
-    hazards: "The sources bound no timeout, so a few bad exchanges drive it into minutes; here a backoff is 60 s at most.",
+    hazards: "The sources bound no timeout, so a few bad exchanges drive it into minutes. Here a backoff is 60 s at most.",
 };
 
 pub(crate) const GST_COAP: Notes = Notes {
     status: "Published in a doctoral thesis alone. Never a draft of the IETF.",
-    use_when: "As `fullbackoff2`, where congestion ends at once and the timeout should follow.",
+    use_when: "`fullbackoff2` would fit, and congestion ends at once, so that the timeout should follow.",
     avoid_when: "Congestion comes back often: two answers in a row bring the timeout down to an eighth.",
-    hazards: "The source bounds no timeout, so a few bad exchanges drive it into minutes; here a backoff is 60 s at most.",
+    hazards: "The source bounds no timeout, so a few bad exchanges drive it into minutes. Here a backoff is 60 s at most.",
 };
 
 pub(crate) const LINUX_RTO: Notes = Notes {
     status: "RFC 6298 is a Proposed Standard, for TCP. Nobody standardised it for CoAP.",
-    use_when: "As a yardstick: what an estimator does that only takes samples without ambiguity, and keeps a backoff.",
+    use_when: "Comparing with an estimator that takes unambiguous samples alone and keeps a backoff.",
     avoid_when: "Exchanges are minutes apart: nothing ages, so an estimate of yesterday is used today.",
     hazards: "There is no dither: clients that lost packets together send them again together. The RTO is a second at \
         least, or half a second with the preset `californium-3`, which also forgets backoffs.",
 };
 
 pub(crate) const BASIC_RTO: Notes = Notes {
-    status: "Code alone: Californium 3. A paper measured an earlier one.",
+    status: "Code alone: Californium 3. A paper measured an earlier version of it.",
     use_when: "Comparing: it shows what smoothing is worth.",
     avoid_when: "Always, in a network.",
     hazards: "There is no dither, and samples of retransmitted exchanges count, which RFC 8085 §3.1.1 forbids. One odd \
@@ -75,9 +76,9 @@ pub(crate) const PEAK_HOPPER: Notes = Notes {
 
 pub(crate) const COAP_EIFEL: Notes = Notes {
     status: "A doctoral thesis, after a paper of 2000 on TCP.",
-    use_when: "The round-trip time rises fast and falls slowly, as in front of a queue that fills.",
+    use_when: "The round-trip time rises fast and falls slowly, like that of a queue that fills.",
     avoid_when: "Exchanges are minutes apart: nothing ages.",
-    hazards: "The code of the thesis bounds no timeout (preset `contiki`); here it is 60 s at most.",
+    hazards: "The code of the thesis bounds no timeout (preset `contiki`). Here it is 60 s at most.",
 };
 
 pub(crate) const COCOA: Notes = Notes {
@@ -86,21 +87,21 @@ pub(crate) const COCOA: Notes = Notes {
         to be compared with other people's.",
     avoid_when: "Round trips vary a lot without a loss, or buffers are long: weak samples then follow needless \
         retransmissions.",
-    hazards: "A sample of a retransmitted exchange may belong to another transmission than the one it is counted from, which is \
-        why RFC 8085 §3.1.1 forbids to use it. An answer that was lost makes the RTO grow, one that was late makes it shrink. \
-        Heavy loss is therefore slow: 1 MiB block-wise at 20 % loss each way, one block after the other, is not finished after \
-        580 s, where `fasor` takes 70 to 156 s and `default`, with its first timeout at 100 ms, 106 to 135 s. \
-        MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.",
+    hazards: "A sample of a retransmitted exchange may belong to another transmission than the one it is counted from. \
+        RFC 8085 §3.1.1 therefore forbids its use. An answer that was lost makes the RTO grow; one that was late makes it \
+        shrink. Transfers at heavy loss are therefore slow: 1 MiB block-wise at 20 % loss each way, one block after the \
+        other, is not finished after 580 s, where `fasor` takes 70 to 156 s and `default`, with its first timeout at \
+        100 ms, 106 to 135 s. MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.",
 };
 
 pub(crate) const COCOA0: Notes = Notes {
     status: "An individual Internet-Draft, expired, and the baseline of a paper.",
     use_when: "Comparing with papers from before 2015.",
-    avoid_when: "Always else: its successors `cocoa-plus` and `cocoa` exist because of what it gets wrong.",
-    hazards: "A sample of a retransmitted exchange weighs as much as one without ambiguity, however many retransmissions \
-        there were, which RFC 8085 §3.1.1 forbids. The RTO was not bounded; here it is 60 s at most. The gains of SRTT and RTTVAR \
-        are those of the code behind the published figures, 1/8 and 1/4; as printed they are 1/4 and 1/8 (preset \
-        `paper-2015`).",
+    avoid_when: "In every other case: its successors `cocoa-plus` and `cocoa` were made to correct its faults.",
+    hazards: "A sample of a retransmitted exchange weighs as much as an unambiguous one, after any number of \
+        retransmissions. RFC 8085 §3.1.1 forbids the use of ambiguous samples. The RTO was not bounded; here it is 60 s at \
+        most. The gains of SRTT and RTTVAR are 1/8 and 1/4, those of the code behind the published figures. The paper \
+        prints 1/4 and 1/8 (preset `paper-2015`).",
 };
 
 pub(crate) const COCOA_PLUS: Notes = Notes {
