@@ -198,7 +198,7 @@ pub(crate) const FULLBACKOFF1: Entry = entry(
 /// The entry `fullbackoff2`.
 pub(crate) const FULLBACKOFF2: Entry = entry(
     "fullbackoff2",
-    "as fullbackoff1, but each answer to a first transmission only halves the kept timeout",
+    "like fullbackoff1, but each answer to a first transmission only halves the kept timeout",
     "Järvinen et al. 2018; Rathod 2022 §3.1.2",
     notes::FULLBACKOFF2,
     Decay::Halve,
@@ -207,7 +207,7 @@ pub(crate) const FULLBACKOFF2: Entry = entry(
 /// The entry `gst-coap`.
 pub(crate) const GST_COAP: Entry = entry(
     "gst-coap",
-    "as fullbackoff2, but divided by 2, then 4, then 8 as answers to first transmissions follow each other",
+    "like fullbackoff2, but divided by 2, then 4, then 8 while answers to first transmissions follow each other",
     "Rathod 2022 §3.2, GST-CoAP",
     notes::GST_COAP,
     Decay::Accelerate,

@@ -108,30 +108,30 @@ pub(crate) const COCOA_PLUS: Notes = Notes {
     status: "A paper of 2015, from which the working group's draft of `cocoa` grew.",
     use_when: "Comparing with that paper, which most results name as CoCoA or CoCoA+.",
     avoid_when: "You can have `cocoa`, unless a timeout above 3 s should grow by no more than 1.3.",
-    hazards: "A sample of a retransmitted exchange may belong to another transmission, and RFC 8085 §3.1.1 forbids to use \
-        it. Above 3 s a timeout grows by 1.3 only, so a congested network gets little rest. The gains of SRTT and RTTVAR are \
-        those of the code behind the published figures, 1/8 and 1/4; as printed they are 1/4 and 1/8 (preset `paper-2015`).",
+    hazards: "A sample of a retransmitted exchange may belong to another transmission. RFC 8085 §3.1.1 forbids its use. \
+        Above 3 s a timeout grows by 1.3 only, so a congested network gets little rest. The gains of SRTT and RTTVAR are \
+        1/8 and 1/4, those of the code behind the published figures. The paper prints 1/4 and 1/8 (preset `paper-2015`).",
 };
 
 pub(crate) const COCOA_STRONG: Notes = Notes {
     status: "Code alone: Californium; a paper measured it.",
-    use_when: "Ambiguous samples are not wanted, and round trips stay near what they were.",
-    avoid_when: "Round trips can outgrow the RTO: every exchange is then retransmitted, none makes a sample, and ageing \
-        is what helps in the end.",
-    hazards: "No backoff is kept, so needless retransmissions go on until the RTO has aged: to be feared where ageing is \
-        off or messages are frequent.",
+    use_when: "Ambiguous samples are not wanted, and round trips change little.",
+    avoid_when: "Round trips can outgrow the RTO: every exchange is then retransmitted, none makes a sample, and only \
+        ageing helps in the end.",
+    hazards: "No backoff is kept, so needless retransmissions go on until the RTO has aged. This is a danger where ageing \
+        is off or messages are frequent.",
 };
 
 pub(crate) const FULLBACKOFF1_COCOA: Notes = Notes {
     status: "Published in a paper and a doctoral thesis. Never a draft of the IETF.",
-    use_when: "As `cocoa`, where buffers are long: what an exchange had to back off to is where the next one starts.",
+    use_when: "`cocoa` would fit, and buffers are long: an exchange starts from the timeout that the last one backed off to.",
     avoid_when: "Losses are errors of the link: the RTO becomes the backed-off timeout, even if that is the shorter one.",
     hazards: AMBIGUOUS,
 };
 
 pub(crate) const FULLBACKOFF2_COCOA: Notes = Notes {
     status: "Published in a paper and a doctoral thesis. Never a draft of the IETF.",
-    use_when: "As `fullbackoff1-cocoa`; a long RTO is never shortened by a backoff.",
+    use_when: "`fullbackoff1-cocoa` would fit, and a backoff should never shorten a long RTO.",
     avoid_when: "Losses are errors of the link: each makes the RTO longer, and strong samples take it back by halves.",
     hazards: AMBIGUOUS,
 };
@@ -139,7 +139,8 @@ pub(crate) const FULLBACKOFF2_COCOA: Notes = Notes {
 pub(crate) const GSRTC: Notes = Notes {
     status: "Published in a doctoral thesis alone, which contradicts itself: algorithm 2, which is followed here, takes over no \
         backoff, and the text builds it on `fullbackoff2-cocoa` (preset `gsrtc-on-fullbackoff2`). Never a draft of the IETF.",
-    use_when: "As `cocoa`, where a path is calm for long: the more strong samples in a row, the closer the RTO follows them.",
+    use_when: "`cocoa` would fit, and a path is calm for long: the more strong samples in a row, the closer the RTO follows \
+        them.",
     avoid_when: "Round trips vary without a loss: after six strong samples the RTO is nearly the last estimate.",
     hazards: AMBIGUOUS,
 };
@@ -150,32 +151,32 @@ pub(crate) const COCOA_I: Notes = Notes {
         peer.",
     avoid_when: "Requests are not idempotent: they are retransmitted and sampled as in `cocoa`.",
     hazards: "A fresh Message ID for a retransmission defeats the peer's deduplication: it carries a request out twice. \
-        The endpoint does it for requests alone that are idempotent or that the application allows it for. What has no \
-        such ID makes ambiguous samples, which RFC 8085 §3.1.1 forbids to use. Which estimator takes the answer to a \
-        retransmission the paper does not say; here it is the strong one.",
+        The endpoint therefore uses one only for requests that are idempotent, or that the application allows it for. Other \
+        requests make ambiguous samples. RFC 8085 §3.1.1 forbids their use. The paper does not say which estimator takes the \
+        answer to a retransmission; here it is the strong one.",
 };
 
 pub(crate) const COCOA_PLUS_PLUS: Notes = Notes {
     status: "Published in a doctoral thesis, with code that differs from it.",
     use_when: "Studying delay gradients. The RAM is twice that of the others.",
     avoid_when: "Exchanges are rare: an interval takes several samples, and a gradient two intervals.",
-    hazards: "As published the code shortens timeouts between the retransmissions of an exchange, against RFC 7252 §4.2: \
-        that is the preset `student-contiki`, for comparison alone. Here timeouts grow by 1.42, not by 2, so five of them \
-        take 11.4 RTO instead of 31. Samples are ambiguous, which RFC 8085 §3.1.1 forbids.",
+    hazards: "The published code shortens timeouts between the retransmissions of an exchange, against RFC 7252 §4.2. It is \
+        the preset `student-contiki`, for comparison alone. Here timeouts grow by 1.42, not by 2, so five of them take \
+        11.4 RTO instead of 31. Samples are ambiguous. RFC 8085 §3.1.1 forbids their use.",
 };
 
 pub(crate) const FASOR: Notes = Notes {
     status: "An Internet-Draft of the CoRE working group, expired in 2023, and a thesis that measured it.",
     use_when: "Losses are sometimes errors and sometimes congestion, and nothing on the wire may change.",
-    avoid_when: "Exchanges are minutes apart: there is no ageing, and an old estimate is as good as a new one.",
-    hazards: "Without a marking a retransmitted exchange tells nothing of the round-trip time, so after a rise the \
+    avoid_when: "Exchanges are minutes apart: there is no ageing, so an old estimate counts like a new one.",
+    hazards: "Without a marking a retransmitted exchange tells nothing about the round-trip time, so after a rise the \
         estimate stays behind until an exchange needs no retransmission. The slow RTO is not dithered.",
 };
 
 pub(crate) const FASOR_TOKEN: Notes = Notes {
     status: "An Internet-Draft of the CoRE working group, expired in 2023 (§4.5), and a thesis that measured it.",
-    use_when: "As `fasor`, and a byte in the token of retransmissions can be spared: every answer is a sample then, with \
-        any peer.",
+    use_when: "`fasor` would fit, and a byte in the token of retransmissions can be spared: every answer is a sample then, \
+        with any peer.",
     avoid_when: "Exchanges are minutes apart, or tokens mean something to you.",
     hazards: "The slow RTO is not dithered. Retransmissions differ from the first transmission by a byte of the token.",
 };
@@ -184,7 +185,7 @@ pub(crate) const FASOR_OPTION: Notes = Notes {
     status: "An Internet-Draft of the CoRE working group, expired in 2023 (§4.4). The option has no assigned number.",
     use_when: "Both ends are yours: every answer is a sample.",
     avoid_when: "Peers do not echo the option: it is then `fasor` with longer requests.",
-    hazards: "The slow RTO is not dithered. The draft left the number of the option open: here it is 65020, of the range for \
+    hazards: "The slow RTO is not dithered. The draft left the number of the option open. Here it is 65020, in the range for \
         experiments.",
 };
 
@@ -193,8 +194,8 @@ pub(crate) const RTT_COAP: Notes = Notes {
     use_when: "Many exchanges to one destination are wanted at once, over a path of one's own.",
     avoid_when: "The path is shared with others. Peers that do not echo the option are served, but from every loss on with fewer \
         exchanges at once.",
-    hazards: "While every answer is a sample only the rate bounds what is under way, 64 exchanges at most (`nstart`, and the \
-        application's own NSTART where that is smaller). From a retransmission until the next sample the backed-off RTO is \
-        kept, the rate does not rise, and one exchange is outstanding, as before anything was measured. Where the peer echoes the option the answer to a retransmission is a sample; elsewhere the next exchange \
-        that needs none.",
+    hazards: "While every answer is a sample, only the rate bounds the exchanges under way, up to 64 of them (`nstart`, or the \
+        application's own NSTART if that is smaller). From a retransmission until the next sample the backed-off RTO is \
+        kept, the rate does not rise, and one exchange is outstanding, like before the first sample. The next sample is the \
+        answer to the retransmission if the peer echoes the option, and otherwise the next exchange without one.",
 };

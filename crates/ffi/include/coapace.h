@@ -70,10 +70,10 @@ enum coapace_name {
     /* fullbackoff1: the default timer that starts from the last backed-off timeout until a first transmission is answered
      * (Järvinen et al. 2018; Rathod 2022 §3.1.1) */
     COAPACE_FULLBACKOFF1 = 1,
-    /* fullbackoff2: as fullbackoff1, but each answer to a first transmission only halves the kept timeout
+    /* fullbackoff2: like fullbackoff1, but each answer to a first transmission only halves the kept timeout
      * (Järvinen et al. 2018; Rathod 2022 §3.1.2) */
     COAPACE_FULLBACKOFF2 = 2,
-    /* gst-coap: as fullbackoff2, but divided by 2, then 4, then 8 as answers to first transmissions follow each other
+    /* gst-coap: like fullbackoff2, but divided by 2, then 4, then 8 while answers to first transmissions follow each other
      * (Rathod 2022 §3.2, GST-CoAP) */
     COAPACE_GST_COAP = 3,
     /* linux-rto: TCP's timer: SRTT + 4·RTTVAR of unambiguous samples, a backed-off RTO kept until the next of them
