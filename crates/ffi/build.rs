@@ -1,4 +1,4 @@
-//! Writes down for macros what was chosen from the registry: two lists, of the mechanisms and of the kinds they are of.
+//! Generates two macros: the list of mechanisms whose feature is on, and the list of their kinds.
 
 use std::path::Path;
 use std::{env, fs};
@@ -9,7 +9,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let mut kinds: Vec<&str> = REGISTRY.iter().map(|entry| entry.mechanism.kind()).collect();
     kinds.dedup();
-    // Numbers and tags count from 1, for zero is what memory holds before anything was written.
+    // Numbers and tags count from 1, for memory that was never written is zero.
     let tag = |kind| 1 + kinds.iter().position(|known| *known == kind).expect("every kind is listed");
     let built: Vec<_> = (0usize..).zip(REGISTRY).filter(|(_, entry)| is_built(entry.name)).collect();
     assert!(!built.is_empty(), "choose a mechanism at least: --features fasor");
@@ -30,14 +30,14 @@ fn main() {
     fs::write(Path::new(&out).join("registry.rs"), text).expect("what is for writing can be written");
 }
 
-/// Whether the feature of this mechanism is on. It has the mechanism's name; `default`, which means something else to
-/// Cargo, is `default-timer`.
+/// Returns whether the feature of this mechanism is on. It has the name of the mechanism, except for `default-timer`: the name
+/// `default` means something else to Cargo.
 fn is_built(name: &str) -> bool {
     let feature = if name == "default" { "default-timer" } else { name };
     env::var_os(format!("CARGO_FEATURE_{}", feature.to_uppercase().replace('-', "_"))).is_some()
 }
 
-/// A macro that hands a list on to another macro, with what else it is given.
+/// Returns a macro that passes a list and its other arguments on to another macro.
 fn list(name: &str, items: &str) -> String {
     format!(
         "#[allow(unused_macros)]\nmacro_rules! {name} {{ ($callback:ident $($rest:tt)*) => {{ $callback! {{ [\n{items}] $($rest)* }} }}; }}\n"

@@ -1,4 +1,4 @@
-/* All that a program calls of a library of one mechanism, and nothing else: what firmware/report weighs. */
+/* The functions that a program with one mechanism calls, and nothing else. firmware/report measures their size. */
 #include "coapace.h"
 
 /* Nothing is called, so any type of function will do. */

@@ -1,8 +1,8 @@
-/* Stands between vectors.c and the library, where the linker's --wrap puts it, and prints what each call of an exchange
- * took: "measured CALL INSTRUCTIONS BYTES", the bytes being those of the stack.
+/* Measures the calls of vectors.c to the library. The linker's --wrap puts these functions between them. Each call prints
+ * "measured CALL INSTRUCTIONS BYTES", where BYTES are those of the stack.
  *
- * QEMU has to run with -icount shift=10: then an instruction is 1024 ns of the board's time, whatever it does, and
- * SysTick, which counts every 40 ns, tells how many there were. The stack is painted below a call and looked at after. */
+ * QEMU has to run with -icount shift=10. Every instruction then takes 1024 ns of the board's time, and SysTick, which counts
+ * every 40 ns, tells their number. The stack below a call is painted before it, and examined after it. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ struct cost {
     int status;
 };
 
-/* The ticks are those of the call and of what passes the arguments. */
+/* Makes a call and measures it. The ticks include the passing of arguments. */
 __attribute__((noinline)) static struct cost made(call *called, const void *a, void *b, void *c, const void *d, void *e)
 {
     struct cost cost;
@@ -51,7 +51,7 @@ static int return_at_once(const void *a, void *b, void *c, const void *d, void *
     return 0;
 }
 
-/* Makes a call of the library and prints what it took. */
+/* Makes a call of the library and prints its cost. */
 static int measured(const char *name, function called, const void *a, void *b, void *c, const void *d, void *e)
 {
     systick->reload = LONGEST;
@@ -59,7 +59,7 @@ static int measured(const char *name, function called, const void *a, void *b, v
     systick->control = ENABLED_ON_THE_CLOCK_OF_THE_CPU;
     struct cost least = made(return_at_once, a, b, c, d, e);
     struct cost cost = made((call *)called, a, b, c, d, e);
-    /* What returns at once has two instructions: it sets the status, and returns. */
+    /* return_at_once has two instructions: it sets the status, and returns. */
     uint32_t more = ((cost.ticks - least.ticks) * TICK_NS + INSTRUCTION_NS / 2) / INSTRUCTION_NS;
     printf("measured %s %lu %lu\n", name, (unsigned long)more + 2, (unsigned long)cost.stack_bytes);
     return cost.status;

@@ -1,5 +1,5 @@
-/* From reset to main on a Cortex-M3 whose debugger, here QEMU, offers Arm semihosting: files, the console and arguments
- * are the host's. newlib's librdimon does all of that but the arguments, and it has no startup for Cortex-M. */
+/* The startup code of a Cortex-M3, from reset to main. Its debugger, here QEMU, offers Arm semihosting: files, the console
+ * and arguments are those of the host. newlib's librdimon has all of that but the arguments and a startup for Cortex-M. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int call(int operation, const void *argument)
     return r0;
 }
 
-/* Any exception that is not reset: nothing here uses one, so it is a fault. */
+/* Handles every exception but reset. Nothing here uses exceptions, so each is a fault. */
 static void fault(void)
 {
     call(SYS_WRITE0, "fault\n");
@@ -31,7 +31,7 @@ static void fault(void)
     }
 }
 
-/* The command line, split at its spaces. */
+/* Splits the command line at its spaces, and returns the number of words. */
 static int arguments(char *argv[])
 {
     static char line[LINE_SIZE];
@@ -61,7 +61,7 @@ void reset(void)
     exit(main(arguments(argv), argv));
 }
 
-/* The first of the vector table: stack, reset, and the 14 exceptions of the core. */
+/* The beginning of the vector table: stack, reset, and the 14 exceptions of the core. */
 __attribute__((section(".vectors"), used)) static void (*const vectors[16])(void) = {
     (void (*)(void))stack_top, reset, fault, fault, fault, fault, fault, fault,
     fault, fault, fault, fault, fault, fault, fault, fault,

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use coapace_net::{Datagram, Direction, Tap};
-use coapace_sim::{Accounting, Event, Mark, NodeId, Pcapng, Record, Tap as _, Time, Transport, udp_packet};
+use coapace_sim::{CaptureFile, Time, udp_packet};
 
 /// Writes the datagrams of a client or server as pcapng, in the IP and UDP headers that they have on their way.
 #[derive(Debug)]
@@ -46,13 +46,18 @@ impl CoapPort {
 struct Writing {
     /// The file before anything is in it.
     opened: Option<BufWriter<File>>,
-    begun: Option<Pcapng<BufWriter<File>>>,
+    begun: Option<CaptureFile<BufWriter<File>>>,
     as_coap: bool,
     ports: Vec<CoapPort>,
     /// A peer, and the own address that the system talks to it from.
     route: Option<(SocketAddr, IpAddr)>,
     packet: Vec<u8>,
 }
+
+/// The interfaces of a capture, by their numbers.
+const INTERFACES: [&str; 2] = ["sent", "delivered"];
+const SENT: u32 = 0;
+const DELIVERED: u32 = 1;
 
 impl Capture {
     pub(crate) fn new(file: BufWriter<File>, as_coap: bool) -> Self {
@@ -97,15 +102,19 @@ impl Tap for Capture {
 
 impl Writing {
     /// Returns the file, with its header.
-    fn file(&mut self) -> Option<&mut Pcapng<BufWriter<File>>> {
+    fn file(&mut self) -> Option<&mut CaptureFile<BufWriter<File>>> {
         if let Some(opened) = self.opened.take() {
-            let described = Pcapng::described(opened, Accounting::Ipv4, 0..0, &[], &self.description());
-            self.begun = Some(described);
+            let description = self.description();
+            let mut file = CaptureFile::new(opened);
+            for name in INTERFACES {
+                file.add_interface(CaptureFile::RAW_IP, name, &description);
+            }
+            self.begun = Some(file);
         }
         self.begun.as_mut()
     }
 
-    fn end(mut self) -> Option<Pcapng<BufWriter<File>>> {
+    fn end(mut self) -> Option<CaptureFile<BufWriter<File>>> {
         self.file();
         self.begun
     }
@@ -136,9 +145,9 @@ impl Writing {
         let ip = datagram.local.ip().to_canonical();
         let ip = if ip.is_unspecified() { self.own_address(peer) } else { ip };
         let local = SocketAddr::new(ip, datagram.local.port());
-        let (from, to, event) = match datagram.direction {
-            Direction::Sent => (local, peer, Event::Sent),
-            Direction::Received => (peer, local, Event::Delivered),
+        let (from, to, interface) = match datagram.direction {
+            Direction::Sent => (local, peer, SENT),
+            Direction::Received => (peer, local, DELIVERED),
         };
         self.packet.clear();
         let (from, to) = (self.shown(from), self.shown(to));
@@ -148,19 +157,7 @@ impl Writing {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let packet = std::mem::take(&mut self.packet);
         let Some(file) = self.file() else { return };
-        file.record(&Record {
-            time: Time::from_nanos(since.as_nanos() as u64),
-            event,
-            hop: None,
-            from: NodeId(0),
-            to: NodeId(0),
-            mark: Mark::default(),
-            transport: Transport::Ip,
-            wire_bytes: packet.len() as u32,
-            queue_bytes: 0,
-            wait_ns: 0,
-            bytes: &packet,
-        });
+        file.add_packet(interface, Time::from_nanos(since.as_nanos() as u64), &packet, None);
         self.packet = packet;
     }
 

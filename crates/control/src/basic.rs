@@ -1,52 +1,57 @@
-//! `basic-rto`: the BasicRto of Californium 3 (Bhalerao et al. 2016 compare with it).
+//! `basic-rto`: one and a half times the last round-trip time.
 //!
-//! Idea: the RTO is one and a half times the last round-trip time. A yardstick for what averaging is worth.
+//! **Source.** Californium 3, class `BasicRto`. Bhalerao et al. 2016 compare with an earlier version of it.
 //!
-//! Differences from the source: none in the numbers. A backoff is not kept and samples of retransmitted exchanges count,
-//! measured from the first transmission.
+//! **Idea.** Nothing is averaged: the last sample times 3/2 is the RTO. Samples of exchanges with up to two retransmissions
+//! count, measured from the first transmission. A backoff ends with its exchange. The mechanism shows what averaging is
+//! worth.
 //!
-//! Unsafe as published: there is no dither, so clients that lost packets together send them again together, and an
-//! ambiguous sample is a sample, which RFC 8085 §3.1.1 forbids. Not for use in a network.
+//! **Differences from the source**
+//! * Times are fractions of a microsecond. Californium counts whole milliseconds (preset `californium-3`).
+//!
+//! **Unsafe as published**
+//! * There is no dither, so clients that lost packets together send them again together.
+//! * Ambiguous samples count. RFC 8085 §3.1.1 forbids their use.
 
 use crate::fine::Fine;
 use crate::parameters::parameters;
 use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
 
 parameters! {
-    /// One and a half times the last sample.
+    /// A timer of one and a half times the last sample.
     pub struct BasicRto {
         /// RTO before the first sample.
         initial_rto: Duration = Duration::from_secs(2),
-        /// What the last sample is multiplied by.
+        /// Factor from the last sample to the RTO.
         factor: Ratio = Ratio::new(3, 2),
-        /// Most retransmissions of an exchange that still makes a sample.
+        /// Maximum number of retransmissions after which an exchange is still a sample.
         max_weak_n: u8 = 2,
         /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; 1 is no dither.
         ack_random_factor: Ratio = Ratio::new(1, 1),
-        /// Lower bound of the RTO, Californium's.
+        /// Lower bound of the RTO, as in Californium.
         min_rto: Duration = Duration::from_millis(500),
         /// Upper bound of the RTO. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(32),
         /// Upper bound of one timeout. Counts as 268 s if above.
         max_timeout: Duration = Duration::from_secs(60),
-        /// What samples, the RTO and timeouts are rounded down to; 1us rounds nothing.
+        /// Unit that samples, the RTO and timeouts are rounded down to; 1us rounds nothing.
         tick: Duration = Duration::from_micros(1),
     }
     presets {
-        /// Californium 3, which counts in whole milliseconds. Unsafe as published: no dither, ambiguous samples, and a backoff
-        /// ends with its exchange.
+        /// Californium 3, which counts whole milliseconds. Unsafe as published: no dither, ambiguous samples, and a backoff
+        /// that ends with its exchange.
         "californium-3" => |_| Self { tick: Duration::from_millis(1), ..Self::DEFAULT },
     }
 }
 
-/// What [`BasicRto`] remembers of one destination.
+/// State of [`BasicRto`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct BasicState {
-    /// The last sample, zero before the first.
+    /// The last sample; zero before the first.
     last: Fine,
 }
 
-/// What [`BasicRto`] remembers of one exchange.
+/// State of [`BasicRto`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct BasicExchange {
     timeout: Fine,
@@ -88,7 +93,7 @@ impl Controller for BasicRto {
         Limits::with_gauges(self.gauges(state), Marking::None)
     }
 
-    /// SRTT is the last sample: nothing is smoothed.
+    /// Reports the last sample as SRTT, for nothing is smoothed.
     #[inline(always)]
     fn gauges(&self, state: &BasicState) -> Gauges {
         let srtt = (state.last > Fine::ZERO).then(|| state.last.into());
@@ -107,7 +112,7 @@ impl BasicRto {
     }
 }
 
-/// `basic-rto`.
+/// The entry `basic-rto`.
 pub(crate) const BASIC_RTO: Entry = Entry {
     name: "basic-rto",
     summary: "one and a half times the last round-trip time, nothing smoothed",

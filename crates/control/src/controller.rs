@@ -1,105 +1,106 @@
-//! The seam between an endpoint and a mechanism.
+//! The interface between an endpoint and a mechanism.
 //!
-//! The endpoint reports facts: what was sent when, what came back. The mechanism decides what a fact is worth (strong,
-//! weak, nothing) and how long to wait. Neither knows the other's insides.
+//! The endpoint reports facts: the times of transmissions and answers. The mechanism decides which of them are samples, and
+//! how long to wait.
 
 use core::fmt::Debug;
 
 use crate::parameters::choice;
 use crate::{Draw, Duration, Instant};
 
-/// A congestion control mechanism with its parameters. It never changes; what it learns of a destination is in
-/// [`State`](Self::State), which the caller keeps, one for each destination.
+/// A congestion control mechanism with its parameters. It never changes. The caller keeps one [`State`](Self::State) for
+/// each destination, which holds all that the mechanism learns.
 ///
-/// The calls of one exchange: [`on_start`](Self::on_start) as its first transmission departs,
-/// [`on_retransmit`](Self::on_retransmit) as each retransmission departs, [`on_end`](Self::on_end) once. Exchanges may
-/// overlap. No call panics, whatever it is given.
+/// The calls of one exchange are [`on_start`](Self::on_start) at its first transmission,
+/// [`on_retransmit`](Self::on_retransmit) at each retransmission, and [`on_end`](Self::on_end) once. Exchanges may
+/// overlap. No call panics, whatever its arguments.
 pub trait Controller: Debug {
-    /// What is remembered of one destination between exchanges. Its size is the mechanism's RAM cost.
+    /// The state of one destination, kept between exchanges. Its size is the RAM that the mechanism costs.
     type State: Copy + Debug;
-    /// What is remembered of one exchange while it is under way.
+    /// The state of one exchange, kept while it is under way.
     type Exchange: Copy + Debug;
 
-    /// The state of a destination that nothing is known of.
+    /// Returns the state of a destination before the first exchange with it.
     fn state(&self) -> Self::State;
 
-    /// The first transmission departs. Returns the exchange and the timeout to arm.
+    /// Starts an exchange, as its first transmission departs. Returns its state and the timeout to arm.
     fn on_start(&self, state: &mut Self::State, cue: Cue) -> (Self::Exchange, Duration);
 
-    /// The timeout passed and a retransmission departs. Returns the next timeout to arm.
+    /// Backs off, as the timeout has passed and a retransmission departs. Returns the next timeout to arm.
     fn on_retransmit(&self, state: &mut Self::State, exchange: &mut Self::Exchange, cue: Cue) -> Duration;
 
-    /// The exchange is over.
+    /// Ends an exchange and learns from its outcome.
     fn on_end(&self, state: &mut Self::State, exchange: Self::Exchange, outcome: Outcome, cue: Cue);
 
-    /// The longest time that can pass from the first transmission to the last of `retransmits` retransmissions, whatever
-    /// the state: MAX_TRANSMIT_SPAN (RFC 7252 §4.8.2) with this mechanism's timeouts.
+    /// Returns the longest time from the first transmission to the last of `retransmits` retransmissions in any state:
+    /// MAX_TRANSMIT_SPAN (RFC 7252 §4.8.2) with the timeouts of this mechanism.
     fn max_span(&self, retransmits: u8) -> Duration;
 
-    /// What the endpoint has to respect towards this destination.
+    /// Returns the limits that the endpoint has to keep towards this destination.
     fn limits(&self, state: &Self::State) -> Limits;
 
-    /// What the mechanism believes of this destination, for traces, metrics and reports.
+    /// Returns the estimates for this destination, for traces, metrics and reports.
     fn gauges(&self, state: &Self::State) -> Gauges;
 }
 
-/// What a controller is told with every call.
+/// The arguments that come with every call: time, randomness and load.
 #[derive(Clone, Copy, Debug)]
 pub struct Cue {
-    /// The present.
+    /// The present moment.
     pub now: Instant,
-    /// A number drawn for this step, used for whatever the step draws.
+    /// The random number of this call. A call draws at most once.
     pub draw: Draw,
-    /// Exchanges to this destination whose first transmission has departed and which are not over, the present one
-    /// included. An exchange that waits for its place or for its turn to depart does not count: of exchanges that the
-    /// application begins at once, the first to depart has 1 here, the second 2 (draft-ietf-core-cocoa-03 §4.1).
+    /// Exchanges to this destination that are under way, the present one included. An exchange counts from the departure of
+    /// its first transmission on, not while it waits for NSTART or pacing. If the application begins several at once, the
+    /// first to depart has 1 here and the second 2 (draft-ietf-core-cocoa-03 §4.1).
     pub outstanding: u16,
 }
 
-/// How an exchange ended.
+/// The end of an exchange.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
     /// An acknowledgement or a response arrived.
     Acked(Sample),
     /// A Reset arrived (RFC 7252 §4.2). It is no sample, for it may come from another process than the one that answers.
-    /// The preset `er-cocoa` alone takes it for one, as its code does.
+    /// The preset `er-cocoa` alone samples it, because its code does.
     Reset,
     /// The application lost interest.
     Cancelled,
-    /// The timeout after the last retransmission (MAX_RETRANSMIT) passed; without [`Limits::final_wait`] that
-    /// retransmission departed.
+    /// The timeout after the last retransmission (MAX_RETRANSMIT) passed. Without [`Limits::final_wait`] the exchange is
+    /// given up at the moment of that retransmission.
     GivenUp,
 }
 
-/// The facts of an acknowledgement. Which kind of sample it makes is the mechanism's affair.
+/// The facts of an acknowledgement. The mechanism decides whether they make a strong sample, a weak one or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Since the first transmission departed.
+    /// Time since the first transmission departed.
     pub since_first: Duration,
-    /// Since the last transmission departed.
+    /// Time since the last transmission departed.
     pub since_last: Duration,
-    /// Retransmissions made, 0 if the first transmission was the only one.
+    /// Retransmissions made; 0 if the first transmission was the only one.
     pub retransmits: u8,
-    /// The transmission that was answered, where a [`Marking`] tells.
+    /// The transmission that was answered, if a [`Marking`] tells it.
     pub answered: Option<Answer>,
 }
 
 /// The transmission that an acknowledgement answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Its ordinal, 0 for the first.
+    /// The ordinal of the transmission, 0 for the first.
     pub ordinal: u8,
-    /// Since it departed: a round-trip time without ambiguity.
+    /// Time since that transmission departed: an unambiguous round-trip time.
     pub since: Duration,
 }
 
 impl Sample {
-    /// The sample of a mechanism that asks for no marking.
+    /// Returns the sample of an exchange without a [`Marking`].
     pub const fn unmarked(since_first: Duration, since_last: Duration, retransmits: u8) -> Self {
         Self { since_first, since_last, retransmits, answered: None }
     }
 
-    /// The round-trip time, if it is known which transmission was answered: no retransmission, or a marking.
+    /// Returns the round-trip time if it is unambiguous: there was no retransmission, or a marking tells which transmission
+    /// was answered.
     pub fn unambiguous(&self) -> Option<Duration> {
         match self.answered {
             Some(answer) => Some(answer.since),
@@ -109,27 +110,27 @@ impl Sample {
     }
 }
 
-/// What the endpoint has to respect towards one destination.
+/// The limits that an endpoint has to keep towards one destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Exchanges that may be outstanding, if the mechanism knows better than the NSTART of 1 of RFC 7252 §4.7. It never
-    /// lifts an NSTART that the application has configured: the smaller of the two holds.
+    /// Maximum number of outstanding exchanges, where the mechanism replaces the NSTART of 1 of RFC 7252 §4.7. If the
+    /// application has configured an NSTART, the smaller of the two holds.
     pub nstart: Option<u16>,
-    /// The next confirmable message must not depart earlier (pacing); [`Instant::ZERO`] where nothing is paced.
+    /// Earliest departure of the next confirmable message (pacing); [`Instant::ZERO`] without pacing.
     pub next_confirmable: Instant,
     /// Least time between two non-confirmable messages that nothing answers.
     pub non_gap: Duration,
-    /// How transmissions are to be told apart.
+    /// The marking of transmissions.
     pub marking: Marking,
-    /// Whether an answer to the last retransmission is waited for (RFC 7252 §4.2); if not, the exchange is given up as it
-    /// departs.
+    /// Whether the endpoint waits for an answer to the last retransmission (RFC 7252 §4.2). If not, it gives the exchange up
+    /// as that retransmission departs.
     pub final_wait: bool,
 }
 
 impl Limits {
-    /// The limits of a mechanism that has an RTO: NSTART as configured, no pacing, one non-confirmable message per RTO
-    /// (draft-ietf-core-cocoa-03 §5), and not less than 3 s apart as long as no round-trip time was measured (RFC 7641
-    /// §4.5.1); the last retransmission is waited for.
+    /// Returns the limits of a mechanism that has an RTO. NSTART and pacing are left to the endpoint, and the last
+    /// retransmission is waited for. Non-confirmable messages are an RTO apart (draft-ietf-core-cocoa-03 §5), and 3 s at
+    /// least until a round-trip time is measured (RFC 7641 §4.5.1).
     pub fn with_gauges(gauges: Gauges, marking: Marking) -> Self {
         let unmeasured = if gauges.srtt.is_some() { Duration::ZERO } else { Duration::from_secs(3) };
         Self {
@@ -143,28 +144,28 @@ impl Limits {
 }
 
 choice! {
-    /// What a mechanism asks of the wire so that an answer names the transmission it answers.
+    /// The way in which a transmission carries its ordinal, so that an answer tells which transmission it answers.
     #[derive(Default, Hash)]
     pub enum Marking {
-        /// Nothing: all transmissions of an exchange are the same bytes.
+        /// No marking: all transmissions of an exchange are the same bytes.
         #[default]
         None = "none",
         /// The ordinal is the last byte of the token (draft-ietf-core-fasor-02 §4.5), in every transmission.
         Token = "token",
-        /// The ordinal is in the token of retransmissions; the first transmission carries the application's token alone.
+        /// The ordinal is in the token of retransmissions. The first transmission carries the application's token alone.
         TokenOnRetransmit = "token-on-retransmit",
-        /// The ordinal is in the Rexmit-Cnt option (draft-ietf-core-fasor-02 §4.4); 255 asks whether the peer echoes it.
+        /// The ordinal is in the Rexmit-Cnt option (draft-ietf-core-fasor-02 §4.4). The value 255 asks whether the peer
+        /// echoes it.
         Option = "option",
-        /// Every transmission has a Message ID of its own (Meng et al. 2017). Only for idempotent requests.
+        /// Every transmission has a Message ID of its own (Meng et al. 2017). It suits idempotent requests alone.
         FreshMessageId = "fresh-message-id",
     }
 }
 
-/// What a mechanism believes of one destination.
+/// The estimates of a mechanism for one destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// The RTO: the estimate that timeouts start from, before dither; with what a mechanism keeps of a backoff. Of FASOR
-    /// the fast one.
+    /// The RTO that the next exchange starts from, before dither. It includes a kept backoff. FASOR has its fast RTO here.
     pub rto: Duration,
     /// The smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,

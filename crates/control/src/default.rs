@@ -1,10 +1,13 @@
-//! `default`: RFC 7252 §4.2, §4.8.
+//! `default`: the retransmission timer of CoAP.
 //!
-//! Idea: draw the first timeout afresh for every exchange from U(ACK_TIMEOUT, ACK_TIMEOUT·ACK_RANDOM_FACTOR), double it
-//! at every retransmission, learn nothing.
+//! **Source.** RFC 7252 §4.2, §4.8.
 //!
-//! Differences from the source: an upper bound of 60 s for one timeout, as RFC 8085 §3.1.1 allows and as Raitahila 2019
-//! measured it. With the RFC's own MAX_RETRANSMIT it is out of reach (the last timeout is at most 48 s).
+//! **Idea.** The first timeout of every exchange is drawn from U(ACK_TIMEOUT, ACK_TIMEOUT·ACK_RANDOM_FACTOR). Every
+//! retransmission doubles it. Nothing is learnt.
+//!
+//! **Differences from the source**
+//! * One timeout is at most 60 s (`max_rto`). RFC 8085 §3.1.1 allows such a bound, and Raitahila 2019 measured with it. With
+//!   the RFC's MAX_RETRANSMIT of 4 it is out of reach: the last timeout is 48 s at most.
 
 use crate::parameters::{Switch, parameters};
 use crate::{
@@ -12,11 +15,11 @@ use crate::{
 };
 
 parameters! {
-    /// RFC 7252's own retransmission timer.
+    /// The retransmission timer of RFC 7252.
     pub struct DefaultTimer {
         /// ACK_TIMEOUT, RFC 7252 §4.8.
         ack_timeout: Duration = Duration::from_secs(2),
-        /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; what is below 1 counts as 1.
+        /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; a value below 1 counts as 1.
         ack_random_factor: Ratio = Ratio::new(3, 2),
         /// Upper bound of one timeout; RFC 8085 §3.1.1 asks for 60 s at least.
         max_rto: Duration = Duration::from_secs(60),
@@ -24,17 +27,18 @@ parameters! {
         final_wait: Switch = Switch::On,
     }
     presets {
-        /// As RFC 7252 §4.8 says; the bound is out of reach with its MAX_RETRANSMIT of 4.
+        /// The parameters of RFC 7252 §4.8. The upper bound is out of reach with its MAX_RETRANSMIT of 4.
         "rfc7252" => |_| Self::DEFAULT,
         /// Contiki's Erbium, the "default CoAP" of most results from Cooja: ACK_TIMEOUT 3 s, and an exchange is given up
-        /// the moment its last retransmission departs, which no answer to that one can reach in time.
+        /// at the moment its last retransmission departs, so that no answer to that one is in time.
         "erbium" => |_| Self {
             ack_timeout: Duration::from_secs(3), final_wait: Switch::Off, ..Self::DEFAULT
         },
     }
 }
 
-/// One exchange of [`DefaultTimer`]: its one draw, from which every timeout follows without rounding the one before.
+/// State of [`DefaultTimer`] for one exchange: its draw. Each timeout is computed from the draw, so rounding errors do not
+/// add up.
 #[derive(Clone, Copy, Debug)]
 pub struct DefaultExchange {
     draw: Draw,
@@ -77,8 +81,8 @@ impl Controller for DefaultTimer {
     }
 
     fn limits(&self, (): &()) -> Limits {
-        // No round-trip time is ever measured, so RFC 7641 §4.5.1 has the last word on the gap. What RFC 7252 §4.7 itself
-        // asks for, PROBING_RATE, is the endpoint's, and stricter: at 1 byte/s the least message is 4 s.
+        // No round-trip time is ever measured, so the gap is the 3 s of RFC 7641 §4.5.1 at least. The endpoint enforces
+        // PROBING_RATE (RFC 7252 §4.7), which is stricter: at 1 byte/s the shortest message takes 4 s.
         let limits = Limits::with_gauges(self.gauges(&()), Marking::None);
         Limits { final_wait: self.final_wait.is_on(), ..limits }
     }
@@ -89,7 +93,7 @@ impl Controller for DefaultTimer {
     }
 }
 
-/// `default`.
+/// The entry `default`.
 pub(crate) const DEFAULT: Entry = Entry {
     name: "default",
     summary: "fixed timeout drawn from 2-3 s, doubled at every retransmission, nothing learnt",

@@ -1,12 +1,12 @@
-//! Divisions of 64 bits on a processor that divides 32: a Cortex-M3 links a kilobyte for them otherwise, and code for a
-//! panic should the divisor be zero. Small comes before fast: where the divisor has more than 16 bits it is one bit at a
-//! time.
+//! Division of 64-bit numbers in little code. A Cortex-M3 divides 32 bits; the compiler's routine for 64 bits is a
+//! kilobyte, with code for a panic on a zero divisor. Size comes before speed here: a divisor of more than 16 bits takes
+//! one bit at a time.
 
 use core::num::NonZeroU16;
 
 const DIVIDES_64_BITS: bool = cfg!(target_pointer_width = "64");
 
-/// ⌊`value` / `divisor`⌋ of a divisor below 2⁶³; by zero as much as there is.
+/// Returns ⌊`value` / `divisor`⌋ for a divisor below 2⁶³. Division by zero is `u64::MAX`.
 pub(crate) const fn by(value: u64, divisor: u64) -> u64 {
     if !DIVIDES_64_BITS {
         return by_bits(value, divisor);
@@ -17,12 +17,13 @@ pub(crate) const fn by(value: u64, divisor: u64) -> u64 {
     }
 }
 
-/// ⌊`value` / `divisor`⌋.
+/// Returns ⌊`value` / `divisor`⌋.
 pub(crate) const fn by_u16(value: u64, divisor: NonZeroU16) -> u64 {
     if DIVIDES_64_BITS { value / divisor.get() as u64 } else { by_digits(value, divisor) }
 }
 
-/// As on paper, in digits of one bit. The quotient moves up behind what is left of the value.
+/// Divides by long division, one bit at a time. `quotient` holds the bits of the value that are left, above those of the
+/// quotient that are found.
 #[inline(never)]
 const fn by_bits(value: u64, divisor: u64) -> u64 {
     let (mut rest, mut quotient, mut left) = (0, value, u64::BITS);
@@ -39,13 +40,13 @@ const fn by_bits(value: u64, divisor: u64) -> u64 {
     }
 }
 
-/// As on paper, in digits of 16 bits; what is left over from one digit and the next of them are 32 bits together.
+/// Divides by long division in digits of 16 bits. A remainder and the next digit are 32 bits together.
 const fn by_digits(value: u64, divisor: NonZeroU16) -> u64 {
     let divisor = divisor.get() as u32;
     let (high, low) = ((value >> 32) as u32, value as u32);
     let middle = ((high % divisor) << 16) | (low >> 16);
     let least = ((middle % divisor) << 16) | (low & 0xffff);
-    // The quotient of the middle has 16 bits, for what is left over from above is less than the divisor.
+    // The quotient of `middle` fits 16 bits, for the remainder from above is less than the divisor.
     (((high / divisor) as u64) << 32) | (((middle / divisor) << 16) | (least / divisor)) as u64
 }
 

@@ -1,16 +1,27 @@
-//! `coap-eifel`: Rathod 2022 §4.3, after the Eifel retransmission timer of Ludwig and Sklower 2000.
+//! `coap-eifel`: the Eifel retransmission timer for CoAP.
 //!
-//! Idea: a retransmission timer with a gain of 1/3 that follows a rising round-trip time at once and a falling one
-//! slowly: the variation is never brought down by a sample below the average, and rises faster than it decays.
+//! **Source.** Rathod 2022 (doctoral thesis) §4.3, after Ludwig and Sklower 2000. The preset `contiki` is Rathod's code.
 //!
-//! Where the sources are open: the thesis writes the initial RTO as "2 × ticks", and ACK_TIMEOUT's 2 s are meant. The
-//! first sample is RFC 6298's (SRTT = r, RTTVAR = r/2). A backoff is kept until the next strong sample (Karn), as TCP's
-//! timer does and Rathod's code too; without it no strong sample ever comes once the round-trip time has outgrown RTO.
-//! The gain is that of one sample a round trip; Ludwig and Sklower divide it by the number of segments in flight.
+//! **Idea.** An estimator with a gain of 1/3 follows a rising round-trip time at once and a falling one slowly. A sample
+//! below the average does not lower the variation, and the variation rises faster than it decays. The RTO is never below
+//! the last sample and two ticks.
 //!
-//! Differences in Rathod's code for Contiki (preset `contiki`): SRTT and RTTVAR start at zero and the first sample is
-//! like any other, a kept backoff is dithered again, nothing is bounded, Erbium does not wait after the last
-//! retransmission. Its averages are whole ticks of 1/128 s, which the preset does not reproduce: up to 8 ms each.
+//! **Readings where the sources are open**
+//! * The thesis writes the initial RTO as "2 × ticks". The 2 s of ACK_TIMEOUT are meant.
+//! * The first sample r makes SRTT = r and RTTVAR = r/2, as in RFC 6298 §2.2.
+//! * A backoff is kept until the next unambiguous sample (Karn), as in TCP and in Rathod's code. Without it no unambiguous
+//!   sample would ever come once the round-trip time has outgrown the RTO.
+//!
+//! **Differences from the source**
+//! * The gain is constant. Ludwig and Sklower divide it by the number of segments in flight; one sample a round trip is
+//!   assumed here.
+//! * The RTO is 50 ms at least (`min_rto`), and the RTO and every timeout are 60 s at most (`max_rto`).
+//! * The preset `contiki` does not reproduce that Rathod's code keeps its averages in whole ticks of 1/128 s, which is up
+//!   to 8 ms each. It does reproduce the rest: averages that start at zero, so that the first sample is like any other; a
+//!   kept backoff that is dithered again; no bounds; no wait after the last retransmission.
+//!
+//! **Unsafe as published**
+//! * Nothing bounds a timeout from above.
 
 use crate::estimator::{Estimator, GRANULARITY, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
@@ -23,18 +34,18 @@ parameters! {
     pub struct CoapEifel {
         /// RTO before the first sample, Rathod 2022 §4.3.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of the RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The source
+        /// Lower bound of the RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The source
         /// has none.
         min_rto: Duration = MIN_RTO,
         /// Upper bound of the RTO and of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
         /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
         ack_random_factor: Ratio = Ratio::new(3, 2),
-        /// The granularity of the clock: RTO is at least the last sample and two ticks, Ludwig and Sklower 2000.
+        /// The granularity of the clock: the RTO is the last sample and two ticks at least, Ludwig and Sklower 2000.
         tick: Duration = GRANULARITY,
-        /// What the first sample makes.
+        /// Rule for the first sample.
         first_sample: FirstSample = FirstSample::Rfc6298,
-        /// Whether a backoff outlives its exchange until the next strong sample (Karn).
+        /// Whether a backoff outlives its exchange until the next unambiguous sample (Karn).
         keep_backoff: Switch = Switch::On,
         /// Whether a kept backoff is dithered again.
         redither: Switch = Switch::Off,
@@ -57,16 +68,16 @@ parameters! {
 }
 
 choice! {
-    /// What the first sample r makes.
+    /// The rule for the first sample r.
     pub enum FirstSample {
         /// SRTT = r, RTTVAR = r/2 (RFC 6298 §2.2).
         Rfc6298 = "rfc6298",
-        /// What any other sample makes of SRTT = 0 and RTTVAR = 0.
+        /// The rule of all other samples, applied to SRTT = 0 and RTTVAR = 0.
         Zero = "zero",
     }
 }
 
-/// What [`CoapEifel`] remembers of one destination.
+/// State of [`CoapEifel`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct EifelState {
     estimator: Estimator,
@@ -74,7 +85,7 @@ pub struct EifelState {
     backoff: KeptBackoff,
 }
 
-/// What [`CoapEifel`] remembers of one exchange.
+/// State of [`CoapEifel`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct EifelExchange {
     timeout: Fine,
@@ -138,7 +149,7 @@ impl Controller for CoapEifel {
 }
 
 impl CoapEifel {
-    /// The RTO that exchanges start from: the estimate, or a backoff that is kept.
+    /// Returns the RTO that exchanges start from: a kept backoff, or else the estimate.
     #[inline(always)]
     fn rto(&self, state: &EifelState) -> Fine {
         state.backoff.kept().unwrap_or(state.rto.at_least(self.min_rto))
@@ -156,7 +167,7 @@ impl CoapEifel {
     }
 }
 
-/// SRTT and RTTVAR after the sample `rtt`.
+/// Returns SRTT and RTTVAR after the sample `rtt`.
 fn follow(srtt: Fine, rttvar: Fine, rtt: Fine) -> (Fine, Fine) {
     let rttvar = if rtt < srtt {
         rttvar
@@ -167,7 +178,7 @@ fn follow(srtt: Fine, rttvar: Fine, rtt: Fine) -> (Fine, Fine) {
     (srtt.blend(GAIN, rtt), rttvar)
 }
 
-/// `coap-eifel`.
+/// The entry `coap-eifel`.
 pub(crate) const COAP_EIFEL: Entry = Entry {
     name: "coap-eifel",
     summary: "gain 1/3, up at once and down slowly, never below the last round-trip time",

@@ -1,45 +1,45 @@
-//! The round-trip time estimator of RFC 6298 §2, shared by every mechanism that has one.
+//! The round-trip time estimator of RFC 6298 §2, which several mechanisms share.
 
 use crate::fine::Fine;
 use crate::{Duration, Gauges, Ratio};
 
-/// Default of G, the granularity of the clock (RFC 6298 §2.3): the timers of operating systems count milliseconds.
+/// The default of G, the granularity of the clock (RFC 6298 §2.3): timers of operating systems count milliseconds.
 pub const GRANULARITY: Duration = Duration::from_millis(1);
 
-/// Default of the lower bound of an RTO that follows a path.
+/// The default lower bound of an RTO that is estimated from round-trip times.
 ///
-/// A process that waits for its turn, a garbage collection or a clock tick of 10 ms on an RTOS adds up to some tens of
-/// milliseconds to a round trip of less than one. Below them a timeout tells nothing of the network. TCP in Linux has 200 ms,
-/// because its receivers delay acknowledgements by up to 40 ms and others by 200 ms; CoAP acknowledges at once, and a
-/// quarter is enough. RFC 8961 §4 asks for no particular minimum. Papers have none, or their own: see the presets.
+/// Scheduling, garbage collection or a clock tick of 10 ms on an RTOS add some tens of milliseconds to a round trip of less
+/// than one millisecond. A shorter timeout says nothing about the network. TCP in Linux has 200 ms, because its receivers
+/// delay acknowledgements by up to 40 ms and others by 200 ms. CoAP acknowledges at once, so a quarter is enough. RFC 8961
+/// §4 asks for no particular minimum. Published mechanisms have none or their own: see the presets.
 pub const MIN_RTO: Duration = Duration::from_millis(50);
 
-/// The lower bound of a mechanism that has none.
+/// The lower bound that stands for none.
 pub(crate) const UNBOUNDED: Duration = Duration::from_micros(1);
 
-/// SRTT and RTTVAR. Which samples it is fed, and what K its RTO has, is the mechanism's affair.
+/// SRTT and RTTVAR. The mechanism chooses the samples and K.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimator {
-    /// Zero before the first sample, never after.
+    /// Zero before the first sample, and never after.
     srtt: Fine,
     rttvar: Fine,
 }
 
-/// How an [`Estimator`] takes in a sample.
+/// The rule by which an [`Estimator`] takes in a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Learning {
-    /// RTTVAR of the first sample, as a fraction of it.
+    /// RTTVAR after the first sample, in relation to that sample.
     pub(crate) first_rttvar: Ratio,
-    /// Gain of SRTT.
+    /// The gain of SRTT.
     pub(crate) srtt_gain: Ratio,
-    /// Gain of RTTVAR.
+    /// The gain of RTTVAR.
     pub(crate) rttvar_gain: Ratio,
-    /// What SRTT and RTTVAR are rounded to.
+    /// The unit that SRTT and RTTVAR are rounded to.
     pub(crate) tick: Duration,
 }
 
 impl Learning {
-    /// RFC 6298 §2.2, §2.3.
+    /// The rule of RFC 6298 §2.2 and §2.3.
     pub(crate) const RFC6298: Self = Self {
         first_rttvar: Ratio::new(1, 2),
         srtt_gain: Ratio::new(1, 8),
@@ -54,7 +54,7 @@ impl Estimator {
         Self { srtt: zero, rttvar: zero }
     }
 
-    /// An estimator that another rule than RFC 6298's keeps; `srtt` is above zero.
+    /// Returns an estimator with these values, for mechanisms with a rule of their own; `srtt` is above zero.
     pub(crate) const fn of(srtt: Fine, rttvar: Fine) -> Self {
         Self { srtt, rttvar }
     }
@@ -65,12 +65,12 @@ impl Estimator {
         self.take(Fine::sample(rtt, learning.tick), learning);
     }
 
-    /// The same, of a sample in whole ticks.
+    /// Takes in a sample that is rounded to ticks already.
     #[inline(always)]
     pub(crate) fn take(&mut self, rtt: Fine, learning: Learning) {
         let Learning { first_rttvar, srtt_gain, rttvar_gain, tick } = learning;
         if self.is_measured() {
-            // RTTVAR first: its difference is to the old SRTT.
+            // RTTVAR comes first, for its difference is to the old SRTT.
             self.rttvar = self.rttvar.blend(rttvar_gain, self.srtt.distance(rtt)).rounded(tick);
             self.srtt = self.srtt.blend(srtt_gain, rtt).rounded(tick);
         } else {
@@ -90,14 +90,14 @@ impl Estimator {
         self.rttvar
     }
 
-    /// SRTT + max(G, `k`·RTTVAR), once measured. No bounds.
+    /// Returns SRTT + max(G, `k`·RTTVAR) without bounds, or `None` before the first sample.
     #[inline(always)]
     pub(crate) fn rto(&self, k: u8, granularity: Duration) -> Option<Fine> {
         let variation = (self.rttvar.units() * u64::from(k)).max(Fine::from(granularity).units());
         self.is_measured().then(|| Fine::from_units(self.srtt.units() + variation))
     }
 
-    /// The gauges of a mechanism whose `rto` rests on this estimator.
+    /// Returns the gauges of a mechanism whose `rto` rests on this estimator.
     #[inline(always)]
     pub(crate) fn gauges(&self, rto: Fine) -> Gauges {
         if !self.is_measured() {
@@ -116,7 +116,7 @@ impl Estimator {
 mod tests {
     use super::*;
 
-    /// RTO in microseconds after each sample of 100, 100, 100, 200, 100 ms.
+    /// Returns the RTO in microseconds after each of the samples 100, 100, 100, 200 and 100 ms.
     fn series(learning: Learning) -> [u64; 5] {
         let mut estimator = Estimator::new();
         [100, 100, 100, 200, 100].map(|ms| {

@@ -1,8 +1,8 @@
-//! The beginning of a text, kept without memory of its own.
+//! The beginning of a text, kept without allocation.
 
 use core::fmt::{self, Write};
 
-/// Bytes that are kept.
+/// The longest excerpt in bytes.
 const LONGEST: usize = 40;
 
 /// The beginning of a text that an error quotes.
@@ -14,16 +14,16 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// The first 40 bytes of what `text` is displayed as, at most.
+    /// Returns the first 40 bytes of the displayed `text`, cut between two letters.
     pub(crate) fn of(text: impl fmt::Display) -> Self {
         let mut excerpt = Self { bytes: [0; LONGEST], len: 0, is_cut: false };
-        // The only error is that the text is too long, which is remembered.
+        // The only error is a text that is too long, and `is_cut` tells that.
         let _ = write!(excerpt, "{text}");
         excerpt
     }
 }
 
-/// The letters that are kept.
+/// Returns the letters of the excerpt.
 impl AsRef<str> for Excerpt {
     fn as_ref(&self) -> &str {
         self.bytes.get(..self.len.into()).and_then(|bytes| str::from_utf8(bytes).ok()).unwrap_or_default()
@@ -45,7 +45,7 @@ impl Write for Excerpt {
     }
 }
 
-/// In quotes, with escapes for what a terminal would obey.
+/// Writes the excerpt in quotes. Control characters are escaped, so that a terminal does not obey them.
 impl fmt::Debug for Excerpt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_ref(), f)?;

@@ -1,29 +1,36 @@
-//! `fasor`, `fasor-token`, `fasor-option`: draft-ietf-core-fasor-02 (2023, expired); Raitahila 2019 (thesis) §7.
+//! `fasor`, `fasor-token`, `fasor-option`: Fast-Slow RTO (FASOR).
 //!
-//! Idea: a fast RTO that follows the round-trip time closely, and a slow one that lets a congested link drain. Which of
-//! them an exchange waits first depends on how many exchanges before it were retransmitted: whether that was error or
-//! congestion, the answers themselves tell. Only the arrival of an answer changes the state.
+//! **Source.** draft-ietf-core-fasor-02 (2023, expired); Raitahila 2019 (thesis) §7.
 //!
-//! Where the sources are open or differ:
-//! * The first sample r has RTTVAR r/8 (§4.1). The draft's pseudo-code has r/2, which is `initial_k=4`.
-//! * There is one dither an exchange, of the fast RTO; doubling doubles the dithered value. The thesis adds the same dither to
-//!   the slow RTO (`slow_dither=on`), the draft none.
-//! * With several exchanges at once, one that began before the last ambiguous answer does not return the state to normal.
-//! * The sources say nothing of an exchange that is given up. Here it moves the state as an ambiguous answer does, so that a
-//!   backoff outlives it; `give_up=keep` changes nothing.
-//! * They have no ageing.
+//! **Idea.** A fast RTO follows the round-trip time closely. A slow RTO, 1.5 times the duration of the last retransmitted
+//! exchange, lets a congested link drain. The more exchanges in a row needed a retransmission, the earlier an exchange waits
+//! the slow RTO: first as its second timeout, then as its first. One answer to a first transmission returns to the fast RTO.
 //!
-//! Differences from the source:
-//! * The RTO is 50 ms at least (`min_rto`); the draft advises against RFC 6298's second (§4.1) and asks for no other bound.
-//! * No timer exceeds `max_rto`. The draft bounds the slow RTO nowhere: an answer after 80 s would ask for 120 s.
+//! With a marking, every answer that tells its transmission is a sample. The state still moves by retransmissions.
 //!
-//! The thesis developed FASOR from two variants with an `initial_k` of 4 (§7.1.1, §8.1). `slow` starts from the slow RTO after a
-//! retransmitted exchange. `fast-slow` has the three states of FASOR, and backs off the slow RTO where FASOR returns to the
-//! fast one.
+//! The thesis developed FASOR from two variants with an `initial_k` of 4 (§7.1.1, §8.1). `slow` starts from the slow RTO
+//! after a retransmitted exchange. `fast-slow` has the three states of FASOR, and backs off the slow RTO where FASOR returns
+//! to the fast one.
 //!
-//! With a marking each answer that names its transmission is a sample, while the state still moves by retransmissions.
-//! The draft adds for the option (§4.4) that the fast RTO is at least the sample before. That needs no code: a sample r
-//! that differs from SRTT by d adds d to 4·RTTVAR, so with K = 4 the RTO after it is above r in any case.
+//! **Readings where the sources are open or differ**
+//! * The first sample r makes RTTVAR = r/8 (§4.1). The draft's pseudo-code has r/2, which is `initial_k=4`.
+//! * An exchange draws one dither, on the fast RTO, and doubling doubles the dithered value. The thesis adds the same dither
+//!   to the slow RTO (`slow_dither=on`). The draft does not dither the slow RTO.
+//! * If exchanges overlap, one that began before the last ambiguous answer does not return the state to normal.
+//! * The draft adds for the option (§4.4) that the fast RTO is at least the sample before. This needs no code: a sample r
+//!   that differs from SRTT by d adds d to 4·RTTVAR, so with K = 4 the RTO after it is above r in any case.
+//!
+//! **Differences from the source**
+//! * The fast RTO is 50 ms at least (`min_rto`). The draft advises against the second of RFC 6298 (§4.1) and asks for no
+//!   other bound.
+//! * No timeout exceeds `max_rto`. The draft does not bound the slow RTO: an answer after 80 s would make it 120 s.
+//! * An exchange that is given up moves the state like an ambiguous answer, so that a backoff outlives it. In the sources
+//!   only the arrival of an answer changes the state (`give_up=keep`).
+//!
+//! **Unsafe as published**
+//! * Without a lower bound of the RTO, a delay of a scheduler on a short path counts as a loss.
+//! * An exchange that is given up leaves no backoff.
+//! * The draft does not dither the slow RTO, so clients that wait it may go in step. This is so here too.
 
 use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
@@ -33,46 +40,46 @@ use crate::{
 };
 
 parameters! {
-    /// Fast-slow RTO.
+    /// The Fast-Slow RTO.
     pub struct Fasor {
         /// Fast RTO before the first sample, draft-ietf-core-fasor-02 §4.1.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of the fast RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The draft
-        /// has none.
+        /// Lower bound of the fast RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The
+        /// draft has none.
         min_rto: Duration = MIN_RTO,
         /// Upper bound of every timeout, draft-ietf-core-fasor-02 §4.1: 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
-        /// The first sample r has RTTVAR initial_k·r/8: 1 makes an RTO of 1.5 r (draft-ietf-core-fasor-02 §4.1), 4 that of
-        /// RFC 6298.
+        /// RTTVAR after the first sample r, in units of r/8: 1 makes an RTO of 1.5 r (draft-ietf-core-fasor-02 §4.1), 4 that
+        /// of RFC 6298.
         initial_k: u8 = 1,
         /// The series of timeouts, Raitahila 2019 §7.
         variant: Variant = Variant::Normal,
-        /// Whether the slow RTO is dithered as the fast one is, Raitahila 2019 §7.
+        /// Whether the slow RTO has the dither of the fast one, Raitahila 2019 §7.
         slow_dither: Switch = Switch::Off,
-        /// What an exchange that is given up does to the state. The sources do not say.
+        /// Effect of an exchange that is given up on the state. The sources are silent.
         give_up: GiveUp = GiveUp::Advance,
-        /// How an answer names the transmission it answers, draft-ietf-core-fasor-02 §4.4, §4.5.
+        /// Marking of transmissions, draft-ietf-core-fasor-02 §4.4, §4.5.
         marking: Marking = Marking::None,
-        /// G, the granularity of the clock and the least weight of RTTVAR, RFC 6298 §2.3.
+        /// G, the granularity of the clock and the lower bound of 4·RTTVAR, RFC 6298 §2.3.
         granularity: Duration = GRANULARITY,
     }
     presets {
-        /// As draft-ietf-core-fasor-02 says. Unsafe as published: no lower bound of the RTO, so that on a short path the hiccup
-        /// of a scheduler is a loss, and an exchange that is given up leaves no backoff.
+        /// The rules of draft-ietf-core-fasor-02. Unsafe as published: no lower bound of the RTO, so that on a short path a
+        /// delay of a scheduler counts as a loss, and an exchange that is given up leaves no backoff.
         "draft-02" => |old| Self { marking: old.marking, ..Self::PUBLISHED },
-        /// The libcoap of Raitahila 2019: the slow RTO dithered; an ordinal in the token is there from the first
-        /// transmission on, for the published traffic has a byte more each way. Unsafe as `draft-02` is.
+        /// The libcoap of Raitahila 2019: the slow RTO is dithered; an ordinal in the token is there from the first
+        /// transmission on, for the published traffic has a byte more each way. Unsafe like `draft-02`.
         "libcoap-2019" => |old| Self {
             marking: if old.marking == Marking::TokenOnRetransmit { Marking::Token } else { old.marking },
             ..Self::THESIS
         },
-        /// A development variant of Raitahila 2019: after a retransmitted exchange the next starts from the slow RTO. Unsafe as
-        /// `draft-02` is.
+        /// A development variant of Raitahila 2019: after a retransmitted exchange the next starts from the slow RTO. Unsafe
+        /// like `draft-02`.
         "slow" => |old| Self {
             variant: Variant::Slow, initial_k: 4, marking: old.marking, ..Self::THESIS
         },
-        /// A development variant of Raitahila 2019: after a retransmitted exchange the next backs off from the slow RTO, after a
-        /// second one it starts from there. Unsafe as `draft-02` is.
+        /// A development variant of Raitahila 2019: after a retransmitted exchange the next backs off from the slow RTO; after
+        /// a second one it starts from there. Unsafe like `draft-02`.
         "fast-slow" => |old| Self {
             variant: Variant::FastSlow, initial_k: 4, marking: old.marking, ..Self::THESIS
         },
@@ -80,31 +87,31 @@ parameters! {
 }
 
 choice! {
-    /// Which series of timeouts follow a retransmitted exchange.
+    /// The series of timeouts after retransmitted exchanges.
     pub enum Variant {
-        /// Fast-slow-fast after one, slow-fast after more.
+        /// Fast-slow-fast after one retransmitted exchange, slow-fast after more.
         Normal = "normal",
-        /// Slow, doubling.
+        /// Slow and doubled, after any number of them.
         Slow = "slow",
-        /// Fast, then slow, doubling, after one; slow, doubling, after more (Raitahila 2019 §7.1.1).
+        /// Fast, then slow and doubled, after one; slow and doubled after more (Raitahila 2019 §7.1.1).
         FastSlow = "fast-slow",
     }
 }
 
 choice! {
-    /// What an exchange that is given up does to the state.
+    /// The effect of an exchange that is given up on the state.
     pub enum GiveUp {
-        /// Nothing.
+        /// The state stays.
         Keep = "keep",
-        /// What an ambiguous answer would do as the last timeout passed.
+        /// The state moves as if an ambiguous answer had come as the last timeout passed.
         Advance = "advance",
     }
 }
 
-/// The series of timeouts of an exchange: f is the dithered fast RTO, s the slow one.
+/// The series of timeouts of an exchange. f is the dithered fast RTO, s the slow one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Series {
-    /// f, 2f, 4f …: the state called FAST or NORMAL.
+    /// f, 2f, 4f …: the state that the thesis calls NORMAL and the draft FAST.
     Fast,
     /// f, max(s, 2f), 2f, 4f …
     FastSlowFast,
@@ -116,26 +123,26 @@ enum Series {
     FastSlow,
 }
 
-/// What [`Fasor`] remembers of one destination.
+/// State of [`Fasor`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct FasorState {
     estimator: Estimator,
     slow: Fine,
     series: Series,
-    /// Ambiguous answers so far, modulo 256.
+    /// Number of ambiguous answers, modulo 256.
     ambiguous: u8,
 }
 
-/// What [`Fasor`] remembers of one exchange.
+/// State of [`Fasor`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct FasorExchange {
     fast: Fine,
     slow: Fine,
     series: Series,
     retransmits: u8,
-    /// Ambiguous answers before it began.
+    /// The `ambiguous` of the destination when the exchange began.
     ambiguous: u8,
-    /// The timeouts that were armed, added up.
+    /// The sum of the timeouts that were armed.
     waited: Fine,
 }
 
@@ -198,24 +205,24 @@ impl Controller for Fasor {
 
     #[inline(always)]
     fn gauges(&self, state: &FasorState) -> Gauges {
-        // The estimate. The slow RTO is no estimate: it is what an exchange with retransmissions took.
+        // The slow RTO is no estimate of a round trip but the duration of an exchange.
         state.estimator.gauges(self.fast(state).min(self.max_rto.into()))
     }
 }
 
 impl Fasor {
-    /// draft-ietf-core-fasor-02 without what is added to it here.
+    /// The rules of draft-ietf-core-fasor-02, without the additions of this crate.
     const PUBLISHED: Self = Self { min_rto: UNBOUNDED, give_up: GiveUp::Keep, ..Self::DEFAULT };
 
-    /// As Raitahila 2019 has it.
+    /// The rules of Raitahila 2019.
     const THESIS: Self = Self { slow_dither: Switch::On, ..Self::PUBLISHED };
 
-    /// The fast RTO, before dither.
+    /// Returns the fast RTO before dither.
     fn fast(&self, state: &FasorState) -> Fine {
         state.estimator.rto(4, self.granularity).unwrap_or(self.initial_rto.into()).at_least(self.min_rto)
     }
 
-    /// The timeout to arm at transmission `n`, 0 for the first.
+    /// Returns the timeout to arm at the transmission of ordinal `n`.
     #[inline(always)]
     fn timeout(&self, series: Series, fast: Fine, slow: Fine, n: u8) -> Fine {
         let (from, doublings) = match (series, n) {
@@ -227,7 +234,7 @@ impl Fasor {
         from.doubled(doublings).min(self.max_rto.into())
     }
 
-    /// An exchange took `elapsed` and retransmissions: the slow RTO follows it, the state moves on.
+    /// Sets the slow RTO after a retransmitted exchange that took `elapsed`, and moves the state on.
     fn suspect_congestion(&self, state: &mut FasorState, elapsed: Fine) {
         state.slow = elapsed.max(Fine::SHORTEST).by(Ratio::new(3, 2));
         state.ambiguous = state.ambiguous.wrapping_add(1);
@@ -245,7 +252,7 @@ const fn entry(name: &'static str, summary: &'static str, notes: Notes, marking:
     Entry { name, summary, source: "draft-ietf-core-fasor-02; Raitahila 2019", notes, mechanism }
 }
 
-/// `fasor`.
+/// The entry `fasor`.
 pub(crate) const FASOR: Entry = entry(
     "fasor",
     "a fast RTO near the round-trip time, a slow one to drain a congested link, alternating as answers tell",
@@ -253,7 +260,7 @@ pub(crate) const FASOR: Entry = entry(
     Marking::None,
 );
 
-/// `fasor-token`.
+/// The entry `fasor-token`.
 pub(crate) const FASOR_TOKEN: Entry = entry(
     "fasor-token",
     "FASOR with the transmission's ordinal in the token, so that every answer is a sample",
@@ -261,7 +268,7 @@ pub(crate) const FASOR_TOKEN: Entry = entry(
     Marking::TokenOnRetransmit,
 );
 
-/// `fasor-option`.
+/// The entry `fasor-option`.
 pub(crate) const FASOR_OPTION: Entry = entry(
     "fasor-option",
     "FASOR with the transmission's ordinal in an elective option, where the peer echoes it",
@@ -279,8 +286,8 @@ mod tests {
 
     const FASOR: Fasor = Fasor::DEFAULT;
 
-    /// A state with SRTT 1 s, a fast RTO of 1.5 s (f = 1.75 s with the least dither) and, after as many retransmitted
-    /// exchanges of 6 s, a slow one of 9 s.
+    /// Returns a state with SRTT 1 s and a fast RTO of 1.5 s (f = 1.75 s with the least dither), after `retransmitted`
+    /// exchanges of 6 s, which make a slow RTO of 9 s.
     fn after(mechanism: &Fasor, retransmitted: u8) -> FasorState {
         let mut state = mechanism.state();
         exchange(mechanism, &mut state, 1_000, 0);
@@ -294,7 +301,7 @@ mod tests {
         timeouts(mechanism, &mut after(mechanism, retransmitted), 4).1
     }
 
-    /// An answer that names the transmission `ordinal`, `ms` after that.
+    /// Returns an answer that tells the transmission `ordinal`, `ms` after its departure.
     fn named(ordinal: u8, ms: u64) -> Outcome {
         let answered = Some(Answer { ordinal, since: Duration::from_millis(ms) });
         let since_first = Duration::from_secs(6);

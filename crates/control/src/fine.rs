@@ -6,15 +6,15 @@ use core::ops::{Add, Sub};
 
 use crate::{Draw, Duration, Ratio, division};
 
-/// A span of time in 1/4096 µs, up to 2²⁸ µs (268 s), in five bytes. All arithmetic rounds to nearest and saturates.
+/// A span of time in units of 1/4096 µs, up to 2²⁸ µs (268 s), in five bytes. All arithmetic rounds to nearest and
+/// saturates.
 ///
-/// An average in whole microseconds stalls 4 µs below its input, and a backoff from 0.3 s to 24.3 s multiplies the
-/// error by 81. With twelve more bits what is armed stays within 1 µs of exact arithmetic; the bytes are cheaper than
-/// the alignment of a `u64`.
+/// An average in whole microseconds stalls 4 µs below its input, and a backoff from 0.3 s to 24.3 s multiplies that error
+/// by 81. Twelve more bits keep every timeout within 1 µs of exact arithmetic. Five bytes without alignment make states
+/// smaller than a `u64` would.
 ///
-/// Bytes are for keeping. What calculates unpacks them at once, so that units are in registers and not on the stack: all
-/// here is inlined, but for the arithmetic of [`Ratio`] and [`Draw`]; and spans are compared as one number, not byte by
-/// byte.
+/// The bytes are for storage. Methods unpack them into one number, which stays in registers. All of them are inlined but
+/// the arithmetic of [`Ratio`] and [`Draw`], and spans are compared as one number, not byte by byte.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(Rust, packed)]
 pub(crate) struct Fine {
@@ -22,32 +22,33 @@ pub(crate) struct Fine {
     high: u8,
 }
 
+/// Bits of a unit below a microsecond.
 const BITS: u32 = 12;
-/// Bits of a span: its units times 16 bits do not overflow.
+/// Bits of a span. Its units times a number of 16 bits do not overflow.
 const SPAN_BITS: u32 = 40;
-/// After which a span is zero or the longest.
+/// Number of doublings after which every span is zero or the longest.
 const MOST_DOUBLINGS: u8 = SPAN_BITS as u8;
 
 impl Fine {
     pub(crate) const ZERO: Self = Self { low: 0, high: 0 };
     const MAX: Self = Self { low: u32::MAX, high: u8::MAX };
-    /// The resolution of [`Duration`]: what took no time may have taken up to a microsecond, and counts as one.
+    /// The resolution of [`Duration`]. A sample of zero may have taken up to a microsecond, and counts as one.
     pub(crate) const SHORTEST: Self = Self::from_duration(Duration::from_micros(1));
 
-    /// Zero, as a value that the compiler does not know: for a state that is new, which a store or two makes, and not a
-    /// call of memset that would be linked for it alone.
+    /// Returns a zero that the compiler does not know to be one. It makes a new state by a store or two; for a known zero
+    /// the compiler calls `memset`, which would be linked for that alone.
     #[inline(always)]
     pub(crate) fn stored_zero() -> Self {
         Self { low: black_box(0), high: 0 }
     }
 
-    /// Saturates.
+    /// Returns a span of so many units, or the longest.
     #[inline(always)]
     pub(crate) const fn from_units(units: u64) -> Self {
         if units >> SPAN_BITS > 0 { Self::MAX } else { Self::fitting(units) }
     }
 
-    /// Of units that fit.
+    /// Returns a span of so many units, which must fit 40 bits.
     #[inline(always)]
     pub(crate) const fn fitting(units: u64) -> Self {
         Self { low: units as u32, high: (units >> 32) as u8 }
@@ -69,28 +70,28 @@ impl Fine {
         Self::from_units(self.units() * times as u64)
     }
 
-    /// The time a sample took, in whole ticks, and at least one; see [`rounded`](Self::rounded).
+    /// Returns a sample in whole ticks, and at least one tick; see [`rounded`](Self::rounded).
     #[inline(always)]
     pub(crate) fn sample(rtt: Duration, tick: Duration) -> Self {
         let rtt = if rtt == Duration::ZERO { Self::SHORTEST } else { rtt.into() };
         if tick.as_micros() <= 1 { rtt } else { rtt.floored(tick).max(tick.into()) }
     }
 
-    /// To the nearest multiple of `tick`, halves up. A tick of a microsecond rounds nothing: it is the resolution that
-    /// nothing is to be lost above.
+    /// Rounds to the nearest multiple of `tick`, halves up. A tick of a microsecond rounds nothing: it stands for a mechanism
+    /// without ticks.
     #[inline(always)]
     pub(crate) const fn rounded(self, tick: Duration) -> Self {
         let half = Self::from_duration(tick).units() / 2;
         Self::from_units(self.units() + half).floored_unless(self, tick)
     }
 
-    /// To the multiple of `tick` below; see [`rounded`](Self::rounded).
+    /// Rounds down to a multiple of `tick`; see [`rounded`](Self::rounded).
     #[inline(always)]
     pub(crate) const fn floored(self, tick: Duration) -> Self {
         self.floored_unless(self, tick)
     }
 
-    /// As [`floored`](Self::floored), but `exact` where nothing is rounded.
+    /// Rounds down like [`floored`](Self::floored), but returns `exact` where nothing is rounded.
     #[inline(always)]
     const fn floored_unless(self, exact: Self, tick: Duration) -> Self {
         if tick.as_micros() <= 1 {
@@ -100,13 +101,13 @@ impl Fine {
         Self::fitting(division::by(self.units(), tick) * tick)
     }
 
-    /// Halved `times` times.
+    /// Returns the span halved `times` times.
     #[inline(always)]
     pub(crate) const fn halved(self, times: u8) -> Self {
         Self::fitting(if times < 64 { self.units() >> times } else { 0 })
     }
 
-    /// The distance from `other`.
+    /// Returns the absolute difference from `other`.
     #[inline(always)]
     pub(crate) fn distance(self, other: Self) -> Self {
         Self::fitting(self.units().abs_diff(other.units()))
@@ -117,10 +118,10 @@ impl Fine {
         Self::from_units(self.units() * 2)
     }
 
-    /// Doubled `times` times.
+    /// Returns the span doubled `times` times.
     #[inline(always)]
     pub(crate) const fn doubled(self, times: u8) -> Self {
-        // Not a shift: of 64 bits by a number that is no constant a Cortex-M3 calls functions for it.
+        // Not a shift: a Cortex-M3 calls a function to shift 64 bits by a variable.
         let (mut span, mut left) = (self, if times > MOST_DOUBLINGS { MOST_DOUBLINGS } else { times });
         while left > 0 {
             span = span.twice();
@@ -134,19 +135,19 @@ impl Fine {
         Self::fitting(scaled(self.units(), ratio))
     }
 
-    /// `weight`·`new` + (1 − `weight`)·self: one step of a moving average.
+    /// Returns `weight`·`new` + (1 − `weight`)·self: one step of a moving average.
     #[inline(always)]
     pub(crate) const fn blend(self, weight: Ratio, new: Self) -> Self {
         Self::fitting(blended(weight, new.units(), self.units()))
     }
 
-    /// U(self, `factor`·self); self if `factor` is below 1.
+    /// Returns U(self, `factor`·self), or self if `factor` is below 1.
     #[inline(always)]
     pub(crate) fn dithered(self, factor: Ratio, draw: Draw) -> Self {
         self + self.by(factor.above_one()).drawn(draw)
     }
 
-    /// U(0, self).
+    /// Returns U(0, self).
     #[inline(always)]
     pub(crate) fn drawn(self, draw: Draw) -> Self {
         Self::fitting(draw.of_u64(self.units()))
@@ -162,24 +163,27 @@ impl Fine {
         Self::fitting(self.units().max(other.units()))
     }
 
-    /// Bounded from below. A bound of a microsecond is none: firmware that has no other links no code for it.
+    /// Returns the span bounded from below. A bound of a microsecond stands for none, so that firmware without a bound links
+    /// no code for it.
     #[inline(always)]
     pub(crate) fn at_least(self, bound: Duration) -> Self {
         if bound.as_micros() <= 1 { self } else { self.max(bound.into()) }
     }
 
-    /// Bounded from above. A bound of 268 s or more is none, as for [`at_least`](Self::at_least).
+    /// Returns the span bounded from above. A bound of 268 s or more stands for none, for the reason given at
+    /// [`at_least`](Self::at_least).
     #[inline(always)]
     pub(crate) fn at_most(self, bound: Duration) -> Self {
         if bound.as_micros() >= 268_000_000 { self } else { self.min(bound.into()) }
     }
 }
 
-/// The arithmetic of [`Ratio`], on units that then fit.
+/// Returns `ratio`·`units`, saturating at the longest span. Not inlined: see [`Fine`].
 const fn scaled(units: u64, ratio: Ratio) -> u64 {
     Fine::from_units(ratio.of_u48(units)).units()
 }
 
+/// Returns a step of a moving average of units. Not inlined: see [`Fine`].
 const fn blended(weight: Ratio, new: u64, old: u64) -> u64 {
     Fine::from_units(weight.blend_u47(new, old)).units()
 }
@@ -191,7 +195,7 @@ impl From<Duration> for Fine {
     }
 }
 
-/// To the nearest microsecond.
+/// Rounds to the nearest microsecond.
 impl From<Fine> for Duration {
     #[inline(always)]
     fn from(span: Fine) -> Self {
@@ -207,7 +211,7 @@ impl Add for Fine {
     }
 }
 
-/// Never negative: what would be is zero.
+/// Saturates at zero.
 impl Sub for Fine {
     type Output = Self;
     #[inline(always)]

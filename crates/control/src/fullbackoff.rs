@@ -1,22 +1,26 @@
-//! `fullbackoff1`, `fullbackoff2`: full backoff, Järvinen et al. 2018, Rathod 2022 §3.1. `gst-coap`: Rathod 2022 §3.2.
+//! `fullbackoff1`, `fullbackoff2`, `gst-coap`: the timer of RFC 7252 with a backoff that outlives its exchange.
 //!
-//! Idea: no round-trip time at all. What RFC 7252 forgets between exchanges is kept: the timeout that an exchange was
-//! answered after is where the next one starts. The three differ in how answers to first transmissions bring it down.
+//! **Source.** Järvinen et al. 2018 and Rathod 2022 (doctoral thesis) §3.1 for `fullbackoff1` and `fullbackoff2`; Rathod 2022
+//! §3.2 for `gst-coap`. The preset `contiki` is Rathod's code.
 //!
-//! Where the sources are open:
-//! * Rathod's algorithm 1 (lines 5 and 6) dithers every first transmission, a kept backoff too; by how much is taken from his
-//!   code, which draws from (ACK_RANDOM_FACTOR − 1)·ACK_TIMEOUT. `redither=off` arms a kept backoff as it is.
-//! * A backoff outlives an exchange that is given up, as it does in his code; the texts speak of those that succeed.
-//!   `give_up=keep` forgets it.
+//! **Idea.** No round-trip time is measured. If an exchange needed a retransmission, the next one starts from the timeout
+//! that was in force when the answer came. The three differ in the decay of that kept backoff: an answer to a first
+//! transmission resets it (`fullbackoff1`), halves it (`fullbackoff2`), or divides it by 2, then 4, then 8 (`gst-coap`).
 //!
-//! Differences from the source:
-//! * A backoff never exceeds 60 s. The dither comes on top, so that clients at the bound do not go in step.
-//! * Rathod's code has Erbium's parameters and no bound: preset `contiki`.
+//! **Readings where the sources are open**
+//! * Rathod's algorithm 1 (lines 5 and 6) dithers every first transmission, a kept backoff too. The amount is that of his
+//!   code: U(0, (ACK_RANDOM_FACTOR − 1)·ACK_TIMEOUT). `redither=off` arms a kept backoff without dither.
+//! * A backoff outlives an exchange that is given up, as in his code. The texts speak of exchanges that succeed
+//!   (`give_up=keep`).
 //!
-//! Unsafe as published:
-//! * Nothing bounds the timeout, which a few bad exchanges drive into minutes.
-//! * After the first answer without a retransmission, `fullbackoff1` meets a congested network with 2 s again. This is so here
-//!   too.
+//! **Differences from the source**
+//! * A backoff is 60 s at most (`max_rto`). The dither is added to that, so that clients at the bound do not go in step.
+//! * ACK_TIMEOUT is 2 s, and the last retransmission is waited for. Rathod's code has 3 s and does not wait.
+//!
+//! **Unsafe as published**
+//! * Nothing bounds the timeout. A few bad exchanges drive it into minutes.
+//! * After the first answer without a retransmission, `fullbackoff1` meets a congested network with 2 s again. This is so
+//!   here too.
 
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
@@ -25,15 +29,15 @@ use crate::{
 };
 
 parameters! {
-    /// Full backoff: RFC 7252's timer that remembers a backoff.
+    /// Full backoff: the timer of RFC 7252 with a kept backoff.
     pub struct FullBackoff {
-        /// ACK_TIMEOUT, RFC 7252 §4.8: where exchanges start from when no backoff is kept.
+        /// ACK_TIMEOUT, RFC 7252 §4.8: the start of exchanges while no backoff is kept.
         ack_timeout: Duration = Duration::from_secs(2),
-        /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; what is below 1 counts as 1.
+        /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; a value below 1 counts as 1.
         ack_random_factor: Ratio = Ratio::new(3, 2),
         /// Upper bound of a backoff, before dither; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
-        /// What an answer to a first transmission makes of the kept backoff, Rathod 2022 §3.
+        /// Effect of an answer to a first transmission on the kept backoff, Rathod 2022 §3.
         decay: Decay = Decay::Reset,
         /// Whether a kept backoff is dithered when the next exchange starts from it, by U(0, (ACK_RANDOM_FACTOR − 1) ·
         /// ACK_TIMEOUT).
@@ -57,37 +61,37 @@ parameters! {
 }
 
 choice! {
-    /// What an answer to a first transmission makes of the kept backoff.
+    /// The effect of an answer to a first transmission on the kept backoff.
     pub enum Decay {
-        /// It is forgotten (variant 1).
+        /// The backoff is forgotten (variant 1).
         Reset = "reset",
-        /// It is halved (variant 2).
+        /// The backoff is halved (variant 2).
         Halve = "halve",
-        /// It is divided by 2, then 4, then 8 … (GST-CoAP, algorithm 1).
+        /// The backoff is divided by 2, then 4, then 8 … (GST-CoAP, algorithm 1).
         Accelerate = "accelerate",
     }
 }
 
 choice! {
-    /// What a give-up leaves of the backoff.
+    /// The effect of an exchange that is given up on the kept backoff.
     pub enum LearnFromGiveUp {
-        /// The state stays as it was.
+        /// The kept backoff stays.
         Keep = "keep",
-        /// The backoff is kept, as after a late answer.
+        /// The last timeout becomes the kept backoff, like after a late answer.
         Learn = "learn",
     }
 }
 
-/// What [`FullBackoff`] remembers of one destination.
+/// State of [`FullBackoff`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct FullBackoffState {
-    /// Zero where none is kept.
+    /// The kept backoff, or zero if there is none.
     kept: Fine,
-    /// Answers to first transmissions since it is kept.
+    /// Consecutive answers to first transmissions since the backoff is kept.
     prompt: u8,
 }
 
-/// What [`FullBackoff`] remembers of one exchange.
+/// State of [`FullBackoff`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct FullBackoffExchange {
     timeout: Fine,
@@ -152,7 +156,7 @@ impl Controller for FullBackoff {
 }
 
 impl FullBackoff {
-    /// A first transmission was answered.
+    /// Lowers the kept backoff after an answer to a first transmission.
     fn decay(&self, state: &mut FullBackoffState) {
         state.prompt = state.prompt.saturating_add(1);
         state.kept = match self.decay {
@@ -182,7 +186,7 @@ const fn entry(
     }
 }
 
-/// `fullbackoff1`.
+/// The entry `fullbackoff1`.
 pub(crate) const FULLBACKOFF1: Entry = entry(
     "fullbackoff1",
     "the default timer that starts from the last backed-off timeout until a first transmission is answered",
@@ -191,19 +195,19 @@ pub(crate) const FULLBACKOFF1: Entry = entry(
     Decay::Reset,
 );
 
-/// `fullbackoff2`.
+/// The entry `fullbackoff2`.
 pub(crate) const FULLBACKOFF2: Entry = entry(
     "fullbackoff2",
-    "as fullbackoff1, but each answer to a first transmission only halves the kept timeout",
+    "like fullbackoff1, but each answer to a first transmission only halves the kept timeout",
     "Järvinen et al. 2018; Rathod 2022 §3.1.2",
     notes::FULLBACKOFF2,
     Decay::Halve,
 );
 
-/// `gst-coap`.
+/// The entry `gst-coap`.
 pub(crate) const GST_COAP: Entry = entry(
     "gst-coap",
-    "as fullbackoff2, but divided by 2, then 4, then 8 as answers to first transmissions follow each other",
+    "like fullbackoff2, but divided by 2, then 4, then 8 while answers to first transmissions follow each other",
     "Rathod 2022 §3.2, GST-CoAP",
     notes::GST_COAP,
     Decay::Accelerate,
@@ -222,7 +226,8 @@ mod tests {
     const GST: FullBackoff =
         FullBackoff { decay: Decay::Accelerate, max_rto: Duration::from_secs(128), ..ONE };
 
-    /// The RTO in seconds after each of some answers to first transmissions, which follow those after `retransmits`.
+    /// Returns the RTO in seconds after each of `N` answers to first transmissions, which follow exchanges with
+    /// `retransmits` retransmissions.
     fn series<const N: usize>(mechanism: &FullBackoff, retransmits: &[u8]) -> [u64; N] {
         let state = &mut mechanism.state();
         for &retransmits in retransmits {

@@ -1,11 +1,29 @@
 //! Congestion control for CoAP, one mechanism a file.
 //!
-//! A mechanism is a value that implements [`Controller`]: its fields are its parameters, it never changes, and one
-//! value serves every destination. What a mechanism remembers of one destination is its [`Controller::State`], a few
-//! bytes; what it remembers of one exchange is its [`Controller::Exchange`]. Time and randomness come in with every
-//! call as a [`Cue`], so a controller runs the same in firmware, in a simulator and behind a socket.
+//! A mechanism is a value that implements [`Controller`]. Its fields are its parameters. It never changes, and one value
+//! serves every destination. The caller keeps its memory: a [`Controller::State`] of a few bytes for each destination,
+//! and a [`Controller::Exchange`] for each exchange under way. Every call brings the time and a random number in a
+//! [`Cue`], so a mechanism runs the same in firmware, in a simulator and behind a socket.
 //!
-//! [`REGISTRY`] lists the mechanisms; [`Mechanism`] is the choice among all of them made at run time.
+//! [`REGISTRY`] lists the mechanisms. [`Mechanism`] is one of them, chosen at run time.
+//!
+//! # Words
+//!
+//! Names of RFC 7252 and RFC 6298 keep their meaning. These are used beside them:
+//!
+//! * **exchange**: one confirmable message, its retransmissions and its acknowledgement.
+//! * **timeout**: the time armed for one transmission. **RTO**: the estimate that timeouts are made from.
+//! * **dither**: the random part of a timeout, such as that of ACK_RANDOM_FACTOR.
+//! * **backoff**: the growth of timeouts from one retransmission to the next, and the timeout that it led to. A **kept**
+//!   backoff is one that the next exchange starts from.
+//! * **sample**: a measured round-trip time. It is **ambiguous** if a retransmitted exchange brought it and nothing tells
+//!   which transmission was answered.
+//! * **strong** and **weak** sample (CoCoA): one from an exchange without, and one from an exchange with retransmissions.
+//! * **ordinal**: the number of a transmission within its exchange, 0 for the first.
+//! * **marking**: the way in which a transmission carries its ordinal, so that an answer tells it.
+//! * **giving up**: the end of an exchange that no transmission of it brought an answer to.
+//! * **tick**: the unit that an implementation counts time in.
+//! * **preset**: a named set of parameter values, for instance those of a published implementation.
 //!
 //! ```
 //! use coapace_control::{Controller, Cue, Draw, Duration, Instant, Mechanism};
@@ -19,7 +37,8 @@
 //! assert_eq!(default.on_retransmit(&mut state, &mut exchange, cue(3_000)), Duration::from_secs(6));
 //! ```
 #![no_std]
-// Where it says so, a copy in each caller is less code for a Cortex-M3 than one and its calls: firmware/report.
+// `inline(always)` stands where copies in each caller are less code for a Cortex-M3 than one function and its calls, by
+// the measurements of firmware/report.
 #![allow(clippy::inline_always, reason = "measured")]
 
 mod basic;

@@ -1,13 +1,19 @@
-//! `linux-rto`: RFC 6298, TCP's timer as papers on CoAP use it for comparison.
+//! `linux-rto`: the retransmission timer of TCP, with which papers on CoAP compare.
 //!
-//! Idea: SRTT + 4·RTTVAR from unambiguous samples alone (Karn); double at every timeout; keep what was doubled until a
-//! sample without ambiguity tells better.
+//! **Source.** RFC 6298 (Proposed Standard, for TCP). The preset `californium-3` is the class `LinuxRto` of Californium 3.
 //!
-//! Differences from the source: the initial RTO is 2 s, CoAP's ACK_TIMEOUT, where RFC 6298 §2.1 says 1 s. Of the Linux
-//! kernel only the name, unless `rttvar=linux` is set: there RTTVAR follows the greatest deviation within a round trip,
-//! and a fall in the round-trip time hardly counts as one. Californium's LinuxRto (preset `californium-3`) does that with
-//! one sample a round trip, keeps no backoff and arms half a second at least.
-//! There is no dither, so clients that started together retransmit together: a baseline, not a recommendation.
+//! **Idea.** The RTO is SRTT + 4·RTTVAR from unambiguous samples alone. A timeout doubles it, and the doubled RTO is kept
+//! until the next unambiguous sample (Karn).
+//!
+//! **Differences from the source**
+//! * The initial RTO is 2 s, the ACK_TIMEOUT of CoAP. RFC 6298 §2.1 has 1 s (preset `rfc6298`).
+//! * Despite the name, RTTVAR is that of RFC 6298. With `rttvar=linux` it follows the kernel: the greatest deviation within
+//!   a round trip counts, and a fall of the round-trip time hardly counts as a deviation. Californium does this with one
+//!   sample a round trip, keeps no backoff, and has an RTO of half a second at least.
+//!
+//! **Unsafe as published**
+//! * There is no dither, so clients that lost packets together send them again together. This is so here too.
+//! * In Californium a backoff ends with its exchange, so an RTO that is too short is corrected by no sample.
 
 use crate::estimator::{Estimator, GRANULARITY, Learning};
 use crate::fine::Fine;
@@ -15,7 +21,7 @@ use crate::parameters::{Switch, choice, parameters};
 use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
 
 parameters! {
-    /// TCP's retransmission timer.
+    /// The retransmission timer of TCP.
     pub struct LinuxRto {
         /// RTO before the first sample, RFC 6298 §2.1.
         initial_rto: Duration = Duration::from_secs(2),
@@ -27,21 +33,22 @@ parameters! {
         max_timeout: Duration = Duration::from_secs(60),
         /// K, the weight of RTTVAR, RFC 6298 §2.3.
         k: u8 = 4,
-        /// G, the granularity of the clock and the least weight of RTTVAR, RFC 6298 §2.3.
+        /// G, the granularity of the clock and the lower bound of K·RTTVAR, RFC 6298 §2.3.
         granularity: Duration = GRANULARITY,
-        /// What RTTVAR follows.
+        /// Rule for RTTVAR.
         rttvar: Rttvar = Rttvar::Rfc6298,
-        /// Least RTTVAR, where it follows the greatest deviation; a quarter of Linux's lower bound of 200 ms.
+        /// Lower bound of RTTVAR where it follows the greatest deviation; a quarter of the 200 ms of Linux.
         min_mdev: Duration = Duration::from_millis(50),
-        /// Whether a backoff outlives its exchange until the next strong sample (Karn).
+        /// Whether a backoff outlives its exchange until the next unambiguous sample (Karn).
         keep_backoff: Switch = Switch::On,
-        /// What SRTT and RTTVAR are rounded to; 1us rounds nothing.
+        /// Unit that SRTT and RTTVAR are rounded to; 1us rounds nothing.
         tick: Duration = Duration::from_micros(1),
     }
     presets {
-        /// With the initial RTO that RFC 6298 §2.1 gives TCP, 1 s.
+        /// The initial RTO of RFC 6298 §2.1, 1 s.
         "rfc6298" => |_| Self { initial_rto: Duration::from_secs(1), ..Self::DEFAULT },
-        /// Californium 3: LinuxRto, in whole milliseconds. Unsafe as published: no dither, and a backoff ends with its exchange.
+        /// Californium 3, class LinuxRto, in whole milliseconds. Unsafe as published: no dither, and a backoff ends with its
+        /// exchange.
         "californium-3" => |_| Self {
             min_rto: Duration::from_millis(500),
             max_rto: Duration::from_secs(32),
@@ -54,28 +61,28 @@ parameters! {
 }
 
 choice! {
-    /// What RTTVAR follows.
+    /// The deviation that RTTVAR follows.
     pub enum Rttvar {
         /// The mean deviation (RFC 6298 §2.3).
         Rfc6298 = "rfc6298",
-        /// The greatest mean deviation within a round trip, as Linux has it.
+        /// The greatest mean deviation within a round trip (Linux).
         Linux = "linux",
     }
 }
 
-/// What [`LinuxRto`] remembers of one destination.
+/// State of [`LinuxRto`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct LinuxState {
     estimator: Estimator,
-    /// The mean deviation, where RTTVAR follows its peaks.
+    /// The mean deviation, for [`Rttvar::Linux`].
     mdev: Fine,
-    /// Whether there were two samples: the second does not bring RTTVAR down.
+    /// Whether there were two samples or more. The second sample does not lower RTTVAR, for [`Rttvar::Linux`].
     settled: bool,
-    /// What the next exchange starts from: the estimate, or what a timeout made of it.
+    /// The RTO that the next exchange starts from: the estimate, or a longer backoff.
     rto: Fine,
 }
 
-/// What [`LinuxRto`] remembers of one exchange.
+/// State of [`LinuxRto`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct LinuxExchange {
     timeout: Fine,
@@ -97,7 +104,7 @@ impl Controller for LinuxRto {
     fn on_retransmit(&self, state: &mut LinuxState, exchange: &mut LinuxExchange, _: Cue) -> Duration {
         exchange.timeout = exchange.timeout.twice().min(self.max_timeout.into()).max(self.min_rto.into());
         if self.keep_backoff.is_on() {
-            // Exchanges that overlap lose the same packets: each backs off for itself, and the longest is kept.
+            // Exchanges that overlap lose the same packets, so their backoffs do not add up: the longest is kept.
             state.rto = state.rto.max(self.bounded(exchange.timeout));
         }
         exchange.timeout.into()
@@ -139,7 +146,7 @@ impl LinuxRto {
         rto.min(self.max_rto.into()).max(self.min_rto.into())
     }
 
-    /// Takes in the sample `rtt` as the Linux kernel does, with one sample a round trip.
+    /// Takes in the sample `rtt` by the rule of the Linux kernel for one sample a round trip.
     fn follow_peaks(&self, state: &mut LinuxState, rtt: Fine) {
         let least = Fine::from(self.min_mdev);
         let Some(srtt) = state.estimator.srtt() else {
@@ -169,7 +176,7 @@ impl LinuxRto {
     }
 }
 
-/// `linux-rto`.
+/// The entry `linux-rto`.
 pub(crate) const LINUX_RTO: Entry = Entry {
     name: "linux-rto",
     summary: "TCP's timer: SRTT + 4·RTTVAR of unambiguous samples, a backed-off RTO kept until the next of them",
@@ -178,7 +185,7 @@ pub(crate) const LINUX_RTO: Entry = Entry {
     mechanism: Mechanism::LinuxRto(LinuxRto::DEFAULT),
 };
 
-// Published: 21 bytes.
+// The published size is 21 bytes.
 const _: () = assert!(size_of::<LinuxState>() <= 21);
 
 #[cfg(test)]

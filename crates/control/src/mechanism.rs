@@ -6,27 +6,27 @@ use core::str::FromStr;
 use crate::excerpt::Excerpt;
 use crate::{Entry, Mechanism, REGISTRY, SetError, unknown};
 
-/// The mechanisms that can be named: those of this crate, and own ones beside them.
+/// The mechanisms that can be named: those of this crate, and those that other crates add (own ones).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mechanisms {
     own: &'static [Entry],
 }
 
-/// The value of a parameter, which is displayed as it is written.
+/// The value of a parameter. Its `Display` is the text that sets it.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     mechanism: &'a Mechanism,
     name: &'a str,
 }
 
-/// Why a text names no mechanism.
+/// The reason why a text names no mechanism.
 #[derive(Clone, Copy, Debug)]
 pub enum ParseMechanismError {
-    /// There is none of this name.
+    /// No mechanism has this name.
     UnknownMechanism {
-        /// The name.
+        /// The name in the text.
         name: Excerpt,
-        /// Those that there are.
+        /// The mechanisms to choose from.
         known: Mechanisms,
     },
     /// A part after the colon is not `parameter=value`.
@@ -35,19 +35,19 @@ pub enum ParseMechanismError {
     Parameter {
         /// The mechanism that was named.
         entry: &'static Entry,
-        /// The parameter.
+        /// The name of the parameter.
         name: Excerpt,
-        /// The value it was to have.
+        /// The value in the text.
         value: Excerpt,
-        /// Why not.
+        /// The reason.
         error: SetError,
     },
 }
 
-/// Why mechanisms cannot be named beside those that there are.
+/// The reason why own mechanisms cannot be added to those of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadName {
-    /// The name has other characters than lower-case letters, digits and hyphens, or none.
+    /// The name is empty, or has other characters than lower-case letters, digits and hyphens.
     Characters(&'static str),
     /// Another mechanism has the name.
     Taken(&'static str),
@@ -57,10 +57,10 @@ impl Mechanisms {
     /// The mechanisms of this crate.
     pub const BUILT_IN: Self = Self { own: &[] };
 
-    /// The mechanisms of this crate, and `own` ones.
+    /// Returns the mechanisms of this crate and `own` ones.
     ///
     /// # Errors
-    /// [`BadName`] if one of them cannot be told from another, or not be written behind a colon or a comma.
+    /// [`BadName`] if a name is taken, or could not be parsed out of `NAME:parameter=value,…`.
     pub fn with(own: &'static [Entry]) -> Result<Self, BadName> {
         for (place, Entry { name, .. }) in own.iter().enumerate() {
             let earlier = own.get(..place).unwrap_or_default();
@@ -74,7 +74,7 @@ impl Mechanisms {
         Ok(Self { own })
     }
 
-    /// Returns all entries, own ones last.
+    /// Returns all entries. Own ones come last.
     pub fn entries(self) -> impl Iterator<Item = &'static Entry> + Clone {
         REGISTRY.iter().chain(self.own)
     }
@@ -104,7 +104,7 @@ impl Mechanisms {
     }
 }
 
-/// Reads a mechanism of this crate; [`Mechanisms::parse`] reads own ones, too.
+/// Reads a mechanism of this crate. [`Mechanisms::parse`] reads own ones, too.
 impl FromStr for Mechanism {
     type Err = ParseMechanismError;
 
@@ -114,7 +114,7 @@ impl FromStr for Mechanism {
 }
 
 impl Mechanism {
-    /// The parameters and values of `parameter=value,…`, the text behind the colon. Empty parts are passed over.
+    /// Returns the parameters and values of `parameter=value,…`, the text behind the colon. Skips empty parts.
     ///
     /// # Errors
     /// [`ParseMechanismError::NotAnAssignment`] in place of a part without `=`.
@@ -127,13 +127,13 @@ impl Mechanism {
         })
     }
 
-    /// Returns the value of a parameter, as it is written behind `=`.
+    /// Returns the value of a parameter, to be displayed like the text behind `=`.
     pub fn get<'a>(&'a self, name: &'a str) -> Option<Shown<'a>> {
         let is_known = self.parameters().iter().any(|parameter| parameter.name == name);
         is_known.then_some(Shown { mechanism: self, name })
     }
 
-    /// Returns the parameters that differ from those of `entry`, which is of the same kind.
+    /// Returns the names of the parameters that differ from those of `entry`, which is of the same kind.
     fn differing<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = &'static str> + 'a {
         let names = self.parameters().iter().map(|parameter| parameter.name);
         let value = |mechanism: &Self, name| mechanism.get(name).map(Excerpt::of);
@@ -141,7 +141,7 @@ impl Mechanism {
     }
 }
 
-/// The shortest text that the mechanism is parsed from: a name, and what differs from what that stands for.
+/// Writes the shortest text that parses to this mechanism: a name and the parameters that differ from its defaults.
 impl fmt::Display for Mechanism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = if let Self::Own(own) = self { Some(own.entry()) } else { None };
@@ -170,7 +170,7 @@ impl Entry {
     }
 }
 
-/// What is wrong, which was probably meant, and what there is, in one line.
+/// Writes one line: the mistake, the name that was probably meant, and the names to choose from.
 impl fmt::Display for ParseMechanismError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

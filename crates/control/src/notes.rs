@@ -1,29 +1,30 @@
-//! What people should know of a mechanism before they choose it.
+//! Advice on the choice of a mechanism.
 
-/// Notes on an entry of the registry, in sentences. They are for pages and people: no call of a mechanism looks at them.
+/// Notes on an entry of the registry, in sentences, for `docs/mechanisms.md` and the command line. No call of a mechanism
+/// reads them.
 #[derive(Clone, Copy, Debug)]
 pub struct Notes {
-    /// What kind of document its source is, and whether that still stands.
+    /// The kind of document that the source is, and whether it is still in force.
     pub status: &'static str,
-    /// Where it fits.
+    /// Conditions under which the mechanism fits.
     pub use_when: &'static str,
-    /// Where another one fits better.
+    /// Conditions under which another one fits better.
     pub avoid_when: &'static str,
-    /// What can harm a network or an application, as far as it is known.
+    /// Known harm to a network or an application.
     pub hazards: &'static str,
 }
 
 const AMBIGUOUS: &str = "A sample of a retransmitted exchange may belong to another transmission than the one it is \
-    counted from, which is why RFC 8085 §3.1.1 forbids to use it: an answer that was lost makes the RTO grow, one that \
-    was late makes it shrink. MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.";
+    counted from. RFC 8085 §3.1.1 therefore forbids its use. An answer that was lost makes the RTO grow; one that was \
+    late makes it shrink. MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.";
 
 pub(crate) const DEFAULT: Notes = Notes {
-    status: "RFC 7252, a Proposed Standard: what every implementation of CoAP has to have.",
+    status: "RFC 7252, a Proposed Standard. Every implementation of CoAP has it.",
     use_when: "Round trips are well below 2 s, messages are rare, and neither RAM nor code can be spent. It keeps nothing \
         of a destination.",
-    avoid_when: "Round trips come near 2 s or beyond, as on NB-IoT, or many devices answer to one event.",
+    avoid_when: "Round trips come near 2 s or beyond, like those of NB-IoT, or many devices answer to one event.",
     hazards: "It learns nothing. Where the round-trip time exceeds the timeout it retransmits every message in vain, and \
-        goes on doing so: with many clients and long queues that is congestion collapse.",
+        goes on doing so. With many clients and long queues that is congestion collapse.",
 };
 
 pub(crate) const FULLBACKOFF1: Notes = Notes {
@@ -31,34 +32,34 @@ pub(crate) const FULLBACKOFF1: Notes = Notes {
     use_when: "There are seven bytes for a destination and none for an estimator, and round trips may grow beyond 2 s.",
     avoid_when: "Round trips are short and losses are errors of the link: the backoff of one loss delays the recovery of \
         the next.",
-    hazards: "The sources bound no timeout, so a few bad exchanges drive it into minutes; here a backoff is 60 s at most. After \
-        one answer without a retransmission the next exchange meets a congested network with 2 s again.",
+    hazards: "The sources bound no timeout, so a few bad exchanges drive it into minutes. Here a backoff is 60 s at most. \
+        After one answer without a retransmission the next exchange meets a congested network with 2 s again.",
 };
 
 pub(crate) const FULLBACKOFF2: Notes = Notes {
     status: "Published in a paper and a doctoral thesis. Never a draft of the IETF.",
-    use_when: "As `fullbackoff1`, where congestion lasts longer than an exchange: the kept timeout comes down by halves.",
+    use_when: "`fullbackoff1` would fit, and congestion lasts longer than an exchange: the kept timeout comes down by halves.",
     avoid_when: "Losses are errors of the link: it takes several answers until a timeout is short again.",
-    hazards: "The sources bound no timeout, so a few bad exchanges drive it into minutes; here a backoff is 60 s at most.",
+    hazards: "The sources bound no timeout, so a few bad exchanges drive it into minutes. Here a backoff is 60 s at most.",
 };
 
 pub(crate) const GST_COAP: Notes = Notes {
     status: "Published in a doctoral thesis alone. Never a draft of the IETF.",
-    use_when: "As `fullbackoff2`, where congestion ends at once and the timeout should follow.",
+    use_when: "`fullbackoff2` would fit, and congestion ends at once, so that the timeout should follow.",
     avoid_when: "Congestion comes back often: two answers in a row bring the timeout down to an eighth.",
-    hazards: "The source bounds no timeout, so a few bad exchanges drive it into minutes; here a backoff is 60 s at most.",
+    hazards: "The source bounds no timeout, so a few bad exchanges drive it into minutes. Here a backoff is 60 s at most.",
 };
 
 pub(crate) const LINUX_RTO: Notes = Notes {
     status: "RFC 6298 is a Proposed Standard, for TCP. Nobody standardised it for CoAP.",
-    use_when: "As a yardstick: what an estimator does that only takes samples without ambiguity, and keeps a backoff.",
+    use_when: "Comparing with an estimator that takes unambiguous samples alone and keeps a backoff.",
     avoid_when: "Exchanges are minutes apart: nothing ages, so an estimate of yesterday is used today.",
     hazards: "There is no dither: clients that lost packets together send them again together. The RTO is a second at \
         least, or half a second with the preset `californium-3`, which also forgets backoffs.",
 };
 
 pub(crate) const BASIC_RTO: Notes = Notes {
-    status: "Code alone: Californium 3. A paper measured an earlier one.",
+    status: "Code alone: Californium 3. A paper measured an earlier version of it.",
     use_when: "Comparing: it shows what smoothing is worth.",
     avoid_when: "Always, in a network.",
     hazards: "There is no dither, and samples of retransmitted exchanges count, which RFC 8085 §3.1.1 forbids. One odd \
@@ -75,9 +76,9 @@ pub(crate) const PEAK_HOPPER: Notes = Notes {
 
 pub(crate) const COAP_EIFEL: Notes = Notes {
     status: "A doctoral thesis, after a paper of 2000 on TCP.",
-    use_when: "The round-trip time rises fast and falls slowly, as in front of a queue that fills.",
+    use_when: "The round-trip time rises fast and falls slowly, like that of a queue that fills.",
     avoid_when: "Exchanges are minutes apart: nothing ages.",
-    hazards: "The code of the thesis bounds no timeout (preset `contiki`); here it is 60 s at most.",
+    hazards: "The code of the thesis bounds no timeout (preset `contiki`). Here it is 60 s at most.",
 };
 
 pub(crate) const COCOA: Notes = Notes {
@@ -86,51 +87,51 @@ pub(crate) const COCOA: Notes = Notes {
         to be compared with other people's.",
     avoid_when: "Round trips vary a lot without a loss, or buffers are long: weak samples then follow needless \
         retransmissions.",
-    hazards: "A sample of a retransmitted exchange may belong to another transmission than the one it is counted from, which is \
-        why RFC 8085 §3.1.1 forbids to use it. An answer that was lost makes the RTO grow, one that was late makes it shrink. \
-        Heavy loss is therefore slow: 1 MiB block-wise at 20 % loss each way, one block after the other, is not finished after \
-        580 s, where `fasor` takes 70 to 156 s and `default`, with its first timeout at 100 ms, 106 to 135 s. \
-        MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.",
+    hazards: "A sample of a retransmitted exchange may belong to another transmission than the one it is counted from. \
+        RFC 8085 §3.1.1 therefore forbids its use. An answer that was lost makes the RTO grow; one that was late makes it \
+        shrink. Transfers at heavy loss are therefore slow: 1 MiB block-wise at 20 % loss each way, one block after the \
+        other, is not finished after 580 s, where `fasor` takes 70 to 156 s and `default`, with its first timeout at \
+        100 ms, 106 to 135 s. MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.",
 };
 
 pub(crate) const COCOA0: Notes = Notes {
     status: "An individual Internet-Draft, expired, and the baseline of a paper.",
     use_when: "Comparing with papers from before 2015.",
-    avoid_when: "Always else: its successors `cocoa-plus` and `cocoa` exist because of what it gets wrong.",
-    hazards: "A sample of a retransmitted exchange weighs as much as one without ambiguity, however many retransmissions \
-        there were, which RFC 8085 §3.1.1 forbids. The RTO was not bounded; here it is 60 s at most. The gains of SRTT and RTTVAR \
-        are those of the code behind the published figures, 1/8 and 1/4; as printed they are 1/4 and 1/8 (preset \
-        `paper-2015`).",
+    avoid_when: "In every other case: its successors `cocoa-plus` and `cocoa` were made to correct its faults.",
+    hazards: "A sample of a retransmitted exchange weighs as much as an unambiguous one, after any number of \
+        retransmissions. RFC 8085 §3.1.1 forbids the use of ambiguous samples. The RTO was not bounded; here it is 60 s at \
+        most. The gains of SRTT and RTTVAR are 1/8 and 1/4, those of the code behind the published figures. The paper \
+        prints 1/4 and 1/8 (preset `paper-2015`).",
 };
 
 pub(crate) const COCOA_PLUS: Notes = Notes {
     status: "A paper of 2015, from which the working group's draft of `cocoa` grew.",
     use_when: "Comparing with that paper, which most results name as CoCoA or CoCoA+.",
     avoid_when: "You can have `cocoa`, unless a timeout above 3 s should grow by no more than 1.3.",
-    hazards: "A sample of a retransmitted exchange may belong to another transmission, and RFC 8085 §3.1.1 forbids to use \
-        it. Above 3 s a timeout grows by 1.3 only, so a congested network gets little rest. The gains of SRTT and RTTVAR are \
-        those of the code behind the published figures, 1/8 and 1/4; as printed they are 1/4 and 1/8 (preset `paper-2015`).",
+    hazards: "A sample of a retransmitted exchange may belong to another transmission. RFC 8085 §3.1.1 forbids its use. \
+        Above 3 s a timeout grows by 1.3 only, so a congested network gets little rest. The gains of SRTT and RTTVAR are \
+        1/8 and 1/4, those of the code behind the published figures. The paper prints 1/4 and 1/8 (preset `paper-2015`).",
 };
 
 pub(crate) const COCOA_STRONG: Notes = Notes {
     status: "Code alone: Californium; a paper measured it.",
-    use_when: "Ambiguous samples are not wanted, and round trips stay near what they were.",
-    avoid_when: "Round trips can outgrow the RTO: every exchange is then retransmitted, none makes a sample, and ageing \
-        is what helps in the end.",
-    hazards: "No backoff is kept, so needless retransmissions go on until the RTO has aged: to be feared where ageing is \
-        off or messages are frequent.",
+    use_when: "Ambiguous samples are not wanted, and round trips change little.",
+    avoid_when: "Round trips can outgrow the RTO: every exchange is then retransmitted, none makes a sample, and only \
+        ageing helps in the end.",
+    hazards: "No backoff is kept, so needless retransmissions go on until the RTO has aged. This is a danger where ageing \
+        is off or messages are frequent.",
 };
 
 pub(crate) const FULLBACKOFF1_COCOA: Notes = Notes {
     status: "Published in a paper and a doctoral thesis. Never a draft of the IETF.",
-    use_when: "As `cocoa`, where buffers are long: what an exchange had to back off to is where the next one starts.",
+    use_when: "`cocoa` would fit, and buffers are long: an exchange starts from the timeout that the last one backed off to.",
     avoid_when: "Losses are errors of the link: the RTO becomes the backed-off timeout, even if that is the shorter one.",
     hazards: AMBIGUOUS,
 };
 
 pub(crate) const FULLBACKOFF2_COCOA: Notes = Notes {
     status: "Published in a paper and a doctoral thesis. Never a draft of the IETF.",
-    use_when: "As `fullbackoff1-cocoa`; a long RTO is never shortened by a backoff.",
+    use_when: "`fullbackoff1-cocoa` would fit, and a backoff should never shorten a long RTO.",
     avoid_when: "Losses are errors of the link: each makes the RTO longer, and strong samples take it back by halves.",
     hazards: AMBIGUOUS,
 };
@@ -138,7 +139,8 @@ pub(crate) const FULLBACKOFF2_COCOA: Notes = Notes {
 pub(crate) const GSRTC: Notes = Notes {
     status: "Published in a doctoral thesis alone, which contradicts itself: algorithm 2, which is followed here, takes over no \
         backoff, and the text builds it on `fullbackoff2-cocoa` (preset `gsrtc-on-fullbackoff2`). Never a draft of the IETF.",
-    use_when: "As `cocoa`, where a path is calm for long: the more strong samples in a row, the closer the RTO follows them.",
+    use_when: "`cocoa` would fit, and a path is calm for long: the more strong samples in a row, the closer the RTO follows \
+        them.",
     avoid_when: "Round trips vary without a loss: after six strong samples the RTO is nearly the last estimate.",
     hazards: AMBIGUOUS,
 };
@@ -149,32 +151,32 @@ pub(crate) const COCOA_I: Notes = Notes {
         peer.",
     avoid_when: "Requests are not idempotent: they are retransmitted and sampled as in `cocoa`.",
     hazards: "A fresh Message ID for a retransmission defeats the peer's deduplication: it carries a request out twice. \
-        The endpoint does it for requests alone that are idempotent or that the application allows it for. What has no \
-        such ID makes ambiguous samples, which RFC 8085 §3.1.1 forbids to use. Which estimator takes the answer to a \
-        retransmission the paper does not say; here it is the strong one.",
+        The endpoint therefore uses one only for requests that are idempotent, or that the application allows it for. Other \
+        requests make ambiguous samples. RFC 8085 §3.1.1 forbids their use. The paper does not say which estimator takes the \
+        answer to a retransmission; here it is the strong one.",
 };
 
 pub(crate) const COCOA_PLUS_PLUS: Notes = Notes {
     status: "Published in a doctoral thesis, with code that differs from it.",
     use_when: "Studying delay gradients. The RAM is twice that of the others.",
     avoid_when: "Exchanges are rare: an interval takes several samples, and a gradient two intervals.",
-    hazards: "As published the code shortens timeouts between the retransmissions of an exchange, against RFC 7252 §4.2: \
-        that is the preset `student-contiki`, for comparison alone. Here timeouts grow by 1.42, not by 2, so five of them \
-        take 11.4 RTO instead of 31. Samples are ambiguous, which RFC 8085 §3.1.1 forbids.",
+    hazards: "The published code shortens timeouts between the retransmissions of an exchange, against RFC 7252 §4.2. It is \
+        the preset `student-contiki`, for comparison alone. Here timeouts grow by 1.42, not by 2, so five of them take \
+        11.4 RTO instead of 31. Samples are ambiguous. RFC 8085 §3.1.1 forbids their use.",
 };
 
 pub(crate) const FASOR: Notes = Notes {
     status: "An Internet-Draft of the CoRE working group, expired in 2023, and a thesis that measured it.",
     use_when: "Losses are sometimes errors and sometimes congestion, and nothing on the wire may change.",
-    avoid_when: "Exchanges are minutes apart: there is no ageing, and an old estimate is as good as a new one.",
-    hazards: "Without a marking a retransmitted exchange tells nothing of the round-trip time, so after a rise the \
+    avoid_when: "Exchanges are minutes apart: there is no ageing, so an old estimate counts like a new one.",
+    hazards: "Without a marking a retransmitted exchange tells nothing about the round-trip time, so after a rise the \
         estimate stays behind until an exchange needs no retransmission. The slow RTO is not dithered.",
 };
 
 pub(crate) const FASOR_TOKEN: Notes = Notes {
     status: "An Internet-Draft of the CoRE working group, expired in 2023 (§4.5), and a thesis that measured it.",
-    use_when: "As `fasor`, and a byte in the token of retransmissions can be spared: every answer is a sample then, with \
-        any peer.",
+    use_when: "`fasor` would fit, and a byte in the token of retransmissions can be spared: every answer is a sample then, \
+        with any peer.",
     avoid_when: "Exchanges are minutes apart, or tokens mean something to you.",
     hazards: "The slow RTO is not dithered. Retransmissions differ from the first transmission by a byte of the token.",
 };
@@ -183,7 +185,7 @@ pub(crate) const FASOR_OPTION: Notes = Notes {
     status: "An Internet-Draft of the CoRE working group, expired in 2023 (§4.4). The option has no assigned number.",
     use_when: "Both ends are yours: every answer is a sample.",
     avoid_when: "Peers do not echo the option: it is then `fasor` with longer requests.",
-    hazards: "The slow RTO is not dithered. The draft left the number of the option open: here it is 65020, of the range for \
+    hazards: "The slow RTO is not dithered. The draft left the number of the option open. Here it is 65020, in the range for \
         experiments.",
 };
 
@@ -192,8 +194,8 @@ pub(crate) const RTT_COAP: Notes = Notes {
     use_when: "Many exchanges to one destination are wanted at once, over a path of one's own.",
     avoid_when: "The path is shared with others. Peers that do not echo the option are served, but from every loss on with fewer \
         exchanges at once.",
-    hazards: "While every answer is a sample only the rate bounds what is under way, 64 exchanges at most (`nstart`, and the \
-        application's own NSTART where that is smaller). From a retransmission until the next sample the backed-off RTO is \
-        kept, the rate does not rise, and one exchange is outstanding, as before anything was measured. Where the peer echoes the option the answer to a retransmission is a sample; elsewhere the next exchange \
-        that needs none.",
+    hazards: "While every answer is a sample, only the rate bounds the exchanges under way, up to 64 of them (`nstart`, or the \
+        application's own NSTART if that is smaller). From a retransmission until the next sample the backed-off RTO is \
+        kept, the rate does not rise, and one exchange is outstanding, like before the first sample. The next sample is the \
+        answer to the retransmission if the peer echoes the option, and otherwise the next exchange without one.",
 };

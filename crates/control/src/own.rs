@@ -1,7 +1,7 @@
-//! Mechanisms of other crates: one variant of [`Mechanism`] for all of them.
+//! Mechanisms of other crates ("own" mechanisms): one variant of [`Mechanism`] for all of them.
 //!
-//! The enum has to have a size before such a mechanism is written. So what it remembers is kept as bytes, and a table of
-//! functions unpacks them, asks the mechanism, and packs them again.
+//! [`Mechanism`] has a fixed size that cannot depend on types of other crates. The parameters, state and exchange of such
+//! a mechanism are therefore kept as bytes. A table of functions unpacks them, calls the mechanism, and packs them again.
 
 use core::fmt;
 
@@ -10,28 +10,28 @@ use crate::{
     Parameters, Preset, SetError,
 };
 
-/// Bytes for the parameters of an own mechanism.
+/// Room for the parameters of an own mechanism, in bytes.
 const PARAMETERS_BYTES: usize = 80;
 
-/// Bytes for its state: as many as fit into [`State`](crate::State) without making it larger.
+/// Room for its state, in bytes: the most that does not make [`State`](crate::State) larger.
 const STATE_BYTES: usize = 56;
 
-/// Bytes for its exchange, likewise.
+/// Room for its exchange, in bytes: the most that does not make [`Exchange`](crate::Exchange) larger.
 const EXCHANGE_BYTES: usize = 20;
 
-/// A mechanism that another crate brings along: a [`Controller`] with [`parameters!`](crate::parameters!), whose state and
-/// exchange are [`Packed`], and what people should know of it.
+/// A mechanism of another crate: a [`Controller`] declared with [`parameters!`](crate::parameters!), with a [`Packed`]
+/// state and exchange, a name and notes.
 ///
-/// [`Entry::own`] makes it one of those that can be named. State, exchange and parameters may take 56, 20 and 80 bytes;
-/// more is an error of the compiler.
+/// [`Entry::own`] makes an entry of it, which [`Mechanisms`](crate::Mechanisms) can find by name. A state of more than
+/// 56 bytes, an exchange of more than 20 and parameters of more than 80 do not compile.
 pub trait OwnMechanism: Controller<State: Packed, Exchange: Packed> + Parameters {
-    /// Its name: lower-case letters, digits and hyphens.
+    /// The name: lower-case letters, digits and hyphens.
     const NAME: &'static str;
-    /// What it does, in one line.
+    /// A description in one line.
     const SUMMARY: &'static str;
-    /// The paper, draft or RFC it comes from.
+    /// The paper, draft or RFC that describes the mechanism.
     const SOURCE: &'static str;
-    /// When to use it, when not, and what is unsafe about it.
+    /// Advice: when to use it, when not, and its hazards.
     const NOTES: Notes;
 }
 
@@ -54,7 +54,7 @@ impl Mechanism {
 #[derive(Clone, Copy)]
 pub struct Own {
     kind: &'static Kind,
-    /// Its parameters packed; `None` stands for the defaults, so that a constant needs no packing.
+    /// The packed parameters. `None` stands for the defaults, because packing is no `const fn`.
     parameters: Option<[u8; PARAMETERS_BYTES]>,
 }
 
@@ -66,7 +66,7 @@ pub struct OwnState([u8; STATE_BYTES]);
 #[derive(Clone, Copy, Debug)]
 pub struct OwnExchange([u8; EXCHANGE_BYTES]);
 
-/// Describes a type of mechanism, and calls it.
+/// The table of functions that unpack, call and pack one type of mechanism, and its constants.
 struct Kind {
     name: &'static str,
     entry: fn() -> Entry,
@@ -140,47 +140,47 @@ impl Kind {
 }
 
 impl Own {
-    /// Returns whether it is of this type.
+    /// Returns whether the mechanism is an `M`.
     fn is<M: OwnMechanism>(&self) -> bool {
         self.kind.name == M::NAME
     }
 
-    /// Returns the mechanism as its author wrote it.
+    /// Returns the mechanism unpacked.
     fn unpack<M: OwnMechanism>(&self) -> M {
         self.parameters.map_or(M::DEFAULT, |bytes| M::unpack(&bytes).0)
     }
 
-    /// Returns the name of its [`Entry`].
+    /// Returns the name of the mechanism.
     pub const fn name(&self) -> &'static str {
         self.kind.name
     }
 
-    /// Returns its entry, which has the default parameters.
+    /// Returns the entry of the mechanism, with its default parameters.
     pub(crate) fn entry(&self) -> Entry {
         (self.kind.entry)()
     }
 
-    /// Returns its parameters.
+    /// Returns descriptions of the parameters.
     pub const fn parameters(&self) -> &'static [Parameter] {
         self.kind.parameters
     }
 
-    /// Returns its presets.
+    /// Returns descriptions of the presets.
     pub const fn presets(&self) -> &'static [Preset] {
         self.kind.presets
     }
 
-    /// Returns how many bytes its state takes, packed.
+    /// Returns the length of a packed state in bytes.
     pub const fn state_bytes(&self) -> usize {
         self.kind.state_bytes
     }
 
-    /// Returns how many bytes its exchange takes, packed.
+    /// Returns the length of a packed exchange in bytes.
     pub const fn exchange_bytes(&self) -> usize {
         self.kind.exchange_bytes
     }
 
-    /// Sets a parameter by name; `preset` sets several.
+    /// Sets a parameter by name. The name `preset` sets several.
     ///
     /// # Errors
     /// [`SetError`] says whether the name or the value is wrong.
@@ -188,13 +188,13 @@ impl Own {
         (self.kind.set)(self, name, value)
     }
 
-    /// Writes the value of a parameter.
+    /// Writes the value of a parameter, if there is one of this name.
     pub(crate) fn show(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (self.kind.show)(self, name, f)
     }
 }
 
-/// Packs `value` into an array that is large enough; [`Kind::of`] has checked that.
+/// Packs `value` into an array. [`Kind::of`] has checked that the array is large enough.
 fn packed<const N: usize>(value: impl Packed) -> [u8; N] {
     let mut bytes = [0; N];
     value.pack(&mut bytes);
@@ -202,7 +202,7 @@ fn packed<const N: usize>(value: impl Packed) -> [u8; N] {
 }
 
 impl OwnState {
-    /// Unpacks the state, lets `change` have it, and packs it again.
+    /// Unpacks the state, calls `change` with it, and packs it again.
     fn change<S: Packed, T>(&mut self, change: impl FnOnce(&mut S) -> T) -> T {
         let (mut state, _) = S::unpack(&self.0);
         let result = change(&mut state);
@@ -225,7 +225,8 @@ impl fmt::Debug for Own {
     }
 }
 
-/// The calls of the mechanism. A state or an exchange of another own mechanism is read as one of this: any bytes are one.
+/// Calls the mechanism through its table. Any bytes unpack to a value, so a state or an exchange of another own mechanism is
+/// read like one of this.
 impl Controller for Own {
     type State = OwnState;
     type Exchange = OwnExchange;

@@ -1,4 +1,5 @@
-//! Values kept as bytes, so that a mechanism of another crate has a place in tables that do not know its types.
+//! Conversion of values to bytes and back. Tables that do not know the types of a mechanism of another crate keep its
+//! state and exchange as bytes.
 
 use core::array;
 
@@ -9,19 +10,19 @@ use crate::{Draw, Duration, Instant, Ratio};
 /// [`packed!`](crate::packed) declares a struct of such values, [`choice!`](crate::choice) an enumeration and
 /// [`parameters!`](crate::parameters!) a mechanism.
 pub trait Packed: Copy {
-    /// Bytes that a value takes.
+    /// The length of a packed value in bytes.
     const BYTES: usize;
 
-    /// Writes the value to the first [`BYTES`](Self::BYTES) of `bytes` and returns the rest. Writes nothing if there are
-    /// fewer.
+    /// Writes the value to the first [`BYTES`](Self::BYTES) of `bytes` and returns the rest. Writes nothing if `bytes` is
+    /// shorter.
     fn pack(self, bytes: &mut [u8]) -> &mut [u8];
 
     /// Reads a value from the first [`BYTES`](Self::BYTES) of `bytes` and returns it with the rest. Any bytes make a
-    /// value, and missing ones count as zero.
+    /// value. Missing bytes count as zero.
     fn unpack(bytes: &[u8]) -> (Self, &[u8]);
 }
 
-/// Implements [`Packed`] for a number, least byte first.
+/// Implements [`Packed`] for a number, in little-endian order.
 macro_rules! packed_number {
     ($($number:ident)+) => { $(
         impl Packed for $number {
@@ -103,7 +104,7 @@ impl Packed for () {
     }
 }
 
-/// One byte that says whether there is a value, and the bytes of the value.
+/// Packs one byte that tells whether there is a value, then the bytes of the value.
 impl<T: Packed> Packed for Option<T> {
     const BYTES: usize = 1 + T::BYTES;
 
@@ -128,7 +129,7 @@ impl<T: Packed> Packed for Option<T> {
 /// use coapace_control::{Duration, Packed, packed};
 ///
 /// packed! {
-///     /// What is remembered of a destination.
+///     /// The state of a destination.
 ///     pub struct Remembered {
 ///         rto: Duration,
 ///         failures: u8,
@@ -154,7 +155,7 @@ macro_rules! packed {
     };
 }
 
-/// Implements [`Packed`] for a struct, field after field.
+/// Implements [`Packed`] for a struct by packing its fields one after another.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! packed_fields {

@@ -1,43 +1,44 @@
-//! Parameters of mechanisms: declared once, read and written by name everywhere.
+//! Parameters of mechanisms, declared once and then read and written by name.
 
 use core::fmt;
 use core::num::NonZeroU16;
 
 use crate::{Duration, Packed, division};
 
-/// One parameter of a mechanism.
+/// The description of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name, as in `NAME:parameter=value`.
+    /// The name, to be written `NAME:parameter=value`.
     pub name: &'static str,
-    /// What it is and where it comes from.
+    /// The meaning and the source.
     pub doc: &'static str,
-    /// The values it takes, for people.
+    /// The kind of value, in words.
     pub kind: &'static str,
 }
 
-/// A named set of parameter values. It sets all of them: what shall differ from it is written after it.
+/// The description of a preset: a named set of parameter values. A preset sets all parameters, so settings that differ from
+/// it are written after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// Its name, as in `NAME:preset=…`.
+    /// The name, to be written `NAME:preset=…`.
     pub name: &'static str,
-    /// What it stands for.
+    /// The meaning and the source.
     pub doc: &'static str,
 }
 
-/// Why a parameter could not be set.
+/// The reason why a parameter could not be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetError {
     /// There is no parameter of this name.
     UnknownParameter,
     /// There is no preset of this name.
     UnknownPreset,
-    /// The value does not fit; holds the kind of value that does.
+    /// The value does not fit. Holds the kind of value that does, in words.
     BadValue(&'static str),
 }
 
-/// A fraction of two small integers, for factors and weights that have to be exact: 3/2, 13/10, 1/4.
-// Packed, as all that a state or an exchange is made of: it can be used at any address.
+/// A fraction of two small integers, for factors and weights that have to be exact, such as 3/2, 13/10 or 1/4.
+// Packed, so that it can lie at any address: states and exchanges have an alignment of 1.
 #[derive(Clone, Copy)]
 #[repr(Rust, packed)]
 pub struct Ratio {
@@ -45,7 +46,7 @@ pub struct Ratio {
     denominator: NonZeroU16,
 }
 
-/// By value: 3/2 is 15/10.
+/// Compares values: 3/2 is equal to 15/10.
 impl PartialEq for Ratio {
     fn eq(&self, other: &Self) -> bool {
         self.numerator as u32 * other.denominator.get() as u32
@@ -56,7 +57,7 @@ impl PartialEq for Ratio {
 impl Eq for Ratio {}
 
 impl Ratio {
-    /// `numerator` / `denominator`; a denominator of 0 counts as 1.
+    /// Returns `numerator` / `denominator`. A denominator of 0 counts as 1.
     pub const fn new(numerator: u16, denominator: u16) -> Self {
         let denominator = match NonZeroU16::new(denominator) {
             Some(denominator) => denominator,
@@ -65,12 +66,12 @@ impl Ratio {
         Self { numerator, denominator }
     }
 
-    /// Numerator and denominator.
+    /// Returns the numerator and the denominator.
     pub(crate) const fn terms(self) -> [u16; 2] {
         [self.numerator, self.denominator.get()]
     }
 
-    /// What it is above one, or zero.
+    /// Returns the part above one, or zero.
     pub(crate) const fn above_one(self) -> Self {
         Self {
             numerator: self.numerator.saturating_sub(self.denominator.get()),
@@ -78,49 +79,49 @@ impl Ratio {
         }
     }
 
-    /// This fraction of `span`, to the nearest microsecond.
+    /// Returns this fraction of `span` to the nearest microsecond.
     pub const fn of(self, span: Duration) -> Duration {
         Duration::from_micros(self.of_u64(span.as_micros()))
     }
 
-    /// This fraction of `value`, to the nearest integer, halves up, saturating.
+    /// Returns this fraction of `value` to the nearest integer, halves up. Saturates.
     pub const fn of_u64(self, value: u64) -> u64 {
         let half = (self.denominator.get() / 2) as u64;
         division::by_u16(value.saturating_mul(self.numerator as u64).saturating_add(half), self.denominator)
     }
 
-    /// Whether a `fraction` of 2¹⁶ is this one at least, to the nearest.
+    /// Returns whether `fraction`/2¹⁶ is this fraction at least, after rounding this one to the nearest 2⁻¹⁶.
     pub(crate) const fn is_reached_by(self, fraction: u16) -> bool {
         let (numerator, denominator) = (self.numerator as u32, self.denominator.get() as u32);
         (fraction as u32 + 1) * denominator > (numerator << 16) + denominator / 2
     }
 
-    /// The same of a `value` below 2⁴⁸, which 16 bits more do not make overflow.
+    /// Returns this fraction of a `value` below 2⁴⁸, like [`of_u64`](Self::of_u64). The product cannot overflow.
     pub(crate) const fn of_u48(self, value: u64) -> u64 {
         self.divide(value * self.numerator as u64)
     }
 
-    /// This fraction of `new` and the rest of `old`, to the nearest integer, halves up; both are below 2⁴⁷. A fraction
-    /// above 1 leaves nothing of `old`.
+    /// Returns this fraction of `new` plus the rest of `old`, to the nearest integer, halves up. Both are below 2⁴⁷. A
+    /// fraction above 1 leaves nothing of `old`.
     pub(crate) const fn blend_u47(self, new: u64, old: u64) -> u64 {
         let rest = self.denominator.get().saturating_sub(self.numerator);
         self.divide(new * self.numerator as u64 + old * rest as u64)
     }
 
-    /// The same where both are 2¹⁶ at most.
+    /// Blends like [`blend_u47`](Self::blend_u47), where `new` and `old` are 2¹⁶ at most.
     pub(crate) const fn blend_u17(self, new: u32, old: u32) -> u32 {
         let denominator = self.denominator.get() as u32;
         let rest = denominator.saturating_sub(self.numerator as u32);
         (new * self.numerator as u32 + old * rest + denominator / 2) / denominator
     }
 
-    /// A product of 48 and 16 bits by the denominator, to the nearest integer, halves up.
+    /// Divides a product of 48 and 16 bits by the denominator, to the nearest integer, halves up.
     const fn divide(self, product: u64) -> u64 {
         division::by_u16(product + (self.denominator.get() / 2) as u64, self.denominator)
     }
 }
 
-/// As a decimal where that is exact within four digits, else as a fraction.
+/// Writes a decimal if that is exact with four digits, or else a fraction.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, d) = (self.numerator as u32, self.denominator.get() as u32);
@@ -147,33 +148,33 @@ impl fmt::Debug for Ratio {
     }
 }
 
-/// A type that a parameter can have. [`choice!`](crate::choice) declares one that is an enumeration.
+/// A type of parameter. [`choice!`](crate::choice) declares one that is an enumeration.
 pub trait Value: Packed + PartialEq + fmt::Display {
-    /// The values it takes, for people.
+    /// The kind of value, in words.
     const KIND: &'static str;
 
-    /// Reads a value; nothing if `text` is none.
+    /// Returns the value that `text` stands for, if any.
     fn parse(text: &str) -> Option<Self>;
 }
 
 /// A mechanism whose parameters have names. [`parameters!`](crate::parameters!) implements it.
 pub trait Parameters: Packed + PartialEq {
-    /// The mechanism with the parameters of its source.
+    /// The mechanism with its default parameters.
     const DEFAULT: Self;
 
-    /// Its parameters, in the order of declaration.
+    /// Descriptions of the parameters, in the order of declaration.
     const PARAMETERS: &'static [Parameter];
 
-    /// Its presets.
+    /// Descriptions of the presets.
     const PRESETS: &'static [Preset];
 
-    /// Sets a parameter by name; `preset` sets several.
+    /// Sets a parameter by name. The name `preset` sets several.
     ///
     /// # Errors
     /// [`SetError`] says whether the name or the value is wrong.
     fn set(&mut self, name: &str, value: &str) -> Result<(), SetError>;
 
-    /// Writes the value of a parameter; nothing if there is none of this name.
+    /// Writes the value of a parameter. Writes nothing if there is none of this name.
     ///
     /// # Errors
     /// Fails if `f` does.
@@ -195,7 +196,7 @@ impl Value for Duration {
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
         let unit = match unit {
-            // A number without a unit is seconds.
+            // Seconds are the unit of a bare number.
             "" => 1_000_000,
             unit => {
                 let unit = unit.strip_prefix(' ').unwrap_or(unit);
@@ -220,7 +221,7 @@ impl Value for Ratio {
     }
 }
 
-/// A decimal number as (digits without the point, power of ten to divide by), up to nine places.
+/// Returns a decimal number of up to nine places as its digits without the point and the power of ten to divide by.
 fn decimal(text: &str) -> Option<(u64, u64)> {
     let (whole, places) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -232,12 +233,12 @@ fn decimal(text: &str) -> Option<(u64, u64)> {
     Some((whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(fraction)?, scale))
 }
 
-/// Declares an enumeration that is the type of a parameter. A variant has the text it is written as, and may have others
-/// that are read alike.
+/// Declares an enumeration that is the type of a parameter. A variant has the text that it is written with. It may have
+/// other texts that are read, too.
 ///
 /// ```
 /// coapace_control::choice! {
-///     /// What follows a give-up.
+///     /// The effect of an exchange that is given up.
 ///     pub enum AfterGiveUp {
 ///         /// The RTO stays as it is.
 ///         Keep = "keep",
@@ -271,7 +272,7 @@ macro_rules! choice {
             }
         }
 
-        /// The place of the variant; a place without one is the first's.
+        /// Packs the index of the variant. An index without a variant unpacks to the first.
         impl $crate::Packed for $name {
             const BYTES: usize = 1;
 
@@ -291,24 +292,24 @@ macro_rules! choice {
 pub(crate) use choice;
 
 choice! {
-    /// Whether a rule applies.
+    /// A switch: whether a rule applies.
     pub enum Switch {
-        /// It applies.
+        /// The rule applies.
         On = "on",
-        /// It does not.
+        /// The rule does not apply.
         Off = "off",
     }
 }
 
 impl Switch {
-    /// Whether it applies.
+    /// Returns whether the rule applies.
     pub const fn is_on(self) -> bool {
         matches!(self, Self::On)
     }
 }
 
-/// Declares a mechanism by its parameters: a struct with a constant `DEFAULT`, and [`Parameters`]. A preset is a function
-/// from the parameters before to those after.
+/// Declares the struct of a mechanism with its parameters: a constant `DEFAULT` and an implementation of [`Parameters`]. A
+/// preset is a function from the old parameters to the new ones.
 ///
 /// ```
 /// use coapace_control::{Duration, Parameters};
@@ -316,11 +317,11 @@ impl Switch {
 /// coapace_control::parameters! {
 ///     /// A timer that never changes.
 ///     pub struct Constant {
-///         /// What is armed.
+///         /// The timeout of every transmission.
 ///         timeout: Duration = Duration::from_secs(2),
 ///     }
 ///     presets {
-///         /// For links of a satellite.
+///         /// Twice the time, for links over a satellite.
 ///         "patient" => |before| Self { timeout: before.timeout.doubled() },
 ///     }
 /// }
@@ -345,21 +346,21 @@ macro_rules! parameters {
         $visibility struct $name { $($(#[doc = $field_doc])+ pub $field: $kind,)* }
 
         impl $name {
-            /// The mechanism with the parameters of its source.
+            /// The mechanism with its default parameters.
             pub const DEFAULT: Self = Self { $($field: $default,)* };
 
-            /// Its parameters, in the order of declaration.
+            /// Descriptions of the parameters, in the order of declaration.
             pub const PARAMETERS: &'static [$crate::Parameter] = &[$($crate::Parameter {
                 name: stringify!($field),
                 doc: concat!($($field_doc,)+).trim_ascii(),
                 kind: <$kind as $crate::Value>::KIND,
             },)*];
 
-            /// Its presets.
+            /// Descriptions of the presets.
             pub const PRESETS: &'static [$crate::Preset] =
                 &[$($crate::Preset { name: $preset, doc: concat!($($preset_doc,)+).trim_ascii() },)*];
 
-            /// Sets a parameter by name; `preset` sets several.
+            /// Sets a parameter by name. The name `preset` sets several.
             ///
             /// # Errors
             /// [`SetError`](crate::SetError) says whether the name or the value is wrong.

@@ -1,15 +1,27 @@
-//! `peak-hopper`: the Peak-Hopper, Ekström and Ludwig 2004, in the form of its draft of July 2003.
+//! `peak-hopper`: the Peak-Hopper retransmission timer.
 //!
-//! Idea: two timers in one. A short-term one hops up with the round-trip time, by as much as that rose; a long-term one
-//! fades slowly from the last peak. The longer of them is the RTO.
+//! **Source.** Ekström and Ludwig 2004, "The Peak-Hopper", for TCP. Only its draft of July 2003 was available, so the rules
+//! are those of the draft. The preset `californium-3` is the class `PeakhopperRto` of Californium 3.
 //!
-//! Where the source is open: of the text of 2004 only the title was to be had. The rise is signed and relative to the
-//! previous sample; `max_b` bounds the hop (Californium: 1). There is one sample a round trip, so F is 24. A backoff is
-//! kept until the next strong sample (Karn) and does not enter the long-term timer.
+//! **Idea.** Two timers in one. A short-term timer hops above the round-trip time, by as much as that rose. A long-term
+//! timer fades slowly from the last peak. The longer of them is the RTO.
 //!
-//! Differences in Californium 3 (preset `californium-3`): the rise is an integer division by the new sample, of the
-//! absolute difference, so only a fall to half or less hops, by as much as is allowed; the second sample always does,
-//! for the one before it counts as zero, though not in the lower bound.
+//! **Readings where the source is open**
+//! * The rise is signed, and relative to the previous sample. The draft does not bound it, and `max_b` is out of reach.
+//! * There is one sample a round trip, so F is 24.
+//! * A backoff is kept until the next unambiguous sample (Karn). It does not enter the long-term timer.
+//!
+//! **Differences from the source**
+//! * The RTO is 50 ms at least (`min_rto`), and the RTO and every timeout are 60 s at most.
+//! * The first timeout is dithered by ACK_RANDOM_FACTOR, RFC 7252 §4.2.
+//! * Californium computes the rise by integer division of the absolute difference by the new sample. Only a fall to half or
+//!   less hops, then, and by as much as `max_b` allows. The second sample always hops, for the sample before it counts as
+//!   zero there (but not in the lower bound).
+//!
+//! **Unsafe as published**, in Californium; nothing is known against the draft
+//! * A backoff ends with its exchange, so an RTO that is too short is corrected by no sample.
+//! * There is no dither, so clients that lost packets together send them again together.
+//! * The RTO hops when the round-trip time falls to half.
 
 use crate::estimator::{GRANULARITY, MIN_RTO};
 use crate::fine::Fine;
@@ -26,7 +38,7 @@ parameters! {
         initial_rto: Duration = Duration::from_secs(2),
         /// Upper bound of the RTO; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
-        /// Lower bound of the RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The source
+        /// Lower bound of the RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The source
         /// has none.
         min_rto: Duration = MIN_RTO,
         /// Upper bound of one timeout. Counts as 268 s if above.
@@ -35,22 +47,22 @@ parameters! {
         ack_random_factor: Ratio = Ratio::new(3, 2),
         /// F: a peak fades by 1/F a sample, Ekström and Ludwig §III; 0 counts as 1.
         fade: u8 = 24,
-        /// B after the first sample: RTO is 1 + B of it, Ekström and Ludwig §III.
+        /// B after the first sample r: the RTO is (1 + B)·r, Ekström and Ludwig §III.
         initial_b: Ratio = Ratio::new(3, 4),
         /// Upper bound of B, the hop in relation to the sample; counts as 4095 if above.
         max_b: Ratio = Ratio::new(4_095, 1),
-        /// G, the granularity of the clock: RTO is at least the larger of two samples and 2·G.
+        /// G, the granularity of the clock: the RTO is the larger of two samples plus 2·G at least.
         granularity: Duration = GRANULARITY,
-        /// What a rise is.
+        /// Definition of a rise.
         rise: Rise = Rise::Signed,
-        /// Whether a backoff outlives its exchange until the next strong sample (Karn).
+        /// Whether a backoff outlives its exchange until the next unambiguous sample (Karn).
         keep_backoff: Switch = Switch::On,
-        /// What samples, the RTO and timeouts are rounded down to; 1us rounds nothing.
+        /// Unit that samples, the RTO and timeouts are rounded down to; 1us rounds nothing.
         tick: Duration = Duration::from_micros(1),
     }
     presets {
-        /// Californium 3: PeakhopperRto, in whole milliseconds. Unsafe as published: no dither, and a backoff ends with its
-        /// exchange.
+        /// Californium 3, class PeakhopperRto, in whole milliseconds. Unsafe as published: no dither, and a backoff ends with
+        /// its exchange.
         "californium-3" => |_| Self {
             max_rto: Duration::from_secs(32),
             min_rto: Duration::from_millis(500),
@@ -66,36 +78,36 @@ parameters! {
 }
 
 choice! {
-    /// What a sample r has risen by since the sample p before it.
+    /// The rise of a sample r since the sample p before it.
     pub enum Rise {
-        /// (r − p)/p, nothing if it fell.
+        /// (r − p)/p, or zero if it fell.
         Signed = "signed",
-        /// 2·⌊|r − p|/r⌋, and 2 at the second sample.
+        /// 2·⌊|r − p|/r⌋, or 2 at the second sample.
         Californium3 = "californium-3",
     }
 }
 
-/// What [`PeakHopper`] remembers of one destination.
+/// State of [`PeakHopper`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct PeakHopperState {
-    /// The last sample, zero before the first.
+    /// The last sample; zero before the first.
     previous: Fine,
     /// B in units of [`WHOLE`].
     hop: Fine,
     rto: Fine,
     backoff: KeptBackoff,
-    /// Samples so far: 0, 1, or 2 for more.
+    /// The number of samples: 0, 1, or 2 for two and more.
     samples: u8,
 }
 
-/// What [`PeakHopper`] remembers of one exchange.
+/// State of [`PeakHopper`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct PeakHopperExchange {
     timeout: Fine,
 }
 
-/// B = 1, in the units of its fixed point: twelve bits above it, twenty-eight below, so that a sample of a minute times
-/// B is off by less than a microsecond.
+/// B = 1 in fixed point: twelve bits above the point and twenty-eight below, so that B times a sample of a minute is off by
+/// less than a microsecond.
 const WHOLE: u64 = 1 << 28;
 
 impl Controller for PeakHopper {
@@ -147,7 +159,7 @@ impl Controller for PeakHopper {
         Limits::with_gauges(self.gauges(state), Marking::None)
     }
 
-    /// SRTT is the last sample: nothing is smoothed.
+    /// Reports the last sample as SRTT, for nothing is smoothed.
     #[inline(always)]
     fn gauges(&self, state: &PeakHopperState) -> Gauges {
         let srtt = (state.samples > 0).then(|| state.previous.into());
@@ -157,7 +169,7 @@ impl Controller for PeakHopper {
 }
 
 impl PeakHopper {
-    /// The RTO after the sample `rtt`, and in the state the hop that made it.
+    /// Returns the RTO after the sample `rtt`, and sets the hop B in the state.
     fn hop(&self, state: &mut PeakHopperState, rtt: Fine) -> Fine {
         let hop = |hop, rtt| rtt + product(rtt, hop);
         if state.samples == 0 {
@@ -177,7 +189,7 @@ impl PeakHopper {
         state.rto.by(fade).max(hop(state.hop, highest)).max(granular)
     }
 
-    /// What a sample has risen by since the one before, in units of [`WHOLE`].
+    /// Returns the rise of a sample since the one before, in units of [`WHOLE`].
     fn rise(&self, state: &PeakHopperState, rtt: Fine) -> Fine {
         let previous = state.previous;
         match self.rise {
@@ -191,14 +203,15 @@ impl PeakHopper {
     }
 }
 
-/// `rtt`·`hop`, in 64 bits, which a Cortex-M3 can multiply: the last four bits of `rtt` do not matter to the fraction.
+/// Returns `rtt`·`hop`, computed in 64 bits, which a Cortex-M3 can multiply. The product with the fraction of `hop` leaves
+/// out the last four bits of `rtt`.
 fn product(rtt: Fine, hop: Fine) -> Fine {
     let (whole, fraction) = (hop.units() / WHOLE, hop.units() % WHOLE);
     let product = rtt.units().saturating_mul(whole).saturating_add(((rtt.units() >> 4) * fraction) >> 24);
     Fine::from_units(product)
 }
 
-/// `rise`/`base` in units of [`WHOLE`], in 64 bits: above 16 s, four bits less of `base` do not matter.
+/// Returns `rise`/`base` in units of [`WHOLE`], computed in 64 bits. Above 16 s it leaves out the last four bits of `base`.
 fn quotient(rise: Fine, base: Fine) -> Fine {
     let base = base.units().max(1);
     let whole = division::by(rise.units(), base);
@@ -208,7 +221,7 @@ fn quotient(rise: Fine, base: Fine) -> Fine {
     Fine::from_units(whole.saturating_mul(WHOLE).saturating_add(fraction))
 }
 
-/// `peak-hopper`.
+/// The entry `peak-hopper`.
 pub(crate) const PEAK_HOPPER: Entry = Entry {
     name: "peak-hopper",
     summary: "hops up with the round-trip time at once, fades slowly from the peak",

@@ -1,4 +1,5 @@
-//! Every mechanism of this crate. A new one is a file of its own and a line here; those of other crates are [`Own`].
+//! The list of mechanisms of this crate, and the enumerations that choose among them at run time. A new mechanism is a file
+//! and a line here. A mechanism of another crate is the variant [`Own`].
 
 use core::fmt;
 
@@ -7,29 +8,29 @@ use crate::{
     Controller, Cue, Duration, Gauges, Limits, Notes, Outcome, Parameter, Parameters, Preset, SetError,
 };
 
-/// A mechanism as people choose it.
+/// A named mechanism and its description. Several entries may be one kind of mechanism with other parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name wherever a mechanism can be named.
+    /// The name in configurations, on the command line and in results.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// The paper, draft or RFC it comes from.
+    /// The paper, draft or RFC that describes the mechanism.
     pub source: &'static str,
-    /// When to use it, when not, and what is unsafe about it.
+    /// Advice: when to use it, when not, and its hazards.
     pub notes: Notes,
-    /// The mechanism with the parameters this name stands for.
+    /// The mechanism with the parameters that the name stands for.
     pub mechanism: Mechanism,
 }
 
-/// Makes of a list of mechanisms what describes them, and with [`dispatch!`] what calls them and those of other crates.
+/// Generates [`REGISTRY`] and the descriptions of mechanisms from a list, and by [`dispatch!`] the calls.
 macro_rules! registry {
     ($($variant:ident = $kind:path { $($entry:path),+ $(,)? })+) => {
         /// Every mechanism of this crate, in the order they are listed.
         pub const REGISTRY: &[Entry] = &[$($($entry,)+)+];
 
         impl Mechanism {
-            /// Its parameters.
+            /// Returns descriptions of its parameters.
             pub const fn parameters(&self) -> &'static [Parameter] {
                 match self {
                     $(Self::$variant(_) => <$kind>::PARAMETERS,)+
@@ -37,7 +38,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Its presets.
+            /// Returns descriptions of its presets.
             pub const fn presets(&self) -> &'static [Preset] {
                 match self {
                     $(Self::$variant(_) => <$kind>::PRESETS,)+
@@ -45,7 +46,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Bytes of RAM that it needs for each destination.
+            /// Returns the size of its state for one destination, in bytes.
             pub const fn state_bytes(&self) -> usize {
                 match self {
                     $(Self::$variant(_) => size_of::<<$kind as Controller>::State>(),)+
@@ -53,7 +54,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Bytes of RAM that it needs for each exchange under way.
+            /// Returns the size of its state for one exchange, in bytes.
             pub const fn exchange_bytes(&self) -> usize {
                 match self {
                     $(Self::$variant(_) => size_of::<<$kind as Controller>::Exchange>(),)+
@@ -61,8 +62,8 @@ macro_rules! registry {
                 }
             }
 
-            /// The name of its variant, which mechanisms share that differ in their parameters alone. A mechanism of
-            /// another crate has the name of its entry.
+            /// Returns the name of its variant. Mechanisms that differ in their parameters alone share a variant. The kind
+            /// of a mechanism of another crate is the name of its entry.
             pub const fn kind(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => stringify!($variant),)+
@@ -75,24 +76,24 @@ macro_rules! registry {
     };
 }
 
-/// Makes the enumerations of mechanisms, states and exchanges, and passes calls on.
+/// Generates the enumerations of mechanisms, states and exchanges, and forwards the calls of [`Controller`].
 macro_rules! dispatch {
     ($($variant:ident = $kind:path,)+) => {
         /// A mechanism chosen at run time.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Mechanism { $(#[doc = concat!("See [`", stringify!($kind), "`].")] $variant($kind),)+ }
 
-        /// What a [`Mechanism`] remembers of one destination.
+        /// The state of a [`Mechanism`] for one destination.
         #[derive(Clone, Copy, Debug)]
         pub enum State { $(#[doc = concat!("See [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::State),)+ }
 
-        /// What a [`Mechanism`] remembers of one exchange.
+        /// The state of a [`Mechanism`] for one exchange.
         #[derive(Clone, Copy, Debug)]
-        #[repr(align(4))] // not bytes, as the exchanges in it, for it is copied at every call
+        #[repr(align(4))] // words are copied faster than bytes, and every call copies it
         pub enum Exchange { $(#[doc = concat!("See [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::Exchange),)+ }
 
         impl Mechanism {
-            /// Sets a parameter by name; `preset` sets several.
+            /// Sets a parameter by name. The name `preset` sets several.
             ///
             /// # Errors
             /// [`SetError`] says whether the name or the value is wrong.
@@ -106,8 +107,9 @@ macro_rules! dispatch {
             }
         }
 
-        /// A state or exchange made by another mechanism than the one asked is a caller's mistake that must not bring
-        /// a device down: the state is made anew, the exchange counts as unknown, and RFC 7252's 3 s are armed.
+        /// Forwards every call to the mechanism. A state or an exchange of another mechanism is a mistake of the caller that
+        /// must not bring a device down: the state is made anew, the exchange is ignored, and 3 s are armed, the longest
+        /// first timeout of RFC 7252 §4.8.
         impl Controller for Mechanism {
             type State = State;
             type Exchange = Exchange;
@@ -192,6 +194,6 @@ registry! {
     RttCoap = crate::rtt_coap::RttCoap { crate::rtt_coap::RTT_COAP }
 }
 
-// The state of a destination and of an exchange are kept in tables, one for each.
+// Tables of destinations and of exchanges have this size for each row.
 const _: () = assert!(size_of::<State>() <= 64);
 const _: () = assert!(size_of::<Exchange>() <= 24);

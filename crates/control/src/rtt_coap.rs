@@ -1,30 +1,32 @@
-//! `rtt-coap`: RTT-CoAP, Ancillotti, Bolettieri and Bruno 2018.
+//! `rtt-coap`: RTT-CoAP, a pacing rate steered by the round-trip time and the loss.
 //!
-//! Idea: a rate, not a window of one. A short-term average of the round-trip time against a long-term one tells in which
-//! of four regions the network is (low congestion, normal, medium variability, high variability); there, and by how many
-//! exchanges needed a retransmission of late, the rate at which confirmable messages depart rises or falls.
+//! **Source.** Ancillotti, Bolettieri and Bruno 2018.
 //!
-//! Where the paper is open:
-//! * The long-term average is of itself and the sample; the paper prints the short-term one on the right.
-//! * In the region of high variability the rate falls; its prose says increase, its algorithm decrease.
-//! * The gains, the loss thresholds, the rate at the start and its bounds, and the timeout that detects a loss are not given:
-//!   they are parameters here.
-//! * βL is 1/8, as αL. With RFC 6298's 1/4 no sequence of samples reaches high variability: a sample that is d above SRTT_L
-//!   adds 0.375 d to the distance of the averages and d/4 to RTTVAR_L, which is more than half.
-//! * An exchange that is given up counts as retransmitted, and as a sample of high variability.
+//! **Idea.** Confirmable messages depart at a rate, and several exchanges may be outstanding. A short-term average of the
+//! round-trip time, compared with a long-term one, tells in which of four regions the network is: low congestion, normal,
+//! medium variability or high variability. The region, and the share of recent exchanges that needed a retransmission,
+//! make the rate rise or fall.
 //!
-//! Differences from the source:
-//! * The ordinal of a transmission travels in an elective option, which a peer that does not know it ignores; the paper's is
-//!   critical, so that such a peer rejects every request.
-//! * Where the peer does not echo it, the answer to a retransmitted exchange is no sample. The rate is steered at every answer
-//!   nevertheless, by the region of the last sample and by the loss. From a retransmission until the next sample the
-//!   backed-off RTO is kept (Karn), the rate does not rise, and it falls as in high variability where the loss reaches
-//!   `l_high`. One exchange is outstanding then, as before anything was measured: no product of rate and round-trip time
-//!   is less.
-//! * `nstart` bounds the exchanges outstanding in any case, and the RTO is 50 ms at least.
+//! **Readings where the paper is open**
+//! * The long-term average SRTT_L is made of itself and the sample. The paper prints the short-term average on the right.
+//! * In the region of high variability the rate falls. The paper's algorithm decreases it; its prose says increase.
+//! * The paper does not give the gains, the loss thresholds, the initial rate, the bounds of the rate, and the timeout that
+//!   detects a loss. They are parameters here.
+//! * βL is 1/8, equal to αL. With the 1/4 of RFC 6298 no sequence of samples reaches high variability: a sample that is d
+//!   above SRTT_L adds 0.375 d to the distance of the averages, and d/4 to RTTVAR_L, which is more than half of that.
+//! * An exchange that is given up counts as retransmitted, and steers like an answer in the region of high variability.
 //!
-//! Unsafe as published:
-//! * Nothing but the rate bounds what is under way.
+//! **Differences from the source**
+//! * The ordinal of a transmission travels in an elective option, which a peer that does not know it ignores. The option of
+//!   the paper is critical, so that such a peer rejects every request.
+//! * If the peer does not echo the option, the answer to a retransmitted exchange is no sample. It still steers the rate, by
+//!   the region of the last sample and by the loss. From a retransmission until the next sample, the backed-off RTO is kept
+//!   (Karn), one exchange may be outstanding, and the rate does not rise. It falls at the pace of high variability once the
+//!   loss reaches `l_high`.
+//! * Before the first sample one exchange may be outstanding, and at most `nstart` at any time. The RTO is 50 ms at least.
+//!
+//! **Unsafe as published**
+//! * Only the rate bounds the number of exchanges under way.
 
 use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO};
 use crate::fine::Fine;
@@ -39,8 +41,8 @@ parameters! {
     pub struct RttCoap {
         /// RTO before the first sample.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of the RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The paper gives
-        /// none.
+        /// Lower bound of the RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The paper
+        /// gives none.
         min_rto: Duration = MIN_RTO,
         /// Upper bound of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
@@ -56,7 +58,7 @@ parameters! {
         omega_fast: Ratio = Ratio::new(1, 5),
         /// ω of a slow change of the rate, Ancillotti et al. 2018.
         omega_slow: Ratio = Ratio::new(1, 20),
-        /// Loss from which on the rate falls.
+        /// Loss from which on the rate falls in the regions of variability.
         l_low: Ratio = Ratio::new(1, 20),
         /// Loss from which on the rate does not rise in the normal region.
         l_high: Ratio = Ratio::new(1, 4),
@@ -64,47 +66,49 @@ parameters! {
         mu_weight: Ratio = Ratio::new(1, 8),
         /// Time between two confirmable messages at the start.
         initial_interval: Duration = Duration::from_secs(2),
-        /// Most time between two confirmable messages. Counts as 268 s if above.
+        /// Longest time between two confirmable messages. Counts as 268 s if above.
         max_interval: Duration = Duration::from_secs(60),
-        /// Exchanges outstanding at most. An NSTART that the application configures stands where it is smaller.
+        /// Maximum number of outstanding exchanges. If the application configures a smaller NSTART, that holds.
         nstart: u8 = 64,
-        /// How an answer names the transmission it answers.
+        /// Marking of transmissions.
         marking: Marking = Marking::Option,
-        /// G, the granularity of the clock and the least weight of RTTVAR_L, RFC 6298 §2.3.
+        /// G, the granularity of the clock and the lower bound of 4·RTTVAR_L, RFC 6298 §2.3.
         granularity: Duration = GRANULARITY,
     }
     presets {
     }
 }
 
-/// What [`RttCoap`] remembers of one destination.
+/// State of [`RttCoap`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct RttCoapState {
+    /// The short-term average SRTT_S.
     short: Fine,
+    /// The long-term averages SRTT_L and RTTVAR_L.
     long: Estimator,
-    /// Exchanges that needed a retransmission: a moving average, as a fraction of 2¹⁶.
+    /// μ, the moving average of exchanges that needed a retransmission, in units of 2⁻¹⁶.
     loss: [u8; 2],
     rate: Rate,
-    /// When the next confirmable message may depart, in microseconds.
+    /// The earliest departure of the next confirmable message, in microseconds.
     next: [u8; 8],
-    /// How often the RTO was doubled since the last sample.
+    /// The number of doublings of the RTO since the last sample.
     backoff: u8,
 }
 
-/// What [`RttCoap`] remembers of one exchange.
+/// State of [`RttCoap`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct RttCoapExchange {
     timeout: Fine,
-    /// How often the RTO was doubled for it.
+    /// The number of doublings of the RTO in its timeout.
     backoff: u8,
 }
 
-/// Messages per second, in 2⁻³²: up to 256.
+/// A rate in units of 2⁻³² messages per second, up to 256 messages per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rate(Fine);
 
 impl Rate {
-    /// One message in `interval`.
+    /// Returns the rate of one message in `interval`.
     #[inline(always)]
     fn of(interval: Fine) -> Self {
         Self(Fine::from_units(reciprocal(interval)))
@@ -120,13 +124,13 @@ impl Rate {
     }
 }
 
-/// From units of 2⁻¹² µs to units of 2⁻³² per second, and back.
+/// Converts units of 2⁻¹² µs to units of 2⁻³² per second, and back.
 fn reciprocal(of: Fine) -> u64 {
     const UNITS: u64 = 1_000_000 << 44;
     division::by(UNITS, of.units())
 }
 
-/// How variable the round-trip time is.
+/// The variability of the round-trip time, by the regions of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Region {
     LowCongestion,
@@ -159,7 +163,7 @@ impl Controller for RttCoap {
     }
 
     fn on_retransmit(&self, state: &mut RttCoapState, exchange: &mut RttCoapExchange, _: Cue) -> Duration {
-        // Exchanges that overlap lose the same packets: each backs off for itself, and the longest is kept.
+        // Exchanges that overlap lose the same packets, so their backoffs do not add up: the longest is kept.
         exchange.backoff = exchange.backoff.saturating_add(1);
         state.backoff = state.backoff.max(exchange.backoff);
         exchange.timeout = exchange.timeout.twice().min(self.max_rto.into());
@@ -192,7 +196,7 @@ impl Controller for RttCoap {
         }
     }
 
-    /// SRTT and RTTVAR are the long-term ones.
+    /// Reports the long-term averages as SRTT and RTTVAR.
     #[inline(always)]
     fn gauges(&self, state: &RttCoapState) -> Gauges {
         Gauges { rate_per_ks: Some(state.rate.per_ks()), ..state.long.gauges(Fine::fitting(self.rto(state))) }
@@ -200,7 +204,7 @@ impl Controller for RttCoap {
 }
 
 impl RttCoapState {
-    /// The short-term average against T(γ) = SRTT_L + γ·RTTVAR_L. Without variation the region is the normal one.
+    /// Compares SRTT_S with T(γ) = SRTT_L + γ·RTTVAR_L for γ = −1, 1 and 2. Without variation the region is the normal one.
     fn region(&self) -> Region {
         let short = self.short.units();
         let (long, variation) = (self.long.srtt().unwrap_or(Fine::ZERO).units(), self.long.rttvar().units());
@@ -211,13 +215,14 @@ impl RttCoapState {
 }
 
 impl RttCoap {
-    /// The RTO before dither, in the units of [`Fine`].
+    /// Returns the RTO before dither, in units of [`Fine`].
     fn rto(&self, state: &RttCoapState) -> u64 {
         let rto = state.long.rto(4, self.granularity).unwrap_or(self.initial_rto.into());
         rto.at_least(self.min_rto).doubled(state.backoff).min(self.max_rto.into()).units()
     }
 
-    /// How many exchanges may be outstanding: one while nothing is known that is newer than a retransmission.
+    /// Returns the number of exchanges that may be outstanding: one before the first sample, and one from a retransmission
+    /// until the next sample.
     fn window(&self, state: &RttCoapState) -> u8 {
         if state.long.is_measured() && state.backoff == 0 { self.nstart.max(1) } else { 1 }
     }
@@ -231,15 +236,16 @@ impl RttCoap {
         state.backoff = 0;
     }
 
+    /// Counts an exchange in the average of the loss; `lost` if it needed a retransmission.
     #[inline(never)]
-    /// An exchange is over: did it need a retransmission?
     fn count(&self, state: &mut RttCoapState, lost: bool) {
         let before = u16::from_le_bytes(state.loss).into();
         let mean = self.mu_weight.blend_u17(if lost { 1 << 16 } else { 0 }, before);
         state.loss = u16::try_from(mean).unwrap_or(u16::MAX).to_le_bytes();
     }
 
-    /// Moves the rate. Without a sample since a retransmission it does not rise, and much loss is high variability.
+    /// Moves the rate. If there was no sample since a retransmission, it does not rise, and a loss of `l_high` counts as high
+    /// variability.
     fn steer(&self, state: &mut RttCoapState, region: Region) {
         let loss = u16::from_le_bytes(state.loss);
         let (low, high) = (self.l_low.is_reached_by(loss), self.l_high.is_reached_by(loss));
@@ -253,7 +259,7 @@ impl RttCoap {
             Region::HighVariability if low => (false, omega_fast),
             _ => return,
         };
-        // In 48 bits: one message a round trip may be more than a rate can be, and still draws it there.
+        // The reference has 48 bits: one message a round trip may exceed the largest rate, and still be the goal.
         let rate = state.rate.0.units();
         let reference = reciprocal(state.long.srtt().unwrap_or(self.initial_rto.into())).min((1 << 48) - 1);
         let step = omega.of_u48(if rate < reference { reference - rate } else { reference });
@@ -267,7 +273,7 @@ impl RttCoap {
     }
 }
 
-/// `rtt-coap`.
+/// The entry `rtt-coap`.
 pub(crate) const RTT_COAP: Entry = Entry {
     name: "rtt-coap",
     summary: "a pacing rate steered by short- and long-term round-trip time and loss, several exchanges outstanding",

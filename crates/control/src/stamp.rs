@@ -1,4 +1,4 @@
-//! A moment remembered in four bytes.
+//! A moment stored in four bytes.
 
 use core::num::NonZeroU16;
 
@@ -6,8 +6,8 @@ use crate::{Duration, Instant, division};
 
 const MICROS_IN_A_MILLI: NonZeroU16 = NonZeroU16::new(1_000).unwrap();
 
-/// A moment in milliseconds, modulo 2³² (49.7 days): an idle time longer than that is taken for its remainder, which
-/// ages an estimate less than is due and does no other harm.
+/// A moment in milliseconds, modulo 2³² (49.7 days). A longer idle time counts as its remainder. An estimate then ages less
+/// than is due, which does no other harm.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stamp([u8; 4]);
 
@@ -18,12 +18,12 @@ impl Stamp {
         Self((division::by_u16(now.as_micros(), MICROS_IN_A_MILLI) as u32).to_le_bytes())
     }
 
-    /// The moment `span` before `now`.
+    /// Returns the moment `span` before `now`.
     pub(crate) fn before(now: Instant, span: Duration) -> Self {
         Self::of(Instant::from_micros(now.as_micros().saturating_sub(span.as_micros())))
     }
 
-    /// The time from this moment to `now`, in whole milliseconds.
+    /// Returns the time from this moment to `now`, in whole milliseconds.
     pub(crate) fn until(self, now: Instant) -> Duration {
         let (Self(now), Self(then)) = (Self::of(now), self);
         Duration::from_millis(u32::from_le_bytes(now).wrapping_sub(u32::from_le_bytes(then)) as u64)

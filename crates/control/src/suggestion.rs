@@ -1,15 +1,15 @@
-//! Guesses which name was meant by an unknown one.
+//! Suggestions for names that are not known ("did you mean …?").
 
 use core::fmt::{self, Write};
 
-/// Letters of the longest name that is compared.
+/// The longest name that is compared, in letters.
 const LONGEST: usize = 64;
 
-/// Returns the name among `known` that was probably meant by `name`, if any is near enough.
+/// Returns the name among `known` that was probably meant by `name`, if one is near enough.
 ///
-/// A name is near if a third of the letters of `name` at most are wrong, missing, needless or in the wrong order (the
-/// distance of Damerau and Levenshtein), or if it begins with three letters or more that are all of `name`. Case does not
-/// count, nor does `_` for `-`.
+/// A name is near if at most a third of the letters of `name` are wrong, missing, needless or in the wrong order (the
+/// distance of Damerau and Levenshtein). It is near, too, if `name` has three letters or more and is its beginning. Case
+/// does not count, and `_` equals `-`.
 ///
 /// ```
 /// assert_eq!(coapace_control::nearest("fasr", ["default", "fasor"]), Some("fasor"));
@@ -26,7 +26,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Writes that there is no `what` of this `name`, which was probably meant, and which there are, in one line.
+/// Writes one line: that there is no `what` of this `name`, the name that was probably meant, and all that are known.
 ///
 /// # Errors
 /// Fails if `out` does.
@@ -50,14 +50,15 @@ pub fn unknown<'a>(
     Ok(())
 }
 
-/// Returns how many edits make `name` of `candidate`, one if `name` is its beginning; nothing if one is too long.
+/// Returns the number of edits from `candidate` to `name`, or 1 if `name` is the beginning of `candidate`. Returns `None`
+/// if one of them is too long.
 fn distance(name: &str, candidate: &str) -> Option<usize> {
     let (mut name_room, mut candidate_room) = (['\0'; LONGEST], ['\0'; LONGEST]);
     let (name, candidate) = (letters(name, &mut name_room)?, letters(candidate, &mut candidate_room)?);
     if name.len() >= 3 && candidate.starts_with(name) {
         return Some(usize::from(candidate.len() > name.len()));
     }
-    // Rows of the table of distances between beginnings: the present one and the two before.
+    // Three rows of the table of distances between beginnings: the present one, the last, and the one before.
     let mut rows = [[0_u8; LONGEST + 1]; 3];
     for (column, cell) in rows[0].iter_mut().enumerate() {
         *cell = column as u8;
@@ -78,7 +79,7 @@ fn distance(name: &str, candidate: &str) -> Option<usize> {
     Some(usize::from(rows[0][candidate.len()]))
 }
 
-/// Writes the letters of `text`, as they are compared, to `room`; returns nothing if they are too many.
+/// Writes the letters of `text` to `room`, in the form in which they are compared. Returns `None` if they are too many.
 fn letters<'a>(text: &str, room: &'a mut [char; LONGEST]) -> Option<&'a [char]> {
     let mut len = 0;
     for letter in text.chars() {

@@ -1,19 +1,19 @@
-//! What the mechanisms' tests share: one exchange after another, told in round-trip times.
+//! Helpers of the mechanisms' tests: exchanges described by their round-trip times.
 
 use crate::{Controller, Cue, Draw, Duration, Instant, Outcome, Sample};
 
-/// The moment `ms`, with the least draw and one exchange under way.
+/// Returns the cue of the moment `ms`, with the least draw and one exchange under way.
 pub(crate) fn at(ms: u64) -> Cue {
     Cue { now: Instant::from_millis(ms), draw: Draw::ZERO, outstanding: 1 }
 }
 
-/// An acknowledgement `ms` after the first transmission, after that many retransmissions.
+/// Returns an acknowledgement `ms` after the first transmission, after so many retransmissions.
 pub(crate) fn acked(ms: u64, retransmits: u8) -> Outcome {
     Outcome::Acked(Sample::unmarked(Duration::from_millis(ms), Duration::from_millis(ms), retransmits))
 }
 
-/// Starts an exchange at time zero, retransmits that often, and returns it with the timeouts armed, in milliseconds; the
-/// rest of them are zero.
+/// Starts an exchange at time zero and retransmits so often. Returns it with the armed timeouts in milliseconds, filled up
+/// with zeros.
 pub(crate) fn timeouts<C: Controller>(
     mechanism: &C,
     state: &mut C::State,
@@ -29,8 +29,8 @@ pub(crate) fn timeouts<C: Controller>(
     (exchange, armed)
 }
 
-/// One exchange from time zero that is acknowledged `ms` later, after that many retransmissions. Returns the RTO after
-/// it, in microseconds.
+/// Makes an exchange that starts at time zero and is acknowledged `ms` later, after so many retransmissions. Returns the RTO
+/// after it, in microseconds.
 pub(crate) fn exchange<C: Controller>(mechanism: &C, state: &mut C::State, ms: u64, retransmits: u8) -> u64 {
     let (exchange, _) = timeouts(mechanism, state, retransmits);
     mechanism.on_end(state, exchange, acked(ms, retransmits), at(ms));

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A moment, in microseconds since an origin that only the caller knows.
+/// A moment, in microseconds since an origin that the caller chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
@@ -14,68 +14,68 @@ pub struct Duration(u64);
 impl Instant {
     /// The origin.
     pub const ZERO: Self = Self(0);
-    /// Later than any moment that is ever reached.
+    /// The last moment, which is never reached.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The moment `us` microseconds after the origin.
+    /// Returns the moment `us` microseconds after the origin.
     pub const fn from_micros(us: u64) -> Self {
         Self(us)
     }
 
-    /// The moment `ms` milliseconds after the origin.
+    /// Returns the moment `ms` milliseconds after the origin.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms.saturating_mul(1_000))
     }
 
-    /// The moment `s` seconds after the origin.
+    /// Returns the moment `s` seconds after the origin.
     pub const fn from_secs(s: u64) -> Self {
         Self(s.saturating_mul(1_000_000))
     }
 
-    /// Microseconds since the origin.
+    /// Returns the microseconds since the origin.
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// How long ago `earlier` was; zero if it lies ahead.
+    /// Returns the time since `earlier`, or zero if `earlier` lies ahead.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
-    /// Longer than anything that is ever waited for.
+    /// The longest span, which never passes.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `us` microseconds.
+    /// Returns a span of `us` microseconds.
     pub const fn from_micros(us: u64) -> Self {
         Self(us)
     }
 
-    /// `ms` milliseconds.
+    /// Returns a span of `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms.saturating_mul(1_000))
     }
 
-    /// `s` seconds.
+    /// Returns a span of `s` seconds.
     pub const fn from_secs(s: u64) -> Self {
         Self(s.saturating_mul(1_000_000))
     }
 
-    /// Microseconds.
+    /// Returns the span in microseconds.
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// Twice as long.
+    /// Returns twice the span.
     #[must_use]
     pub const fn doubled(self) -> Self {
         Self(self.0.saturating_mul(2))
     }
 
-    /// `times` as long.
+    /// Returns `times` the span.
     #[must_use]
     pub const fn times(self, times: u32) -> Self {
         Self(self.0.saturating_mul(times as u64))
@@ -102,7 +102,7 @@ impl AddAssign for Duration {
     }
 }
 
-/// Never negative: what would be is zero.
+/// Saturates at zero.
 impl Sub for Duration {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
@@ -110,7 +110,7 @@ impl Sub for Duration {
     }
 }
 
-/// As the command line accepts it: `2s`, `500ms`, `1500us`.
+/// Writes the span in the form that [`Value::parse`](crate::Value::parse) reads: `2s`, `500ms`, `1500us`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {

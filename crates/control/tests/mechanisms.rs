@@ -1,4 +1,4 @@
-//! `docs/mechanisms.md`, written from the registry and from `firmware/report.csv`.
+//! Generates `docs/mechanisms.md` from the registry and `firmware/report.csv`, and checks that it is up to date.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// What a mechanism costs on a Cortex-M3: a row of `firmware/report.csv`, by the names of the columns.
+/// The cost of a mechanism on a Cortex-M3: a row of `firmware/report.csv`, by the names of the columns.
 struct Cost(BTreeMap<String, String>);
 
 impl Cost {
@@ -21,20 +21,20 @@ impl Cost {
         self.0.get(column).unwrap_or_else(|| panic!("firmware/report.csv has no column {column}"))
     }
 
-    /// The deepest stack of any call, in bytes.
+    /// Returns the deepest stack of any call, in bytes.
     fn stack(&self) -> u32 {
         let bytes = self.0.iter().filter(|(column, _)| column.ends_with("_stack_bytes"));
         bytes.map(|(_, bytes)| bytes.parse().unwrap()).max().unwrap()
     }
 
-    /// Instructions of a call, median and most.
+    /// Returns the instructions of a call, median and most.
     fn instructions(&self, call: &str) -> String {
         let count = |which| self.get(&format!("{call}_{which}_instructions"));
         format!("{} / {}", count("median"), count("max"))
     }
 }
 
-/// The tools that made the report, and the costs by the names of mechanisms.
+/// Returns the tools that made the report, and the costs by the names of mechanisms.
 fn report() -> (String, BTreeMap<String, Cost>) {
     let text = fs::read_to_string(repository("firmware/report.csv")).unwrap();
     let mut lines = text.lines();
@@ -68,7 +68,7 @@ fn overview(page: &mut String, costs: &BTreeMap<String, Cost>) {
     }
 }
 
-/// The first entry of the same kind, whose section has the parameters of all.
+/// Returns the first entry of the same kind. Its section lists the parameters of all entries of that kind.
 fn first_of_kind(entry: &Entry) -> &'static Entry {
     REGISTRY.iter().find(|other| other.mechanism.kind() == entry.mechanism.kind()).unwrap()
 }

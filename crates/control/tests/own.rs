@@ -1,4 +1,4 @@
-//! Mechanisms of other crates: what is true of a built-in mechanism is true of them.
+//! Mechanisms of other crates behave like built-in ones.
 
 use coapace_control::{
     BadName, Controller, Cue, DefaultTimer, Draw, Duration, Entry, Gauges, Instant, Limits, Marking,
@@ -7,7 +7,7 @@ use coapace_control::{
 };
 
 parameters! {
-    /// RFC 7252's timer with a memory: it starts from the longest timeout of the last exchange.
+    /// A timer that starts from the longest timeout of the last exchange.
     pub struct Wary {
         /// ACK_TIMEOUT.
         ack_timeout: Duration = Duration::from_secs(2),
@@ -21,12 +21,12 @@ parameters! {
 }
 
 packed! {
-    /// A destination.
+    /// State of a destination.
     pub struct WaryState { rto: Duration, srtt: Option<Duration> }
 }
 
 packed! {
-    /// An exchange.
+    /// State of an exchange.
     pub struct WaryExchange { timeout: Duration, begun: Instant }
 }
 
@@ -96,7 +96,7 @@ fn at(ms: u64) -> Cue {
     }
 }
 
-/// Timeouts and gauges of exchanges with losses, from a controller asked directly or through [`Mechanism`].
+/// Returns timeouts and gauges of exchanges with losses.
 fn steps<C: Controller>(controller: &C) -> Vec<(Duration, Gauges)> {
     let mut state = controller.state();
     let mut steps = Vec::new();

@@ -1,4 +1,4 @@
-//! What holds for every mechanism and every preset, whatever an endpoint and a network do.
+//! Properties of every mechanism and every preset, whatever an endpoint and a network do.
 
 use coapace_control::{
     Answer, Controller, Cue, Draw, Duration, Exchange, Instant, Mechanism, Outcome, REGISTRY, Sample, State,
@@ -30,7 +30,7 @@ const BOUNDS: [(&str, u64, u64); 21] = [
     ("rtt-coap", 50_000, 60_000_000),
 ];
 
-/// The presets whose bounds are other than their mechanism's, whichever entry they are a preset of.
+/// The presets that have other bounds than their mechanism. They hold for every entry that has the preset.
 const BOUNDS_OF_PRESETS: [(&str, u64, u64); 11] = [
     ("contiki", 1, 268_435_456),
     ("draft-03", 1, 60_000_000),
@@ -45,7 +45,7 @@ const BOUNDS_OF_PRESETS: [(&str, u64, u64); 11] = [
     ("erbium", 3_000_000, 60_000_000),
 ];
 
-/// Every registry entry, plain and with each of its presets, with its bounds.
+/// Returns every registry entry, plain and with each of its presets, with its bounds.
 fn mechanisms() -> Vec<(String, Mechanism, Duration, Duration)> {
     let mut all = Vec::new();
     for entry in REGISTRY {
@@ -65,7 +65,7 @@ fn mechanisms() -> Vec<(String, Mechanism, Duration, Duration)> {
     all
 }
 
-/// A step of an endpoint; the place names one of the exchanges under way.
+/// A step of an endpoint. The number chooses one of the exchanges under way.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Start,
@@ -73,7 +73,7 @@ enum Step {
     End(usize, Outcome),
 }
 
-/// Times of all magnitudes, the extremes included.
+/// Generates times of all magnitudes, with the extremes.
 fn time() -> impl Strategy<Value = u64> {
     prop_oneof![
         4 => 0u64..120_000_000,
@@ -120,7 +120,7 @@ fn cue() -> impl Strategy<Value = Cue> {
     })
 }
 
-/// Plays the steps, exchanges overlapping; returns every timeout armed and the last state.
+/// Plays the steps with overlapping exchanges. Returns every armed timeout and the last state.
 fn play(mechanism: &Mechanism, script: &[(Step, Cue)]) -> (Vec<Duration>, State) {
     let mut state = mechanism.state();
     let mut open: Vec<Exchange> = Vec::new();

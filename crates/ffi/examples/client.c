@@ -1,6 +1,5 @@
-/* client: how firmware uses the library. A device asks three peers for something, again and again, over a network that
- * loses every fourth message. The network and the clock are made up; the rest is what a CoAP stack does for confirmable
- * messages. */
+/* client: an example of the library in firmware. A device sends requests to three peers over a network that loses every fourth
+ * message. The network and the clock are made up. The rest is the work of a CoAP stack for confirmable messages. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,19 +14,19 @@ enum { PEERS = 3, ANSWERS = 12, MAX_RETRANSMIT = 4 };
 /* The one confirmable message that may be under way to a peer (NSTART is 1, RFC 7252 section 4.7). */
 struct message {
     struct coapace_exchange exchange;
-    uint64_t first_us, last_us; /* when it departed for the first and for the last time */
-    uint64_t deadline_us;       /* when it departs again */
-    uint64_t answer_us;         /* when the network delivers the answer; 0 if it lost the message */
+    uint64_t first_us, last_us; /* the first and the last departure */
+    uint64_t deadline_us;       /* the time of the next retransmission */
+    uint64_t answer_us;         /* the arrival of the answer; 0 if the network lost the message */
     uint8_t retransmits;
 };
 
-/* All that congestion control keeps: the mechanism, and a few bytes for each peer. */
+/* The memory of congestion control: the mechanism, and a few bytes for each peer. */
 static struct coapace_mechanism mechanism;
 static COAPACE_STATE(COAPACE_STATE_SIZE_FASOR) peers[PEERS];
 static struct message messages[PEERS];
 static unsigned transmissions;
 
-/* What goes wrong here is a mistake in the program: it shows in the first test. */
+/* Ends the program at a status that is a mistake in the program, which its first test shows. */
 static void check(int status)
 {
     if (status != COAPACE_OK) {
@@ -36,7 +35,7 @@ static void check(int status)
     }
 }
 
-/* A device takes its random number generator. */
+/* Draws a random number. A device has a generator for that. */
 static uint32_t draw(void)
 {
     static uint32_t x = 2463534242u;
@@ -52,7 +51,7 @@ static struct coapace_cue cue(uint64_t now_us)
     return cue;
 }
 
-/* A device writes to its socket or radio. */
+/* Sends a message. A device writes to its socket or radio. */
 static void send_to(int peer, struct message *message, uint64_t now_us)
 {
     bool lost = ++transmissions % 4 == 0;
@@ -108,7 +107,7 @@ static void end(int peer, uint8_t how, uint64_t now_us)
     check(coapace_on_end(&mechanism, &peers[peer], &message->exchange, &outcome, &told));
 }
 
-/* A device sleeps until the next of these moments. */
+/* Finds the next event and its peer. A device sleeps until then. */
 static int next(uint64_t *now_us)
 {
     int first = 0;

@@ -1,8 +1,8 @@
-/* vectors FILE...: plays the vectors of vectors/README.md through the library and compares what it arms, to the microsecond.
+/* vectors FILE...: plays the vectors of vectors/README.md through the library, and compares its timeouts to the microsecond.
  *
- * Prints a line for every file and for every difference. Exits with 0 if all that was played agrees and something was.
- * Runs of mechanisms that the library was built without are counted and left out. Integers alone: it runs on a
- * microcontroller as it does here. */
+ * Prints a line for every file and for every difference. Exits with 0 if at least one run was played and all agree. Runs of
+ * mechanisms that the library was built without are counted and left out. It uses integers alone, so it runs on a
+ * microcontroller, too. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ struct run {
     COAPACE_STATE(COAPACE_STATE_SIZE_MAX) state;
     struct open open[EXCHANGES];
     uint16_t outstanding;
-    int place[COLUMNS]; /* where the columns are, from the header; -1 if it has no such */
+    int place[COLUMNS]; /* the places of the columns, from the header; -1 for a column that it does not have */
     bool has_header;
     bool left_out;
 };
@@ -52,7 +52,7 @@ static void differs(const char *what)
     total.differences++;
 }
 
-/* A status that has to be COAPACE_OK. */
+/* Returns whether a status is COAPACE_OK, and counts a difference if not. */
 static bool works(int status)
 {
     if (status != COAPACE_OK) {
@@ -61,7 +61,7 @@ static bool works(int status)
     return status == COAPACE_OK;
 }
 
-/* A decimal times 10 to the power of `places`. Further places have to be zero. */
+/* Reads a decimal times 10 to the power of `places`. Further places have to be zero. */
 static bool read_decimal(const char *text, unsigned places, uint64_t *value)
 {
     uint64_t read = 0;
@@ -88,7 +88,7 @@ static bool read_decimal(const char *text, unsigned places, uint64_t *value)
     return true;
 }
 
-/* Compares milliseconds, in text, with microseconds. `tolerated` is a divisor: 0, or 1/`tolerated` of what is expected. */
+/* Compares a text in milliseconds with microseconds. `tolerated` is 0, or a divisor: 1/`tolerated` of the expected time. */
 static void compare(enum column column, const char *expected, uint64_t got_us, uint64_t tolerated)
 {
     uint64_t expected_us;
@@ -98,14 +98,14 @@ static void compare(enum column column, const char *expected, uint64_t got_us, u
     }
     uint64_t apart = expected_us > got_us ? expected_us - got_us : got_us - expected_us;
     if (apart > 1 + (tolerated > 0 ? expected_us / tolerated : 0)) {
-        /* Not all that run this can print 64 bits. */
+        /* printf of a small C library cannot print 64 bits. */
         printf("%s:%u: %s is %lu.%03u, not %s\n", file_name, line_number, TITLES[column],
                (unsigned long)(got_us / 1000), (unsigned)(got_us % 1000), expected);
         total.differences++;
     }
 }
 
-/* A new mechanism: what came before is forgotten. */
+/* Begins a run of another mechanism, with a new state. */
 static void begin(const char *mechanism)
 {
     memset(&run, 0, sizeof run);
@@ -134,7 +134,7 @@ static void read_header(char *fields[], int count)
     run.has_header = true;
 }
 
-/* The facts of an acknowledgement. `answered` counts only where a marking would carry it. */
+/* Reads the facts of an acknowledgement. `answered` counts only if the mechanism has a marking. */
 static bool read_sample(uint64_t now_us, const struct open *open, const char *answered, struct coapace_sample *sample)
 {
     struct coapace_limits limits;
@@ -176,7 +176,7 @@ static void step(char *fields[], int count)
         differs("at_ms or draw is no number");
         return;
     }
-    /* The nearest fraction of 2^32. */
+    /* To the nearest multiple of 2^-32. */
     cue.draw = (uint32_t)(((draw << 32) + 500000000u) / 1000000000u);
 
     if ((*text[EXCHANGE] != '\0' && !read_decimal(text[EXCHANGE], 0, &number)) || number >= EXCHANGES) {

@@ -1,12 +1,16 @@
 /* Coapace: congestion control for CoAP (RFC 7252). Licence: MIT OR Apache-2.0.
  *
- * A mechanism says how long to wait for an acknowledgement before a message is sent again, and learns from what comes
- * back. The library has no sockets, no clock, no heap, no random numbers and no global state: the caller keeps the
- * bytes and says what time it is.
+ * A mechanism computes how long to wait for an acknowledgement before a message is sent again, and learns from the answers.
+ * The library has no sockets, no clock, no heap, no random numbers and no global state. The caller brings the time and keeps
+ * the memory:
  *
  *   - one struct coapace_mechanism, chosen once: the mechanism and its parameters;
- *   - for each destination its state, a few bytes: COAPACE_STATE(size);
+ *   - for each destination a state of a few bytes: COAPACE_STATE(size);
  *   - for each exchange under way a struct coapace_exchange.
+ *
+ * Words: an exchange is one confirmable message with its retransmissions and its acknowledgement. The ordinal of a
+ * transmission is its number within the exchange, 0 for the first. A marking is the way in which a transmission carries its
+ * ordinal. A draw is a random number.
  *
  * Example, one confirmable message to one destination:
  *
@@ -30,20 +34,20 @@
  *   coapace_on_end(&mechanism, &peer, &exchange, &outcome, &cue);
  *
  * Time. Every time is in microseconds, of 64 bits, and saturates. A moment (now_us) counts from an origin that the caller
- * chooses once. If it runs backwards, a mechanism ages what it knows too soon, and comes to no other harm.
+ * chooses once. If it runs backwards, a mechanism ages its estimates too soon. This does no other harm.
  *
- * Errors. A function that returns int returns an enum coapace_status, COAPACE_OK or what is wrong. What is wrong changes
- * nothing, but for three things: a timeout is then 3 s (the longest first timeout of RFC 7252 section 4.8), so that a
- * caller who does not look still waits; a mechanism that could not be chosen, and an exchange that could not be started,
- * count as not initialised. A null pointer, an unknown number, memory that is zero, a state of another mechanism and an
- * exchange that is over are noticed. What only the caller can know has to be so: a pointer that is not null points at what
- * is asked for, and mechanisms, states and exchanges hold what this library wrote there, or a copy. Random bytes in their
- * place are undefined behaviour: a state's first byte tells most of them, not all. None of the three is to be kept across
- * versions of the library, for instance in memory that survives an update.
+ * Errors. A function that returns int returns an enum coapace_status: COAPACE_OK, or the mistake. A call that returns a
+ * mistake changes nothing, with three exceptions. It writes a timeout of 3 s (the longest first timeout of RFC 7252
+ * section 4.8), so that a caller who ignores the status still waits. A mechanism that could not be chosen counts as not
+ * initialised, and so does an exchange that could not be started. A null pointer, an unknown number, memory that is zero, a
+ * state of another mechanism and an exchange that is over are noticed. The caller answers for the rest: a pointer that is not
+ * null points at what is asked for, and mechanisms, states and exchanges hold what this library wrote there, or a copy.
+ * Random bytes in their place are undefined behaviour: the first byte of a state reveals most of them, not all. Do not keep
+ * any of the three across versions of the library, for instance in memory that survives an update.
  *
- * Threads. Calls with different states and exchanges may run at the same time, in interrupts too; a mechanism is only read
- * by all functions but coapace_init, coapace_parse and coapace_set. Calls with the same state or exchange must not, but
- * for those that take the state as const.
+ * Threads. Calls with different states and exchanges may run at the same time, in interrupts, too. Only coapace_init,
+ * coapace_parse and coapace_set write to a mechanism. Calls with the same state or exchange must not run at the same time,
+ * unless they take the state as const.
  *
  * No function allocates, blocks, recurses or uses floating point. */
 #ifndef COAPACE_H
@@ -66,10 +70,10 @@ enum coapace_name {
     /* fullbackoff1: the default timer that starts from the last backed-off timeout until a first transmission is answered
      * (Järvinen et al. 2018; Rathod 2022 §3.1.1) */
     COAPACE_FULLBACKOFF1 = 1,
-    /* fullbackoff2: as fullbackoff1, but each answer to a first transmission only halves the kept timeout
+    /* fullbackoff2: like fullbackoff1, but each answer to a first transmission only halves the kept timeout
      * (Järvinen et al. 2018; Rathod 2022 §3.1.2) */
     COAPACE_FULLBACKOFF2 = 2,
-    /* gst-coap: as fullbackoff2, but divided by 2, then 4, then 8 as answers to first transmissions follow each other
+    /* gst-coap: like fullbackoff2, but divided by 2, then 4, then 8 while answers to first transmissions follow each other
      * (Rathod 2022 §3.2, GST-CoAP) */
     COAPACE_GST_COAP = 3,
     /* linux-rto: TCP's timer: SRTT + 4·RTTVAR of unambiguous samples, a backed-off RTO kept until the next of them
@@ -125,10 +129,10 @@ enum coapace_name {
     COAPACE_RTT_COAP = 20
 };
 
-/* How many there are. Numbers are below. */
+/* The number of mechanisms, one more than the highest enum coapace_name. */
 #define COAPACE_NAMES 21
 
-/* Bytes of a state, for each destination. */
+/* The size of a state in bytes. There is one for each destination. */
 #define COAPACE_STATE_SIZE_DEFAULT 1
 #define COAPACE_STATE_SIZE_FULLBACKOFF1 7
 #define COAPACE_STATE_SIZE_FULLBACKOFF2 7
@@ -150,11 +154,11 @@ enum coapace_name {
 #define COAPACE_STATE_SIZE_FASOR_TOKEN 18
 #define COAPACE_STATE_SIZE_FASOR_OPTION 18
 #define COAPACE_STATE_SIZE_RTT_COAP 32
-/* The largest of them. */
+/* The largest of these sizes. */
 #define COAPACE_STATE_SIZE_MAX 60
-/* Bytes of a struct coapace_exchange, for each exchange under way. */
+/* The size of a struct coapace_exchange in bytes. There is one for each exchange under way. */
 #define COAPACE_EXCHANGE_SIZE 21
-/* Bytes of a struct coapace_mechanism. A program has one. */
+/* The size of a struct coapace_mechanism in bytes. A program has one. */
 #define COAPACE_MECHANISM_SIZE 136
 
 /* The version of this header. */
@@ -179,24 +183,24 @@ struct coapace_exchange {
     unsigned char opaque[COAPACE_EXCHANGE_SIZE];
 };
 
-/* What a mechanism is told with every call. */
+/* The arguments that come with every call: time, randomness and load. */
 struct coapace_cue {
-    uint64_t now_us;      /* the present */
-    uint32_t draw;        /* uniformly random, a fraction of 2^32; drawn anew for every call */
+    uint64_t now_us;      /* the present moment */
+    uint32_t draw;        /* uniformly random, in units of 2^-32; drawn anew for every call */
     uint16_t outstanding; /* exchanges to this destination that have departed and are not over, this one included */
 };
 
 /* The facts of an acknowledgement. */
 struct coapace_sample {
-    uint64_t since_first_us;    /* since the first transmission departed */
-    uint64_t since_last_us;     /* since the last transmission departed */
-    uint64_t since_answered_us; /* since the transmission that was answered departed; if has_answered */
+    uint64_t since_first_us;    /* time since the first transmission departed */
+    uint64_t since_last_us;     /* time since the last transmission departed */
+    uint64_t since_answered_us; /* time since the transmission that was answered departed; if has_answered */
     uint8_t retransmits;        /* retransmissions made; 255 if more */
     uint8_t has_answered;       /* not 0 if a marking tells which transmission was answered */
-    uint8_t answered;           /* its ordinal, 0 for the first; if has_answered */
+    uint8_t answered;           /* the ordinal of that transmission; if has_answered */
 };
 
-/* How an exchange can end. 0 is none, so that what was not filled in is noticed. */
+/* The ways in which an exchange can end. 0 is none of them, so that a field that was not filled in is noticed. */
 enum coapace_end {
     COAPACE_ACKED = 1,     /* an acknowledgement or a response arrived */
     COAPACE_RESET = 2,     /* a Reset arrived */
@@ -204,33 +208,33 @@ enum coapace_end {
     COAPACE_GIVEN_UP = 4   /* the timeout after the last retransmission passed */
 };
 
-/* How an exchange ended. */
+/* The end of an exchange. */
 struct coapace_outcome {
-    struct coapace_sample sample; /* if it ended with COAPACE_ACKED; else not read */
+    struct coapace_sample sample; /* read only with COAPACE_ACKED */
     uint8_t end;                  /* an enum coapace_end */
 };
 
-/* What a mechanism asks of the wire, so that an answer names the transmission it answers. */
+/* The way in which a transmission carries its ordinal, so that an answer tells which transmission it answers. */
 enum coapace_marking {
-    COAPACE_MARKING_NONE = 0,                /* nothing: all transmissions of an exchange are the same bytes */
+    COAPACE_MARKING_NONE = 0,                /* no marking: all transmissions of an exchange are the same bytes */
     COAPACE_MARKING_TOKEN = 1,               /* the ordinal is the last byte of the token */
-    COAPACE_MARKING_TOKEN_ON_RETRANSMIT = 2, /* the same, but of retransmissions alone */
+    COAPACE_MARKING_TOKEN_ON_RETRANSMIT = 2, /* the ordinal is the last byte of the token, in retransmissions alone */
     COAPACE_MARKING_OPTION = 3,              /* the ordinal is in the Rexmit-Cnt option */
     COAPACE_MARKING_FRESH_MESSAGE_ID = 4     /* every transmission has a Message ID of its own */
 };
 
-/* What to respect towards a destination. */
+/* The limits to keep towards a destination. */
 struct coapace_limits {
-    uint64_t next_confirmable_us; /* no confirmable message may depart before this moment; 0 if nothing is paced */
+    uint64_t next_confirmable_us; /* no confirmable message may depart before this moment; 0 without pacing */
     uint64_t non_gap_us;          /* least time between two non-confirmable messages that nothing answers */
-    uint16_t nstart;              /* exchanges that may be under way at once, in place of NSTART; if has_nstart */
-    uint8_t has_nstart;           /* 1 if the mechanism knows better than NSTART, else 0 */
+    uint16_t nstart;              /* maximum number of outstanding exchanges, in place of NSTART; if has_nstart */
+    uint8_t has_nstart;           /* 1 if the mechanism replaces NSTART, else 0 */
     uint8_t marking;              /* an enum coapace_marking */
 };
 
-/* What a mechanism believes of a destination. What it does not know is 0. */
+/* The estimates of a mechanism for a destination. An unknown one is 0. */
 struct coapace_gauges {
-    uint64_t rto_us;      /* the RTO: what timeouts start from, before dither */
+    uint64_t rto_us;      /* the RTO that the next exchange starts from, before its random part */
     uint64_t srtt_us;     /* the smoothed round-trip time; if has_srtt */
     uint64_t rttvar_us;   /* the variation of the round-trip time; if has_rttvar */
     uint32_t rate_per_ks; /* the pacing rate in messages per 1000 s; if has_rate */
@@ -239,14 +243,14 @@ struct coapace_gauges {
     uint8_t has_rate;     /* 1 if the mechanism has one, else 0 */
 };
 
-/* How a call went. */
+/* The status of a call. */
 enum coapace_status {
     COAPACE_OK = 0,
-    COAPACE_NULL_POINTER = 1,      /* a pointer is null that must not be */
+    COAPACE_NULL_POINTER = 1,      /* a pointer is null */
     COAPACE_UNKNOWN_MECHANISM = 2, /* the library has no mechanism of this name or number; it may have been left out */
     COAPACE_NO_PARAMETERS = 3,     /* the library was built without parameters */
     COAPACE_NOT_TEXT = 4,          /* a text is not UTF-8 */
-    COAPACE_NOT_AN_ASSIGNMENT = 5, /* what follows the colon is not parameter=value,... */
+    COAPACE_NOT_AN_ASSIGNMENT = 5, /* the text behind the colon is not parameter=value,... */
     COAPACE_UNKNOWN_PARAMETER = 6, /* the mechanism has no such parameter */
     COAPACE_UNKNOWN_PRESET = 7,    /* the mechanism has no such preset */
     COAPACE_BAD_VALUE = 8,         /* the parameter takes no such value */
@@ -257,63 +261,62 @@ enum coapace_status {
     COAPACE_TOO_SMALL = 13         /* there are fewer bytes than a state of this mechanism takes */
 };
 
-/* A status in words, without a full stop; a sentence that says so if there is none of this number. Never null. */
+/* Returns a status in words, without a full stop. An unknown number has words, too. Never null. */
 const char *coapace_strerror(int status);
 
-/* The version of the library; it should be COAPACE_VERSION. Never null. */
+/* Returns the version of the library, which should be COAPACE_VERSION. Never null. */
 const char *coapace_version(void);
 
-/* The name of a mechanism ("cocoa-plus"), what it does in one line, and where it comes from, as UTF-8. `name` is an enum
- * coapace_name; null if the library has none of this number. */
+/* Return the name of a mechanism ("cocoa-plus"), its description in one line, and its source, in UTF-8. `name` is an enum
+ * coapace_name. They return null if the library has none of this number. */
 const char *coapace_name(int name);
 const char *coapace_summary(int name);
 const char *coapace_source(int name);
 
-/* Chooses a mechanism, an enum coapace_name, with the parameters it has by that name.
+/* Chooses a mechanism, an enum coapace_name, with its default parameters.
  * COAPACE_NULL_POINTER, COAPACE_UNKNOWN_MECHANISM. */
 int coapace_init(struct coapace_mechanism *mechanism, int name);
 
-/* Chooses a mechanism by a text that ends with a zero: NAME or NAME:parameter=value,... as in
+/* Chooses a mechanism by a text that ends with a zero: NAME or NAME:parameter=value,... such as
  * "cocoa:preset=libcoap-2019,max_rto=10s". Settings apply from left to right. A library without parameters takes names
  * alone. COAPACE_NULL_POINTER to COAPACE_BAD_VALUE. */
 int coapace_parse(struct coapace_mechanism *mechanism, const char *text);
 
-/* Sets one parameter, or a `preset`. States may stay in use. COAPACE_NULL_POINTER, COAPACE_NO_PARAMETERS, COAPACE_NOT_TEXT,
+/* Sets one parameter, or a `preset`. States stay valid. COAPACE_NULL_POINTER, COAPACE_NO_PARAMETERS, COAPACE_NOT_TEXT,
  * COAPACE_UNKNOWN_PARAMETER to COAPACE_BAD_MECHANISM. */
 int coapace_set(struct coapace_mechanism *mechanism, const char *parameter, const char *value);
 
-/* Bytes of a state of this mechanism, at most COAPACE_STATE_SIZE_MAX; 0 if it is not initialised. */
+/* Returns the size of a state of this mechanism in bytes, at most COAPACE_STATE_SIZE_MAX, or 0 if it is not initialised. */
 size_t coapace_state_size(const struct coapace_mechanism *mechanism);
 
-/* Makes the state of a destination that nothing is known of, in `size` bytes of any alignment.
+/* Writes the state of a destination before the first exchange with it, to `size` bytes of any alignment.
  * COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM, COAPACE_TOO_SMALL. */
 int coapace_state_init(const struct coapace_mechanism *mechanism, void *state, size_t size);
 
-/* The first transmission of an exchange departs. Writes how long to wait for an answer. Exchanges to one destination may
- * overlap. COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM, COAPACE_BAD_STATE. */
+/* Starts an exchange, as its first transmission departs. Writes the time to wait for an answer. Exchanges to one destination
+ * may overlap. COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM, COAPACE_BAD_STATE. */
 int coapace_on_start(const struct coapace_mechanism *mechanism, void *state, struct coapace_exchange *exchange,
                      const struct coapace_cue *cue, uint64_t *timeout_us);
 
-/* The timeout passed and a retransmission departs. Writes how long to wait now. How often to retransmit (MAX_RETRANSMIT) is
- * the caller's affair. COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM to COAPACE_BAD_EXCHANGE. */
+/* Backs off, as the timeout has passed and a retransmission departs. Writes the next time to wait. The caller decides how
+ * often to retransmit (MAX_RETRANSMIT). COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM to COAPACE_BAD_EXCHANGE. */
 int coapace_on_retransmit(const struct coapace_mechanism *mechanism, void *state, struct coapace_exchange *exchange,
                           const struct coapace_cue *cue, uint64_t *timeout_us);
 
-/* The exchange is over; its bytes are free for another. COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM to
- * COAPACE_BAD_OUTCOME. */
+/* Ends an exchange. Its bytes are free for another. COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM to COAPACE_BAD_OUTCOME. */
 int coapace_on_end(const struct coapace_mechanism *mechanism, void *state, struct coapace_exchange *exchange,
                    const struct coapace_outcome *outcome, const struct coapace_cue *cue);
 
-/* Writes the longest time that can pass from the first transmission to the last of `retransmits` retransmissions, whatever
- * the state: MAX_TRANSMIT_SPAN (RFC 7252 section 4.8.2) with the timeouts of this mechanism.
+/* Writes the longest time from the first transmission to the last of `retransmits` retransmissions in any state:
+ * MAX_TRANSMIT_SPAN (RFC 7252 section 4.8.2) with the timeouts of this mechanism.
  * COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM. */
 int coapace_max_span(const struct coapace_mechanism *mechanism, uint8_t retransmits, uint64_t *span_us);
 
-/* Writes what to respect towards this destination. It may change with every call that takes the state.
+/* Writes the limits to keep towards this destination. They may change with every call that takes the state.
  * COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM, COAPACE_BAD_STATE. */
 int coapace_limits(const struct coapace_mechanism *mechanism, const void *state, struct coapace_limits *limits);
 
-/* Writes what the mechanism believes of this destination, to be shown.
+/* Writes the estimates for this destination, to be shown.
  * COAPACE_NULL_POINTER, COAPACE_BAD_MECHANISM, COAPACE_BAD_STATE. */
 int coapace_gauges(const struct coapace_mechanism *mechanism, const void *state, struct coapace_gauges *gauges);
 

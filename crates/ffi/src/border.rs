@@ -1,5 +1,5 @@
-//! Tests of what C sees: the mechanisms as they are in Rust; and at a mistake a status that says so, a timeout that is
-//! armed all the same, and no other change.
+//! Tests of the functions that C calls. They decide like the mechanisms in Rust. A mistake returns a status, arms a timeout
+//! all the same, and changes nothing else.
 
 use core::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ use crate::{
 
 static CUE: Cue = Cue { now_us: 1_000_000, draw: 1 << 31, outstanding: 1 };
 
-/// A mechanism, a destination and an exchange, as C keeps them.
+/// The memory of a C program: a mechanism, a state and an exchange.
 struct Kept {
     mechanism: MaybeUninit<Chosen>,
     state: [u8; 64],
@@ -25,13 +25,14 @@ struct Kept {
 }
 
 impl Kept {
-    /// What a program that has done nothing yet keeps.
+    /// Returns memory that nothing has written yet.
     fn zeroed() -> Self {
         let (mechanism, exchange) = (MaybeUninit::zeroed(), [0; EXCHANGE_SIZE]);
         Self { mechanism, state: [0; 64], exchange, timeout_us: 0 }
     }
 
-    /// In a box, so that it is not moved: what a state does not use of its bytes may be padding, which is no `u8`.
+    /// Returns the memory with an initialised mechanism and state. It is in a box so that it is not moved: bytes that a state
+    /// does not use may be padding, which is no `u8`.
     fn new(name: &CStr) -> Box<Self> {
         let mut kept = Box::new(Self::zeroed());
         assert_eq!(kept.parse(name), Status::Ok);
@@ -39,7 +40,7 @@ impl Kept {
         kept
     }
 
-    /// Where they lie: the mechanism, the state, the exchange and the timeout.
+    /// Returns pointers to the mechanism, the state, the exchange and the timeout.
     fn places(&mut self) -> (*mut Chosen, *mut c_void, *mut c_void, *mut u64) {
         let (state, exchange) = (self.state.as_mut_ptr().cast(), self.exchange.as_mut_ptr().cast());
         (self.mechanism.as_mut_ptr(), state, exchange, &raw mut self.timeout_us)
@@ -99,12 +100,12 @@ impl Kept {
     }
 }
 
-/// The number that C has for a place in the registry.
+/// Returns the number that C has for a place in the registry.
 fn number(place: usize) -> c_int {
     place.try_into().unwrap()
 }
 
-/// The status of this number; there must be one.
+/// Returns the status of this number.
 fn status(number: c_int) -> Status {
     use Status::{
         BadExchange, BadMechanism, BadOutcome, BadState, BadValue, NoParameters, NotAnAssignment, NotText,

@@ -1,4 +1,4 @@
-//! The calls of an exchange, and what may be asked of a state.
+//! The calls of an exchange, and the queries of a state.
 
 use core::ffi::{c_int, c_void};
 
@@ -7,12 +7,12 @@ use coapace_control::{self as control, Controller, Duration};
 use crate::Status;
 use crate::chosen::Chosen;
 use crate::facts::{Cue, Gauges, Limits, Outcome};
-use crate::kept::{Slot, state, state_mut};
+use crate::memory::{ExchangeBytes, state, state_mut};
 
-/// What is armed where a call fails: the longest first timeout of RFC 7252 §4.8.
+/// The timeout that a failed call arms: the longest first timeout of RFC 7252 §4.8.
 const FALLBACK: Duration = Duration::from_secs(3);
 
-/// The first transmission departs.
+/// Starts an exchange, as its first transmission departs.
 ///
 /// # Safety
 /// Each pointer is null or points at what `coapace.h` says, as this library left it. During the call nothing else uses
@@ -26,17 +26,17 @@ pub unsafe extern "C" fn coapace_on_start(
     timeout_us: *mut u64,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let slot = unsafe { Slot::new(exchange) };
-    // First of all, so that an exchange which could not be started is never taken for one.
-    let cleared = slot.clear();
+    let bytes = unsafe { ExchangeBytes::new(exchange) };
+    // Cleared first, so that an exchange that could not be started is never taken for one.
+    let cleared = bytes.clear();
     let call = || {
         // SAFETY: the caller's promise.
-        let ((), chosen, cue) = unsafe { (cleared?, Chosen::from_c(mechanism)?, told(cue)?) };
+        let ((), chosen, cue) = unsafe { (cleared?, Chosen::from_c(mechanism)?, read_cue(cue)?) };
         on_chosen!(chosen, |controller, tag| {
             // SAFETY: the caller's promise.
             let state = unsafe { state_mut(controller, tag, state)? };
             let (made, timeout) = controller.on_start(state, cue);
-            slot.put(controller, tag, made)?;
+            bytes.put(controller, tag, made)?;
             Ok(timeout)
         })
     };
@@ -44,10 +44,10 @@ pub unsafe extern "C" fn coapace_on_start(
     unsafe { arm(timeout_us, call) }
 }
 
-/// The timeout passed and a retransmission departs.
+/// Backs off, as the timeout has passed and a retransmission departs.
 ///
 /// # Safety
-/// As of [`coapace_on_start`].
+/// The promise of [`coapace_on_start`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_on_retransmit(
     mechanism: *const Chosen,
@@ -57,15 +57,15 @@ pub unsafe extern "C" fn coapace_on_retransmit(
     timeout_us: *mut u64,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let slot = unsafe { Slot::new(exchange) };
+    let bytes = unsafe { ExchangeBytes::new(exchange) };
     let call = || {
         // SAFETY: the caller's promise.
-        let (chosen, cue) = unsafe { (Chosen::from_c(mechanism)?, told(cue)?) };
+        let (chosen, cue) = unsafe { (Chosen::from_c(mechanism)?, read_cue(cue)?) };
         on_chosen!(chosen, |controller, tag| {
             // SAFETY: the caller's promise.
             let state = unsafe { state_mut(controller, tag, state)? };
             // SAFETY: the caller's promise.
-            let exchange = unsafe { slot.get(controller, tag)? };
+            let exchange = unsafe { bytes.get(controller, tag)? };
             Ok(controller.on_retransmit(state, exchange, cue))
         })
     };
@@ -73,10 +73,10 @@ pub unsafe extern "C" fn coapace_on_retransmit(
     unsafe { arm(timeout_us, call) }
 }
 
-/// The exchange is over.
+/// Ends an exchange.
 ///
 /// # Safety
-/// As of [`coapace_on_start`].
+/// The promise of [`coapace_on_start`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_on_end(
     mechanism: *const Chosen,
@@ -86,27 +86,27 @@ pub unsafe extern "C" fn coapace_on_end(
     cue: *const Cue,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let slot = unsafe { Slot::new(exchange) };
+    let bytes = unsafe { ExchangeBytes::new(exchange) };
     let call = || {
         // SAFETY: the caller's promise.
         let (chosen, cue, outcome) =
-            unsafe { (Chosen::from_c(mechanism)?, told(cue)?, Outcome::from_c(outcome)?) };
+            unsafe { (Chosen::from_c(mechanism)?, read_cue(cue)?, Outcome::from_c(outcome)?) };
         on_chosen!(chosen, |controller, tag| {
             // SAFETY: the caller's promise.
             let state = unsafe { state_mut(controller, tag, state)? };
             // SAFETY: the caller's promise; the copy is all that is used.
-            let exchange = *unsafe { slot.get(controller, tag)? };
+            let exchange = *unsafe { bytes.get(controller, tag)? };
             controller.on_end(state, exchange, outcome, cue);
-            slot.clear()
+            bytes.clear()
         })
     };
     Status::of(call())
 }
 
-/// The longest time from the first transmission to the last of `retransmits` retransmissions.
+/// Writes the longest time from the first transmission to the last of `retransmits` retransmissions.
 ///
 /// # Safety
-/// As of [`coapace_on_start`].
+/// The promise of [`coapace_on_start`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_max_span(
     mechanism: *const Chosen,
@@ -119,13 +119,13 @@ pub unsafe extern "C" fn coapace_max_span(
         on_chosen!(chosen, |controller, _tag| Ok(controller.max_span(retransmits).as_micros()))
     };
     // SAFETY: the caller's promise.
-    unsafe { tell(span_us, call) }
+    unsafe { answer(span_us, call) }
 }
 
-/// What to respect towards this destination.
+/// Writes the limits to keep towards this destination.
 ///
 /// # Safety
-/// As of [`coapace_on_start`].
+/// The promise of [`coapace_on_start`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_limits(
     mechanism: *const Chosen,
@@ -142,13 +142,13 @@ pub unsafe extern "C" fn coapace_limits(
         })
     };
     // SAFETY: the caller's promise.
-    unsafe { tell(limits, call) }
+    unsafe { answer(limits, call) }
 }
 
-/// What the mechanism believes of this destination.
+/// Writes the estimates for this destination.
 ///
 /// # Safety
-/// As of [`coapace_on_start`].
+/// The promise of [`coapace_on_start`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_gauges(
     mechanism: *const Chosen,
@@ -165,19 +165,19 @@ pub unsafe extern "C" fn coapace_gauges(
         })
     };
     // SAFETY: the caller's promise.
-    unsafe { tell(gauges, call) }
+    unsafe { answer(gauges, call) }
 }
 
-/// The cue of a call.
+/// Returns the cue of a call.
 ///
 /// # Safety
 /// `cue` is null or points at a cue.
-unsafe fn told(cue: *const Cue) -> Result<control::Cue, Status> {
+unsafe fn read_cue(cue: *const Cue) -> Result<control::Cue, Status> {
     // SAFETY: null, or a cue, whose fields are integers.
     unsafe { cue.as_ref() }.map(|cue| (*cue).into()).ok_or(Status::NullPointer)
 }
 
-/// Makes a call that arms a timeout, unless there is no place to tell it; tells [`FALLBACK`] if the call fails.
+/// Makes a call and writes the timeout that it returns, or [`FALLBACK`] if it fails. Makes no call if `timeout_us` is null.
 ///
 /// # Safety
 /// `timeout_us` is null or can be written.
@@ -191,14 +191,14 @@ unsafe fn arm(timeout_us: *mut u64, call: impl FnOnce() -> Result<Duration, Stat
     Status::of(timeout.map(drop))
 }
 
-/// Makes a call that finds something, unless there is no place to tell it; tells nothing if the call fails.
+/// Makes a call and writes its result to `out`, or nothing if it fails. Makes no call if `out` is null.
 ///
 /// # Safety
-/// `place` is null or can be written.
-unsafe fn tell<T>(place: *mut T, call: impl FnOnce() -> Result<T, Status>) -> c_int {
-    if place.is_null() {
+/// `out` is null or can be written.
+unsafe fn answer<T>(out: *mut T, call: impl FnOnce() -> Result<T, Status>) -> c_int {
+    if out.is_null() {
         return Status::NullPointer as c_int;
     }
     // SAFETY: not null, so it can be written.
-    Status::of(call().map(|found| unsafe { place.write(found) }))
+    Status::of(call().map(|result| unsafe { out.write(result) }))
 }

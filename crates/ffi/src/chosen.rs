@@ -1,7 +1,7 @@
-//! The mechanism that a program chose, and how a call reaches it.
+//! The mechanism that a program chose, and the dispatch of calls to it.
 //!
-//! With the feature `parameters` the mechanism is kept as a value; without it only its number is, and the value is a
-//! constant of the code. Either way a call is one branch for each that was built, and none for the others.
+//! With the feature `parameters`, the mechanism is stored as a value. Without it, only its number is stored, and the value is
+//! a constant of the code. In both cases a call takes one branch for each mechanism that was built, and none for the others.
 
 #[cfg(feature = "parameters")]
 use core::mem::MaybeUninit;
@@ -10,20 +10,21 @@ use coapace_control::{Mechanism, REGISTRY};
 
 use crate::Status;
 
-/// Bytes of `struct coapace_mechanism`: the number, padded, and the value. The same with and without `parameters`.
+/// The size in bytes of `struct coapace_mechanism`: the number, padded, and the value. The feature `parameters` does not change
+/// it.
 pub const MECHANISM_SIZE: usize = (size_of::<u64>() + size_of::<Mechanism>()).next_multiple_of(8);
 
-/// `struct coapace_mechanism`. Any bytes are one: what is in it is looked at before it is used.
+/// The Rust side of `struct coapace_mechanism`. Any bytes are a valid value, for the number is checked before use.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Chosen {
-    /// Its place in the registry, counted from 1; [`NONE`] if nothing is chosen.
+    /// The place in the registry, counted from 1; [`NONE`] if nothing is chosen.
     number: u8,
     #[cfg(feature = "parameters")]
     mechanism: MaybeUninit<Mechanism>,
 }
 
-/// The number of no mechanism: what memory holds before anything was written.
+/// The number of no mechanism. Memory that was never written is zero.
 const NONE: u8 = 0;
 
 const _: () = assert!(size_of::<Chosen>() <= MECHANISM_SIZE && align_of::<Chosen>() <= align_of::<u64>());
@@ -54,19 +55,19 @@ macro_rules! set_of_kind {
 }
 
 impl Chosen {
-    /// Nothing that a call would accept.
+    /// The value that no call accepts.
     pub(crate) const NOTHING: Self = Self {
         number: NONE,
         #[cfg(feature = "parameters")]
         mechanism: MaybeUninit::uninit(),
     };
 
-    /// The mechanism at `place` of the registry, with the parameters it has there, if it was built.
+    /// Returns the mechanism at `place` of the registry, with the parameters of its entry, if it was built.
     pub(crate) fn at(place: usize) -> Result<Self, Status> {
         entries!(at_among place)
     }
 
-    /// What C handed in.
+    /// Returns a reference to the mechanism that C passed.
     ///
     /// # Safety
     /// `mechanism` is null, or points at a `struct coapace_mechanism` that nothing writes during `'a`. If its number is
@@ -76,13 +77,13 @@ impl Chosen {
         unsafe { mechanism.as_ref() }.ok_or(Status::NullPointer)
     }
 
-    /// Its number, which may be that of none.
+    /// Returns the number, which may be that of no mechanism.
     #[cfg(not(feature = "parameters"))]
     pub(crate) fn number(self) -> u8 {
         self.number
     }
 
-    /// The mechanism with its parameters.
+    /// Returns the mechanism with its parameters.
     #[cfg(feature = "parameters")]
     pub(crate) fn mechanism(&self) -> Result<&Mechanism, Status> {
         if self.number == NONE || usize::from(self.number) > REGISTRY.len() {
@@ -92,18 +93,18 @@ impl Chosen {
         Ok(unsafe { self.mechanism.assume_init_ref() })
     }
 
-    /// Sets a parameter. What is wrong changes nothing.
+    /// Sets a parameter. An error leaves the mechanism unchanged.
     #[cfg(feature = "parameters")]
     pub(crate) fn set(&mut self, parameter: &str, value: &str) -> Result<(), Status> {
         let mut mechanism = *self.mechanism()?;
-        // Not `Mechanism::set`, which would link the parameters of what was left out.
+        // Not `Mechanism::set`, which would link the parameters of mechanisms whose feature is off.
         kinds!(set_of_kind &mut mechanism, parameter, value)?;
         self.mechanism.write(mechanism);
         Ok(())
     }
 }
 
-/// `on_chosen!(chosen, |controller, tag| call)`: the result `call` with the concrete controller and the tag of its kind.
+/// Evaluates `call` of `on_chosen!(chosen, |controller, tag| call)` with the concrete controller and the tag of its kind.
 #[cfg(feature = "parameters")]
 macro_rules! on_chosen {
     ($chosen:expr, |$controller:ident, $tag:ident| $call:expr) => {
@@ -136,7 +137,7 @@ macro_rules! on_entry {
     ) => {
         match $chosen.number() {
             $($number => {
-                // A constant of its own, so that the rest of the registry is not kept with it.
+                // A constant of its own, so that the rest of the registry is not linked.
                 const MECHANISM: coapace_control::Mechanism = coapace_control::REGISTRY[$place].mechanism;
                 match &MECHANISM {
                     coapace_control::Mechanism::$kind($controller) => { let $tag = $own_tag; $call }

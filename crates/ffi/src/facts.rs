@@ -1,18 +1,18 @@
-//! What a caller tells a mechanism and what it is told, as plain structs of C.
+//! The structs of C that carry facts to a mechanism, and limits and gauges from it.
 //!
-//! Every field is an integer: whatever bits C leaves in one are a value.
+//! Every field is an integer, for which any bits are a valid value.
 
 use coapace_control::{self as control, Answer, Draw, Duration, Instant, Marking};
 
 use crate::Status;
 
-/// `struct coapace_cue`.
+/// The Rust side of `struct coapace_cue`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Cue {
-    /// The present, in microseconds since an origin of the caller's.
+    /// The present moment, in microseconds since an origin that the caller chooses.
     pub now_us: u64,
-    /// A number drawn for this call, as a fraction of 2³².
+    /// The random number of this call, in units of 2⁻³².
     pub draw: u32,
     /// Exchanges under way to this destination, this one included.
     pub outstanding: u16,
@@ -28,25 +28,25 @@ impl From<Cue> for control::Cue {
     }
 }
 
-/// `struct coapace_sample`.
+/// The Rust side of `struct coapace_sample`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
-    /// Since the first transmission departed, in microseconds.
+    /// Time since the first transmission departed, in microseconds.
     pub since_first_us: u64,
-    /// Since the last transmission departed, in microseconds.
+    /// Time since the last transmission departed, in microseconds.
     pub since_last_us: u64,
-    /// Since the transmission that was answered departed, in microseconds.
+    /// Time since the transmission that was answered departed, in microseconds.
     pub since_answered_us: u64,
     /// Retransmissions made.
     pub retransmits: u8,
-    /// Whether it is known which transmission was answered: not zero if so.
+    /// Not zero if a marking tells which transmission was answered.
     pub has_answered: u8,
     /// The ordinal of that transmission, 0 for the first.
     pub answered: u8,
 }
 
-/// `enum coapace_end`.
+/// The Rust side of `enum coapace_end`.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub enum End {
@@ -60,18 +60,18 @@ pub enum End {
     GivenUp = 4,
 }
 
-/// `struct coapace_outcome`.
+/// The Rust side of `struct coapace_outcome`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// The facts of an acknowledgement; unused otherwise.
     pub sample: Sample,
-    /// An [`End`], as the number C wrote.
+    /// The number of an [`End`], which C may have got wrong.
     pub end: u8,
 }
 
 impl Outcome {
-    /// What C says of the end of an exchange.
+    /// Returns the end of an exchange that C reports.
     ///
     /// # Safety
     /// `outcome` is null or points at an outcome; the sample need not be written unless it ended with [`End::Acked`].
@@ -107,19 +107,19 @@ impl From<Sample> for control::Sample {
     }
 }
 
-/// `struct coapace_limits`.
+/// The Rust side of `struct coapace_limits`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// The next confirmable message must not depart earlier, in microseconds since the caller's origin; 0 if unpaced.
+    /// Earliest departure of the next confirmable message, in microseconds since the caller's origin; 0 without pacing.
     pub next_confirmable_us: u64,
     /// Least time between two non-confirmable messages that nothing answers, in microseconds.
     pub non_gap_us: u64,
-    /// Exchanges that may be outstanding, if `has_nstart`.
+    /// Maximum number of outstanding exchanges, if `has_nstart`.
     pub nstart: u16,
-    /// Whether the mechanism knows better than NSTART: 1 if so, else 0.
+    /// 1 if the mechanism replaces NSTART, else 0.
     pub has_nstart: u8,
-    /// How transmissions are to be told apart, an `enum coapace_marking`.
+    /// The marking of transmissions, an `enum coapace_marking`.
     pub marking: u8,
 }
 
@@ -141,7 +141,7 @@ impl From<control::Limits> for Limits {
     }
 }
 
-/// `struct coapace_gauges`. What is absent is 0, and so is its flag.
+/// The Rust side of `struct coapace_gauges`. An absent value is 0, and so is its flag.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gauges {

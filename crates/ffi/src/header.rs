@@ -1,4 +1,4 @@
-//! What of the header, and of the features, follows from the registry: written here, and held against what is kept.
+//! Generates the parts of the header and of `Cargo.toml` that follow from the registry, and checks that they are up to date.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,17 +14,17 @@ fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// As C writes a constant.
+/// Returns the name of a constant of C.
 fn constant(name: &str) -> String {
     name.to_uppercase().replace('-', "_")
 }
 
-/// The name of a feature: that of the mechanism, but for `default`, which means something else to Cargo.
+/// Returns the name of a feature: that of the mechanism, except for `default`, which means something else to Cargo.
 fn feature(name: &str) -> &str {
     if name == "default" { "default-timer" } else { name }
 }
 
-/// What the header says of the registry.
+/// Returns the part of the header between its marks.
 fn declarations() -> String {
     let mut text = String::from(
         "\n/* The mechanisms. Their numbers differ from version to version. */\nenum coapace_name {\n",
@@ -36,24 +36,25 @@ fn declarations() -> String {
     }
     let sizes = REGISTRY.iter().map(|entry| state_size(&entry.mechanism));
     let largest = sizes.clone().max().unwrap();
-    text += "};\n\n/* How many there are. Numbers are below. */\n";
+    text += "};\n\n/* The number of mechanisms, one more than the highest enum coapace_name. */\n";
     writeln!(text, "#define COAPACE_NAMES {}\n", REGISTRY.len()).unwrap();
-    text += "/* Bytes of a state, for each destination. */\n";
+    text += "/* The size of a state in bytes. There is one for each destination. */\n";
     for (entry, size) in REGISTRY.iter().zip(sizes) {
         writeln!(text, "#define COAPACE_STATE_SIZE_{} {size}", constant(entry.name)).unwrap();
     }
-    text += "/* The largest of them. */\n";
+    text += "/* The largest of these sizes. */\n";
     writeln!(text, "#define COAPACE_STATE_SIZE_MAX {largest}").unwrap();
-    text += "/* Bytes of a struct coapace_exchange, for each exchange under way. */\n";
+    text +=
+        "/* The size of a struct coapace_exchange in bytes. There is one for each exchange under way. */\n";
     writeln!(text, "#define COAPACE_EXCHANGE_SIZE {EXCHANGE_SIZE}").unwrap();
-    text += "/* Bytes of a struct coapace_mechanism. A program has one. */\n";
+    text += "/* The size of a struct coapace_mechanism in bytes. A program has one. */\n";
     writeln!(text, "#define COAPACE_MECHANISM_SIZE {MECHANISM_SIZE}\n").unwrap();
     text += "/* The version of this header. */\n";
     writeln!(text, "#define COAPACE_VERSION \"{}\"\n", env!("CARGO_PKG_VERSION")).unwrap();
     text
 }
 
-/// The table of features: a mechanism each.
+/// Returns the table of features, one for each mechanism.
 fn features() -> String {
     let names: Vec<_> = REGISTRY.iter().map(|entry| feature(entry.name)).collect();
     let mut text = String::from("every-mechanism = [\n");
@@ -67,7 +68,7 @@ fn features() -> String {
     text
 }
 
-/// Holds what stands in a file between two marks against what ought to.
+/// Checks that a file has `expected` between two marks, or writes it there with BLESS=1.
 fn check(path: &str, begin: &str, end: &str, expected: &str) {
     let path = file(path);
     let text = fs::read_to_string(&path).unwrap();

@@ -1,11 +1,13 @@
-//! The C library: every mechanism of `coapace-control` behind the functions of `include/coapace.h`, which describes them.
+//! The C library: every mechanism of `coapace-control` behind the functions of `include/coapace.h`, which documents them.
 //!
-//! Idea: a state lies in the caller's bytes as the mechanism's own type, so a call costs what it costs in Rust. A byte
-//! before it, written by `coapace_state_init`, says which type that is. A mechanism that was not chosen as a feature is
-//! named nowhere in the code, so nothing of it is linked; without the feature `parameters` its parameters are constants.
+//! The caller's memory holds a state as the mechanism's own type, so a call costs what it costs in Rust. One byte before it,
+//! the **tag**, tells which type that is; `coapace_state_init` writes it. An exchange is stored alike.
 //!
-//! Bytes from C are trusted where C alone can know better: that a pointer which is not null points at what the header
-//! says, and that bytes behind a right tag are those this library wrote there. All else is looked at before it is used.
+//! Each mechanism is a feature. The code names no mechanism whose feature is off, so nothing of it is linked. Without the
+//! feature `parameters`, parameters are constants.
+//!
+//! Bytes from C are trusted where C alone can know better: a pointer that is not null points at what the header says, and
+//! bytes behind a right tag are those that this library wrote there. Everything else is checked before it is used.
 
 #![cfg_attr(panic = "abort", no_std)]
 #![allow(unsafe_code, reason = "the border to C")]
@@ -21,7 +23,7 @@ mod calls;
 mod facts;
 #[cfg(test)]
 mod header;
-mod kept;
+mod memory;
 mod names;
 mod setup;
 mod status;
@@ -31,13 +33,13 @@ pub use calls::{
 };
 pub use chosen::{Chosen, MECHANISM_SIZE};
 pub use facts::{Cue, End, Gauges, Limits, Outcome, Sample};
-pub use kept::{EXCHANGE_SIZE, state_size};
+pub use memory::{EXCHANGE_SIZE, state_size};
 pub use names::{coapace_name, coapace_source, coapace_summary, coapace_version};
 pub use setup::{coapace_init, coapace_parse, coapace_set, coapace_state_init, coapace_state_size};
 pub use status::{Status, coapace_strerror};
 
-/// Nothing here panics, but the language wants to know what would happen. Where panics unwind, as in tests, the standard
-/// library answers that.
+/// Loops for ever. Nothing here panics, but `no_std` asks for a panic handler. Where panics unwind, like in tests, the standard
+/// library has one.
 #[cfg(panic = "abort")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

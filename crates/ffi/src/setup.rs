@@ -1,11 +1,11 @@
-//! Choosing a mechanism, and making room for what it remembers of a destination.
+//! The choice of a mechanism, and the initialisation of states.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::chosen::Chosen;
-use crate::{Status, kept, names};
+use crate::{Status, memory, names};
 
-/// Chooses the mechanism `name`, with the parameters it has by name.
+/// Chooses the mechanism `name` with its default parameters.
 ///
 /// # Safety
 /// `mechanism` is null or points at a `struct coapace_mechanism` that nothing else uses during the call.
@@ -19,7 +19,7 @@ pub unsafe extern "C" fn coapace_init(mechanism: *mut Chosen, name: c_int) -> c_
 /// Chooses a mechanism by a text `NAME` or `NAME:parameter=value,…`.
 ///
 /// # Safety
-/// As of [`coapace_init`]; `text` is null or points at a text that ends with a zero.
+/// The promise of [`coapace_init`] holds, and `text` is null or points at a text that ends with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_parse(mechanism: *mut Chosen, text: *const c_char) -> c_int {
     // SAFETY: the caller promises a text that ends, or null.
@@ -28,10 +28,10 @@ pub unsafe extern "C" fn coapace_parse(mechanism: *mut Chosen, text: *const c_ch
     Status::of(unsafe { put(mechanism, chosen) })
 }
 
-/// Sets a parameter; what is wrong changes nothing.
+/// Sets a parameter. If it returns an error, the mechanism is unchanged.
 ///
 /// # Safety
-/// As of [`coapace_init`], and `mechanism` is as this library wrote it; the texts as of [`coapace_parse`].
+/// The promise of [`coapace_init`] holds, and this library wrote `mechanism`. Each text is null or ends with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_set(
     mechanism: *mut Chosen,
@@ -44,24 +44,24 @@ pub unsafe extern "C" fn coapace_set(
     Status::of(set(chosen, parameter, value))
 }
 
-/// Bytes of a state of this mechanism; 0 if none is chosen.
+/// Returns the size in bytes of a state of this mechanism, or 0 if none is chosen.
 ///
 /// # Safety
-/// `mechanism` is null, or as this library wrote it.
+/// `mechanism` is null, or this library wrote it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_state_size(mechanism: *const Chosen) -> usize {
     // SAFETY: the caller's promise is that of `from_c`.
     let chosen = unsafe { Chosen::from_c(mechanism) };
     chosen
-        .and_then(|chosen| on_chosen!(chosen, |controller, _tag| Ok(kept::state_size_of(controller))))
+        .and_then(|chosen| on_chosen!(chosen, |controller, _tag| Ok(memory::state_size_of(controller))))
         .unwrap_or(0)
 }
 
-/// Makes the state of a destination that nothing is known of.
+/// Writes the state of a destination before the first exchange with it.
 ///
 /// # Safety
-/// `mechanism` is null, or as this library wrote it; `state` is null or points at `size` bytes that nothing else uses
-/// during the call.
+/// `mechanism` is null, or this library wrote it. `state` is null or points at `size` bytes that nothing else uses during the
+/// call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_state_init(
     mechanism: *const Chosen,
@@ -73,21 +73,21 @@ pub unsafe extern "C" fn coapace_state_init(
         on_chosen!(chosen, |controller, tag| {
             if state.is_null() {
                 Err(Status::NullPointer)
-            } else if size < kept::state_size_of(controller) {
+            } else if size < memory::state_size_of(controller) {
                 Err(Status::TooSmall)
             } else {
                 // SAFETY: `state` points at `size` bytes, and they are enough.
-                unsafe { kept::keep_state(controller, tag, state) };
+                unsafe { memory::keep_state(controller, tag, state) };
                 Ok(())
             }
         })
     }))
 }
 
-/// Writes what was chosen, or that nothing was, so that what was in the memory before is not taken for a mechanism.
+/// Writes the chosen mechanism, or none if the choice failed. The mechanism that was there before is gone in both cases.
 ///
 /// # Safety
-/// As of [`coapace_init`].
+/// The promise of [`coapace_init`] holds.
 unsafe fn put(mechanism: *mut Chosen, chosen: Result<Chosen, Status>) -> Result<(), Status> {
     if mechanism.is_null() {
         return Err(Status::NullPointer);
@@ -97,7 +97,7 @@ unsafe fn put(mechanism: *mut Chosen, chosen: Result<Chosen, Status>) -> Result<
     chosen.map(drop)
 }
 
-/// The bytes of a text.
+/// Returns the bytes of a text.
 ///
 /// # Safety
 /// `text` is null or points at bytes that end with a zero and do not change during `'a`.

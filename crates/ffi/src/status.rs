@@ -1,4 +1,4 @@
-//! What a call returns.
+//! The status that a call returns.
 
 use core::ffi::{CStr, c_char, c_int};
 
@@ -6,12 +6,12 @@ use coapace_control::{ParseMechanismError, SetError};
 
 macro_rules! statuses {
     ($($(#[doc = $doc:literal])+ $name:ident = $number:literal $text:literal,)+) => {
-        /// How a call went, by the numbers of `enum coapace_status`.
+        /// The status of a call, by the numbers of `enum coapace_status`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(i32)]
         pub enum Status { $($(#[doc = $doc])+ $name = $number,)+ }
 
-        /// A status in words, without a full stop. Never null.
+        /// Returns a status in words, without a full stop. Never null.
         #[unsafe(no_mangle)]
         pub extern "C" fn coapace_strerror(status: c_int) -> *const c_char {
             let text: &CStr = match status { $($number => $text,)+ _ => c"no status of this library" };
@@ -21,9 +21,9 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// As asked.
+    /// The call succeeded.
     Ok = 0 c"ok",
-    /// A pointer is null that must not be.
+    /// A pointer is null.
     NullPointer = 1 c"a pointer is null",
     /// The library has no mechanism of this name or number.
     UnknownMechanism = 2 c"the library has no mechanism of this name or number",
@@ -31,7 +31,7 @@ statuses! {
     NoParameters = 3 c"the library was built without parameters",
     /// A text is not UTF-8.
     NotText = 4 c"the text is not UTF-8",
-    /// What follows the colon is not `parameter=value,…`.
+    /// The text behind the colon is not `parameter=value,…`.
     NotAnAssignment = 5 c"expected parameter=value",
     /// The mechanism has no such parameter.
     UnknownParameter = 6 c"the mechanism has no parameter of this name",
@@ -41,18 +41,18 @@ statuses! {
     BadValue = 8 c"the parameter takes no such value",
     /// The mechanism was never initialised.
     BadMechanism = 9 c"the mechanism is not initialised",
-    /// The state was never initialised, or for another mechanism.
+    /// The state was never initialised, or is of another mechanism.
     BadState = 10 c"the state is not initialised, or of another mechanism",
     /// The exchange was never started, is over, or is of another mechanism.
     BadExchange = 11 c"the exchange is not started, over, or of another mechanism",
-    /// Exchanges do not end this way.
+    /// The outcome has a number that no end has.
     BadOutcome = 12 c"no outcome of this number",
     /// There are too few bytes for the state.
     TooSmall = 13 c"too few bytes for the state of this mechanism",
 }
 
 impl Status {
-    /// The number of what came of a call.
+    /// Returns the number of the status of a call.
     pub(crate) fn of(result: Result<(), Self>) -> c_int {
         result.err().unwrap_or(Self::Ok) as c_int
     }

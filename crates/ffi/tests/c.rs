@@ -1,6 +1,6 @@
-//! The library from C: built as a user builds it, linked by the C compiler of this machine, and run.
+//! Tests of the library from C: built like a user builds it, linked by the C compiler of this machine, and run.
 //!
-//! Where there is no C compiler (`$CC`, or else `cc`) each test says so and checks nothing.
+//! If there is no C compiler (`$CC`, or else `cc`), each test says so and checks nothing.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,14 +16,14 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// A path among what tests may write.
+/// Returns a path that tests may write to.
 fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c");
     fs::create_dir_all(&folder).unwrap();
     folder.join(name)
 }
 
-/// The compiler of this language, if the machine has one.
+/// Returns the compiler that `variable` names, or `otherwise`, if the machine has it.
 fn compiler(variable: &str, otherwise: &str) -> Option<OsString> {
     let name = env::var_os(variable).unwrap_or_else(|| otherwise.into());
     let found = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
@@ -37,7 +37,7 @@ fn run(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// Runs what must succeed, and returns what it prints.
+/// Runs a command that must succeed, and returns its output.
 fn succeed(command: &mut Command) -> String {
     let output = run(command);
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -45,7 +45,7 @@ fn succeed(command: &mut Command) -> String {
     text(&output.stdout)
 }
 
-/// The library with all mechanisms, or with these features alone. Built once for all tests.
+/// Returns the library with all mechanisms, or with these features alone. It is built once for all tests.
 fn library(features: Option<&'static str>) -> PathBuf {
     static BUILT: Mutex<BTreeMap<Option<&str>, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +76,7 @@ fn build(cc: &OsStr, source: &Path, library: &Path, name: &str) -> PathBuf {
     program
 }
 
-/// The files of vectors, those of `mechanism` or all.
+/// Returns the files of vectors: those of `mechanism`, or all.
 fn vectors(mechanism: Option<&str>) -> Vec<PathBuf> {
     let is_asked = |name: &str| mechanism.is_none_or(|asked| name.split(['@', '.']).next() == Some(asked));
     let files = fs::read_dir(here("../../vectors")).unwrap().map(|entry| entry.unwrap().path());
@@ -173,7 +173,7 @@ fn the_examples_of_the_readme_and_of_the_header_run() {
         header.split_once("one destination:\n *\n").unwrap().1.split_once("\n *\n * Time.").unwrap().0;
     let lines: Vec<_> = example.lines().map(|line| line.trim_start_matches(" *").trim()).collect();
     let (outside, inside) = lines.split_at(lines.iter().position(|line| line.is_empty()).unwrap());
-    // What its comments say is armed.
+    // The comments of the example say which timeouts are armed.
     let waits = ["// sent: wait ", "// sent again: wait "];
     let checked = inside.iter().map(|line| match waits.iter().find_map(|wait| line.split_once(wait)) {
         Some((call, seconds)) => {

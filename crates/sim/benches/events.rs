@@ -1,7 +1,7 @@
-//! The event queue against the standard library's binary heap: what one event costs with 100 to 100,000 pending.
+//! The event queue against the standard library's binary heap: the cost of an event with 100 to 100,000 pending.
 //!
-//! The hold model: pop the next event, push one that lies ahead. `timers`: retransmission timeouts of 2-3 s. `mixed`:
-//! four events in five are packets 10-20 ms ahead, the fifth a timer, as in a network at work.
+//! This is the hold model: pop the next event, push one that lies ahead. In `timers` all are retransmission timeouts of
+//! 2-3 s. In `mixed` four events in five are packets 10-20 ms ahead, and the fifth is a timer, like in a network.
 #![allow(missing_docs)]
 
 use std::cmp::Reverse;

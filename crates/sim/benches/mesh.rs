@@ -1,8 +1,8 @@
-//! What a mesh costs: echo over a grid at a fixed load, and how that grows with the number of nodes.
+//! The cost of a mesh: echo over a grid at a fixed load, and its growth with the number of nodes.
 //!
-//! `grid36`: 600 simulated seconds of 6×6 nodes that offer 5 and 6 kbit/s of messages of 96 bytes together, without and
-//! with RPL. `growth`: grids of more nodes, each with the same load in the neighbourhood, so that the radio
-//! transmissions grow with the nodes; the throughput is in radio transmissions.
+//! `grid36` is 600 simulated seconds of 6×6 nodes that offer 5 and 6 kbit/s of messages of 96 bytes together, without and with
+//! RPL. `growth` has grids of more nodes with the same load in each neighbourhood, so that the radio transmissions grow with
+//! the nodes. Its throughput is in radio transmissions.
 #![allow(missing_docs)]
 
 use coapace_sim::mesh::{LowpanConfig, MacConfig, Mesh, MeshConfig, RadioConfig, RoutingConfig, RplConfig};
@@ -11,7 +11,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 
 const MESSAGE_BYTES: usize = 96;
 
-/// Asks `to` at its moments; answers with a short message.
+/// A host that sends requests to `to` at its moments, and answers requests with a short message.
 struct Host {
     to: Option<NodeId>,
     next: Time,
@@ -46,8 +46,8 @@ impl Node for Host {
     }
 }
 
-/// A grid in which every node asks a node at most `hops` rows and columns towards the corner, so often that each 36 nodes
-/// offer `bits_per_second`.
+/// Returns a grid in which every node sends requests to a node at most `hops` rows and columns towards the corner, so often
+/// that each 36 nodes offer `bits_per_second`.
 fn world(side: u32, hops: u32, bits_per_second: u64, routing: &RoutingConfig) -> World<Host, (), Mesh> {
     let place = |n: u32| Position { x: 10.0 * f64::from(n % side), y: 10.0 * f64::from(n / side) };
     let layout = Layout { places: (0..side * side).map(place).collect(), root: 0, sinks: vec![0] };
@@ -72,7 +72,7 @@ fn world(side: u32, hops: u32, bits_per_second: u64, routing: &RoutingConfig) ->
     world
 }
 
-/// Frames and acknowledgements sent.
+/// Returns the number of frames and acknowledgements sent.
 fn transmissions(world: &World<Host, (), Mesh>) -> u64 {
     let nodes = world.nodes().len() as u32;
     let counters = (0..nodes).map(|node| world.medium().counters(NodeId(node)));

@@ -1,4 +1,4 @@
-//! What one event costs: closed-loop echo clients through the bottleneck of Raitahila 2019, without CoAP.
+//! The cost of an event: closed-loop echo clients through the bottleneck of Raitahila 2019, without CoAP.
 //!
 //! 400 clients with the smallest and the largest buffer, and 100,000 clients, whose load no link of 30 kbit/s carries,
 //! so that most requests are dropped, and with links a thousand times as fast. Each client keeps a retransmission timer.
@@ -104,7 +104,7 @@ fn cases(criterion: &mut Criterion) {
         ("100000 clients, 2500 B", 100_000, 2_500, 1, 100, 100),
         ("100000 clients, 1410000 B, 1000 times as fast", 100_000, 1_410_000, 1_000, 20, 20),
     ] {
-        // How many events there are is a property of the case: they are counted once.
+        // The number of events is a property of the case, so they are counted once.
         let mut world = bottleneck(clients, capacity_bytes, speed);
         let before = world.run(Time::from_secs(warm)).events;
         let events = world.run(Time::from_secs(warm + seconds)).events - before;

@@ -1,4 +1,4 @@
-//! What a packet weighs on a link.
+//! The size of a packet on a link.
 
 use crate::Transport;
 
@@ -13,7 +13,7 @@ pub enum Accounting {
 }
 
 impl Accounting {
-    /// Bytes that `payload` bytes occupy on a link.
+    /// Returns the bytes that `payload` bytes occupy on a link.
     pub const fn wire_bytes(self, transport: Transport, payload: usize) -> u32 {
         let headers = match (transport, self) {
             (Transport::Ip, _) => 0,

@@ -1,16 +1,16 @@
-//! Telling packets apart that have the same ends and the same mark.
+//! Counting of packets that have the same ends and the same mark.
 
 use crate::luck::scramble;
 use crate::{Mark, NodeId, packet};
 
-/// How often the last packet was repeated that went from one node to another.
+/// The number of repetitions of the last packet between two nodes.
 ///
-/// An acknowledgement followed by a separate response bears one mark, and so does a message that a host sends twice;
-/// each is to have luck of its own. For two nodes the last mark is remembered, as long as no other two nodes take its
-/// place; around a hub, which is what stars and bottlenecks are, none do.
+/// An acknowledgement and the separate response that follows it have one mark, and so have copies of a message. Each is to
+/// have luck of its own. The table remembers the last mark between two nodes until two other nodes with the same place
+/// overwrite it. Around a hub, such as the server behind a bottleneck, no two pairs of nodes have the same place.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    /// 29 bits of fingerprint, 3 of count; two places for two nodes, one for each direction.
+    /// 29 bits of fingerprint and 3 bits of count. Two nodes have two places, one for each direction.
     last: Vec<u32>,
 }
 
@@ -25,9 +25,9 @@ impl Copies {
         }
     }
 
-    /// Counts one packet; returns how many there were before it, up to [`packet::MAX_COPY`].
+    /// Counts a packet. Returns the number of repetitions before it, up to [`packet::MAX_COPY`].
     pub(crate) fn count(&mut self, from: NodeId, to: NodeId, mark: Mark) -> u8 {
-        // Of two nodes one of which is always the same, the difference tells which the other is.
+        // If one of the two nodes is always the same, their difference identifies the other.
         let place = 2 * (from.0 ^ to.0) as usize + usize::from(from < to);
         let Some(last) = self.last.get_mut(place) else { return 0 };
         let step = u64::from(mark.exchange) << 8 | u64::from(mark.transmission);

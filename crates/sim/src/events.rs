@@ -1,26 +1,27 @@
-//! What happens when: a queue ordered by (time, serial).
+//! The queue of events, ordered by (time, serial number).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::Time;
 
-/// Events in the order of their time, and at the same time in the order they were pushed.
+/// Events in the order of their time. Events at the same time are in the order in which they were pushed.
 ///
-/// A wheel of wheels. Time is cut into ticks of 1.05 ms. What is due in the present tick is sorted; all else lies unsorted
-/// in slots, sixty-four to a level, a slot of a level being as long as the whole level below it. When time reaches a
-/// slot, its events move down. So an event costs a few sequential writes, one for each level that its distance spans,
-/// however many others wait: `benches/events.rs` compares it with a heap.
+/// The queue is a hierarchical timing wheel. Time is cut into ticks of 1.05 ms. Only the events of the present tick are
+/// sorted. All others are unsorted in slots. A level has sixty-four slots, and a slot is as long as the whole level below it.
+/// When time reaches a slot, its events move down. An event therefore costs one sequential write for each level that its
+/// distance spans, however many others wait. `benches/events.rs` compares this with a heap.
 ///
-/// An entry is one number of 128 bits: 56 of time, 40 of serial, 32 of what happens. 56 bits of nanoseconds are 834
-/// days; what lies beyond never happens.
+/// An entry is a number of 128 bits: 56 bits of time, 40 of serial number, 32 that the caller chooses. 56 bits of
+/// nanoseconds are 834 days. An event beyond that never happens.
 #[derive(Debug)]
 pub struct Events {
-    /// What lay in the slot of `tick` when time reached it, the next event last.
+    /// The events that the slot of `tick` held when time reached it. The next event is the last.
     run: Vec<u128>,
-    /// What was pushed since then and is due in `tick` or before.
+    /// The events that were pushed since then and are due in `tick` or before.
     late: BinaryHeap<Reverse<u128>>,
-    /// What is due after `tick`, at the level of the highest digit, to the base of 64, in which its tick differs.
+    /// The events that are due after `tick`. The level is that of the highest digit, to the base of 64, in which their tick
+    /// differs from `tick`.
     levels: [Level; LEVELS],
     tick: u64,
     len: usize,
@@ -29,7 +30,7 @@ pub struct Events {
 
 #[derive(Debug)]
 struct Level {
-    /// Bit n: slot n holds something.
+    /// Bit n is set if slot n holds an event.
     occupied: u64,
     slots: Box<[Vec<u128>; 64]>,
 }
@@ -39,16 +40,16 @@ const TICK_BITS: u32 = 20;
 const DIGIT_BITS: u32 = 6;
 const LEVELS: usize = ((TIME_BITS - TICK_BITS) / DIGIT_BITS) as usize;
 const SERIALS: u64 = (1 << 40) - 1;
-/// A slot that grew larger gives its memory back when it has been emptied.
+/// The largest slot whose memory is kept when it is empty.
 const KEPT_CAPACITY: usize = 128;
-/// The same for what came late in a tick.
+/// The largest heap of late events whose memory is kept when it is empty.
 const LATE_CAPACITY: usize = 4096;
 
 impl Events {
-    /// No event at this time or after ever happens.
+    /// The end of time. No event at this time or after it ever happens.
     pub const HORIZON: Time = Time::from_nanos((1 << TIME_BITS) - 1);
 
-    /// An empty queue.
+    /// Returns an empty queue.
     pub fn new() -> Self {
         let level = |_| Level { occupied: 0, slots: Box::new([const { Vec::new() }; 64]) };
         Self {
@@ -61,17 +62,17 @@ impl Events {
         }
     }
 
-    /// How many events there are.
+    /// Returns the number of events.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no events.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Adds an event. One at [`HORIZON`](Self::HORIZON) or after is forgotten.
+    /// Adds an event. Ignores one at [`HORIZON`](Self::HORIZON) or after it.
     pub fn push(&mut self, time: Time, what: u32) {
         if time >= Self::HORIZON {
             return;
@@ -83,7 +84,7 @@ impl Events {
         self.place(entry);
     }
 
-    /// The next event, if it is not after `until`.
+    /// Removes and returns the next event, if it is not after `until`.
     pub fn pop(&mut self, until: Time) -> Option<(Time, u32)> {
         loop {
             let (entry, is_late) = match (self.run.last(), self.late.peek()) {
@@ -135,7 +136,7 @@ impl Events {
         }
     }
 
-    /// Puts away what is due after the present tick.
+    /// Puts an event that is due after the present tick into its slot.
     fn put_off(&mut self, entry: u128, tick: u64) {
         let digit = (tick ^ self.tick).ilog2() / DIGIT_BITS;
         let slot = (tick >> (digit * DIGIT_BITS)) as usize % 64;
@@ -144,15 +145,15 @@ impl Events {
         level.slots[slot].push(entry);
     }
 
-    /// Moves on to the first slot that holds something, and its events down. The present tick is empty.
+    /// Moves time on to the first slot that holds an event, and the events of that slot down. The present tick is empty.
     fn advance(&mut self) {
         let Some(digit) = self.levels.iter().position(|level| level.occupied != 0) else { return };
-        // When all clients start at once, this holds an event of each, and hardly any ever after.
+        // When all clients start at once, the heap holds an event of each, and later hardly any.
         if self.late.capacity() > LATE_CAPACITY {
             self.late = BinaryHeap::new();
         }
         let level = &mut self.levels[digit];
-        // Slots that time has passed are empty, so the lowest is the next.
+        // Slots in the past are empty, so the lowest occupied one is the next.
         let slot = level.occupied.trailing_zeros();
         level.occupied &= !(1 << slot);
         let entries = &mut level.slots[slot as usize];

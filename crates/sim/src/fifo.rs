@@ -1,20 +1,20 @@
-//! Packets in a line, one behind the other in memory.
+//! A queue of packets, one behind the other in memory.
 
 use std::collections::VecDeque;
 
 use crate::packet::Header;
 
-/// Packets in the order they came, each a header and its bytes, in chunks that are used again.
+/// Packets in the order in which they came. Each is a header and its bytes, in chunks of memory that are used again.
 ///
-/// A mark inside the line parts the packets that have set out from those that still wait.
+/// The first packets of the queue have set out: their transmission has begun. The others wait.
 #[derive(Debug, Default)]
 pub(crate) struct Fifo {
     chunks: VecDeque<Chunk>,
-    /// One emptied chunk; others are given back.
+    /// One empty chunk. The memory of others is freed.
     spare: Option<Chunk>,
-    /// Where the first packet is in the first chunk.
+    /// The offset of the first packet in the first chunk.
     head: usize,
-    /// Where the first packet that waits is: chunk and offset.
+    /// The chunk and the offset of the first packet that waits.
     next: (usize, usize),
     packets: usize,
     waiting: usize,
@@ -26,7 +26,7 @@ struct Chunk {
     filled: usize,
 }
 
-/// A chunk holds one packet at least, however large.
+/// The size of a chunk, which holds the largest packet.
 const CHUNK: usize = 64 * 1024 + Header::BYTES;
 
 impl Fifo {
@@ -34,7 +34,7 @@ impl Fifo {
         self.packets
     }
 
-    /// Adds a packet at the end. It waits.
+    /// Adds a packet at the end. The packet waits.
     #[inline]
     pub(crate) fn push(&mut self, header: &Header, bytes: &[u8]) {
         let size = Header::BYTES + bytes.len();
@@ -53,7 +53,7 @@ impl Fifo {
         }
     }
 
-    /// The first packet.
+    /// Returns the first packet.
     #[inline]
     pub(crate) fn head(&self) -> Option<(Header, &[u8])> {
         if self.packets == 0 {
@@ -65,7 +65,7 @@ impl Fifo {
         Some((header, bytes.get(..header.length())?))
     }
 
-    /// Takes the first packet off; `length` is that of its bytes.
+    /// Removes the first packet, which has `length` bytes.
     #[inline]
     pub(crate) fn pop(&mut self, length: usize) {
         if self.packets == 0 {
@@ -81,11 +81,11 @@ impl Fifo {
         }
     }
 
-    /// The last packet of the first chunk is gone.
+    /// Frees the first chunk after its last packet is removed.
     fn leave_chunk(&mut self) {
         self.head = 0;
         if self.packets == 0 {
-            // An empty line begins its chunk anew, and so stays in the cache.
+            // An empty queue uses its chunk from the beginning again, which is still in the cache.
             self.next = (0, 0);
             if let Some(chunk) = self.chunks.front_mut() {
                 chunk.filled = 0;
@@ -93,7 +93,7 @@ impl Fifo {
         } else if let Some(mut chunk) = self.chunks.pop_front() {
             chunk.filled = 0;
             self.spare = Some(chunk);
-            // A mark in that chunk is at its end, which is the beginning of the next.
+            // If `next` was in that chunk it was at its end, which is the beginning of the next chunk.
             self.next = match self.next {
                 (0, _) => (0, 0),
                 (chunk, offset) => (chunk - 1, offset),
@@ -101,7 +101,7 @@ impl Fifo {
         }
     }
 
-    /// The first packet that waits.
+    /// Returns the header of the first packet that waits.
     #[inline]
     pub(crate) fn waiting(&self) -> Option<Header> {
         if self.waiting == 0 {
@@ -112,7 +112,7 @@ impl Fifo {
         Some(Header::read(header))
     }
 
-    /// The first packet that waits sets out; `length` is that of its bytes.
+    /// Lets the first packet that waits set out. It has `length` bytes.
     #[inline]
     pub(crate) fn set_out(&mut self, length: usize) {
         if self.waiting > 0 {
@@ -122,7 +122,7 @@ impl Fifo {
         }
     }
 
-    /// Behind the last packet of a chunk comes the first of the next.
+    /// Returns the chunk and offset of the first packet that waits, in the next chunk if `next` is at the end of one.
     fn first_waiting(&self) -> (usize, usize) {
         let (chunk, offset) = self.next;
         let filled = self.chunks.get(chunk).map_or(0, |chunk| chunk.filled);

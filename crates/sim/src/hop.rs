@@ -1,4 +1,4 @@
-//! One hop of a path: what it is composed of, and the same at work.
+//! One hop of a path: its configuration, and its state in a run.
 
 use std::fmt;
 
@@ -10,26 +10,26 @@ use crate::packet::Header;
 use crate::rate::{Rate, Transmitter};
 use crate::{Accounting, Time};
 
-/// A hop, by the order in which it was added to its network.
+/// The number of a hop, in the order in which hops were added to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HopId(pub u16);
 
-/// What a packet meets on a hop, in this order. Each effect can be absent.
+/// The effects of a hop on a packet, in this order. Each can be absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hop {
     /// A buffer and a link of limited rate.
     pub rate: Option<Rate>,
-    /// The same delay for every packet, in nanoseconds.
+    /// A constant delay, in nanoseconds.
     pub delay_ns: u64,
-    /// Loss of what the link carried.
+    /// Loss of packets that the link has carried.
     pub loss: Loss,
-    /// A delay drawn for every packet.
+    /// A random delay of every packet.
     pub jitter: Option<Jitter>,
-    /// A few packets that come late.
+    /// An extra delay of a few packets.
     pub reordering: Option<Reordering>,
 }
 
-/// Why a hop cannot be.
+/// The reason why a hop is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HopError {
     /// A rate of 0 bit/s.
@@ -43,10 +43,10 @@ pub enum HopError {
 }
 
 impl Hop {
-    /// Whether it can be.
+    /// Checks the values of the fields.
     ///
     /// # Errors
-    /// [`HopError`] says what is wrong.
+    /// [`HopError`] names the field that is out of range.
     pub fn check(&self) -> Result<(), HopError> {
         if self.rate.is_some_and(|rate| rate.bits_per_second == 0) {
             return Err(HopError::NoRate);
@@ -74,43 +74,43 @@ impl fmt::Display for HopError {
 
 impl std::error::Error for HopError {}
 
-/// A hop at work.
+/// The state of a hop in a run.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ActiveHop {
     /// Packets in the buffer, in transmission and in constant delay.
     pub(crate) fifo: Fifo,
-    link: Option<Link>,
+    link: Option<DropTailQueue>,
     pub(crate) accounting: Accounting,
     pub(crate) delay_ns: u64,
     pub(crate) losses: Losses,
     pub(crate) scatter: Option<Scatter>,
 }
 
-/// A buffer and what transmits from it.
+/// A buffer and the transmitter behind it.
 #[derive(Debug)]
-struct Link {
+struct DropTailQueue {
     transmitter: Transmitter,
     capacity_bytes: u64,
     queue_bytes: u64,
-    /// When the packet in transmission will have left and the next leaves the buffer.
+    /// The end of the present transmission, when the next packet leaves the buffer.
     free_at: Time,
 }
 
-/// How a line received a packet.
+/// The answer of a hop to a packet that enters it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
-    /// Its transmission begins after `wait_ns`, and it will leave at `due`.
+pub(crate) enum Admission {
+    /// The transmission begins after `wait_ns`, and the packet leaves the hop at `due`.
     Queued { due: Time, wait_ns: u64, queue_bytes: u64 },
-    /// Not at all: the buffer is full.
+    /// The buffer is full.
     Full { queue_bytes: u64 },
 }
 
-impl Line {
+impl ActiveHop {
     pub(crate) fn new(hop: &Hop, accounting: Accounting, luck: Luck, name: &str) -> Self {
         let scatters = hop.jitter.is_some() || hop.reordering.is_some();
         Self {
             fifo: Fifo::default(),
-            link: hop.rate.map(|rate| Link {
+            link: hop.rate.map(|rate| DropTailQueue {
                 transmitter: Transmitter::new(rate),
                 capacity_bytes: rate.capacity_bytes,
                 queue_bytes: 0,
@@ -123,23 +123,29 @@ impl Line {
         }
     }
 
-    /// What delays the packets of a hop where they need not stand in line: nothing is limited, and the order is not kept.
+    /// Returns the random delays of a hop without a rate. Its packets overtake each other, so they need no queue.
     pub(crate) fn unordered(&self) -> Option<Scatter> {
         if self.link.is_none() { self.scatter } else { None }
     }
 
-    /// A packet joins the line, if there is room.
-    pub(crate) fn enter(&mut self, now: Time, mut packet: Header, bytes: &[u8], wire_bytes: u32) -> Entry {
+    /// Adds a packet to the hop, if there is room.
+    pub(crate) fn enter(
+        &mut self,
+        now: Time,
+        mut packet: Header,
+        bytes: &[u8],
+        wire_bytes: u32,
+    ) -> Admission {
         let Some(link) = &mut self.link else {
             packet.due = now + self.delay_ns;
             self.fifo.push(&packet, bytes);
-            return Entry::Queued { due: packet.due, wait_ns: 0, queue_bytes: 0 };
+            return Admission::Queued { due: packet.due, wait_ns: 0, queue_bytes: 0 };
         };
         link.begin_transmissions(now, self.delay_ns, &mut self.fifo, self.accounting);
         let start = link.transmitter.finish().max(now);
         let waits = start > now;
         if waits && link.queue_bytes + u64::from(wire_bytes) > link.capacity_bytes {
-            return Entry::Full { queue_bytes: link.queue_bytes };
+            return Admission::Full { queue_bytes: link.queue_bytes };
         }
         let finish = link.transmitter.transmit(now, wire_bytes);
         packet.due = finish + self.delay_ns;
@@ -151,10 +157,10 @@ impl Line {
             link.free_at = finish;
         }
         let wait_ns = start.as_nanos() - now.as_nanos();
-        Entry::Queued { due: packet.due, wait_ns, queue_bytes: link.queue_bytes }
+        Admission::Queued { due: packet.due, wait_ns, queue_bytes: link.queue_bytes }
     }
 
-    /// Bytes that wait in the buffer.
+    /// Returns the bytes that wait in the buffer.
     pub(crate) fn queue_bytes(&mut self, now: Time) -> u64 {
         let Some(link) = &mut self.link else { return 0 };
         link.begin_transmissions(now, self.delay_ns, &mut self.fifo, self.accounting);
@@ -162,9 +168,9 @@ impl Line {
     }
 }
 
-impl Link {
-    /// Takes those packets out of the buffer whose transmission has begun by `now`. At these moments nothing happens but
-    /// that room is made, so they need no events: it is enough to look when the buffer matters.
+impl DropTailQueue {
+    /// Removes the packets from the buffer whose transmission has begun by `now`. Such a moment needs no event of its own,
+    /// because it has no effect but room in the buffer. It is enough to call this before the buffer is looked at.
     fn begin_transmissions(&mut self, now: Time, delay_ns: u64, fifo: &mut Fifo, accounting: Accounting) {
         while self.free_at <= now {
             let Some(next) = fifo.waiting() else { break };
@@ -181,57 +187,57 @@ mod tests {
     use super::*;
     use crate::{Mark, NodeId, Transport};
 
-    fn line(capacity_bytes: u64) -> Line {
+    fn active(capacity_bytes: u64) -> ActiveHop {
         let rate = Some(Rate { bits_per_second: 8_000, capacity_bytes });
-        Line::new(&Hop { rate, delay_ns: 500, ..Hop::default() }, Accounting::Ipv4, Luck::new(0), "up")
+        ActiveHop::new(&Hop { rate, delay_ns: 500, ..Hop::default() }, Accounting::Ipv4, Luck::new(0), "up")
     }
 
-    fn enter(line: &mut Line, ms: u64, bytes: usize) -> Entry {
+    fn enter(active_hop: &mut ActiveHop, ms: u64, bytes: usize) -> Admission {
         let packet = Header::new(NodeId(1), NodeId(0), Mark::default(), Transport::Ip, bytes as u16, 0);
-        line.enter(Time::from_nanos(ms * 1_000_000), packet, &vec![0; bytes], bytes as u32)
+        active_hop.enter(Time::from_nanos(ms * 1_000_000), packet, &vec![0; bytes], bytes as u32)
     }
 
-    /// At 8,000 bit/s a byte takes a millisecond.
-    fn queued(due_ms: u64, wait_ms: u64, queue_bytes: u64) -> Entry {
+    /// Returns an admission. At 8,000 bit/s a byte takes a millisecond.
+    fn queued(due_ms: u64, wait_ms: u64, queue_bytes: u64) -> Admission {
         let due = Time::from_nanos(due_ms * 1_000_000 + 500);
-        Entry::Queued { due, wait_ns: wait_ms * 1_000_000, queue_bytes }
+        Admission::Queued { due, wait_ns: wait_ms * 1_000_000, queue_bytes }
     }
 
     #[test]
     fn the_buffer_holds_its_capacity_to_the_byte_besides_what_is_transmitted() {
-        let mut line = line(100);
-        assert_eq!(enter(&mut line, 0, 60), queued(60, 0, 0));
-        assert_eq!(enter(&mut line, 0, 60), queued(120, 60, 60));
-        assert_eq!(enter(&mut line, 0, 41), Entry::Full { queue_bytes: 60 });
-        assert_eq!(enter(&mut line, 0, 40), queued(160, 120, 100));
-        assert_eq!(enter(&mut line, 0, 1), Entry::Full { queue_bytes: 100 });
+        let mut active_hop = active(100);
+        assert_eq!(enter(&mut active_hop, 0, 60), queued(60, 0, 0));
+        assert_eq!(enter(&mut active_hop, 0, 60), queued(120, 60, 60));
+        assert_eq!(enter(&mut active_hop, 0, 41), Admission::Full { queue_bytes: 60 });
+        assert_eq!(enter(&mut active_hop, 0, 40), queued(160, 120, 100));
+        assert_eq!(enter(&mut active_hop, 0, 1), Admission::Full { queue_bytes: 100 });
     }
 
     #[test]
     fn room_is_made_the_moment_a_transmission_begins() {
-        let mut line = line(100);
-        enter(&mut line, 0, 60);
-        enter(&mut line, 0, 100);
-        assert_eq!(enter(&mut line, 59, 1), Entry::Full { queue_bytes: 100 });
-        assert_eq!(enter(&mut line, 60, 1), queued(161, 100, 1));
-        assert_eq!(line.queue_bytes(Time::from_nanos(160_000_000)), 0);
+        let mut active_hop = active(100);
+        enter(&mut active_hop, 0, 60);
+        enter(&mut active_hop, 0, 100);
+        assert_eq!(enter(&mut active_hop, 59, 1), Admission::Full { queue_bytes: 100 });
+        assert_eq!(enter(&mut active_hop, 60, 1), queued(161, 100, 1));
+        assert_eq!(active_hop.queue_bytes(Time::from_nanos(160_000_000)), 0);
     }
 
     #[test]
     fn an_idle_link_takes_a_packet_larger_than_its_buffer() {
-        let mut line = line(0);
-        assert_eq!(enter(&mut line, 0, 60), queued(60, 0, 0));
-        assert_eq!(enter(&mut line, 59, 60), Entry::Full { queue_bytes: 0 });
-        assert_eq!(enter(&mut line, 60, 60), queued(120, 0, 0));
+        let mut active_hop = active(0);
+        assert_eq!(enter(&mut active_hop, 0, 60), queued(60, 0, 0));
+        assert_eq!(enter(&mut active_hop, 59, 60), Admission::Full { queue_bytes: 0 });
+        assert_eq!(enter(&mut active_hop, 60, 60), queued(120, 0, 0));
     }
 
     #[test]
     fn a_packet_without_bytes_waits_its_turn_like_others() {
-        let mut line = line(100);
-        enter(&mut line, 0, 60);
-        assert_eq!(enter(&mut line, 0, 0), queued(60, 60, 0));
-        assert_eq!(enter(&mut line, 0, 10), queued(70, 60, 10));
-        assert_eq!(line.queue_bytes(Time::from_nanos(60_000_000)), 0);
+        let mut active_hop = active(100);
+        enter(&mut active_hop, 0, 60);
+        assert_eq!(enter(&mut active_hop, 0, 0), queued(60, 60, 0));
+        assert_eq!(enter(&mut active_hop, 0, 10), queued(70, 60, 10));
+        assert_eq!(active_hop.queue_bytes(Time::from_nanos(60_000_000)), 0);
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Delays that differ from packet to packet, and so change their order.
+//! Delays that differ from packet to packet and so change their order.
 
 use crate::Time;
 use crate::loss::{Chance, is_probability};
 use crate::luck::{Luck, Stream};
 use crate::packet::Header;
 
-/// A delay drawn for every packet, uniform from `min_ns` to `max_ns`. Packets overtake one another, as with netem.
+/// A random delay of every packet, uniform from `min_ns` to `max_ns`. Packets overtake one another, like with Linux's netem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {
     /// The shortest delay, in nanoseconds.
@@ -14,12 +14,12 @@ pub struct Jitter {
     pub max_ns: u64,
 }
 
-/// Some packets are late.
+/// An extra delay of some packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reordering {
-    /// The probability of being late.
+    /// The probability that a packet is late.
     pub probability: f64,
-    /// By how much, in nanoseconds.
+    /// The extra delay of a late packet, in nanoseconds.
     pub extra_ns: u64,
 }
 
@@ -35,11 +35,11 @@ impl Reordering {
     }
 }
 
-/// Jitter and reordering at work on one hop.
+/// Jitter and reordering of one hop, with their streams of random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scatter {
     min_ns: u64,
-    /// How many delays there are to draw from.
+    /// The number of delays to draw from.
     delays: u64,
     jitter: Stream,
     late: Chance,
@@ -62,7 +62,7 @@ impl Scatter {
         }
     }
 
-    /// When this packet arrives.
+    /// Returns the moment at which this packet arrives.
     pub(crate) fn due(&self, now: Time, packet: &Header) -> Time {
         let (a, b, c) = packet.key();
         let mut delay = self.min_ns;

@@ -1,8 +1,19 @@
-//! A discrete-event network simulator. It knows no experiment: nodes, links and taps are handed to it.
+//! A discrete-event network simulator. It knows no experiment: the caller brings the nodes, the network and the taps.
 //!
 //! A [`Network`] is made of [`Hop`]s, each composed of effects (rate and buffer, delay, loss, jitter, reordering), and
-//! of paths over them between [`Site`]s. A [`World`] puts [`Node`]s at the sites and lets time pass. [`Tap`]s see every
-//! event. All random numbers come from [`Luck`], so a seed is a run.
+//! of paths over them between [`Site`]s. A [`World`] puts [`Node`]s at the sites and lets time pass.
+//!
+//! # Words
+//!
+//! * **node**: a simulated host, which sends and receives packets.
+//! * **site**: a place in a network. The nodes of a site share its paths.
+//! * **medium**: whatever carries packets between nodes: a [`Network`], or a [`Mesh`](mesh::Mesh) of radios.
+//! * **mark**: the exchange and transmission that a packet belongs to. It travels with the packet, outside its bytes.
+//! * **luck**: the source of all random numbers of a run ([`Luck`]). A number depends on the seed, its purpose and its
+//!   key alone, so two runs that differ in one thing meet the same luck in all others.
+//! * **tap**: an observer of a run, which sees every event and changes none ([`Tap`]).
+//!
+//! # Example
 //!
 //! ```
 //! use coapace_sim::{Accounting, Counters, Hop, Jitter, Luck, Mark, Network, Node, NodeId, Outgoing};
@@ -77,14 +88,16 @@ pub use hop::{Hop, HopError, HopId};
 pub use jitter::{Jitter, Reordering};
 pub use loss::{Loss, Markov};
 pub use luck::{Luck, Stream, fnv1a};
-pub use medium::{Arrival, Happenings, Medium, Moment};
+pub use medium::{Arrival, Medium, MediumEvents, Moment};
 pub use network::Network;
 pub use node::{Mark, Node, NodeId, Outgoing, Transport};
 pub use position::{Layout, Position, Waypoint};
 pub use rate::Rate;
 pub use route::{PathError, Site};
 pub use tap::{Event, NodeEvent, Record, Tap};
-pub use taps::{Counters, HopCounters, MeshPcapng, Pcapng, QueueSeries, Trace, TraceHash, udp_packet};
+pub use taps::{
+    CaptureFile, Counters, HopCounters, MeshPcapng, Pcapng, QueueSeries, Trace, TraceHash, udp_packet,
+};
 pub use time::Time;
 pub use world::{Summary, World};
 

@@ -1,38 +1,38 @@
-//! Packets that a link carries and then loses.
+//! Loss of packets that a link has carried.
 
 use crate::luck::{Luck, Stream};
 use crate::packet::Header;
 
-/// How a hop loses packets.
+/// A model of loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
-    /// Not at all.
+    /// No packet is lost.
     #[default]
     None,
-    /// Each with the same probability.
+    /// Each packet is lost with the same probability.
     Random(f64),
-    /// Each with the probability of the state that the hop is in; the state changes between packets.
+    /// Each packet is lost with the probability of the state that the hop is in. The state changes between packets.
     Markov(Markov),
 }
 
 /// A chain of two states (Gilbert 1960, Elliott 1963). It starts in its stationary distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Markov {
-    /// Probability of losing a packet in the good state.
+    /// The probability of losing a packet in the good state.
     pub p_good: f64,
-    /// Probability of losing a packet in the bad state.
+    /// The probability of losing a packet in the bad state.
     pub p_bad: f64,
-    /// Probability of turning bad before a packet.
+    /// The probability of turning bad before a packet.
     pub good_to_bad: f64,
-    /// Probability of turning good before a packet.
+    /// The probability of turning good before a packet.
     pub bad_to_good: f64,
 }
 
 impl Markov {
-    /// The chain that loses `mean` of all packets and stays bad for `burst` packets on average.
+    /// Returns the chain that loses `mean` of all packets and stays bad for `burst` packets on average.
     ///
-    /// `None` if there is none: `mean` must lie from `p_good` to below `p_bad`, and `burst` be at least 1 and so long
-    /// that the good state, too, lasts at least one packet.
+    /// Returns `None` if there is no such chain. `mean` must lie from `p_good` to below `p_bad`. `burst` must be 1 at least,
+    /// and so long that the good state lasts one packet at least, too.
     pub fn with_mean(p_good: f64, p_bad: f64, mean: f64, burst: f64) -> Option<Self> {
         let bad_to_good = 1.0 / burst;
         let good_to_bad = bad_to_good * (mean - p_good) / (p_bad - mean);
@@ -40,7 +40,7 @@ impl Markov {
         (p_bad > mean && chain.is_valid()).then_some(chain)
     }
 
-    /// The share of packets that it loses in the long run.
+    /// Returns the share of packets that the chain loses in the long run.
     pub fn mean(&self) -> f64 {
         let bad = self.bad_share();
         self.p_good * (1.0 - bad) + self.p_bad * bad
@@ -57,7 +57,7 @@ impl Markov {
 }
 
 impl Loss {
-    /// The share of packets that it loses in the long run.
+    /// Returns the share of packets that are lost in the long run.
     pub fn mean(&self) -> f64 {
         match self {
             Self::None => 0.0,
@@ -79,13 +79,13 @@ pub(crate) fn is_probability(p: f64) -> bool {
     (0.0..=1.0).contains(&p)
 }
 
-/// A probability as a fraction of 2⁶³, so that 1 is certain and 0 impossible.
+/// A probability in units of 2⁻⁶³, so that 1 is certain and 0 impossible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance(u64);
 
 impl Chance {
     pub(crate) fn new(p: f64) -> Self {
-        // Exact, and so the same everywhere: a multiplication by a power of two. The cast saturates.
+        // A multiplication by a power of two is exact, and so the same on every machine. The cast saturates.
         #[allow(clippy::cast_sign_loss)]
         Self((p * (1u64 << 63) as f64) as u64)
     }
@@ -95,16 +95,27 @@ impl Chance {
     }
 }
 
-/// Loss at work on one hop.
+/// The loss of one hop, with its state and its streams of random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Losses {
     None,
-    Random { chance: Chance, luck: Stream },
-    Markov { good: State, bad: State, in_bad: bool, packets: u64, luck: Stream, turning: Stream },
+    Random {
+        chance: Chance,
+        luck: Stream,
+    },
+    Markov {
+        good: ChannelState,
+        bad: ChannelState,
+        in_bad: bool,
+        packets: u64,
+        luck: Stream,
+        turning: Stream,
+    },
 }
 
+/// A state of a [`Markov`] chain: the probabilities of losing a packet and of leaving the state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct State {
+pub(crate) struct ChannelState {
     loses: Chance,
     turns: Chance,
 }
@@ -117,7 +128,7 @@ impl Losses {
             Loss::Random(p) => Self::Random { chance: Chance::new(p), luck: stream },
             Loss::Markov(chain) => {
                 let turning = luck.stream(&format!("{hop}/state"));
-                let state = |p, turn| State { loses: Chance::new(p), turns: Chance::new(turn) };
+                let state = |p, turn| ChannelState { loses: Chance::new(p), turns: Chance::new(turn) };
                 Self::Markov {
                     good: state(chain.p_good, chain.good_to_bad),
                     bad: state(chain.p_bad, chain.bad_to_good),
@@ -130,14 +141,14 @@ impl Losses {
         }
     }
 
-    /// Whether this packet is lost. To be asked once for each, in the order the hop carried them.
+    /// Returns whether this packet is lost. Call it once for each packet, in the order in which the hop carried them.
     pub(crate) fn lose(&mut self, packet: &Header) -> bool {
         let (a, b, c) = packet.key();
         match self {
             Self::None => false,
             Self::Random { chance, luck } => chance.happens(luck.bits(a, b, c)),
             Self::Markov { good, bad, in_bad, packets, luck, turning } => {
-                // The state is the hop's, so it is keyed by what the hop has carried, not by what the packet is.
+                // The state belongs to the hop, so its draws are keyed by the number of packets, not by the packet.
                 let turns = if *in_bad { bad.turns } else { good.turns };
                 *in_bad ^= turns.happens(turning.bits(*packets, 0, 0));
                 *packets += 1;
@@ -158,7 +169,7 @@ mod tests {
         Header::new(NodeId(n % 10 + 1), NodeId(0), mark, Transport::Udp, 0, 0)
     }
 
-    /// The fates of a million packets.
+    /// Returns for each of a million packets whether it was lost.
     fn fates(loss: Loss) -> Vec<bool> {
         let mut losses = Losses::new(loss, Luck::new(7), "up");
         (0..1_000_000).map(|n| losses.lose(&packet(n))).collect()

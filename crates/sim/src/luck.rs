@@ -1,8 +1,8 @@
-//! Random numbers without state: a draw is a function of what it is drawn for.
+//! Random numbers without state: a number is a function of its purpose.
 //!
-//! A generator with a state hands its numbers out in the order they are asked for, so one packet more shifts the luck
-//! of all that follow. Here a number is a hash of (seed, stream, key): two mechanisms that send the same transmission of
-//! the same exchange meet the same jitter and the same loss, whatever else differs between their runs.
+//! A generator with a state returns its numbers in the order of the calls, so one packet more changes the numbers of all
+//! packets after it. Here a number is a hash of (seed, stream, key). Two mechanisms that send the same transmission of the
+//! same exchange meet the same jitter and the same loss, whatever else differs between their runs.
 
 use coapace_control::Draw;
 
@@ -11,43 +11,43 @@ use coapace_control::Draw;
 pub struct Luck(u64);
 
 impl Luck {
-    /// The luck of a run with this seed.
+    /// Returns the luck of a run with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(scramble(seed ^ 0x6a09_e667_f3bc_c908))
     }
 
-    /// The numbers drawn for one purpose, such as `"up/loss"`. Streams of different names are independent.
+    /// Returns the numbers for one purpose, such as `"up/loss"`. Streams of different names are independent.
     pub fn stream(self, name: &str) -> Stream {
-        // Scrambled: names are few and short.
+        // FNV-1a, scrambled, is enough for names, which are few and short.
         Stream(scramble(self.0.wrapping_add(scramble(fnv1a(name.bytes())))))
     }
 }
 
-/// The numbers drawn for one purpose, each by a key of three numbers; what they stand for is the caller's affair.
+/// The random numbers for one purpose. Each has a key of three numbers, whose meaning the caller chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream(u64);
 
 impl Stream {
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     pub const fn bits(self, a: u64, b: u64, c: u64) -> u64 {
-        // Two rounds are enough: the second finds `a` well mixed, and `b` and `c` meet on different odd multiples.
+        // Two rounds are enough: the first mixes `a`, and `b` and `c` are multiplied by different odd numbers.
         let first = scramble(self.0 ^ a.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         scramble(
             first ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03).wrapping_add(c.wrapping_mul(0x8cb9_2ba7_2f3d_8dd7)),
         )
     }
 
-    /// A number in [0, 1), uniform to 53 bits.
+    /// Returns a number in [0, 1), uniform to 53 bits.
     pub const fn unit(self, a: u64, b: u64, c: u64) -> f64 {
         (self.bits(a, b, c) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A number as mechanisms take it.
+    /// Returns a random number for a congestion control mechanism.
     pub const fn draw(self, a: u64, b: u64, c: u64) -> Draw {
         Draw::from_bits((self.bits(a, b, c) >> 32) as u32)
     }
 
-    /// A whole number of 0..`bound`, uniform to 2⁻⁶⁴·`bound`; 0 if there is none.
+    /// Returns a whole number of 0..`bound`, uniform to 2⁻⁶⁴·`bound`, or 0 if `bound` is 0.
     pub const fn below(self, bound: u64, a: u64, b: u64, c: u64) -> u64 {
         ((self.bits(a, b, c) as u128 * bound as u128) >> 64) as u64
     }
@@ -59,7 +59,7 @@ pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// A bijection in which every input bit turns over half of the output bits: the finaliser of SplitMix64 with the
+/// Applies a bijection in which every input bit changes half of the output bits: the finaliser of SplitMix64 with the
 /// constants of D. Stafford's variant 13.
 pub(crate) const fn scramble(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -71,7 +71,7 @@ pub(crate) const fn scramble(mut x: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// χ² of `counts` against equal shares.
+    /// Returns the χ² of `counts` against equal shares.
     fn chi_square(counts: &[u32]) -> f64 {
         let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
         counts.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
@@ -158,6 +158,6 @@ mod tests {
         assert_eq!(stream.bits(1, 2, 3), PINNED);
     }
 
-    /// Results of earlier commits can only be repeated as long as this number stands.
+    /// The number that this key has to draw, so that results of earlier commits can be repeated.
     const PINNED: u64 = 195_400_261_455_695_187;
 }

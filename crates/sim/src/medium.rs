@@ -1,21 +1,22 @@
-//! What carries packets between nodes: a [`Network`](crate::Network) of hops, or a [`Mesh`](crate::mesh::Mesh) of radios.
+//! The interface of a medium, which carries packets between nodes.
 
 use crate::{Events, Mark, NodeId, Outgoing, Site, Tap, Time};
 
-/// Whatever carries packets between the nodes of a [`World`](crate::World).
+/// A carrier of packets between the nodes of a [`World`](crate::World): a [`Network`](crate::Network) of hops, or a
+/// [`Mesh`](crate::mesh::Mesh) of radios.
 pub trait Medium {
-    /// The next node is added, at `site`.
+    /// Adds the next node, at `site`.
     fn place(&mut self, site: Site);
 
-    /// All nodes are placed; what happens without them may begin. Called more than once.
-    fn prepare(&mut self, events: &mut Happenings<'_>);
+    /// Pushes the first events of the medium. It is called after all nodes are placed, and may be called again.
+    fn prepare(&mut self, events: &mut MediumEvents<'_>);
 
-    /// A node sends a packet.
+    /// Sends a packet of a node.
     fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]);
 
-    /// What was put into the queue of events under the number `what` happens. A packet that arrives goes to `deliver`, and
-    /// its receiver is returned.
-    fn happen<T: Tap>(
+    /// Handles the event that was pushed under the number `what`. If a packet arrives, passes it to `deliver` and returns
+    /// its receiver.
+    fn handle_event<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
         what: u32,
@@ -30,32 +31,32 @@ pub struct Arrival<'a> {
     pub from: NodeId,
     /// The receiver.
     pub to: NodeId,
-    /// What it belongs to.
+    /// The exchange and transmission that the packet belongs to.
     pub mark: Mark,
-    /// Its bytes.
+    /// The bytes of the packet.
     pub bytes: &'a [u8],
 }
 
-/// A moment of a run, and those around the medium.
+/// The surroundings of a medium at a moment of a run.
 #[derive(Debug)]
 pub struct Moment<'a, T> {
-    /// When.
+    /// The present moment.
     pub now: Time,
-    /// What is to happen later.
-    pub events: Happenings<'a>,
-    /// Who watches.
+    /// The queue for later events.
+    pub events: MediumEvents<'a>,
+    /// The observer of the run.
     pub tap: T,
 }
 
-/// The queue of events as a medium may use it.
+/// The part of the queue of events that a medium may use.
 #[derive(Debug)]
-pub struct Happenings<'a>(pub(crate) &'a mut Events);
+pub struct MediumEvents<'a>(pub(crate) &'a mut Events);
 
-impl Happenings<'_> {
-    /// What a medium names lies below this.
+impl MediumEvents<'_> {
+    /// The upper limit of the numbers of a medium's events.
     pub const LIMIT: u32 = 1 << 31;
 
-    /// Lets `what`, a number below [`LIMIT`](Self::LIMIT), happen at `time`.
+    /// Adds the event `what`, a number below [`LIMIT`](Self::LIMIT), at `time`.
     #[inline]
     pub fn push(&mut self, time: Time, what: u32) {
         self.0.push(time, Self::LIMIT | what);

@@ -1,15 +1,15 @@
 //! A mesh of IEEE 802.15.4 radios under 6LoWPAN: a [`Medium`] of many hops.
 //!
-//! A datagram goes down through the layers of a node and up through those of the next: `network_layer` finds the next hop
-//! and cuts fragments, `link_layer` waits for the channel, [`air`] says who hears it.
+//! A datagram goes down through the layers of a node, and up through those of the next. `network_layer` finds the next hop
+//! and cuts fragments. `link_layer` waits for the channel. [`air`] decides which nodes receive a frame.
 
 pub(crate) mod address;
 mod air;
 pub(crate) mod bytes;
 mod config;
 mod counters;
+mod event;
 mod frame;
-mod happening;
 mod link_layer;
 mod links;
 pub(crate) mod lowpan;
@@ -33,51 +33,50 @@ pub use counters::NodeCounters;
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
 
 use air::{Air, Fate};
-use happening::Happening;
+use event::MeshEvent;
 use links::Links;
 use mac::Mac;
 use packets::{PacketId, Packets};
 use reassembly::Reassembly;
 use routing::Routing;
-use rpl::RplCounters;
 
 use crate::{
-    Arrival, Event, Happenings, Layout, Luck, Medium, Moment, NodeId, Outgoing, Position, Record, Site,
+    Arrival, Event, Layout, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing, Position, Record, Site,
     Stream, Tap, Time, Transport, Waypoint,
 };
 
-/// Radios at places, and the datagrams under way between them. Node n of the layout is node n of the world.
+/// A medium of radios: their places, and the datagrams under way between them. Node n of the layout is node n of the world.
 #[derive(Debug)]
 pub struct Mesh {
     config: MeshConfig,
     positions: Vec<Position>,
-    /// Where nodes go, the next last.
+    /// The future positions of nodes. The next one is the last.
     waypoints: Vec<Waypoint>,
     air: Air,
     macs: Vec<Mac>,
     reassemblies: Vec<Reassembly>,
-    /// The datagram tag of each node's next fragments.
+    /// The datagram tag of the next fragments of each node.
     tags: Vec<u16>,
     packets: Packets,
     routing: Routing,
     counters: Vec<NodeCounters>,
-    /// Draws of backoffs, keyed by node and draw.
+    /// The random numbers of backoffs, with node and count as key.
     backoffs: Stream,
-    /// When each node is switched on.
+    /// The moment at which each node is switched on.
     starts: Vec<Time>,
     is_prepared: bool,
-    /// What became of the frame that just ended: kept for its memory.
+    /// A buffer for the fates of the frame that ends.
     fates: Vec<(u32, Fate)>,
 }
 
-/// Why a mesh cannot be.
+/// The reason why a mesh is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeshError {
-    /// It has no node, or more than can be named.
+    /// The mesh has no node, or more than events can name.
     Nodes(usize),
     /// The border router or a sink is not among the nodes.
     Unknown(u32),
-    /// A waypoint is of a node that is not there.
+    /// A waypoint names a node that is not in the mesh.
     Waypoint(u32),
     /// Too many nodes hear each other.
     Links,
@@ -86,7 +85,7 @@ pub enum MeshError {
 impl fmt::Display for MeshError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nodes(nodes) => write!(f, "a mesh has 1 to {} nodes, not {nodes}", Happening::NODES),
+            Self::Nodes(nodes) => write!(f, "a mesh has 1 to {} nodes, not {nodes}", MeshEvent::NODES),
             Self::Unknown(node) => write!(f, "node {node}, a border router or sink, is not in the mesh"),
             Self::Links => write!(f, "more than 50 million pairs of nodes hear each other"),
             Self::Waypoint(node) => write!(f, "node {node} moves, but is not in the mesh"),
@@ -97,15 +96,15 @@ impl fmt::Display for MeshError {
 impl std::error::Error for MeshError {}
 
 impl Mesh {
-    /// Whether so many pairs of nodes may hear each other as there is room for.
+    /// Returns whether there is room for all pairs of nodes that may hear each other.
     pub fn has_room(places: &[Position], propagation: Propagation) -> bool {
         Links::fit(places, propagation)
     }
 
-    /// A mesh of nodes that stand where `layout` says and go where `waypoints` say.
+    /// Returns a mesh of nodes at the places of `layout`, which move by `waypoints`.
     ///
     /// # Errors
-    /// [`MeshError`] says what is wrong with the layout or the waypoints.
+    /// [`MeshError`] names the fault of the layout or the waypoints.
     pub fn new(
         luck: Luck,
         layout: &Layout,
@@ -113,7 +112,7 @@ impl Mesh {
         config: MeshConfig,
     ) -> Result<Self, MeshError> {
         let Layout { places, root, sinks } = layout;
-        if !(1..=Happening::NODES as usize).contains(&places.len()) {
+        if !(1..=MeshEvent::NODES as usize).contains(&places.len()) {
             return Err(MeshError::Nodes(places.len()));
         }
         let is_there = |node: u32| (node as usize) < places.len();
@@ -153,47 +152,42 @@ impl Mesh {
         })
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.positions.len()
     }
 
-    /// What a node has counted.
+    /// Returns the counters of a node.
     pub fn counters(&self, node: NodeId) -> NodeCounters {
         self.counters.get(node.0 as usize).copied().unwrap_or_default()
     }
 
-    /// Where a node's packets to the border router go first, if it has a way there.
+    /// Returns the next hop of a node on its way to the border router, if it has a way there.
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
         self.routing.parent(node.0)
     }
 
-    /// What happened to a node's RPL; `None` if routes are not RPL's.
-    pub fn rpl_counters(&self, node: NodeId) -> Option<RplCounters> {
-        self.routing.counters(node.0)
-    }
-
-    /// Frames that wait at a node.
+    /// Returns the number of frames that wait at a node.
     pub fn queued(&self, node: NodeId) -> usize {
         self.macs.get(node.0 as usize).map_or(0, Mac::queued)
     }
 
-    /// Where a node is.
+    /// Returns the position of a node.
     pub fn position(&self, node: NodeId) -> Position {
         self.positions.get(node.0 as usize).copied().unwrap_or_default()
     }
 
-    /// How long a node's radio was in each state up to `now`.
+    /// Returns the time that a node's radio spent in each state up to `now`.
     pub fn radio_times(&self, node: NodeId, now: Time) -> RadioTimes {
         if (node.0 as usize) < self.nodes() { self.air.times(now, node.0) } else { RadioTimes::default() }
     }
 
-    /// Datagrams under way, those of which a node waits for more fragments included.
+    /// Returns the number of datagrams under way, with those that a node puts together from fragments.
     pub fn in_flight(&self) -> usize {
         self.packets.len()
     }
 
-    /// Nodes go where they are to be now.
+    /// Moves the nodes to their positions at this moment.
     fn move_nodes<T>(&mut self, moment: &mut Moment<'_, T>) {
         while let Some(waypoint) = self.waypoints.pop_if(|waypoint| waypoint.time <= moment.now) {
             self.positions[waypoint.node as usize] = waypoint.position;
@@ -203,9 +197,9 @@ impl Mesh {
         self.await_move(&mut moment.events);
     }
 
-    fn await_move(&self, events: &mut Happenings<'_>) {
+    fn await_move(&self, events: &mut MediumEvents<'_>) {
         if let Some(next) = self.waypoints.last() {
-            events.push(next.time, Happening::Move.encode());
+            events.push(next.time, MeshEvent::Move.encode());
         }
     }
 }
@@ -213,13 +207,13 @@ impl Mesh {
 impl Medium for Mesh {
     fn place(&mut self, _: Site) {}
 
-    fn prepare(&mut self, events: &mut Happenings<'_>) {
+    fn prepare(&mut self, events: &mut MediumEvents<'_>) {
         if self.is_prepared {
             return;
         }
         self.is_prepared = true;
         for (&start, node) in self.starts.iter().zip(0..) {
-            events.push(start, Happening::SwitchOn(node).encode());
+            events.push(start, MeshEvent::SwitchOn(node).encode());
         }
         self.await_move(events);
     }
@@ -227,38 +221,38 @@ impl Medium for Mesh {
     fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
         let Outgoing { to, mark, .. } = outgoing;
         let packet = self.packets.insert(from, Some(to), mark, bytes);
-        self.see(moment, Event::Sent, packet);
+        self.record(moment, Event::Sent, packet);
         if (from.0.max(to.0) as usize) < self.nodes() {
             self.originate(moment, from.0, packet);
         } else {
-            self.see(moment, Event::Dropped, packet);
+            self.record(moment, Event::Dropped, packet);
         }
         self.packets.release(packet);
     }
 
-    fn happen<T: Tap>(
+    fn handle_event<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
         what: u32,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
-        match Happening::decode(what)? {
-            Happening::Assess(node, queue) => self.assess(moment, node, queue),
-            Happening::Send(node) => self.send_frame(moment, node),
-            Happening::End(node) => return self.arrive(moment, node, deliver),
-            Happening::Acknowledge(node) => self.acknowledge(moment, node),
-            Happening::Acknowledged(node) => self.acknowledged(moment, node),
-            Happening::NotAcknowledged(node) => self.not_acknowledged(moment, node),
-            Happening::SwitchOn(node) => self.switch_on(moment, node),
-            Happening::Route(node) => self.route(moment, node),
-            Happening::Move => self.move_nodes(moment),
+        match MeshEvent::decode(what)? {
+            MeshEvent::Assess(node, queue) => self.assess(moment, node, queue),
+            MeshEvent::Send(node) => self.send_frame(moment, node),
+            MeshEvent::End(node) => return self.arrive(moment, node, deliver),
+            MeshEvent::Acknowledge(node) => self.acknowledge(moment, node),
+            MeshEvent::Acknowledged(node) => self.acknowledged(moment, node),
+            MeshEvent::NotAcknowledged(node) => self.not_acknowledged(moment, node),
+            MeshEvent::SwitchOn(node) => self.switch_on(moment, node),
+            MeshEvent::Route(node) => self.route(moment, node),
+            MeshEvent::Move => self.move_nodes(moment),
         }
         None
     }
 }
 
 impl Mesh {
-    /// A frame ends, and with it perhaps the way of a datagram.
+    /// Ends a frame. If a datagram arrives with it, passes that to `deliver` and returns its receiver.
     fn arrive<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
@@ -266,7 +260,7 @@ impl Mesh {
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
         let id = self.frame_ends(moment, node)?;
-        self.see(moment, Event::Delivered, id);
+        self.record(moment, Event::Delivered, id);
         let packet = self.packets.get(id);
         let receiver = packet.dest?;
         deliver(Arrival { from: packet.source, to: receiver, mark: packet.mark, bytes: &packet.bytes });
@@ -274,10 +268,10 @@ impl Mesh {
         Some(receiver)
     }
 
-    /// Shows a datagram to the tap.
-    fn see<T: Tap>(&self, moment: &mut Moment<'_, T>, event: Event, packet: PacketId) {
+    /// Shows an event of a datagram to the tap.
+    fn record<T: Tap>(&self, moment: &mut Moment<'_, T>, event: Event, packet: PacketId) {
         let packet = self.packets.get(packet);
-        // What RPL says to the next hop is nobody's packet.
+        // Messages of RPL go to neighbours only, and are not recorded as packets.
         let Some(to) = packet.dest.filter(|_| packet.message.is_none()) else { return };
         moment.tap.record(&Record {
             time: moment.now,

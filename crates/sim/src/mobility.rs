@@ -1,9 +1,9 @@
-//! Mobility: where nodes go. A new model is a file in `mobility/` and a line in the registry.
+//! Models of mobility: the ways that nodes go. A new model is a file in `mobility/` and a line in the list below.
 //!
-//! Border router and sinks stand still; all others start from their places in the layout and stay within the rectangle
-//! around it, grown by a margin. Defaults are those of BonnMotion (sys-uos/BonnMotion at 80e85ec0, `models/*.java`), the
-//! generator of Rathod 2022, as far as it has them; what is chosen here is said to be so. The models are those that
-//! BonnMotion has under the same names, not its code: they start elsewhere and know fewer knobs.
+//! The border router and the sinks stand still. All other nodes start from their places in the layout, and stay within the
+//! rectangle around it, grown by a margin. Defaults are those of BonnMotion (sys-uos/BonnMotion at 80e85ec0,
+//! `models/*.java`), the generator of Rathod 2022, where it has them. A value that was chosen here is marked "Chosen". The
+//! models are those of the same names in BonnMotion, without its code: nodes start elsewhere, and there are fewer parameters.
 //!
 //! ```
 //! use coapace_sim::mobility::{Movement, named};
@@ -30,12 +30,12 @@ use area::Area;
 use draws::Draws;
 pub use movement::Movement;
 
-/// Declares the files and lists what they hold, so that one line is enough for both.
+/// Declares the files, and lists their models.
 macro_rules! mobilities {
     ($($file:ident)+) => {
         $(mod $file;)+
 
-        /// Every model of mobility, in the order they are listed.
+        /// All models of mobility.
         pub const MOBILITIES: &[Mobility] = &[$($file::MOBILITY,)+];
     };
 }
@@ -47,42 +47,42 @@ mobilities! {
     pursue
 }
 
-/// A model of mobility as people choose it.
+/// A named model of mobility.
 #[derive(Clone, Copy, Debug)]
 pub struct Mobility {
-    /// Its name in scenarios.
+    /// The name in scenarios.
     pub name: &'static str,
-    /// How nodes move, in one line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// Where a node is after each step.
+    /// Returns the position of a node after each step.
     path: fn(&Walk, Position, Draws) -> Vec<Position>,
 }
 
-/// The model of this name.
+/// Returns the model of this name.
 pub fn named(name: &str) -> Option<&'static Mobility> {
     MOBILITIES.iter().find(|mobility| mobility.name == name)
 }
 
-/// The largest number of waypoints there may be.
+/// The largest number of waypoints of a run.
 pub const MAX_WAYPOINTS: u64 = 10_000_000;
 
-/// What all nodes of a network have in common as they move.
+/// The parameters of a movement that are common to all nodes.
 struct Walk<'a> {
     movement: &'a Movement,
     area: Area,
-    /// How often a node is looked at.
+    /// The number of steps.
     steps: usize,
-    /// From one of them to the next, in seconds.
+    /// The length of a step, in seconds.
     step_s: f64,
     stream: Stream,
 }
 
 impl Mobility {
-    /// Where the nodes are from one step of [`Movement::step_ns`] after the start to `end`, in the order of time and, at
-    /// the same time, of nodes. A node that has not moved since its last waypoint has none.
+    /// Returns the positions of the nodes after each step of [`Movement::step_ns`] up to `end`, in the order of time and then
+    /// of nodes. A node that has not moved since its last waypoint has none.
     ///
     /// # Errors
-    /// [`MobilityError`] says which parameter is out of range.
+    /// [`MobilityError`] names the parameter that is out of range.
     pub fn waypoints(
         &self,
         layout: &Layout,
@@ -122,7 +122,7 @@ impl Mobility {
     }
 }
 
-/// Why nodes cannot move so: one line.
+/// The reason why a movement is refused, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MobilityError(String);
 
@@ -148,7 +148,7 @@ mod tests {
         Luck::new(seed).stream("mobility")
     }
 
-    /// Where each node is after each second of 18 minutes.
+    /// Returns the position of each node after each second of 18 minutes.
     fn paths(mobility: &Mobility, movement: &Movement, seed: u64) -> Vec<Vec<Position>> {
         let layout = layout();
         let waypoints = mobility.waypoints(&layout, movement, Time::from_secs(1_080), stream(seed)).unwrap();

@@ -1,12 +1,12 @@
-//! Hops, the paths made of them, and the packets on them.
+//! A network: hops, the paths made of them, and the packets on them.
 
 use crate::copies::Copies;
-use crate::hop::{Entry, Line};
+use crate::hop::{ActiveHop, Admission};
 use crate::packet::Header;
 use crate::route::{Path, Routes};
 use crate::scattered::Scattered;
 use crate::{
-    Accounting, Arrival, Event, Happenings, Hop, HopError, HopId, Luck, Medium, Moment, NodeId, Outgoing,
+    Accounting, Arrival, Event, Hop, HopError, HopId, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing,
     PathError, Record, Site, Tap, Time,
 };
 
@@ -19,104 +19,104 @@ pub struct Network {
     luck: Luck,
     accounting: Accounting,
     names: Vec<String>,
-    lines: Vec<Line>,
+    hops: Vec<ActiveHop>,
     routes: Routes,
     scattered: Scattered,
     copies: Copies,
 }
 
 impl Network {
-    /// A network without hops.
+    /// Returns a network without hops.
     pub fn new(luck: Luck, accounting: Accounting) -> Self {
         Self {
             luck,
             accounting,
             names: Vec::new(),
-            lines: Vec::new(),
+            hops: Vec::new(),
             routes: Routes::default(),
             scattered: Scattered::default(),
             copies: Copies::default(),
         }
     }
 
-    /// Adds a hop. Its name keys its draws, so hops of one name have the same luck.
+    /// Adds a hop. Its random numbers depend on its name, so hops of one name have the same luck.
     ///
     /// # Errors
-    /// [`HopError`] says what is wrong with it.
+    /// [`HopError`] names the field that is out of range.
     pub fn add_hop(&mut self, name: &str, hop: Hop) -> Result<HopId, HopError> {
         hop.check()?;
-        let id = u16::try_from(self.lines.len()).map_err(|_| HopError::TooMany)?;
-        self.lines.push(Line::new(&hop, self.accounting, self.luck, name));
+        let id = u16::try_from(self.hops.len()).map_err(|_| HopError::TooMany)?;
+        self.hops.push(ActiveHop::new(&hop, self.accounting, self.luck, name));
         self.names.push(name.into());
         Ok(HopId(id))
     }
 
-    /// Makes `hops`, in this order, the path from one site to another, in place of any there was.
+    /// Makes `hops`, in this order, the path from one site to another. It replaces an earlier path.
     ///
     /// # Errors
-    /// [`PathError`] says what is wrong with it.
+    /// [`PathError`] tells the reason why the path is refused.
     pub fn connect(&mut self, from: Site, to: Site, hops: &[HopId]) -> Result<(), PathError> {
-        self.routes.connect(from, to, Path::new(hops, self.lines.len())?);
+        self.routes.connect(from, to, Path::new(hops, self.hops.len())?);
         Ok(())
     }
 
-    /// The names of the hops, by [`HopId`].
+    /// Returns the names of the hops, by [`HopId`].
     pub fn hop_names(&self) -> &[String] {
         &self.names
     }
 
-    /// How it weighs packets.
+    /// Returns the headers that the network adds to datagrams.
     pub const fn accounting(&self) -> Accounting {
         self.accounting
     }
 
-    /// Packets sent that are neither delivered nor dropped nor lost yet.
+    /// Returns the number of packets that were sent and are not yet delivered, dropped or lost.
     pub fn in_flight(&self) -> usize {
-        self.lines.iter().map(|line| line.fifo.len()).sum::<usize>() + self.scattered.len()
+        self.hops.iter().map(|active| active.fifo.len()).sum::<usize>() + self.scattered.len()
     }
 
-    /// The packet at the head of a hop's line leaves it. If it has arrived it goes to `deliver`, and its receiver is
-    /// returned.
+    /// Takes the first packet out of a hop's queue, and moves it on. If it has arrived, passes it to `deliver` and returns its
+    /// receiver.
     fn head_leaves<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
         hop: HopId,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
-        let Self { lines, scattered, routes, accounting, .. } = self;
+        let Self { hops, scattered, routes, accounting, .. } = self;
         let now = moment.now;
         let here = usize::from(hop.0);
-        let line = lines.get_mut(here)?;
-        let queue_bytes = line.queue_bytes(now);
-        let (packet, bytes) = line.fifo.head()?;
+        let active = hops.get_mut(here)?;
+        let queue_bytes = active.queue_bytes(now);
+        let (packet, bytes) = active.fifo.head()?;
         let mut receiver = None;
-        if line.losses.lose(&packet) {
-            let record = seen(*accounting, now, Event::Lost, &packet, bytes);
+        if active.losses.lose(&packet) {
+            let record = record_of(*accounting, now, Event::Lost, &packet, bytes);
             moment.tap.record(&Record { hop: Some(hop), queue_bytes, ..record });
-        } else if let Some(scatter) = &line.scatter {
+        } else if let Some(scatter) = &active.scatter {
             let due = scatter.due(now, &packet);
-            moment.events.push(due, Happening::Scattered(scattered.insert(&packet, bytes)).encode());
+            moment.events.push(due, NetworkEvent::Scattered(scattered.insert(&packet, bytes)).encode());
         } else if let Some((next, packet)) = routes.next(packet) {
-            // No path passes a hop twice, so these are two.
-            if let Ok([line, next_line]) = lines.get_disjoint_mut([here, usize::from(next.0)])
-                && let Some((_, bytes)) = line.fifo.head()
+            // No path passes a hop twice, so these are two different hops.
+            if let Ok([active, next_active]) = hops.get_disjoint_mut([here, usize::from(next.0)])
+                && let Some((_, bytes)) = active.fifo.head()
             {
-                enter(next_line, scattered, moment, next, packet, bytes);
+                enter(next_active, scattered, moment, next, packet, bytes);
             }
         } else {
-            moment.tap.record(&seen(*accounting, now, Event::Delivered, &packet, bytes));
+            moment.tap.record(&record_of(*accounting, now, Event::Delivered, &packet, bytes));
             deliver(arrival(&packet, bytes));
             receiver = Some(packet.to());
         }
-        let line = lines.get_mut(here)?;
-        line.fifo.pop(packet.length());
-        if let Some((next, _)) = line.fifo.head() {
-            moment.events.push(next.due, Happening::Head(hop).encode());
+        let active = hops.get_mut(here)?;
+        active.fifo.pop(packet.length());
+        if let Some((next, _)) = active.fifo.head() {
+            moment.events.push(next.due, NetworkEvent::Head(hop).encode());
         }
         receiver
     }
 
-    /// A packet out of order leaves its hop. If it has arrived it goes to `deliver`, and its receiver is returned.
+    /// Moves a packet on that was delayed out of order. If it has arrived, passes it to `deliver` and returns its receiver.
     fn scattered_leaves<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
@@ -126,9 +126,9 @@ impl Network {
         let (packet, bytes) = self.scattered.take(index);
         let mut receiver = None;
         if let Some((next, packet)) = self.routes.next(packet) {
-            enter(&mut self.lines[usize::from(next.0)], &mut self.scattered, moment, next, packet, &bytes);
+            enter(&mut self.hops[usize::from(next.0)], &mut self.scattered, moment, next, packet, &bytes);
         } else {
-            moment.tap.record(&seen(self.accounting, moment.now, Event::Delivered, &packet, &bytes));
+            moment.tap.record(&record_of(self.accounting, moment.now, Event::Delivered, &packet, &bytes));
             deliver(arrival(&packet, &bytes));
             receiver = Some(packet.to());
         }
@@ -142,7 +142,7 @@ impl Medium for Network {
         self.routes.place(site);
     }
 
-    fn prepare(&mut self, _: &mut Happenings<'_>) {
+    fn prepare(&mut self, _: &mut MediumEvents<'_>) {
         self.copies.reserve(self.routes.nodes());
     }
 
@@ -151,25 +151,25 @@ impl Medium for Network {
         let length = u16::try_from(bytes.len());
         let copy = self.copies.count(from, to, mark);
         let packet = Header::new(from, to, mark, transport, length.unwrap_or(u16::MAX), copy);
-        let record = seen(self.accounting, moment.now, Event::Sent, &packet, bytes);
+        let record = record_of(self.accounting, moment.now, Event::Sent, &packet, bytes);
         moment.tap.record(&record);
         match self.routes.hop(&packet) {
             Some(hop) if length.is_ok() => {
-                enter(&mut self.lines[usize::from(hop.0)], &mut self.scattered, moment, hop, packet, bytes);
+                enter(&mut self.hops[usize::from(hop.0)], &mut self.scattered, moment, hop, packet, bytes);
             }
             _ => moment.tap.record(&Record { event: Event::Dropped, ..record }),
         }
     }
 
-    fn happen<T: Tap>(
+    fn handle_event<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
         what: u32,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
-        match Happening::decode(what) {
-            Happening::Head(hop) => self.head_leaves(moment, hop, deliver),
-            Happening::Scattered(index) => self.scattered_leaves(moment, index, deliver),
+        match NetworkEvent::decode(what) {
+            NetworkEvent::Head(hop) => self.head_leaves(moment, hop, deliver),
+            NetworkEvent::Scattered(index) => self.scattered_leaves(moment, index, deliver),
         }
     }
 }
@@ -178,10 +178,10 @@ fn arrival<'a>(packet: &Header, bytes: &'a [u8]) -> Arrival<'a> {
     Arrival { from: packet.from(), to: packet.to(), mark: packet.mark(), bytes }
 }
 
-/// A packet enters a hop.
+/// Lets a packet enter a hop.
 #[inline]
 fn enter<T: Tap>(
-    line: &mut Line,
+    active: &mut ActiveHop,
     scattered: &mut Scattered,
     moment: &mut Moment<'_, T>,
     hop: HopId,
@@ -189,33 +189,34 @@ fn enter<T: Tap>(
     bytes: &[u8],
 ) {
     let now = moment.now;
-    let record = Record { hop: Some(hop), ..seen(line.accounting, now, Event::Queued, &packet, bytes) };
-    if let Some(scatter) = line.unordered() {
+    let record =
+        Record { hop: Some(hop), ..record_of(active.accounting, now, Event::Queued, &packet, bytes) };
+    if let Some(scatter) = active.unordered() {
         moment.tap.record(&record);
-        if line.losses.lose(&packet) {
+        if active.losses.lose(&packet) {
             moment.tap.record(&Record { event: Event::Lost, ..record });
         } else {
-            let due = scatter.due(now + line.delay_ns, &packet);
-            moment.events.push(due, Happening::Scattered(scattered.insert(&packet, bytes)).encode());
+            let due = scatter.due(now + active.delay_ns, &packet);
+            moment.events.push(due, NetworkEvent::Scattered(scattered.insert(&packet, bytes)).encode());
         }
         return;
     }
-    let was_empty = line.fifo.len() == 0;
-    match line.enter(now, packet, bytes, record.wire_bytes) {
-        Entry::Queued { due, wait_ns, queue_bytes } => {
+    let was_empty = active.fifo.len() == 0;
+    match active.enter(now, packet, bytes, record.wire_bytes) {
+        Admission::Queued { due, wait_ns, queue_bytes } => {
             moment.tap.record(&Record { queue_bytes, wait_ns, ..record });
             if was_empty {
-                moment.events.push(due, Happening::Head(hop).encode());
+                moment.events.push(due, NetworkEvent::Head(hop).encode());
             }
         }
-        Entry::Full { queue_bytes } => {
+        Admission::Full { queue_bytes } => {
             moment.tap.record(&Record { event: Event::Dropped, queue_bytes, ..record });
         }
     }
 }
 
-/// What is seen of a packet at a node.
-fn seen<'a>(
+/// Returns the record of an event of a packet at a node.
+fn record_of<'a>(
     accounting: Accounting,
     time: Time,
     event: Event,
@@ -237,17 +238,17 @@ fn seen<'a>(
     }
 }
 
-/// What a number in the queue of events stands for.
+/// The meaning of a number in the queue of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Happening {
-    /// The head of a hop's line leaves.
+enum NetworkEvent {
+    /// The first packet of a hop's queue leaves the hop.
     Head(HopId),
-    /// A packet out of order leaves its hop.
+    /// A packet that was delayed out of order leaves its hop.
     Scattered(u32),
 }
 
-impl Happening {
-    /// Packets out of order are marked with this bit.
+impl NetworkEvent {
+    /// The bit of packets out of order.
     const SCATTERED: u32 = 1 << 30;
 
     fn encode(self) -> u32 {

@@ -1,15 +1,15 @@
-//! What a simulated host is to the network: four verbs.
+//! The interface of a simulated host: four methods that send, receive and wait.
 
 use coapace_control::Duration;
 
 use crate::Time;
 
-/// A host, by its place in the network.
+/// The number of a host, in the order in which hosts were added to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// What a packet belongs to: it travels with the packet outside its bytes, and keys the random draws made for it, so
-/// that two mechanisms meet the same luck at the same step.
+/// The exchange and transmission that a packet belongs to. A mark travels with the packet, outside its bytes. It is the key of
+/// the random numbers drawn for the packet, so that two mechanisms meet the same luck at the same step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The exchange, counted by the client from 0.
@@ -18,41 +18,41 @@ pub struct Mark {
     pub transmission: u8,
 }
 
-/// What the bytes of a packet are.
+/// The layer that the bytes of a packet begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// The payload of a UDP datagram: IP and UDP headers are added in the accounting.
+    /// The payload of a UDP datagram. [`Accounting`](crate::Accounting) adds the headers of IP and UDP.
     Udp,
     /// A whole IP packet.
     Ip,
 }
 
-/// A packet that a node hands to the network; its bytes are in the buffer that was passed.
+/// A packet that a node sends. Its bytes are in the buffer of [`Node::poll_transmit`].
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
-    /// Where it goes.
+    /// The receiver.
     pub to: NodeId,
-    /// What it belongs to.
+    /// The exchange and transmission that the packet belongs to.
     pub mark: Mark,
-    /// What its bytes are.
+    /// The layer that its bytes begin with.
     pub transport: Transport,
 }
 
 /// A simulated host.
 pub trait Node {
-    /// A packet arrived.
+    /// Handles a packet that arrived.
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]);
 
-    /// The moment that [`poll_timeout`](Self::poll_timeout) named has come.
+    /// Handles the deadline that [`poll_timeout`](Self::poll_timeout) returned.
     fn handle_timeout(&mut self, now: Time);
 
-    /// The next packet to send, if any: its bytes are appended to `buffer`, which is empty.
+    /// Returns the next packet to send, if any. Appends its bytes to `buffer`, which is empty.
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing>;
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns the moment at which to call [`handle_timeout`](Self::handle_timeout), if any.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// The RTO towards the host that it talks to, for those who watch; `None` where there is none.
+    /// Returns the RTO towards the peer, for taps, or `None` if the host has no RTO.
     fn rto(&self) -> Option<Duration> {
         None
     }

@@ -1,21 +1,21 @@
-//! A packet inside the network: three words in front of its bytes.
+//! The header of a packet inside the network: three words before its bytes.
 
 use crate::{Mark, NodeId, Time, Transport};
 
-/// What the network keeps of a packet besides its bytes, packed as it lies in memory: a queued packet costs no more.
+/// The state of a packet in the network, packed like it is stored before the bytes of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// When it leaves the hop it is in.
+    /// The moment at which the packet leaves the hop that it is in.
     pub(crate) due: Time,
     /// Sender and receiver, 32 bits each.
     ends: u64,
-    /// From the lowest bit: transmission 8, exchange 32, length 16, place 4, copy 3, transport 1.
+    /// Bits of the other fields, from the lowest: transmission 8, exchange 32, length 16, place 4, copy 3, transport 1.
     rest: u64,
 }
 
-/// Hops of one path.
+/// The largest number of hops of a path.
 pub(crate) const MAX_HOPS: usize = 16;
-/// Copies from this one on share their luck.
+/// The largest number of a copy. Further copies share its luck.
 pub(crate) const MAX_COPY: u8 = 7;
 
 const STEP_BITS: u32 = 40;
@@ -27,7 +27,8 @@ const TRANSPORT: u32 = 63;
 impl Header {
     pub(crate) const BYTES: usize = 24;
 
-    /// A packet of `length` bytes at the beginning of its path, sent after `copy` others of the same ends and mark.
+    /// Returns the header of a packet of `length` bytes at the beginning of its path. `copy` others of the same ends and mark
+    /// were sent before it.
     pub(crate) fn new(
         from: NodeId,
         to: NodeId,
@@ -60,22 +61,22 @@ impl Header {
         if self.rest >> TRANSPORT == 1 { Transport::Ip } else { Transport::Udp }
     }
 
-    /// Bytes of the packet, without what the accounting adds.
+    /// Returns the length of the packet in bytes, without the headers of [`Accounting`](crate::Accounting).
     pub(crate) const fn length(&self) -> usize {
         (self.rest >> LENGTH) as u16 as usize
     }
 
-    /// Which hop of its path it is in.
+    /// Returns the number of the hop of its path that the packet is in.
     pub(crate) const fn place(&self) -> usize {
         (self.rest >> PLACE) as usize % MAX_HOPS
     }
 
-    /// The same packet on the next hop of its path; `None` past the longest path.
+    /// Returns the header on the next hop of the path, or `None` beyond the longest path.
     pub(crate) fn on_next_hop(self) -> Option<Self> {
         (self.place() + 1 < MAX_HOPS).then(|| Self { rest: self.rest + (1 << PLACE), ..self })
     }
 
-    /// The three parts of the key of every draw made for this packet: its ends, its step, its copy.
+    /// Returns the key of the random numbers drawn for this packet: its ends, its mark, its copy.
     pub(crate) const fn key(&self) -> (u64, u64, u64) {
         (self.ends, self.rest & ((1 << STEP_BITS) - 1), self.rest >> COPY & MAX_COPY as u64)
     }

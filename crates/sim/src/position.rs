@@ -1,42 +1,42 @@
-//! Where nodes are, and where they go.
+//! The positions of nodes.
 
 use crate::Time;
 
 /// A place in the plane, in metres.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Position {
-    /// Eastwards.
+    /// The distance eastwards.
     pub x: f64,
-    /// Southwards, as maps on screens have it.
+    /// The distance southwards, like on a screen.
     pub y: f64,
 }
 
 impl Position {
-    /// How far it is to `other`, in metres.
+    /// Returns the distance to `other`, in metres.
     pub fn distance(self, other: Self) -> f64 {
         let (x, y) = (self.x - other.x, self.y - other.y);
         (x * x + y * y).sqrt()
     }
 }
 
-/// Where the nodes of a mesh stand, and what they are in it.
+/// The positions and the roles of the nodes of a mesh.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
-    /// The nodes, by their numbers.
+    /// The positions of the nodes, by their numbers.
     pub places: Vec<Position>,
-    /// The border router: the root of the routes. It relays only, unless it is a sink, too.
+    /// The border router, which is the root of the routes. It only forwards, unless it is a sink, too.
     pub root: u32,
-    /// The nodes that are asked or notified, the primary one first.
+    /// The nodes that receive requests or notifications. The primary one comes first.
     pub sinks: Vec<u32>,
 }
 
-/// A node is somewhere from a moment on.
+/// The position of a node from a moment on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waypoint {
-    /// From when.
+    /// The moment.
     pub time: Time,
-    /// Which node.
+    /// The number of the node.
     pub node: u32,
-    /// Where.
+    /// The position.
     pub position: Position,
 }

@@ -2,28 +2,28 @@
 
 use crate::Time;
 
-/// A link that carries one packet after the other, behind a drop-tail buffer counted in bytes.
+/// A link that carries one packet after the other, with a drop-tail buffer counted in bytes before it.
 ///
-/// As in Linux's `bfifo`, the packet being transmitted has left the buffer. One that finds the link idle is transmitted
-/// at once and needs no room; one that would fill the buffer beyond its capacity is dropped.
+/// The buffer does not hold the packet in transmission, like Linux's `bfifo`. A packet that finds the link idle is
+/// transmitted at once and needs no room. A packet that would exceed the capacity of the buffer is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// What the link carries; not 0.
+    /// The rate of the link in bit/s; not 0.
     pub bits_per_second: u64,
-    /// What may wait for it, in bytes on the wire, headers included.
+    /// The capacity of the buffer, in bytes on the wire with headers.
     pub capacity_bytes: u64,
 }
 
-/// A byte, in units of which a link carries `bits_per_second` in a nanosecond.
+/// The bits of a byte times the nanoseconds of a second: the time of a byte is this by the rate, in nanoseconds.
 const NANOBITS_PER_BYTE: u64 = 8 * 1_000_000_000;
 
-/// A link at work: when it will have finished what it was given, to the fraction of a nanosecond, so that a busy link
-/// carries its rate exactly.
+/// The end of the transmissions of a link. It is kept to the fraction of a nanosecond, so that a busy link carries its rate
+/// exactly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmitter {
     bits_per_second: u64,
     finish_ns: u64,
-    /// In 1/`bits_per_second` of a nanosecond.
+    /// The fraction, in units of 1/`bits_per_second` of a nanosecond.
     remainder: u64,
 }
 
@@ -32,12 +32,12 @@ impl Transmitter {
         Self { bits_per_second: rate.bits_per_second, finish_ns: 0, remainder: 0 }
     }
 
-    /// When the last bit of all that was given will have left.
+    /// Returns the moment after the last bit of all packets so far.
     pub(crate) fn finish(&self) -> Time {
         Time::from_nanos(self.finish_ns) + u64::from(self.remainder > 0)
     }
 
-    /// Transmits one packet more, as soon as the link is free; returns [`finish`](Self::finish).
+    /// Transmits another packet as soon as the link is free. Returns [`finish`](Self::finish).
     pub(crate) fn transmit(&mut self, now: Time, wire_bytes: u32) -> Time {
         if self.finish() <= now {
             (self.finish_ns, self.remainder) = (now.as_nanos(), 0);

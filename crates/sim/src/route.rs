@@ -1,15 +1,15 @@
-//! Which hops a packet takes.
+//! The paths of packets.
 
 use std::fmt;
 
 use crate::packet::{Header, MAX_HOPS};
 use crate::{HopId, NodeId};
 
-/// Where nodes are: all nodes of a site take the same paths, and share their hops.
+/// A place in a network. All nodes of a site take the same paths, and share their hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site(pub u8);
 
-/// Why a path cannot be.
+/// The reason why a path is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathError {
     /// It has no hop.
@@ -42,7 +42,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// The path over `hops`, of a network that has `known` hops.
+    /// Returns the path over `hops` in a network of `known` hops.
     pub(crate) fn new(hops: &[HopId], known: usize) -> Result<Self, PathError> {
         if hops.is_empty() {
             return Err(PathError::NoHop);
@@ -68,10 +68,10 @@ impl Path {
     }
 }
 
-/// The paths between sites, and who is where.
+/// The paths between sites, and the sites of the nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    /// The path between sites, at `from * sites + to`; one without hops where there is none.
+    /// The path between two sites is at `from * sites + to`. It has no hops if there is none.
     paths: Vec<Path>,
     sites: usize,
     site_of: Vec<Site>,
@@ -84,24 +84,24 @@ impl Routes {
         self.paths[usize::from(from.0) * self.sites + usize::from(to.0)] = path;
     }
 
-    /// The next node is at `site`.
+    /// Puts the next node at `site`.
     pub(crate) fn place(&mut self, site: Site) {
         self.admit(site);
         self.site_of.push(site);
     }
 
-    /// How many nodes are placed.
+    /// Returns the number of nodes.
     pub(crate) fn nodes(&self) -> usize {
         self.site_of.len()
     }
 
-    /// The hop that a packet is in; `None` past the end of its path, or if there is none.
+    /// Returns the hop that a packet is in, or `None` beyond the end of its path, or without a path.
     pub(crate) fn hop(&self, packet: &Header) -> Option<HopId> {
         let site = |node: NodeId| self.site_of.get(node.0 as usize).map(|site| usize::from(site.0));
         self.paths[site(packet.from())? * self.sites + site(packet.to())?].hop(packet.place())
     }
 
-    /// The next hop of a packet, and the packet on it; `None` if it has arrived.
+    /// Returns the next hop of a packet and its header there, or `None` if it has arrived.
     pub(crate) fn next(&self, packet: Header) -> Option<(HopId, Header)> {
         let packet = packet.on_next_hop()?;
         Some((self.hop(&packet)?, packet))

@@ -1,8 +1,8 @@
-//! Packets that keep no order.
+//! Packets that are delayed out of order.
 
 use crate::packet::Header;
 
-/// Packets on their way out of order, each with an event of its own. Places and buffers are used again.
+/// Packets that are delayed out of order. Each has an event of its own. Places and buffers are used again.
 #[derive(Debug, Default)]
 pub(crate) struct Scattered {
     places: Vec<(Header, Vec<u8>)>,
@@ -31,7 +31,7 @@ impl Scattered {
         (*header, std::mem::take(buffer))
     }
 
-    /// The packet has gone: its place and buffer are free.
+    /// Frees the place of a packet, and takes its buffer back.
     pub(crate) fn give_back(&mut self, index: u32, mut buffer: Vec<u8>) {
         buffer.clear();
         self.places[index as usize].1 = buffer;

@@ -1,26 +1,26 @@
-//! What can be seen of a network at work.
+//! The interface of taps, and the events that they see.
 
 use coapace_control::Duration;
 
 use crate::mesh::FrameRecord;
 use crate::{HopId, Mark, NodeId, Time, Transport};
 
-/// Declares kinds of events with their names in traces. What they are is their documentation, for people and for the page on traces.
+/// Declares kinds of events with their names in traces. The doc comment of each is its description in `docs/results.md`, too.
 macro_rules! named {
     ($(#[$meta:meta])+ pub enum $name:ident { $($(#[doc = $about:literal])+ $event:ident = $text:literal,)+ }) => {
         $(#[$meta])+
         pub enum $name { $($(#[doc = $about])+ $event,)+ }
 
         impl $name {
-            /// All of them.
+            /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$event,)+];
 
-            /// Its name in traces.
+            /// Returns the name in traces.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$event => $text,)+ }
             }
 
-            /// What it is, in a sentence.
+            /// Returns the description in a sentence.
             pub const fn about(self) -> &'static str {
                 match self { $(Self::$event => concat!($($about),+).trim_ascii(),)+ }
             }
@@ -30,7 +30,7 @@ macro_rules! named {
 pub(crate) use named;
 
 named! {
-    /// What happened to a packet.
+    /// A kind of event of a packet.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Event {
         /// A node handed the packet to the network.
@@ -46,50 +46,50 @@ named! {
     }
 }
 
-/// One event, with everything that is known of it.
+/// An event of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// When.
+    /// The moment.
     pub time: Time,
-    /// What.
+    /// The kind of event.
     pub event: Event,
-    /// Where, if not at a node.
+    /// The hop where it happened, if it was not at a node.
     pub hop: Option<HopId>,
     /// The sender.
     pub from: NodeId,
     /// The receiver.
     pub to: NodeId,
-    /// What the packet belongs to.
+    /// The exchange and transmission that the packet belongs to.
     pub mark: Mark,
-    /// What its bytes are.
+    /// The layer that its bytes begin with.
     pub transport: Transport,
-    /// Its size on a link, headers included.
+    /// The size of the packet on a link, with headers.
     pub wire_bytes: u32,
-    /// What waits in the hop's buffer after the event, in bytes on the wire.
+    /// The bytes on the wire that wait in the hop's buffer after the event.
     pub queue_bytes: u64,
-    /// For [`Event::Queued`]: the time from now until its transmission begins, in nanoseconds.
+    /// The time until its transmission begins, in nanoseconds, for [`Event::Queued`].
     pub wait_ns: u64,
-    /// Its bytes, without the headers of the accounting.
+    /// The bytes of the packet, without the headers of [`Accounting`](crate::Accounting).
     pub bytes: &'a [u8],
 }
 
-/// An event of a node that is no packet.
+/// An event of a node other than one of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeEvent {
-    /// Its RTO at this moment: see [`Node::rto`](crate::Node::rto).
+    /// The RTO of the node at this moment; see [`Node::rto`](crate::Node::rto).
     Rto(Duration),
-    /// Its way to the root of RPL's routes at this moment.
+    /// The route of the node to the root of RPL at this moment.
     Route {
-        /// The next hop; `None` while it has none, and at the root.
+        /// The next hop; `None` while there is none, and at the root.
         parent: Option<NodeId>,
-        /// How far away the root is: see [`RplNode::rank`](crate::mesh::rpl::RplNode::rank).
+        /// The distance to the root; see [`RplNode::rank`](crate::mesh::rpl::RplNode::rank).
         rank: u16,
     },
-    /// It hands a message of RPL to its link layer.
+    /// The node sends a message of RPL.
     Rpl {
-        /// Which: `dis`, `dio` or `dao`.
+        /// The kind of message: `dis`, `dio` or `dao`.
         message: &'static str,
-        /// The neighbour that it is for; `None` is all of them.
+        /// The neighbour that receives it; `None` is all neighbours.
         to: Option<NodeId>,
         /// The length of the ICMPv6 message in bytes.
         bytes: u16,
@@ -99,7 +99,7 @@ pub enum NodeEvent {
 }
 
 impl NodeEvent {
-    /// Their names in traces, and what they say.
+    /// The names in traces, with descriptions.
     pub const NAMES: [(&str, &str); 6] = [
         ("rto", "The node's RTO is another than before: after a sample, or as its mechanism lets it age."),
         ("rpl parent", "The node has another parent than before, or none; rank is what it has with it."),
@@ -110,33 +110,33 @@ impl NodeEvent {
     ];
 }
 
-/// Something that watches. It sees every event in order and changes none.
+/// An observer of a run. It sees every event in order, and changes none.
 pub trait Tap {
-    /// Something happened.
+    /// Observes an event of a packet.
     fn record(&mut self, record: &Record<'_>);
 
-    /// Whether [`node`](Self::node) is to be called: what nobody watches is not looked up.
+    /// Returns whether [`node`](Self::node) is to be called. The world then looks up the RTO of nodes at every event.
     #[inline]
     fn watches_nodes(&self) -> bool {
         false
     }
 
-    /// A node was given something to do, and this is what it knows then or says.
+    /// Observes the state of a node after it handled an event, or a message that it sends.
     #[inline]
     fn node(&mut self, _: Time, _: NodeId, _: NodeEvent) {}
 
-    /// Something happened on the air of a mesh. Who watches packets alone need not look.
+    /// Observes an event of a frame in a mesh.
     #[inline]
     fn frame(&mut self, _: &FrameRecord<'_>) {}
 }
 
-/// Nobody watches.
+/// Observes nothing.
 impl Tap for () {
     #[inline]
     fn record(&mut self, _: &Record<'_>) {}
 }
 
-/// Two watch.
+/// Shows every event to both.
 impl<A: Tap, B: Tap> Tap for (A, B) {
     #[inline]
     fn record(&mut self, record: &Record<'_>) {
@@ -159,7 +159,7 @@ impl<A: Tap, B: Tap> Tap for (A, B) {
     }
 }
 
-/// Perhaps one watches.
+/// Shows every event to the tap, if there is one.
 impl<T: Tap> Tap for Option<T> {
     #[inline]
     fn record(&mut self, record: &Record<'_>) {

@@ -1,6 +1,6 @@
-//! The taps there are.
+//! The taps of this crate, and the capture file that two of them write.
 
-mod blocks;
+mod capture_file;
 mod counters;
 mod hash;
 mod headers;
@@ -9,6 +9,7 @@ mod pcapng;
 mod queue_series;
 mod trace;
 
+pub use capture_file::CaptureFile;
 pub use counters::{Counters, HopCounters};
 pub use hash::TraceHash;
 pub use headers::udp_packet;

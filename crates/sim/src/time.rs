@@ -7,50 +7,51 @@ use coapace_control::Instant;
 
 /// A moment of a run, in nanoseconds since its start.
 ///
-/// Endpoints count microseconds ([`Instant`]); links need finer steps, for a byte on a fast link takes less than one.
+/// Endpoints count microseconds ([`Instant`]). Links need finer steps, for a byte on a fast link takes less than one
+/// microsecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
     /// The start of a run.
     pub const ZERO: Self = Self(0);
-    /// Never.
+    /// The moment that is never reached.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `ns` nanoseconds after the start.
+    /// Returns the moment `ns` nanoseconds after the start.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// `s` seconds after the start.
+    /// Returns the moment `s` seconds after the start.
     pub const fn from_secs(s: u64) -> Self {
         Self(s.saturating_mul(1_000_000_000))
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start.
+    /// Returns the seconds since the start.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The microsecond an endpoint lives in at this moment.
+    /// Returns the moment for an endpoint, in whole microseconds, rounded down.
     pub const fn instant(self) -> Instant {
         Instant::from_micros(self.0 / 1_000)
     }
 }
 
-/// The first nanosecond of an endpoint's microsecond.
+/// Converts an endpoint's moment to the first nanosecond of its microsecond.
 impl From<Instant> for Time {
     fn from(instant: Instant) -> Self {
         Self(instant.as_micros().saturating_mul(1_000))
     }
 }
 
-/// Nanoseconds later.
+/// Adds nanoseconds, saturating.
 impl Add<u64> for Time {
     type Output = Self;
     fn add(self, ns: u64) -> Self {

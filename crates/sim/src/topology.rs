@@ -1,7 +1,8 @@
-//! Topologies: where the nodes of a mesh stand. A new one is a file in `topology/` and a line in the registry.
+//! Topologies: the places of the nodes of a mesh. A new one is a file in `topology/` and a line in the list below.
 //!
-//! The papers draw their topologies and give numbers of nodes and the spacing; which node is the border router and which
-//! are the sinks, the figures alone show, if at all. Each file says what is the source's and what is chosen.
+//! The papers draw their topologies, and give the number of nodes and the spacing. Only the figures show, if at all, which
+//! node is the border router and which ones are the sinks. Each file tells the source's facts from those that were chosen
+//! here, which are marked "Chosen".
 //!
 //! ```
 //! use coapace_sim::Luck;
@@ -21,12 +22,12 @@ use crate::{Layout, Position, Stream};
 
 pub use reach::connected;
 
-/// Declares the files and lists what they hold, so that one line is enough for both.
+/// Declares the files, and lists their topologies.
 macro_rules! topologies {
     ($($file:ident)+) => {
         $(mod $file;)+
 
-        /// Every topology, in the order they are listed.
+        /// All topologies.
         pub const TOPOLOGIES: &[Topology] = &[$($file::TOPOLOGY,)+];
     };
 }
@@ -41,20 +42,20 @@ topologies! {
     random
 }
 
-/// A topology as people choose it.
+/// A named topology.
 #[derive(Clone, Copy, Debug)]
 pub struct Topology {
-    /// Its name in scenarios.
+    /// The name in scenarios.
     pub name: &'static str,
-    /// What it looks like, in one line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// What [`Shape::columns`] is in it; `None` if nothing.
+    /// The meaning of [`Shape::columns`]; `None` if it has none.
     pub columns: Option<&'static str>,
-    /// Made of a shape within the limits that hold for all.
+    /// Builds the layout of a shape that [`layout`](Self::layout) has checked.
     build: fn(&Shape) -> Result<Layout, TopologyError>,
 }
 
-/// The topology of this name.
+/// Returns the topology of this name.
 pub fn named(name: &str) -> Option<&'static Topology> {
     TOPOLOGIES.iter().find(|topology| topology.name == name)
 }
@@ -62,35 +63,36 @@ pub fn named(name: &str) -> Option<&'static Topology> {
 /// The size of a topology.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
-    /// Nodes, border router and sinks among them, from 3 to [`MAX_NODES`].
+    /// The number of nodes with the border router and the sinks, from 3 to [`MAX_NODES`].
     pub nodes: u32,
-    /// From a node to the next, in metres, from 0.01 to 10,000; rounded down to a quarter of a micrometre.
+    /// The distance from a node to the next, in metres, from 0.01 to 10,000; rounded down to a quarter of a micrometre.
     pub spacing_m: f64,
-    /// How wide it is, where that has a meaning: see [`Topology::columns`]. `None` is what the topology thinks best.
+    /// The width, if the topology has one; see [`Topology::columns`]. `None` leaves it to the topology.
     pub columns: Option<u32>,
-    /// How far nodes hear each other, in metres, from 0.01 to 10,000: what is drawn at random is drawn until all nodes are connected.
+    /// The range of the radios in metres, from 0.01 to 10,000. Random places are drawn until all nodes are connected at this
+    /// range.
     pub range_m: f64,
-    /// Where random places come from.
+    /// The source of random places.
     pub stream: Stream,
 }
 
-/// The largest number of nodes there may be.
+/// The largest number of nodes.
 pub const MAX_NODES: u32 = 100_000;
 
-/// From so many nodes on there is a second sink (chosen: the networks of Betzler 2015 and of the mobile experiments of
-/// Rathod 2022 have two sinks and 17 nodes or more, those of Rathod's 3×3 grid and half dumbbell one).
+/// The number of nodes from which on there is a second sink. Chosen: the networks of Betzler 2015 and of the mobile
+/// experiments of Rathod 2022 have two sinks and 17 nodes or more; Rathod's 3×3 grid and half dumbbell have one.
 const SECOND_SINK_FROM: u32 = 12;
 
-/// What is drawn with sines comes out up to a rounding error too long, and a link of exactly the range would be none.
-/// So circles are smaller by this factor: 10 nm of 10 m.
-const SHY: f64 = 1.0 - 1e-9;
+/// The factor by which circles are smaller, 10 nm in 10 m. Without it a rounding error of a sine could make a distance longer
+/// than the range.
+const SHRINK: f64 = 1.0 - 1e-9;
 
 impl Topology {
-    /// The places of the nodes. At a range of one spacing all of them are connected, and no two nodes share a place;
-    /// only random places are connected at [`Shape::range_m`] instead.
+    /// Returns the places of the nodes. All of them are connected at a range of one spacing (random places at
+    /// [`Shape::range_m`]), and no two nodes share a place.
     ///
     /// # Errors
-    /// [`TopologyError`] says what the topology needs.
+    /// [`TopologyError`] tells the need of the topology that the shape does not meet.
     pub fn layout(&self, shape: &Shape) -> Result<Layout, TopologyError> {
         let error = |problem: String| Err(TopologyError(problem));
         if !(3..=MAX_NODES).contains(&shape.nodes) {
@@ -104,7 +106,7 @@ impl Topology {
         match (shape.columns, self.columns) {
             (Some(0), _) => error("columns must be 1 or more".to_owned()),
             (Some(_), None) => error(format!("columns mean nothing in a topology of the kind {}", self.name)),
-            // A multiple of 2⁻²² m has no rounding error in any of its own multiples, and no link is longer than another.
+            // Multiples of a multiple of 2⁻²² m have no rounding error, so no link is longer than another.
             _ => (self.build)(&Shape {
                 spacing_m: (shape.spacing_m * 4_194_304.0).floor() / 4_194_304.0,
                 ..*shape
@@ -113,7 +115,7 @@ impl Topology {
     }
 }
 
-/// Why there is no such layout: one line that says what is needed.
+/// The reason why there is no such layout, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError(String);
 
@@ -125,20 +127,21 @@ impl fmt::Display for TopologyError {
 
 impl std::error::Error for TopologyError {}
 
-/// The sinks of a network of so many nodes: one or both.
+/// Returns the sinks of a network of so many nodes: one or both.
 fn sinks(nodes: u32, primary: u32, secondary: u32) -> Vec<u32> {
     if nodes < SECOND_SINK_FROM { vec![primary] } else { vec![primary, secondary] }
 }
 
-/// So many spacings to the east and to the south.
+/// Returns the position so many spacings to the east and to the south.
 fn at(spacing_m: f64, x: i64, y: i64) -> Position {
     Position { x: x as f64 * spacing_m, y: y as f64 * spacing_m }
 }
 
-/// On a circle around the origin, or a little within; `turn` is the share of it from the east, over the south.
+/// Returns a position on a circle around the origin, or a little within. `turn` is the share of the circle from the east,
+/// clockwise.
 fn on_circle(radius_m: f64, turn: f64) -> Position {
     let angle = std::f64::consts::TAU * turn;
-    Position { x: SHY * radius_m * libm::cos(angle), y: SHY * radius_m * libm::sin(angle) }
+    Position { x: SHRINK * radius_m * libm::cos(angle), y: SHRINK * radius_m * libm::sin(angle) }
 }
 
 #[cfg(test)]
@@ -155,13 +158,13 @@ mod tests {
         named(name).unwrap().layout(&shape(nodes)).unwrap()
     }
 
-    /// Neighbours of a node at a range of one spacing.
+    /// Returns the number of neighbours of a node at a range of one spacing.
     fn degree(layout: &Layout, node: u32) -> usize {
         let from = layout.places[node as usize];
         layout.places.iter().filter(|&&place| place != from && from.distance(place) <= 10.0).count()
     }
 
-    /// How many hops it is from `from` to each node at a range of one spacing.
+    /// Returns the number of hops from `from` to each node at a range of one spacing.
     fn hops(layout: &Layout, from: u32) -> Vec<usize> {
         let mut hops = vec![usize::MAX; layout.places.len()];
         hops[from as usize] = 0;

@@ -1,14 +1,14 @@
-//! Nodes, a network between them, and time.
+//! The world: nodes, the medium between them, and time.
 
 use crate::{
-    Arrival, Events, Happenings, Medium, Moment, Network, Node, NodeEvent, NodeId, Site, Tap, Time, TraceHash,
+    Arrival, Events, Medium, MediumEvents, Moment, Network, Node, NodeEvent, NodeId, Site, Tap, Time,
+    TraceHash,
 };
 
-/// A simulated world: nodes, the medium between them, and whatever watches.
+/// A simulated world: nodes, the medium between them, and a tap.
 ///
-/// It calls a node's four verbs in the way of every host: when a packet or a deadline has been handled, all that the
-/// node has to send is fetched, and then its next deadline. A node whose deadline has come must move it, or the world
-/// stands still.
+/// After a node has handled a packet or a deadline, the world fetches all packets that it has to send, and then its next
+/// deadline. A node whose deadline has come must move it, or time stands still.
 #[derive(Debug)]
 pub struct World<N, T = (), M = Network> {
     nodes: Vec<N>,
@@ -22,19 +22,19 @@ pub struct World<N, T = (), M = Network> {
     buffer: Vec<u8>,
 }
 
-/// What a run came to.
+/// The summary of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// When the last thing happened.
+    /// The moment of the last event.
     pub ended_at: Time,
-    /// Events handled since the world began: what the medium waited for, and deadlines.
+    /// The number of events since the world began: those of the medium, and deadlines of nodes.
     pub events: u64,
-    /// See [`TraceHash`].
+    /// The [`TraceHash`] of the run.
     pub hash: u64,
 }
 
 impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
-    /// A world without nodes.
+    /// Returns a world without nodes.
     pub fn new(medium: M, tap: T) -> Self {
         Self {
             nodes: Vec::new(),
@@ -55,12 +55,12 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         self.timers.armed.reserve_exact(nodes);
     }
 
-    /// Adds a node; the first is number 0. It is not heard before [`wake`](Self::wake).
+    /// Adds a node, and returns its number. The first is number 0. A node sends nothing before [`wake`](Self::wake).
     ///
     /// # Panics
     /// At the 2³¹th node.
     pub fn add(&mut self, site: Site, node: N) -> NodeId {
-        assert!(self.nodes.len() < Happenings::LIMIT as usize, "too many nodes");
+        assert!(self.nodes.len() < MediumEvents::LIMIT as usize, "too many nodes");
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(node);
         self.medium.place(site);
@@ -68,25 +68,25 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         id
     }
 
-    /// Fetches what a node has to send and its deadline, after something was done to it from outside.
+    /// Fetches the packets and the deadline of a node. Call it after a change to the node from outside.
     pub fn wake(&mut self, node: NodeId) {
-        self.medium.prepare(&mut Happenings(&mut self.events));
+        self.medium.prepare(&mut MediumEvents(&mut self.events));
         if (node.0 as usize) < self.nodes.len() {
             self.drain(node);
         }
     }
 
-    /// [`wake`](Self::wake)s all nodes, in their order: the start of a run.
+    /// Calls [`wake`](Self::wake) for all nodes, in their order: the start of a run.
     pub fn wake_all(&mut self) {
         for node in 0..self.nodes.len() as u32 {
             self.wake(NodeId(node));
         }
     }
 
-    /// Lets time pass until `until`, that moment included, or until nothing is left to happen.
+    /// Lets time pass to the end of the moment `until`, or until there are no more events.
     pub fn run(&mut self, until: Time) -> Summary {
         while let Some((time, code)) = self.events.pop(until) {
-            let medium = code & Happenings::LIMIT != 0;
+            let medium = code & MediumEvents::LIMIT != 0;
             if !medium && !self.timers.fires(NodeId(code), time) {
                 continue;
             }
@@ -99,7 +99,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
             let nodes = &mut self.nodes;
             let mut moment = Moment {
                 now: time,
-                events: Happenings(&mut self.events),
+                events: MediumEvents(&mut self.events),
                 tap: (&mut self.hash, &mut self.tap),
             };
             let deliver = |arrival: Arrival<'_>| {
@@ -107,7 +107,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
                     node.handle_datagram(time, arrival.from, arrival.mark, arrival.bytes);
                 }
             };
-            let receiver = self.medium.happen(&mut moment, code & !Happenings::LIMIT, deliver);
+            let receiver = self.medium.handle_event(&mut moment, code & !MediumEvents::LIMIT, deliver);
             if let Some(node) = receiver {
                 self.drain(node);
             }
@@ -115,12 +115,12 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         self.summary()
     }
 
-    /// What the run has come to so far.
+    /// Returns the summary of the run so far.
     pub fn summary(&self) -> Summary {
         Summary { ended_at: self.now, events: self.handled, hash: self.hash.value() }
     }
 
-    /// A timer of `node` fired. The deadline may have moved on since it was armed.
+    /// Handles a timer of `node` that fired. The deadline may have moved since the timer was armed.
     fn deadline(&mut self, node: NodeId) {
         let Some(host) = self.nodes.get_mut(node.0 as usize) else { return };
         match host.poll_timeout() {
@@ -133,12 +133,12 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         }
     }
 
-    /// Fetches what a node has to send, and its deadline.
+    /// Fetches the packets that a node has to send, and its deadline.
     fn drain(&mut self, node: NodeId) {
         let Some(host) = self.nodes.get_mut(node.0 as usize) else { return };
         let mut moment = Moment {
             now: self.now,
-            events: Happenings(&mut self.events),
+            events: MediumEvents(&mut self.events),
             tap: (&mut self.hash, &mut self.tap),
         };
         loop {
@@ -158,40 +158,40 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
 }
 
 impl<N, T, M> World<N, T, M> {
-    /// The nodes, by their numbers.
+    /// Returns the nodes, by their numbers.
     pub fn nodes(&self) -> &[N] {
         &self.nodes
     }
 
-    /// A node, to do something to it from outside; [`wake`](World::wake) it then.
+    /// Returns a node, to change it from outside. Call [`wake`](World::wake) after that.
     pub fn node_mut(&mut self, node: NodeId) -> Option<&mut N> {
         self.nodes.get_mut(node.0 as usize)
     }
 
-    /// What watches.
+    /// Returns the tap.
     pub fn tap(&self) -> &T {
         &self.tap
     }
 
-    /// What carries packets between the nodes.
+    /// Returns the medium between the nodes.
     pub fn medium(&self) -> &M {
         &self.medium
     }
 
-    /// The nodes and what watched.
+    /// Returns the nodes and the tap.
     pub fn into_parts(self) -> (Vec<N>, T) {
         (self.nodes, self.tap)
     }
 }
 
-/// At most one armed timer to a node.
+/// The timers of the nodes, at most one armed for each.
 ///
-/// A deadline that moves later, as one does with every answer that comes in time, costs nothing: the timer fires, the
-/// deadline is seen to lie ahead, and the timer is armed for it. One that moves earlier leaves a stale event behind;
-/// when these outnumber the nodes they are swept out.
+/// A deadline that moves later costs nothing. Its timer fires, the deadline turns out to lie ahead, and the timer is armed
+/// for it. Every answer that comes in time moves a deadline so. A deadline that moves earlier leaves a stale event behind.
+/// When stale events outnumber the nodes, they are removed.
 #[derive(Debug, Default)]
 struct Timers {
-    /// When each node's timer fires, or `NEVER`.
+    /// The moment at which each node's timer fires, or `NEVER`.
     armed: Vec<Time>,
     stale: usize,
 }
@@ -213,12 +213,12 @@ impl Timers {
         if self.stale > self.armed.len() + STALE_ALLOWANCE {
             self.stale = 0;
             events.retain(|time, code| {
-                code & Happenings::LIMIT != 0 || self.armed.get(code as usize) == Some(&time)
+                code & MediumEvents::LIMIT != 0 || self.armed.get(code as usize) == Some(&time)
             });
         }
     }
 
-    /// Whether an event is the node's armed timer, which is then armed no more, and not a stale one.
+    /// Disarms the node's timer if the event is that timer. Returns false for a stale event.
     fn fires(&mut self, node: NodeId, time: Time) -> bool {
         let Some(armed) = self.armed.get_mut(node.0 as usize) else { return false };
         if *armed == time {
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::{Accounting, Luck, Mark, Outgoing};
 
-    /// Has one deadline after the other, and notes when it was called.
+    /// A node with one deadline after the other. It keeps a list of the moments at which it was called.
     struct Alarm {
         deadlines: Vec<Time>,
         deadline: Option<Time>,
@@ -329,7 +329,7 @@ mod tests {
     fn stale_timers_do_not_pile_up() {
         let mut world = world(&[]);
         for n in 1..=100_000 {
-            // As a node does between exchanges and in one: 247 s ahead, then 2 s.
+            // The deadlines of a node between exchanges and in one: 247 s ahead, then 2 s.
             set(&mut world, Some(n * 3_000_000_000 + 247_000_000_000));
             set(&mut world, Some(n * 3_000_000_000 + 2_000_000_000));
             world.nodes[0].deadlines.push(Time::from_secs(n * 3 + 247));

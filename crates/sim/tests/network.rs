@@ -1,7 +1,10 @@
 //! Networks at work: exact times, timers, order, conservation, repeatability.
-#![allow(missing_docs)]
+#![allow(missing_docs, unreachable_pub)]
 
 mod hosts;
+mod snapshot;
+
+use std::fmt::Write;
 
 use coapace_sim::{
     Accounting, Counters, Event, Hop, HopId, Jitter, Loss, Luck, Mark, Markov, Network, NodeId, Rate, Record,
@@ -14,7 +17,7 @@ const ONE: Site = Site(0);
 const OTHER: Site = Site(1);
 const MS: u64 = 1_000_000;
 
-/// Keeps what happened: time in nanoseconds, event, receiver, exchange.
+/// The events of a run: time in nanoseconds, event, receiver, exchange.
 #[derive(Default)]
 struct Log(Vec<(u64, Event, u32, u32)>);
 
@@ -30,7 +33,7 @@ impl Log {
     }
 }
 
-/// One hop from node 0 to node 1, and `packets` sent over it.
+/// Returns a world of one hop from node 0 to node 1, over which `packets` are sent.
 fn one_hop(hop: Hop, seed: u64, packets: impl IntoIterator<Item = (u64, usize)>) -> World<Host, Log> {
     let mut network = Network::new(Luck::new(seed), Accounting::Ipv4);
     let hop = network.add_hop("hop", hop).unwrap();
@@ -42,7 +45,7 @@ fn one_hop(hop: Hop, seed: u64, packets: impl IntoIterator<Item = (u64, usize)>)
     world
 }
 
-/// A hop that is a link and nothing else.
+/// Returns a hop that is a link and nothing else.
 fn link(bits_per_second: u64, capacity_bytes: u64) -> Hop {
     Hop { rate: Some(Rate { bits_per_second, capacity_bytes }), ..Hop::default() }
 }
@@ -203,6 +206,31 @@ fn a_run_is_the_same_on_every_machine() {
 }
 
 const PINNED: (u64, u64) = (3_848, 1_514_734_635_688_010_666);
+
+#[test]
+fn a_bottleneck_carries_what_it_did() {
+    let mut table =
+        String::from("buffer loss hop packets bytes dropped lost max_queue_bytes mean_queue_bytes\n");
+    for (buffer, percent) in [(2_500, 0), (14_100, 2)] {
+        let loss = if percent == 0 { Loss::None } else { Loss::Random(f64::from(percent) / 100.0) };
+        let mut world = thesis(1, buffer, loss, 50, Counters::new());
+        let end = Time::from_secs(60);
+        world.run(end);
+        for (hop, name) in (0..).zip(world.medium().hop_names()) {
+            let hop = world.tap().hop(HopId(hop));
+            let mean = hop.mean_queue_bytes(end);
+            let (packets, bytes, dropped, lost) = (hop.packets, hop.bytes, hop.dropped, hop.lost);
+            let name = name.replace(' ', "-");
+            writeln!(
+                table,
+                "{buffer} {percent}% {name} {packets} {bytes} {dropped} {lost} {} {mean:.3}",
+                hop.max_queue_bytes
+            )
+            .unwrap();
+        }
+    }
+    snapshot::check("bottleneck.txt", &table);
+}
 
 #[test]
 fn taps_see_and_change_nothing() {

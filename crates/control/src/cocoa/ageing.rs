@@ -1,4 +1,4 @@
-//! An RTO that no sample renews loses its worth: how it ages, by draft, paper and implementation.
+//! Ageing: the change of an RTO that no sample renews, by draft, paper and implementation.
 
 use super::{Cocoa, CocoaState};
 use crate::fine::Fine;
@@ -7,33 +7,33 @@ use crate::stamp::Stamp;
 use crate::{Duration, Instant, Ratio, division};
 
 choice! {
-    /// How an RTO ages that no sample renews.
+    /// The rule by which an RTO ages that no sample renews.
     pub enum Ageing {
-        /// Below the band doubled after 16 RTO, above it made 1 s + RTO/2 after 4 RTO, as often as the time allows
+        /// Below the band it is doubled after 16 RTO; above it becomes 1 s + RTO/2 after 4 RTO; as often as the time allows
         /// (draft-ietf-core-cocoa-03 §4.3).
         Draft03 = "draft-03" | "on",
-        /// Below 1 s made 1 s after 16 RTO (draft-bormann-core-cocoa-00).
+        /// Below 1 s it becomes 1 s after 16 RTO (draft-bormann-core-cocoa-00).
         Cocoa0 = "cocoa-0",
-        /// As `cocoa-0`, and above 2 s made (2 s + RTO)/2 after more than 30 s (Betzler et al. 2015 §3).
+        /// Like `cocoa-0`; above 2 s it becomes (2 s + RTO)/2 after more than 30 s (Betzler et al. 2015 §3).
         CocoaPlus = "cocoa-plus",
-        /// Once at each start, for ageing does not renew: below 1 s made 1 s after 16 RTO, above 3 s made 1 s + RTO/2 after
-        /// 4 RTO (er-cocoa).
+        /// Below 1 s it becomes 1 s after 16 RTO; above 3 s it becomes 1 s + RTO/2 after 4 RTO. Ageing does not restart the
+        /// idle time, so this happens once at each start (er-cocoa).
         ErCocoa = "er-cocoa",
-        /// As the draft, but the time that is left and the band are those of the RTO that ageing began with: an RTO of
-        /// 0.1 s is made 409.6 s by 20 s of idleness, which the upper bound makes 32 s (Californium 1 and 2).
+        /// Like the draft, but each step takes the time, and asks for the band, of the RTO that ageing began with. An RTO of
+        /// 0.1 s becomes 409.6 s after 20 s, which the upper bound makes 32 s (Californium 1 and 2).
         Californium2 = "californium-2",
-        /// As the draft, but after the timeout was taken, so that the next exchange is the first to feel it (Californium 3).
+        /// Like the draft, but after the timeout was taken, so that the next exchange is the first to feel it (Californium 3).
         Californium3 = "californium-3",
-        /// Not at all.
+        /// No ageing.
         Off = "off",
     }
 }
 
-/// Steps of [`Ageing::Californium2`], beyond which nothing changes within the resolution.
+/// The number of steps of [`Ageing::Californium2`] after which further ones change nothing within the resolution.
 const MOST_STEPS: u64 = 63;
 
 impl Cocoa {
-    /// Ages an RTO that rests on a sample by the time that has passed since it was renewed.
+    /// Ages the RTO by the time that has passed since it was renewed. There must have been a sample.
     pub(super) fn age(&self, state: &mut CocoaState, band: (Fine, Fine), now: Instant) {
         let mut idle = state.renewed.until(now);
         match self.ageing {
@@ -43,7 +43,7 @@ impl Cocoa {
                     && idle > patience
                 {
                     (idle, state.rto) = (idle - patience, aged);
-                    // What is left of the idle time counts towards the next step.
+                    // The rest of the idle time counts towards the next step.
                     state.renewed = Stamp::before(now, idle);
                 }
             }
@@ -60,7 +60,7 @@ impl Cocoa {
                     && idle > patience
                 {
                     let rises = state.rto < band.0;
-                    // As many as there is time for, strictly: 32 RTO are one step of 16.
+                    // A step takes more than its time: 32 RTO are one step of 16.
                     let steps = division::by(idle.as_micros() - 1, patience.as_micros());
                     for _ in 0..steps.min(MOST_STEPS) {
                         state.rto = if rises { state.rto.twice() } else { self.eased(state.rto) };
@@ -90,10 +90,11 @@ impl Cocoa {
         }
     }
 
-    /// How long this RTO stands unless it is renewed, and what it is then; `None` if it stands for ever.
-    /// draft-ietf-core-cocoa-03 §4.3.
+    /// Returns the time after which this RTO ages unless it is renewed, and the RTO after that; `None` if it does not age
+    /// (draft-ietf-core-cocoa-03 §4.3).
     fn next_age(&self, rto: Fine, (low, high): (Fine, Fine)) -> Option<(Duration, Fine)> {
-        // A band that moves may lie above the bound, or below the 2 s where easing ends: out of reach, there it ends too.
+        // A band that moves (`Band::Strong`) may lie out of reach: above the upper bound, or below the 2 s that 1 s + RTO/2
+        // tends to. Ageing ends where it makes no progress.
         let (doubled, eased) = (rto.twice().min(self.max_rto.into()), self.eased(rto));
         let (times, aged) = if rto < low && doubled > rto {
             (16, doubled)
@@ -105,7 +106,7 @@ impl Cocoa {
         Some((Duration::from(rto).times(times), aged))
     }
 
-    /// 1 s + RTO/2.
+    /// Returns 1 s + RTO/2.
     fn eased(&self, rto: Fine) -> Fine {
         Fine::fitting(seconds(1).units() + rto.by(Ratio::new(1, 2)).units()).floored(self.tick)
     }

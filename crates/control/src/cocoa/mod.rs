@@ -1,30 +1,33 @@
-//! `cocoa`: draft-ietf-core-cocoa-03 (2018, expired), and the relatives that are made of the same parts: `cocoa0`,
-//! `cocoa-plus`, `cocoa-strong`, `fullbackoff1-cocoa`, `fullbackoff2-cocoa`, `gsrtc`, `cocoa-i`; see `entries.rs`.
+//! `cocoa`: CoCoA, and its relatives made of the same parts: `cocoa0`, `cocoa-plus`, `cocoa-strong`, `fullbackoff1-cocoa`,
+//! `fullbackoff2-cocoa`, `gsrtc` and `cocoa-i`. `entries.rs` has the relatives, with their sources and differences.
 //!
-//! Idea: learn from retransmitted exchanges too, with less weight (strong and weak estimator, blended into one RTO); back
-//! off faster where the RTO is short and slower where it is long; let what was not renewed age towards 1-3 s.
+//! **Source.** draft-ietf-core-cocoa-03 (2018, expired).
 //!
-//! Where the draft is open:
-//! * The backoff factor is chosen once for an exchange, from the RTO before dither. (The pseudo-code of §4.2.1 chooses at each
-//!   step, `vbf_on=current`. From 2 s on that is more aggressive than RFC 7252: it gives up after 34.5 s, not 62 s.)
-//! * An RTO of exactly 1 s or 3 s is in the middle.
-//! * There is one dither an exchange, on the first timeout. (Read literally the draft dithers retransmissions too:
-//!   `redither=on`.)
-//! * The truncation at 32 s holds for the backoff. A first timeout may be longer, and then stays. The estimate has no bound in
-//!   the draft; here it is 60 s, as RFC 8085 §3.1.1 allows.
-//! * The overall RTO ages, cumulatively, before an exchange starts, and only once something was measured.
-//! * Before anything was measured the k-th of exchanges under way at once waits k times the RTO, which is not learnt. Those
-//!   count whose first transmission has departed.
+//! **Idea.** Retransmitted exchanges are samples, too, with less weight: a strong and a weak estimator are blended into one
+//! RTO. The backoff factor is large where the RTO is short, and small where it is long. An RTO that no sample renews ages
+//! towards the band of 1 to 3 s.
+//!
+//! **Readings where the draft is open**
+//! * The backoff factor is chosen once for an exchange, from the RTO before dither. The pseudo-code of §4.2.1 chooses it at
+//!   each step (`vbf_on=current`). From 2 s on that is more aggressive than RFC 7252: it gives up after 34.5 s, not 62 s.
+//! * An RTO of exactly 1 s or 3 s lies in the band.
+//! * Only the first timeout of an exchange is dithered. Read literally, the draft dithers retransmissions too
+//!   (`redither=on`).
+//! * The truncation at 32 s holds for the backoff. A first timeout may be longer, and then stays.
+//! * The overall RTO ages, cumulatively, before an exchange starts, and only after the first sample.
+//! * Before the first sample, the k-th of several exchanges under way waits k times the RTO, which is not learnt. An exchange
+//!   counts from the departure of its first transmission on.
 //! * A Reset is no sample.
 //! * A backoff is forgotten when its exchange ends, given up or not.
 //!
-//! Differences from the source:
-//! * The RTO is 50 ms at least (`min_rto`); the presets have no such bound, or their own.
+//! **Differences from the source**
+//! * The RTO is 50 ms at least (`min_rto`). The draft has no lower bound, and the presets have none or their own.
+//! * The RTO is 60 s at most (`max_rto`). The draft has no upper bound of the estimate. RFC 8085 §3.1.1 allows this one.
 //!
-//! Unsafe as published:
-//! * A weak sample is an ambiguous one, which RFC 8085 §3.1.1 forbids to use. An answer that is lost makes the RTO grow, one
-//!   that is late makes it shrink.
-//! * MAX_TRANSMIT_SPAN is 128 s and may be 240 s, not RFC 7252's 45 s.
+//! **Unsafe as published**
+//! * Weak samples are ambiguous. RFC 8085 §3.1.1 forbids their use. An answer that is lost makes the RTO grow; one that is
+//!   late makes it shrink. This is so here too.
+//! * MAX_TRANSMIT_SPAN is 128 s, and here up to 240 s, where RFC 7252 has 45 s.
 
 mod ageing;
 mod entries;
@@ -45,17 +48,17 @@ parameters! {
     pub struct Cocoa {
         /// RTO before the first sample, draft-ietf-core-cocoa-03 §4.1.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of the RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The draft has
-        /// none. Ageing leads to 2 s, even if that is below.
+        /// Lower bound of the RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The draft
+        /// has none. Ageing leads to 2 s, even if that is below.
         min_rto: Duration = MIN_RTO,
         /// Lower bound of a first timeout. The draft has none; Californium 3 has 500 ms.
         min_timeout: Duration = UNBOUNDED,
-        /// Upper bound of the RTO; the longer of it and `max_timeout` is that of a first timeout. The draft has none, RFC 8085
+        /// Upper bound of the RTO. The longer of it and `max_timeout` bounds a first timeout. The draft has none; RFC 8085
         /// §3.1.1 asks for 60 s at least. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(60),
-        /// Upper bound of what an estimator says before it is blended into the RTO. The draft has none; er-cocoa has 60 s.
+        /// Upper bound of an estimate before it is blended into the RTO. The draft has none; er-cocoa has 60 s.
         max_estimate: Duration = Duration::from_secs(268),
-        /// Upper bound of a backoff, draft-ietf-core-cocoa-03 §4.2.1: a longer timeout is not backed off. Counts as 268 s if
+        /// Upper bound of a backoff, draft-ietf-core-cocoa-03 §4.2.1. A longer timeout is not backed off. Counts as 268 s if
         /// above.
         max_timeout: Duration = Duration::from_secs(32),
         /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), draft-ietf-core-cocoa-03 §4.2.1.
@@ -72,7 +75,7 @@ parameters! {
         weak_weight: Ratio = Ratio::new(1, 4),
         /// Whether the strong weight adapts.
         weighting: Weighting = Weighting::Fixed,
-        /// Most retransmissions of an exchange that still makes a weak sample, draft-ietf-core-cocoa-03 §4.2.
+        /// Maximum number of retransmissions after which an exchange is still a weak sample, draft-ietf-core-cocoa-03 §4.2.
         max_weak_n: u8 = 2,
         /// Gain of SRTT, RFC 6298 §2.3.
         srtt_gain: Ratio = Ratio::new(1, 8),
@@ -88,43 +91,43 @@ parameters! {
         vbf_low: Duration = Duration::from_secs(1),
         /// RTO above which the backoff factor is `vbf_large` and an RTO ages downwards, draft-ietf-core-cocoa-03 §4.2.1.
         vbf_high: Duration = Duration::from_secs(3),
-        /// What the backoff factor is chosen from, draft-ietf-core-cocoa-03 §4.2.1.
+        /// Span of time that the backoff factor is chosen from, draft-ietf-core-cocoa-03 §4.2.1.
         vbf_on: VbfOn = VbfOn::Initial,
-        /// Whether the band between `vbf_low` and `vbf_high` stands or moves with the strong estimate.
+        /// Whether the band between `vbf_low` and `vbf_high` is fixed or moves with the strong estimate.
         band: Band = Band::Fixed,
-        /// How an RTO that was not renewed ages, draft-ietf-core-cocoa-03 §4.3.
+        /// Rule by which an RTO ages that no sample renews, draft-ietf-core-cocoa-03 §4.3.
         ageing: Ageing = Ageing::Draft03,
-        /// What the RTO makes of the backoff of an exchange that was answered after a retransmission, or given up.
+        /// Effect on the RTO of the backoff of an exchange that was answered after a retransmission, or given up.
         after_backoff: AfterBackoff = AfterBackoff::Forget,
-        /// Retransmissions since the last strong sample beyond which the strong estimator is forgotten; 0 for never.
+        /// Number of retransmissions since the last strong sample beyond which the strong estimator is forgotten; 0 for never.
         forget_strong_after: u8 = 0,
-        /// What an exchange that is given up teaches.
+        /// Effect of an exchange that is given up on the weak estimator.
         give_up: SampleOfGiveUp = SampleOfGiveUp::Keep,
-        /// Whether a Reset is a sample as an acknowledgement is.
+        /// Whether a Reset is a sample like an acknowledgement.
         sample_reset: Switch = Switch::Off,
-        /// How an answer names the transmission it answers.
+        /// Marking of transmissions.
         marking: Marking = Marking::None,
-        /// The estimator that takes the answer that names a retransmission.
+        /// Estimator that takes the answer to a marked retransmission.
         marked_retransmission: EstimatorOf = EstimatorOf::Strong,
-        /// G, the granularity of the clock and the least weight of RTTVAR, RFC 6298 §2.3.
+        /// G, the granularity of the clock and the lower bound of K·RTTVAR, RFC 6298 §2.3.
         granularity: Duration = GRANULARITY,
-        /// What estimates are rounded to and timeouts rounded down to; 1us rounds nothing.
+        /// Unit that estimates are rounded to and timeouts are rounded down to; 1us rounds nothing.
         tick: Duration = Duration::from_micros(1),
         /// Whether the last retransmission is waited for, RFC 7252 §4.2.
         final_wait: Switch = Switch::On,
     }
     presets {
-        /// As draft-ietf-core-cocoa-03 says. Unsafe as published: no lower bound of the RTO, so that on a short path the hiccup
-        /// of a scheduler is a loss.
+        /// The rules of draft-ietf-core-cocoa-03. Unsafe as published: no lower bound of the RTO, so that on a short path a
+        /// delay of a scheduler counts as a loss.
         "draft-03" => |_| Self::PUBLISHED,
         /// The pseudo-code of draft-ietf-core-cocoa-03 §4.2.1 to the letter: the backoff factor chosen at each step, and
-        /// each retransmission dithered. Unsafe as `draft-03` is, and more aggressive than RFC 7252 from 2 s on.
+        /// each retransmission dithered. Unsafe like `draft-03`, and more aggressive than RFC 7252 from 2 s on.
         "draft-literal" => |_| Self { vbf_on: VbfOn::Current, redither: Switch::On, ..Self::PUBLISHED },
         /// The libcoap of the FASOR experiments (Raitahila 2019): the draft without ageing, and with the backoff factor
-        /// chosen from the timeout in force. Unsafe as `draft-literal` is.
+        /// chosen from the timeout in force. Unsafe like `draft-literal`.
         "libcoap-2019" => |_| Self { vbf_on: VbfOn::Current, ageing: Ageing::Off, ..Self::PUBLISHED },
-        /// Betzler et al. 2015 with the gains as printed, 1/4 of SRTT and 1/8 of RTTVAR, and no lower bound of the RTO:
-        /// `cocoa0` stays that, any other becomes `cocoa-plus`. Unsafe as `draft-03` is.
+        /// Betzler et al. 2015 with the printed gains, 1/4 of SRTT and 1/8 of RTTVAR, and no lower bound of the RTO:
+        /// `cocoa0` stays that, any other becomes `cocoa-plus`. Unsafe like `draft-03`.
         "paper-2015" => |old| Self {
             min_rto: UNBOUNDED,
             srtt_gain: Ratio::new(1, 4),
@@ -132,10 +135,10 @@ parameters! {
             ..if matches!(old.ageing, Ageing::Cocoa0) { Self::COCOA0 } else { Self::COCOA_PLUS }
         },
         /// GSRTC built on Fullbackoff2 (Rathod 2022 §5.2.1 and §5.3.3): the backoff of a retransmitted exchange is taken over if
-        /// it is the longer, which algorithm 2 does not print.
+        /// it is the longer. Algorithm 2 does not print this.
         "gsrtc-on-fullbackoff2" => |_| Self { weighting: Weighting::Gsrtc, ..Self::FULLBACKOFF2 },
         /// Californium 1.0 to 2.8: the gains of SRTT and RTTVAR exchanged, an RTO of up to 32 s and a backoff of up to 60 s, and
-        /// an RTO that ages past the band. Unsafe as `draft-03` is.
+        /// an RTO that ages past the band. Unsafe like `draft-03`.
         "californium-2" => |old| Self {
             min_rto: UNBOUNDED,
             max_rto: Duration::from_secs(32),
@@ -165,38 +168,38 @@ parameters! {
             ..Self::DEFAULT
         },
         /// Betzler's er-cocoa for Contiki, behind many results from Cooja: 3/4 for a new weak estimate instead of 1/4, a
-        /// weak sample of any exchange, given up or not, a Reset as good as an acknowledgement, estimates bounded by 60 s before
-        /// they are blended, a factor of 2.5 below 1 s, timeouts without a bound, the strong estimator forgotten after more
-        /// than three retransmissions. Unsafe as published: nothing bounds a timeout, from below or from above. Not reproduced: ticks of 1/128 s, and before the
-        /// first sample a second dither on the first timeout.
+        /// weak sample of any exchange, given up or not, a Reset sampled like an acknowledgement, estimates bounded by 60 s
+        /// before they are blended, a factor of 2.5 below 1 s, timeouts without a bound, the strong estimator forgotten after
+        /// more than three retransmissions. Unsafe as published: nothing bounds a timeout, from below or from above. Not
+        /// reproduced: ticks of 1/128 s, and before the first sample a second dither on the first timeout.
         "er-cocoa" => |_| Self::ER_COCOA,
     }
 }
 
 choice! {
-    /// What a backoff factor is chosen from.
+    /// The span of time that a backoff factor is chosen from.
     pub enum VbfOn {
         /// The RTO that the exchange started from, before dither: one factor for all its timeouts.
         Initial = "initial",
         /// The timeout in force: a factor for each step.
         Current = "current",
-        /// The first timeout as it was armed: one factor for all that follow.
+        /// The first timeout with its dither: one factor for all that follow.
         Dithered = "dithered",
     }
 }
 
 choice! {
-    /// How the weight of a new strong estimate is found.
+    /// The weight of a new strong estimate.
     pub enum Weighting {
-        /// It is `strong_weight`.
+        /// `strong_weight`.
         Fixed = "fixed",
-        /// 1/2, 3/4, 7/8 … up to 0.99 as strong samples follow each other (Rathod 2022 §5.2, algorithm 2).
+        /// 1/2, 3/4, 7/8 … up to 0.99 while strong samples follow each other (Rathod 2022 §5.2, algorithm 2).
         Gsrtc = "gsrtc",
     }
 }
 
 choice! {
-    /// Where the band of middle RTOs lies.
+    /// The band of middle RTOs.
     pub enum Band {
         /// From `vbf_low` to `vbf_high`.
         Fixed = "fixed",
@@ -206,57 +209,58 @@ choice! {
 }
 
 choice! {
-    /// An estimator.
+    /// One of the two estimators.
     pub enum EstimatorOf {
-        /// The strong one.
+        /// The strong estimator.
         Strong = "strong",
-        /// The weak one.
+        /// The weak estimator.
         Weak = "weak",
     }
 }
 
 choice! {
-    /// What the RTO makes of a backoff that was answered or given up.
+    /// The effect on the RTO of a backoff that was answered or given up.
     pub enum AfterBackoff {
-        /// Nothing.
+        /// The RTO stays.
         Forget = "forget",
-        /// It becomes the timeout that was in force.
+        /// The RTO becomes the timeout that was in force.
         Take = "take",
-        /// It becomes that if it is longer.
+        /// The RTO becomes that timeout if it is longer.
         Maximum = "maximum",
     }
 }
 
 choice! {
-    /// What an exchange that is given up teaches.
+    /// The effect of an exchange that is given up on the weak estimator.
     pub enum SampleOfGiveUp {
-        /// Nothing.
+        /// The estimator stays.
         Keep = "keep",
-        /// It is a weak sample of the time that it took.
+        /// The duration of the exchange is a weak sample.
         Weak = "weak-sample",
     }
 }
 
-/// What [`Cocoa`] remembers of one destination.
+/// State of [`Cocoa`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct CocoaState {
     strong: Estimator,
     weak: Estimator,
     rto: Fine,
-    /// When a sample, or age, last changed the RTO.
+    /// The last time that a sample, or ageing, changed the RTO.
     renewed: Stamp,
-    /// Strong samples since the last retransmission, or less than zero, retransmissions since the last strong sample.
+    /// If positive, the number of strong samples since the last retransmission. If negative, the number of retransmissions
+    /// since the last strong sample.
     streak: i8,
 }
 
-/// What [`Cocoa`] remembers of one exchange.
+/// State of [`Cocoa`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct CocoaExchange {
     timeout: Fine,
-    /// What the next timeout is backed off from: this one, or where each is dithered, this one without.
+    /// The span that the next timeout is backed off from: `timeout`, without its dither where each timeout is dithered.
     base: Fine,
-    /// The moment of the first transmission, where an exchange is a sample that no acknowledgement ends: microseconds, modulo
-    /// 2⁴⁰, which is 12 days.
+    /// The moment of the first transmission, in microseconds modulo 2⁴⁰ (12 days). Zero where only acknowledgements are
+    /// samples, because they bring their time with them.
     began: Fine,
     factor: Ratio,
     retransmits: u8,
@@ -278,7 +282,7 @@ impl Controller for Cocoa {
             self.age(state, band, cue.now);
         }
         let one = state.rto;
-        // Blind: the k-th exchange at once waits k·2 s (§4.1). This is not learnt.
+        // The blind rule: before the first sample, the k-th exchange under way waits k·2 s (§4.1). This is not learnt.
         let rto = if measured { one } else { one.times(cue.outstanding.max(1)) };
         let longest = Fine::from(self.longest());
         let timeout = self.dithered(rto, cue).at_least(self.min_timeout).min(longest);
@@ -330,7 +334,7 @@ impl Controller for Cocoa {
             Outcome::GivenUp if self.give_up == SampleOfGiveUp::Weak => {
                 (Some(exchange.elapsed(cue.now)), exchange.retransmits.max(1))
             }
-            // It leaves its backoff, and ends a run of strong samples.
+            // An exchange that is given up leaves its backoff, and ends a run of strong samples.
             Outcome::GivenUp
                 if self.after_backoff != AfterBackoff::Forget || self.weighting == Weighting::Gsrtc =>
             {
@@ -358,7 +362,7 @@ impl Controller for Cocoa {
         Limits { final_wait: self.final_wait.is_on(), ..limits }
     }
 
-    /// SRTT and RTTVAR are the strong estimator's; the weak one's as long as there is none.
+    /// Reports SRTT and RTTVAR of the strong estimator, or of the weak one before the first strong sample.
     #[inline(always)]
     fn gauges(&self, state: &CocoaState) -> Gauges {
         let estimator = if state.strong.is_measured() { &state.strong } else { &state.weak };
@@ -371,7 +375,7 @@ impl CocoaState {
         self.strong.is_measured() || self.weak.is_measured()
     }
 
-    /// An exchange was answered after so many retransmissions.
+    /// Counts an exchange with so many retransmissions in the streak.
     fn count(&mut self, retransmits: u8) {
         let streak = i16::from(self.streak);
         let streak =
@@ -381,7 +385,7 @@ impl CocoaState {
 }
 
 impl CocoaExchange {
-    /// One that waits for `timeout` after its first transmission.
+    /// Returns the state of an exchange that waits for `timeout` after its first transmission.
     pub(crate) fn waiting(timeout: Fine) -> Self {
         Self { timeout, base: timeout, began: Fine::ZERO, factor: Ratio::new(1, 1), retransmits: 0 }
     }
@@ -390,12 +394,12 @@ impl CocoaExchange {
         self.timeout
     }
 
-    /// The timeout passed: for what is learnt from an exchange that no acknowledgement ends.
+    /// Counts a retransmission, for samples that no acknowledgement brings.
     pub(crate) fn count(&mut self) {
         self.retransmits = self.retransmits.saturating_add(1);
     }
 
-    /// The time since the first transmission.
+    /// Returns the time since the first transmission.
     pub(crate) fn elapsed(&self, now: Instant) -> Duration {
         let us = Fine::fitting(now.as_micros().wrapping_sub(self.began.units()));
         Duration::from_micros(us.units())
@@ -413,13 +417,13 @@ impl CocoaExchange {
     }
 }
 
-/// Microseconds since the origin, modulo 2⁴⁰.
+/// Returns the microseconds since the origin, modulo 2⁴⁰.
 const fn moment(now: Instant) -> Fine {
     Fine::fitting(now.as_micros())
 }
 
 impl Cocoa {
-    /// Betzler's er-cocoa for Contiki.
+    /// The parameters of Betzler's er-cocoa for Contiki.
     pub(crate) const ER_COCOA: Self = Self {
         max_estimate: Duration::from_secs(60),
         max_timeout: Duration::from_secs(268),
@@ -435,7 +439,7 @@ impl Cocoa {
         ..Self::PUBLISHED
     };
 
-    /// draft-ietf-core-cocoa-03 without the lower bound of the RTO that it does not have.
+    /// The rules of draft-ietf-core-cocoa-03, without the lower bound of the RTO that this crate adds.
     const PUBLISHED: Self = Self { min_rto: UNBOUNDED, ..Self::DEFAULT };
 
     #[inline(always)]
@@ -443,22 +447,22 @@ impl Cocoa {
         rto.min(self.max_rto.into()).at_least(self.min_rto)
     }
 
-    /// The longest timeout: a first one of the longest RTO, or the longest backoff.
+    /// Returns the longest timeout: that of the longest RTO, or the longest backoff.
     fn longest(&self) -> Duration {
         self.max_rto.max(self.max_timeout)
     }
 
-    /// Whether the end of an exchange can be a sample that no acknowledgement brought.
+    /// Returns whether the end of an exchange can be a sample without an acknowledgement.
     const fn samples_without_ack(&self) -> bool {
         self.sample_reset.is_on() || matches!(self.give_up, SampleOfGiveUp::Weak)
     }
 
-    /// U(`span`, ACK_RANDOM_FACTOR·`span`).
+    /// Returns U(`span`, ACK_RANDOM_FACTOR·`span`).
     fn dithered(&self, span: Fine, cue: Cue) -> Fine {
         span.dithered(self.ack_random_factor, cue.draw).floored(self.tick)
     }
 
-    /// Takes in a sample, draft-ietf-core-cocoa-03 §4.2. Whether it is one.
+    /// Takes in a sample, draft-ietf-core-cocoa-03 §4.2. Returns whether it counts.
     fn blend(&self, state: &mut CocoaState, rtt: Duration, retransmits: u8) -> bool {
         let (estimator, k, weight) = match retransmits {
             0 => (&mut state.strong, self.k_strong, self.strong_weight(state.streak)),
@@ -473,7 +477,7 @@ impl Cocoa {
         true
     }
 
-    /// What an exchange that needed retransmissions leaves beside its sample. Whether that is an RTO.
+    /// Applies the effects of a retransmitted exchange that are not those of its sample. Returns whether they set the RTO.
     fn mind_backoff(&self, state: &mut CocoaState, exchange: CocoaExchange) -> bool {
         if self.forget_strong_after > 0 && state.streak.unsigned_abs() > self.forget_strong_after {
             state.strong = Estimator::new();
@@ -486,7 +490,7 @@ impl Cocoa {
         true
     }
 
-    /// The weight of a strong estimate, the sample that made it counted.
+    /// Returns the weight of a strong estimate. `streak` counts its sample already.
     fn strong_weight(&self, streak: i8) -> Ratio {
         match (self.weighting, streak) {
             (Weighting::Fixed, _) => self.strong_weight,
@@ -495,7 +499,7 @@ impl Cocoa {
         }
     }
 
-    /// The variable backoff factor (VBF), draft-ietf-core-cocoa-03 §4.2.1.
+    /// Returns the variable backoff factor (VBF), draft-ietf-core-cocoa-03 §4.2.1.
     fn backoff_factor(&self, (low, high): (Fine, Fine), rto: Fine) -> Ratio {
         let Self { vbf_small, vbf_middle, vbf_large, .. } = *self;
         if rto < low {
@@ -507,7 +511,7 @@ impl Cocoa {
         }
     }
 
-    /// The RTOs that are backed off from by the middle factor, and do not age.
+    /// Returns the ends of the band of RTOs that have the middle backoff factor and do not age.
     fn band(&self, state: &CocoaState) -> (Fine, Fine) {
         match self.band {
             Band::Fixed => (self.vbf_low.into(), self.vbf_high.into()),

@@ -160,7 +160,7 @@ fn reset_and_give_up_leave_the_rto_as_it_is() {
     }
 }
 
-/// The mechanism of an entry, or a preset.
+/// Returns the mechanism of an entry, with a preset unless that is empty.
 fn cocoa(entry: Entry, preset: &str) -> Cocoa {
     let Mechanism::Cocoa(mut mechanism) = entry.mechanism else { panic!("{} is another", entry.name) };
     if !preset.is_empty() {
@@ -169,7 +169,7 @@ fn cocoa(entry: Entry, preset: &str) -> Cocoa {
     mechanism
 }
 
-/// The RTO in microseconds after exchanges of (milliseconds, retransmissions), one right after the other.
+/// Returns the RTO in microseconds after each of some exchanges of (milliseconds, retransmissions), one right after the other.
 fn after<const N: usize>(mechanism: Cocoa, samples: [(u64, u8); N]) -> [u64; N] {
     let state = &mut mechanism.state();
     samples.map(|(rtt, retransmits)| {

@@ -1,25 +1,26 @@
-//! The trend of the round-trip time: by how much the least and the greatest sample of an interval differ from those of
-//! the interval before, on average.
+//! The trend of the round-trip time: the mean change of the least and of the greatest sample from one interval to the next.
 
 use crate::fine::Fine;
 use crate::stamp::Stamp;
 use crate::{Draw, Duration, Instant, division};
 
-/// Gradients that are averaged: the window a of Hayes and Armitage 2011.
+/// The number of gradients that are averaged: the window a of Hayes and Armitage 2011.
 const WINDOW: u8 = 8;
 
 /// Samples and gradients of one destination.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gradients {
-    /// Of the interval that is open; both zero if none is.
+    /// The extremes of the open interval; both zero if none is open.
     open: Extremes,
-    /// Of the last one that closed; both zero if none has.
+    /// The extremes of the last closed interval; both zero if none has closed.
     closed: Extremes,
     opened: Stamp,
-    /// Gradients taken: as many as there are up to [`WINDOW`], beyond that [`WINDOW`] and the place of the next.
+    /// The number of gradients so far. From [`WINDOW`] on it counts up to 2·[`WINDOW`] − 1 and round again, so that modulo
+    /// [`WINDOW`] it is the place of the next gradient.
     taken: u8,
-    /// The last gradients of the least and the greatest sample, in milliseconds.
+    /// The last gradients of the least sample, in milliseconds.
     least: [Millis; WINDOW as usize],
+    /// The last gradients of the greatest sample, in milliseconds.
     greatest: [Millis; WINDOW as usize],
 }
 
@@ -30,7 +31,7 @@ struct Extremes {
     greatest: [u8; 4],
 }
 
-/// A gradient of at most ±32.767 s.
+/// A gradient in milliseconds, at most ±32.767 s, in little-endian bytes.
 type Millis = [u8; 2];
 
 impl Extremes {
@@ -50,7 +51,7 @@ impl Extremes {
     }
 }
 
-/// From `old` to `new`, microseconds, as milliseconds.
+/// Returns the gradient from `old` to `new`, which are in microseconds.
 fn gradient(new: [u8; 4], old: [u8; 4]) -> Millis {
     let (new, old) = (u32::from_le_bytes(new), u32::from_le_bytes(old));
     let ms = i16::try_from(new.abs_diff(old).saturating_add(500) / 1_000).unwrap_or(i16::MAX);
@@ -67,7 +68,7 @@ impl Gradients {
         greatest: [[0; 2]; WINDOW as usize],
     };
 
-    /// Takes in a sample that arrived `now`. If it closes the interval, returns the greatest sample of that.
+    /// Takes in a sample that arrived `now`. If it closes the interval, returns the greatest sample of the interval.
     pub(super) fn take(&mut self, rtt: Duration, now: Instant) -> Option<Fine> {
         let us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).max(1);
         if !self.open.is_some() {
@@ -88,13 +89,14 @@ impl Gradients {
         self.highest().map(Fine::from)
     }
 
-    /// The greatest sample of the last interval that closed.
+    /// Returns the greatest sample of the last closed interval.
     pub(super) fn highest(&self) -> Option<Duration> {
         let highest = u32::from_le_bytes(self.closed.greatest);
         (highest > 0).then(|| Duration::from_micros(highest.into()))
     }
 
-    /// By how much the delay rises in an interval, zero if it does not; `None` before the first gradient.
+    /// Returns the mean rise of the delay in an interval, or zero if it does not rise. Returns `None` before the first
+    /// gradient.
     pub(super) fn trend(&self) -> Option<Duration> {
         let filled = self.taken.min(WINDOW);
         let mean = |gradients: &[Millis]| {
@@ -108,9 +110,9 @@ impl Gradients {
     }
 }
 
-/// e^(−1/8) as a fraction of 2³².
+/// e^(−1/8) in units of 2⁻³².
 const EIGHTH: u64 = 3_790_365_107;
-/// e^(−i/8) as a fraction of 2¹⁶, up to i/8 = 5.
+/// e^(−i/8) in units of 2⁻¹⁶, up to i/8 = 5.
 const EXPONENTIAL: [u16; 41] = {
     let mut table = [0; 41];
     let mut power: u64 = u32::MAX as u64;
@@ -123,12 +125,13 @@ const EXPONENTIAL: [u16; 41] = {
     table
 };
 
-/// Whether a trend counts as a rise: with probability 1 − e^(−`trend`/`scaling`), certainly above five times `scaling`.
+/// Returns whether a trend counts as a rise: with probability 1 − e^(−`trend`/`scaling`), and certainly above five times
+/// `scaling`.
 pub(super) fn rises(trend: Duration, scaling: Duration, draw: Draw) -> bool {
     if trend == Duration::ZERO {
         return false;
     }
-    // In eighths, with eight more bits to find the place between two entries.
+    // In eighths of `scaling`, with eight more bits to interpolate between two entries of the table.
     let place = division::by(trend.as_micros().saturating_mul(8 << 8), scaling.as_micros());
     let (entry, between) = ((place >> 8).min(40) as usize, (place & 0xff) as u32);
     if entry == 40 {

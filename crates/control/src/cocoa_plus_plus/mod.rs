@@ -1,18 +1,29 @@
-//! `cocoa-plus-plus`: CoCoA++, Rathod 2022 §6, after CAIA delay gradients (CDG), Hayes and Armitage 2011.
+//! `cocoa-plus-plus`: CoCoA++, an RTO steered by delay gradients.
 //!
-//! Idea: no average of round-trip times but their trend. Over intervals of two round trips, how do the least and the
-//! greatest sample move? While they rise, the RTO grows, with a probability that rises with them; else it shrinks.
+//! **Source.** Rathod 2022 (doctoral thesis) §6, after CAIA delay gradients (CDG), Hayes and Armitage 2011. The preset
+//! `student-contiki` is an implementation for Contiki that students published.
 //!
-//! Where the thesis is open: the RTO stays between the greatest sample of the last interval and 32 s, so that it never
-//! undercuts what was just measured. An interval closes with the first sample that is two of its own round-trip times
-//! after the one that opened it. Every acknowledged exchange is a sample, measured from its first transmission: with
-//! strong samples alone an RTO that is too short would never learn so. As in CDG the least samples are asked first, the
-//! greatest ones only if those do not rise. G is 3 ticks of Contiki's clock.
+//! **Idea.** The trend of the round-trip time counts, not its average. Over intervals of two round trips, the least and the
+//! greatest sample are compared with those of the interval before. While they rise, the RTO grows by 1.42, with a
+//! probability that rises with them. Otherwise it shrinks to 0.7 of itself.
 //!
-//! Unsafe as published: its implementation applies the factor 0.7 between the retransmissions of one exchange too, which
-//! then follow each other ever faster; RFC 7252 §4.2 and RFC 8085 §3.1.1 ask for a backoff. Here a timeout grows by 1.42,
-//! always. That is less than doubling: five timeouts are 11.4 RTO, not 31. The implementation as it is, with CoCoA's
-//! estimators underneath, is the preset `student-contiki`, for comparison with published numbers alone.
+//! **Readings where the thesis is open**
+//! * The RTO stays between the greatest sample of the last interval and 32 s, so that it never undercuts a fresh measurement.
+//! * An interval closes with the first sample that comes two of its own round-trip times after the sample that opened it.
+//! * Every acknowledged exchange is a sample, measured from its first transmission. With unambiguous samples alone, an RTO
+//!   that is too short would never be corrected.
+//! * The greatest samples count only if the least ones do not rise, as in CDG.
+//! * G is 3 ticks of Contiki's clock.
+//!
+//! **Differences from the source**
+//! * The RTO is 50 ms at least (`min_rto`).
+//! * Between the retransmissions of an exchange the timeout always grows by 1.42, unlike in the implementation (see below).
+//!
+//! **Unsafe as published**
+//! * The implementation applies the factor 0.7 between the retransmissions of an exchange, too. They then follow each other
+//!   ever faster. RFC 7252 §4.2 and RFC 8085 §3.1.1 ask for a backoff.
+//! * A factor of 1.42 is less than doubling: five timeouts take 11.4 RTO instead of 31. This is so here too.
+//! * Ambiguous samples count. RFC 8085 §3.1.1 forbids their use. This is so here too.
 
 mod gradient;
 mod student;
@@ -30,28 +41,28 @@ parameters! {
     pub struct CocoaPlusPlus {
         /// RTO before the first gradient, Rathod 2022 §6.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of the RTO, a quarter of Linux's: above hiccups of schedulers and clock ticks of 10 ms. The source
+        /// Lower bound of the RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The source
         /// has none.
         min_rto: Duration = MIN_RTO,
         /// Upper bound of the RTO and of every timeout. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(32),
         /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
         ack_random_factor: Ratio = Ratio::new(3, 2),
-        /// What a timeout is multiplied by at a retransmission, Rathod 2022 §6.
+        /// Factor from one timeout to the next at a retransmission, Rathod 2022 §6.
         backoff: Ratio = Ratio::new(142, 100),
         /// The probabilistic backoff factor while delays rise, Rathod 2022 §6.
         up: Ratio = Ratio::new(142, 100),
-        /// The probabilistic backoff factor else, Rathod 2022 §6.
+        /// The probabilistic backoff factor otherwise, Rathod 2022 §6.
         down: Ratio = Ratio::new(7, 10),
         /// G: a gradient g counts as rising with probability 1 − e^(−g/G), Hayes and Armitage 2011.
         scaling: Duration = Duration::from_micros(23_438),
-        /// What is steered, and how.
+        /// Target of the delay gradients: the RTO, or the timeouts of an exchange.
         rule: Rule = Rule::Gradient,
         /// Whether the last retransmission is waited for, RFC 7252 §4.2.
         final_wait: Switch = Switch::On,
     }
     presets {
-        /// The implementation for Contiki: er-cocoa with the probabilistic factor, up or down, in place of the variable
+        /// An implementation for Contiki: er-cocoa with the probabilistic factor, up or down, in place of the variable
         /// backoff factor. Its arithmetic errors (a division by zero before the first group of samples, unsigned
         /// gradients, a count modulo 256) are not reproduced. Unsafe as published: timeouts may shrink from one retransmission
         /// to the next, and nothing bounds them from below.
@@ -66,16 +77,16 @@ parameters! {
 }
 
 choice! {
-    /// What delay gradients steer.
+    /// The target of the delay gradients.
     pub enum Rule {
         /// The RTO, at the end of each interval.
         Gradient = "gradient",
-        /// The timeouts of an exchange, at each retransmission, in place of er-cocoa's backoff.
+        /// The timeouts of an exchange, at each retransmission, in place of the backoff of er-cocoa.
         Student = "student",
     }
 }
 
-/// What [`CocoaPlusPlus`] remembers of one destination.
+/// State of [`CocoaPlusPlus`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct CocoaPlusPlusState(Memory);
 
@@ -102,7 +113,7 @@ impl Controller for CocoaPlusPlus {
         let rto = match (self.rule, &mut state.0) {
             (Rule::Student, Memory::Student(student)) => return student.on_start(self, cue),
             (Rule::Gradient, Memory::Gradient { rto, .. }) => *rto,
-            // Of the other rule.
+            // A state of the other rule: the parameters were changed.
             _ => {
                 *state = self.state();
                 self.bounded(self.initial_rto.into())
@@ -153,7 +164,7 @@ impl Controller for CocoaPlusPlus {
         Limits { final_wait: self.final_wait.is_on(), ..limits }
     }
 
-    /// SRTT is the greatest sample of the last interval: nothing is smoothed.
+    /// Reports the greatest sample of the last interval as SRTT, for nothing is smoothed.
     #[inline(always)]
     fn gauges(&self, state: &CocoaPlusPlusState) -> Gauges {
         match (self.rule, &state.0) {
@@ -171,7 +182,7 @@ impl CocoaPlusPlus {
         rto.at_least(self.min_rto).min(self.max_rto.into())
     }
 
-    /// The probabilistic backoff factor (PBF); 1 as long as there is no gradient.
+    /// Returns the probabilistic backoff factor (PBF), or 1 before the first gradient.
     fn factor(&self, gradients: &Gradients, cue: Cue) -> Ratio {
         match gradients.trend() {
             None => Ratio::new(1, 1),
@@ -180,7 +191,7 @@ impl CocoaPlusPlus {
         }
     }
 
-    /// What er-cocoa is in the student's implementation.
+    /// Returns the er-cocoa of the implementation for Contiki, with the parameters of this mechanism.
     fn er_cocoa(&self) -> Cocoa {
         Cocoa {
             initial_rto: self.initial_rto,
@@ -193,7 +204,7 @@ impl CocoaPlusPlus {
     }
 }
 
-/// `cocoa-plus-plus`.
+/// The entry `cocoa-plus-plus`.
 pub(crate) const COCOA_PLUS_PLUS: Entry = Entry {
     name: "cocoa-plus-plus",
     summary: "an RTO that grows while the least and greatest round-trip times rise, and shrinks else",
@@ -212,7 +223,8 @@ mod tests {
 
     const PLUS: CocoaPlusPlus = CocoaPlusPlus::DEFAULT;
 
-    /// The RTO in milliseconds after exchanges that follow each other without a pause, the draw the same for all.
+    /// Returns the RTO in milliseconds after each of some exchanges that follow each other without a pause. All have the same
+    /// draw.
     fn series<const N: usize>(draw: u32, rtts: [u64; N]) -> [u64; N] {
         let state = &mut PLUS.state();
         let mut now = 0;

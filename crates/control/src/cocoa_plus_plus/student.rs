@@ -1,25 +1,27 @@
-//! CoCoA++ as it was implemented for Contiki: er-cocoa, with a backoff factor that delay gradients choose.
+//! The implementation of CoCoA++ for Contiki: er-cocoa with a backoff factor that delay gradients choose.
 
 use super::CocoaPlusPlus;
 use crate::cocoa::{CocoaExchange, CocoaState};
 use crate::{Controller, Cue, Draw, Duration, Gauges, Outcome, Ratio};
 
-/// What is remembered of one destination.
+/// State of the implementation for one destination.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Student {
     cocoa: CocoaState,
-    /// The least sample of the open group in microseconds, zero if there is none.
+    /// The least sample of the open group in microseconds, or zero if it has none.
     least: [u8; 4],
-    /// The least sample of the last group. The gradients since zero add up to it: their sum is never windowed.
+    /// The least sample of the last group in microseconds. It is the sum of all gradients since zero, which the code adds up
+    /// without a window.
     closed: [u8; 4],
-    /// Samples in the open group.
+    /// The number of samples in the open group.
     samples: u8,
+    /// The number of closed groups.
     groups: u8,
 }
 
-/// Samples to a group; the last closes it and is not looked at.
+/// The number of samples in a group. The last one closes the group, and its value is ignored.
 const GROUP: u8 = 5;
-/// 300 ticks of 1/128 s.
+/// The scale of the gradient: 300 ticks of 1/128 s.
 const STEP_US: u32 = 2_343_750;
 /// ⌊100·(1 − e^(−x))⌋ for x = 0, 1, 2 …
 const PERCENT: [u8; 6] = [0, 63, 86, 95, 98, 99];
@@ -53,7 +55,7 @@ impl Student {
         mechanism.er_cocoa().gauges(&self.cocoa)
     }
 
-    /// What the next timeout is multiplied by.
+    /// Returns the factor from this timeout to the next.
     pub(super) fn factor(&self, mechanism: &CocoaPlusPlus, draw: Draw) -> Ratio {
         let mean = u32::from_le_bytes(self.closed) / u32::from(self.groups.max(1));
         let steps = (mean / STEP_US).min(PERCENT.len() as u32 - 1);

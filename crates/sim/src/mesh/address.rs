@@ -7,22 +7,23 @@ use crate::NodeId;
 /// All RPL nodes on the link, ff02::1a (RFC 6550 §6).
 pub(crate) const ALL_RPL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x1a);
 
-/// The prefix of the mesh, fd00::/64, which is context 0 of its header compression (RFC 6282 §3.1.1).
+/// The prefix of the mesh, fd00::/64. It is context 0 of header compression (RFC 6282 §3.1.1).
 pub(crate) const PREFIX: [u8; 8] = [0xfd, 0, 0, 0, 0, 0, 0, 0];
 
-/// The EUI-64 of a node, 02:12:74:00 and the number of the node: 00:12:74 is what Cooja gives its motes, here with the bit
-/// of local administration.
+/// Returns the EUI-64 of a node: 02:12:74:00 and the number of the node. Cooja's motes have 00:12:74; here the bit of local
+/// administration is set, too.
 pub(crate) const fn eui64(node: NodeId) -> [u8; 8] {
     let [a, b, c, d] = node.0.to_be_bytes();
     [0x02, 0x12, 0x74, 0x00, a, b, c, d]
 }
 
-/// The address of a node in the mesh: fd00::12:7400:0:1 of node 1, the interface identifier of RFC 4291 appendix A.
+/// Returns the address of a node in the mesh, such as fd00::12:7400:0:1 for node 1, with the interface identifier of RFC 4291
+/// appendix A.
 pub(crate) const fn global(node: NodeId) -> Ipv6Addr {
     under(0xfd00, node)
 }
 
-/// The address of a node on the link: fe80::12:7400:0:1 of node 1.
+/// Returns the link-local address of a node, such as fe80::12:7400:0:1 for node 1.
 pub(crate) const fn link_local(node: NodeId) -> Ipv6Addr {
     under(0xfe80, node)
 }

@@ -1,29 +1,29 @@
-//! The air between the nodes: what each is doing with its radio, and what that does to the others.
+//! The air between the nodes: the state of each radio, and its effect on the others.
 
 use smallvec::SmallVec;
 
-use super::links::{Link, Links};
+use super::links::{Links, RadioLink};
 use crate::{Position, Stream, Time};
 
-/// How long a radio was in each state, in nanoseconds.
+/// The time that a radio spent in each state, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RadioTimes {
-    /// Sending.
+    /// Time of sending.
     pub transmit_ns: u64,
-    /// Receiving a frame, whoever it is for.
+    /// Time of receiving a frame for any node.
     pub receive_ns: u64,
-    /// Switched on and receiving nothing.
+    /// Time of listening without a frame.
     pub listen_ns: u64,
-    /// Switched off.
+    /// Time of being switched off.
     pub sleep_ns: u64,
 }
 
-/// What a radio does.
+/// The state of a radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Off,
     Listening,
-    /// It has found the beginning of a frame; `spoiled` if another transmission has destroyed it.
+    /// The radio has found the beginning of a frame. `spoiled` tells that another transmission has destroyed the frame since.
     Receiving {
         from: u32,
         power: i16,
@@ -32,35 +32,35 @@ enum Phase {
     Sending,
 }
 
-/// One node's radio.
+/// The radio of a node.
 #[derive(Debug)]
-struct Ear {
+struct Radio {
     phase: Phase,
     since: Time,
     times: RadioTimes,
-    /// Who is sending that this radio hears or is disturbed by, and with what power it does.
+    /// The nodes in range or in interference range that are sending, and their received power.
     signals: SmallVec<[(u32, i16); 4]>,
-    /// How many of them clear channel assessment notices.
+    /// The number of signals that clear channel assessment notices.
     sensed: u16,
 }
 
-/// What became of a transmission at one of those it might have reached.
+/// The fate of a transmission at a node that it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It was received.
+    /// The frame was received.
     Received,
-    /// Another transmission destroyed it, or was on the air already.
+    /// Another transmission destroyed the frame, or was on the air before it.
     Collided,
-    /// The link failed it, or the radio was off, sending, or receiving something else.
+    /// The link lost the frame, or the radio was off, sending, or receiving another frame.
     Missed,
 }
 
-/// A link of a node that sends, and how its frame began at the other end.
+/// A link of a node that sends, and the fate of the beginning of its frame at the other end.
 #[derive(Clone, Copy, Debug)]
 struct Reached {
     to: u32,
     sensed: bool,
-    /// Whether it delivers anything.
+    /// Whether the link delivers frames, or only disturbs.
     in_range: bool,
     begun: Fate,
 }
@@ -70,19 +70,19 @@ struct Reached {
 pub(super) struct Air {
     links: Links,
     capture: i16,
-    /// The bounds of the share that a link delivers.
+    /// The bounds of the share of frames that a link delivers.
     delivery: (f64, f64),
-    ears: Vec<Ear>,
-    /// The links of each node that sends, as they were when it began: nodes may move while a frame is on the air.
+    radios: Vec<Radio>,
+    /// The links of each node that sends, from the beginning of its frame. Nodes may move while a frame is on the air.
     reached: Vec<Vec<Reached>>,
-    /// Keyed by sender, transmission of that sender, receiver.
+    /// The random numbers of links, with sender, transmission of that sender, and receiver as key.
     luck: Stream,
 }
 
 impl Air {
     pub(super) fn new(links: Links, delivery: (f64, f64), luck: Stream) -> Self {
         let nodes = links.nodes();
-        let ear = || Ear {
+        let radio = || Radio {
             phase: Phase::Off,
             since: Time::ZERO,
             times: RadioTimes::default(),
@@ -93,13 +93,13 @@ impl Air {
             capture: links.capture(),
             links,
             delivery,
-            ears: std::iter::repeat_with(ear).take(nodes).collect(),
+            radios: std::iter::repeat_with(radio).take(nodes).collect(),
             reached: vec![Vec::new(); nodes],
             luck,
         }
     }
 
-    /// Nodes have moved.
+    /// Computes all links anew, after nodes have moved.
     pub(super) fn survey(&mut self, positions: &[Position]) {
         self.links.survey(positions);
     }
@@ -109,40 +109,40 @@ impl Air {
     }
 
     pub(super) fn switch_on(&mut self, now: Time, node: u32) {
-        self.ears[node as usize].enter(now, Phase::Listening);
+        self.radios[node as usize].enter(now, Phase::Listening);
     }
 
     pub(super) fn is_on(&self, node: u32) -> bool {
-        self.ears[node as usize].phase != Phase::Off
+        self.radios[node as usize].phase != Phase::Off
     }
 
-    /// What clear channel assessment finds at a node.
+    /// Returns the result of clear channel assessment at a node.
     pub(super) fn is_busy(&self, node: u32) -> bool {
-        let ear = &self.ears[node as usize];
-        ear.sensed > 0 || matches!(ear.phase, Phase::Receiving { .. })
+        let radio = &self.radios[node as usize];
+        radio.sensed > 0 || matches!(radio.phase, Phase::Receiving { .. })
     }
 
-    /// How long a node's radio was in each state up to now.
+    /// Returns the time that a node's radio spent in each state up to `now`.
     pub(super) fn times(&self, now: Time, node: u32) -> RadioTimes {
-        let ear = &self.ears[node as usize];
-        let mut times = ear.times;
-        times.add(ear.phase, now.as_nanos().saturating_sub(ear.since.as_nanos()));
+        let radio = &self.radios[node as usize];
+        let mut times = radio.times;
+        times.add(radio.phase, now.as_nanos().saturating_sub(radio.since.as_nanos()));
         times
     }
 
-    /// `node` begins to send its `count`th frame. What it was receiving is lost.
+    /// Begins the frame number `count` of `node`. A frame that the node was receiving is lost.
     pub(super) fn begin(&mut self, now: Time, node: u32, count: u32) {
-        let Self { links, capture, delivery, ears, reached, luck } = self;
-        ears[node as usize].enter(now, Phase::Sending);
+        let Self { links, capture, delivery, radios, reached, luck } = self;
+        radios[node as usize].enter(now, Phase::Sending);
         let reached = &mut reached[node as usize];
         reached.clear();
         for &link in links.of(node) {
-            let ear = &mut ears[link.to as usize];
+            let radio = &mut radios[link.to as usize];
             let overlapped =
-                ear.signals.iter().any(|&(_, power)| power.saturating_add(*capture) > link.power);
-            ear.signals.push((node, link.power));
-            ear.sensed += u16::from(link.sensed);
-            let begun = match &mut ear.phase {
+                radio.signals.iter().any(|&(_, power)| power.saturating_add(*capture) > link.power);
+            radio.signals.push((node, link.power));
+            radio.sensed += u16::from(link.sensed);
+            let begun = match &mut radio.phase {
                 Phase::Receiving { power, spoiled, .. } => {
                     *spoiled |= link.power.saturating_add(*capture) > *power;
                     if overlapped { Fate::Collided } else { Fate::Missed }
@@ -150,33 +150,33 @@ impl Air {
                 Phase::Listening if overlapped => Fate::Collided,
                 Phase::Listening if link.delivery > 0.0 && delivers(*delivery, &link, *luck, node, count) => {
                     let phase = Phase::Receiving { from: node, power: link.power, spoiled: false };
-                    ear.enter(now, phase);
+                    radio.enter(now, phase);
                     Fate::Received
                 }
                 Phase::Listening | Phase::Sending | Phase::Off => Fate::Missed,
             };
-            let Link { to, sensed, delivery, .. } = link;
+            let RadioLink { to, sensed, delivery, .. } = link;
             reached.push(Reached { to, sensed, in_range: delivery > 0.0, begun });
         }
     }
 
-    /// `node` ends. Those in receiving range are put into `fates`, in the order of their numbers.
+    /// Ends the frame of `node`. Fills `fates` with the fate of the frame at the nodes in receiving range, in their order.
     pub(super) fn end(&mut self, now: Time, node: u32, fates: &mut Vec<(u32, Fate)>) {
-        let Self { ears, reached, .. } = self;
-        ears[node as usize].enter(now, Phase::Listening);
+        let Self { radios, reached, .. } = self;
+        radios[node as usize].enter(now, Phase::Listening);
         fates.clear();
         for &Reached { to, sensed, in_range, begun } in &reached[node as usize] {
-            let ear = &mut ears[to as usize];
-            if let Some(place) = ear.signals.iter().position(|&(from, _)| from == node) {
-                ear.signals.swap_remove(place);
-                ear.sensed -= u16::from(sensed);
+            let radio = &mut radios[to as usize];
+            if let Some(place) = radio.signals.iter().position(|&(from, _)| from == node) {
+                radio.signals.swap_remove(place);
+                radio.sensed -= u16::from(sensed);
             }
-            let fate = match ear.phase {
+            let fate = match radio.phase {
                 Phase::Receiving { from, spoiled, .. } if from == node => {
-                    ear.enter(now, Phase::Listening);
+                    radio.enter(now, Phase::Listening);
                     if spoiled { Fate::Collided } else { Fate::Received }
                 }
-                // It began well, and then its receiver sent something itself.
+                // The frame began well, and then its receiver began to send.
                 _ if begun == Fate::Received => Fate::Missed,
                 _ => begun,
             };
@@ -187,8 +187,8 @@ impl Air {
     }
 }
 
-/// Whether a link delivers a frame that nothing disturbs.
-fn delivers((least, most): (f64, f64), link: &Link, luck: Stream, from: u32, count: u32) -> bool {
+/// Returns whether a link delivers a frame that nothing disturbs.
+fn delivers((least, most): (f64, f64), link: &RadioLink, luck: Stream, from: u32, count: u32) -> bool {
     if least >= 1.0 && link.delivery >= 1.0 {
         return true;
     }
@@ -198,7 +198,7 @@ fn delivers((least, most): (f64, f64), link: &Link, luck: Stream, from: u32, cou
     unit(bits as u32) < share
 }
 
-impl Ear {
+impl Radio {
     fn enter(&mut self, now: Time, phase: Phase) {
         self.times.add(self.phase, now.as_nanos() - self.since.as_nanos());
         (self.phase, self.since) = (phase, now);
@@ -225,7 +225,7 @@ mod tests {
     const DISK: Propagation =
         Propagation::UnitDisk { range_m: 10.0, interference_m: 20.0, sense_m: 9.0, edge_delivery: 1.0 };
 
-    /// Nodes in a row, 10 m apart.
+    /// Returns nodes in a row, 10 m apart.
     fn row(nodes: u32, propagation: Propagation, delivery: (f64, f64)) -> Air {
         let positions: Vec<_> = (0..nodes).map(|n| Position { x: 10.0 * f64::from(n), y: 0.0 }).collect();
         let links = Links::new(&positions, propagation, Luck::new(1).stream("shadowing"));

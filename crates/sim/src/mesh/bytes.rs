@@ -1,9 +1,8 @@
 //! The bytes of frames: IEEE 802.15.4, 6LoWPAN fragments (RFC 4944) and compressed headers (RFC 6282).
 //!
-//! smoltcp writes them, but for one thing: it compresses no address with a context. An address under a prefix that is
-//! context 0 is compressed as one under fe80::/64 is, to the same bytes behind the header, and two bits in the header
-//! tell both apart (RFC 6282 §3.1.1: SAC and DAC). So addresses of the mesh are written as link-local ones, and the bits
-//! set.
+//! smoltcp writes them, with one exception: it compresses no address with a context. An address under the prefix of context 0
+//! is compressed to the same bytes as one under fe80::/64. Two bits in the header, SAC and DAC, tell them apart (RFC 6282
+//! §3.1.1). Addresses of the mesh are therefore written as link-local ones, and then the bits are set.
 
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
@@ -19,19 +18,20 @@ use super::lowpan::{Fragments, header_bytes};
 use super::{Content, Datagram, Frame, Leg, RplOption};
 use crate::NodeId;
 
-/// The PAN of all nodes; Contiki's too.
+/// The PAN of all nodes, that of Contiki.
 const PAN: Ieee802154Pan = Ieee802154Pan(0xabcd);
 
 const COAP_PORT: u16 = 5683;
 
-/// In the second byte of a compressed header: the source, the destination has a context.
+/// The bit in the second byte of a compressed header that tells that the source has a context.
 const SAC: u8 = 1 << 6;
+/// The bit that tells that the destination has a context.
 const DAC: u8 = 1 << 2;
 
-/// Appends a data frame whole, from its MAC header to its checksum, to `out`; `max_frame_bytes` is what its datagram was
-/// fragmented for.
+/// Appends a data frame to `out`, from its MAC header to its checksum. The datagram was cut into frames of
+/// `max_frame_bytes`.
 ///
-/// Nothing is appended, and `None` returned, if the datagram is not one of such frames.
+/// Returns `None`, and appends nothing, if the datagram has no such frame.
 pub(crate) fn write_frame(
     frame: &Frame,
     datagram: &Datagram<'_>,
@@ -57,7 +57,7 @@ pub(crate) fn write_frame(
         let offset = (before + range.start) / 8;
         write_fragment_header(frame, size, offset as u8, out);
     }
-    // The checksum of UDP covers all of the payload, so all is written and cut to what this frame carries.
+    // The checksum of UDP covers all of the payload, so the whole packet is written, and then cut to this fragment.
     let packet = out.len();
     write_packet(datagram, frame, out);
     out.truncate(packet + usize::from(header + range.end));
@@ -104,7 +104,7 @@ fn write_fragment_header(frame: &Frame, size: u16, offset: u8, out: &mut Vec<u8>
     repr.emit(&mut SixlowpanFragPacket::new_unchecked(grow(out, repr.buffer_len())));
 }
 
-/// Appends the whole datagram, its headers compressed for the frame's hop.
+/// Appends the whole datagram, with headers compressed for the hop of the frame.
 fn write_packet(datagram: &Datagram<'_>, frame: &Frame, out: &mut Vec<u8>) {
     let next_header = match datagram.content {
         Content::Udp(_) => SixlowpanNextHeader::Compressed,
@@ -132,7 +132,7 @@ fn write_ipv6_header(
         ll_src_addr: Some(mac_address(frame.from)),
         dst_addr: datagram.dest.map_or(ALL_RPL_NODES, link_local),
         ll_dst_addr: frame.to.map(mac_address),
-        // The option is compressed, and says itself what follows.
+        // The option is compressed, and names the next header itself.
         next_header: if option.is_some() { SixlowpanNextHeader::Compressed } else { next_header },
         hop_limit,
         ecn: None,
@@ -146,7 +146,7 @@ fn write_ipv6_header(
     }
 }
 
-/// The RPL option in a compressed hop-by-hop header (RFC 6553 §3, RFC 6282 §4.2).
+/// Appends the RPL option in a compressed hop-by-hop header (RFC 6553 §3, RFC 6282 §4.2).
 fn write_option(option: RplOption, next_header: SixlowpanNextHeader, out: &mut Vec<u8>) {
     let option = Ipv6OptionRepr::Rpl(RplHopByHopRepr {
         down: option.down,
@@ -177,14 +177,14 @@ fn write_udp(datagram: &Datagram<'_>, payload: &[u8], out: &mut Vec<u8>) {
         |place| place.copy_from_slice(payload),
         &ChecksumCapabilities::default(),
     );
-    // 0 would mean that there is no checksum (RFC 768), which IPv6 does not allow; its other name is all ones.
+    // 0 would mean that there is no checksum (RFC 768), which IPv6 does not allow. All ones stand for it.
     let checksum = &mut buffer[header - 2..header];
     if checksum == [0, 0] {
         checksum.fill(0xff);
     }
 }
 
-/// Appends the checksum of what stands from `start`: x¹⁶ + x¹² + x⁵ + 1, least significant bit first, from 0
+/// Appends the checksum of the bytes from `start`: x¹⁶ + x¹² + x⁵ + 1, least significant bit first, from 0
 /// (IEEE 802.15.4-2015 §7.2.10).
 fn write_fcs(start: usize, out: &mut Vec<u8>) {
     let remainder = out[start..].iter().fold(0u16, |crc, &byte| {

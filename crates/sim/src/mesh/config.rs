@@ -1,54 +1,56 @@
-//! What a mesh is made of. Every number on which standards and stacks differ is a field with presets.
+//! The configuration of a mesh. Every number on which standards and stacks differ is a field with presets.
 
-/// All of a mesh but its places.
+/// The configuration of a mesh, without its places.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeshConfig {
-    /// Who hears whom.
+    /// The radios.
     pub radio: RadioConfig,
-    /// How nodes share the channel.
+    /// The sharing of the channel.
     pub mac: MacConfig,
-    /// How datagrams become frames.
+    /// The division of datagrams into frames.
     pub lowpan: LowpanConfig,
-    /// How they find their way.
+    /// The routes of datagrams.
     pub routing: RoutingConfig,
 }
 
-/// IEEE 802.15.4 at 2.4 GHz: 250 kbit/s, a symbol of 16 µs, 2 symbols a byte.
+/// The configuration of radios of IEEE 802.15.4 at 2.4 GHz: 250 kbit/s, a symbol of 16 µs, 2 symbols a byte.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RadioConfig {
-    /// Who hears whom how well.
+    /// The model of propagation.
     pub propagation: Propagation,
-    /// The share of frames that a link delivers, drawn for every frame and receiver between two bounds, from 0 to 1;
-    /// what is lost to other transmissions is not in it.
+    /// The bounds, from 0 to 1, of the share of frames that a link delivers. The share is drawn for every frame and receiver.
+    /// It does not count frames that other transmissions destroy.
     pub delivery: (f64, f64),
-    /// Bytes in front of every frame: preamble, start of frame, length (6 in the standard).
+    /// The bytes before every frame: preamble, start of frame, length (6 in the standard).
     pub phy_header_bytes: u32,
-    /// Nodes are switched on at random moments of this span, in nanoseconds.
+    /// The span of time in which nodes are switched on at random moments, in nanoseconds.
     pub start_spread_ns: u64,
 }
 
-/// Who hears whom.
+/// A model of propagation: which nodes hear each other, and how well.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Propagation {
-    /// Cooja's unit disk graph medium: what overlaps in interference range destroys what is received, whatever its power.
+    /// Cooja's unit disk graph medium. A transmission in interference range destroys any frame that it overlaps, whatever its
+    /// power.
     UnitDisk {
-        /// Up to here frames are received, in metres.
+        /// The range within which frames are received, in metres.
         range_m: f64,
-        /// Up to here transmissions destroy what is received.
+        /// The range within which transmissions destroy other frames, in metres.
         interference_m: f64,
-        /// Up to here a transmission is noticed by clear channel assessment. A frame that is being received always is.
+        /// The range within which clear channel assessment notices a transmission, in metres. It always notices a frame that
+        /// is being received.
         sense_m: f64,
         /// The share of frames received at the very edge of `range_m`; at distance d it is 1 − (d/range)²·(1 − edge).
         edge_delivery: f64,
     },
     /// Power falls with the logarithm of distance, and each pair of nodes has an obstacle of its own between them
-    /// (log-normal shadowing). What overlaps destroys a reception unless it is weaker by `capture_db`.
+    /// (log-normal shadowing). A transmission destroys a frame that it overlaps unless it is weaker by `capture_db`.
     LogDistance {
         /// Transmit power in dBm.
         power_dbm: f64,
         /// Loss over the first metre, in dB.
         first_metre_db: f64,
-        /// How fast power falls: 2 in free space, 3 to 4 indoors.
+        /// The exponent of path loss: 2 in free space, 3 to 4 indoors.
         exponent: f64,
         /// The standard deviation of shadowing, in dB.
         shadowing_db: f64,
@@ -56,11 +58,11 @@ pub enum Propagation {
         sensitivity_dbm: f64,
         /// Received power from which clear channel assessment notices, in dBm.
         sense_dbm: f64,
-        /// By how much a frame must be stronger than each that overlaps.
+        /// The lead in dB that a frame needs over each that overlaps.
         capture_db: f64,
     },
-    /// Two rays, one direct and one reflected by the ground, beside shadowing: near nodes may hear each other badly
-    /// where the rays cancel. Otherwise as [`LogDistance`](Self::LogDistance).
+    /// Two rays, one direct and one reflected by the ground, without shadowing. Near nodes may hear each other badly where
+    /// the rays cancel. The rest is like [`LogDistance`](Self::LogDistance).
     TwoRay {
         /// Transmit power in dBm.
         power_dbm: f64,
@@ -72,99 +74,99 @@ pub enum Propagation {
         sensitivity_dbm: f64,
         /// Received power from which clear channel assessment notices, in dBm.
         sense_dbm: f64,
-        /// By how much a frame must be stronger than each that overlaps.
+        /// The lead in dB that a frame needs over each that overlaps.
         capture_db: f64,
     },
 }
 
-/// Unslotted CSMA/CA and what stacks make of it.
+/// The configuration of unslotted CSMA/CA, with the variants of stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacConfig {
-    /// Whether the channel is assessed before a frame is sent; if not, it is sent at once.
+    /// Whether the channel is assessed before a frame is sent. If not, the frame is sent at once.
     pub csma: bool,
     /// Whether frames to one node are acknowledged, and sent again if not.
     pub acknowledgements: bool,
-    /// How backoffs are drawn.
+    /// The rule by which backoffs are drawn.
     pub backoff: Backoff,
     /// macMinBE.
     pub min_be: u8,
     /// macMaxBE.
     pub max_be: u8,
-    /// macMaxCSMABackoffs: backoffs after a busy channel before the attempt is over.
+    /// macMaxCSMABackoffs: the number of backoffs after a busy channel before the attempt is over.
     pub max_csma_backoffs: u8,
-    /// macMaxFrameRetries: a frame is sent so often once more when no acknowledgement comes.
+    /// macMaxFrameRetries: the number of further attempts when no acknowledgement comes.
     pub max_frame_retries: u8,
-    /// What follows when the channel was busy too often.
+    /// The end of an attempt that found the channel busy too often.
     pub channel_busy: ChannelBusy,
-    /// How long the channel is assessed, in nanoseconds; what counts is its end.
+    /// The duration of clear channel assessment, in nanoseconds. The state of the channel at its end counts.
     pub cca_ns: u64,
-    /// From a clear channel to the first bit of a frame.
+    /// The time from a clear channel to the first bit of a frame, in nanoseconds.
     pub turnaround_ns: u64,
-    /// From the last bit of a frame to the first of its acknowledgement.
+    /// The time from the last bit of a frame to the first of its acknowledgement, in nanoseconds.
     pub ack_turnaround_ns: u64,
-    /// From the last bit of a frame until its acknowledgement must have come whole.
+    /// The time from the last bit of a frame in which its acknowledgement must have come whole, in nanoseconds.
     pub ack_wait_ns: u64,
-    /// From an attempt to the next thing a node does: the interframe space, in nanoseconds.
+    /// The interframe space: the time from an attempt to the next action of the node, in nanoseconds.
     pub spacing_ns: u64,
-    /// Frames that a node has room for, those of all its queues together.
+    /// The room of a node in frames, over all its queues.
     pub queue_frames: u16,
-    /// Queues of a node, one for each neighbour that it has frames for, each with a backoff of its own; `None` is one queue
-    /// for all. At most 15.
+    /// The number of queues of a node, at most 15. Each neighbour with frames has one, with a backoff of its own. `None` is
+    /// one queue for all.
     pub neighbour_queues: Option<u8>,
-    /// Of how many senders, those heard last, a node recognises the last frame when it comes again (core/net/mac/mac-sequence.c
-    /// of Contiki).
+    /// The number of senders, those heard last, whose last frame a node recognises when it comes again
+    /// (core/net/mac/mac-sequence.c of Contiki).
     pub duplicates: u8,
 }
 
-/// How a backoff is drawn.
+/// The rule by which a backoff is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backoff {
     /// A whole number of units from 0 to 2^BE − 1 (IEEE 802.15.4-2015 §6.2.5.1).
     Units {
-        /// A unit, in nanoseconds.
+        /// The length of a unit, in nanoseconds.
         unit_ns: u64,
     },
-    /// A whole number of ticks from 0 to (2^BE − 1)·`ticks` − 1; none where BE is 0 (Contiki 3.x and Contiki-NG).
+    /// A whole number of ticks from 0 to (2^BE − 1)·`ticks` − 1, and none if BE is 0 (Contiki 3.x and Contiki-NG).
     Ticks {
-        /// A tick of the clock, in nanoseconds.
+        /// The length of a tick of the clock, in nanoseconds.
         tick_ns: u64,
-        /// Ticks in a unit.
+        /// The number of ticks in a unit.
         ticks: u32,
     },
-    /// None before the first attempt; then a unit and a random part of as many units as there were attempts, of three at
-    /// most (Contiki 2.x), in microseconds.
+    /// No backoff before the first attempt. Later a unit, and a random number of microseconds up to as many units as there
+    /// were attempts, three at most (Contiki 2.x).
     Linear {
-        /// A unit, in nanoseconds.
+        /// The length of a unit, in nanoseconds.
         unit_ns: u64,
     },
 }
 
-/// What follows when the channel was busy too often.
+/// The end of an attempt that found the channel busy too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelBusy {
     /// The frame is dropped (the standard).
     Drop,
-    /// It counts as sent without an acknowledgement (Contiki).
+    /// The attempt counts like one without an acknowledgement (Contiki).
     Attempt,
 }
 
-/// RFC 4944 and RFC 6282.
+/// The configuration of 6LoWPAN (RFC 4944, RFC 6282).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LowpanConfig {
-    /// The largest frame in bytes, MAC header and checksum included: 127 in the standard.
+    /// The largest frame in bytes, with MAC header and checksum: 127 in the standard.
     pub max_frame_bytes: u16,
     /// The hop limit of datagrams.
     pub hop_limit: u8,
-    /// Datagrams that a node puts together at the same time.
+    /// The number of datagrams that a node puts together at the same time.
     pub reassembly_contexts: u8,
-    /// How long it waits for all fragments of one, in nanoseconds.
+    /// The time that a node waits for all fragments of a datagram, in nanoseconds.
     pub reassembly_timeout_ns: u64,
 }
 
-/// How datagrams find their way.
+/// The source of routes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoutingConfig {
-    /// Shortest paths to and from every sink, known from the start and at every move.
+    /// Shortest paths to and from every sink, known from the start and after every move.
     Shortest,
     /// RPL in storing mode (RFC 6550).
     Rpl(RplConfig),
@@ -179,53 +181,51 @@ pub struct RplConfig {
     pub dio_interval_min_ns: u64,
     /// DIOIntervalDoublings.
     pub dio_doublings: u8,
-    /// DIORedundancyConstant: so many heard suppress one's own; 0 suppresses none.
+    /// DIORedundancyConstant: the number of DIOs heard that suppress one's own; 0 suppresses none.
     pub dio_redundancy: u8,
     /// Whether every DIO that the root sends to all asks for new DAOs, by a higher DTSN (Contiki).
     pub dio_refreshes_routes: bool,
-    /// From the start to the first DIS of a node without a parent, in nanoseconds.
+    /// The time from the start to the first DIS of a node without a parent, in nanoseconds.
     pub dis_start_ns: u64,
-    /// From one DIS to the next.
+    /// The time from one DIS to the next, in nanoseconds.
     pub dis_interval_ns: u64,
-    /// A DAO is sent at a random moment between half of this and one and a half of it after there is reason to, in
-    /// nanoseconds.
+    /// The delay of a DAO, in nanoseconds. It is random between half and one and a half of this.
     pub dao_delay_ns: u64,
-    /// How long a route holds, in nanoseconds; it is renewed when a half to three quarters of it have passed. On the wire
-    /// it is whole minutes, of 255 at most.
+    /// The lifetime of a route, in nanoseconds. The route is renewed after a half to three quarters of it. On the wire the
+    /// lifetime is whole minutes, 255 at most.
     pub route_lifetime_ns: u64,
-    /// How long a route is still used after a no-path DAO took it back, in nanoseconds; a new one mostly comes before.
+    /// The time that a route is used after a no-path DAO took it back, in nanoseconds. A new route mostly comes before.
     pub no_path_delay_ns: u64,
-    /// MinHopRankIncrease: the least by which rank rises from one node to the next; the rank of the root.
+    /// MinHopRankIncrease: the least rise of the rank from one node to the next, and the rank of the root.
     pub min_hop_rank_increase: u16,
-    /// PARENT_SWITCH_THRESHOLD: by so much a path must cost less than the present one (RFC 6719 §5), in 1/128.
+    /// PARENT_SWITCH_THRESHOLD: the least gain of a new path over the present one (RFC 6719 §5), in 1/128.
     pub parent_switch_threshold: u16,
-    /// DAGMaxRankIncrease: by so much a node's rank may rise before it has to leave; 0 is any.
+    /// DAGMaxRankIncrease: the largest rise of a node's rank before it has to leave; 0 is any.
     pub max_rank_increase: u16,
     /// MAX_LINK_METRIC: the highest ETX of a usable link (RFC 6719 §5), in 1/128.
     pub max_link_metric: u16,
     /// MAX_PATH_COST (RFC 6719 §5), in 1/128.
     pub max_path_cost: u16,
-    /// The ETX of a link before anything is known of it, in transmissions.
+    /// The ETX of a link before the first frame over it, in transmissions.
     pub initial_etx: u8,
-    /// A frame never acknowledged counts as so many transmissions.
+    /// The number of transmissions that a frame counts as that was never acknowledged.
     pub no_ack_etx: u8,
-    /// The weight in percent, 0 to 100, of a frame in a link's ETX: while little is known of the link, and after.
+    /// The weight in percent, 0 to 100, of a frame in the ETX of a link: first while few frames are counted, then after that.
     pub etx_weights: (u8, u8),
-    /// From one probe of a neighbour's link, a DIO to it alone, to the next, in nanoseconds; 0 is never. The moment is
-    /// random between half and one and a half of it.
+    /// The time between two probes of links, in nanoseconds; 0 is never. A probe is a DIO to one neighbour. The time is
+    /// random between half and one and a half of this.
     pub probing_interval_ns: u64,
-    /// Neighbours that a node remembers.
+    /// The largest number of neighbours in a node's table.
     pub max_neighbours: u16,
-    /// Routes that a node stores.
+    /// The largest number of routes in a node's table.
     pub max_routes: u16,
 }
 
 impl RplConfig {
-    /// Contiki 3.x, as on a Cooja mote: core/net/rpl/{rpl-conf.h,rpl-private.h,rpl-mrhof.c}, core/net/link-stats.c,
+    /// The RPL of Contiki 3.x on a Cooja mote: core/net/rpl/{rpl-conf.h,rpl-private.h,rpl-mrhof.c}, core/net/link-stats.c,
     /// platform/cooja/contiki-conf.h.
     ///
-    /// Other platforms remember fewer neighbours and routes: 8 and 20 where nothing else is said
-    /// (core/contiki-default-conf.h).
+    /// Other platforms have smaller tables by default: 8 neighbours and 20 routes (core/contiki-default-conf.h).
     pub const CONTIKI_3: Self = Self {
         dio_interval_min_ns: 4_096_000_000,
         dio_doublings: 8,
@@ -249,8 +249,8 @@ impl RplConfig {
         max_routes: 300,
     };
 
-    /// Contiki-NG's storing mode, as on a Cooja mote: os/net/routing/rpl-classic, os/net/link-stats.c,
-    /// arch/platform/cooja/contiki-conf.h. (What Contiki-NG uses by itself, rpl-lite, has no storing mode.)
+    /// The storing mode of Contiki-NG on a Cooja mote: os/net/routing/rpl-classic, os/net/link-stats.c,
+    /// arch/platform/cooja/contiki-conf.h. The default of Contiki-NG, rpl-lite, has no storing mode.
     pub const CONTIKI_NG: Self = Self {
         no_ack_etx: 16,
         etx_weights: (25, 10),
@@ -258,8 +258,8 @@ impl RplConfig {
         ..Self::CONTIKI_3
     };
 
-    /// The defaults of RFC 6550 §17 and RFC 6719 §5. On DIS, ETX, probing and tables they are silent: those are
-    /// [`CONTIKI_3`](Self::CONTIKI_3)'s.
+    /// The defaults of RFC 6550 §17 and RFC 6719 §5. They are silent on DIS, ETX, probing and tables, which are those of
+    /// [`CONTIKI_3`](Self::CONTIKI_3).
     pub const STANDARD: Self = Self {
         dio_interval_min_ns: 8_000_000,
         dio_doublings: 20,

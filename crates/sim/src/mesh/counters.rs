@@ -1,23 +1,23 @@
-//! What a node of a mesh has counted.
+//! The counters of a node of a mesh.
 
 use std::ops::{AddAssign, SubAssign};
 
 use super::FrameEvent;
 
-/// Frames and datagrams of one node, from the start of the run.
+/// Counts of the frames and datagrams of a node, from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeCounters {
-    /// Frames sent, attempts included, acknowledgements not.
+    /// Frames sent, with every attempt and without acknowledgements.
     pub frames: u64,
     /// Acknowledgements sent.
     pub acks: u64,
-    /// Frames sent for RPL, attempts included.
+    /// Frames sent for RPL, with every attempt.
     pub control_frames: u64,
-    /// Frames received that were for this node, copies included.
+    /// Frames for this node that it received, with copies.
     pub received: u64,
     /// Frames for this node that another transmission destroyed.
     pub collided: u64,
-    /// Frames for this node that the link failed, or that came when its radio was busy or off.
+    /// Frames for this node that the link lost, or that came when its radio was busy or off.
     pub missed: u64,
     /// Frames given up: no attempt was acknowledged.
     pub not_acknowledged: u64,
@@ -34,13 +34,13 @@ pub struct NodeCounters {
 }
 
 impl NodeCounters {
-    /// Every count, and the name of its field.
+    /// Returns every count with the name of its field.
     pub fn named(&self) -> [(&'static str, u64); 12] {
         let mut copy = *self;
         copy.named_mut().map(|(name, count)| (name, *count))
     }
 
-    /// As [`named`](Self::named), to be changed.
+    /// Returns a mutable reference to every count, with the name of its field.
     pub fn named_mut(&mut self) -> [(&'static str, &mut u64); 12] {
         [
             ("frames", &mut self.frames),
@@ -80,7 +80,7 @@ impl AddAssign for NodeCounters {
     }
 }
 
-/// What was counted since an earlier moment.
+/// Subtracts the counts of an earlier moment.
 impl SubAssign for NodeCounters {
     fn sub_assign(&mut self, earlier: Self) {
         for ((_, count), (_, earlier)) in self.named_mut().into_iter().zip(earlier.named()) {

@@ -1,31 +1,31 @@
-//! What nodes of a mesh put on the air, as far as others have to know it.
+//! The frames and datagrams of a mesh, in the form in which taps see them.
 
 use crate::{Mark, NodeId};
 
 /// An IEEE 802.15.4 frame, without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is.
+    /// The kind of frame.
     pub kind: FrameKind,
-    /// Who sends it; for an acknowledgement, who acknowledges.
+    /// The sender. For an acknowledgement it is the node that acknowledges.
     pub from: NodeId,
-    /// Whom it is for; `None` is everyone.
+    /// The receiver; `None` is all nodes.
     pub to: Option<NodeId>,
-    /// Its sequence number; an acknowledgement has that of what it acknowledges.
+    /// The sequence number. An acknowledgement has that of the frame it acknowledges.
     pub sequence: u8,
-    /// Its length in bytes with MAC header and checksum, without preamble and length field.
+    /// The length in bytes with MAC header and checksum, without preamble and length field.
     pub bytes: u16,
-    /// Which fragment of its datagram it is, from 0.
+    /// The number of the fragment within its datagram, from 0.
     pub fragment: u8,
-    /// How many fragments there are; 1 is a datagram whole.
+    /// The number of fragments of the datagram; 1 is a whole datagram.
     pub fragments: u8,
     /// The datagram tag of fragments (RFC 4944 §5.3).
     pub tag: u16,
-    /// The hop it is for.
+    /// The headers of the datagram on this hop.
     pub leg: Leg,
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FrameKind {
     /// A datagram or a fragment of one.
@@ -34,40 +34,40 @@ pub enum FrameKind {
     Ack,
 }
 
-/// What an IPv6 packet is on one of its hops.
+/// The header fields of an IPv6 packet that change from hop to hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leg {
-    /// Its hop limit.
+    /// The hop limit.
     pub hop_limit: u8,
-    /// Its RPL option (RFC 6553), if routes are RPL's.
+    /// The RPL option (RFC 6553), if the routes are those of RPL.
     pub option: Option<RplOption>,
 }
 
-/// The RPL option of a packet (RFC 6553 §3); the instance is 0.
+/// The RPL option of a packet (RFC 6553 §3). The instance is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RplOption {
-    /// It goes down, away from the root.
+    /// Whether the packet goes down, away from the root.
     pub down: bool,
-    /// A rank was found that does not go with that.
+    /// Whether a node found a rank that does not agree with the direction.
     pub rank_error: bool,
-    /// A node had no route down.
+    /// Whether a node had no route down.
     pub forwarding_error: bool,
-    /// The rank of the node that sends it on.
+    /// The rank of the node that forwards the packet.
     pub sender_rank: u16,
 }
 
 /// An IPv6 packet from end to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// Whose it is.
+    /// The sender.
     pub source: NodeId,
-    /// Whom it is for; `None` is all RPL nodes on the link, ff02::1a.
+    /// The receiver; `None` is all RPL nodes on the link, ff02::1a.
     pub dest: Option<NodeId>,
-    /// What is in it.
+    /// The content.
     pub content: Content<'a>,
 }
 
-/// What an IPv6 packet carries.
+/// The content of an IPv6 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<'a> {
     /// The payload of a UDP datagram between ports 5683, under addresses of the mesh's prefix.
@@ -77,7 +77,7 @@ pub enum Content<'a> {
 }
 
 crate::tap::named! {
-    /// What happened to a frame.
+    /// A kind of event of a frame.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum FrameEvent {
         /// Its first bit is on the air; every attempt is one.
@@ -97,19 +97,19 @@ crate::tap::named! {
     }
 }
 
-/// One event of a frame.
+/// An event of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameRecord<'a> {
-    /// When.
+    /// The moment.
     pub time: crate::Time,
-    /// What.
+    /// The kind of event.
     pub event: FrameEvent,
-    /// At which node: the receiver's of what is received or destroyed, else the sender's.
+    /// The node where it happened: the receiver of a frame that is received, destroyed or missed, and else the sender.
     pub node: NodeId,
     /// The frame.
     pub frame: &'a Frame,
-    /// The datagram that it carries, whole or in part; `None` for an acknowledgement.
+    /// The datagram that the frame carries, whole or in part; `None` for an acknowledgement.
     pub datagram: Option<Datagram<'a>>,
-    /// What that belongs to: an exchange, unless it is RPL's.
+    /// The mark of the datagram. That of a message of RPL has no meaning.
     pub mark: Mark,
 }

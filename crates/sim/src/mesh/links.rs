@@ -1,47 +1,47 @@
-//! Who hears whom: what propagation makes of positions.
+//! The links between radios, computed from their positions by a model of propagation.
 
 use super::Propagation;
 use crate::{Position, Stream};
 
-/// What one node's transmissions are at another.
+/// The effect of a node's transmissions at another node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Link {
+pub(crate) struct RadioLink {
     pub(crate) to: u32,
-    /// The share of frames received where nothing else is on the air; 0 is a node that is only disturbed.
+    /// The share of frames received while nothing else is on the air; 0 for a node that is only disturbed.
     pub(crate) delivery: f32,
     /// Received power in hundredths of a dBm; 0 on a unit disk.
     pub(crate) power: i16,
-    /// Whether clear channel assessment notices it.
+    /// Whether clear channel assessment notices the transmissions.
     pub(crate) sensed: bool,
 }
 
 /// The links of every node.
 #[derive(Debug)]
 pub(crate) struct Links {
-    /// Those of node n are `all[first[n]..first[n + 1]]`.
-    all: Vec<Link>,
+    /// The links of node n are `all[first[n]..first[n + 1]]`.
+    all: Vec<RadioLink>,
     first: Vec<usize>,
     propagation: Propagation,
-    /// Keyed by the two nodes of a pair, the lower first.
+    /// The random numbers of obstacles, with the two nodes of a pair as key, the lower first.
     shadowing: Stream,
 }
 
-/// Rounding of coordinates is not to cut a link of exactly the range.
+/// The factor on ranges that keeps a link of exactly the range in spite of rounding.
 const TOLERANCE: f64 = 1.0 + 1e-9;
 
-/// A link that delivers less than this only disturbs; one in 20 frames.
+/// The least share of frames that a link delivers, one in 20. A link with less only disturbs.
 const LEAST_DELIVERY: f64 = 0.05;
 
-/// That many dB below the sensitivity: ln 19, see [`Links::link`].
+/// The dB below the sensitivity at which a link delivers that share: ln 19, by [`Links::link`].
 const LEAST_DELIVERY_DB: f64 = 2.944_438_979_166_44;
 
-/// More links than this, of 16 bytes, leave no memory for the rest.
+/// The largest number of links, of 16 bytes each, that leaves memory for the rest.
 const MOST: usize = 50_000_000;
 
-/// Wavelength at 2.4 GHz, in metres.
+/// The wavelength at 2.4 GHz, in metres.
 const WAVELENGTH_M: f64 = 0.125;
 
-/// The power a link keeps is within what 16 bits of hundredths of a dBm can say.
+/// The least power of a link, which 16 bits of hundredths of a dBm can hold.
 const WEAKEST_DBM: f64 = -300.0;
 
 impl Links {
@@ -51,7 +51,7 @@ impl Links {
         links
     }
 
-    /// Whether there is room for the links of nodes that stand so, whatever their shadowing.
+    /// Returns whether there is room for the links between nodes at these positions, whatever their shadowing.
     pub(crate) fn fit(positions: &[Position], propagation: Propagation) -> bool {
         let reach = propagation.reach_m();
         let cells = Cells::new(positions, reach);
@@ -64,19 +64,19 @@ impl Links {
         })
     }
 
-    /// Those of one node, in the order of the nodes at their other end.
+    /// Returns the links of a node, in the order of the nodes at their other ends.
     #[inline]
-    pub(crate) fn of(&self, node: u32) -> &[Link] {
+    pub(crate) fn of(&self, node: u32) -> &[RadioLink] {
         let bound = |node: usize| self.first.get(node).copied().unwrap_or(self.all.len());
         &self.all[bound(node as usize)..bound(node as usize + 1)]
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(crate) fn nodes(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// By how much a frame must be stronger than what overlaps, in hundredths of a dB. On a unit disk nothing ever is.
+    /// Returns the lead that a frame needs over others that overlap, in hundredths of a dB. On a unit disk no lead is enough.
     pub(crate) fn capture(&self) -> i16 {
         match self.propagation {
             Propagation::UnitDisk { .. } => i16::MAX,
@@ -86,7 +86,7 @@ impl Links {
         }
     }
 
-    /// Looks at all pairs of nodes that may hear each other.
+    /// Computes the links between all pairs of nodes that may hear each other.
     pub(crate) fn survey(&mut self, positions: &[Position]) {
         let reach = self.propagation.reach_m();
         self.all.clear();
@@ -106,7 +106,7 @@ impl Links {
         self.first.push(self.all.len());
     }
 
-    fn link(&self, from: u32, to: u32, distance_m: f64) -> Option<Link> {
+    fn link(&self, from: u32, to: u32, distance_m: f64) -> Option<RadioLink> {
         let (power_dbm, sensitivity_dbm, sense_dbm) = match self.propagation {
             Propagation::UnitDisk { range_m, interference_m, sense_m, edge_delivery } => {
                 let within = |bound: f64| distance_m <= bound * TOLERANCE;
@@ -114,7 +114,7 @@ impl Links {
                 let delivery =
                     if within(range_m) { 1.0 - share * share * (1.0 - edge_delivery) } else { 0.0 };
                 let sensed = within(sense_m);
-                return (within(interference_m) || delivery > 0.0 || sensed).then_some(Link {
+                return (within(interference_m) || delivery > 0.0 || sensed).then_some(RadioLink {
                     to,
                     delivery: delivery as f32,
                     power: 0,
@@ -142,9 +142,9 @@ impl Links {
         if power_dbm < self.propagation.faintest_dbm() {
             return None;
         }
-        // From hardly any to hardly none within some 6 dB, as receivers of 802.15.4 have it.
+        // The share rises from nearly none to nearly all within some 6 dB, like in receivers of 802.15.4.
         let delivery = 1.0 / (1.0 + libm::exp(sensitivity_dbm - power_dbm));
-        Some(Link {
+        Some(RadioLink {
             to,
             delivery: if delivery < LEAST_DELIVERY { 0.0 } else { delivery as f32 },
             power: (power_dbm.max(WEAKEST_DBM) * 100.0) as i16,
@@ -152,7 +152,7 @@ impl Links {
         })
     }
 
-    /// A number of the standard normal distribution, the same in both directions of a pair (Box and Muller).
+    /// Returns a number of the standard normal distribution (Box and Muller), the same for both directions of a pair.
     fn normal(&self, one: u32, other: u32) -> f64 {
         let (low, high) = (u64::from(one.min(other)), u64::from(one.max(other)));
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.shadowing.unit(low, high, 0)));
@@ -161,14 +161,14 @@ impl Links {
 }
 
 impl Propagation {
-    /// No node farther away is heard or disturbed.
+    /// Returns the distance beyond which no node is heard or disturbed.
     fn reach_m(&self) -> f64 {
         match *self {
             Self::UnitDisk { range_m, interference_m, sense_m, .. } => {
                 range_m.max(interference_m).max(sense_m) * TOLERANCE
             }
             Self::LogDistance { power_dbm, first_metre_db, exponent, shadowing_db, .. } => {
-                // Four standard deviations of luck.
+                // Shadowing may help by four standard deviations.
                 let budget_db = power_dbm - first_metre_db + 4.0 * shadowing_db - self.faintest_dbm();
                 libm::pow(10.0, budget_db / (10.0 * exponent)).max(1.0)
             }
@@ -180,7 +180,7 @@ impl Propagation {
         }
     }
 
-    /// What is weaker neither is received nor noticed nor disturbs the weakest frame that is received.
+    /// Returns the power below which a signal is neither received nor noticed, nor disturbs the weakest frame that is received.
     fn faintest_dbm(&self) -> f64 {
         match *self {
             Self::UnitDisk { .. } => WEAKEST_DBM,
@@ -192,7 +192,7 @@ impl Propagation {
     }
 }
 
-/// The gain of the direct ray and the one reflected by the ground, together, in dB.
+/// Returns the gain of the direct ray and the ray reflected by the ground, together, in dB.
 fn two_ray_db(distance_m: f64, height_m: f64, reflection: f64) -> f64 {
     let bounced_m = libm::sqrt(distance_m * distance_m + 4.0 * height_m * height_m);
     let phase = 2.0 * std::f64::consts::PI * (bounced_m - distance_m) / WAVELENGTH_M;
@@ -205,7 +205,7 @@ fn two_ray_db(distance_m: f64, height_m: f64, reflection: f64) -> f64 {
     10.0 * libm::log10((real * real + imaginary * imaginary).max(f64::MIN_POSITIVE) * scale * scale)
 }
 
-/// Nodes by squares of the plane, so that those near a place are found without looking at all.
+/// The nodes sorted by squares of the plane, so that those near a place are found without a search through all.
 struct Cells {
     side_m: f64,
     /// (row, column, node), sorted.
@@ -227,7 +227,7 @@ impl Cells {
         ((place.y / self.side_m).floor() as i64, (place.x / self.side_m).floor() as i64)
     }
 
-    /// The nodes of the nine squares around a place.
+    /// Returns the nodes of the nine squares around a place.
     fn around(&self, place: Position) -> impl Iterator<Item = u32> {
         let (row, column) = self.cell(place);
         (row - 1..=row + 1).flat_map(move |row| {

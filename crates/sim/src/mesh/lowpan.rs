@@ -1,40 +1,40 @@
-//! How many bytes, in how many frames: the arithmetic of RFC 6282 and RFC 4944, without the bytes.
+//! The number of bytes and of frames of a datagram: the arithmetic of RFC 6282 and RFC 4944.
 //!
-//! The bytes themselves are in [`bytes`](super::bytes), whose tests prove that both agree.
+//! [`bytes`](super::bytes) writes the bytes themselves, and its tests prove that both agree.
 
 use std::ops::Range;
 
 use super::Leg;
 use crate::NodeId;
 
-/// The checksum of a frame.
+/// The length of the checksum of a frame.
 pub(crate) const FCS_BYTES: u16 = 2;
 
-/// An acknowledgement: frame control, sequence number, checksum (IEEE 802.15.4-2015 §7.3.3).
+/// The length of an acknowledgement: frame control, sequence number, checksum (IEEE 802.15.4-2015 §7.3.3).
 pub(crate) const ACK_BYTES: u16 = 5;
 
-/// The header of a first fragment, and of those that follow (RFC 4944 §5.3).
+/// The length of the header of a first fragment (RFC 4944 §5.3).
 const FRAG1_BYTES: u16 = 4;
+/// The length of the header of a further fragment.
 const FRAGN_BYTES: u16 = 5;
 
-/// Every payload up to here fits the 1,280 bytes of an IPv6 packet (RFC 4944 §4), whatever its headers: IPv6, the RPL
-/// option, UDP.
+/// The longest payload that fits the 1,280 bytes of an IPv6 packet (RFC 4944 §4) with all headers: IPv6, the RPL option, UDP.
 pub(crate) const MAX_PAYLOAD_BYTES: u16 = 1_280 - 40 - 8 - 8;
 
-/// The MAC header of a data frame: frame control, sequence number, one PAN identifier, the sender's 8 bytes, and either
-/// the receiver's 8 or the 2 of everyone.
+/// Returns the length of the MAC header of a data frame: frame control, sequence number, one PAN identifier, 8 bytes of the
+/// sender, and 8 bytes of the receiver or 2 of the broadcast address.
 pub(crate) const fn mac_header_bytes(to: Option<NodeId>) -> u16 {
     if to.is_some() { 21 } else { 15 }
 }
 
-/// The compressed headers of a packet from `source` to `dest` on its hop `from`, `to`, without a fragment header: IPv6,
-/// the RPL option, and what there is of UDP. An ICMPv6 message counts as payload.
+/// Returns the length of the compressed headers of a packet from `source` to `dest` on its hop `from`, `to`, without a
+/// fragment header: IPv6, the RPL option, and UDP if there is any. An ICMPv6 message counts as payload.
 ///
 /// A hop limit other than 1, 64 and 255 takes a byte, an end of the path that is not an end of the hop takes 8, and
 /// ff02::1a takes 1 (RFC 6282 §3.1.1); UDP between ports 5683 takes 7 with its checksum (§4.3).
 ///
-/// This is the least that the RFC allows. Contiki (`sicslowpan.c`, `compress_hdr_iphc`) names contexts though they are 0, a
-/// byte more with UDP; and Contiki 3.x compresses nothing behind an RPL option, which makes 3 bytes more.
+/// This is the least that the RFC allows. Contiki (`sicslowpan.c`, `compress_hdr_iphc`) names contexts though they are 0,
+/// which is a byte more with UDP. Contiki 3.x compresses nothing behind an RPL option, which is 3 bytes more.
 #[inline]
 pub(crate) fn header_bytes(
     source: NodeId,
@@ -52,7 +52,7 @@ pub(crate) fn header_bytes(
         Some(_) => 8,
     };
     let option = if leg.option.is_some() { 2 + 6 } else { 0 };
-    // What is not compressed names its protocol in the header before it.
+    // A header that is not compressed is named in the header before it.
     let next = if is_icmpv6 { 1 } else { 1 + 4 + 2 };
     2 + hop_limit + source + dest + option + next
 }
@@ -60,27 +60,27 @@ pub(crate) fn header_bytes(
 /// The frames that a packet takes on a hop (RFC 4944 §5.3), counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fragments {
-    /// MAC header and checksum.
+    /// The length of MAC header and checksum.
     overhead: u16,
-    /// Compressed headers, all of them in the first frame.
+    /// The length of the compressed headers, all of which are in the first frame.
     header: u16,
     payload: u16,
-    /// Payload in the first frame.
+    /// The payload in the first frame.
     first: u16,
-    /// Payload in each of the others but the last, which has the rest.
+    /// The payload in each of the others but the last, which has the rest.
     next: u16,
     count: u8,
 }
 
 impl Fragments {
-    /// As many frames a packet may take.
+    /// The largest number of frames of a packet.
     pub(crate) const MAX: u8 = 64;
 
-    /// The frames, of `max_frame_bytes` at most, of a packet with compressed headers of `header` bytes and a payload of
+    /// Returns the frames, of `max_frame_bytes` at most, of a packet with compressed headers of `header` bytes and a payload of
     /// `payload` bytes on a hop to `to`.
     ///
-    /// `None` if it is longer than [`MAX_PAYLOAD_BYTES`], or frames so short that it takes more than [`MAX`](Self::MAX) or
-    /// the headers do not fit the first (RFC 6282 §2).
+    /// Returns `None` if the payload is longer than [`MAX_PAYLOAD_BYTES`], if it takes more than [`MAX`](Self::MAX) frames, or
+    /// if the headers do not fit the first frame (RFC 6282 §2).
     #[inline]
     pub(crate) fn new(max_frame_bytes: u16, to: Option<NodeId>, header: u16, payload: usize) -> Option<Self> {
         let payload = u16::try_from(payload).ok().filter(|&payload| payload <= MAX_PAYLOAD_BYTES)?;
@@ -97,13 +97,13 @@ impl Fragments {
         Some(Self { overhead, header, payload, first, next, count })
     }
 
-    /// How many there are; 1 is a packet whole.
+    /// Returns the number of frames; 1 is a whole packet.
     #[inline]
     pub(crate) fn count(&self) -> u8 {
         self.count
     }
 
-    /// What frame `index`, below the count, carries of the payload.
+    /// Returns the part of the payload in frame `index`, which is below the count.
     #[inline]
     pub(crate) fn payload(&self, index: u8) -> Range<u16> {
         match u16::from(index).checked_sub(1) {
@@ -115,7 +115,7 @@ impl Fragments {
         }
     }
 
-    /// The length of frame `index` with MAC header and checksum, as [`Frame::bytes`](super::Frame::bytes) has it.
+    /// Returns the length of frame `index` with MAC header and checksum, for [`Frame::bytes`](super::Frame::bytes).
     #[inline]
     pub(crate) fn frame_bytes(&self, index: u8) -> u16 {
         let headers = match (index, self.count) {
@@ -135,7 +135,7 @@ mod tests {
 
     const HOPS: [NodeId; 4] = [NodeId(0), NodeId(1), NodeId(2), NodeId(3)];
 
-    /// UDP from node 0 to node 3 on one of its hops.
+    /// Returns the length of the headers of UDP from node 0 to node 3 on one of its hops.
     fn udp(from: usize, to: usize, hop_limit: u8, option: Option<RplOption>) -> u16 {
         header_bytes(HOPS[0], Some(HOPS[3]), HOPS[from], Some(HOPS[to]), Leg { hop_limit, option }, false)
     }

@@ -1,4 +1,4 @@
-//! What one node keeps for sharing the channel: its queues, its backoffs, and whose frames it has had.
+//! The medium access of a node: its queues, its backoffs, and its memory of the frames that it has received.
 
 use std::collections::VecDeque;
 
@@ -8,23 +8,23 @@ use super::packets::PacketId;
 use super::{Backoff, Frame, MacConfig};
 use crate::{NodeId, Stream};
 
-/// The medium access of one node. In a large mesh it is in no near cache, so that each pointer to follow costs: what is
-/// usual lies within.
+/// The state of medium access of a node. In a large mesh it is in no near cache, so each pointer costs. The usual numbers of
+/// queues and senders therefore have room within the struct.
 #[derive(Debug, Default)]
 pub(super) struct Mac {
     pub(super) queues: SmallVec<[Queue; 2]>,
-    /// The queue whose first frame has the radio: from a clear channel to its acknowledgement, or the want of it.
+    /// The queue whose first frame has the radio, from a clear channel to the end of the wait for its acknowledgement.
     pub(super) active: Option<u8>,
     /// An acknowledgement that is due or on the air.
     pub(super) acknowledging: Option<Frame>,
-    /// Whose acknowledgement is waited for.
+    /// The neighbour whose acknowledgement is waited for.
     pub(super) awaiting: Option<NodeId>,
-    /// Frames begun, acknowledgements included: the key of their luck.
+    /// The number of frames begun, with acknowledgements. It is the key of the next frame's random numbers.
     pub(super) sent: u32,
-    /// Frames in all queues.
+    /// The number of frames in all queues.
     frames: u16,
     sequence: u8,
-    /// Backoffs drawn: the key of the next.
+    /// The number of backoffs drawn, which is the key of the next.
     draws: u32,
     /// The senders heard last, the latest first, and the sequence number of the last frame of each.
     seen: SmallVec<[(NodeId, u8); 8]>,
@@ -34,50 +34,50 @@ pub(super) struct Mac {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) frames: VecDeque<Queued>,
-    /// Backoffs after a busy channel, within this attempt.
+    /// The number of backoffs after a busy channel, within this attempt.
     pub(super) backoffs: u8,
-    /// Attempts that failed.
+    /// The number of attempts that failed.
     pub(super) attempts: u8,
-    pub(super) state: State,
+    pub(super) state: QueueState,
 }
 
-/// A frame that waits, and the datagram it is of.
+/// A frame that waits, and its datagram.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queued {
     pub(super) frame: Frame,
     pub(super) packet: PacketId,
 }
 
-/// What a queue is waiting for.
+/// The state of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
-    /// A frame.
+pub(super) enum QueueState {
+    /// The queue waits for a frame.
     #[default]
     Idle,
-    /// The end of a backoff, or of what its first frame is at.
+    /// The queue waits for the end of a backoff, of a transmission, or of the wait for an acknowledgement.
     Busy,
-    /// The radio, which another queue has.
+    /// The queue waits for the radio, which another queue has.
     Ready,
 }
 
-/// The most queues of a node: what an event can name.
+/// The largest number of queues of a node, which an event can name.
 pub(super) const MOST_QUEUES: u8 = 15;
 
-/// Attempts beyond these lengthen a linear backoff no more.
+/// The number of attempts after which a linear backoff grows no more.
 const LINEAR_STEPS: u64 = 3;
 
 impl Mac {
-    /// Frames that there is room for.
+    /// Returns the number of frames that there is room for.
     pub(super) fn room(&self, config: &MacConfig) -> u16 {
         config.queue_frames.saturating_sub(self.frames)
     }
 
-    /// Frames that wait.
+    /// Returns the number of frames that wait.
     pub(super) fn queued(&self) -> usize {
         usize::from(self.frames)
     }
 
-    /// Puts a frame into its queue and returns which; `None` if there is no room.
+    /// Puts a frame into its queue. Returns the number of the queue, or `None` if there is no room.
     pub(super) fn push(&mut self, config: &MacConfig, mut queued: Queued) -> Option<u8> {
         if self.room(config) == 0 {
             return None;
@@ -111,8 +111,8 @@ impl Mac {
         Some(queued)
     }
 
-    /// Whether this frame is the last of its sender once more; from now on it is the last. Older ones are not remembered: a
-    /// sender has 256 numbers for all its neighbours.
+    /// Returns whether this frame is a copy of the last one of its sender, and remembers it as the last. Older frames are not
+    /// remembered, because a sender has only 256 numbers for all its neighbours.
     pub(super) fn knows(&mut self, config: &MacConfig, from: NodeId, sequence: u8) -> bool {
         let place = self.seen.iter().position(|(sender, _)| *sender == from);
         let known = place.is_some_and(|place| self.seen[place].1 == sequence);
@@ -130,7 +130,7 @@ impl Mac {
         known
     }
 
-    /// Draws how long a queue waits before it looks at the channel, in nanoseconds.
+    /// Draws the time that a queue waits before it assesses the channel, in nanoseconds.
     pub(super) fn backoff_ns(&mut self, config: &MacConfig, luck: Stream, node: u32, queue: u8) -> u64 {
         if !config.csma {
             return 0;

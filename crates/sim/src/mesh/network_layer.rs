@@ -1,7 +1,7 @@
-//! 6LoWPAN and routes: from a datagram to frames for the next hop, and back.
+//! 6LoWPAN and routing: from a datagram to frames for the next hop, and back.
 
 use super::address::{ALL_RPL_NODES, global, link_local};
-use super::happening::Happening;
+use super::event::MeshEvent;
 use super::lowpan::{Fragments, header_bytes};
 use super::mac::Queued;
 use super::packets::PacketId;
@@ -10,12 +10,12 @@ use super::rpl::Unroutable;
 use super::{Frame, FrameEvent, FrameKind, Leg, Mesh};
 use crate::{Event, Moment, NodeEvent, NodeId, Tap};
 
-/// The hop limit of what goes to neighbours only.
+/// The hop limit of messages to neighbours.
 const NEIGHBOURS: u8 = 255;
 
 impl Mesh {
-    /// A frame came for `node`. Returns the datagram if it is whole and at its end.
-    pub(super) fn climb<T: Tap>(
+    /// Receives a frame at `node`. Returns the datagram if it is whole and has arrived.
+    pub(super) fn receive<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
         node: u32,
@@ -26,12 +26,12 @@ impl Mesh {
         if let Some(message) = self.packets.get(packet).message {
             if let Some(rpl) = self.routing.rpl() {
                 rpl.node(node).handle(moment.now, frame.from, &message);
-                self.tell(moment, node);
+                self.update_routing(moment, node);
             }
             return None;
         }
         if self.packets.get(packet).dest == Some(NodeId(node)) {
-            // A whole one is held by whoever delivers it.
+            // The caller holds the datagram until it is delivered.
             return Some(packet);
         }
         if let Some(hop_limit @ 1..) = frame.leg.hop_limit.checked_sub(1) {
@@ -39,12 +39,12 @@ impl Mesh {
             self.forward(moment, node, packet, Some(frame.from), leg);
         } else {
             self.counters[node as usize].hop_limit += 1;
-            self.see(moment, Event::Dropped, packet);
+            self.record(moment, Event::Dropped, packet);
         }
         None
     }
 
-    /// A fragment came for `node`. Returns the datagram if it was the last.
+    /// Receives a fragment at `node`. Returns the datagram if that was the last fragment.
     fn put_together<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
@@ -59,7 +59,7 @@ impl Mesh {
                     self.packets.release(PacketId(over));
                 }
             }
-            // The frame that has just come still holds it.
+            // The frame that has just come still holds the datagram.
             Reassembled::Whole(whole) => {
                 self.packets.release(PacketId(whole));
                 return Some(*packet);
@@ -67,19 +67,19 @@ impl Mesh {
             Reassembled::Added | Reassembled::Repeated => {}
             Reassembled::Full | Reassembled::Stray => {
                 self.counters[node as usize].reassembly += 1;
-                self.see(moment, Event::Dropped, *packet);
+                self.record(moment, Event::Dropped, *packet);
             }
         }
         None
     }
 
-    /// A node sends a datagram of its own.
+    /// Sends a datagram that begins at `node`.
     pub(super) fn originate<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32, packet: PacketId) {
         let leg = Leg { hop_limit: self.config.lowpan.hop_limit, option: None };
         self.forward(moment, node, packet, None, leg);
     }
 
-    /// Sends a datagram on from `node`, its own or one that came `from` a neighbour.
+    /// Sends a datagram on from `node`, where it began or came to `from` a neighbour.
     fn forward<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
@@ -98,14 +98,14 @@ impl Mesh {
                     }
                     Unroutable::Loop => counters.hop_limit += 1,
                 }
-                self.see(moment, Event::Dropped, id);
+                self.record(moment, Event::Dropped, id);
             }
         }
-        // A loop or a route that is none makes RPL speak.
-        self.tell(moment, node);
+        // A loop or a missing route makes RPL send messages.
+        self.update_routing(moment, node);
     }
 
-    /// Cuts a datagram into frames for the next hop; without one, for all on the link.
+    /// Cuts a datagram into frames for the next hop, or for all neighbours if `to` is `None`.
     fn send_down<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
@@ -123,7 +123,7 @@ impl Mesh {
             |plan: &Fragments| u16::from(plan.count()) <= self.macs[node as usize].room(&self.config.mac);
         let Some(plan) = plan.filter(fits) else {
             self.counters[node as usize].queue_full += 1;
-            self.see(moment, Event::Dropped, id);
+            self.record(moment, Event::Dropped, id);
             return;
         };
         let tag = self.tags[node as usize];
@@ -142,15 +142,15 @@ impl Mesh {
                 tag,
                 leg,
             };
-            // If the queues are other neighbours' they are so for all fragments.
+            // If the queues belong to other neighbours, no further fragment finds room either.
             if !self.enqueue(moment, node, frame, id) {
-                self.see(moment, Event::Dropped, id);
+                self.record(moment, Event::Dropped, id);
                 break;
             }
         }
     }
 
-    /// A frame for one neighbour was received after so many transmissions, as far as `node` knows, or given up.
+    /// Tells RPL that a frame for one neighbour was given up or, as far as `node` knows, received after so many transmissions.
     pub(super) fn frame_done<T: Tap>(
         &mut self,
         moment: &mut Moment<'_, T>,
@@ -160,28 +160,28 @@ impl Mesh {
         transmissions: u8,
     ) {
         let Some(rpl) = self.routing.rpl() else { return };
-        // A busy channel says nothing of the link.
+        // A busy channel says nothing about the link.
         if outcome != FrameEvent::ChannelBusy {
             rpl.node(node).on_sent(moment.now, to, outcome == FrameEvent::Received, transmissions);
-            self.tell(moment, node);
+            self.update_routing(moment, node);
         }
     }
 
-    /// A node begins to live.
+    /// Switches a node on.
     pub(super) fn switch_on<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
         self.air.switch_on(moment.now, node);
-        self.tell(moment, node);
+        self.update_routing(moment, node);
     }
 
-    /// The timer of a node's RPL fires.
+    /// Handles the timer of a node's RPL.
     pub(super) fn route<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
         if self.routing.rpl().is_some_and(|rpl| rpl.fires(moment.now, node)) {
-            self.tell(moment, node);
+            self.update_routing(moment, node);
         }
     }
 
-    /// Sends what a node's RPL has to say, and arms its timer.
-    fn tell<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    /// Sends the messages of a node's RPL, and arms its timer.
+    fn update_routing<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
         loop {
             let Some(rpl) = self.routing.rpl() else { return };
             let Some((to, message)) = rpl.poll_transmit(node) else { break };
@@ -191,7 +191,7 @@ impl Mesh {
             message.write(&config, ends, |node| global(node).octets(), self.packets.bytes_mut(id));
             if moment.tap.watches_nodes() {
                 let bytes = self.packets.get(id).bytes.len() as u16;
-                let rank = self.routing.standing(node).map_or(0, |(_, rank)| rank);
+                let rank = self.routing.parent_and_rank(node).map_or(0, |(_, rank)| rank);
                 let event = NodeEvent::Rpl { message: message.name(), to, bytes, rank };
                 moment.tap.node(moment.now, NodeId(node), event);
             }
@@ -200,12 +200,12 @@ impl Mesh {
             self.packets.release(id);
         }
         if moment.tap.watches_nodes()
-            && let Some((parent, rank)) = self.routing.standing(node)
+            && let Some((parent, rank)) = self.routing.parent_and_rank(node)
         {
             moment.tap.node(moment.now, NodeId(node), NodeEvent::Route { parent, rank });
         }
         if let Some(deadline) = self.routing.rpl().and_then(|rpl| rpl.arm(moment.now, node)) {
-            moment.events.push(deadline, Happening::Route(node).encode());
+            moment.events.push(deadline, MeshEvent::Route(node).encode());
         }
     }
 }

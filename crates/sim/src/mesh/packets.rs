@@ -1,11 +1,11 @@
-//! Datagrams under way in a mesh: their bytes lie here once, whichever nodes hold a fragment of them.
+//! The datagrams under way in a mesh. Their bytes are stored once, however many nodes hold a fragment.
 
 use super::Content;
 use super::frame::Datagram;
 use super::rpl::Message;
 use crate::{Mark, NodeId};
 
-/// Where a datagram lies.
+/// The place of a datagram in [`Packets`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PacketId(pub(super) u32);
 
@@ -13,13 +13,13 @@ pub(super) struct PacketId(pub(super) u32);
 #[derive(Debug)]
 pub(super) struct Packet {
     pub(super) source: NodeId,
-    /// `None`: all on the link.
+    /// The receiver; `None` is all neighbours.
     pub(super) dest: Option<NodeId>,
     pub(super) mark: Mark,
     pub(super) bytes: Vec<u8>,
-    /// What RPL says in it; `None` is a datagram of CoAP.
+    /// The message of RPL in it; `None` is a datagram of CoAP.
     pub(super) message: Option<Message>,
-    /// Frames and reassemblies that it is part of.
+    /// The number of frames and reassemblies that refer to it.
     holders: u32,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct Packets {
     free: Vec<u32>,
 }
 
-/// Bytes that an empty slot keeps room for.
+/// The largest buffer that an empty slot keeps, in bytes.
 const KEPT_CAPACITY: usize = 1_280;
 
 impl Packets {
-    /// Puts a datagram away, held once.
+    /// Stores a datagram with one holder.
     pub(super) fn insert(
         &mut self,
         source: NodeId,
@@ -49,7 +49,7 @@ impl Packets {
         id
     }
 
-    /// Puts away what RPL says to a neighbour or to all, held once; its bytes are still to be written.
+    /// Stores a message of RPL with one holder. The caller writes its bytes.
     pub(super) fn insert_message(
         &mut self,
         source: NodeId,
@@ -61,7 +61,7 @@ impl Packets {
         id
     }
 
-    /// An empty slot.
+    /// Returns an empty slot.
     fn take(&mut self) -> PacketId {
         let slot = self.free.pop().unwrap_or_else(|| {
             let (source, dest, mark) = (NodeId(0), None, Mark::default());
@@ -82,12 +82,12 @@ impl Packets {
         &self.slots[id.0 as usize]
     }
 
-    /// One more holds it.
+    /// Adds a holder.
     pub(super) fn hold(&mut self, id: PacketId) {
         self.slots[id.0 as usize].holders += 1;
     }
 
-    /// One less does. The last to let go frees its place.
+    /// Removes a holder. The last one frees the slot.
     pub(super) fn release(&mut self, id: PacketId) {
         let packet = &mut self.slots[id.0 as usize];
         packet.holders -= 1;
@@ -99,7 +99,7 @@ impl Packets {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of datagrams.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }

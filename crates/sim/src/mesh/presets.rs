@@ -1,4 +1,4 @@
-//! What standards and stacks make of the parameters, as their sources have it.
+//! Presets: the parameters of standards and stacks, from their sources.
 
 use super::{Backoff, ChannelBusy, LowpanConfig, MacConfig, Propagation, RadioConfig};
 
@@ -6,8 +6,8 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 impl MacConfig {
-    /// IEEE 802.15.4-2015 at 2.4 GHz: macMinBE 3, macMaxBE 5, macMaxCSMABackoffs 4, macMaxFrameRetries 3, one queue. The
-    /// acknowledgement is waited for 54 symbols, as in ns-3's lr-wpan.
+    /// IEEE 802.15.4-2015 at 2.4 GHz: macMinBE 3, macMaxBE 5, macMaxCSMABackoffs 4, macMaxFrameRetries 3, one queue. The wait
+    /// for an acknowledgement is 54 symbols, like in ns-3's lr-wpan.
     pub const STANDARD: Self = Self {
         csma: true,
         acknowledgements: true,
@@ -27,8 +27,9 @@ impl MacConfig {
         duplicates: 16,
     };
 
-    /// The driver of Contiki 2.x (core/net/mac/csma.c) over a radio that is always on, on a CC2420: the first attempt at once, then
-    /// a linear backoff of 1/32 s, as with a channel check rate of 32 Hz (8 Hz if nothing is configured), four attempts in all, two queues and eight buffers.
+    /// The driver of Contiki 2.x (core/net/mac/csma.c) over a CC2420 that is always on: the first attempt at once, then a linear
+    /// backoff of 1/32 s, four attempts in all, two queues and eight buffers. The backoff is that of a channel check rate of
+    /// 32 Hz; the default rate is 8 Hz.
     pub const CONTIKI_2: Self = Self {
         backoff: Backoff::Linear { unit_ns: 31_250 * US },
         min_be: 0,
@@ -41,8 +42,8 @@ impl MacConfig {
         ..Self::STANDARD
     };
 
-    /// The driver of Contiki 3.x (core/net/mac/csma.c over nullrdc) on a mote of Cooja: ticks of 1 ms, no backoff before the first
-    /// attempt, eight attempts; the radio turns around in 2 ms and assesses the channel then, and acknowledges after 1 ms.
+    /// The driver of Contiki 3.x (core/net/mac/csma.c over nullrdc) on a Cooja mote: ticks of 1 ms, no backoff before the first
+    /// attempt, eight attempts. The radio turns around in 2 ms and then assesses the channel. It acknowledges after 1 ms.
     pub const CONTIKI_3: Self = Self {
         backoff: Backoff::Ticks { tick_ns: MS, ticks: 1 },
         min_be: 0,
@@ -60,7 +61,7 @@ impl MacConfig {
         ..Self::STANDARD
     };
 
-    /// The driver of Contiki-NG (os/net/mac/csma/csma-output.c) on a mote of Cooja: units of 6 ms, macMinBE 3, macMaxBE 5.
+    /// The driver of Contiki-NG (os/net/mac/csma/csma-output.c) on a Cooja mote: units of 6 ms, macMinBE 3, macMaxBE 5.
     pub const CONTIKI_NG: Self = Self {
         backoff: Backoff::Ticks { tick_ns: MS, ticks: 6 },
         min_be: 3,
@@ -69,13 +70,13 @@ impl MacConfig {
         ..Self::CONTIKI_3
     };
 
-    /// Neither carrier sense nor acknowledgements (Contiki's nullmac).
+    /// No carrier sense and no acknowledgements (Contiki's nullmac).
     pub const NONE: Self =
         Self { csma: false, acknowledgements: false, max_frame_retries: 0, ..Self::STANDARD };
 }
 
 impl RadioConfig {
-    /// A unit disk of 10 m with interference to 20 m and no other loss, the standard's preamble.
+    /// A unit disk of 10 m with interference to 20 m and no other loss, and the preamble of the standard.
     pub const UNIT_DISK: Self = Self {
         propagation: Propagation::UnitDisk {
             range_m: 10.0,

@@ -1,20 +1,20 @@
-//! Datagrams that a node puts together from their fragments.
+//! The reassembly of datagrams from fragments.
 
 use smallvec::SmallVec;
 
 use super::{Frame, LowpanConfig};
 use crate::{NodeId, Time};
 
-/// The datagrams of which a node has some fragments and waits for others (RFC 4944 §5.3), each under the handle of its
-/// packet. Its memory is taken at the start.
+/// The datagrams of which a node has some fragments and waits for others (RFC 4944 §5.3). Each has a context, with the handle
+/// of its packet. All memory is allocated at the start.
 ///
-/// A context is opened by a first fragment and by no other, as in Contiki (`sicslowpan.c`, `add_fragment`); where all are in
-/// use the datagram is dropped. A context that has waited too long is over, and makes room when room is needed. (Contiki
-/// adds to it until then; here what comes after the deadline is too late, as the RFC says.)
+/// Only a first fragment opens a context, like in Contiki (`sicslowpan.c`, `add_fragment`). If all contexts are in use, the
+/// datagram is dropped. A context that has waited too long is over, and makes room when room is needed. A fragment that comes
+/// after the deadline is too late, as the RFC says. (Contiki adds it until the room is needed.)
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     contexts: SmallVec<[Context; 2]>,
-    /// As many may be open.
+    /// The largest number of contexts.
     limit: usize,
     timeout_ns: u64,
 }
@@ -24,38 +24,38 @@ struct Context {
     from: NodeId,
     tag: u16,
     packet: u32,
-    /// A bit for each fragment that has not come.
+    /// The fragments that have not come, a bit for each.
     missing: u64,
     deadline: Time,
 }
 
-/// What a fragment was good for.
+/// The effect of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reassembled {
-    /// It opened a context, which keeps its handle. In place of one that was over, if there is a handle here, which is to be
-    /// released.
+    /// The fragment opened a context, which keeps its handle. If it replaced a context that was over, holds the handle of
+    /// that, which the caller releases.
     Opened(Option<u32>),
-    /// Its context waits for more.
+    /// The fragment was added, and its context waits for more.
     Added,
-    /// It was there already.
+    /// The fragment is a copy of one that came before.
     Repeated,
-    /// It was the last: the datagram of this handle is whole, its context closed, and the handle the caller's again.
+    /// The fragment was the last. The context is closed, and the caller has the handle of the datagram again.
     Whole(u32),
-    /// A first fragment without a context: all are in use.
+    /// There is no context for a first fragment, because all are in use.
     Full,
-    /// Another fragment without a context: its first was lost or dropped, or it came too late.
+    /// There is no context for a further fragment: the first was lost or dropped, or this one came too late.
     Stray,
 }
 
 impl Reassembly {
-    /// Of one node.
+    /// Returns the reassembly of a node.
     pub(crate) fn new(config: &LowpanConfig) -> Self {
         let limit = usize::from(config.reassembly_contexts);
         Self { contexts: SmallVec::with_capacity(limit), limit, timeout_ns: config.reassembly_timeout_ns }
     }
 
-    /// A fragment is received: one of `frame.fragments`, more than 1 and not more than
-    /// [`Fragments::MAX`](super::lowpan::Fragments::MAX), of the packet with this handle.
+    /// Handles a fragment of the packet with this handle. `frame.fragments` is more than 1, and
+    /// [`Fragments::MAX`](super::lowpan::Fragments::MAX) at most.
     pub(crate) fn handle(&mut self, now: Time, frame: &Frame, packet: u32) -> Reassembled {
         let bit = 1 << frame.fragment;
         let found = self.contexts.iter().position(|context| {

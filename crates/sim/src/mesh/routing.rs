@@ -1,8 +1,8 @@
-//! Whose word a node takes for the next hop: trees known from the start, or its RPL.
+//! The choice between two sources of routes: trees of shortest paths, or RPL.
 
 use super::links::Links;
 use super::packets::Packet;
-use super::rpl::{Message, RplCounters, RplNode, Unroutable};
+use super::rpl::{Message, RplNode, Unroutable};
 use super::trees::Trees;
 use super::{RoutingConfig, RplConfig, RplOption};
 use crate::{Luck, NodeId, Time};
@@ -19,12 +19,13 @@ pub(super) enum Routing {
 pub(super) struct Rpl {
     config: RplConfig,
     nodes: Vec<RplNode>,
-    /// When each node's timer fires, if it is armed.
+    /// The moment at which each node's timer fires, if it is armed.
     armed: Vec<Option<Time>>,
 }
 
 impl Routing {
-    /// Of nodes that are switched on at `starts`; the border router is the first of `roots`, the others are the sinks.
+    /// Returns the routes of nodes that are switched on at `starts`. The first of `roots` is the border router, and the others
+    /// are the sinks.
     pub(super) fn new(
         config: &RoutingConfig,
         links: &Links,
@@ -48,14 +49,14 @@ impl Routing {
         }
     }
 
-    /// Nodes have moved. RPL has to find out by itself.
+    /// Computes shortest paths anew, after nodes have moved. RPL notices a move by itself.
     pub(super) fn survey(&mut self, links: &Links) {
         if let Self::Shortest(trees) = self {
             trees.grow(links);
         }
     }
 
-    /// Where a node's packets to the border router go first.
+    /// Returns the next hop of a node on its way to the border router.
     pub(super) fn parent(&self, node: u32) -> Option<NodeId> {
         match self {
             Self::Shortest(trees) => trees.parent(node),
@@ -63,15 +64,16 @@ impl Routing {
         }
     }
 
-    /// A node's parent and rank, if routes are RPL's.
-    pub(super) fn standing(&self, node: u32) -> Option<(Option<NodeId>, u16)> {
+    /// Returns the parent and the rank of a node, if the routes are those of RPL.
+    pub(super) fn parent_and_rank(&self, node: u32) -> Option<(Option<NodeId>, u16)> {
         match self {
             Self::Shortest(_) => None,
             Self::Rpl(rpl) => rpl.nodes.get(node as usize).map(|own| (own.parent(), own.rank())),
         }
     }
 
-    /// Where a packet goes next from `node`, which it reached `from` a neighbour with `option`, or began at.
+    /// Returns the next hop of a packet from `node`, and its RPL option. The packet began at `node`, or came to it `from` a
+    /// neighbour with `option`.
     pub(super) fn next(
         &mut self,
         now: Time,
@@ -93,19 +95,11 @@ impl Routing {
         }
     }
 
-    /// The RPL of all nodes, if it is RPL.
+    /// Returns the RPL of all nodes, if the routes are those of RPL.
     pub(super) fn rpl(&mut self) -> Option<&mut Rpl> {
         match self {
             Self::Shortest(_) => None,
             Self::Rpl(rpl) => Some(rpl),
-        }
-    }
-
-    /// What happened to a node's RPL.
-    pub(super) fn counters(&self, node: u32) -> Option<RplCounters> {
-        match self {
-            Self::Shortest(_) => None,
-            Self::Rpl(rpl) => rpl.nodes.get(node as usize).map(RplNode::counters),
         }
     }
 }
@@ -119,12 +113,12 @@ impl Rpl {
         &mut self.nodes[node as usize]
     }
 
-    /// The next message that a node has to send, and to whom.
+    /// Returns the next message of a node, with its receiver; `None` is all neighbours.
     pub(super) fn poll_transmit(&mut self, node: u32) -> Option<(Option<NodeId>, Message)> {
         self.nodes[node as usize].poll_transmit()
     }
 
-    /// When a node's timer is to be armed for, if it is not armed for that moment or an earlier one.
+    /// Arms a node's timer. Returns the moment, or `None` if the timer was armed for that moment or an earlier one.
     pub(super) fn arm(&mut self, now: Time, node: u32) -> Option<Time> {
         let deadline = self.nodes[node as usize].poll_timeout()?.max(now);
         let armed = &mut self.armed[node as usize];
@@ -135,7 +129,7 @@ impl Rpl {
         Some(deadline)
     }
 
-    /// A node's timer fires. One that was armed for a later moment before is stale.
+    /// Handles a node's timer. Returns false for a stale one, which was armed before an earlier moment was.
     pub(super) fn fires(&mut self, now: Time, node: u32) -> bool {
         let armed = &mut self.armed[node as usize];
         if *armed != Some(now) {

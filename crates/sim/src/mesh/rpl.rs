@@ -1,13 +1,13 @@
-//! RPL in storing mode (RFC 6550): how nodes of a mesh find their way to a root, and the root to them.
+//! RPL in storing mode (RFC 6550): the routes from the nodes of a mesh to a root, and back.
 //!
-//! A [`RplNode`] is the RPL of one node, a state machine that is told the time, messages and what became of frames, and
-//! that says what to send. Where the RFCs leave a choice it is Contiki's. One root has one DODAG, whose version never
-//! changes; DAOs are not acknowledged, and every node is a router.
+//! A [`RplNode`] is the RPL of one node. It is a state machine: the caller brings the time, messages and the outcome of
+//! frames, and fetches messages to send. Choices that the RFCs leave open are those of Contiki. One root has one DODAG, whose
+//! version never changes. DAOs are not acknowledged, and every node is a router.
 //!
-//! Up and down are learnt apart: DIOs (`dio`) say how far the root is, and each node takes the best of those who say so
-//! for its `parent`, the next hop of all that goes up; DAOs (`dao`) tell those above who is below, which they store as
-//! `routes` down. A packet follows either (`forwarding`), and carries the rank of its last sender, by which loops are
-//! found.
+//! Routes up and down are learnt apart. DIOs (`dio`) announce the distance to the root. Each node chooses the best sender of
+//! DIOs as its `parent`, which is the next hop of all packets up. DAOs (`dao`) announce a node to all nodes above it, which
+//! store `routes` down. A packet takes one or the other (`forwarding`). It carries the rank of its last sender, by which loops
+//! are found.
 //!
 //! ```
 //! use coapace_sim::mesh::RplConfig;
@@ -18,7 +18,7 @@
 //! let mut root = RplNode::new(&config, NodeId(0), true, luck, Time::ZERO);
 //! let mut node = RplNode::new(&config, NodeId(1), false, luck, Time::ZERO);
 //!
-//! // The root tells everyone within half to all of the first 4.096 s.
+//! // The root announces itself within half to all of the first 4.096 s.
 //! let now = root.poll_timeout().unwrap();
 //! root.handle_timeout(now);
 //! let (to, dio) = root.poll_transmit().unwrap();
@@ -61,7 +61,7 @@ use crate::{NodeId, Stream, Time};
 /// The rank of a node without a way to the root (RFC 6550 §17).
 pub const INFINITE_RANK: u16 = u16::MAX;
 
-/// Messages that wait to be fetched; what is more is lost.
+/// The largest number of messages that wait to be fetched. Further ones are lost.
 const OUTBOX: usize = 16;
 
 /// The RPL of one node.
@@ -69,30 +69,30 @@ const OUTBOX: usize = 16;
 pub struct RplNode {
     config: RplConfig,
     id: NodeId,
-    /// The root of the DODAG that the node is in or was in last; a root's own.
+    /// The root of the DODAG that the node is in, or was in last.
     root: Option<NodeId>,
     parent: Option<NodeId>,
     rank: u16,
     /// The lowest rank since the node joined: L of RFC 6550 §8.2.2.4.
     lowest_rank: u16,
-    /// What it told all on the link last.
+    /// The rank in the last DIO to all neighbours.
     announced_rank: u16,
-    /// Its own DTSN.
+    /// The DTSN of this node.
     dtsn: Sequence,
-    /// The sequence number of its last DAO.
+    /// The sequence number of the last DAO.
     sequence: Sequence,
-    /// The path sequence of its own last DAO.
+    /// The path sequence of the last DAO for this node.
     path: Sequence,
     neighbours: Neighbours,
     routes: Routes,
     trickle: Trickle,
-    /// When to send a DIS.
+    /// The time of the next DIS.
     dis: Time,
-    /// When to send a DAO because there is reason to.
+    /// The time of the next DAO after a change.
     dao: Time,
-    /// When to send a DAO because the last is old.
+    /// The time of the next DAO because of the age of the last.
     renewal: Time,
-    /// When to probe a link.
+    /// The time of the next probe of a link.
     probe: Time,
     draws: Draws,
     outbox: VecDeque<(Option<NodeId>, Message)>,
@@ -100,7 +100,7 @@ pub struct RplNode {
 }
 
 impl RplNode {
-    /// A node that is switched on at `now`. `stream` may be the same for all nodes.
+    /// Returns a node that is switched on at `now`. All nodes may share one `stream`.
     pub fn new(config: &RplConfig, id: NodeId, is_root: bool, stream: Stream, now: Time) -> Self {
         let mut node = Self {
             config: *config,
@@ -133,35 +133,35 @@ impl RplNode {
         node
     }
 
-    /// The preferred parent: the next hop of all that goes up.
+    /// Returns the preferred parent: the next hop of all packets up.
     pub fn parent(&self) -> Option<NodeId> {
         self.parent
     }
 
-    /// How far away the root is, in 1/128 of a transmission and with the root's own rank in it; [`INFINITE_RANK`] without
-    /// a parent.
+    /// Returns the rank: the distance to the root in 1/128 of a transmission, plus the rank of the root. It is
+    /// [`INFINITE_RANK`] without a parent.
     pub fn rank(&self) -> u16 {
         self.rank
     }
 
-    /// How many routes down there are.
+    /// Returns the number of routes down.
     pub fn routes(&self, now: Time) -> usize {
         self.routes.count(now)
     }
 
-    /// What happened so far.
+    /// Returns the counters of the node.
     pub fn counters(&self) -> RplCounters {
         self.counters
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns the moment at which to call [`handle_timeout`](Self::handle_timeout), if any.
     pub fn poll_timeout(&self) -> Option<Time> {
         let next =
             [self.trickle.poll_timeout(), self.dis, self.dao, self.renewal, self.probe].into_iter().min();
         next.filter(|&time| time < Time::MAX)
     }
 
-    /// The moment that [`poll_timeout`](Self::poll_timeout) named has come.
+    /// Handles the deadline that [`poll_timeout`](Self::poll_timeout) returned.
     pub fn handle_timeout(&mut self, now: Time) {
         match self.trickle.handle_timeout(now, &self.config, &mut self.draws) {
             Some(true) => self.announce(),
@@ -179,12 +179,12 @@ impl RplNode {
         }
     }
 
-    /// The next message to send, and to which neighbour: `None` is all on the link.
+    /// Returns the next message to send, with the neighbour that receives it; `None` is all neighbours.
     pub fn poll_transmit(&mut self) -> Option<(Option<NodeId>, Message)> {
         self.outbox.pop_front()
     }
 
-    /// A message came from a neighbour.
+    /// Handles a message from a neighbour.
     pub fn handle(&mut self, now: Time, from: NodeId, message: &Message) {
         match *message {
             Message::Dis => self.handle_dis(now),
@@ -201,8 +201,8 @@ impl RplNode {
         self.root == Some(self.id)
     }
 
-    /// What is known of a neighbour that was heard and through which the way costs `cost`; `None` if there is no room for
-    /// it. Parent and children keep their places.
+    /// Returns the table entry of a neighbour that was heard, or `None` if there is no room. The way through the neighbour
+    /// costs `cost`. The parent and children keep their places.
     fn note(&mut self, now: Time, id: NodeId, cost: u16) -> Option<&mut Neighbour> {
         let (routes, parent) = (&self.routes, self.parent);
         let kept = |id| parent == Some(id) || routes.is_child(now, id);

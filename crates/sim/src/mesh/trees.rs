@@ -1,17 +1,17 @@
-//! Shortest paths: a tree from every sink, known to all.
+//! Shortest paths: a tree for every sink, known to all nodes.
 
 use super::links::Links;
 use crate::{NodeId, Stream};
 
-/// A link that delivers less is none.
+/// The least share of frames that a link must deliver to be part of a path.
 const LEAST_DELIVERY: f32 = 0.5;
 
-/// The trees of the sinks and of the border router. A packet to a sink goes up the sink's tree, one from a sink down it, and
-/// any other through the border router's.
+/// The trees of the border router and of the sinks. A packet to a sink goes up the tree of the sink. A packet from a sink goes
+/// down that tree. Any other packet takes the tree of the border router.
 #[derive(Debug)]
 pub(super) struct Trees {
     trees: Vec<Tree>,
-    /// Draws among parents that are equally near; keyed by tree and node.
+    /// The random numbers of the choice among parents that are equally near, with tree and node as key.
     luck: Stream,
 }
 
@@ -20,8 +20,7 @@ pub(super) struct Trees {
 struct Tree {
     root: u32,
     parent: Vec<u32>,
-    /// A node's descendants and itself are those whose number in a walk through the tree, branch by branch, lies in this
-    /// range.
+    /// The range of numbers of each node and its descendants, in a walk through the tree branch by branch.
     span: Vec<(u32, u32)>,
     /// The children of node n, in the order of the walk, are `children[first[n]..first[n + 1]]`.
     first: Vec<u32>,
@@ -31,7 +30,7 @@ struct Tree {
 const NONE: u32 = u32::MAX;
 
 impl Trees {
-    /// Trees from these roots, the border router's first.
+    /// Returns the trees of these roots. The first is the border router.
     pub(super) fn new(links: &Links, roots: &[u32], luck: Stream) -> Self {
         let trees = roots.iter().map(|&root| Tree { root, ..Tree::default() }).collect();
         let mut trees = Self { trees, luck };
@@ -46,14 +45,14 @@ impl Trees {
         }
     }
 
-    /// The next node on the way from `node` to `dest`, of a packet of `source`.
+    /// Returns the next hop from `node` of a packet from `source` to `dest`.
     pub(super) fn next(&self, node: u32, source: u32, dest: u32) -> Option<NodeId> {
         let of = |root: u32| self.trees.iter().find(|tree| tree.root == root);
         let tree = of(dest).or_else(|| of(source)).or(self.trees.first())?;
         tree.next(node, dest).map(NodeId)
     }
 
-    /// Where a node's packets to the border router go first.
+    /// Returns the next hop of a node on its way to the border router.
     pub(super) fn parent(&self, node: u32) -> Option<NodeId> {
         let parent = *self.trees.first()?.parent.get(node as usize)?;
         (parent != NONE).then_some(NodeId(parent))
@@ -68,7 +67,7 @@ impl Tree {
         };
         let mut depth = vec![NONE; nodes];
         self.parent = vec![NONE; nodes];
-        // Breadth first. Who is found is found by all at the depth above, and one of these is drawn.
+        // Breadth first. All nodes one step nearer to the root may be the parent of a node, and one of them is drawn.
         let mut found = vec![self.root];
         depth[self.root as usize] = 0;
         let mut begin = 0;
@@ -114,7 +113,7 @@ impl Tree {
             self.children[*place as usize] = node;
             *place += 1;
         }
-        // How many are below each, itself included: children come after parents.
+        // The number of descendants of each node and itself: children come after parents.
         let mut below = vec![1u32; nodes];
         for &node in found.iter().rev().filter(|&&node| node != self.root) {
             below[self.parent[node as usize] as usize] += below[node as usize];
@@ -162,7 +161,7 @@ mod tests {
         (links, trees)
     }
 
-    /// How many hops it takes.
+    /// Returns the number of hops of a packet.
     fn hops(trees: &Trees, source: u32, dest: u32) -> u32 {
         let (mut at, mut hops) = (source, 0);
         while at != dest {

@@ -10,7 +10,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// Around all places, with a margin on each side.
+    /// Returns the rectangle around all places, with a margin on each side.
     pub(super) fn around(places: &[Position], margin_m: f64) -> Result<Self, MobilityError> {
         let start = places.first().copied().unwrap_or_default();
         let (low, high) = places.iter().fold((start, start), |(low, high), place| {
@@ -31,20 +31,20 @@ impl Area {
         Ok(Self { low, high })
     }
 
-    /// Anywhere in it, uniformly.
+    /// Returns a random place in the area, uniformly.
     pub(super) fn anywhere(&self, draws: &mut Draws) -> Position {
         let x = draws.between(self.low.x, self.high.x);
         let y = draws.between(self.low.y, self.high.y);
         self.clamp(Position { x, y })
     }
 
-    /// The nearest place in it.
+    /// Returns the nearest place in the area.
     pub(super) fn clamp(&self, place: Position) -> Position {
         Position { x: place.x.clamp(self.low.x, self.high.x), y: place.y.clamp(self.low.y, self.high.y) }
     }
 }
 
-/// `share` of the way from one place to another.
+/// Returns the place after `share` of the way from one place to another.
 pub(super) fn towards(from: Position, to: Position, share: f64) -> Position {
     Position { x: from.x + share * (to.x - from.x), y: from.y + share * (to.y - from.y) }
 }

@@ -1,4 +1,4 @@
-//! What a node draws on its way, one number after the other: no other node's way depends on it.
+//! The random numbers of a node on its way, one after the other. No other node's way depends on them.
 
 use crate::Stream;
 
@@ -13,24 +13,24 @@ impl Draws {
         Self { stream, node, drawn: 0 }
     }
 
-    /// From 0 to below 1.
+    /// Returns a number from 0 to below 1.
     pub(super) fn unit(&mut self) -> f64 {
         self.drawn += 1;
         self.stream.unit(self.node, self.drawn, 0)
     }
 
-    /// One of 0..`bound`.
+    /// Returns one of 0..`bound`.
     pub(super) fn below(&mut self, bound: u32) -> usize {
         self.drawn += 1;
         self.stream.below(u64::from(bound), self.node, self.drawn, 0) as usize
     }
 
-    /// Uniform between two bounds.
+    /// Returns a number between two bounds, uniformly.
     pub(super) fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    /// Normal with mean 0 and deviation 1 (G. E. P. Box and M. E. Muller 1958).
+    /// Returns a number of the normal distribution with mean 0 and deviation 1 (G. E. P. Box and M. E. Muller 1958).
     pub(super) fn normal(&mut self) -> f64 {
         // 1 − u is never 0.
         let radius = (-2.0 * libm::log(1.0 - self.unit())).sqrt();

@@ -1,8 +1,8 @@
 //! Gauss–Markov (B. Liang and Z. J. Haas 1999; in the form of T. Camp, J. Boleng and V. Davies 2002, §2.6): speed and
 //! direction change a little from step to step and come back to their means.
 //!
-//! Mean speed is the middle of the range, mean direction is drawn for each node. At the edge of the area a node is
-//! reflected with its mean direction, as in BonnMotion's OriginalGaussMarkov. Speeds are cut to their range.
+//! The mean speed is the middle of the range, and the mean direction is drawn for each node. At the edge of the area a node
+//! is reflected with its mean direction, like in BonnMotion's OriginalGaussMarkov. Speeds are cut to their range.
 
 use std::f64::consts::{PI, TAU};
 
@@ -46,13 +46,13 @@ fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
     (0..walk.steps).map(|_| step()).collect()
 }
 
-/// Where a way to `to` ends between two walls, and whether it goes on the other way round.
+/// Returns the end of a way to `to` between two reflecting walls, and whether the direction is reversed there.
 fn reflected(to: f64, low: f64, high: f64) -> (f64, bool) {
     let width = high - low;
     if width <= 0.0 {
         return (low, false);
     }
-    // Folded: there and back again are two widths.
+    // The way is folded: there and back again are two widths.
     let along = (to - low).rem_euclid(2.0 * width);
     if along <= width { (low + along, false) } else { (low + 2.0 * width - along, true) }
 }

@@ -1,8 +1,9 @@
-//! Manhattan grid (ETSI TR 101 112 §B.1.4.1.2, as in BonnMotion's ManhattanGrid): nodes keep to streets and turn at crossings.
+//! Manhattan grid (ETSI TR 101 112 §B.1.4.1.2, in the form of BonnMotion's ManhattanGrid): nodes keep to streets and turn at
+//! crossings.
 //!
-//! At a crossing a node turns with a probability, left or right alike, and never back, unless there is no other way. It
-//! draws its speed anew, uniformly (chosen; BonnMotion draws it from a normal distribution every 5 m at times). A node
-//! whose place is no crossing goes to the nearest one first. A row of nodes has a single street.
+//! At a crossing a node turns with a probability, left or right alike, and never back, unless there is no other way. It then
+//! draws a new speed, uniformly. (Chosen: BonnMotion draws it from a normal distribution every 5 m at times.) A node whose
+//! place is no crossing goes to the nearest one first. A row of nodes has a single street.
 
 use super::area::towards;
 use super::{Draws, Mobility, Walk};
@@ -11,10 +12,10 @@ use crate::Position;
 pub(super) const MOBILITY: Mobility =
     Mobility { name: "manhattan", summary: "along the streets of a grid, with turns at crossings", path };
 
-/// More crossings than this are not passed within a step.
+/// The largest number of crossings that a node passes within a step.
 const CROSSINGS: u32 = 1_000;
 
-/// East, south, west, north: the next is a turn to the right.
+/// The directions east, south, west and north. The next one is a turn to the right.
 const WAYS: [(i64, i64); 4] = [(1, 0), (0, 1), (-1, 0), (0, -1)];
 
 fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
@@ -51,7 +52,7 @@ fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
     (0..walk.steps).map(|_| step()).collect()
 }
 
-/// Where it goes on from a crossing; some way is open.
+/// Returns the direction in which a node goes on from a crossing. At least one is open.
 fn turned(heading: usize, open: impl Fn(usize) -> bool, probability: f64, draws: &mut Draws) -> usize {
     let (turn, to_the_right) = (draws.unit() < probability, draws.unit() < 0.5);
     let (ahead, back) = (heading, heading + 2);
@@ -69,7 +70,7 @@ struct Streets {
 
 impl Streets {
     fn new(low: f64, high: f64, block_m: f64) -> Self {
-        // At least one block, unless there is no width.
+        // There is one block at least, unless the area has no width.
         let blocks = if high > low { ((high - low) / block_m).round().max(1.0) } else { 0.0 };
         Self { low, block: if blocks > 0.0 { (high - low) / blocks } else { 0.0 }, blocks: blocks as i64 }
     }

@@ -1,33 +1,33 @@
-//! How fast, how far, how steadily.
+//! The parameters of movement.
 
 use super::MobilityError;
 
-/// The parameters of all models of mobility; each uses those it names.
+/// The parameters of all models of mobility. A field that begins with the name of a model is for that model alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Movement {
-    /// Slowest and fastest in m/s, from above 0 to 1,000. BonnMotion: 0.5 and 1.5 (RandomWaypoint, Pursue).
+    /// The slowest and the fastest speed in m/s, from above 0 to 1,000. BonnMotion: 0.5 and 1.5 (RandomWaypoint, Pursue).
     pub speed_m_s: (f64, f64),
     /// Random waypoint: the longest pause at a destination in seconds, to 10⁶. BonnMotion: 60.
     pub pause_s: f64,
-    /// From one waypoint to the next, in nanoseconds, from 1 ms. Chosen: 1 s.
+    /// The time from one waypoint to the next, in nanoseconds, from 1 ms. Chosen: 1 s.
     pub step_ns: u64,
-    /// How far nodes may leave the rectangle around the layout, in metres, to 10⁶. Chosen: 0.
+    /// The distance by which nodes may leave the rectangle around the layout, in metres, to 10⁶. Chosen: 0.
     pub margin_m: f64,
-    /// Gauss–Markov: how much of speed and direction stays from one step to the next, from 0 (nothing) to 1 (all).
-    /// Chosen: 0.75, for BonnMotion's 1 (OriginalGaussMarkov) never changes anything.
+    /// Gauss–Markov: the share of speed and direction that stays from one step to the next, from 0 to 1. Chosen: 0.75, because
+    /// with BonnMotion's 1 (OriginalGaussMarkov) nothing ever changes.
     pub alpha: f64,
     /// Gauss–Markov: the standard deviation of speed in m/s, to 1,000. BonnMotion: 0.5 (GaussMarkov).
     pub speed_deviation_m_s: f64,
     /// Gauss–Markov: the standard deviation of the direction in radians, to 2π. BonnMotion: π/8 (GaussMarkov).
     pub turn_deviation_rad: f64,
-    /// Manhattan: from a crossing to the next in metres, from 0.01 to 10⁶, as far as a whole number of blocks fills the area.
-    /// Chosen: 10, the spacing of the networks; BonnMotion divides the area by 10.
+    /// Manhattan: the distance from a crossing to the next in metres, from 0.01 to 10⁶. It is adjusted so that a whole number
+    /// of blocks fills the area. Chosen: 10, the spacing of the networks; BonnMotion divides the area by 10.
     pub block_m: f64,
     /// Manhattan: the probability of a turn at a crossing, left or right alike, from 0 to 1. BonnMotion: 0.5.
     pub turn_probability: f64,
-    /// Pursue: the share of the way to the leader that a node makes for in one step, from 0 to 1. BonnMotion: 0.5.
+    /// Pursue: the share of the way to the leader that a node aims at in one step, from 0 to 1. BonnMotion: 0.5.
     pub aggressiveness: f64,
-    /// Pursue: how far beside that it may come out, in metres, each way along each axis, to 10⁶. BonnMotion: 0.5.
+    /// Pursue: the largest deviation from that point along each axis, in metres, to 10⁶. BonnMotion: 0.5.
     pub swerve_m: f64,
 }
 
@@ -50,7 +50,7 @@ impl Default for Movement {
 }
 
 impl Movement {
-    /// Whether everything is in its range.
+    /// Checks that all fields are in their ranges.
     pub(super) fn check(&self) -> Result<(), MobilityError> {
         let (slowest, fastest) = self.speed_m_s;
         if !(slowest > 0.0 && slowest <= fastest && fastest <= 1_000.0) {

@@ -1,8 +1,8 @@
-//! Pursue (M. Sánchez and P. Manzoni 2001; T. Camp, J. Boleng and V. Davies 2002, §3.5): all nodes are after one leader.
+//! Pursue (M. Sánchez and P. Manzoni 2001; T. Camp, J. Boleng and V. Davies 2002, §3.5): all nodes follow one leader.
 //!
-//! The leader is no node: a point that moves as in the random waypoint model, here from the centre of the area and without
-//! pauses, as in BonnMotion's Pursue. At every step (chosen; BonnMotion's steps are of another length each time) a node makes
-//! for a point on the way to the leader, with a swerve; what is farther than its fastest, it goes at a speed drawn anew.
+//! The leader is a point, not a node. It moves by the random waypoint model from the centre of the area, without pauses, like
+//! in BonnMotion's Pursue. At every step a node aims at a point on the way to the leader, with a random deviation. (Chosen:
+//! BonnMotion's steps have random lengths.) If the point is too far for the fastest speed, the node draws a speed.
 
 use super::area::towards;
 use super::{Draws, Mobility, Movement, Walk, random_waypoint};
@@ -14,7 +14,7 @@ pub(super) const MOBILITY: Mobility = Mobility {
     path,
 };
 
-/// The leader's number among those who draw; no node has it.
+/// The number of the leader in the key of random numbers. No node has it.
 const LEADER: u64 = u64::MAX;
 
 fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
@@ -38,7 +38,7 @@ fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
     leader(walk).into_iter().map(&mut step).collect()
 }
 
-/// Where the leader is after each step.
+/// Returns the position of the leader after each step.
 fn leader(walk: &Walk) -> Vec<Position> {
     let movement = Movement { pause_s: 0.0, ..*walk.movement };
     let start = towards(walk.area.low, walk.area.high, 0.5);

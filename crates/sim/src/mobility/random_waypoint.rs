@@ -1,7 +1,7 @@
 //! Random waypoint (D. B. Johnson and D. A. Maltz 1996): a node goes straight to a destination drawn anywhere in the area,
 //! at a speed drawn for the way, pauses there, and goes on to the next.
 //!
-//! As in BonnMotion's RandomWaypoint both speed and pause are uniform, the pause from 0.
+//! Speed and pause are uniform, and the pause begins at 0, like in BonnMotion's RandomWaypoint.
 
 use super::area::towards;
 use super::{Draws, Mobility, Walk};
@@ -13,7 +13,7 @@ pub(super) const MOBILITY: Mobility = Mobility {
     path,
 };
 
-/// More destinations than this are not reached within a step, however small the area.
+/// The largest number of destinations that a node reaches within a step, however small the area.
 const DESTINATIONS: u32 = 1_000;
 
 pub(super) fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {

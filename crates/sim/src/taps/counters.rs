@@ -2,26 +2,26 @@
 
 use crate::{Event, HopId, Record, Tap, Time};
 
-/// How many packets there were and what became of them.
+/// Counts of packets and of their fates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets handed to the network.
     pub sent: u64,
     /// Packets handed to their receivers.
     pub delivered: u64,
-    /// Packets dropped by full buffers or for want of a path.
+    /// Packets dropped because a buffer was full or there was no path.
     pub dropped: u64,
     /// Packets lost on links.
     pub lost: u64,
     hops: Vec<HopCounters>,
 }
 
-/// What one hop saw.
+/// The counters of a hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopCounters {
     /// Packets received, without those dropped.
     pub packets: u64,
-    /// The same in bytes on the wire.
+    /// Bytes on the wire of those packets.
     pub bytes: u64,
     /// Packets that found the buffer full.
     pub dropped: u64,
@@ -34,21 +34,22 @@ pub struct HopCounters {
 }
 
 impl Counters {
-    /// Counters at zero.
+    /// Returns counters at zero.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What a hop saw.
+    /// Returns the counters of a hop.
     pub fn hop(&self, hop: HopId) -> HopCounters {
         self.hops.get(usize::from(hop.0)).copied().unwrap_or_default()
     }
 }
 
 impl HopCounters {
-    /// The mean length of the queue over a run that ended at `end`, in bytes on the wire.
+    /// Returns the mean length of the queue over a run that ended at `end`, in bytes on the wire.
     ///
-    /// By Little's law, from how long each packet waits; of packets that still wait at the end the whole wait counts.
+    /// It is computed by Little's law from the wait of each packet. The whole wait of packets that still wait at the end
+    /// counts.
     pub fn mean_queue_bytes(&self, end: Time) -> f64 {
         if end == Time::ZERO { 0.0 } else { self.waited as f64 / end.as_nanos() as f64 }
     }

@@ -1,20 +1,20 @@
-//! One number that stands for a whole run.
+//! A hash of a whole run.
 
 use crate::mesh::FrameRecord;
 use crate::{Record, Tap};
 
-/// A hash over every event of a run: its time, kind, place, ends, mark, size and bytes. Two runs with the same hash are
-/// the same run. It is the same on every machine; it resists accidents, not malice.
+/// A hash over every event of a run: its time, kind, place, ends, mark, size and bytes. Two runs with equal hashes are equal.
+/// The hash is the same on every machine. It resists accidents, not malice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceHash(u64);
 
 impl TraceHash {
-    /// The hash of no event.
+    /// Returns the hash of a run without events.
     pub const fn new() -> Self {
         Self(KEYS[0])
     }
 
-    /// The hash of all events so far.
+    /// Returns the hash of all events so far.
     pub const fn value(self) -> u64 {
         self.0
     }
@@ -41,7 +41,7 @@ impl Tap for TraceHash {
         self.0 = fold(self.0 ^ when, what ^ digest(record.bytes)).wrapping_add(KEYS[5]);
     }
 
-    /// A datagram's bytes are hashed where it is sent and delivered; of a frame only what the mesh made of it.
+    /// Hashes the headers of a frame. The bytes of its datagram are hashed where that is sent and delivered.
     #[inline]
     fn frame(&mut self, record: &FrameRecord<'_>) {
         let frame = record.frame;
@@ -69,8 +69,8 @@ impl Tap for TraceHash {
     }
 }
 
-/// Bytes in blocks of sixteen, each multiplied with keys of its place, so that no product waits for another. The last
-/// block is the last sixteen bytes, which may overlap with the one before; a shorter packet is filled up.
+/// Hashes bytes in blocks of sixteen. Each block is multiplied with keys of its place, so that no product waits for another.
+/// The last block is the last sixteen bytes, which may overlap with the block before. A shorter packet is padded.
 fn digest(bytes: &[u8]) -> u64 {
     let (blocks, tail) = bytes.as_chunks::<16>();
     let mut hash = bytes.len() as u64;
@@ -92,13 +92,13 @@ fn product(block: [u8; 16], key: u64) -> u64 {
     fold(block as u64 ^ key, (block >> 64) as u64 ^ !key)
 }
 
-/// A product of 128 bits, its halves laid upon each other.
+/// Returns the exclusive or of the halves of a product of 128 bits.
 const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The first 64 bits of the fractional parts of the square roots of the first eight primes, as in FIPS 180-4.
+/// The first 64 bits of the fractional parts of the square roots of the first eight primes (FIPS 180-4).
 const KEYS: [u64; 8] = [
     0x6a09_e667_f3bc_c908,
     0xbb67_ae85_84ca_a73b,

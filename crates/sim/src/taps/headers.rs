@@ -1,14 +1,14 @@
-//! The headers that a datagram has on its way.
+//! The headers of IP and UDP.
 
 use std::net::{IpAddr, SocketAddr};
 
 const UDP: u8 = 17;
 
-/// Appends a datagram in its headers of IP and UDP to `packet`, with their checksums (RFC 791, RFC 8200 §3, RFC 768):
-/// time to live or hop limit 64, not to be fragmented. `identification` is that of a header of IPv4.
+/// Appends a datagram to `packet`, with headers of IP and UDP and their checksums (RFC 791, RFC 8200 §3, RFC 768). The time to
+/// live or hop limit is 64, and the packet must not be fragmented. `identification` is that of the IPv4 header.
 ///
-/// Nothing is appended, and `None` returned, if the datagram is too long for the headers, or if one end is of IPv4 and the
-/// other of IPv6.
+/// Returns `None`, and appends nothing, if the datagram is too long for the headers, or if one end is IPv4 and the other
+/// IPv6.
 pub fn udp_packet(
     from: SocketAddr,
     to: SocketAddr,
@@ -44,7 +44,7 @@ pub fn udp_packet(
     let udp = packet.len();
     packet.extend([from.port(), to.port(), length, 0].iter().flat_map(|word| word.to_be_bytes()));
     packet.extend_from_slice(bytes);
-    // With the pseudo-header (RFC 768, RFC 8200 §8.1): addresses, protocol, length.
+    // The checksum covers the pseudo-header (RFC 768, RFC 8200 §8.1): addresses, protocol, length.
     let pseudo = sum(&packet[addresses]) + u64::from(UDP) + u64::from(length);
     // 0 would mean that there is no checksum.
     let whole = match checksum(sum(&packet[udp..]) + pseudo) {
@@ -55,14 +55,14 @@ pub fn udp_packet(
     Some(())
 }
 
-/// The sum of `bytes` as words of 16 bits (RFC 1071).
+/// Returns the sum of `bytes` in words of 16 bits (RFC 1071).
 fn sum(bytes: &[u8]) -> u64 {
     let (words, last) = bytes.as_chunks::<2>();
     let words: u64 = words.iter().map(|&word| u64::from(u16::from_be_bytes(word))).sum();
     words + last.first().map_or(0, |&byte| u64::from(byte) << 8)
 }
 
-/// The Internet checksum (RFC 1071) of what was summed up.
+/// Returns the Internet checksum (RFC 1071) of a sum of words.
 fn checksum(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -1,28 +1,28 @@
-//! Captures of a mesh that Wireshark reads, down to CoAP.
+//! Captures of a mesh.
 
 use std::io::{self, Write};
 
 use smoltcp::wire::Icmpv6Packet;
 
-use super::blocks::Blocks;
+use super::capture_file::CaptureFile;
 use crate::mesh::address::{ALL_RPL_NODES, PREFIX, link_local};
 use crate::mesh::bytes::{write_ack, write_frame};
 use crate::mesh::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, LowpanConfig};
 use crate::{NodeId, Record, Tap, Time};
 
-/// Writes pcapng (draft-ietf-opsawg-pcapng) of a mesh: every frame that is on the air, with its checksum and the time of
-/// its first bit in nanoseconds, as a sniffer would that hears all nodes. What becomes of a frame is not in it.
+/// Writes a [`CaptureFile`] of a mesh, like a sniffer that hears all nodes: every frame that is sent, with its checksum and
+/// the time of its first bit. The fate of a frame is not in it.
 ///
 /// Node n has the EUI-64 02:12:74:00 and n, and the addresses fd00::12:7400:0:n and fe80::12:7400:0:n (n in two words of 16
-/// bits). fd00::/64 is context 0 of header compression. Readers have to be told (`-o 6lowpan.context0:fd00::/64` of
-/// tshark), or learn it from a Router Advertisement (RFC 6775 §4.2). So one is the first packet. It is not of the mesh, and
-/// lies on an interface of its own: `frame.interface_name == "air"` is all that was sent.
+/// bits). fd00::/64 is context 0 of header compression. Readers need to know that. tshark takes
+/// `-o 6lowpan.context0:fd00::/64`, or learns it from a Router Advertisement (RFC 6775 §4.2), so the first packet is one. No
+/// node sends it, and it has an interface of its own: `frame.interface_name == "air"` finds all frames that were sent.
 ///
-/// All frames are of one interface, for Wireshark looks for the frame of an acknowledgement on the same one
-/// (`-o wpan.802154_ack_tracking:TRUE` names who acknowledges what).
+/// All frames are on one interface, because Wireshark looks there for the frame that an acknowledgement belongs to
+/// (`-o wpan.802154_ack_tracking:TRUE`).
 #[derive(Debug)]
 pub struct MeshPcapng<W> {
-    blocks: Blocks<W>,
+    file: CaptureFile<W>,
     max_frame_bytes: u16,
     frame: Vec<u8>,
 }
@@ -31,29 +31,28 @@ const AIR: u32 = 0;
 const CONTEXT: u32 = 1;
 const INTERFACES: [&str; 2] = ["air", "context"];
 
-const LINKTYPE_IEEE802_15_4_WITHFCS: u32 = 195;
-
 impl<W: Write> MeshPcapng<W> {
-    /// A capture of a mesh with this configuration. Writes are small: give it a buffered writer.
+    /// Writes the header of a capture of a mesh with this configuration, and returns the capture. Writes are small: give it a
+    /// buffered writer.
     pub fn new(writer: W, config: &LowpanConfig) -> Self {
-        let mut blocks = Blocks::new(writer);
+        let mut file = CaptureFile::new(writer);
         for name in INTERFACES {
-            blocks.add_interface(LINKTYPE_IEEE802_15_4_WITHFCS, name, "");
+            file.add_interface(CaptureFile::IEEE_802_15_4, name, "");
         }
         let comment = "not on the air: tells context 0 of header compression";
-        blocks.add_packet(CONTEXT, Time::ZERO, &context_advertisement(), Some(comment));
-        Self { blocks, max_frame_bytes: config.max_frame_bytes, frame: Vec::new() }
+        file.add_packet(CONTEXT, Time::ZERO, &context_advertisement(), Some(comment));
+        Self { file, max_frame_bytes: config.max_frame_bytes, frame: Vec::new() }
     }
 
-    /// The writer, flushed.
+    /// Flushes the writer and returns it.
     ///
     /// # Errors
-    /// The first that writing met; nothing was written after it.
+    /// The first error of the writer. Nothing was written after it.
     pub fn finish(self) -> io::Result<W> {
-        self.blocks.finish()
+        self.file.finish()
     }
 
-    /// Builds the bytes of a record's frame in `frame`. `None` if it cannot be.
+    /// Builds the bytes of a record's frame in `frame`. Returns `None` if there is no such frame.
     fn build(&mut self, record: &FrameRecord<'_>) -> Option<()> {
         self.frame.clear();
         match (record.frame.kind, &record.datagram) {
@@ -73,19 +72,19 @@ impl<W: Write> Tap for MeshPcapng<W> {
     fn record(&mut self, _: &Record<'_>) {}
 
     fn frame(&mut self, record: &FrameRecord<'_>) {
-        if record.event == FrameEvent::Sent && !self.blocks.failed() && self.build(record).is_some() {
-            self.blocks.add_packet(AIR, record.time, &self.frame, None);
+        if record.event == FrameEvent::Sent && !self.file.has_failed() && self.build(record).is_some() {
+            self.file.add_packet(AIR, record.time, &self.frame, None);
         }
     }
 }
 
-/// A frame with a Router Advertisement (RFC 4861 §4.2) that advertises context 0 (RFC 6775 §4.2) and nothing else.
+/// Returns a frame with a Router Advertisement (RFC 4861 §4.2) that advertises context 0 (RFC 6775 §4.2) and nothing else.
 fn context_advertisement() -> Vec<u8> {
     // No mesh has so many nodes that there is one with this number.
     const NOBODY: NodeId = NodeId(u32::MAX);
     let mut message = [0; 32];
     message[0] = 134;
-    // Option 34 of 2 · 8 bytes: a prefix of 64 bits, for compression, context 0, valid as long as can be said.
+    // Option 34 of 2 · 8 bytes: a prefix of 64 bits, for compression, context 0, valid for the longest time there is.
     message[16..20].copy_from_slice(&[34, 2, 64, 0x10]);
     message[22..24].copy_from_slice(&u16::MAX.to_be_bytes());
     message[24..].copy_from_slice(&PREFIX);
@@ -95,7 +94,7 @@ fn context_advertisement() -> Vec<u8> {
         from: NOBODY,
         to: None,
         sequence: 0,
-        bytes: 0, // not looked at by who writes it
+        bytes: 0, // `write_frame` does not read it
         fragment: 0,
         fragments: 1,
         tag: 0,
@@ -103,7 +102,7 @@ fn context_advertisement() -> Vec<u8> {
     };
     let datagram = Datagram { source: NOBODY, dest: None, content: Content::Icmpv6(&message) };
     let mut bytes = Vec::new();
-    // It fits one frame of 127 bytes.
+    // The message fits one frame of 127 bytes.
     let _ = write_frame(&frame, &datagram, 127, &mut bytes);
     bytes
 }
@@ -140,7 +139,7 @@ mod tests {
             Self { capture, now: Time::from_secs(1), sequence: 0, sent: Vec::new() }
         }
 
-        fn happen(&mut self, event: FrameEvent, frame: &Frame, datagram: Option<Datagram<'_>>) {
+        fn handle_event(&mut self, event: FrameEvent, frame: &Frame, datagram: Option<Datagram<'_>>) {
             if event == FrameEvent::Sent {
                 self.sent.push((self.now, frame.bytes));
             }
@@ -170,25 +169,25 @@ mod tests {
         /// A datagram passes a hop. Frames to one node are acknowledged, and the first is sent twice.
         fn hop(&mut self, datagram: Datagram<'_>, from: u32, to: Option<u32>, leg: Leg) {
             for frame in self.frames(datagram, from, to, leg) {
-                self.happen(FrameEvent::Sent, &frame, Some(datagram));
+                self.handle_event(FrameEvent::Sent, &frame, Some(datagram));
                 let Some(to) = frame.to else { continue };
                 if frame.fragment == 0 {
-                    self.happen(FrameEvent::Collided, &frame, Some(datagram));
-                    self.happen(FrameEvent::Sent, &frame, Some(datagram));
+                    self.handle_event(FrameEvent::Collided, &frame, Some(datagram));
+                    self.handle_event(FrameEvent::Sent, &frame, Some(datagram));
                 }
-                self.happen(FrameEvent::Received, &frame, Some(datagram));
+                self.handle_event(FrameEvent::Received, &frame, Some(datagram));
                 let (kind, bytes) = (FrameKind::Ack, ACK_BYTES);
                 let ack = Frame { kind, from: to, to: Some(frame.from), bytes, ..frame };
-                self.happen(FrameEvent::Sent, &ack, None);
+                self.handle_event(FrameEvent::Sent, &ack, None);
             }
         }
 
         /// A datagram is given up after its first frame.
         fn give_up(&mut self, datagram: Datagram<'_>, from: u32, to: Option<u32>, leg: Leg) {
             let frame = self.frames(datagram, from, to, leg)[0];
-            self.happen(FrameEvent::Sent, &frame, Some(datagram));
-            self.happen(FrameEvent::Missed, &frame, Some(datagram));
-            self.happen(FrameEvent::NotAcknowledged, &frame, Some(datagram));
+            self.handle_event(FrameEvent::Sent, &frame, Some(datagram));
+            self.handle_event(FrameEvent::Missed, &frame, Some(datagram));
+            self.handle_event(FrameEvent::NotAcknowledged, &frame, Some(datagram));
         }
 
         /// From node 3 over 2 and 1 to node 0, the root.
@@ -289,7 +288,7 @@ mod tests {
             tag: 0,
             leg: ONE_HOP,
         };
-        air.happen(FrameEvent::Sent, &frame, None);
+        air.handle_event(FrameEvent::Sent, &frame, None);
         assert_eq!(packets(&air.capture.finish().expect("a capture")).len(), 1);
     }
 

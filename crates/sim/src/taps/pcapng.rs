@@ -1,67 +1,54 @@
-//! Captures that Wireshark reads.
+//! Captures of a network.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use super::blocks::Blocks;
+use super::capture_file::CaptureFile;
 use super::udp_packet;
 use crate::{Accounting, Event, NodeId, Record, Tap, Transport};
 
-/// Writes pcapng (draft-ietf-opsawg-pcapng): raw IP packets with times in nanoseconds, seen by three interfaces: `sent`
-/// by nodes, `delivered` to nodes, and `discarded` by the network, with a comment that says where and why.
+/// Writes a [`CaptureFile`] of the IP packets of a run. It has three interfaces: `sent` by nodes, `delivered` to nodes, and
+/// `discarded` by the network, with a comment that says where and why.
 ///
-/// A datagram gets IP and UDP headers with correct checksums. Node n has the address 10.x.y.z, from the last 24 bits of
-/// n, or fd00::x:y. The port of a server is 5683, that of others 40000 and more. A packet too long for the length field
-/// of its header is left out.
+/// A datagram gets IP and UDP headers with correct checksums. Node n has the address 10.x.y.z from the last 24 bits of n,
+/// or fd00::x:y. A server has port 5683, and others have 40000 and more. A packet too long for the length field of its
+/// header is left out.
 #[derive(Debug)]
 pub struct Pcapng<W> {
-    blocks: Blocks<W>,
+    file: CaptureFile<W>,
     accounting: Accounting,
     servers: Range<u32>,
     hops: Vec<String>,
-    /// Packets written: the identification of the next.
+    /// The number of packets written, which is the identification of the next.
     packets: u16,
     packet: Vec<u8>,
 }
 
 const INTERFACES: [&str; 3] = ["sent", "delivered", "discarded"];
 
-const LINKTYPE_RAW: u32 = 101;
 const COAP_PORT: u16 = 5683;
 
 impl<W: Write> Pcapng<W> {
-    /// A capture in which the nodes of `servers` are servers, and the hops bear the names that
-    /// [`Network::hop_names`](crate::Network::hop_names) gives. Writes are small: give it a buffered writer.
+    /// Writes the header of a capture, and returns the capture. The nodes of `servers` are servers. `hops` are the names of
+    /// [`Network::hop_names`](crate::Network::hop_names). Writes are small: give it a buffered writer.
     pub fn new(writer: W, accounting: Accounting, servers: Range<u32>, hops: &[String]) -> Self {
-        Self::described(writer, accounting, servers, hops, "")
-    }
-
-    /// The same with a text that describes each interface, such as what protocol is on which port.
-    pub fn described(
-        writer: W,
-        accounting: Accounting,
-        servers: Range<u32>,
-        hops: &[String],
-        description: &str,
-    ) -> Self {
-        let mut blocks = Blocks::new(writer);
+        let mut file = CaptureFile::new(writer);
         for name in INTERFACES {
-            blocks.add_interface(LINKTYPE_RAW, name, description);
+            file.add_interface(CaptureFile::RAW_IP, name, "");
         }
-        let hops = hops.to_vec();
-        Self { blocks, accounting, servers, hops, packets: 0, packet: Vec::new() }
+        Self { file, accounting, servers, hops: hops.to_vec(), packets: 0, packet: Vec::new() }
     }
 
-    /// The writer, flushed.
+    /// Flushes the writer and returns it.
     ///
     /// # Errors
-    /// The first that writing met; nothing was written after it.
+    /// The first error of the writer. Nothing was written after it.
     pub fn finish(self) -> io::Result<W> {
-        self.blocks.finish()
+        self.file.finish()
     }
 
-    /// Builds the IP packet of a record in `packet`. `None` if it cannot be.
+    /// Builds the IP packet of a record in `packet`. Returns `None` if it is too long.
     fn build(&mut self, record: &Record<'_>) -> Option<()> {
         self.packet.clear();
         if record.transport == Transport::Ip {
@@ -86,7 +73,7 @@ impl<W: Write> Pcapng<W> {
         if self.servers.contains(&node.0) { COAP_PORT } else { 40_000 + (node.0 % 20_000) as u16 }
     }
 
-    /// Why a packet was discarded.
+    /// Returns the reason why a packet was discarded, if it was.
     fn comment(&self, record: &Record<'_>) -> Option<String> {
         let hop = record.hop.and_then(|hop| self.hops.get(usize::from(hop.0)));
         match (record.event, hop) {
@@ -109,11 +96,11 @@ impl<W: Write> Tap for Pcapng<W> {
             Event::Dropped | Event::Lost => 2,
             Event::Queued => return,
         };
-        if self.blocks.failed() || self.build(record).is_none() {
+        if self.file.has_failed() || self.build(record).is_none() {
             return;
         }
         let comment = self.comment(record);
-        self.blocks.add_packet(interface, record.time, &self.packet, comment.as_deref());
+        self.file.add_packet(interface, record.time, &self.packet, comment.as_deref());
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::{Event, HopId, Record, Tap, Time};
 
-/// Samples of each hop's queue: for each interval of time in which packets arrived, the longest queue that one of them
-/// made or found. The intervals start at a microsecond and double whenever there are more samples than asked for, so the
-/// memory is bounded, and a run of any length is covered evenly.
+/// Samples of the queue of each hop. A sample is the longest queue that a packet made or found in an interval of time.
+/// Intervals without packets have none. The intervals start at a microsecond, and double when there are too many samples. So
+/// the memory is bounded, and a run of any length is covered evenly.
 #[derive(Clone, Debug)]
 pub struct QueueSeries {
     points: usize,
@@ -19,12 +19,12 @@ struct Series {
 }
 
 impl QueueSeries {
-    /// A series of so many points at most for each hop, but two at least.
+    /// Returns a series of at most so many points for each hop, but at least two.
     pub fn new(points: usize) -> Self {
         Self { points: points.max(2), hops: Vec::new() }
     }
 
-    /// The samples of a hop: when, and how many bytes on the wire.
+    /// Returns the samples of a hop: the moment and the bytes on the wire.
     pub fn hop(&self, hop: HopId) -> &[(Time, u64)] {
         self.hops.get(usize::from(hop.0)).map_or(&[], |series| &series.samples)
     }

@@ -1,4 +1,4 @@
-//! Every event as a line of CSV.
+//! Traces: every event in a line of CSV.
 
 use std::io::{self, Write};
 
@@ -7,22 +7,22 @@ use coapace_control::Duration;
 use crate::mesh::{FrameKind, FrameRecord};
 use crate::{NodeEvent, NodeId, Record, Tap, Time};
 
-/// Writes [`COLUMNS`](Self::COLUMNS) of every event. The hop is empty for what happens at an end. Of a mesh, what happens to frames is
-/// among it (`frame sent`, `frame received`, `ack sent` …), from a node to the next; the hop is then the node where it happens,
-/// and to nobody is to everyone. What a node knows is written where it changes: its RTO, its parent and its rank.
+/// Writes the [`COLUMNS`](Self::COLUMNS) of every event. The hop is empty for an event at a node. In a mesh, events of frames
+/// have lines, too (`frame sent`, `frame received`, `ack sent` …), from a node to the next. Their hop is the node where they
+/// happen, and a frame to all nodes has no receiver. The RTO, the parent and the rank of a node have lines when they change.
 #[derive(Debug)]
 pub struct Trace<W> {
     writer: W,
     hops: Vec<String>,
-    /// The RTO of each node that was written last.
+    /// The last written RTO of each node.
     rtos: Vec<Option<Duration>>,
-    /// Parent and rank of each node that were written last.
+    /// The last written parent and rank of each node.
     routes: Vec<Option<(Option<NodeId>, u16)>>,
     result: io::Result<()>,
 }
 
 impl<W> Trace<W> {
-    /// The columns, and what they say.
+    /// The columns, with descriptions.
     pub const COLUMNS: &[(&str, &str)] = &[
         ("time_s", "The simulated time in seconds."),
         ("event", "What happened."),
@@ -54,8 +54,8 @@ impl<W> Trace<W> {
 }
 
 impl<W: Write> Trace<W> {
-    /// A trace with the names of the hops as [`Network::hop_names`](crate::Network::hop_names) gives them. Writes are
-    /// small: give it a buffered writer.
+    /// Writes the header of a trace, and returns the trace. `hops` are the names of
+    /// [`Network::hop_names`](crate::Network::hop_names). Writes are small: give it a buffered writer.
     pub fn new(mut writer: W, hops: &[String]) -> Self {
         let names: Vec<_> = Self::COLUMNS.iter().map(|(name, _)| *name).collect();
         let result = writeln!(writer, "{}", names.join(","));
@@ -63,10 +63,10 @@ impl<W: Write> Trace<W> {
         Self { writer, hops, rtos: Vec::new(), routes: Vec::new(), result }
     }
 
-    /// The writer, flushed.
+    /// Flushes the writer and returns it.
     ///
     /// # Errors
-    /// The first that writing met; nothing was written after it.
+    /// The first error of the writer. Nothing was written after it.
     pub fn finish(mut self) -> io::Result<W> {
         self.result?;
         self.writer.flush()?;
@@ -74,7 +74,7 @@ impl<W: Write> Trace<W> {
     }
 }
 
-/// As RFC 4180 wants it.
+/// Returns a field of CSV, in quotes if RFC 4180 asks for them.
 fn quoted(name: &str) -> String {
     if name.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", name.replace('"', "\"\""))
@@ -149,7 +149,7 @@ impl<W: Write> Tap for Trace<W> {
     }
 }
 
-/// Whether this is another value of a node than the one before; remembers it.
+/// Remembers the value of a node. Returns whether it differs from the one before.
 fn changes<T: Copy + PartialEq>(known: &mut Vec<Option<T>>, node: NodeId, value: T) -> bool {
     let place = node.0 as usize;
     if known.len() <= place {

@@ -4,10 +4,10 @@ use coapace_proto::Token;
 use coapace_proto::stream::{Broken, Decoder, Message, Signal};
 use smoltcp::socket::tcp::Socket;
 
-/// Bytes the longest signal that is an answer takes: a Pong with a token of eight bytes, an Abort.
+/// The length of the longest signal that answers a message: a Pong with a token of eight bytes, or an Abort.
 const SIGNAL_BYTES: usize = 16;
 
-/// One end's view of a connection that carries CoAP.
+/// The messages of one end of a connection.
 #[derive(Debug)]
 pub(super) struct Channel {
     decoder: Decoder,
@@ -15,9 +15,9 @@ pub(super) struct Channel {
     outbox: Vec<u8>,
     max_message_bytes: u32,
     csm_sent: bool,
-    /// The peer's CSM has come: requests may be sent (RFC 8323 §5.3 allows earlier ones, libcoap waits).
+    /// Whether the peer's CSM has come, so that requests may be sent. RFC 8323 §5.3 allows earlier ones, but libcoap waits.
     pub(super) csm_received: bool,
-    /// The peer wants the connection to end, or has broken it.
+    /// Whether the peer ends the connection, or has sent something that is not CoAP.
     pub(super) over: bool,
 }
 
@@ -33,7 +33,7 @@ impl Channel {
         }
     }
 
-    /// Says what we are able to do, once, when the connection stands.
+    /// Sends the CSM, once, when the connection is established.
     pub(super) fn greet(&mut self, socket: &mut Socket<'_>) {
         if !self.csm_sent && socket.may_send() {
             self.csm_sent = true;
@@ -46,7 +46,7 @@ impl Channel {
         }
     }
 
-    /// Writes one message; false if the socket has no room for all of it.
+    /// Writes a message. Returns false if the socket has no room for all of it.
     pub(super) fn send(&mut self, socket: &mut Socket<'_>, message: &Message<'_>) -> bool {
         self.outbox.clear();
         message.write(&mut self.outbox).is_ok()
@@ -54,11 +54,11 @@ impl Channel {
             && socket.send_slice(&self.outbox).is_ok()
     }
 
-    /// Reads what has come. Signals are dealt with here; every other message goes to `take`, which may append an
-    /// answer of up to `answer_bytes` bytes. What the socket has no room to answer stays unread.
+    /// Reads the messages that have come, and handles signals. Passes every other message to `take`, which may append an answer
+    /// of up to `answer_bytes` bytes. A message stays unread while the socket has no room for its answer.
     ///
     /// # Errors
-    /// [`Broken`], after an Abort was sent: the connection is to be closed.
+    /// [`Broken`], after it has sent an Abort. The caller closes the connection.
     pub(super) fn read(
         &mut self,
         socket: &mut Socket<'_>,
@@ -84,7 +84,7 @@ impl Channel {
                 }
                 Err(broken) => (input.len(), Err(broken)),
             });
-            // An error of the socket is the end of the connection, which its state tells.
+            // An error of the socket is the end of the connection, which the caller sees in the socket's state.
             let Ok(dealt) = read else { return Ok(()) };
             if let Err(broken) = dealt {
                 self.over = true;
@@ -107,7 +107,7 @@ impl Channel {
     }
 }
 
-/// Bytes the send buffer still takes.
+/// Returns the free room of the send buffer, in bytes.
 fn room(socket: &Socket<'_>) -> usize {
     socket.send_capacity() - socket.send_queue()
 }

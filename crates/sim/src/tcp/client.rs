@@ -14,63 +14,64 @@ use super::stack::Stack;
 use super::{MAX_HEAD, PORT, TcpParameters};
 use crate::{Mark, Node, NodeId, Outgoing, Time, Transport};
 
-/// Connections that may be on their way down at once; then the oldest is forgotten, and answered with RST.
+/// The largest number of connections that are closing. Beyond it the oldest is forgotten, and its packets are answered with
+/// RST.
 const MAX_CLOSING: usize = 8;
 
-/// Connections that may fail in a row.
+/// The number of connections that may fail in a row.
 const MAX_FAILURES: u32 = 8;
 
-/// Where ephemeral ports start (RFC 6335 §6).
+/// The first ephemeral port (RFC 6335 §6).
 const FIRST_PORT: u16 = 49_152;
 
-/// What a client does: batches of exchanges, each batch over a connection of its own, one exchange at a time, without
-/// think time.
+/// The plan of a client: batches of exchanges, each batch over a connection of its own. There is one exchange at a time, and
+/// no pause between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpPlan {
-    /// Whom to ask.
+    /// The server.
     pub server: NodeId,
-    /// Exchanges per connection. One entry: all over one connection.
+    /// The number of exchanges of each connection. With one entry all are over one connection.
     pub batches: Vec<u32>,
-    /// When to open the first connection.
+    /// The moment to open the first connection.
     pub connect_at: Time,
-    /// The first request leaves at this time, or when the connection is ready, whichever is later.
+    /// The moment of the first request, which leaves later if the connection is not ready.
     pub request_at: Time,
-    /// Method of the requests.
+    /// The method of the requests.
     pub method: Code,
-    /// Token of the requests.
+    /// The token of the requests.
     pub token: Token,
-    /// Options and payload of the requests, encoded.
+    /// The encoded options and payload of the requests.
     pub tail: Vec<u8>,
 }
 
-/// What a client has seen.
+/// The observations of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpReport {
-    /// When the first connection stood.
+    /// The moment at which the first connection was established.
     pub connected: Option<Time>,
-    /// When the first request was handed to TCP.
+    /// The moment at which the first request was handed to TCP.
     pub first_request: Option<Time>,
-    /// When each response was there, in order.
+    /// The moments at which the responses were complete, in order.
     pub completions: Vec<Time>,
-    /// When the plan was worked through.
+    /// The moment at which the plan was finished.
     pub finished: Option<Time>,
     /// Connections opened.
     pub connections: u32,
-    /// Connections that ended before their batch did; the rest of the batch goes over a new one.
+    /// Connections that ended before their batch. The rest of such a batch goes over a new one.
     pub failed_connections: u32,
-    /// When the plan was given up: several connections in a row failed without a response.
+    /// The moment at which the plan was given up because several connections in a row failed without a response.
     pub abandoned: Option<Time>,
-    /// Segments sent that repeat sequence numbers: data, SYN and FIN.
+    /// Segments sent that repeat sequence numbers of data, SYN or FIN.
     pub retransmitted_segments: u64,
-    /// Segments received whose sequence numbers were all here before.
+    /// Segments received whose sequence numbers had all come before.
     pub duplicate_segments: u64,
 }
 
 #[derive(Debug)]
-struct Link {
+struct ClientConnection {
     connection: Connection,
     port: u16,
-    /// A request is open.
+    /// Whether a request is outstanding.
     outstanding: bool,
 }
 
@@ -81,22 +82,23 @@ pub struct TcpClient {
     plan: TcpPlan,
     parameters: TcpParameters,
     stack: Stack,
-    current: Option<Link>,
-    /// Connections whose batch is done.
-    closing: VecDeque<Link>,
-    /// The batch in work and how many exchanges of it are done.
+    current: Option<ClientConnection>,
+    /// The connections whose batch is done.
+    closing: VecDeque<ClientConnection>,
+    /// The number of the present batch.
     batch: usize,
+    /// The number of exchanges of that batch that are done.
     done_in_batch: u32,
-    /// Connections that have failed since the last response.
+    /// The number of connections that have failed since the last response.
     failures: u32,
-    /// What the next packet is marked with.
+    /// The mark of the next packet.
     mark: Mark,
     deadline: Option<Time>,
     report: TcpReport,
 }
 
 impl TcpClient {
-    /// The client on `node`; `seed` decides its initial sequence numbers.
+    /// Returns the client on `node`. `seed` determines its initial sequence numbers.
     pub fn new(node: NodeId, plan: TcpPlan, parameters: TcpParameters, seed: u64) -> Self {
         let mut client = Self {
             node,
@@ -116,17 +118,17 @@ impl TcpClient {
         client
     }
 
-    /// What it has seen so far.
+    /// Returns the observations so far.
     pub fn report(&self) -> &TcpReport {
         &self.report
     }
 
-    /// What it does.
+    /// Returns the plan.
     pub fn plan(&self) -> &TcpPlan {
         &self.plan
     }
 
-    /// The application: everything that is possible at `now`.
+    /// Runs the application: does everything that is possible at `now`.
     fn run(&mut self, now: Time) {
         while self.report.finished.is_none() && self.report.abandoned.is_none() && now >= self.plan.connect_at
         {
@@ -156,7 +158,7 @@ impl TcpClient {
         }
     }
 
-    fn connect(&mut self) -> Option<Link> {
+    fn connect(&mut self) -> Option<ClientConnection> {
         while self.closing.len() >= MAX_CLOSING {
             self.closing.pop_front();
         }
@@ -167,12 +169,12 @@ impl TcpClient {
             return None;
         }
         self.report.connections += 1;
-        Some(Link { connection, port, outstanding: false })
+        Some(ClientConnection { connection, port, outstanding: false })
     }
 
-    /// Reads responses and sends the next request. False if the connection has come to its end.
-    fn converse(&mut self, now: Time, link: &mut Link) -> bool {
-        let Link { connection, outstanding, .. } = link;
+    /// Reads responses and sends the next request. Returns false if the connection has ended.
+    fn converse(&mut self, now: Time, link: &mut ClientConnection) -> bool {
+        let ClientConnection { connection, outstanding, .. } = link;
         let (socket, channel) = connection.parts();
         if socket.may_send() && self.report.connected.is_none() {
             self.report.connected = Some(now);
@@ -217,9 +219,9 @@ impl TcpClient {
         }
     }
 
-    /// After anything that happened.
-    fn settle(&mut self, now: Time) {
-        // The ACK of a SYN leaves before the application knows of the connection, as it does from a kernel.
+    /// Runs the application and TCP, and sets the deadline. It is called after every event.
+    fn update(&mut self, now: Time) {
+        // The ACK of a SYN leaves before the application knows of the connection, like from a kernel.
         self.flush(now);
         self.run(now);
         self.flush(now);
@@ -247,17 +249,18 @@ impl Node for TcpClient {
         let Some(segment) = Segment::read(bytes) else { return };
         let Self { current, closing, stack, report, .. } = self;
         let mut links = current.iter_mut().chain(closing);
-        if let Some(Link { connection, .. }) = links.find(|link| link.port == segment.destination) {
+        if let Some(ClientConnection { connection, .. }) = links.find(|link| link.port == segment.destination)
+        {
             report.duplicate_segments += u64::from(connection.ledger.arrives(&segment));
             connection.receive(now, stack, bytes);
         } else {
             stack.receive(Instant::ZERO, bytes, &mut SocketSet::new(Vec::new()));
         }
-        self.settle(now);
+        self.update(now);
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        self.settle(now);
+        self.update(now);
     }
 
     fn poll_transmit(&mut self, _now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {

@@ -10,27 +10,27 @@ use super::ledger::Ledger;
 use super::stack::Stack;
 use crate::Time;
 
-/// The least wait before smoltcp is called again, ns: should it want to be called at once, time still goes on.
+/// The least wait before smoltcp is polled again, in nanoseconds. Time goes on even if smoltcp asks to be polled at once.
 const LEAST_WAIT: u64 = 1_000_000;
 
-/// What a send buffer must hold besides a message: a CSM and a Pong.
+/// The room of a send buffer for signals beside a message: a CSM and a Pong, in bytes.
 const SIGNALS_BYTES: usize = 32;
 
-/// A socket and what goes through it.
+/// A socket and the messages over it.
 #[derive(Debug)]
 pub(super) struct Connection {
     sockets: SocketSet<'static>,
     handle: SocketHandle,
-    /// What a handshake's timeout is multiplied by, per cent.
+    /// The factor on the timeouts of the handshake, in per cent.
     handshake_timeout_percent: u64,
-    /// In a handshake, until when smoltcp is not asked what it has to send.
+    /// The moment up to which smoltcp is not polled in a handshake.
     handshake_timer: Option<Time>,
     pub(super) ledger: Ledger,
     pub(super) channel: Channel,
 }
 
 impl Connection {
-    /// A closed connection that can send messages of `message_bytes`.
+    /// Returns a closed connection that can send messages of `message_bytes`.
     pub(super) fn new(parameters: TcpParameters, message_bytes: usize) -> Self {
         let buffer_bytes = usize::from(parameters.buffer_bytes);
         let buffer = |bytes| SocketBuffer::new(vec![0; bytes]);
@@ -51,7 +51,7 @@ impl Connection {
         }
     }
 
-    /// The socket and the messages over it.
+    /// Returns the socket and the messages over it.
     pub(super) fn parts(&mut self) -> (&mut Socket<'static>, &mut Channel) {
         (self.sockets.get_mut(self.handle), &mut self.channel)
     }
@@ -60,13 +60,13 @@ impl Connection {
         self.sockets.get::<Socket<'_>>(self.handle).state()
     }
 
-    /// Nothing is left to send or to wait for. A socket that was reset before it was connected listens again.
+    /// Returns whether nothing is left to send or to wait for. A socket that was reset before it was connected listens again.
     pub(super) fn is_over(&self) -> bool {
         let socket = self.sockets.get::<Socket<'_>>(self.handle);
         socket.remote_endpoint().is_none() || socket.state() == State::Listen
     }
 
-    /// A packet came.
+    /// Handles a packet.
     pub(super) fn receive(&mut self, now: Time, stack: &mut Stack, packet: &[u8]) {
         stack.receive(instant(now), packet, &mut self.sockets);
         if !matches!(self.state(), State::SynSent | State::SynReceived) {
@@ -74,10 +74,10 @@ impl Connection {
         }
     }
 
-    /// Sends what there is to send.
+    /// Sends the packets that are due.
     ///
-    /// smoltcp looks at its timers only when it is asked to send. In a handshake the question waits until the longer
-    /// timeout is over; times of transmissions and arrivals stay true, and so does the RTT sample they give.
+    /// smoltcp looks at its timers only when it is polled. In a handshake it is not polled until the longer timeout is over.
+    /// The times of transmissions and arrivals stay true, and so does the RTT sample of the handshake.
     pub(super) fn flush(&mut self, now: Time, stack: &mut Stack) {
         if self.handshake_timer.is_some_and(|end| now < end) {
             return;
@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// When to call [`flush`](Self::flush) again.
+    /// Returns the moment at which to call [`flush`](Self::flush) again.
     pub(super) fn deadline(&self, now: Time, stack: &mut Stack) -> Option<Time> {
         if self.handshake_timer.is_some() {
             return self.handshake_timer;
@@ -105,7 +105,7 @@ impl Connection {
     }
 }
 
-/// smoltcp counts whole microseconds.
+/// Converts a moment to that of smoltcp, in whole microseconds.
 fn instant(time: Time) -> Instant {
     Instant::from_micros(i64::try_from(time.as_nanos() / 1_000).unwrap_or(i64::MAX))
 }

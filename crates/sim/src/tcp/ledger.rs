@@ -1,8 +1,8 @@
-//! What an observer of one end of a connection sees: which segments say nothing new.
+//! The count of segments that say nothing new, from the view of one end of a connection.
 
 use smoltcp::wire::{IpProtocol, Ipv4Packet, TcpPacket};
 
-/// The fields of a segment that matter here.
+/// The fields of a segment that the count needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub(super) source: u16,
@@ -10,12 +10,12 @@ pub(super) struct Segment {
     pub(super) synchronises: bool,
     sequence: u32,
     acknowledgement: Option<u32>,
-    /// Length in sequence space: payload, SYN, FIN.
+    /// The length in sequence numbers: payload, SYN and FIN.
     length: u32,
 }
 
 impl Segment {
-    /// Reads an IPv4 packet; `None` if there is no TCP segment in it.
+    /// Reads an IPv4 packet. Returns `None` if there is no TCP segment in it.
     pub(super) fn read(packet: &[u8]) -> Option<Self> {
         let ip = Ipv4Packet::new_checked(packet).ok()?;
         if ip.next_header() != IpProtocol::Tcp {
@@ -32,7 +32,7 @@ impl Segment {
         })
     }
 
-    /// It asks for a connection.
+    /// Returns whether the segment asks for a connection.
     pub(super) fn opens(&self) -> bool {
         self.synchronises && self.acknowledgement.is_none()
     }
@@ -42,20 +42,20 @@ impl Segment {
     }
 }
 
-/// How far the sequence numbers of a connection have come.
+/// The progress of the sequence numbers of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ledger {
-    /// One past the highest sequence number sent.
+    /// The number after the highest sequence number sent.
     sent: Option<u32>,
-    /// One past the last sequence number that arrived without a gap.
+    /// The number after the last sequence number that arrived without a gap.
     arrived: Option<u32>,
 }
 
 impl Ledger {
-    /// A segment leaves. Whether it repeats sequence numbers that left before.
+    /// Takes note of a segment that is sent. Returns whether it repeats sequence numbers that were sent before.
     pub(super) fn sends(&mut self, segment: &Segment) -> bool {
         if let Some(acknowledged) = segment.acknowledgement {
-            // The stack knows of data beyond a gap that has closed.
+            // An acknowledgement counts data beyond a gap that has closed.
             advance(&mut self.arrived, acknowledged);
         }
         let again = segment.length > 0 && self.sent.is_some_and(|sent| before(segment.sequence, sent));
@@ -65,7 +65,7 @@ impl Ledger {
         again
     }
 
-    /// A segment arrives. Whether all its sequence numbers were here before.
+    /// Takes note of a segment that arrives. Returns whether all its sequence numbers had come before.
     pub(super) fn arrives(&mut self, segment: &Segment) -> bool {
         if segment.length == 0 {
             return false;
@@ -87,7 +87,7 @@ fn advance(mark: &mut Option<u32>, to: u32) {
     }
 }
 
-/// Order of sequence numbers, modulo 2³² (RFC 9293 §3.4).
+/// Returns whether `a` is before `b`, modulo 2³² (RFC 9293 §3.4).
 fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }

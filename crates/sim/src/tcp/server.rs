@@ -1,4 +1,4 @@
-//! A server that answers every request over TCP alike.
+//! A server over TCP that sends the same response to every request.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,63 +14,63 @@ use super::stack::Stack;
 use super::{MAX_HEAD, PORT, TcpParameters};
 use crate::{Mark, Node, NodeId, Outgoing, Time, Transport};
 
-/// What a server says to every request; the token is the request's.
+/// The response to every request. It has the token of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpResponse {
-    /// Its code.
+    /// The code.
     pub code: Code,
-    /// Options and payload, encoded.
+    /// The encoded options and payload.
     pub tail: Vec<u8>,
 }
 
-/// What a server has seen.
+/// The counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpServerCounters {
     /// Connections accepted.
     pub accepted: u64,
     /// Connections refused because there were too many.
     pub refused: u64,
-    /// Connections aborted because what came over them was not CoAP.
+    /// Connections aborted because their bytes were not CoAP.
     pub broken: u64,
     /// Requests answered.
     pub requests: u64,
-    /// Segments sent that repeat sequence numbers: data, SYN and FIN.
+    /// Segments sent that repeat sequence numbers of data, SYN or FIN.
     pub retransmitted_segments: u64,
-    /// Segments received whose sequence numbers were all here before.
+    /// Segments received whose sequence numbers had all come before.
     pub duplicate_segments: u64,
     /// Packets that were no TCP segments.
     pub malformed: u64,
 }
 
-/// The client's end of a connection.
+/// The client's end of a connection: its node and port.
 type Key = (NodeId, u16);
 
-struct Link {
+struct ServerConnection {
     connection: Connection,
     deadline: Option<Time>,
-    /// What answered the SYN, until the handshake is done.
+    /// The packet that answered the SYN, until the handshake is done.
     syn_ack: Vec<u8>,
 }
 
-/// A host that answers.
+/// A host that answers requests.
 pub struct TcpServer {
     response: TcpResponse,
-    /// The most that a response takes in a stream.
+    /// The largest number of bytes of a response in a stream.
     response_bytes: usize,
     parameters: TcpParameters,
     max_connections: usize,
     stack: Stack,
-    connections: BTreeMap<Key, Link>,
+    connections: BTreeMap<Key, ServerConnection>,
     deadlines: BTreeSet<(Time, Key)>,
-    /// What the next packet to each client is marked with: the client's exchange, and packets of ours within it.
+    /// The mark of the next packet to each client: the client's exchange, and the count of the server's packets in it.
     marks: BTreeMap<NodeId, Mark>,
     outgoing: VecDeque<(NodeId, Mark, Vec<u8>)>,
     counters: TcpServerCounters,
 }
 
 impl TcpServer {
-    /// The server on `node` with at most `max_connections` connections, those on their way down included; `seed`
-    /// decides its initial sequence numbers.
+    /// Returns the server on `node` with at most `max_connections` connections, with those that are closing. `seed` determines
+    /// its initial sequence numbers.
     pub fn new(
         node: NodeId,
         response: TcpResponse,
@@ -92,24 +92,24 @@ impl TcpServer {
         }
     }
 
-    /// What it has seen so far.
+    /// Returns the counters.
     pub fn counters(&self) -> TcpServerCounters {
         self.counters
     }
 
-    /// Connections that exist.
+    /// Returns the number of connections.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
 
-    /// A connection in the state of one that waits for a SYN.
-    fn listen(&self) -> Option<Link> {
+    /// Returns a connection that waits for a SYN.
+    fn listen(&self) -> Option<ServerConnection> {
         let mut connection = Connection::new(self.parameters, self.response_bytes);
         connection.parts().0.listen(PORT).ok()?;
-        Some(Link { connection, deadline: None, syn_ack: Vec::new() })
+        Some(ServerConnection { connection, deadline: None, syn_ack: Vec::new() })
     }
 
-    /// The application: greets, answers, closes what the client has closed.
+    /// Runs the application: sends the CSM, answers requests, and closes a connection that the client has closed.
     fn run(&mut self, connection: &mut Connection) {
         let (socket, channel) = connection.parts();
         channel.greet(socket);
@@ -128,9 +128,9 @@ impl TcpServer {
         }
     }
 
-    /// Sends what `link` has to send and puts it back, unless it is over.
-    fn settle(&mut self, now: Time, key: Key, mut link: Link) {
-        let Link { connection, syn_ack, deadline } = &mut link;
+    /// Sends the packets of a connection and puts it back, unless it is over.
+    fn update(&mut self, now: Time, key: Key, mut link: ServerConnection) {
+        let ServerConnection { connection, syn_ack, deadline } = &mut link;
         connection.flush(now, &mut self.stack);
         if connection.state() != State::SynReceived {
             *syn_ack = Vec::new();
@@ -144,7 +144,7 @@ impl TcpServer {
         self.connections.insert(key, link);
     }
 
-    /// Takes packets for `to` over from the stack; a SYN among them stays in `syn_ack` too.
+    /// Takes the packets for `to` from the stack. Keeps a copy of a SYN in `syn_ack`.
     fn collect(&mut self, to: NodeId, ledger: &mut Ledger, syn_ack: &mut Vec<u8>) {
         while let Some(packet) = self.stack.next_packet() {
             if let Some(segment) = Segment::read(&packet) {
@@ -198,7 +198,7 @@ impl Node for TcpServer {
         }
         link.connection.receive(now, &mut self.stack, bytes);
         self.run(&mut link.connection);
-        self.settle(now, key, link);
+        self.update(now, key, link);
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -208,7 +208,7 @@ impl Node for TcpServer {
             self.deadlines.pop_first();
             if let Some(mut link) = self.connections.remove(&key) {
                 link.deadline = None;
-                self.settle(now, key, link);
+                self.update(now, key, link);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! smoltcp's interface, driven packet by packet.
+//! The interface of smoltcp, driven packet by packet.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,21 +11,21 @@ use smoltcp::wire::{HardwareAddress, IpCidr, Ipv4Address};
 
 use crate::NodeId;
 
-/// Least MTU, bytes: smoltcp takes no peer's MSS below 48.
+/// The least MTU in bytes: smoltcp accepts no MSS below 48.
 const MIN_MTU: u16 = 88;
 
-/// Packets whose memory is kept.
+/// The largest number of packets whose memory is kept.
 const MAX_SPARE: usize = 64;
 
-/// A host's IP layer. Sockets are handed in, one connection's at a time: smoltcp searches a set from end to end for
-/// every packet. Each connection has a clock of its own; nothing in here depends on time.
+/// The IP layer of a host. The caller passes the socket of one connection at a time, because smoltcp searches a set of sockets
+/// from end to end for every packet. Nothing in here depends on time.
 pub(super) struct Stack {
     interface: Interface,
     packets: Packets,
 }
 
 impl Stack {
-    /// The stack of `node`; `seed` decides its initial sequence numbers.
+    /// Returns the stack of `node`. `seed` determines its initial sequence numbers.
     pub(super) fn new(node: NodeId, mtu: u16, seed: u64) -> Self {
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = seed;
@@ -39,7 +39,7 @@ impl Stack {
         Self { interface, packets }
     }
 
-    /// Lets `socket` open a connection; false if it cannot.
+    /// Lets `socket` open a connection. Returns false if it cannot.
     pub(super) fn connect(
         &mut self,
         socket: &mut Socket<'_>,
@@ -50,29 +50,29 @@ impl Stack {
         socket.connect(self.interface.context(), to, from).is_ok()
     }
 
-    /// A packet for `sockets`. With none of them open for it, RST is the answer.
+    /// Passes a packet to `sockets`. If none of them is open for it, the answer is RST.
     pub(super) fn receive(&mut self, now: Instant, packet: &[u8], sockets: &mut SocketSet<'_>) {
         let mut wire = Wire { packets: &mut self.packets, incoming: Some(packet) };
         self.interface.poll_ingress_single(now, &mut wire, sockets);
     }
 
-    /// Lets `sockets` send what they have to.
+    /// Lets `sockets` send their packets.
     pub(super) fn flush(&mut self, now: Instant, sockets: &mut SocketSet<'_>) {
         let mut wire = Wire { packets: &mut self.packets, incoming: None };
         while self.interface.poll_egress(now, &mut wire, sockets) == PollResult::SocketStateChanged {}
     }
 
-    /// When `sockets` want to be flushed again.
+    /// Returns the moment at which to flush `sockets` again.
     pub(super) fn deadline(&mut self, now: Instant, sockets: &SocketSet<'_>) -> Option<Instant> {
         self.interface.poll_at(now, sockets)
     }
 
-    /// The next packet on its way out.
+    /// Returns the next packet to send.
     pub(super) fn next_packet(&mut self) -> Option<Vec<u8>> {
         self.packets.queue.pop_front()
     }
 
-    /// Takes a packet's memory back.
+    /// Takes the memory of a packet back.
     pub(super) fn recycle(&mut self, packet: Vec<u8>) {
         if self.packets.spare.len() < MAX_SPARE {
             self.packets.spare.push(packet);
@@ -86,12 +86,12 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// The address of a node: 10.0.0.1 and upwards, in the order of the nodes.
+/// Returns the address of a node: 10.0.0.1 and upwards, in the order of the nodes.
 fn address(node: NodeId) -> Ipv4Address {
     Ipv4Address::from(0x0a00_0000 | (node.0.wrapping_add(1) & 0x00ff_ffff))
 }
 
-/// Packets on their way out.
+/// The packets to send.
 #[derive(Debug)]
 struct Packets {
     queue: VecDeque<Vec<u8>>,
@@ -99,7 +99,7 @@ struct Packets {
     mtu: u16,
 }
 
-/// What smoltcp takes for a network card: one packet in, any number out.
+/// The network device of smoltcp: one packet in, any number out.
 struct Wire<'a> {
     packets: &'a mut Packets,
     incoming: Option<&'a [u8]>,
@@ -107,45 +107,45 @@ struct Wire<'a> {
 
 impl Device for Wire<'_> {
     type RxToken<'b>
-        = Incoming<'b>
+        = RxPacket<'b>
     where
         Self: 'b;
     type TxToken<'b>
-        = Slot<'b>
+        = TxPacket<'b>
     where
         Self: 'b;
 
-    fn receive(&mut self, _now: Instant) -> Option<(Incoming<'_>, Slot<'_>)> {
+    fn receive(&mut self, _now: Instant) -> Option<(RxPacket<'_>, TxPacket<'_>)> {
         let packet = self.incoming.take()?;
-        Some((Incoming(packet), Slot(self.packets)))
+        Some((RxPacket(packet), TxPacket(self.packets)))
     }
 
-    fn transmit(&mut self, _now: Instant) -> Option<Slot<'_>> {
-        Some(Slot(self.packets))
+    fn transmit(&mut self, _now: Instant) -> Option<TxPacket<'_>> {
+        Some(TxPacket(self.packets))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ip;
         capabilities.max_transmission_unit = usize::from(self.packets.mtu);
-        // Nothing is damaged on the way; what leaves is right, for the sake of traces.
+        // No packet is damaged on the way. Checksums are computed for the sake of traces.
         capabilities.checksum.ipv4 = Checksum::Tx;
         capabilities.checksum.tcp = Checksum::Tx;
         capabilities
     }
 }
 
-struct Incoming<'a>(&'a [u8]);
+struct RxPacket<'a>(&'a [u8]);
 
-impl phy::RxToken for Incoming<'_> {
+impl phy::RxToken for RxPacket<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
         read(self.0)
     }
 }
 
-struct Slot<'a>(&'a mut Packets);
+struct TxPacket<'a>(&'a mut Packets);
 
-impl phy::TxToken for Slot<'_> {
+impl phy::TxToken for TxPacket<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
         let mut packet = self.0.spare.pop().unwrap_or_default();
         packet.clear();

@@ -1,10 +1,9 @@
 //! Circles around a collector.
 //!
-//! 57 and 112 nodes on circles 10 m apart, with the collector in the middle and a range of 10 m, in Ancillotti 2018, which
-//! does not give the number of nodes on a circle. Chosen: 14 on each, one behind the other, so that every node has its way
-//! inwards in range: circles of equal size are the only ones that have it. So 57 is 1 + 4·14, and 112 is 1 + 7·14 + 13:
-//! the outermost circle has what is left, spread over the places there are behind those of the circle before it. The
-//! collector is border router and sink at once.
+//! Ancillotti 2018 has 57 and 112 nodes on circles 10 m apart, with the collector in the middle and a range of 10 m. It does
+//! not give the number of nodes on a circle. Chosen: 14 on each, one behind the other, because only circles of equal size put
+//! every node in range of one on the next circle inwards. So 57 is 1 + 4·14, and 112 is 1 + 7·14 + 13. The outermost circle
+//! has the rest, spread over the places behind those of the circle before it. The collector is the border router and the sink.
 
 use super::{Shape, Topology, TopologyError, on_circle};
 use crate::{Layout, Position};

@@ -1,9 +1,9 @@
 //! Two bells and a bar between them.
 //!
-//! 21 nodes in Betzler 2015 and Rathod 2022, which do not give the sizes of the parts. Chosen: a bar of 3 nodes with the
-//! border router in its middle, which makes bells of 3×3; of an even number of nodes, the bar has 4. A bell is filled
-//! column by column away from the bar, each from its middle to both ends. The sinks are the last nodes of the middle rows,
-//! so that what comes from the other bell crosses the bar.
+//! Betzler 2015 and Rathod 2022 have 21 nodes, and do not give the sizes of the parts. Chosen: a bar of 3 nodes with the
+//! border router in its middle, which leaves bells of 3×3. If the number of nodes is even, the bar has 4. A bell is filled
+//! column by column away from the bar, each column from its middle to both ends. The sinks are the last nodes of the middle
+//! rows, so that packets from the other bell cross the bar.
 
 use super::{Shape, Topology, TopologyError, at, sinks};
 use crate::Layout;
@@ -29,7 +29,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
             )));
         }
         Some(columns) => bell.div_ceil(columns),
-        // The least odd height with which it is not longer than high.
+        // The least odd height with which a bell is not longer than high.
         None => (1..).step_by(2).find(|height| height * height >= bell).unwrap_or(bell),
     };
     let (bell_first, bar_end) = (bar, i64::from(bar) - 1);
@@ -48,7 +48,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
     })
 }
 
-/// 0, 1, −1, 2, −2 …
+/// Returns item `i` of 0, 1, −1, 2, −2 …
 fn middle_out(i: u32) -> i64 {
     let step = i64::from(i.div_ceil(2));
     if i % 2 == 1 { step } else { -step }

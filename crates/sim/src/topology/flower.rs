@@ -1,10 +1,10 @@
 //! Petals around a centre, each a loop of nodes that begins and ends there.
 //!
-//! 36 nodes in Rathod 2022, which is silent about the rest. Chosen: the border router is the centre, and 35 others make 5
-//! petals of 7; a petal has two straight sides and, where its number is odd, a node that joins them at the tip. The
-//! primary sink is the node at the tip of the first petal, the secondary that of the petal opposite.
+//! Rathod 2022 has 36 nodes, and is silent about the rest. Chosen: the border router is the centre, and 35 others make 5
+//! petals of 7. A petal has two straight sides and, if its number is odd, a node that joins them at the tip. The primary sink
+//! is the node at the tip of the first petal, the secondary sink that of the petal opposite.
 
-use super::{SHY, Shape, Topology, TopologyError, sinks};
+use super::{SHRINK, Shape, Topology, TopologyError, sinks};
 use crate::{Layout, Position};
 
 pub(super) const TOPOLOGY: Topology = Topology {
@@ -28,20 +28,20 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
         let angle = std::f64::consts::TAU * f64::from(i) / f64::from(petals);
         let (east, south) = (libm::cos(angle), libm::sin(angle));
         places.extend(loop_of(petal, petals).map(|(along, aside)| Position {
-            x: SHY * shape.spacing_m * (along * east - aside * south),
-            y: SHY * shape.spacing_m * (along * south + aside * east),
+            x: SHRINK * shape.spacing_m * (along * east - aside * south),
+            y: SHRINK * shape.spacing_m * (along * south + aside * east),
         }));
     }
-    // The tip, or the end of one side, is the last node of a petal.
+    // The last node of a petal is its tip, or the end of one side.
     let tip_of = |i: u32| (i + 1) * petal;
     Ok(Layout { places, root: 0, sinks: sinks(nodes, tip_of(0), tip_of(petals / 2)) })
 }
 
-/// The nodes of one petal along its axis and aside of it, in spacings, from the centre outwards.
+/// Returns the positions of the nodes of a petal along its axis and aside of it, in spacings, from the centre outwards.
 fn loop_of(petal: u32, petals: u32) -> impl Iterator<Item = (f64, f64)> {
     let side = petal / 2;
-    // The ends of the sides are in range of the tip between them, or of each other, with some room; and the sides of a
-    // short petal are no nearer to each other than to those of the next petal.
+    // The ends of the sides are in range of the tip between them, or of each other, with some room. The sides of a short
+    // petal are no nearer to each other than to those of the next petal.
     let half_gap = if petal % 2 == 1 { 0.9 } else { 0.45 };
     let aside = libm::sin(std::f64::consts::FRAC_PI_2 / f64::from(petals)).min(half_gap / f64::from(side));
     let along = (1.0 - aside * aside).sqrt();

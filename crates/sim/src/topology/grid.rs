@@ -1,8 +1,8 @@
 //! Rows and columns.
 //!
-//! 6×6 and 7×7 in Betzler 2015, 6×6 and 3×3 in Rathod 2022; of the 3×3 grid Rathod says that the border router is in its
-//! centre, the server in a corner, and that the other 7 nodes are clients. Chosen: it is the same in larger ones, with the
-//! secondary sink in the opposite corner; where there is no centre, the router is south-east of it.
+//! Betzler 2015 has grids of 6×6 and 7×7, Rathod 2022 of 6×6 and 3×3. Rathod says of the 3×3 grid that the border router is in
+//! the centre, the server in a corner, and that the other 7 nodes are clients. Chosen: larger grids are alike, with the
+//! secondary sink in the opposite corner. If no node is in the centre, the router is south-east of it.
 
 use super::{Shape, Topology, TopologyError, at, sinks};
 use crate::Layout;

@@ -1,7 +1,7 @@
 //! Clients – router – server.
 //!
-//! 3 clients in Rathod 2022, all of which reach the server through the border router. Chosen: they stand on the half of a
-//! circle around it that is away from the server, evenly, so none of any number of clients needs another to reach it.
+//! Rathod 2022 has 3 clients, all of which reach the server through the border router. Chosen: the clients stand evenly on
+//! the half of a circle around the router that is away from the server, so no client needs another to reach the router.
 
 use super::{Shape, Topology, TopologyError, at, on_circle};
 use crate::Layout;
@@ -16,7 +16,7 @@ pub(super) const TOPOLOGY: Topology = Topology {
 #[allow(clippy::unnecessary_wraps)] // as all topologies
 fn build(shape: &Shape) -> Result<Layout, TopologyError> {
     let clients = shape.nodes - 2;
-    // From a quarter to three quarters of a turn; one client is opposite of the server.
+    // From a quarter to three quarters of a turn. A single client is opposite the server.
     let turn = |client: u32| match clients {
         1 => 0.5,
         _ => 0.25 + 0.5 * f64::from(client) / f64::from(clients - 1),

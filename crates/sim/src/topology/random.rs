@@ -1,8 +1,9 @@
 //! Nodes anywhere in a square.
 //!
-//! The square has an area of the spacing squared for each node. All is drawn again until the nodes are connected, up to
-//! [`DRAWINGS`] times: at a range of one spacing a network of more than a few nodes hardly ever is, at two it mostly is.
-//! The border router is the node nearest to the centre; the primary sink is farthest from it, the secondary from that one.
+//! The square has an area of the spacing squared for each node. All places are drawn again until the nodes are connected, up
+//! to [`DRAWINGS`] times. More than a few nodes hardly ever are at a range of one spacing; at a range of two they mostly are.
+//! The border router is the node nearest to the centre. The primary sink is the node farthest from it, and the secondary sink
+//! the node farthest from the primary one.
 
 use super::{Shape, Topology, TopologyError, connected, sinks};
 use crate::{Layout, Position};
@@ -14,7 +15,7 @@ pub(super) const TOPOLOGY: Topology = Topology {
     build,
 };
 
-/// How often places are drawn before it is given up.
+/// The number of drawings before giving up.
 const DRAWINGS: u64 = 100;
 
 fn build(shape: &Shape) -> Result<Layout, TopologyError> {
@@ -30,7 +31,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
             shape.nodes, shape.range_m
         )));
     };
-    // The farthest from a place, of equals the first.
+    // Returns the node farthest from a place, and among equals the first.
     let farthest = |from: Position, but: u32| {
         (0..shape.nodes)
             .filter(|&node| node != but)

@@ -1,16 +1,16 @@
-//! Who is within reach of whom.
+//! The check that all nodes are connected.
 
 use std::collections::BTreeMap;
 
 use crate::Position;
 
-/// Whether every node reaches every other over hops of at most `range_m` metres. The nodes are sorted into squares, so a
-/// node is compared with those near it alone.
+/// Returns whether every node reaches every other over hops of at most `range_m` metres. The nodes are sorted into squares, so
+/// a node is compared only with those near it.
 pub fn connected(places: &[Position], range_m: f64) -> bool {
     if places.len() < 2 {
         return true;
     }
-    // A little wider than the range: rounding must not put two nodes in reach of each other two squares apart.
+    // The squares are a little wider than the range, so that rounding puts no two nodes in reach two squares apart.
     let width = range_m * 1.001;
     let square = |place: Position| [(place.x / width).floor() as i64, (place.y / width).floor() as i64];
     let mut waiting: BTreeMap<[i64; 2], Vec<Position>> = BTreeMap::new();
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
     use crate::Luck;
 
-    /// The same, slowly: every node with every other.
+    /// Returns the result of [`connected`] by comparing every node with every other.
     fn slowly_connected(places: &[Position], range_m: f64) -> bool {
         let mut group: Vec<usize> = (0..places.len()).collect();
         for a in 0..places.len() {

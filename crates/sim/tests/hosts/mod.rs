@@ -1,4 +1,4 @@
-//! Hosts for tests.
+//! Hosts for tests, and the bottleneck of Raitahila 2019 that they share.
 #![allow(dead_code, unreachable_pub)]
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use coapace_sim::{
     Transport, World,
 };
 
-/// What arrived: when, from whom, with which mark and bytes.
+/// A packet that arrived: its time, sender, mark and bytes.
 pub type Received = (Time, NodeId, Mark, Vec<u8>);
 
 pub enum Host {
@@ -16,7 +16,7 @@ pub enum Host {
     Sender { to: NodeId, packets: VecDeque<(u64, usize)>, sent: u32 },
     /// Sends one packet several times.
     Repeater { to: NodeId, mark: Mark, left: u32 },
-    /// Keeps what it gets.
+    /// Keeps the packets that arrive.
     Sink(Vec<Received>),
     /// Sends the next request when the last is answered, and again each 3 s.
     Client { mark: Mark, due: bool, deadline: Time },
@@ -110,21 +110,15 @@ impl Node for Host {
     }
 }
 
-/// The bottleneck of Raitahila 2019 between the server, node 0, and clients.
-pub fn thesis<T: Tap>(seed: u64, capacity_bytes: u64, loss: Loss, clients: u32, tap: T) -> World<Host, T> {
-    thesis_in(Accounting::Ipv4, seed, capacity_bytes, loss, clients, |_| tap)
-}
+/// The site of the clients of [`bottleneck`].
+pub const FIELD: Site = Site(0);
+/// The site of its server.
+pub const ROOM: Site = Site(1);
 
-/// The same, with any headers, and a tap that knows the network.
-pub fn thesis_in<T: Tap>(
-    accounting: Accounting,
-    seed: u64,
-    capacity_bytes: u64,
-    loss: Loss,
-    clients: u32,
-    tap: impl FnOnce(&Network) -> T,
-) -> World<Host, T> {
-    let mut network = Network::new(Luck::new(seed), accounting);
+/// Returns the bottleneck of Raitahila 2019: 60 kbit/s and 200 ms up, 30 kbit/s and 400 ms down, 10 to 20 ms of jitter each
+/// way between the router and the server, a buffer and a loss on both links.
+pub fn bottleneck(luck: Luck, accounting: Accounting, capacity_bytes: u64, loss: Loss) -> Network {
+    let mut network = Network::new(luck, accounting);
     let mut link = |name, bits_per_second, ms: u64| {
         let rate = Some(Rate { bits_per_second, capacity_bytes });
         network.add_hop(name, Hop { rate, delay_ns: ms * 1_000_000, loss, ..Hop::default() }).unwrap()
@@ -133,14 +127,31 @@ pub fn thesis_in<T: Tap>(
     let jitter = Some(Jitter { min_ns: 10_000_000, max_ns: 20_000_000 });
     let mut jitter = |name| network.add_hop(name, Hop { jitter, ..Hop::default() }).unwrap();
     let (to, from) = (jitter("to the server"), jitter("from the server"));
-    let (field, room) = (Site(0), Site(1));
-    network.connect(field, room, &[up, to]).unwrap();
-    network.connect(room, field, &[from, down]).unwrap();
+    network.connect(FIELD, ROOM, &[up, to]).unwrap();
+    network.connect(ROOM, FIELD, &[from, down]).unwrap();
+    network
+}
+
+/// Returns a world of that bottleneck between the server, node 0, and clients.
+pub fn thesis<T: Tap>(seed: u64, capacity_bytes: u64, loss: Loss, clients: u32, tap: T) -> World<Host, T> {
+    thesis_in(Accounting::Ipv4, seed, capacity_bytes, loss, clients, |_| tap)
+}
+
+/// Returns the world of [`thesis`] with other headers, and a tap that is made for the network.
+pub fn thesis_in<T: Tap>(
+    accounting: Accounting,
+    seed: u64,
+    capacity_bytes: u64,
+    loss: Loss,
+    clients: u32,
+    tap: impl FnOnce(&Network) -> T,
+) -> World<Host, T> {
+    let network = bottleneck(Luck::new(seed), accounting, capacity_bytes, loss);
     let tap = tap(&network);
     let mut world = World::new(network, tap);
-    world.add(room, Host::Server(VecDeque::new()));
+    world.add(ROOM, Host::Server(VecDeque::new()));
     for _ in 0..clients {
-        world.add(field, Host::Client { mark: Mark::default(), due: true, deadline: Time::from_secs(3) });
+        world.add(FIELD, Host::Client { mark: Mark::default(), due: true, deadline: Time::from_secs(3) });
     }
     world.wake_all();
     world

@@ -5,7 +5,7 @@ use crate::mesh::lowpan::{ACK_BYTES, MAX_PAYLOAD_BYTES};
 use proptest::prelude::*;
 use smoltcp::wire::{Ipv6Address, Ipv6OptionsIterator, SixlowpanAddressContext};
 
-/// The frames of a datagram on a hop, and the bytes of each.
+/// Returns the frames of a datagram on a hop, and the bytes of each.
 fn frames(
     datagram: &Datagram<'_>,
     from: NodeId,
@@ -32,7 +32,7 @@ fn frames(
     (0..fragments).map(frame).collect()
 }
 
-/// What a receiver makes of the frames of a datagram, by smoltcp's parser.
+/// Returns the datagram that smoltcp's parser puts together from its frames.
 #[derive(Debug, PartialEq)]
 struct Read {
     source: Ipv6Address,
@@ -102,7 +102,7 @@ fn read(frames: &[(Frame, Vec<u8>)], has_context: bool) -> Read {
     };
     length += payload.len();
     assert_eq!(size.map_or(length, usize::from), length);
-    // What is uncompressed before a fragment is what is compressed before it, and what the headers lost.
+    // The offset of a fragment counts uncompressed bytes: the compressed ones, and those that compression took from the headers.
     let lost = length - (packet.len() - usize::from(has_context));
     assert!(offsets.iter().skip(1).all(|&(offset, compressed)| offset == compressed + lost));
     let (source, dest, hop_limit) = (ip.src_addr, ip.dst_addr, ip.hop_limit);

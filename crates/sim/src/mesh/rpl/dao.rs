@@ -1,4 +1,4 @@
-//! The way down is asked for and stored: DAOs (RFC 6550 §9).
+//! Routes down: sending and handling of DAOs (RFC 6550 §9).
 
 use super::routes::Stored;
 use super::{INFINITE_RANK, Message, RplNode, Sequence};
@@ -22,7 +22,7 @@ impl RplNode {
         }
         let parent = self.parent;
         if target == self.id || parent == Some(from) {
-            // Upwards goes round in a circle. The parent is one again when it says where it is.
+            // The way up is a circle. The parent is acceptable again when it announces its rank.
             self.counters.loops += 1;
             if let Some(above) = parent.and_then(|parent| self.neighbours.get_mut(parent)) {
                 above.rank = INFINITE_RANK;
@@ -35,7 +35,7 @@ impl RplNode {
         let rank = self.rank;
         let Some(neighbour) = self.note(now, from, 0) else { return };
         if neighbour.rank <= rank {
-            // It was above or beside this node, and is below now: where, it has not said yet.
+            // The neighbour was above or beside this node, and is below now. It has not announced its new rank yet.
             neighbour.rank = INFINITE_RANK;
         }
         let until = now + self.config.route_lifetime_ns;
@@ -47,7 +47,7 @@ impl RplNode {
         }
     }
 
-    /// Tells the parent of itself anew, and will again before the route is too old.
+    /// Sends the parent a new DAO for this node, and schedules the next before the route is too old.
     pub(super) fn renew_route(&mut self, now: Time) {
         self.dao = Time::MAX;
         let half = self.config.route_lifetime_ns / 2;
@@ -56,20 +56,20 @@ impl RplNode {
         self.send_dao(self.parent, self.id, self.path, false);
     }
 
-    /// A DAO is due soon, if none is yet.
+    /// Schedules a DAO, unless one is scheduled.
     pub(super) fn schedule_dao(&mut self, now: Time) {
         if self.dao == Time::MAX {
             self.dao = self.draws.around(now, self.config.dao_delay_ns);
         }
     }
 
-    /// Has the children send their DAOs again, and soon.
+    /// Asks the children to send their DAOs again soon.
     pub(super) fn refresh_routes(&mut self, now: Time) {
         self.dtsn = self.dtsn.next();
         self.reset_trickle(now);
     }
 
-    /// Sends `parent` a DAO, if there is one.
+    /// Sends `parent` a DAO, if there is a parent.
     pub(super) fn send_dao(&mut self, parent: Option<NodeId>, target: NodeId, path: Sequence, no_path: bool) {
         if let (Some(_), Some(root)) = (parent, self.root) {
             self.sequence = self.sequence.next();

@@ -1,13 +1,13 @@
-//! The way up is announced: DIOs, the DISs that ask for them, and the Trickle that says when (RFC 6550 §8).
+//! Routes up: DIOs, DISs that ask for them, and their timing by Trickle (RFC 6550 §8).
 
 use super::neighbours::ETX_UNIT;
 use super::{INFINITE_RANK, Message, RplNode, Sequence};
 use crate::{NodeId, Time};
 
 impl RplNode {
-    /// Asks all on the link for a DIO, and will again unless that helps.
+    /// Asks all neighbours for a DIO, and schedules the next DIS.
     pub(super) fn send_dis(&mut self, now: Time) {
-        // An interval of no length would never let time pass.
+        // With an interval of zero, time would stand still.
         self.dis = now + self.config.dis_interval_ns.max(1);
         self.send(None, Message::Dis);
     }
@@ -29,12 +29,13 @@ impl RplNode {
             if self.parent.is_some() || rank == INFINITE_RANK {
                 return;
             }
-            // Another DODAG: what is known of the last one is of no use in it.
+            // This is another DODAG, in which the ranks of the last one have no meaning.
             self.neighbours.forget_ranks();
             self.root = Some(root);
         }
-        // A child is below its parent: one that is not has left. (One that only does not know of a rank that has just
-        // risen sends its DAOs again, for a parent that moves asks for them.)
+        // A child has a higher rank than its parent, so a neighbour without one is no child any more. (A child that has not
+        // heard yet that this node's rank has risen will send its DAOs again, because a node that changes its parent asks
+        // for them.)
         if (rank == INFINITE_RANK || rank < self.rank) && self.routes.is_child(now, from) {
             self.routes.remove_through(from);
         }
@@ -68,7 +69,7 @@ impl RplNode {
         Message::Dio { root: self.root.unwrap_or(self.id), rank: self.rank, dtsn: self.dtsn }
     }
 
-    /// Sends all on the link a DIO.
+    /// Sends a DIO to all neighbours.
     pub(super) fn announce(&mut self) {
         if self.is_root() && self.config.dio_refreshes_routes {
             self.dtsn = self.dtsn.next();

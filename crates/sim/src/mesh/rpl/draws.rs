@@ -1,8 +1,8 @@
-//! The random numbers of one node.
+//! The random numbers of a node.
 
 use crate::{NodeId, Stream, Time};
 
-/// Random numbers, each keyed by the node and by how many there were before.
+/// The random numbers of a node, with the node and their count as key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     stream: Stream,
@@ -15,13 +15,13 @@ impl Draws {
         Self { stream, node, count: 0 }
     }
 
-    /// A whole number of 0..`bound`; 0 if there is none.
+    /// Returns a whole number of 0..`bound`, or 0 if `bound` is 0.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.count += 1;
         self.stream.below(bound, u64::from(self.node.0), self.count, 0)
     }
 
-    /// A moment between half of `span_ns` and one and a half of it after `now`.
+    /// Returns a moment between a half and one and a half of `span_ns` after `now`.
     pub(super) fn around(&mut self, now: Time, span_ns: u64) -> Time {
         now + (span_ns / 2).saturating_add(self.below(span_ns))
     }

@@ -1,29 +1,29 @@
-//! The data path: where a packet goes next, and the check of ranks that finds loops (RFC 6550 §11.2).
+//! The data path: the next hop of a packet, and the check of ranks that finds loops (RFC 6550 §11.2).
 
 use super::RplNode;
 use crate::mesh::RplOption;
 use crate::{NodeId, Time};
 
-/// Why a packet cannot be sent on.
+/// The reason why a packet cannot be forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unroutable {
-    /// It should go up, and there is no parent.
+    /// The packet should go up, and there is no parent.
     NoParent,
-    /// It is at the root, and the root has no route.
+    /// The packet is at the root, and the root has no route.
     NoRoute,
-    /// The ranks on its way did not agree with its direction twice (RFC 6550 §11.2.2.2).
+    /// The ranks on the packet's way disagreed with its direction twice (RFC 6550 §11.2.2.2).
     Loop,
-    /// A child sent it back because it has no route (RFC 6550 §11.2.2.3).
+    /// A child sent the packet back because it has no route (RFC 6550 §11.2.2.3).
     ForwardingError,
 }
 
 impl RplNode {
-    /// Where a packet for `to`, another node, goes next, and with which RPL option; it came `from` a neighbour with
-    /// `option`, or is the node's own.
+    /// Returns the next hop of a packet for `to`, another node, and its RPL option. The packet begins at this node, or came
+    /// `from` a neighbour with `option`.
     ///
     /// # Errors
     ///
-    /// [`Unroutable`] if it goes nowhere.
+    /// [`Unroutable`] if the packet cannot be forwarded.
     pub fn forward(
         &mut self,
         now: Time,
@@ -39,7 +39,7 @@ impl RplNode {
                 self.refresh_routes(now);
                 return Err(Unroutable::ForwardingError);
             }
-            // Whole ranks, as Contiki compares them, and equal ones agree with no direction: no circle passes.
+            // Whole ranks are compared, like in Contiki. Equal ranks agree with no direction, so every circle is found.
             let (sender, own) = (option.sender_rank, self.rank);
             if if option.down { sender >= own } else { sender <= own } {
                 if option.rank_error {
@@ -57,7 +57,7 @@ impl RplNode {
                 ahead.down = true;
                 return Ok((next, ahead));
             }
-            // Whom it would be sent to has just sent it here: the route is an old one.
+            // The next hop has just sent the packet here, so the route is out of date.
             Some(next) => self.routes.remove((to, next)),
             None => {}
         }

@@ -1,4 +1,4 @@
-//! RPL's messages (RFC 6550 §6), and what they are on the wire.
+//! The messages of RPL (RFC 6550 §6), and their bytes.
 
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
@@ -9,48 +9,50 @@ use super::Sequence;
 use crate::NodeId;
 use crate::mesh::RplConfig;
 
-/// A message between neighbours. The instance is 0; the DODAG's version never changes.
+/// A message between neighbours. The instance is 0, and the version of the DODAG never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Is there a DODAG? Always sent to all on the link.
+    /// A question to all neighbours whether there is a DODAG.
     Dis,
-    /// Here is one.
+    /// The announcement of a DODAG.
     Dio {
-        /// Its root.
+        /// The root of the DODAG.
         root: NodeId,
-        /// How far away the sender is from it; [`INFINITE_RANK`](super::INFINITE_RANK) is not to be taken as a parent.
+        /// The rank of the sender. A sender with [`INFINITE_RANK`](super::INFINITE_RANK) is no parent.
         rank: u16,
-        /// A number higher than before asks the children for DAOs.
+        /// The DTSN. A higher number than before asks the children for DAOs.
         dtsn: Sequence,
     },
-    /// Who can be reached through the sender.
+    /// The announcement of a node that can be reached through the sender.
     Dao {
         /// The root of the DODAG.
         root: NodeId,
-        /// The one who can be reached.
+        /// The node that can be reached.
         target: NodeId,
-        /// Counts the sender's DAOs.
+        /// The count of the sender's DAOs.
         sequence: Sequence,
-        /// Counts the target's own DAOs: who passes one on leaves it as it is.
+        /// The count of the DAOs that the target began. Nodes that pass a DAO on do not change it.
         path: Sequence,
-        /// It can no longer be.
+        /// Whether the target can no longer be reached.
         no_path: bool,
     },
 }
 
-/// MRHOF's objective code point (RFC 6719 §6).
+/// The objective code point of MRHOF (RFC 6719 §6).
 const MRHOF: u16 = 1;
-/// The unit of route lifetimes, in seconds: Contiki's.
+/// The unit of route lifetimes, in seconds, that of Contiki.
 const LIFETIME_UNIT: u16 = 60;
-/// A DODAG Configuration option, and one with a prefix behind it (RFC 6550 §6.7.6, §6.7.10).
+/// The length of a DODAG Configuration option (RFC 6550 §6.7.6).
 const CONFIGURATION: usize = 16;
+/// The length of that and a Prefix Information option (RFC 6550 §6.7.10).
 const DIO_OPTIONS: usize = CONFIGURATION + 32;
-/// An RPL Target option, and one with transit information behind it (RFC 6550 §6.7.7, §6.7.8).
+/// The length of an RPL Target option (RFC 6550 §6.7.7).
 const TARGET: usize = 20;
+/// The length of that and a Transit Information option (RFC 6550 §6.7.8).
 const DAO_OPTIONS: usize = TARGET + 6;
 
 impl Message {
-    /// Its name in traces: `dis`, `dio` or `dao`.
+    /// Returns the name in traces: `dis`, `dio` or `dao`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Dis => "dis",
@@ -59,11 +61,11 @@ impl Message {
         }
     }
 
-    /// Appends the ICMPv6 message with its checksum, as Contiki sends it: a DIO with the configuration of the DODAG and
-    /// the /64 of its root, a DAO with the DODAG's name and one target.
+    /// Appends the ICMPv6 message with its checksum, in the form of Contiki: a DIO with the configuration of the DODAG and the
+    /// /64 of its root, a DAO with the identifier of the DODAG and one target.
     ///
-    /// `source` and `dest` are the addresses of the packet, which the checksum covers; `address` gives the global
-    /// addresses of nodes.
+    /// `source` and `dest` are the addresses of the packet, which the checksum covers. `address` returns the global address
+    /// of a node.
     pub fn write(
         &self,
         config: &RplConfig,
@@ -146,7 +148,7 @@ impl Message {
     }
 }
 
-/// A route's lifetime as a DAO says it; 0 would be a no-path DAO, and 255 is for ever.
+/// Returns the lifetime of a route in the units of a DAO. 0 would be a no-path DAO, and 255 is infinite.
 fn lifetime_units(config: &RplConfig) -> u8 {
     (config.route_lifetime_ns / 1_000_000_000 / u64::from(LIFETIME_UNIT)).clamp(1, 255) as u8
 }
@@ -196,7 +198,7 @@ mod tests {
         bytes
     }
 
-    /// What smoltcp reads, the checksum verified.
+    /// Returns the message that smoltcp reads, after it has verified the checksum.
     fn read(bytes: &[u8]) -> RplRepr<'_> {
         let (source, dest) = (Ipv6Address::from(SOURCE), Ipv6Address::from(ALL_NODES));
         let packet = Icmpv6Packet::new_checked(bytes).unwrap();

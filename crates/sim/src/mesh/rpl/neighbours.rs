@@ -1,31 +1,33 @@
-//! Neighbours, the quality of their links, and which of them is the best parent: MRHOF with ETX (RFC 6719).
+//! The table of neighbours: the quality of their links, and the choice of the best parent by MRHOF with ETX (RFC 6719).
 
 use super::{INFINITE_RANK, Sequence};
 use crate::mesh::RplConfig;
 use crate::{NodeId, Time};
 
-/// What ETX and ranks count in: 1/128 of a transmission (RFC 6551 §4.3.2).
+/// A transmission in the unit of ETX and ranks, 1/128 (RFC 6551 §4.3.2).
 pub(super) const ETX_UNIT: u16 = 128;
-/// Link statistics are fresh if the last frame is not older (Contiki, net/link-stats.c) ...
+/// The age of the last frame up to which link statistics are fresh (Contiki, net/link-stats.c).
 const FRESH_NS: u64 = 600_000_000_000;
-/// ... and so many transmissions have been counted; the count is halved in every half-life.
+/// The number of transmissions from which on link statistics are fresh.
 const FRESH_COUNT: u8 = 4;
+/// The largest count of transmissions.
 const MAX_COUNT: u8 = 16;
+/// The time in which the count of transmissions is halved.
 const HALF_LIFE_NS: u64 = 1_200_000_000_000;
 
-/// What a node knows of one it hears.
+/// A neighbour, and the quality of the link to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Neighbour {
     pub(super) id: NodeId,
-    /// What it last announced; [`INFINITE_RANK`] as long as it is no parent for anyone.
+    /// The rank that the neighbour last announced; [`INFINITE_RANK`] while it cannot be a parent.
     pub(super) rank: u16,
-    /// The DTSN it last announced.
+    /// The DTSN that the neighbour last announced.
     pub(super) dtsn: Sequence,
-    /// Expected transmissions of a frame to it, in 1/128.
+    /// The expected transmissions of a frame to the neighbour, in 1/128.
     etx: u16,
-    /// Transmissions counted lately.
+    /// The number of transmissions lately.
     counted: u8,
-    /// When the last was counted; the start of the run if none was.
+    /// The time of the last transmission; the start of the run if there was none.
     last: Time,
 }
 
@@ -41,22 +43,22 @@ impl Neighbour {
         }
     }
 
-    /// What the way to the root costs through this neighbour (RFC 6719 §3.1).
+    /// Returns the cost of the path to the root through this neighbour (RFC 6719 §3.1).
     fn cost(&self) -> u16 {
         self.rank.saturating_add(self.etx)
     }
 
-    /// The rank that a child of this neighbour has (RFC 6719 §3.3).
+    /// Returns the rank of a child of this neighbour (RFC 6719 §3.3).
     pub(super) fn rank_through(&self, config: &RplConfig) -> u16 {
         self.cost().max(self.rank.saturating_add(config.min_hop_rank_increase))
     }
 
-    /// Whether frames get through to it well enough.
+    /// Returns whether the link is good enough.
     pub(super) fn is_reachable(&self, config: &RplConfig) -> bool {
         self.etx <= config.max_link_metric
     }
 
-    /// Whether enough frames were sent to it lately to trust its ETX.
+    /// Returns whether there were enough transmissions lately to trust the ETX.
     pub(super) fn is_fresh(&self, now: Time) -> bool {
         self.counted >= FRESH_COUNT && now.as_nanos().saturating_sub(self.last.as_nanos()) < FRESH_NS
     }
@@ -69,7 +71,7 @@ impl Neighbour {
             && rank <= highest
     }
 
-    /// A frame to it left the MAC: Contiki's moving average (net/link-stats.c).
+    /// Takes the outcome of a frame into the ETX, by the moving average of Contiki (net/link-stats.c).
     fn sent(&mut self, now: Time, acknowledged: bool, transmissions: u8, config: &RplConfig) {
         let half_lives = now.as_nanos().saturating_sub(self.last.as_nanos()) / HALF_LIFE_NS;
         let counted = self.counted.checked_shr(half_lives.min(8) as u32).unwrap_or(0);
@@ -84,7 +86,7 @@ impl Neighbour {
     }
 }
 
-/// The neighbours, in the order in which they were first heard.
+/// The table of neighbours, in the order in which they were first heard.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Neighbours(Vec<Neighbour>);
 
@@ -97,8 +99,8 @@ impl Neighbours {
         self.0.iter_mut().find(|neighbour| neighbour.id == id)
     }
 
-    /// The entry of `id`, made if need be. In a full table it takes the place of the most expensive neighbour that is not
-    /// `kept` and that costs more than `cost`; `None` if there is none.
+    /// Returns the entry of `id`, and adds it if there is none. In a full table it replaces the neighbour of the highest cost
+    /// that is not `kept` and costs more than `cost`. Returns `None` if there is no such neighbour.
     pub(super) fn get_or_add(
         &mut self,
         id: NodeId,
@@ -123,7 +125,7 @@ impl Neighbours {
         self.0.get_mut(at)
     }
 
-    /// A frame to `id` left the MAC. Returns what is known of it now, if it is known.
+    /// Takes the outcome of a frame to `id` into its ETX. Returns the neighbour, if it is in the table.
     pub(super) fn sent(
         &mut self,
         now: Time,
@@ -136,8 +138,8 @@ impl Neighbours {
         Some(*neighbour)
     }
 
-    /// The best parent of a node whose rank may be `highest` at most: the cheapest acceptable neighbour that is no
-    /// `child`, but `present` unless that costs so much more (RFC 6719 §3.2.2).
+    /// Returns the best parent of a node whose rank may be `highest` at most. It is the acceptable neighbour of the lowest
+    /// cost that is no `child`. The parent `present` stays unless its cost is higher by the threshold (RFC 6719 §3.2.2).
     pub(super) fn best(
         &self,
         present: Option<NodeId>,
@@ -163,8 +165,9 @@ impl Neighbours {
         }
     }
 
-    /// Whose link to probe: that of the `parent` unless its quality is known; else that of the cheapest neighbour whose
-    /// quality is not known or, if `oldest` or all are known, of the one probed longest ago. As Contiki chooses.
+    /// Returns the neighbour whose link to probe, by the rule of Contiki. It is the `parent`, unless its statistics are fresh.
+    /// Otherwise it is the neighbour of the lowest cost without fresh statistics. If `oldest` is set or all are fresh, it is
+    /// the one with the oldest statistics.
     pub(super) fn to_probe(&self, now: Time, parent: Option<NodeId>, oldest: bool) -> Option<NodeId> {
         let candidates = || self.0.iter().filter(|neighbour| neighbour.rank < INFINITE_RANK);
         if let Some(parent) = parent
@@ -177,12 +180,12 @@ impl Neighbours {
         chosen.or_else(|| candidates().min_by_key(|neighbour| neighbour.last)).map(|neighbour| neighbour.id)
     }
 
-    /// Whether any neighbour has a way to the root.
+    /// Returns whether any neighbour has a way to the root.
     pub(super) fn any_joined(&self) -> bool {
         self.0.iter().any(|neighbour| neighbour.rank < INFINITE_RANK)
     }
 
-    /// Takes it that no neighbour has a way to the root, until they say so again.
+    /// Forgets the ranks of all neighbours, until they announce them again.
     pub(super) fn forget_ranks(&mut self) {
         self.0.iter_mut().for_each(|neighbour| neighbour.rank = INFINITE_RANK);
     }

@@ -1,17 +1,17 @@
-//! The choice of the preferred parent, what follows from it, and the probing of links that it rests on (RFC 6550 §8.2).
+//! The choice of the preferred parent, its consequences, and the probing of links that it rests on (RFC 6550 §8.2).
 
 use super::{INFINITE_RANK, RplNode};
 use crate::{NodeId, Time};
 
-/// A node without a parent probes a neighbour within this time (Contiki, rpl-timers.c).
+/// The time within which a node without a parent probes a neighbour (Contiki, rpl-timers.c).
 const URGENT_NS: u64 = 10_000_000_000;
-/// A rank that rose by so many least increases since it was last announced is announced soon (Contiki-NG's rpl-lite,
-/// rpl-conf.h).
+/// The rise of the rank since its last announcement, in units of MinHopRankIncrease, that is announced soon (Contiki-NG's
+/// rpl-lite, rpl-conf.h).
 const SIGNIFICANT_HOPS: u16 = 4;
 
 impl RplNode {
-    /// The MAC is done with a frame to one neighbour, after so many `transmissions` of it. (Frames that it gave up because
-    /// the channel was busy tell nothing of the link.)
+    /// Takes the outcome of a frame to one neighbour into its ETX, after so many `transmissions`. Leave out frames that were
+    /// given up because the channel was busy: they say nothing about the link.
     pub fn on_sent(&mut self, now: Time, neighbour: NodeId, acknowledged: bool, transmissions: u8) {
         let Some(known) = self.neighbours.sent(now, neighbour, (acknowledged, transmissions), &self.config)
         else {
@@ -23,7 +23,7 @@ impl RplNode {
         self.select_parent(now);
     }
 
-    /// Takes the best parent there is, or none, and the rank that comes with it.
+    /// Chooses the best parent, if there is one, and sets the rank.
     pub(super) fn select_parent(&mut self, now: Time) {
         if self.is_root() {
             return;
@@ -48,7 +48,7 @@ impl RplNode {
             }
             (Some(_), None) => self.detach(now),
             (None, None) => {
-                // What is heard cannot be used; perhaps the links are better now.
+                // No neighbour is acceptable, but a probe may find that a link has become better.
                 if self.config.probing_interval_ns > 0 && self.neighbours.any_joined() {
                     let soon = now + self.draws.below(URGENT_NS);
                     if self.probe > now + URGENT_NS {
@@ -72,8 +72,8 @@ impl RplNode {
         self.refresh_routes(now);
     }
 
-    /// Local repair (RFC 6550 §8.2.2.5): without a parent the node tells all that it is no parent either, forgets who is
-    /// above and who is below, and asks for a DODAG.
+    /// Begins a local repair (RFC 6550 §8.2.2.5). Without a parent, the node announces that it is no parent either, forgets
+    /// its routes and the ranks of its neighbours, and asks for a DODAG.
     fn detach(&mut self, now: Time) {
         self.counters.detachments += 1;
         self.parent = None;
@@ -83,7 +83,7 @@ impl RplNode {
         self.routes.clear();
         self.neighbours.forget_ranks();
         if self.config.probing_interval_ns == 0 {
-            // Nothing but use would find out that a link is better than it was.
+            // Without probes, only frames would show that a link has become better, and no frame takes a bad link.
             self.neighbours.clear();
         }
         self.announce();
@@ -91,7 +91,7 @@ impl RplNode {
         self.dis = self.draws.around(now, self.config.dis_start_ns);
     }
 
-    /// Sends a DIO to a neighbour, to learn how good the link is.
+    /// Sends a DIO to a neighbour, to measure the link.
     pub(super) fn probe_link(&mut self, now: Time) {
         self.probe = self.draws.around(now, self.config.probing_interval_ns.max(2));
         let oldest = self.parent.is_some() && self.draws.below(2) == 0;

@@ -1,32 +1,32 @@
-//! The routes down that a node stores: who is reached through which child.
+//! The table of routes down: the child through which each node is reached.
 
 use super::Sequence;
 use crate::{NodeId, Time};
 
-/// A way down.
+/// A route down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Route {
     to: NodeId,
     next: NodeId,
-    /// The path sequence of the DAO that made it.
+    /// The path sequence of the DAO that made the route.
     path: Sequence,
-    /// A no-path DAO took it back.
+    /// Whether a no-path DAO took the route back.
     taken_back: bool,
     until: Time,
 }
 
-/// What became of a route.
+/// The effect of a DAO on the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
-    /// It is new, or as new as its DAO.
+    /// The route is new, or renewed.
     New,
-    /// The DAO, or one newer, has been here before: it went round in a circle, or was late.
+    /// The DAO, or a newer one, came before: it went round in a circle, or was late.
     Known,
-    /// There are as many routes as a node may have.
+    /// The table is full.
     Full,
 }
 
-/// The routes, sorted by where they lead. Those whose time is over are no more, and make room when room is needed.
+/// The routes, sorted by their destinations. A route whose lifetime is over counts no more, and makes room when room is needed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes(Vec<Route>);
 
@@ -35,18 +35,18 @@ impl Routes {
         self.0.binary_search_by_key(&to, |route| route.to)
     }
 
-    /// The next hop to `to`.
+    /// Returns the next hop to `to`.
     pub(super) fn next_hop(&self, now: Time, to: NodeId) -> Option<NodeId> {
         let route = &self.0[self.find(to).ok()?];
         (now < route.until).then_some(route.next)
     }
 
-    /// Whether `neighbour` has a route through itself: whether it is a child.
+    /// Returns whether `neighbour` is a child: a route to it goes through itself.
     pub(super) fn is_child(&self, now: Time, neighbour: NodeId) -> bool {
         self.next_hop(now, neighbour) == Some(neighbour)
     }
 
-    /// Stores or renews the route to `to` through `next`; there are `max` at most.
+    /// Stores or renews the route to `to` through `next`. The table has `max` routes at most.
     pub(super) fn insert(
         &mut self,
         now: Time,
@@ -78,8 +78,8 @@ impl Routes {
         Stored::New
     }
 
-    /// `next` takes back the route to `to`, which holds until `until` at most. True if there was one, not made by a newer
-    /// DAO, and this is new.
+    /// Takes back the route to `to` through `next`, which then holds until `until` at most. Returns false if there is no such
+    /// route, if a newer DAO made it, or if it was taken back before.
     pub(super) fn take_back(
         &mut self,
         now: Time,
@@ -97,7 +97,7 @@ impl Routes {
         true
     }
 
-    /// Forgets the route to `to` if it goes through `next`.
+    /// Removes the route to `to` if it goes through `next`.
     pub(super) fn remove(&mut self, (to, next): (NodeId, NodeId)) {
         if let Ok(at) = self.find(to)
             && self.0[at].next == next
@@ -106,7 +106,7 @@ impl Routes {
         }
     }
 
-    /// Forgets all routes through `next`.
+    /// Removes all routes through `next`.
     pub(super) fn remove_through(&mut self, next: NodeId) {
         self.0.retain(|route| route.next != next);
     }
@@ -115,7 +115,7 @@ impl Routes {
         self.0.clear();
     }
 
-    /// How many hold.
+    /// Returns the number of routes whose lifetime is not over.
     pub(super) fn count(&self, now: Time) -> usize {
         self.0.iter().filter(|route| now < route.until).count()
     }

@@ -1,35 +1,35 @@
-//! Sequence numbers that say which of two is newer, also after a restart (RFC 6550 §7.2).
+//! Sequence numbers of which the newer can be told, also after a restart (RFC 6550 §7.2).
 
-/// How far apart two numbers may be to be compared: SEQUENCE_WINDOW.
+/// The largest distance at which two numbers can be compared: SEQUENCE_WINDOW.
 const WINDOW: u8 = 16;
 
-/// A lollipop counter: from 240 up to 255 once, then round and round from 0 to 127.
+/// A lollipop counter. It counts from 240 to 255 once, and then in a circle from 0 to 127.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sequence(u8);
 
 impl Sequence {
-    /// What a counter begins with.
+    /// The first number of a counter.
     pub const START: Self = Self(240);
-    /// Where the circle begins. A counter that begins here is never taken for one that began anew, however many of its
-    /// numbers were missed.
+    /// The first number of the circle. A counter that begins here is never taken for one that was restarted, however many of
+    /// its numbers were missed.
     pub const CIRCLE: Self = Self(0);
 
-    /// The byte on the wire.
+    /// Returns the byte on the wire.
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// The number after this one.
+    /// Returns the number after this one.
     #[must_use]
     pub const fn next(self) -> Self {
         if self.0 < 128 { Self((self.0 + 1) & 127) } else { Self(self.0.wrapping_add(1)) }
     }
 
-    /// Whether this number is the newer one of two that can be compared.
+    /// Returns whether the two numbers can be compared and this one is newer.
     pub const fn is_newer_than(self, other: Self) -> bool {
         let (this, other) = (self.0, other.0);
         match (this < 128, other < 128) {
-            // From the start of the lollipop to its circle, and back.
+            // One number is before the circle, the other in it.
             (true, false) => this as u16 + 256 - other as u16 <= WINDOW as u16,
             (false, true) => other as u16 + 256 - this as u16 > WINDOW as u16,
             (false, false) => this > other && this - other <= WINDOW,

@@ -1,4 +1,4 @@
-//! Whole networks: that they form, come to rest, and never break for good. What one part of a node does is tested beside it.
+//! Tests of whole networks: they form, come to rest, and never break for good. The parts of a node have tests of their own.
 
 mod links;
 mod lone;
@@ -82,7 +82,7 @@ fn a_node_is_small() {
     assert!(size_of::<RplNode>() <= 512, "{}", size_of::<RplNode>());
 }
 
-/// Links of a random graph: each node but the first hears one before it, and others by chance.
+/// Returns the links of a random graph: each node but the first hears one before it, and others by chance.
 fn linked(seed: u64, density: f64) -> impl Fn(usize, usize) -> bool {
     let stream = Luck::new(seed).stream("links");
     move |a, b| {

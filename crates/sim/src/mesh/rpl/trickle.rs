@@ -1,4 +1,4 @@
-//! Trickle (RFC 6206): the less there is to say, the less often it is said.
+//! Trickle (RFC 6206): the timing of DIOs, which are rare while nothing changes.
 
 use super::Draws;
 use crate::Time;
@@ -7,23 +7,23 @@ use crate::mesh::RplConfig;
 /// The timer of a node's DIOs. It stands still until its first [`reset`](Self::reset).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trickle {
-    /// I: how long the interval is; 0 before the first.
+    /// I, the length of the interval; 0 before the first.
     interval_ns: u64,
-    /// t: when to send, if too few others did; never once it has passed.
+    /// t, the moment to send unless enough others did; `Time::MAX` once it has passed.
     send: Time,
-    /// When the interval ends.
+    /// The end of the interval.
     end: Time,
-    /// c: how often others said the same within the interval.
+    /// c, the number of consistent DIOs heard within the interval.
     heard: u8,
 }
 
 impl Trickle {
     pub(super) const STOPPED: Self = Self { interval_ns: 0, send: Time::MAX, end: Time::MAX, heard: 0 };
 
-    /// Something is inconsistent: the next interval is Imin, and begins now unless this one is Imin already (RFC 6206 §4.2,
-    /// rule 6). True if it does.
+    /// Begins an interval of Imin after an inconsistency, unless the present one is Imin already (RFC 6206 §4.2, rule 6).
+    /// Returns whether it began one.
     pub(super) fn reset(&mut self, now: Time, config: &RplConfig, draws: &mut Draws) -> bool {
-        // An interval of no length would never let time pass.
+        // With an interval of zero, time would stand still.
         let min_ns = config.dio_interval_min_ns.max(1);
         if self.interval_ns == min_ns {
             return false;
@@ -32,17 +32,17 @@ impl Trickle {
         true
     }
 
-    /// Another node said what this one would say.
+    /// Counts a consistent DIO of another node.
     pub(super) fn hear(&mut self) {
         self.heard = self.heard.saturating_add(1);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    /// Returns the moment at which to call [`handle_timeout`](Self::handle_timeout).
     pub(super) fn poll_timeout(&self) -> Time {
         self.send.min(self.end)
     }
 
-    /// What is due at `now`: whether to send, if this is the moment; `None` if it is not.
+    /// Handles the end of t and of the interval. At t it returns whether to send a DIO, and else `None`.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

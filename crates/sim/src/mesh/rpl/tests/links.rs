@@ -8,25 +8,25 @@ use crate::mesh::rpl::{Message, RplNode, Unroutable};
 use crate::{Luck, NodeId, Stream, Time};
 
 pub(crate) const MS: u64 = 1_000_000;
-/// A frame takes so long.
+/// The time of a frame.
 const HOP_NS: u64 = 5 * MS;
-/// How often the MAC sends a frame that is not acknowledged.
+/// The number of transmissions of a frame that is not acknowledged.
 const TRANSMISSIONS: u8 = 8;
 
-/// A message under way: when it arrives, its number, from whom and to whom.
+/// A message under way: the moment of its arrival, its number, its sender and its receiver.
 type Arrival = Reverse<(Time, u64, u32, u32)>;
 
-/// Packets go no further.
+/// The largest number of hops of a packet.
 const MAX_HOPS: usize = 255;
 
-/// Why a packet went no further.
+/// The reason why a packet did not arrive.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// A node did not know where to send it.
+    /// A node had no next hop.
     Unroutable(usize, Unroutable),
     /// The next hop was out of reach.
     Lost,
-    /// It took too many hops.
+    /// The packet took too many hops.
     TooFar,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Node 0 is the root.
+    /// Returns nodes with these links. Node 0 is the root.
     pub(crate) fn new(
         config: &RplConfig,
         count: usize,
@@ -64,7 +64,7 @@ impl Links {
         }
     }
 
-    /// Nodes in a square grid; each hears those beside, above and below it.
+    /// Returns nodes in a square grid. Each hears those beside, above and below it.
     pub(crate) fn grid(config: &RplConfig, side: usize, seed: u64) -> Self {
         Self::new(config, side * side, seed, |a, b| {
             (a / side).abs_diff(b / side) + (a % side).abs_diff(b % side) == 1
@@ -82,13 +82,13 @@ impl Links {
         self.hears[from][to] && self.alive[to] && !lost
     }
 
-    /// The message that is sent now arrives after so many transmissions.
+    /// Schedules the arrival of a message that is sent now, after so many transmissions.
     pub(crate) fn deliver(&mut self, from: usize, to: usize, transmissions: u8) {
         let time = self.now + HOP_NS * u64::from(transmissions);
         self.arrivals.push(Reverse((time, self.sent.len() as u64, from as u32, to as u32)));
     }
 
-    /// Fetches what node `from` has to send and puts it on the air.
+    /// Sends the messages of node `from`.
     pub(crate) fn transmit(&mut self, from: usize) {
         while let Some((to, message)) = self.nodes[from].poll_transmit() {
             match to {
@@ -125,7 +125,7 @@ impl Links {
             if next > until {
                 break;
             }
-            // What a node slept through is due when it wakes.
+            // A deadline that passed while a node was off is due when it is switched on.
             let next = next.max(self.now);
             self.now = next;
             let node = if arrival.is_some_and(|arrival| arrival <= next) {
@@ -147,7 +147,7 @@ impl Links {
         self.now = until;
     }
 
-    /// Sends a packet; the nodes it passed, or why it did not get on.
+    /// Sends a packet. Returns the nodes that it passed, or the reason why it did not arrive.
     pub(crate) fn walk(&mut self, from: usize, to: usize) -> Result<Vec<usize>, Stop> {
         let (mut path, mut before, mut option) = (vec![from], None, None);
         let mut at = from;
@@ -170,7 +170,7 @@ impl Links {
         Ok(path)
     }
 
-    /// Packets to the root and from it, of every other node alive.
+    /// Checks that packets arrive from every node that is alive at the root, and back.
     pub(crate) fn assert_all_reach(&mut self) {
         for node in (1..self.nodes.len()).filter(|&node| self.alive[node]).collect::<Vec<_>>() {
             let (up, down) = (self.walk(node, 0), self.walk(0, node));
@@ -179,7 +179,7 @@ impl Links {
         }
     }
 
-    /// Hops to the root, by the links alone.
+    /// Returns the number of hops to the root, by the links alone.
     pub(crate) fn hops(&self) -> Vec<Option<usize>> {
         let mut hops = vec![None; self.nodes.len()];
         hops[0] = Some(0);

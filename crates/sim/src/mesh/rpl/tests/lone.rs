@@ -4,18 +4,18 @@ use crate::mesh::RplConfig;
 use crate::mesh::rpl::{Message, RplNode, Sequence};
 use crate::{Luck, NodeId, Time};
 
-/// A DIO of the DODAG of node 0.
+/// Returns a DIO of the DODAG of node 0.
 pub(crate) fn dio(rank: u16) -> Message {
     Message::Dio { root: NodeId(0), rank, dtsn: Sequence::START }
 }
 
-/// The DAO of a node that is asked for the `count`th time.
+/// Returns the DAO of a node that is asked for the `count`th time.
 pub(crate) fn dao(target: u32, count: usize) -> Message {
     let path = (0..count).fold(Sequence::CIRCLE, |path, _| path.next());
     Message::Dao { root: NodeId(0), target: NodeId(target), sequence: Sequence::START, path, no_path: false }
 }
 
-/// Node 5 below node 1, whose rank is 256, and above node 9; what it had to say is fetched.
+/// Returns node 5 below node 1, whose rank is 256, and above node 9. Its messages are fetched.
 pub(crate) fn between() -> (RplNode, Time) {
     let now = Time::from_secs(1);
     let mut node =
@@ -27,7 +27,7 @@ pub(crate) fn between() -> (RplNode, Time) {
     (node, now)
 }
 
-/// What the node has to say.
+/// Returns the messages that the node has to send.
 pub(crate) fn fetched(node: &mut RplNode) -> Vec<(Option<NodeId>, Message)> {
     std::iter::from_fn(|| node.poll_transmit()).collect()
 }

@@ -1,7 +1,7 @@
-//! What the caller keeps for a mechanism as bytes: a state for each destination, an exchange for each under way.
+//! The caller's memory: the bytes of a state for each destination, and of each exchange under way.
 //!
-//! Both begin with a tag, the number of the kind of mechanism they are of. Zero is the tag of nothing, so what was never
-//! written is told from what was, and what one mechanism wrote from what another reads.
+//! Both begin with a tag, the number of the kind of mechanism that wrote them. Zero is the tag of nothing. Memory that was
+//! never written, and memory of another mechanism, are so recognised.
 
 use core::ffi::c_void;
 
@@ -9,10 +9,10 @@ use coapace_control::{Controller, Mechanism, REGISTRY};
 
 use crate::Status;
 
-/// The tag of what is not kept any more.
+/// The tag of an exchange that is over, and of memory that was never written.
 const NOTHING: u8 = 0;
 
-/// Bytes of an exchange of any mechanism in the registry, with the tag.
+/// The size in bytes of an exchange of any mechanism in the registry, with the tag.
 pub const EXCHANGE_SIZE: usize = {
     let (mut size, mut place) = (0, 0);
     while place < REGISTRY.len() {
@@ -23,19 +23,19 @@ pub const EXCHANGE_SIZE: usize = {
     1 + size
 };
 
-/// Bytes of a state of `mechanism`, with the tag.
+/// Returns the size in bytes of a state of `mechanism`, with the tag.
 pub const fn state_size(mechanism: &Mechanism) -> usize {
     1 + mechanism.state_bytes()
 }
 
-/// The same where the mechanism is known.
+/// Returns the size in bytes of a state of a mechanism of known type, with the tag.
 pub(crate) const fn state_size_of<C: Controller>(_: &C) -> usize {
     1 + size_of::<C::State>()
 }
 
-/// Where the value begins, behind the tag.
+/// Returns a pointer to the value behind the tag.
 fn behind_tag<T>(bytes: *mut c_void) -> *mut T {
-    // Not `add`: that it stays within the bytes is for the caller to say who reads them.
+    // Not `add`, which is unsafe: only the callers know that there are bytes behind the tag.
     bytes.cast::<u8>().wrapping_add(1).cast()
 }
 
@@ -44,14 +44,17 @@ fn behind_tag<T>(bytes: *mut c_void) -> *mut T {
 /// # Safety
 /// `bytes` points at 1 + `size_of::<T>()` bytes that nothing else uses during the call.
 unsafe fn keep<T: Copy>(bytes: *mut c_void, tag: u8, value: T) {
-    // SAFETY: the caller gives that many bytes; `write_unaligned` asks for no alignment.
+    // SAFETY: the caller promises so many bytes; `write_unaligned` asks for no alignment.
     unsafe {
         bytes.cast::<u8>().write(tag);
         behind_tag::<T>(bytes).write_unaligned(value);
     }
 }
 
-/// Whether `bytes` have this tag, or else `problem`.
+/// Checks that `bytes` have this tag.
+///
+/// # Errors
+/// `problem` if they have another one; [`Status::NullPointer`].
 ///
 /// # Safety
 /// `bytes` is null or points at a byte.
@@ -63,7 +66,7 @@ unsafe fn expect(bytes: *const c_void, tag: u8, problem: Status) -> Result<(), S
     if unsafe { bytes.cast::<u8>().read() } == tag { Ok(()) } else { Err(problem) }
 }
 
-/// Makes a state.
+/// Writes the state of a new destination.
 ///
 /// # Safety
 /// `bytes` points at `state_size_of(controller)` bytes that nothing else uses during the call.
@@ -72,7 +75,7 @@ pub(crate) unsafe fn keep_state<C: Controller>(controller: &C, tag: u8, bytes: *
     unsafe { keep(bytes, tag, controller.state()) }
 }
 
-/// The state in `bytes`, where it lies.
+/// Returns a reference to the state in `bytes`.
 ///
 /// # Safety
 /// `bytes` is null, or points at bytes that nothing writes during `'a`; if the first of them is `tag`, `keep_state` wrote
@@ -86,10 +89,10 @@ pub(crate) unsafe fn state<'a, C: Controller>(
     unsafe { state_in::<C>(tag, bytes.cast_mut()).map(|state| &*state) }
 }
 
-/// The state in `bytes`, to be changed where it lies.
+/// Returns a mutable reference to the state in `bytes`.
 ///
 /// # Safety
-/// As of [`state`], and nothing else uses the bytes during `'a`.
+/// The promise of [`state`] holds, and nothing else uses the bytes during `'a`.
 pub(crate) unsafe fn state_mut<'a, C: Controller>(
     _: &C,
     tag: u8,
@@ -99,34 +102,37 @@ pub(crate) unsafe fn state_mut<'a, C: Controller>(
     unsafe { state_in::<C>(tag, bytes).map(|state| &mut *state) }
 }
 
-/// Where the state lies: a valid one.
+/// Returns a pointer to a valid state in `bytes`.
 ///
 /// # Safety
-/// As of [`state`].
+/// The promise of [`state`] holds.
 unsafe fn state_in<C: Controller>(tag: u8, bytes: *mut c_void) -> Result<*mut C::State, Status> {
-    // What is used where it lies has to lie well wherever that is.
+    // A reference needs the alignment of its type, and the caller's bytes have none.
     const { assert!(align_of::<C::State>() == 1, "a state is made of bytes, like Fine and Stamp") };
-    // SAFETY: null or a byte at least. If the tag is right, what lies behind it is by the caller's promise what
-    // `keep_state` wrote, or a copy of that, which is as good: a state is `Copy`.
+    // SAFETY: null or a byte at least. If the tag is right, the caller promises that `keep_state` wrote the bytes behind it,
+    // or that they are a copy, which is as good: a state is `Copy`.
     unsafe { expect(bytes, tag, Status::BadState)? };
     Ok(behind_tag(bytes))
 }
 
-/// An exchange in the caller's bytes.
+/// The caller's bytes for an exchange.
 #[derive(Clone, Copy)]
-pub(crate) struct Slot(*mut c_void);
+pub(crate) struct ExchangeBytes(*mut c_void);
 
-impl Slot {
-    /// The exchange at `bytes`.
+impl ExchangeBytes {
+    /// Takes the bytes at `bytes` for an exchange.
     ///
     /// # Safety
-    /// As long as the slot is used, `bytes` is null or points at `EXCHANGE_SIZE` bytes that nothing else uses; if the
-    /// first of them is the tag of a kind, this library wrote them for that kind, and nothing else changed them since.
+    /// While the value is used, `bytes` is null or points at `EXCHANGE_SIZE` bytes that nothing else uses; if the first of
+    /// them is the tag of a kind, this library wrote them for that kind, and nothing else changed them since.
     pub(crate) unsafe fn new(bytes: *mut c_void) -> Self {
         Self(bytes)
     }
 
-    /// Forgets what is kept, if there is a place for it at all.
+    /// Marks the bytes as no exchange.
+    ///
+    /// # Errors
+    /// [`Status::NullPointer`].
     pub(crate) fn clear(self) -> Result<(), Status> {
         if self.0.is_null() {
             return Err(Status::NullPointer);
@@ -136,7 +142,10 @@ impl Slot {
         Ok(())
     }
 
-    /// Keeps `exchange`, if there is a place.
+    /// Writes `exchange` with its tag.
+    ///
+    /// # Errors
+    /// [`Status::NullPointer`].
     pub(crate) fn put<C: Controller>(self, _: &C, tag: u8, exchange: C::Exchange) -> Result<(), Status> {
         if self.0.is_null() {
             return Err(Status::NullPointer);
@@ -147,15 +156,18 @@ impl Slot {
         Ok(())
     }
 
-    /// What is kept, where it lies, if it is of this kind.
+    /// Returns a mutable reference to the exchange.
+    ///
+    /// # Errors
+    /// [`Status::BadExchange`] if the bytes are none of this kind; [`Status::NullPointer`].
     ///
     /// # Safety
-    /// Nothing else uses the bytes during `'a`, the slot included.
+    /// Nothing else uses the bytes during `'a`, this value included.
     pub(crate) unsafe fn get<'a, C: Controller>(self, _: &C, tag: u8) -> Result<&'a mut C::Exchange, Status> {
         const { assert!(align_of::<C::Exchange>() == 1, "an exchange is made of bytes, like Fine and Ratio") };
         // SAFETY: `new` was promised null or bytes.
         unsafe { expect(self.0, tag, Status::BadExchange)? };
-        // SAFETY: the tag is right, so by the promise to `new` a valid exchange lies behind it, and the caller lends it.
+        // SAFETY: the tag is right, so by the promise to `new` a valid exchange is behind it, and the caller lends it.
         Ok(unsafe { &mut *behind_tag(self.0) })
     }
 }

@@ -1,14 +1,29 @@
-//! The blocks of a capture.
+//! The file format of captures, pcapng.
 
 use std::io::{self, Write};
 
 use crate::Time;
 
-/// Writes pcapng (draft-ietf-opsawg-pcapng): one section, interfaces, and packets with times in nanoseconds. After the
-/// first error nothing more is written.
+/// Writes a file of packets in the format pcapng (draft-ietf-opsawg-pcapng), which Wireshark reads: one section, interfaces,
+/// and packets with times in nanoseconds. After the first error nothing more is written.
+///
+/// Packets may come from a simulation or from sockets. Writes are small: give it a buffered writer.
+///
+/// ```
+/// use coapace_sim::{CaptureFile, Time, udp_packet};
+///
+/// let mut file = CaptureFile::new(Vec::new());
+/// let interface = file.add_interface(CaptureFile::RAW_IP, "sent", "CoAP on UDP port 5683");
+/// let mut packet = Vec::new();
+/// udp_packet("10.0.0.1:40000".parse()?, "10.0.0.2:5683".parse()?, 0, b"@", &mut packet).expect("a short datagram");
+/// file.add_packet(interface, Time::from_secs(1), &packet, None);
+/// assert!(file.finish()?.len() > packet.len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub(super) struct Blocks<W> {
+pub struct CaptureFile<W> {
     writer: W,
+    interfaces: u32,
     block: Vec<u8>,
     result: io::Result<()>,
 }
@@ -23,22 +38,29 @@ const IF_NAME: u16 = 2;
 const IF_DESCRIPTION: u16 = 3;
 const IF_TSRESOL: u16 = 9;
 
-impl<W: Write> Blocks<W> {
-    /// A file with the header of its section.
-    pub(super) fn new(writer: W) -> Self {
-        let mut blocks = Self { writer, block: Vec::new(), result: Ok(()) };
-        let block = &mut blocks.block;
+impl CaptureFile<()> {
+    /// The link type of IP packets without a link-layer header (LINKTYPE_RAW).
+    pub const RAW_IP: u32 = 101;
+    /// The link type of IEEE 802.15.4 frames with their checksum (LINKTYPE_IEEE802_15_4_WITHFCS).
+    pub const IEEE_802_15_4: u32 = 195;
+}
+
+impl<W: Write> CaptureFile<W> {
+    /// Writes the header of a file, and returns the file.
+    pub fn new(writer: W) -> Self {
+        let mut file = Self { writer, interfaces: 0, block: Vec::new(), result: Ok(()) };
+        let block = &mut file.block;
         block.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes()); // tells the byte order
         block.extend_from_slice(&1u32.to_le_bytes()); // version 1.0
         block.extend_from_slice(&u64::MAX.to_le_bytes()); // length unknown
         add_option(block, SHB_USERAPPL, b"coapace");
         end_options(block);
-        blocks.write(SECTION_HEADER);
-        blocks
+        file.write(SECTION_HEADER);
+        file
     }
 
-    /// Adds an interface, with a description unless that is empty; the first has the number 0.
-    pub(super) fn add_interface(&mut self, link_type: u32, name: &str, description: &str) {
+    /// Adds an interface that packets were seen at, and returns its number. An empty description is left out.
+    pub fn add_interface(&mut self, link_type: u32, name: &str, description: &str) -> u32 {
         let block = &mut self.block;
         block.extend_from_slice(&link_type.to_le_bytes());
         block.extend_from_slice(&0u32.to_le_bytes()); // packets are kept whole
@@ -49,10 +71,12 @@ impl<W: Write> Blocks<W> {
         add_option(block, IF_TSRESOL, &[9]); // 10⁻⁹ s
         end_options(block);
         self.write(INTERFACE_DESCRIPTION);
+        self.interfaces += 1;
+        self.interfaces - 1
     }
 
-    /// Adds a packet.
-    pub(super) fn add_packet(&mut self, interface: u32, time: Time, packet: &[u8], comment: Option<&str>) {
+    /// Adds a packet that was seen at an interface. `time` counts from the start of a run, or from the Unix epoch.
+    pub fn add_packet(&mut self, interface: u32, time: Time, packet: &[u8], comment: Option<&str>) {
         let ns = time.as_nanos();
         let length = packet.len() as u32;
         for word in [interface, (ns >> 32) as u32, ns as u32, length, length] {
@@ -67,19 +91,22 @@ impl<W: Write> Blocks<W> {
         self.write(ENHANCED_PACKET);
     }
 
-    /// Whether writing has failed.
-    pub(super) fn failed(&self) -> bool {
+    /// Returns whether writing has failed.
+    pub fn has_failed(&self) -> bool {
         self.result.is_err()
     }
 
-    /// The writer, flushed, or the first error.
-    pub(super) fn finish(mut self) -> io::Result<W> {
+    /// Flushes the writer and returns it.
+    ///
+    /// # Errors
+    /// The first error of the writer. Nothing was written after it.
+    pub fn finish(mut self) -> io::Result<W> {
         self.result?;
         self.writer.flush()?;
         Ok(self.writer)
     }
 
-    /// Writes what is in `block` as a block of this type, and empties it.
+    /// Writes the contents of `block` as a block of this type, and clears it.
     fn write(&mut self, kind: u32) {
         if self.result.is_ok() {
             let length = (12 + self.block.len() as u32).to_le_bytes();
@@ -102,7 +129,7 @@ fn end_options(block: &mut Vec<u8>) {
     block.extend_from_slice(&[0; 4]);
 }
 
-/// Each part of a block ends at a multiple of 32 bits.
+/// Pads a block to a multiple of 32 bits, where each of its parts ends.
 fn pad(block: &mut Vec<u8>) {
     block.resize(block.len().next_multiple_of(4), 0);
 }

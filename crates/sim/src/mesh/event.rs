@@ -1,9 +1,9 @@
-//! What a number in the queue of events stands for.
+//! The events of a mesh, and the numbers that stand for them in the queue of events.
 
-/// Something that happens to a node.
+/// An event of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Happening {
-    /// A queue's backoff is over, and the channel has been assessed.
+pub(super) enum MeshEvent {
+    /// The backoff of a queue is over, and the channel has been assessed.
     Assess(u32, u8),
     /// The radio has turned to sending.
     Send(u32),
@@ -11,13 +11,13 @@ pub(super) enum Happening {
     End(u32),
     /// An acknowledgement begins.
     Acknowledge(u32),
-    /// Its last bit has left.
+    /// The last bit of an acknowledgement has left.
     Acknowledged(u32),
     /// No acknowledgement has come in time.
     NotAcknowledged(u32),
     /// The node is switched on.
     SwitchOn(u32),
-    /// The timer of its RPL fires.
+    /// The timer of the node's RPL fires.
     Route(u32),
     /// Nodes move.
     Move,
@@ -27,8 +27,8 @@ const NODE_BITS: u32 = 23;
 const QUEUE_BITS: u32 = 4;
 const KIND: u32 = NODE_BITS + QUEUE_BITS;
 
-impl Happening {
-    /// Nodes are numbered below this.
+impl MeshEvent {
+    /// The upper limit of the numbers of nodes.
     pub(super) const NODES: u32 = 1 << NODE_BITS;
 
     pub(super) fn encode(self) -> u32 {
@@ -68,22 +68,22 @@ mod tests {
 
     #[test]
     fn a_number_stands_for_what_it_was_made_of() {
-        let last = Happening::NODES - 1;
-        for happening in [
-            Happening::Assess(last, 14),
-            Happening::Assess(0, 0),
-            Happening::Send(last),
-            Happening::End(3),
-            Happening::Acknowledge(last),
-            Happening::Acknowledged(4),
-            Happening::NotAcknowledged(last),
-            Happening::SwitchOn(5),
-            Happening::Route(last),
-            Happening::Move,
+        let last = MeshEvent::NODES - 1;
+        for event in [
+            MeshEvent::Assess(last, 14),
+            MeshEvent::Assess(0, 0),
+            MeshEvent::Send(last),
+            MeshEvent::End(3),
+            MeshEvent::Acknowledge(last),
+            MeshEvent::Acknowledged(4),
+            MeshEvent::NotAcknowledged(last),
+            MeshEvent::SwitchOn(5),
+            MeshEvent::Route(last),
+            MeshEvent::Move,
         ] {
-            assert!(happening.encode() < crate::Happenings::LIMIT);
-            assert_eq!(Happening::decode(happening.encode()), Some(happening));
+            assert!(event.encode() < crate::MediumEvents::LIMIT);
+            assert_eq!(MeshEvent::decode(event.encode()), Some(event));
         }
-        assert_eq!(Happening::decode(15 << KIND), None);
+        assert_eq!(MeshEvent::decode(15 << KIND), None);
     }
 }
