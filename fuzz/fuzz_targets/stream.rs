@@ -2,7 +2,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use coapace_proto::stream::{Broken, Decoder, Message, Signal};
+use coapace_proto::stream::{Broken, Decoder, Signal, StreamMessage};
 use coapace_proto::{Code, Token};
 use libfuzzer_sys::fuzz_target;
 
@@ -35,7 +35,7 @@ fn read<'a>(max_message_size: u16, pieces: impl IntoIterator<Item = &'a [u8]>) -
                 Ok((taken, message)) => {
                     assert!(0 < taken && taken <= piece.len());
                     pending += taken;
-                    if let Some(Message { code, token, tail }) = message {
+                    if let Some(StreamMessage { code, token, tail }) = message {
                         assert!(pending <= max_message_size.into(), "no message is larger than was promised");
                         read.messages.push((code, token, tail.to_vec()));
                         read.bytes += pending;
@@ -78,7 +78,7 @@ fuzz_target!(|stream: Stream<'_>| {
 
     let mut written = Vec::new();
     for (code, token, tail) in &whole.messages {
-        let message = Message { code: *code, token: *token, tail };
+        let message = StreamMessage { code: *code, token: *token, tail };
         message.write(&mut written).expect("it was read with this length");
         if let Ok(Some(signal)) = Signal::read(&message) {
             let mut bytes = Vec::new();
@@ -90,7 +90,7 @@ fuzz_target!(|stream: Stream<'_>| {
     }
     assert_eq!(written, bytes[..whole.bytes], "every length has one encoding");
 
-    if let Ok(message) = Message::from_frame(bytes) {
+    if let Ok(message) = StreamMessage::from_frame(bytes) {
         let _ = Signal::read(&message);
         assert_eq!(message.to_frame(), bytes);
     }

@@ -1,4 +1,4 @@
-//! Bodies larger than a datagram: block-wise transfer (RFC 7959).
+//! Block-wise transfer of bodies that are larger than a datagram (RFC 7959).
 
 mod download;
 mod reassembly;
@@ -12,7 +12,7 @@ pub use reassembly::{Assembled, Bounds, Reassembly, Unverified};
 pub use slice::{Part, Slice, etag};
 pub use transfer::{Progress, Transfer, TransferError, Transferred};
 
-/// The value of a Block1 or Block2 option: which part of a body (RFC 7959 §2.2).
+/// The value of a Block1 or Block2 option, which names a part of a body (RFC 7959 §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     num: u32,
@@ -23,13 +23,15 @@ pub struct Block {
 /// The largest block number (RFC 7959 §2.2).
 pub const MAX_NUM: u32 = 0xf_ffff;
 
-/// The largest size exponent: blocks of 1024 bytes (RFC 7959 §2.2).
+/// The largest size exponent, for blocks of 1024 bytes (RFC 7959 §2.2).
 pub const MAX_SZX: u8 = 6;
 
-/// The size exponent that over reliable transports stands for any number of blocks of 1024 bytes (BERT, RFC 8323 §6).
+/// The size exponent that stands for any number of blocks of 1024 bytes over reliable transports (BERT, RFC
+/// 8323 §6).
 pub const BERT: u8 = 7;
 
-/// SZX 7 is reserved where messages travel in datagrams (RFC 7959 §2.2); over streams it is BERT (RFC 8323 §6).
+/// The error that a block in a datagram has SZX 7, which is reserved there (RFC 7959 §2.2). Over streams it
+/// is [`BERT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedSize;
 
@@ -42,8 +44,8 @@ impl fmt::Display for ReservedSize {
 impl core::error::Error for ReservedSize {}
 
 impl Block {
-    /// Block `num` (at most [`MAX_NUM`]) of 2^(`szx` + 4) bytes (at most [`MAX_SZX`], or [`BERT`] over reliable
-    /// transports), and whether there are more.
+    /// Creates the value for block `num` of 2^(`szx` + 4) bytes. `more` tells whether blocks follow. Returns
+    /// `None` if `num` is above [`MAX_NUM`] or `szx` above [`BERT`].
     pub const fn new(num: u32, more: bool, szx: u8) -> Option<Self> {
         if num <= MAX_NUM && szx <= BERT { Some(Self { num, more, szx }) } else { None }
     }
@@ -64,32 +66,32 @@ impl Block {
         Self { num: value >> 4 & MAX_NUM, more: value & 8 != 0, szx: value as u8 & 7 }
     }
 
-    /// The value of the option.
+    /// Returns the value of the option.
     pub const fn encode(self) -> u32 {
         self.num << 4 | (self.more as u32) << 3 | self.szx as u32
     }
 
-    /// NUM: how many blocks of this size come before.
+    /// Returns NUM: how many blocks of this size come before.
     pub const fn num(self) -> u32 {
         self.num
     }
 
-    /// M: whether more blocks follow.
+    /// Returns M: whether more blocks follow.
     pub const fn more(self) -> bool {
         self.more
     }
 
-    /// SZX: the size exponent, 0 to 6, or [`BERT`].
+    /// Returns SZX: the size exponent, 0 to 6, or [`BERT`].
     pub const fn szx(self) -> u8 {
         self.szx
     }
 
-    /// Bytes of a block; of each of them with [`BERT`].
+    /// Returns the size of a block in bytes. With [`BERT`] it is that of each block in the message.
     pub const fn size(self) -> usize {
         size(self.szx)
     }
 
-    /// Whether a payload of so many bytes is one of this block: a full one where others follow.
+    /// Returns whether a payload of this length fits the block. A block that others follow is full.
     pub(crate) const fn admits(self, len: usize) -> bool {
         match (self.szx, self.more) {
             (BERT, true) => len > 0 && len.is_multiple_of(self.size()),
@@ -99,19 +101,22 @@ impl Block {
         }
     }
 
-    /// Bytes of the body before this block.
+    /// Returns how many bytes of the body come before this block.
     pub const fn offset(self) -> usize {
         self.num as usize * self.size()
     }
 }
 
-/// Bytes of a block.
+/// Returns the size of a block in bytes.
 const fn size(szx: u8) -> usize {
     16 << if szx > MAX_SZX { MAX_SZX } else { szx }
 }
 
-/// Of how many bytes the payloads of an endpoint with this size exponent are, if no more than `room` fit: with [`BERT`]
-/// as many blocks as there is room for. The exponent is smaller where there is not even room for one.
+/// Returns the size exponent and the length of payloads, bytes, if no more than `room` bytes fit into a
+/// message.
+///
+/// With [`BERT`] a payload has as many blocks as there is room for. The exponent gets smaller if there is no
+/// room for one block. Returns `None` if there is no room for the smallest block.
 const fn step(szx: u8, room: usize) -> Option<(u8, usize)> {
     if szx < BERT {
         return Some((szx, size(szx)));

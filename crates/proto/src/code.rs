@@ -82,8 +82,9 @@ impl Code {
         self.0 != 0 && self.0 < 32
     }
 
-    /// Returns whether it is a method that does the same however often a server carries it out: GET, PUT, DELETE (RFC 7252
-    /// §5.8), FETCH, iPATCH (RFC 8132 §1). POST, PATCH and unknown methods are none.
+    /// Returns whether it is a method that has the same effect however often a server carries it out: GET,
+    /// PUT, DELETE (RFC 7252 §5.8), FETCH, iPATCH (RFC 8132 §1). POST, PATCH and unknown methods are not
+    /// idempotent.
     pub const fn is_idempotent(self) -> bool {
         matches!(self, Self::GET | Self::PUT | Self::DELETE | Self::FETCH | Self::IPATCH)
     }
@@ -93,7 +94,7 @@ impl Code {
         matches!(self.class(), 2 | 4 | 5)
     }
 
-    /// Returns whether it is a response that says that the request was carried out (class 2).
+    /// Returns whether it is a response to a request that was carried out (class 2).
     pub const fn is_success(self) -> bool {
         self.class() == 2
     }
@@ -119,7 +120,7 @@ impl fmt::Display for Dotted {
     }
 }
 
-/// `GET` for a method, `2.05 Content` for others, and `4.31` for a code without a name.
+/// Writes `GET` for a method, `2.05 Content` for another code, and `4.31` for a code without a name.
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
@@ -130,7 +131,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// A text that is no code.
+/// The error that a text is no code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadCode;
 
@@ -142,7 +143,7 @@ impl fmt::Display for BadCode {
 
 impl core::error::Error for BadCode {}
 
-/// Reads what [`Display`](fmt::Display) writes, and either half of it. Upper and lower case are the same.
+/// Reads the text that [`Display`](fmt::Display) writes, or either half of it. Case does not matter.
 impl FromStr for Code {
     type Err = BadCode;
 
@@ -153,7 +154,7 @@ impl FromStr for Code {
             return if fits { Ok(code) } else { Err(BadCode) };
         }
         let named = |code: &Self| code.name().is_some_and(|known| known.eq_ignore_ascii_case(text));
-        // From the front: Ping is a signal, and no method has the name of a response.
+        // No two codes share a name.
         (0..=u8::MAX).map(Self).find(named).ok_or(BadCode)
     }
 }

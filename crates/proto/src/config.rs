@@ -1,4 +1,4 @@
-//! What an endpoint is set up with.
+//! The parameters of an endpoint.
 
 use coapace_control::{Controller, Draw, Duration, Instant, Limits};
 
@@ -11,43 +11,47 @@ use crate::Patience;
 pub struct Config {
     /// MAX_RETRANSMIT: retransmissions before an exchange is given up.
     pub max_retransmit: u8,
-    /// NSTART: exchanges outstanding to one destination; the rest waits. A mechanism that has a bound of its own
-    /// ([`Limits::nstart`]) may stay below this one and never exceeds it. `None` leaves the bound to the mechanism, or to RFC
-    /// 7252 §4.7, which has 1.
+    /// NSTART: exchanges outstanding to one peer. The others wait. A mechanism with a bound of its own
+    /// ([`Limits::nstart`]) may stay below this one and never exceeds it. `None` leaves the bound to the
+    /// mechanism; if that has none, it is 1 (RFC 7252 §4.7).
     pub nstart: Option<u16>,
-    /// Whether [`Patience`] bounds how soon the endpoint despairs of a peer; if not, that is left to the mechanism alone, as
-    /// in most publications.
+    /// True if [`Patience`] keeps the endpoint from giving up too early. Otherwise the mechanism alone
+    /// decides that, like in most publications.
     pub patience: bool,
-    /// PROBING_RATE: a rate of non-confirmable messages, in bytes of CoAP per second, that is always allowed (RFC 7252 §4.7,
-    /// draft-ietf-core-cocoa-03 §5). What exceeds it keeps the gap that the mechanism asks for, one RTO
-    /// ([`Limits::non_gap`]). A destination that lets confirmable messages go unanswered ([`Patience`]) gets no more than
-    /// PROBING_RATE. 0 allows no such rate: the gap of the mechanism remains.
+    /// PROBING_RATE: a rate of non-confirmable messages that is always allowed, in bytes of CoAP per second
+    /// (RFC 7252 §4.7, draft-ietf-core-cocoa-03 §5).
+    ///
+    /// Faster messages keep the gap that the mechanism asks for, usually one RTO ([`Limits::non_gap`]). A
+    /// peer that is silent ([`Patience`]) gets no more than PROBING_RATE. With 0 the gap of the mechanism
+    /// alone counts.
     pub probing_rate: u32,
-    /// Of so many messages in a row to one destination, one is confirmable (draft-ietf-core-cocoa-03 §5: at least two
-    /// in any sixteen): where seven were not, the eighth leaves as confirmable, whatever was asked for. Requests count,
-    /// retransmissions and responses do not. 0 leaves every message as it is.
+    /// The number of messages in a row to one peer of which one is confirmable (draft-ietf-core-cocoa-03 §5
+    /// wants at least two in any sixteen). With 8, a non-confirmable message after seven others leaves as
+    /// confirmable. Requests and notifications count; retransmissions and responses do not. 0 leaves every
+    /// message as it is.
     pub confirmable_every: u8,
     /// MAX_LATENCY: the longest time a datagram takes from one end to the other.
     pub max_latency: Duration,
     /// PROCESSING_DELAY: the time a node takes from receiving a confirmable message to acknowledging it.
     pub processing_delay: Duration,
-    /// How long to wait for the response to a request that is acknowledged or non-confirmable.
+    /// The time to wait for the response to a request that is acknowledged or non-confirmable.
     pub response_timeout: Duration,
-    /// Exchanges that may exist at once, outstanding and waiting together.
+    /// The most exchanges at once, those that wait included.
     pub max_exchanges: u32,
-    /// Destinations remembered, beside those that observe here; beyond that the least recently used that has no exchange
-    /// leaves.
+    /// The most peers to remember, beside those that observe here. If there are more, the least recently used
+    /// one that has no exchange is forgotten.
     pub max_peers: u32,
-    /// Bytes of the longest token that a request may have. More than 8 are an extension of RFC 8974: a request with a longer
-    /// token is rejected. As many such tokens are kept as there may be observers and peers.
+    /// The length of the longest token that a request may have, bytes. A request with a longer one is
+    /// rejected. Tokens of more than 8 bytes are an extension of RFC 8974. The endpoint keeps at most
+    /// [`max_observers`](Self::max_observers) + [`max_peers`](Self::max_peers) of these.
     pub max_token: u16,
-    /// Observers that may be registered here.
+    /// The most observers that may be registered here.
     pub max_observers: u32,
-    /// Observations of this endpoint and its requests to groups that may be open.
+    /// The most observations and requests to groups that this endpoint may have open.
     pub max_listeners: u32,
-    /// Acknowledgements, resets and responses that may wait to be sent.
+    /// The most acknowledgements, Resets and responses that may wait to be sent.
     pub max_replies: u32,
-    /// Received messages remembered to recognise duplicates; 0 answers every copy anew.
+    /// The most messages to remember for deduplication. With 0 every copy is answered anew.
     pub max_deduplicated: u32,
 }
 
@@ -74,7 +78,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Returns how many exchanges may be outstanding to a destination of which the mechanism says `limits`.
+    /// Returns how many exchanges may be outstanding to a peer for which the mechanism has these `limits`.
     pub fn nstart(&self, limits: &Limits) -> u16 {
         match (self.nstart, limits.nstart) {
             (Some(configured), Some(wanted)) => configured.min(wanted),
@@ -82,8 +86,9 @@ impl Config {
         }
     }
 
-    /// Returns how long a non-confirmable message of so many bytes keeps the next one back: the shorter of what PROBING_RATE
-    /// and the `gap` of the mechanism say, the longer where the destination is silent.
+    /// Returns the least time between a non-confirmable message of this length and the next one. It is the
+    /// shorter of the times that PROBING_RATE and the `gap` of the mechanism ask for; the longer one if the
+    /// peer is silent.
     pub(crate) fn non_gap(&self, bytes: usize, gap: Duration, silent: bool) -> Duration {
         match self.probing_gap(bytes) {
             Duration::ZERO => gap,
@@ -92,7 +97,7 @@ impl Config {
         }
     }
 
-    /// Returns the time in which PROBING_RATE pays for so many bytes.
+    /// Returns the time in which PROBING_RATE allows this number of bytes.
     fn probing_gap(&self, bytes: usize) -> Duration {
         match self.probing_rate {
             0 => Duration::ZERO,
@@ -101,26 +106,27 @@ impl Config {
     }
 }
 
-/// A mechanism and the parameters around it: made once, shared by any number of endpoints.
+/// A mechanism and the parameters around it. Any number of endpoints share one.
 #[derive(Debug)]
 pub struct Setup<C> {
     /// The congestion control.
     pub controller: C,
-    /// The rest.
+    /// The other parameters.
     pub config: Config,
 }
 
 impl<C: Controller> Setup<C> {
-    /// MAX_TRANSMIT_SPAN: from the first transmission to the last retransmission (RFC 7252 §4.8.2), with the timeouts
-    /// of the mechanism in force and the copy that [`Patience`] adds.
+    /// Returns MAX_TRANSMIT_SPAN: the longest time from the first transmission to the last retransmission
+    /// (RFC 7252 §4.8.2). It counts the timeouts of this mechanism and the copy that [`Patience`] adds.
     pub fn max_transmit_span(&self) -> Duration {
         let max_retransmit = self.config.max_retransmit;
         let probe = self.patience().map_or(Duration::ZERO, |patience| patience.max_span(max_retransmit));
         self.controller.max_span(max_retransmit).max(probe)
     }
 
-    /// Returns what to arm for a transmission for which the mechanism says `timeout`: the rest of MAX_TRANSMIT_WAIT for the copy
-    /// after the last retransmission, and no less than RFC 7252's timeout where the peer is silent.
+    /// Returns the timeout to arm for a transmission for which the mechanism wants `timeout`. The copy that
+    /// [`Patience`] adds gets the rest of MAX_TRANSMIT_WAIT. A transmission to a silent peer gets no less
+    /// than the timeout of RFC 7252.
     pub(crate) fn patient(
         &self,
         now: Instant,
@@ -139,20 +145,21 @@ impl<C: Controller> Setup<C> {
         }
     }
 
-    /// Returns what bounds how soon the endpoint despairs of a peer, if anything does. ACK_TIMEOUT is the RTO of the mechanism
-    /// towards a destination that nothing is known of; a published mechanism has 2 s there.
+    /// Returns the patience of the endpoint, if it is configured. Its ACK_TIMEOUT is the RTO that the
+    /// mechanism has for an unknown peer. Published mechanisms have 2 s there.
     pub(crate) fn patience(&self) -> Option<Patience> {
         let ack_timeout = || self.controller.gauges(&self.controller.state()).rto;
         self.config.patience.then(|| Patience { ack_timeout: ack_timeout(), ..Patience::RFC7252 })
     }
 
-    /// EXCHANGE_LIFETIME: from the first transmission of a confirmable message until its Message ID may be used again
-    /// (RFC 7252 §4.8.2).
+    /// Returns EXCHANGE_LIFETIME: the time from the first transmission of a confirmable message until its
+    /// Message ID may be used again (RFC 7252 §4.8.2).
     pub fn exchange_lifetime(&self) -> Duration {
         self.max_transmit_span() + self.config.max_latency.doubled() + self.config.processing_delay
     }
 
-    /// NON_LIFETIME: the same for a non-confirmable message (RFC 7252 §4.8.2).
+    /// Returns NON_LIFETIME: the time until the Message ID of a non-confirmable message may be used again
+    /// (RFC 7252 §4.8.2).
     pub fn non_lifetime(&self) -> Duration {
         self.max_transmit_span() + self.config.max_latency
     }

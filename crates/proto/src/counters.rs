@@ -1,16 +1,16 @@
-//! What an endpoint has counted.
+//! The counts of an endpoint.
 
 /// Counts since the endpoint was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Datagrams received.
     pub received: u64,
-    /// Of these, no CoAP message, or one with a format error.
+    /// Datagrams received that were no CoAP message or had a format error.
     pub malformed: u64,
-    /// Of these, copies of a request or separate response seen before.
+    /// Datagrams received that were copies of an earlier request or separate response.
     pub duplicates: u64,
-    /// Of these, acknowledgements, resets and responses to no exchange under way: for a client, the sign of a
-    /// retransmission that was not necessary.
+    /// Acknowledgements, Resets and responses received that belong to no exchange under way. In a client they
+    /// are the sign of a retransmission that was not necessary.
     pub late_replies: u64,
     /// First transmissions of exchanges.
     pub started: u64,
@@ -18,20 +18,20 @@ pub struct Counters {
     pub retransmissions: u64,
     /// Exchanges that ended with a response or acknowledgement.
     pub completed: u64,
-    /// Messages that were to be non-confirmable and left as confirmable, because of
+    /// Messages that left as confirmable although the application had asked for non-confirmable, because of
     /// [`confirmable_every`](crate::Config::confirmable_every).
     pub converted: u64,
     /// Exchanges given up after MAX_RETRANSMIT.
     pub given_up: u64,
-    /// Exchanges that were acknowledged, or not confirmable, and whose response did not come within
+    /// Exchanges that were acknowledged or non-confirmable and got no response within
     /// [`response_timeout`](crate::Config::response_timeout).
     pub timed_out: u64,
     /// Exchanges, other than pings, that the peer rejected with a Reset.
     pub rejected: u64,
-    /// Representations of resources that departed to an observer; one transmitted again counts once.
+    /// Representations of resources that departed to an observer. Retransmissions do not count.
     pub notifications: u64,
-    /// Representations that an observer was not sent, because the resource had changed again before they could depart
-    /// (RFC 7641 §4.5.2).
+    /// Representations that did not depart to an observer because the resource had changed again before (RFC
+    /// 7641 §4.5.2).
     pub notifications_replaced: u64,
     /// Observers removed because they rejected a notification with a Reset.
     pub observers_rejected: u64,
@@ -48,7 +48,7 @@ pub struct Counters {
     pub forgotten_early: u64,
 }
 
-/// What every endpoint counts. The rest is counted with what only some endpoints have.
+/// The counts that every endpoint keeps. The others lie in the parts that only some endpoints have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) received: u64,

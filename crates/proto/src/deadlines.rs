@@ -1,4 +1,4 @@
-//! A heap of deadlines that can be moved: one for each key, no stale entries.
+//! A heap of deadlines that can be moved, without stale entries.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -6,39 +6,63 @@ use alloc::vec::Vec;
 use coapace_control::Instant;
 use smallvec::SmallVec;
 
-/// For each of a dense range of keys at most one deadline.
+/// The owner of a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// The exchange in this slot: its timeout, or the end of the wait for a response.
+    Exchange(u32),
+    /// The peer in this slot: the moment at which the next exchange that waits may depart.
+    Peer(u32),
+}
+
+impl Timer {
+    /// Returns a number that no other timer has. Slots are numbered from 0, and so are keys.
+    const fn key(self) -> u32 {
+        match self {
+            Self::Exchange(index) => 2 * index,
+            Self::Peer(slot) => 2 * slot + 1,
+        }
+    }
+
+    const fn of_key(key: u32) -> Self {
+        if key.is_multiple_of(2) { Self::Exchange(key / 2) } else { Self::Peer(key / 2) }
+    }
+}
+
+/// At most one deadline for each timer.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
-    /// A binary heap by (deadline, key).
+    /// A binary heap by (deadline, key of the timer).
     heap: SmallVec<[(Instant, u32); 1]>,
-    /// For each key its place in the heap plus one, 0 if it has no deadline; once there are more than [`SCANNED`].
-    /// Behind one pointer: most endpoints never have so many.
+    /// The place of each key in the heap plus one; 0 if the timer has no deadline. It is kept once there are
+    /// more than [`SCANNED`] deadlines. Most endpoints never have so many, so it lies behind one pointer.
     #[allow(clippy::box_collection)]
     places: Option<Box<Vec<u32>>>,
 }
 
-/// So few deadlines are found faster by looking at each.
+/// Up to this many deadlines, a look at each of them is the fastest way to find one.
 const SCANNED: usize = 4;
 
 impl Deadlines {
-    /// The earliest deadline.
+    /// Returns the earliest deadline.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.heap.first().map(|&(at, _)| at)
     }
 
-    /// Sets or moves the deadline of `key`.
-    pub(crate) fn set(&mut self, key: u32, at: Instant) {
+    /// Sets or moves the deadline of `timer`.
+    pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
+        let key = timer.key();
         if let Some(place) = self.place(key) {
             self.heap[place].0 = at;
-            self.settle(place);
+            self.sift(place);
         } else {
             self.heap.push((at, key));
             self.note_last();
-            self.settle(self.heap.len() - 1);
+            self.sift(self.heap.len() - 1);
         }
     }
 
-    /// Where the deadline of `key` is in the heap.
+    /// Returns where the deadline of `key` is in the heap.
     fn place(&self, key: u32) -> Option<usize> {
         match &self.places {
             None => self.heap.iter().position(|&(_, other)| other == key),
@@ -46,7 +70,7 @@ impl Deadlines {
         }
     }
 
-    /// A deadline was added at the end of the heap.
+    /// Notes the place of a deadline that was added at the end of the heap.
     fn note_last(&mut self) {
         if self.places.is_none() && self.heap.len() > SCANNED {
             self.places = Some(Box::default());
@@ -55,7 +79,7 @@ impl Deadlines {
         self.note(self.heap.len() - 1);
     }
 
-    /// Notes which deadline lies at `place` now.
+    /// Notes that the deadline at `place` lies there.
     fn note(&mut self, place: usize) {
         let Some(places) = &mut self.places else { return };
         let key = self.heap[place].1 as usize;
@@ -65,8 +89,9 @@ impl Deadlines {
         places[key] = place as u32 + 1;
     }
 
-    /// Removes the deadline of `key`, if it has one.
-    pub(crate) fn clear(&mut self, key: u32) {
+    /// Removes the deadline of `timer`, if it has one.
+    pub(crate) fn clear(&mut self, timer: Timer) {
+        let key = timer.key();
         let Some(place) = self.place(key) else { return };
         if let Some(places) = &mut self.places {
             places[key as usize] = 0;
@@ -74,21 +99,22 @@ impl Deadlines {
         self.heap.swap_remove(place);
         if place < self.heap.len() {
             self.note(place);
-            self.settle(place);
+            self.sift(place);
         }
     }
 
-    /// Takes a key whose deadline has come.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<u32> {
+    /// Takes out the timer with the earliest deadline, if that has come. Returns it.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Timer> {
         let &(at, key) = self.heap.first()?;
         (at <= now).then(|| {
-            self.clear(key);
-            key
+            let timer = Timer::of_key(key);
+            self.clear(timer);
+            timer
         })
     }
 
-    /// Restores the order around `place`.
-    fn settle(&mut self, mut place: usize) {
+    /// Restores the order of the heap around `place`.
+    fn sift(&mut self, mut place: usize) {
         while place > 0 && self.heap[place] < self.heap[(place - 1) / 2] {
             self.swap(place, (place - 1) / 2);
             place = (place - 1) / 2;
@@ -130,11 +156,13 @@ mod tests {
             let mut deadlines = Deadlines::default();
             let mut model = std::collections::BTreeMap::new();
             for (key, at) in steps {
+                let timer = Timer::of_key(key);
+                prop_assert_eq!(timer.key(), key);
                 if let Some(at) = at {
-                    deadlines.set(key, Instant::from_micros(at));
+                    deadlines.set(timer, Instant::from_micros(at));
                     model.insert(key, at);
                 } else {
-                    deadlines.clear(key);
+                    deadlines.clear(timer);
                     model.remove(&key);
                 }
                 prop_assert_eq!(deadlines.next().map(Instant::as_micros), model.values().min().copied());
@@ -142,7 +170,7 @@ mod tests {
             let mut left: Vec<_> = model.into_iter().map(|(key, at)| (at, key)).collect();
             left.sort_unstable();
             for (at, key) in left {
-                prop_assert_eq!(deadlines.pop_due(Instant::from_micros(at)), Some(key));
+                prop_assert_eq!(deadlines.pop_due(Instant::from_micros(at)), Some(Timer::of_key(key)));
             }
             prop_assert_eq!(deadlines.pop_due(Instant::MAX), None);
         }

@@ -1,4 +1,5 @@
-//! Messages received lately, so that a duplicate is recognised and answered alike (RFC 7252 §4.5).
+//! Deduplication: messages that arrived lately are remembered, so that a copy gets the same answer (RFC 7252
+//! §4.5).
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,11 +13,11 @@ use crate::code::Code;
 use crate::message::Token;
 use crate::peer::Address;
 
-/// What became of a message.
+/// The reaction to a message that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Memory {
+pub(crate) enum Reaction {
     /// Nothing was sent yet.
-    Open,
+    None,
     /// An empty acknowledgement was sent.
     Acknowledged,
     /// A response was piggybacked on the acknowledgement.
@@ -27,36 +28,42 @@ pub(crate) enum Memory {
     },
 }
 
-/// What tells messages apart: where it came from, its Message ID, and its token, ordinals of transmissions aside. With the
-/// same Message ID and another token it is another message: its sender has restarted, knows nothing of the Message IDs that
-/// it had used, and would take the answer to the other for its own.
+/// The identity of a message: its address, its Message ID, and its token without the ordinal of a
+/// transmission.
+///
+/// A sender that has restarted may use a Message ID again too early. The token tells its new message from the
+/// old one. Otherwise it would get the answer to the old one.
 type Key<A> = (A, u16, u64);
 
-/// Idempotent requests that are remembered, at most: no more than half of the Message IDs there are, so that of a client
-/// that goes round them within EXCHANGE_LIFETIME, as it must not (RFC 7252 §4.4), none is taken for one of long ago.
-const IDEMPOTENT: u32 = 32_768;
+/// The most repeatable requests to remember: half of all Message IDs. A client may use each ID again within
+/// EXCHANGE_LIFETIME although it must not (RFC 7252 §4.4). None of its requests is then taken for a copy of
+/// an old one.
+const REPEATABLE: u32 = 32_768;
 
-/// A source may have one in eight places where all are taken.
+/// A source may have one place in eight if all are taken.
 const SHARE: usize = 8;
 
-/// Sources are counted in so many classes.
-const SOURCES: usize = 256;
+/// The number of classes in which sources are counted.
+const CLASSES: usize = 256;
 
-/// What arrived lately, in three lots. What does no harm if it is done again is in one: however many such messages strangers
-/// send, the others are not forgotten for them (RFC 7252 §4.5 lets a server handle copies of idempotent requests anew).
+/// The messages that arrived lately, in three queues.
+///
+/// A server may handle copies of an idempotent request anew (RFC 7252 §4.5). Such requests have a queue of
+/// their own. However many of them arrive, no other message is forgotten for them.
 #[derive(Debug)]
 pub(crate) struct Deduplication<A> {
-    idempotent: Memories<A>,
-    others: Memories<A>,
-    /// Those that a source sent beyond its share of the others.
-    beyond: Memories<A>,
-    /// How many of the others each class of sources has.
+    repeatable: Recent<A>,
+    others: Recent<A>,
+    /// Messages of sources that have more than their share of `others`.
+    beyond: Recent<A>,
+    /// The number of messages of `others` that each class of sources has.
     shares: Vec<u32>,
     source: fn(&A) -> u64,
-    /// How long a confirmable message is remembered, and how long a non-confirmable one.
+    /// The time for which a confirmable message is remembered.
     exchange_lifetime: Duration,
+    /// The time for which a non-confirmable message is remembered.
     non_lifetime: Duration,
-    /// Copies recognised.
+    /// The number of copies that were recognised.
     pub(crate) duplicates: u64,
 }
 
@@ -67,17 +74,17 @@ pub(crate) struct Arrival<A> {
     pub(crate) message_id: u16,
     pub(crate) token: Token,
     pub(crate) confirmable: bool,
-    /// Whether a copy of it may be handled anew.
-    pub(crate) idempotent: bool,
+    /// True if a copy may be handled anew.
+    pub(crate) repeatable: bool,
 }
 
 impl<A: Address> Deduplication<A> {
     pub(crate) fn new(bound: u32, seed: u64, exchange_lifetime: Duration, non_lifetime: Duration) -> Self {
         let all = bound as usize;
         Self {
-            idempotent: Memories::new(bound.min(IDEMPOTENT) as usize, seed),
-            others: Memories::new(all, seed),
-            beyond: Memories::new(all.div_ceil(SHARE), seed),
+            repeatable: Recent::new(bound.min(REPEATABLE) as usize, seed),
+            others: Recent::new(all, seed),
+            beyond: Recent::new(all.div_ceil(SHARE), seed),
             shares: Vec::new(),
             source: |address| FixedState::default().hash_one(address),
             exchange_lifetime,
@@ -90,133 +97,135 @@ impl<A: Address> Deduplication<A> {
         self.source = source;
     }
 
-    /// Messages forgotten before their time.
+    /// Returns how many messages were forgotten before their time.
     pub(crate) fn forgotten_early(&self) -> u64 {
-        [&self.idempotent, &self.others, &self.beyond].map(|lot| lot.forgotten_early).iter().sum()
+        [&self.repeatable, &self.others, &self.beyond].map(|recent| recent.forgotten_early).iter().sum()
     }
 
-    /// What is remembered of this message.
+    /// Returns the reaction to this message, if the message is remembered.
     pub(crate) fn find(
         &mut self,
         now: Instant,
         from: A,
         message_id: u16,
         token: Token,
-    ) -> Option<&mut Memory> {
+    ) -> Option<&mut Reaction> {
         self.expire(now);
         let key = (from, message_id, token.base());
-        let lots = [&mut self.idempotent, &mut self.others, &mut self.beyond];
-        lots.into_iter().find_map(|lot| lot.get(&key))
+        let queues = [&mut self.repeatable, &mut self.others, &mut self.beyond];
+        queues.into_iter().find_map(|recent| recent.get(&key))
     }
 
-    /// What is remembered of a message that has just arrived: if anything, it is a copy, and counted.
+    /// Returns the reaction to the first copy of a message that has just arrived, if it is a copy. Counts it
+    /// then.
     pub(crate) fn recognise(
         &mut self,
         now: Instant,
         from: A,
         message_id: u16,
         token: Token,
-    ) -> Option<&mut Memory> {
+    ) -> Option<&mut Reaction> {
         let copy = self.find(now, from, message_id, token).is_some();
         self.duplicates += u64::from(copy);
         if copy { self.find(now, from, message_id, token) } else { None }
     }
 
-    /// Remembers a message for its lifetime. Where there is no room, the oldest of its lot is forgotten before its time; a
-    /// source that has its share is not remembered at the expense of others.
-    pub(crate) fn insert(&mut self, now: Instant, arrival: Arrival<A>, memory: Memory) {
+    /// Remembers a message for its lifetime. If its queue is full, the oldest message there is forgotten
+    /// before its time. No message of others is forgotten for a source that has its share.
+    pub(crate) fn insert(&mut self, now: Instant, arrival: Arrival<A>, reaction: Reaction) {
         self.expire(now);
-        let Arrival { from, message_id, token, confirmable, idempotent } = arrival;
-        let class = ((self.source)(&from) % SOURCES as u64) as u8;
+        let Arrival { from, message_id, token, confirmable, repeatable } = arrival;
+        let class = ((self.source)(&from) % CLASSES as u64) as u8;
         let lifetime = if confirmable { self.exchange_lifetime } else { self.non_lifetime };
         let key = (from, message_id, token.base());
-        let entry = Entry { key, class, expires: now + lifetime, memory };
-        if idempotent {
-            self.idempotent.push(entry);
+        let message = Remembered { key, class, expires: now + lifetime, reaction };
+        if repeatable {
+            self.repeatable.push(message);
             return;
         }
-        self.shares.resize(SOURCES, 0);
+        self.shares.resize(CLASSES, 0);
         let has_its_share = self.shares[usize::from(class)] as usize > self.others.bound / SHARE;
         if self.others.is_full() && has_its_share {
-            self.beyond.push(entry);
+            self.beyond.push(message);
         } else if self.others.bound > 0 {
             self.shares[usize::from(class)] += 1;
-            if let Some(class) = self.others.push(entry) {
+            if let Some(class) = self.others.push(message) {
                 self.shares[usize::from(class)] -= 1;
             }
         }
     }
 
-    /// Forgets what is older than its lifetime. Lifetimes of one endpoint differ by less than a few minutes, and one
-    /// that is kept a little longer behind another does no harm.
+    /// Forgets messages that are older than their lifetime. A message behind one with a longer lifetime is
+    /// kept a few minutes longer, which does no harm.
     fn expire(&mut self, now: Instant) {
-        while self.idempotent.expire(now).is_some() || self.beyond.expire(now).is_some() {}
+        while self.repeatable.expire(now).is_some() || self.beyond.expire(now).is_some() {}
         while let Some(class) = self.others.expire(now) {
             self.shares[usize::from(class)] -= 1;
         }
     }
 }
 
+/// A message that is remembered.
 #[derive(Debug)]
-struct Entry<A> {
+struct Remembered<A> {
     key: Key<A>,
     /// The class of its source.
     class: u8,
     expires: Instant,
-    memory: Memory,
+    reaction: Reaction,
 }
 
-/// Some messages, oldest first.
+/// A bounded queue of messages, the oldest first.
 #[derive(Debug)]
-struct Memories<A> {
-    entries: VecDeque<Entry<A>>,
-    /// From the key to the entry's number.
+struct Recent<A> {
+    messages: VecDeque<Remembered<A>>,
+    /// The number of each message. Messages are numbered in the order in which they arrived.
     index: HashMap<Key<A>, u64, FixedState>,
-    /// The number of the entry at the front.
+    /// The number of the message at the front.
     front: u64,
     bound: usize,
     forgotten_early: u64,
 }
 
-impl<A: Address> Memories<A> {
+impl<A: Address> Recent<A> {
     fn new(bound: usize, seed: u64) -> Self {
         let index = HashMap::with_hasher(FixedState::with_seed(seed));
-        Self { entries: VecDeque::new(), index, front: 0, bound, forgotten_early: 0 }
+        Self { messages: VecDeque::new(), index, front: 0, bound, forgotten_early: 0 }
     }
 
     fn is_full(&self) -> bool {
-        self.entries.len() >= self.bound
+        self.messages.len() >= self.bound
     }
 
-    fn get(&mut self, key: &Key<A>) -> Option<&mut Memory> {
+    fn get(&mut self, key: &Key<A>) -> Option<&mut Reaction> {
         let place = (self.index.get(key)? - self.front) as usize;
-        Some(&mut self.entries.get_mut(place)?.memory)
+        Some(&mut self.messages.get_mut(place)?.reaction)
     }
 
-    /// Adds an entry; returns the class of the one that was forgotten for it.
-    fn push(&mut self, entry: Entry<A>) -> Option<u8> {
+    /// Adds a message. Returns the class of the one that was forgotten for it, if any.
+    fn push(&mut self, message: Remembered<A>) -> Option<u8> {
         if self.bound == 0 {
             return None;
         }
         let forgotten = if self.is_full() { self.forget_oldest() } else { None };
         self.forgotten_early += u64::from(forgotten.is_some());
-        self.index.insert(entry.key, self.front + self.entries.len() as u64);
-        self.entries.push_back(entry);
+        self.index.insert(message.key, self.front + self.messages.len() as u64);
+        self.messages.push_back(message);
         forgotten
     }
 
-    /// Forgets the oldest entry if its time has come; returns its class.
+    /// Forgets the oldest message if its time has come. Returns its class then.
     fn expire(&mut self, now: Instant) -> Option<u8> {
-        if self.entries.front()?.expires <= now { self.forget_oldest() } else { None }
+        if self.messages.front()?.expires <= now { self.forget_oldest() } else { None }
     }
 
     fn forget_oldest(&mut self) -> Option<u8> {
-        let entry = self.entries.pop_front()?;
-        if self.index.get(&entry.key) == Some(&self.front) {
-            self.index.remove(&entry.key);
+        let message = self.messages.pop_front()?;
+        if self.index.get(&message.key) == Some(&self.front) {
+            self.index.remove(&message.key);
         }
         self.front += 1;
-        Some(entry.class)
+        Some(message.class)
     }
 }
 
@@ -226,16 +235,16 @@ mod tests {
 
     const LIFETIME: Duration = Duration::from_secs(247);
 
-    fn insert(seen: &mut Deduplication<char>, from: char, message_id: u16, token: Token, idempotent: bool) {
-        let arrival = Arrival { from, message_id, token, confirmable: true, idempotent };
-        seen.insert(Instant::ZERO, arrival, Memory::Open);
+    fn insert(seen: &mut Deduplication<char>, from: char, message_id: u16, token: Token, repeatable: bool) {
+        let arrival = Arrival { from, message_id, token, confirmable: true, repeatable };
+        seen.insert(Instant::ZERO, arrival, Reaction::None);
     }
 
     #[test]
     fn a_message_is_remembered_for_its_lifetime_and_no_longer() {
         let mut seen = Deduplication::new(10, 1, LIFETIME, LIFETIME);
         insert(&mut seen, 'a', 7, Token::EMPTY, false);
-        assert_eq!(seen.find(Instant::from_millis(246_999), 'a', 7, Token::EMPTY), Some(&mut Memory::Open));
+        assert_eq!(seen.find(Instant::from_millis(246_999), 'a', 7, Token::EMPTY), Some(&mut Reaction::None));
         assert_eq!(seen.find(Instant::from_millis(1), 'b', 7, Token::EMPTY), None);
         assert_eq!(seen.find(Instant::from_secs(247), 'a', 7, Token::EMPTY), None);
     }
@@ -273,7 +282,7 @@ mod tests {
             assert_eq!(seen.forgotten_early(), forgotten);
         }
         assert_eq!(seen.find(Instant::ZERO, 'a', 1, Token::EMPTY), None);
-        assert_eq!(seen.find(Instant::ZERO, 'a', 3, Token::EMPTY), Some(&mut Memory::Open));
+        assert_eq!(seen.find(Instant::ZERO, 'a', 3, Token::EMPTY), Some(&mut Reaction::None));
     }
 
     #[test]

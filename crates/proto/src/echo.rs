@@ -1,8 +1,9 @@
-//! Echo (RFC 9175 §2): who sent a request can be reached at its address.
+//! Echo (RFC 9175 §2), which verifies that a client receives what is sent to its address.
 //!
-//! A server that sends large responses to addresses that anyone may claim can be turned against them. Up to a
-//! [small factor](is_modest) it answers anyone; beyond that it answers 4.01 with an Echo value, and the client repeats the
-//! request with that. The value proves itself: the server keeps nothing of it.
+//! An attacker may send requests in the name of a victim, so that a server sends large responses to the
+//! victim. Against that, a server answers anyone with [small responses](is_modest) only. Instead of a larger
+//! one it answers 4.01 with an Echo value, and the client repeats the request with that value. The server
+//! need not remember the values that it has made.
 
 use alloc::collections::VecDeque;
 use core::hash::Hasher;
@@ -17,17 +18,18 @@ use crate::options::Options;
 use crate::peer::Address;
 use crate::{Message, Tail};
 
-/// A response of so many bytes of CoAP is sent to anyone (RFC 9175 §2.4, item 3).
+/// The length of a response that is sent to anyone, bytes of CoAP (RFC 9175 §2.4, item 3).
 pub const MODEST: usize = 136;
 
-/// A response may be so many times as long as its request (RFC 9175 §2.4, item 3; RFC 9000 §8).
+/// A response to anyone may be this number of times as long as its request (RFC 9175 §2.4, item 3; RFC 9000
+/// §8).
 pub const AMPLIFICATION: usize = 3;
 
-/// Bytes of an Echo value: a time and its MAC.
+/// The length of an Echo value, bytes: a time and its MAC.
 const LEN: usize = 12;
 
-/// Makes Echo values, and knows them again: the time of making in seconds, and a MAC of that and the address
-/// (RFC 9175 Appendix A, item 2).
+/// A maker of Echo values, which also verifies them. A value is the time in seconds at which it was made, and
+/// a MAC of the time and the address (RFC 9175 Appendix A, item 2).
 #[derive(Clone)]
 pub struct Echo {
     key: [u8; 16],
@@ -41,18 +43,18 @@ impl core::fmt::Debug for Echo {
 }
 
 impl Echo {
-    /// With a secret `key`, drawn anew from the operating system's randomness at every start. A value is good for
-    /// `freshness`, to the second.
+    /// Creates a maker with a secret `key`. Draw it from the randomness of the operating system at every
+    /// start. A value is fresh for the time `freshness`, to the second.
     pub const fn new(key: [u8; 16], freshness: Duration) -> Self {
         Self { key, freshness }
     }
 
-    /// The value for this address.
+    /// Returns the value for this address.
     pub fn value<A: Address>(&self, now: Instant, to: A) -> [u8; LEN] {
         self.value_of((now.as_micros() / 1_000_000) as u32, to)
     }
 
-    /// Whether `value` was made here, for this address, and not longer ago than it is good for.
+    /// Returns whether `value` was made with this key for this address, and is fresh.
     pub fn is_fresh<A: Address>(&self, now: Instant, from: A, value: &[u8]) -> bool {
         let Some((time, _)) = value.split_first_chunk() else { return false };
         let made = u32::from_be_bytes(*time);
@@ -72,32 +74,35 @@ impl Echo {
     }
 }
 
-/// Whether a response of `response` bytes to a request of `request` bytes is sent to anyone (RFC 9175 §2.4, item 3).
+/// Returns whether a response of `response` bytes to a request of `request` bytes is small enough for anyone
+/// (RFC 9175 §2.4, item 3).
 pub const fn is_modest(request: usize, response: usize) -> bool {
     response <= MODEST || response <= AMPLIFICATION.saturating_mul(request)
 }
 
-/// Keeps large responses from addresses of which nothing is known.
+/// A gate that keeps large responses from addresses that were not verified.
 #[derive(Debug)]
 pub struct Gate<A> {
     echo: Echo,
-    /// Addresses that were verified, and when.
+    /// The addresses that were verified, and when.
     verified: HashMap<A, Instant, FixedState>,
-    /// The same addresses, the one verified first in front.
+    /// The verified addresses. The one that was verified first is in front.
     order: VecDeque<A>,
     bound: usize,
 }
 
 impl<A: Address> Gate<A> {
-    /// A gate that remembers at most `bound` addresses that have shown a fresh value, and as long as that is good for.
+    /// Creates a gate that remembers at most `bound` verified addresses, each for as long as a value is
+    /// fresh.
     pub fn new(echo: Echo, bound: usize) -> Self {
-        // The key is drawn, and nobody else knows it.
+        // Nobody else knows the key, so nobody can make addresses whose hashes collide.
         let seed = u64::from_le_bytes(*echo.key.first_chunk().unwrap_or(&[0; 8]));
         let verified = HashMap::with_hasher(FixedState::with_seed(seed));
         Self { echo, verified, order: VecDeque::new(), bound }
     }
 
-    /// Whether the sender of a request has shown a fresh value, in it or not long before.
+    /// Returns whether the client has shown a fresh value, in this request or in an earlier one that is
+    /// remembered.
     pub fn verifies(&mut self, now: Instant, from: A, request: &Message<'_>) -> bool {
         let fresh = |at: Instant| now.since(at) <= self.echo.freshness;
         let shown = request.echo().is_some_and(|value| self.echo.is_fresh(now, from, value));
@@ -118,9 +123,12 @@ impl<A: Address> Gate<A> {
         true
     }
 
-    /// Whether a response of `response` bytes may go to the sender of this request, which took `length` bytes. If not,
-    /// the response is 4.01 with the options of [`challenge`](Self::challenge), piggybacked or not confirmable, never one
-    /// of its own (RFC 9175 §2.4, item 3), and what the request asks for is not done.
+    /// Returns whether a response of `response` bytes may go to the sender of this request, which took
+    /// `length` bytes.
+    ///
+    /// If not, the server does not carry out the request. It answers 4.01 with the options of
+    /// [`challenge`](Self::challenge), piggybacked or non-confirmable. A confirmable response would be
+    /// retransmitted to the victim (RFC 9175 §2.4, item 3).
     pub fn admits(
         &mut self,
         now: Instant,
@@ -132,20 +140,20 @@ impl<A: Address> Gate<A> {
         self.verifies(now, from, request) || is_modest(length, response)
     }
 
-    /// The options of a 4.01 that asks the sender to repeat its request.
+    /// Returns the options of a 4.01 response that asks the client to repeat its request.
     pub fn challenge(&self, now: Instant, to: A) -> Tail {
-        // The length is one that the option may have.
+        // The length of the value is allowed, so this does not fail.
         Options::default().echo(&self.echo.value(now, to)).tail(&[]).unwrap_or_default()
     }
 }
 
-/// The Echo value of a 4.01 response: the client repeats the request with it (RFC 9175 §2.3). In any other response the value
-/// belongs into the next request to that server.
+/// Returns the Echo value of a 4.01 response. The client repeats the request with it (RFC 9175 §2.3). A value
+/// in any other response is for the next request to that server.
 pub fn challenged<'a>(response: &Message<'a>) -> Option<&'a [u8]> {
     response.echo().filter(|_| response.code.0 == code::UNAUTHORIZED)
 }
 
-/// The options of a request that is repeated, with this Echo value.
+/// Returns the options of a request with this Echo value, for its repetition.
 #[must_use]
 pub fn repeated(request: Options, value: &[u8]) -> Options {
     request.without(option::ECHO).echo(value)

@@ -3,125 +3,150 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use coapace_control::{Answer, Controller, Duration, Instant, Marking, Sample};
+use coapace_control::{Answer, Controller, Duration, Instant, Marking, Outcome, Sample};
 use smallvec::SmallVec;
 
 use crate::code::Code;
 use crate::message::Token;
-use crate::slab::Slot;
+use crate::slab::Linked;
+use crate::transmit::Step;
 
-/// Names an exchange until its last event; never reused while that event is outstanding.
+/// The name of an exchange until its last event. It is not used again while that event is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId {
     pub(crate) index: u32,
     pub(crate) generation: u32,
 }
 
-/// What an exchange is for.
+/// The reason for an exchange. It decides which answer is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A request: a response is due.
     Request,
-    /// A request with the Observe option: a response is due, and then notifications.
+    /// A request with the Observe option: a response is due, and notifications after it.
     Observation,
-    /// A request that asks for no response (RFC 7967): if it is confirmable, an acknowledgement is due.
+    /// A request that asks for no response (RFC 7967): an acknowledgement is due if it is confirmable.
     Statement,
-    /// A request to a group, never confirmable: responses may come from anywhere.
+    /// A request to a group, never confirmable: responses may come from any address.
     Group,
     /// A separate response: an acknowledgement is due.
     Response,
-    /// One more response to an observer: if it is confirmable, an acknowledgement is due.
+    /// A notification to an observer: an acknowledgement is due if it is confirmable.
     Notification,
-    /// An empty confirmable message: a reset is due.
+    /// An empty confirmable message: a Reset is due.
     Ping,
 }
 
 impl Purpose {
-    /// Whether a response from the peer belongs to it.
+    /// Returns whether a response from the peer belongs to the exchange.
     pub(crate) const fn takes_response(self) -> bool {
         matches!(self, Self::Request | Self::Observation | Self::Statement)
     }
 
-    /// Whether a response is still due when the peer has acknowledged.
+    /// Returns whether a response is still due after an empty acknowledgement.
     pub(crate) const fn awaits_response(self) -> bool {
         matches!(self, Self::Request | Self::Observation)
     }
 
-    /// Whether nothing is due once a non-confirmable one has departed.
+    /// Returns whether no answer is due after the departure of a non-confirmable message.
     pub(crate) const fn ends_with_departure(self) -> bool {
         matches!(self, Self::Statement | Self::Group | Self::Notification)
     }
 
-    /// Whether it may depart as confirmable, though that was not asked for.
+    /// Returns whether the endpoint may send the message as confirmable although the application did not ask
+    /// for that.
     pub(crate) const fn may_be_confirmable(self) -> bool {
         !matches!(self, Self::Response | Self::Group)
     }
 }
 
-/// Where an exchange stands.
+/// The stage that an exchange is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// For a place of NSTART, or for its moment.
+    /// Waits for a place of NSTART, or until its rate allows it to depart.
     Waiting,
-    /// In the line of departures.
+    /// Stands in the line of departures.
     Due,
-    /// Transmitted; an acknowledgement or a response is due.
+    /// Was transmitted. An acknowledgement or a response is due.
     InFlight,
-    /// Acknowledged; the separate response is due.
+    /// Was acknowledged. The separate response is due.
     Acknowledged,
-    /// Over; the slot is free, or will be once the line of departures has passed it.
+    /// Is over. The slot is free, or will be once the line of departures has passed it.
     Ended,
-    /// Over without success, to be told to the application.
+    /// Is over without success. The application has yet to be told.
+    Failed(Failure),
+}
+
+impl Stage {
+    pub(crate) const fn is_over(self) -> bool {
+        matches!(self, Self::Ended | Self::Failed(_))
+    }
+}
+
+/// The end of an exchange.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// It got the answer that it asked for. The mechanism is told this outcome.
+    Answered(Outcome),
+    /// No answer is due, or nobody waits for it any longer.
+    Cancelled,
+    /// It failed.
     Failed(Failure),
 }
 
 /// Why an exchange failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The timeout after the last retransmission passed, or the mechanism does not wait for it: nothing was heard.
+    /// No answer arrived until the timeout after the last retransmission passed, or until the last
+    /// retransmission departed if the mechanism waits no longer than that.
     GivenUp,
-    /// The peer rejected the message.
+    /// The peer rejected the message with a Reset.
     Reset,
     /// The response to an acknowledged or non-confirmable request did not come in time.
     TimedOut,
 }
 
 #[derive(Debug)]
-#[allow(clippy::struct_excessive_bools)] // Four facts of their own.
+#[allow(clippy::struct_excessive_bools)] // They are independent of each other.
 pub(crate) struct Exchange<C: Controller> {
-    /// When the first transmission departed; until then, when the exchange was begun.
+    /// The departure of the first transmission. Before that: the moment at which the exchange was begun.
     pub(crate) first: Instant,
+    /// The departure of the last transmission.
     pub(crate) last: Instant,
-    /// What the mechanism remembers, from the first departure on.
+    /// The mechanism's memory of this exchange, from the first departure on.
     pub(crate) control: Option<C::Exchange>,
-    /// Options and payload.
+    /// Options and payload, encoded.
     pub(crate) tail: SmallVec<[u8; 16]>,
-    /// When and under which Message ID each transmission departed; kept only if the mechanism marks transmissions.
+    /// The transmissions so far. They are kept only if the mechanism marks transmissions.
     departures: Option<Box<Departures>>,
+    /// The slot of the peer.
     pub(crate) peer: u32,
-    /// The next in the list of the peer, or of those that failed.
-    pub(crate) next: u32,
-    /// The next in the line of departures.
+    /// The next slot in the list that this one is in: waiting, active, failed or free.
+    next: u32,
+    /// The next slot in the line of departures.
     pub(crate) next_due: u32,
+    /// The number of exchanges that have used the slot before.
     pub(crate) generation: u32,
-    /// How many exchanges the endpoint had begun before.
+    /// The number of exchanges that the endpoint had begun before this one.
     pub(crate) ordinal: u32,
     pub(crate) message_id: u16,
     pub(crate) token: Token,
     pub(crate) code: Code,
     pub(crate) confirmable: bool,
-    /// Whether a server may carry it out more than once.
+    /// True if a server may carry out the request more than once.
     pub(crate) repeatable: bool,
     pub(crate) purpose: Purpose,
     pub(crate) stage: Stage,
     pub(crate) retransmits: u8,
-    /// Whether the first transmission has left.
+    /// True if the first transmission has departed.
     pub(crate) departed: bool,
-    /// Whether it stands in the line of departures: due, or overtaken there by an answer.
+    /// True if the slot is in the line of departures. It stays there until the line has passed it, even if an
+    /// answer arrives first.
     pub(crate) in_line: bool,
 }
 
-/// The transmissions of an exchange. Behind one pointer: most mechanisms have no use for them.
+/// The transmissions of an exchange. They lie behind one pointer because most mechanisms have no use for
+/// them.
 #[derive(Debug, Default)]
 struct Departures(Vec<Departure>);
 
@@ -129,15 +154,19 @@ struct Departures(Vec<Departure>);
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     at: Instant,
-    /// What was armed for it.
+    /// The timeout that was armed for it.
     timeout: Duration,
-    /// None if what it said is out of date: an acknowledgement of it is not one of the exchange.
+    /// `None` if its content is out of date. An acknowledgement of it is then not one of the exchange.
     message_id: Option<u16>,
 }
 
-impl<C: Controller> Slot for Exchange<C> {
-    fn next_free(&mut self) -> &mut u32 {
-        &mut self.next
+impl<C: Controller> Linked for Exchange<C> {
+    fn next(&self) -> u32 {
+        self.next
+    }
+
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
     }
 }
 
@@ -167,36 +196,48 @@ impl<C: Controller> Exchange<C> {
         }
     }
 
-    /// Notes that a transmission departs.
+    /// Counts a transmission that departs. Returns its name.
+    pub(crate) fn count_transmission(&mut self) -> Step {
+        let again = core::mem::replace(&mut self.departed, true);
+        self.retransmits = self.retransmits.saturating_add(u8::from(again));
+        Step { exchange: self.ordinal, transmission: self.retransmits }
+    }
+
+    /// Remembers a transmission that departs, so that an answer can name it.
     pub(crate) fn note_departure(&mut self, at: Instant, timeout: Duration) {
         let departure = Departure { at, timeout, message_id: Some(self.message_id) };
         self.departures.get_or_insert_default().0.push(departure);
     }
 
-    /// Whether its transmissions can be told apart.
+    /// Returns whether the transmissions so far can be told apart.
     pub(crate) fn is_marked(&self) -> bool {
         self.departures.as_ref().is_some_and(|departures| !departures.0.is_empty())
     }
 
-    /// Forgets the transmissions of the exchange before.
+    /// Forgets the transmissions of the exchange that used this slot before.
     pub(crate) fn forget_departures(&mut self) {
         if let Some(departures) = &mut self.departures {
             departures.0.clear();
         }
     }
 
-    /// What departed says what is no longer so: only what departs from now on can be acknowledged.
+    /// Notes that the content of the transmissions so far is out of date. Only later transmissions can be
+    /// acknowledged.
     pub(crate) fn outdate_departures(&mut self) {
         for departure in self.departures.iter_mut().flat_map(|departures| &mut departures.0) {
             departure.message_id = None;
         }
     }
 
-    /// How its transmissions are told apart, if the mechanism wants `wanted`: only confirmable requests and notifications
-    /// are marked. A separate response has the token of its request, and an empty message is four bytes (RFC 7252 §4.1):
-    /// so of a notification, which may be sent anew at any time, each transmission has a Message ID of its own. A request
-    /// that was to be non-confirmable may have a token without room, and what has a Message ID of its own is carried out
-    /// again.
+    /// Returns how the transmissions are marked if the mechanism wants `wanted`.
+    ///
+    /// * Only confirmable requests and notifications are marked. A separate response must have the token of
+    ///   its request, and an empty message has no token (RFC 7252 §4.1).
+    /// * A notification has the token of the registration and may change its content at any time. Each
+    ///   transmission gets a Message ID of its own.
+    /// * A request that the endpoint made confirmable may have a token without room for a byte.
+    /// * A server carries out each copy that has a Message ID of its own. Only a repeatable request is marked
+    ///   so.
     pub(crate) fn marking(&self, wanted: Marking) -> Marking {
         let in_token = matches!(wanted, Marking::Token | Marking::TokenOnRetransmit);
         let room = !(in_token && self.token.is_full());
@@ -208,22 +249,22 @@ impl<C: Controller> Exchange<C> {
         }
     }
 
-    /// Whether a message with this Message ID has left for this exchange.
+    /// Returns whether a message of this exchange has departed with this Message ID.
     pub(crate) fn departed_as(&self, message_id: u16) -> bool {
         self.departed && self.message_id == message_id || self.ordinal_of(message_id).is_some()
     }
 
-    /// The transmission that had this Message ID, where each has its own.
+    /// Returns the ordinal of the transmission that had this Message ID, if each had its own.
     pub(crate) fn ordinal_of(&self, message_id: u16) -> Option<u8> {
         let Departures(departures) = self.departures.as_deref()?;
         Some(departures.iter().position(|departure| departure.message_id == Some(message_id))? as u8)
     }
 
-    /// The facts of an answer that arrives `now` and names the transmission `answered`.
+    /// Returns the facts of an answer that arrives `now` and names the transmission `answered`.
     ///
-    /// A server may repeat its first answer for every copy (RFC 7252 §4.5), so an answer that names an earlier transmission
-    /// than the last may be one to a later. It is believed where the peer `answers_each` copy with the copy's own marking, or
-    /// where it comes before the timeout of the transmission it names has passed.
+    /// A server may repeat its first answer for every copy (RFC 7252 §4.5). An answer that names an earlier
+    /// transmission may thus belong to a later one. It is believed in two cases: the peer `answers_each` copy
+    /// with the marking of that copy, or the timeout of the named transmission has not passed.
     pub(crate) fn sample(&self, now: Instant, answered: Option<u8>, answers_each: bool) -> Sample {
         let answered = answered.and_then(|ordinal| {
             let departure = self.departures.as_deref()?.0.get(usize::from(ordinal))?;

@@ -1,37 +1,41 @@
-//! Requests to groups (RFC 7252 §8): one datagram, any number of responses.
+//! Requests to groups (RFC 7252 §8). Any number of responses may come to one datagram.
 
 use coapace_control::{Controller, Draw, Duration, Instant};
 
 use crate::code::Code;
-use crate::endpoint::{Endpoint, Event, Request, Responder, SendError};
+use crate::endpoint::Endpoint;
+use crate::event::{Event, Responder};
 use crate::exchange::{ExchangeId, Purpose};
 use crate::message::{Kind, Message};
 use crate::peer::Address;
+use crate::request::{Request, SendError};
 
-/// DEFAULT_LEISURE: the span over which the members of a group spread their responses, where they know neither its size
-/// nor the rate of the network (RFC 7252 §4.8, §8.2).
+/// DEFAULT_LEISURE: the time over which the members of a group spread their responses if they know neither
+/// the size of the group nor the rate of the network (RFC 7252 §4.8, §8.2).
 pub const DEFAULT_LEISURE: Duration = Duration::from_secs(5);
 
-/// How long a member waits with its response: a moment drawn from `leisure` (RFC 7252 §8.2).
+/// Returns the time that a member waits with its response: a random part of `leisure` (RFC 7252 §8.2).
 pub fn leisure(leisure: Duration, draw: Draw) -> Duration {
     draw.between(Duration::ZERO, leisure)
 }
 
-/// Whether a member sends this response at all: no errors, and nothing that is empty (RFC 7252 §8.2). A group would be
-/// answered by all who have nothing to say.
+/// Returns whether a member of a group sends this response. Errors and empty responses are not sent (RFC 7252
+/// §8.2). Otherwise all members that have nothing to say would answer.
 pub const fn is_worth_sending(code: Code, payload: &[u8]) -> bool {
     code.0 >> 5 == 2 && !payload.is_empty()
 }
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
-    /// Sends a request to all who listen at the address `group`: once, never confirmable. Each response is an
-    /// [`Event::Notification`], whoever it comes from, until the exchange is [cancelled](Self::cancel).
+    /// Sends a request to all members of the group at the address `group`, once, and non-confirmable. Each
+    /// response, from any address, is an [`Event::Notification`] until the exchange is
+    /// [cancelled](Self::cancel).
     ///
-    /// The token alone tells to which request a response belongs, so no other request may have it (RFC 7252 §8.2), and as
-    /// nothing is ever heard from the group's own address, PROBING_RATE keeps the next request back.
+    /// The token alone tells which request a response belongs to. No other request may have it (RFC 7252
+    /// §8.2). No response ever comes from the address of the group, so PROBING_RATE delays the next request
+    /// to it.
     ///
     /// # Errors
-    /// [`SendError`] says which bound is reached.
+    /// [`SendError`] names the bound that is reached.
     pub fn request_group(
         &mut self,
         now: Instant,
@@ -41,9 +45,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.listen(now, group, None, Purpose::Group, Request { confirmable: false, ..request })
     }
 
-    /// A datagram arrived that was sent to a group. What is not a non-confirmable request is ignored, and nothing is
-    /// rejected (RFC 7252 §8.1). The application answers what [is worth it](is_worth_sending), after its
-    /// [`leisure`].
+    /// Takes a datagram that was sent to a group. Anything but a non-confirmable request is ignored, and
+    /// nothing is rejected (RFC 7252 §8.1). The application sends a response that is [worth
+    /// it](is_worth_sending), after its [`leisure`].
     pub fn handle_group_datagram<'b>(
         &mut self,
         now: Instant,

@@ -1,24 +1,24 @@
-//! Durations, counted in buckets.
+//! A histogram of durations.
 
 use coapace_control::Duration;
 
-/// The upper bounds of the buckets in milliseconds: from what loopback takes to MAX_TRANSMIT_WAIT and beyond, denser
-/// around ACK_TIMEOUT (RFC 7252 §4.8).
+/// The upper bounds of the buckets in milliseconds. They reach from a round trip on loopback to beyond
+/// MAX_TRANSMIT_WAIT, and are denser around ACK_TIMEOUT (RFC 7252 §4.8).
 const BOUNDS_MS: [u64; 19] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 3_000, 5_000, 10_000, 20_000, 30_000, 60_000, 90_000,
     120_000,
 ];
 
-/// Any number of durations in 20 buckets, whose bounds never change.
+/// Counts of durations in 20 buckets with fixed bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// The last is of those beyond the last bound.
+    /// The last bucket has the durations beyond the last bound.
     counts: [u64; BOUNDS_MS.len() + 1],
     sum_us: u64,
 }
 
 impl Histogram {
-    /// Counts one more. A bound belongs to the bucket below it.
+    /// Counts a duration. One that equals a bound belongs to the bucket below it.
     pub fn add(&mut self, duration: Duration) {
         let us = duration.as_micros();
         let place = BOUNDS_MS.partition_point(|&bound_ms| bound_ms * 1_000 < us);
@@ -26,23 +26,23 @@ impl Histogram {
         self.sum_us = self.sum_us.saturating_add(us);
     }
 
-    /// Counts all of another.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
     }
 
-    /// How many were counted.
+    /// Returns how many durations were counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Their sum.
+    /// Returns the sum of all durations.
     pub fn sum(&self) -> Duration {
         Duration::from_micros(self.sum_us)
     }
 
-    /// How many there are up to each bound, from 1 ms to 120 s; those up to the bounds before are counted again.
+    /// Returns each bound, from 1 ms to 120 s, and how many durations do not exceed it.
     pub fn cumulative(&self) -> impl Iterator<Item = (Duration, u64)> {
         BOUNDS_MS.iter().zip(&self.counts).scan(0, |sum, (&bound_ms, &count)| {
             *sum += count;

@@ -1,17 +1,20 @@
-//! The life of an exchange: it begins, waits for its place, departs, and ends.
+//! The life of an exchange: it begins, waits for its place, is due for departure, and ends.
 
 use coapace_control::{Controller, Cue, Draw, Instant, Limits, Marking, Outcome};
 
 use crate::code::Code;
-use crate::endpoint::{Endpoint, SendError};
-use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
+use crate::deadlines::Timer;
+use crate::endpoint::Endpoint;
+use crate::exchange::{End, Exchange, ExchangeId, Failure, Purpose, Stage};
 use crate::message::{Message, Token};
-use crate::peer::{Address, Peer};
+use crate::peer::Address;
 use crate::rare::Rare;
-use crate::slab::Slab;
+use crate::request::SendError;
 use crate::{NONE, Patience, Setup};
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
+    /// Begins an exchange: puts it at the end of those that wait for this peer, and admits it if its turn has
+    /// come.
     #[allow(clippy::too_many_arguments)] // the fields of an exchange, once
     pub(crate) fn begin(
         &mut self,
@@ -37,7 +40,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             return Err(SendError::PeersFull);
         };
         let exchange = &mut self.exchanges[index];
-        // Until it departs, the moment of the call.
+        // This is the moment of the call, until the first transmission departs.
         exchange.first = now;
         exchange.tail.clear();
         exchange.tail.extend_from_slice(tail);
@@ -45,23 +48,20 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         exchange.control = None;
         exchange.stage = Stage::Waiting;
         (exchange.departed, exchange.retransmits) = (false, 0);
-        (exchange.peer, exchange.next) = (peer, NONE);
+        exchange.peer = peer;
         (exchange.confirmable, exchange.purpose) = (confirmable, purpose);
         (exchange.code, exchange.token) = (code, token);
         exchange.ordinal = self.begun;
         self.begun = self.begun.wrapping_add(1);
         let id = ExchangeId { index, generation: exchange.generation };
 
-        let tail = core::mem::replace(&mut self.peers[peer].waiting_tail, index);
-        match tail {
-            NONE => self.peers[peer].waiting_head = index,
-            tail => self.exchanges[tail].next = index,
-        }
+        self.peers[peer].waiting.push(&mut self.exchanges, index);
         self.admit(now, peer);
         Ok(id)
     }
 
-    /// The slot of a peer, in place of another's if there is no room; `None` if all have exchanges under way.
+    /// Returns the slot of a peer. A new peer takes the slot of the least recently used one if there is no
+    /// room. Returns `None` if all peers have exchanges under way.
     pub(crate) fn find_or_insert_peer(&mut self, to: A) -> Option<u32> {
         let Setup { controller, config } = &*self.setup;
         let (slot, evicts) = self.peers.find_or_insert(to, config.max_peers, controller)?;
@@ -71,7 +71,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(slot)
     }
 
-    /// How the mechanism wants transmissions to this peer to be told apart, whether there is state of it or not.
+    /// Returns how the mechanism wants transmissions to this peer to be marked, whether the peer is known or
+    /// not.
     pub(crate) fn wanted_marking(&self, peer: A) -> Marking {
         let controller = &self.setup.controller;
         let limits = match self.peers.find(peer) {
@@ -81,11 +82,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         limits.marking
     }
 
-    /// Lets exchanges that wait for a place go, as far as NSTART, the mechanism and PROBING_RATE allow. One whose rate
-    /// allows it overtakes one that has to wait for its own: else a non-confirmable message would hold up confirmable
-    /// ones for minutes.
+    /// Admits exchanges that wait for this peer, as far as NSTART, the mechanism and PROBING_RATE allow.
+    ///
+    /// An exchange whose rate allows it overtakes one that has to wait for its own rate. Otherwise a
+    /// non-confirmable message would hold up confirmable ones for minutes.
     pub(crate) fn admit(&mut self, now: Instant, peer: u32) {
-        while self.peers[peer].waiting_head != NONE {
+        while !self.peers[peer].waiting.is_empty() {
             let there = &self.peers[peer];
             let limits = self.setup.controller.limits(&there.state);
             let nstart = self.setup.config.nstart(&limits);
@@ -96,47 +98,48 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 if there.has_gap(now) && there.outstanding + 1 >= nstart { there.next_non } else { now };
             let from = gap.max(there.message_ids.free_at(|| self.setup.exchange_lifetime()));
             if from > now {
-                self.deadlines.set(2 * peer + 1, from);
+                self.deadlines.set(Timer::Peer(peer), from);
                 return;
             }
-            let head = there.waiting_head;
+            let head = there.waiting.first();
             let unrated = self.exchanges[head].confirmable && limits.next_confirmable == Instant::ZERO;
-            let first = if unrated { Some((NONE, head)) } else { self.first_to_go(now, peer, limits) };
-            let Some((before, index)) = first else { return };
+            let first = if unrated { Some(head) } else { self.first_to_go(now, peer, limits) };
+            let Some(index) = first else { return };
             let there = &mut self.peers[peer];
-            leave_queue(there, &mut self.exchanges, before, index);
-            self.exchanges[index].next = core::mem::replace(&mut there.active, index);
+            there.waiting.remove(&mut self.exchanges, index);
+            there.active.push(&mut self.exchanges, index);
             self.exchanges[index].message_id = there.message_ids.take(now);
             there.outstanding += 1;
             self.line_up(index);
         }
     }
 
-    /// The first of those that wait whose rate allows it to go now, and the one before it. If there is none, `admit` is
-    /// called again when a rate allows one: by the clock, or by the departure that the rate depends on.
-    fn first_to_go(&mut self, now: Instant, peer: u32, limits: Limits) -> Option<(u32, u32)> {
+    /// Returns the first waiting exchange that its rate allows to depart now.
+    ///
+    /// If there is none, `admit` is called again when a rate allows one: at a deadline that is set here, or
+    /// after the departure that the rate depends on.
+    fn first_to_go(&mut self, now: Instant, peer: u32, limits: Limits) -> Option<u32> {
         let there = &self.peers[peer];
         let next_non = if there.owes_confirmable(self.setup.config.confirmable_every) {
             there.next_non.max(limits.next_confirmable)
         } else {
             there.next_non
         };
-        // A rate knows of a message only once it has departed: until then none follows that obeys one. Departures are in
-        // the order of admissions, and the last admitted is the first of the list.
-        let leaving = self.exchanges.get(there.active).is_some_and(|last| !last.departed);
+        // A rate is updated when a message departs. So only one message that obeys a rate may be admitted and
+        // not yet departed. `active` has the exchange that was admitted last in front.
+        let leaving = self.exchanges.get(there.active.first()).is_some_and(|last| !last.departed);
 
-        let (mut before, mut index, mut soonest) = (NONE, there.waiting_head, Instant::MAX);
-        while let Some(exchange) = self.exchanges.get(index) {
+        let mut soonest = Instant::MAX;
+        for (index, exchange) in there.waiting.iter(&self.exchanges) {
             let earliest = if exchange.confirmable { limits.next_confirmable } else { next_non };
             let obeys_rate = !exchange.confirmable || earliest != Instant::ZERO;
             if earliest <= now && !(obeys_rate && leaving) {
-                return Some((before, index));
+                return Some(index);
             }
             soonest = soonest.min(earliest);
-            (before, index) = (index, exchange.next);
         }
         if soonest > now {
-            self.deadlines.set(2 * peer + 1, soonest);
+            self.deadlines.set(Timer::Peer(peer), soonest);
         }
         None
     }
@@ -151,7 +154,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Takes from the line of departures the first exchange that is still due.
+    /// Takes the first exchange that is still due from the line of departures.
     pub(crate) fn next_in_line(&mut self) -> Option<u32> {
         while self.due_head != NONE {
             let index = self.due_head;
@@ -170,8 +173,60 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         None
     }
 
-    /// Gives up the exchange's place among the outstanding, telling the mechanism.
-    pub(crate) fn settle(&mut self, now: Instant, index: u32, outcome: Outcome) {
+    /// Moves an exchange on after an empty acknowledgement: its place is free, and the response is still to
+    /// come.
+    pub(crate) fn await_response(&mut self, now: Instant, index: u32, outcome: Outcome) {
+        self.leave_outstanding(now, index, outcome);
+        self.exchanges[index].stage = Stage::Acknowledged;
+        self.deadlines.set(Timer::Exchange(index), now + self.setup.config.response_timeout);
+        self.admit(now, self.exchanges[index].peer);
+    }
+
+    /// Ends an exchange that is not over. Tells the mechanism and the table of observers, counts the
+    /// exchange, frees its place and its slot, and admits the next one.
+    ///
+    /// The slot of an exchange that timed out is kept until [`pop_failed`](Self::pop_failed) takes it.
+    pub(crate) fn end(&mut self, now: Instant, index: u32, end: End) {
+        let outcome = match end {
+            End::Answered(outcome) => {
+                self.tally.completed += 1;
+                outcome
+            }
+            End::Cancelled => Outcome::Cancelled,
+            End::Failed(Failure::GivenUp) => {
+                self.tally.given_up += 1;
+                Outcome::GivenUp
+            }
+            End::Failed(Failure::TimedOut) => {
+                self.rare.get_or_insert_default().timed_out += 1;
+                Outcome::Cancelled
+            }
+            End::Failed(Failure::Reset) => {
+                self.rare.get_or_insert_default().rejected += 1;
+                Outcome::Reset
+            }
+        };
+        self.leave_outstanding(now, index, outcome);
+        self.leave_peer(now, index);
+        if let End::Failed(failure @ (Failure::GivenUp | Failure::TimedOut)) = end {
+            self.exchanges[index].stage = Stage::Failed(failure);
+            self.failed.push(&mut self.exchanges, index);
+            return;
+        }
+        self.release(index);
+        if self.exchanges[index].purpose == Purpose::Notification {
+            match end {
+                End::Answered(_) => self.notification_over(now, index, true),
+                End::Cancelled => self.notification_over(now, index, false),
+                // The observer leaves with the event that tells the application.
+                End::Failed(_) => {}
+            }
+        }
+    }
+
+    /// Frees the place of an exchange among the outstanding, and tells the mechanism how it ended.
+    fn leave_outstanding(&mut self, now: Instant, index: u32, outcome: Outcome) {
+        self.deadlines.clear(Timer::Exchange(index));
         let exchange = &mut self.exchanges[index];
         if !matches!(exchange.stage, Stage::Due | Stage::InFlight) {
             return;
@@ -189,38 +244,25 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if peer.last_non == index {
             peer.last_non = NONE;
         }
-        self.deadlines.clear(2 * index);
     }
 
-    /// Takes an exchange away from its peer. Its slot is still to be released, or to be told as failed.
-    pub(crate) fn finish(&mut self, now: Instant, index: u32, outcome: Outcome) {
-        self.settle(now, index, outcome);
-        self.deadlines.clear(2 * index);
-        let (peer, next) = (self.exchanges[index].peer, self.exchanges[index].next);
-        if self.exchanges[index].stage == Stage::Waiting {
-            let mut before = NONE;
-            let mut at = self.peers[peer].waiting_head;
-            while at != index {
-                before = at;
-                at = self.exchanges[at].next;
-            }
-            leave_queue(&mut self.peers[peer], &mut self.exchanges, before, index);
-            // Perhaps it was the one whose moment was waited for.
-            self.deadlines.clear(2 * peer + 1);
-        } else if self.peers[peer].active == index {
-            self.peers[peer].active = next;
+    /// Takes an exchange out of the lists of its peer, and admits the next one.
+    fn leave_peer(&mut self, now: Instant, index: u32) {
+        let Exchange { peer, stage, .. } = self.exchanges[index];
+        let there = &mut self.peers[peer];
+        if stage == Stage::Waiting {
+            there.waiting.remove(&mut self.exchanges, index);
+            // The deadline may have been set for this exchange.
+            self.deadlines.clear(Timer::Peer(peer));
         } else {
-            let mut at = self.peers[peer].active;
-            while self.exchanges[at].next != index {
-                at = self.exchanges[at].next;
-            }
-            self.exchanges[at].next = next;
+            there.active.remove(&mut self.exchanges, index);
         }
         self.admit(now, peer);
     }
 
-    /// Frees the slot of a finished exchange, now or, if it stands in the line of departures, when that has passed it.
-    pub(crate) fn release(&mut self, index: u32) {
+    /// Frees the slot of an exchange that is over. A slot in the line of departures is free when the line has
+    /// passed it.
+    fn release(&mut self, index: u32) {
         let exchange = &mut self.exchanges[index];
         exchange.stage = Stage::Ended;
         exchange.generation = exchange.generation.wrapping_add(1);
@@ -229,16 +271,18 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    pub(crate) fn fail(&mut self, now: Instant, index: u32, failure: Failure, outcome: Outcome) {
-        if failure == Failure::TimedOut {
-            self.rare.get_or_insert_default().timed_out += 1;
-        }
-        self.finish(now, index, outcome);
-        self.exchanges[index].stage = Stage::Failed(failure);
-        self.exchanges[index].next = core::mem::replace(&mut self.failed, index);
+    /// Takes the exchange that failed last by a timeout, and frees its slot.
+    pub(crate) fn pop_failed(&mut self) -> Option<(ExchangeId, Purpose, Failure)> {
+        let index = self.failed.first();
+        let &Exchange { stage, generation, purpose, .. } = self.exchanges.get(index)?;
+        let Stage::Failed(failure) = stage else { return None };
+        self.failed.remove(&mut self.exchanges, index);
+        self.release(index);
+        Some((ExchangeId { index, generation }, purpose, failure))
     }
 
-    /// A timeout has passed without an answer. Sends the next copy, waits on, or gives up.
+    /// Acts on a timeout that has passed without an answer: lines up the next copy, waits longer, or gives
+    /// up.
     pub(crate) fn time_out(&mut self, now: Instant, index: u32) {
         let exchange = &self.exchanges[index];
         let (first, retransmits) = (exchange.first, exchange.retransmits);
@@ -250,26 +294,21 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         let fast = |patience: &Patience| now.since(first) < patience.least_wait(max_retransmit);
         let Some(patience) = self.setup.patience().filter(fast) else {
-            self.give_up(now, index);
+            self.end(now, index, End::Failed(Failure::GivenUp));
             return;
         };
         let probe = first + patience.max_span(max_retransmit);
         if max_retransmit == 0 {
-            self.deadlines.set(2 * index, first + patience.max_wait(0));
+            self.deadlines.set(Timer::Exchange(index), first + patience.max_wait(0));
         } else if now < probe {
-            self.deadlines.set(2 * index, probe);
+            self.deadlines.set(Timer::Exchange(index), probe);
         } else {
             self.line_up(index);
         }
     }
 
-    /// The last retransmission was in vain, or is not waited for.
-    pub(crate) fn give_up(&mut self, now: Instant, index: u32) {
-        self.tally.given_up += 1;
-        self.fail(now, index, Failure::GivenUp, Outcome::GivenUp);
-    }
-
-    /// Queues a message that waits for nothing, with the Rexmit-Cnt option if there is a `count`.
+    /// Queues a message that waits for nothing, with the Rexmit-Cnt option if there is a `count`. Returns
+    /// whether there was room.
     pub(crate) fn reply(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
         if message.token.is_extended() {
             return self.reply_extended(to, message, count);
@@ -278,7 +317,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer))
     }
 
-    /// Queues a message whose token is longer than 8 bytes; without that it would be a reply to nothing.
+    /// Queues a message whose token is longer than 8 bytes. Returns false if the bytes of that token are
+    /// forgotten: the client could not tell what the message answers.
     #[cold]
     fn reply_extended(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
         let Rare { outbox, tokens, .. } = &mut **self.rare.get_or_insert_default();
@@ -286,22 +326,5 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let Some(extended_token) = known else { return false };
         let message = Message { extended_token, ..*message };
         outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer))
-    }
-}
-
-/// Takes an exchange, which stands behind `before`, out of those that wait for a place.
-fn leave_queue<C: Controller, A>(
-    peer: &mut Peer<C, A>,
-    exchanges: &mut Slab<Exchange<C>>,
-    before: u32,
-    index: u32,
-) {
-    let next = exchanges[index].next;
-    match before {
-        NONE => peer.waiting_head = next,
-        before => exchanges[before].next = next,
-    }
-    if next == NONE {
-        peer.waiting_tail = before;
     }
 }

@@ -1,10 +1,10 @@
-//! CoRE Link Format (RFC 6690): what `/.well-known/core` says.
+//! CoRE Link Format (RFC 6690), the format of `/.well-known/core`.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt;
 
-/// Links in the making.
+/// A writer of links.
 ///
 /// ```
 /// use coapace_proto::link_format::Writer;
@@ -16,7 +16,7 @@ use core::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writer(String);
 
-/// Text that is no link, or cannot be part of one.
+/// The error that a text is no link, or cannot be part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadLink;
 
@@ -32,7 +32,8 @@ impl Writer {
     /// Begins a link to this target.
     ///
     /// # Errors
-    /// [`BadLink`]: no URI reference has an angle bracket, a space or a control character.
+    /// [`BadLink`] if the target has an angle bracket, a space or a control character. A URI reference has
+    /// none.
     pub fn link(mut self, target: &str) -> Result<Self, BadLink> {
         if target.chars().any(|c| matches!(c, '<' | '>' | ' ') || c.is_control()) {
             return Err(BadLink);
@@ -44,10 +45,11 @@ impl Writer {
         Ok(self)
     }
 
-    /// An attribute whose value is a text, or several with spaces between.
+    /// Adds an attribute whose value is a text, or several with spaces between them.
     ///
     /// # Errors
-    /// [`BadLink`]: not a name, a value with a control character, or no link to be an attribute of.
+    /// [`BadLink`] if the name is none, if the value has a control character, or if there is no link before
+    /// it.
     pub fn text(mut self, name: &str, value: &str) -> Result<Self, BadLink> {
         if value.chars().any(char::is_control) {
             return Err(BadLink);
@@ -64,10 +66,10 @@ impl Writer {
         Ok(self)
     }
 
-    /// An attribute whose value is a number.
+    /// Adds an attribute whose value is a number.
     ///
     /// # Errors
-    /// [`BadLink`]: not a name, or no link to be an attribute of.
+    /// [`BadLink`] if the name is none, or if there is no link before it.
     pub fn number(mut self, name: &str, value: u32) -> Result<Self, BadLink> {
         self = self.flag(name)?;
         // Writing to a string does not fail.
@@ -75,10 +77,10 @@ impl Writer {
         Ok(self)
     }
 
-    /// An attribute without a value.
+    /// Adds an attribute without a value.
     ///
     /// # Errors
-    /// [`BadLink`]: not a name, or no link to be an attribute of.
+    /// [`BadLink`] if the name is none, or if there is no link before it.
     pub fn flag(mut self, name: &str) -> Result<Self, BadLink> {
         if self.0.is_empty() || !is_name(name) {
             return Err(BadLink);
@@ -87,32 +89,32 @@ impl Writer {
         Ok(self)
     }
 
-    /// The links.
+    /// Returns the links.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The links.
+    /// Returns the links.
     pub fn into_string(self) -> String {
         self.0
     }
 }
 
-/// One link, where it stands.
+/// One link of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link<'a> {
-    /// What it points at.
+pub struct WebLink<'a> {
+    /// The target: a URI reference.
     pub target: &'a str,
-    /// All of it, as it stands.
+    /// The whole link with its attributes.
     pub text: &'a str,
     attributes: &'a str,
 }
 
-/// Reads links. After an error there is none.
-pub fn parse(text: &str) -> impl Iterator<Item = Result<Link<'_>, BadLink>> {
+/// Reads links. An error is the last item.
+pub fn parse(text: &str) -> impl Iterator<Item = Result<WebLink<'_>, BadLink>> {
     let mut rest = Some(text.trim_ascii()).filter(|text| !text.is_empty());
     core::iter::from_fn(move || {
-        let (link, after) = match Link::read(rest.take()?) {
+        let (link, after) = match WebLink::read(rest.take()?) {
             Some((link, after)) => (link, after.trim_ascii_start()),
             None => return Some(Err(BadLink)),
         };
@@ -124,8 +126,8 @@ pub fn parse(text: &str) -> impl Iterator<Item = Result<Link<'_>, BadLink>> {
     })
 }
 
-impl<'a> Link<'a> {
-    /// The link at the front, and what comes after it.
+impl<'a> WebLink<'a> {
+    /// Returns the link at the front, and the text after it.
     fn read(text: &'a str) -> Option<(Self, &'a str)> {
         let (target, attributes) = text.strip_prefix('<')?.split_once('>')?;
         let mut rest = attributes;
@@ -136,7 +138,7 @@ impl<'a> Link<'a> {
         Some((Self { target, text: &text[..text.len() - rest.len()], attributes }, rest))
     }
 
-    /// The attributes: names and, where they have any, values.
+    /// Returns the names of the attributes, with their values if they have any.
     pub fn attributes(&self) -> impl Iterator<Item = (&'a str, Option<Cow<'a, str>>)> + use<'a> {
         let mut rest = self.attributes;
         core::iter::from_fn(move || {
@@ -146,14 +148,14 @@ impl<'a> Link<'a> {
         })
     }
 
-    /// The value of the first attribute of this name that has one.
+    /// Returns the value of the first attribute of this name, if it has one.
     pub fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
         self.attributes().find(|(other, _)| *other == name)?.1
     }
 
-    /// Whether the link is what an argument of a query asks for: `rt=temperature`, `if=sensor*`, `href=/s/*`
-    /// (RFC 6690 §4.1). Of an attribute that is a list (`rt`, `if`, `rel`, `ct`), one of the list is enough; a name alone asks
-    /// that the attribute be there.
+    /// Returns whether the link fits an argument of a query, such as `rt=temperature`, `if=sensor*` or
+    /// `href=/s/*` (RFC 6690 §4.1). Some attributes are lists (`rt`, `if`, `rel`, `ct`): one fitting element
+    /// is enough. A name alone fits every link that has the attribute.
     pub fn matches(&self, argument: &str) -> bool {
         let Some((name, wanted)) = argument.split_once('=') else {
             return self.attributes().any(|(name, _)| name == argument);
@@ -173,7 +175,7 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Of `links`, those that all `arguments` of a query ask for. What is no link ends them.
+/// Returns those of `links` that fit all `arguments` of a query. Text that is no link ends them.
 pub fn filter(links: &str, arguments: &[&str]) -> String {
     let mut text = String::new();
     for link in parse(links).map_while(Result::ok) {
@@ -187,10 +189,10 @@ pub fn filter(links: &str, arguments: &[&str]) -> String {
     text
 }
 
-/// Name and value of an attribute.
+/// The name and the value of an attribute.
 type Attribute<'a> = (&'a str, Option<Cow<'a, str>>);
 
-/// The attribute at the front, and what comes after it.
+/// Returns the attribute at the front, and the text after it.
 fn attribute(text: &str) -> Option<(Attribute<'_>, &str)> {
     let text = text.trim_ascii_start();
     let end = text.find(|c| !is_name_char(c)).unwrap_or(text.len());
@@ -210,7 +212,7 @@ fn attribute(text: &str) -> Option<(Attribute<'_>, &str)> {
     (!value.is_empty()).then_some(((name, Some(Cow::Borrowed(value))), rest))
 }
 
-/// The text up to the closing quotation mark, and what comes after it.
+/// Returns the text up to the closing quotation mark without escapes, and the text after that.
 fn unquote(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let mut plain: Option<String> = None;
     let mut chars = text.char_indices();
@@ -234,7 +236,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_name_char)
 }
 
-/// Of a parmname (RFC 5987 §3.2.1), with the `*` of extended names.
+/// Returns whether a parmname (RFC 5987 §3.2.1) may have this character. The `*` is for extended names.
 fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$&+-.^_`|~*".contains(c)
 }

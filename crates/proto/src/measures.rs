@@ -1,33 +1,34 @@
-//! What an endpoint measures of its traffic and its exchanges.
+//! Measures of the traffic and the exchanges of an endpoint.
 
 use coapace_control::{Duration, Sample};
 
 use crate::histogram::Histogram;
 
-/// Sums over all datagrams of an endpoint and distributions over the exchanges that it began, since it was told to [measure](crate::Endpoint::measure).
+/// Sums over all datagrams of an endpoint, and distributions over the exchanges that it began. They count
+/// from the call of [`measure`](crate::Endpoint::measure) on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measures {
     /// Bytes of the datagrams received.
     pub received_bytes: u64,
-    /// Datagrams handed out to be sent: transmissions of exchanges, and replies.
+    /// Datagrams that departed: transmissions of exchanges, and replies.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of the datagrams that departed.
     pub sent_bytes: u64,
-    /// Round-trip times of confirmable messages of which it is known which transmission was acknowledged: there was one,
-    /// or they are marked. The strong samples of draft-ietf-core-cocoa-03 §4.2.
+    /// Round-trip times where it is known which transmission was acknowledged: there was only one, or they
+    /// were marked. These are the strong samples of draft-ietf-core-cocoa-03 §4.2.
     pub rtt_strong: Histogram,
-    /// Where that is not known, from the first transmission to the acknowledgement: the weak samples, whatever use the
-    /// mechanism makes of them.
+    /// Times from the first transmission to the acknowledgement where it is not known which transmission was
+    /// acknowledged. These are the weak samples, whether the mechanism uses them or not.
     pub rtt_weak: Histogram,
-    /// The RTO of the destination, before dither, at every first transmission of a confirmable message.
+    /// The RTO for the peer, without dither, at the first transmission of each confirmable message.
     pub rto: Histogram,
-    /// From the call that began an exchange to its first transmission: the wait for NSTART, the mechanism's pace or
-    /// PROBING_RATE.
+    /// Times from the call that began an exchange to its first transmission. They are spent waiting for
+    /// NSTART, for the pace of the mechanism or for PROBING_RATE.
     pub queue_wait: Histogram,
 }
 
 impl Measures {
-    /// Adds those of another endpoint.
+    /// Adds the measures of another endpoint.
     pub fn merge(&mut self, other: &Self) {
         self.received_bytes += other.received_bytes;
         self.sent += other.sent;
@@ -38,7 +39,7 @@ impl Measures {
         self.queue_wait.merge(&other.queue_wait);
     }
 
-    /// An acknowledgement arrived.
+    /// Counts an acknowledgement that arrived.
     pub(crate) fn acknowledged(&mut self, sample: &Sample) {
         match sample.unambiguous() {
             Some(rtt) => self.rtt_strong.add(rtt),
@@ -46,7 +47,7 @@ impl Measures {
         }
     }
 
-    /// An exchange departs for the first time.
+    /// Counts the first transmission of an exchange.
     pub(crate) fn departs(&mut self, waited: Duration, rto: Option<Duration>) {
         self.queue_wait.add(waited);
         if let Some(rto) = rto {

@@ -1,7 +1,7 @@
-//! CoAP messages as they travel in datagrams (RFC 7252 §3).
+//! CoAP messages in datagrams (RFC 7252 §3).
 //!
-//! The four header bytes and the token are read and written here; options are walked and written with
-//! [`coap_message_implementations`]. What follows the token, options and payload together, is called the *tail*.
+//! The four header bytes and the token are read and written here. [`coap_message_implementations`] reads and
+//! writes the options. The options and the payload, which follow the token, are together called the *tail*.
 
 use alloc::vec::Vec;
 use core::hash::Hasher;
@@ -13,57 +13,47 @@ use siphasher::sip::SipHasher13;
 
 use crate::code::Code;
 
-/// The type of a message, RFC 7252 §3.
+/// The type of a message (RFC 7252 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// CON: wants an acknowledgement.
+    /// CON, which asks for an acknowledgement.
     Confirmable = 0,
     /// NON.
     NonConfirmable = 1,
     /// ACK, empty or with a piggybacked response.
     Acknowledgement = 2,
-    /// RST: the message could not be processed.
+    /// RST: the recipient could not process the message.
     Reset = 3,
 }
 
-impl Code {
-    /// Returns whether a server may carry out a request of this method with these options and payload more than once, to the
-    /// same effect and with the same answer: an idempotent method, without an option that makes the outcome depend on what
-    /// came before (Block1 of RFC 7959, If-Match and If-None-Match of RFC 7252 §5.10.8).
-    pub(crate) fn is_repeatable(self, tail: &[u8]) -> bool {
-        const CONDITIONAL: [u16; 3] = [option::IF_MATCH, option::IF_NONE_MATCH, option::BLOCK1];
-        let request = Message { tail, ..Message::empty(Kind::Confirmable, 0) };
-        self == Self::GET
-            || self.is_idempotent() && CONDITIONAL.iter().all(|&number| request.value(number).is_none())
-    }
-}
-
-/// A token: 0 to 8 bytes chosen by the client (RFC 7252 §5.3.1). Of a longer one (RFC 8974) that came in a request it is a
-/// digest of 8 bytes, which the endpoint that received it knows how to answer.
+/// A token: 0 to 8 bytes that the client has chosen (RFC 7252 §5.3.1).
+///
+/// A request may have a longer token (RFC 8974). Then this is a digest of 8 bytes, and the endpoint that
+/// received the request keeps the bytes of the token for the answer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Token {
     bytes: [u8; 8],
     len: u8,
 }
 
-/// The length of a token of more than 8 bytes, of which the digest is here.
+/// The length of a token that marks a digest.
 const EXTENDED: u8 = u8::MAX;
 
-/// No transmission has a larger ordinal, for all that is known here of the clients of others.
+/// The largest ordinal of a transmission that other implementations are assumed to have.
 const MAX_ORDINAL: u8 = 32;
 
 impl Token {
-    /// The token of zero length.
+    /// The empty token.
     pub const EMPTY: Self = Self { bytes: [0; 8], len: 0 };
 
-    /// The token of these bytes; `None` if there are more than 8.
+    /// Creates a token of these bytes. Returns `None` if there are more than 8.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let mut token = Self { bytes: [0; 8], len: u8::try_from(bytes.len()).ok()? };
         token.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(token)
     }
 
-    /// What stands for a longer token.
+    /// Creates the digest that stands for a token of more than 8 bytes.
     #[cold]
     fn digest(bytes: &[u8]) -> Self {
         let mut hasher = SipHasher13::new();
@@ -71,17 +61,17 @@ impl Token {
         Self { bytes: hasher.finish().to_be_bytes(), len: EXTENDED }
     }
 
-    /// Whether it stands for a token of more than 8 bytes.
+    /// Returns whether it stands for a token of more than 8 bytes.
     pub fn is_extended(&self) -> bool {
         self.len == EXTENDED
     }
 
-    /// Whether it has all of its 8 bytes.
+    /// Returns whether it has 8 bytes, so that no byte can be added.
     pub fn is_full(&self) -> bool {
         usize::from(self.len) >= self.bytes.len()
     }
 
-    /// This token and one byte more; itself if it is full.
+    /// Returns this token with one more byte; without it if the token is full.
     #[must_use]
     pub fn with(mut self, byte: u8) -> Self {
         if let Some(last) = self.bytes.get_mut(usize::from(self.len)) {
@@ -91,8 +81,9 @@ impl Token {
         self
     }
 
-    /// What copies of one message have in common, though their sender marks each transmission with its ordinal: the token
-    /// without the small bytes at its end. So tokens that differ in nothing else have it in common too.
+    /// Returns the token without the small bytes at its end. Copies of one message have it in common even if
+    /// their sender marks each transmission with its ordinal. Tokens that differ in nothing but small bytes
+    /// at their end have it in common, too.
     pub(crate) fn base(&self) -> u64 {
         let mut base = u64::from_be_bytes(self.bytes);
         while base != 0 {
@@ -105,7 +96,7 @@ impl Token {
         base
     }
 
-    /// The byte that `longer` has beyond this token, if that is the only difference.
+    /// Returns the byte that `longer` has beyond this token, if that is the only difference.
     pub fn byte_beyond(&self, longer: &Self) -> Option<u8> {
         let len = usize::from(self.len);
         (!self.is_full() && longer.len == self.len + 1 && longer.bytes[..len] == self.bytes[..len])
@@ -127,31 +118,32 @@ impl core::fmt::Debug for Token {
     }
 }
 
-/// A message, its bytes where they arrived.
+/// A message. Its bytes stay where they arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// CON, NON, ACK or RST.
     pub kind: Kind,
-    /// Method or response code.
+    /// The method or the response code.
     pub code: Code,
-    /// Message ID.
+    /// The Message ID.
     pub message_id: u16,
-    /// Token.
+    /// The token.
     pub token: Token,
-    /// The token, where it is longer than 8 bytes (RFC 8974).
+    /// The bytes of a token of more than 8 bytes (RFC 8974); empty for any other.
     pub extended_token: &'a [u8],
     /// Options and payload, encoded.
     pub tail: &'a [u8],
-    /// The value of the Rexmit-Cnt option, if it is among the options.
+    /// The value of the Rexmit-Cnt option, if the message has it.
     pub rexmit_cnt: Option<u8>,
 }
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Shorter than a header, or another version than 1: to be ignored silently (RFC 7252 §3).
+    /// They are shorter than a header, or have another version than 1. They are ignored silently (RFC 7252
+    /// §3).
     NotCoap,
-    /// A header that can be read and something wrong behind it; to be rejected (RFC 7252 §4.2, §4.3).
+    /// The header can be read, but the rest is wrong. They are rejected (RFC 7252 §4.2, §4.3).
     Format {
         /// The type in the header.
         kind: Kind,
@@ -160,15 +152,15 @@ pub enum Malformed {
     },
 }
 
-/// Number of the Rexmit-Cnt option. draft-ietf-core-fasor-02 §4.4 leaves it to be assigned; this one is from the range
-/// for experiments (RFC 7252 §12.2), elective, safe to forward, no cache key.
+/// The number of the Rexmit-Cnt option. draft-ietf-core-fasor-02 §4.4 leaves it to be assigned. This one is
+/// from the range for experiments (RFC 7252 §12.2). It is elective, safe to forward and no cache key.
 pub const REXMIT_CNT: u16 = 65020;
 
-/// Value of Rexmit-Cnt in the first request to an unknown endpoint: does it echo the option?
+/// The value of Rexmit-Cnt in a request that asks whether the peer echoes the option.
 pub(crate) const REXMIT_CNT_PROBE: u8 = 255;
 
 impl<'a> Message<'a> {
-    /// Reads a message.
+    /// Reads a message from a datagram.
     ///
     /// # Errors
     /// [`Malformed`] says how RFC 7252 wants the bytes to be treated.
@@ -200,7 +192,8 @@ impl<'a> Message<'a> {
         let mut rexmit_cnt = None;
         for item in OptPayloadReader::new(tail) {
             match item {
-                // A second one counts as unrecognised (RFC 7252 §5.4.5), and so does one that is too long (§5.4.3).
+                // A second one counts as unrecognised (RFC 7252 §5.4.5). One that is too long does, too
+                // (§5.4.3).
                 OptItem::Option { number: REXMIT_CNT, data } => rexmit_cnt = rexmit_cnt.or(small_uint(data)),
                 OptItem::Option { .. } => {}
                 OptItem::Payload([]) | OptItem::Error(_) => return Err(malformed),
@@ -235,7 +228,7 @@ impl<'a> Message<'a> {
         buffer.extend_from_slice(&self.token);
     }
 
-    /// A message of four bytes: an empty acknowledgement, a reset, a ping.
+    /// Creates a message of four bytes: an empty acknowledgement, a Reset or a ping.
     pub const fn empty(kind: Kind, message_id: u16) -> Self {
         Self {
             kind,
@@ -248,7 +241,18 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The options, in order, as (number, value).
+    /// Returns whether a server may carry out this request more than once, to the same effect and with the
+    /// same answer.
+    ///
+    /// The method has to be idempotent. Block1 (RFC 7959), If-Match and If-None-Match (RFC 7252 §5.10.8) make
+    /// the outcome depend on what came before. GET does not look at them.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        const DEPENDENT: [u16; 3] = [option::IF_MATCH, option::IF_NONE_MATCH, option::BLOCK1];
+        self.code == Code::GET
+            || self.code.is_idempotent() && !self.options().any(|(number, _)| DEPENDENT.contains(&number))
+    }
+
+    /// Returns the options in their order, as (number, value).
     pub fn options(&self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
         OptPayloadReader::new(self.tail).map_while(|item| match item {
             OptItem::Option { number, data } => Some((number, data)),
@@ -256,7 +260,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// The payload, empty if there is none.
+    /// Returns the payload, empty if there is none.
     pub fn payload(&self) -> &'a [u8] {
         OptPayloadReader::new(self.tail)
             .find_map(|item| match item {
@@ -267,7 +271,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Writes header and token where the length of the token may need bytes of its own (RFC 8974 §2.1).
+/// Writes the header and a token whose length may need bytes of its own (RFC 8974 §2.1).
 #[cold]
 fn write_extended(mut header: [u8; 4], token: &[u8], buffer: &mut Vec<u8>) {
     let extended = token.len().saturating_sub(13);
@@ -278,13 +282,14 @@ fn write_extended(mut header: [u8; 4], token: &[u8], buffer: &mut Vec<u8>) {
     };
     header[0] |= tkl;
     buffer.extend_from_slice(&header);
-    // No datagram has room for a token whose length does not fit.
+    // A datagram has no room for a token whose length does not fit.
     let len = if tkl == 14 { u16::try_from(extended - 256).unwrap_or(u16::MAX) } else { extended as u16 };
     buffer.extend_from_slice(&len.to_be_bytes()[skip..]);
     buffer.extend_from_slice(token);
 }
 
-/// A token whose length is 9 to 12, or is extended (RFC 8974 §2.1), and what comes after it.
+/// Splits a token of more than 8 bytes, or one whose length has bytes of its own (RFC 8974 §2.1), from the
+/// bytes after it.
 #[cold]
 fn split_extended(tkl: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
     match (tkl, rest) {
@@ -308,7 +313,8 @@ fn write_with_rexmit_cnt(tail: &[u8], count: u8, buffer: &mut Vec<u8>) {
             OptItem::Error(_) => break,
         }
     }
-    // Options beyond this number are all but unheard of; before one of them the option would not fit in the order.
+    // Options are written in the order of their numbers. Numbers beyond this one are almost never used: then
+    // the message goes without the option.
     let Some(delta) = REXMIT_CNT.checked_sub(last) else { return buffer.extend_from_slice(tail) };
     let (options, payload) = tail.split_at(tail.len() - payload_len);
     buffer.extend_from_slice(options);
@@ -319,7 +325,7 @@ fn write_with_rexmit_cnt(tail: &[u8], count: u8, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(payload);
 }
 
-/// A uint option (RFC 7252 §3.2) of at most one byte.
+/// Reads a uint option (RFC 7252 §3.2) of at most one byte.
 fn small_uint(data: &[u8]) -> Option<u8> {
     match *data {
         [] => Some(0),

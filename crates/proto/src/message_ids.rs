@@ -4,10 +4,11 @@ use alloc::boxed::Box;
 
 use coapace_control::{Duration, Instant};
 
-/// Hands out 16-bit Message IDs in turn, none again within EXCHANGE_LIFETIME (RFC 7252 §4.4).
+/// A source of 16-bit Message IDs. It gives none again within EXCHANGE_LIFETIME (RFC 7252 §4.4).
 ///
-/// The IDs lie in eight blocks. What is kept is when each was left last, and only once a whole block has been used: a block is
-/// entered again when EXCHANGE_LIFETIME has passed since.
+/// The IDs are given in turn and lie in eight blocks. A block is entered again when EXCHANGE_LIFETIME has
+/// passed since it was left. The times at which blocks were left are kept from the first block that was used
+/// up.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageIds {
     next: u16,
@@ -18,12 +19,12 @@ const BLOCKS: usize = 8;
 const BLOCK: u16 = 1 << 13;
 
 impl MessageIds {
-    /// IDs that begin with `first`.
+    /// Creates a source whose first ID is `first`.
     pub(crate) const fn from(first: u16) -> Self {
         Self { next: first, left: None }
     }
 
-    /// Returns from when on an ID is free; that of a block not used up is free at once.
+    /// Returns the moment from which the next ID may be used.
     #[inline]
     pub(crate) fn free_at(&self, lifetime: impl FnOnce() -> Duration) -> Instant {
         match &self.left {
@@ -35,7 +36,7 @@ impl MessageIds {
         }
     }
 
-    /// Returns the next ID, whether it is [free](Self::free_at) or not.
+    /// Returns the next ID, even if it is not [free](Self::free_at) yet.
     #[inline]
     pub(crate) fn take(&mut self, now: Instant) -> u16 {
         let id = self.next;
@@ -47,8 +48,9 @@ impl MessageIds {
     }
 
     #[cold]
+    /// Notes when a block was left.
     fn note_block(&mut self, block: u16, now: Instant) {
-        // The origin of time stands for never.
+        // The origin of time stands for a block that was never left.
         let now = now.max(Instant::from_micros(1));
         self.left.get_or_insert_default()[usize::from(block)] = now;
     }

@@ -1,150 +1,36 @@
-//! Observe (RFC 7641): what a client has to know of an observation, and a server of a resource.
+//! Observe (RFC 7641).
+//!
+//! * [`order`]: the order and the freshness of notifications, for an application on either side.
+//! * [`table`]: the observers that are registered at this endpoint.
+//! * [`server`]: their registration, and the notifications to them.
+//! * Here: the observations of this endpoint at others.
 
-use coapace_control::{Draw, Duration, Instant};
+mod order;
+mod server;
+mod table;
 
-use crate::Message;
+use coapace_control::{Controller, Instant};
+pub use order::{Observation, Sequence};
+pub use table::Observer;
+pub(crate) use table::Observers;
 
-/// After so long a notification is newer, whatever its sequence number (RFC 7641 §3.4).
-const ANY_IS_NEWER: Duration = Duration::from_secs(128);
+use crate::endpoint::Endpoint;
+use crate::exchange::{ExchangeId, Purpose};
+use crate::peer::Address;
+use crate::request::{Request, SendError};
 
-/// Half of the sequence numbers there are (RFC 7641 §3.4).
-const HALF: u32 = 1 << 23;
-
-/// How long a client waits for a notification that is overdue (RFC 7641 §3.3.1).
-const WAIT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(15));
-
-/// What a client knows of an observation: how new it is, and for how long it is fresh.
-#[derive(Clone, Copy, Debug)]
-pub struct Observation {
-    /// Sequence number and arrival of the newest notification.
-    newest: Option<(u32, Instant)>,
-    fresh_until: Instant,
-}
-
-impl Observation {
-    /// One of which nothing has arrived.
-    pub const fn new() -> Self {
-        Self { newest: None, fresh_until: Instant::ZERO }
-    }
-
-    /// A response or notification arrives. Returns whether it is newer than what arrived before; if not, it is to be
-    /// ignored (RFC 7641 §3.4). One without the Observe option is always newer: it is the last.
-    pub fn update(&mut self, now: Instant, message: &Message<'_>) -> bool {
-        if let (Some((before, at)), Some(number)) = (self.newest, message.observe()) {
-            // Of two numbers, the newer is less than half of all numbers ahead.
-            let ahead = number.wrapping_sub(before) & (2 * HALF - 1);
-            if !(0 < ahead && ahead < HALF) && now.since(at) <= ANY_IS_NEWER {
-                return false;
-            }
-        }
-        self.newest = message.observe().map(|number| (number, now));
-        self.fresh_until = now + Duration::from_secs(message.max_age().into());
-        true
-    }
-
-    /// Until when the representation is fresh (Max-Age, RFC 7641 §3.3.1).
-    pub const fn fresh_until(&self) -> Instant {
-        self.fresh_until
-    }
-
-    /// When to register again if nothing arrives before: the representation is stale, and 5 to 15 s have been waited for
-    /// a notification that may be on its way (RFC 7641 §3.3.1).
-    pub fn register_again_at(&self, draw: Draw) -> Instant {
-        self.fresh_until + draw.between(WAIT.0, WAIT.1)
-    }
-}
-
-impl Default for Observation {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// The sequence numbers of a resource's notifications (RFC 7641 §4.4): each is newer than the one before, as long as there
-/// are less than 2²³ within 128 s.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sequence(u32);
-
-impl Sequence {
-    /// Numbers that begin after `number`. After a restart they should begin elsewhere than before.
-    pub const fn after(number: u32) -> Self {
-        Self(number)
-    }
-
-    /// The next number, of 24 bits.
-    #[allow(clippy::should_implement_trait)] // There is no end to it.
-    pub fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_add(1) & (2 * HALF - 1);
-        self.0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::{Kind, Options};
-
-    fn arrive(observation: &mut Observation, at: u64, number: u32) -> bool {
-        let tail = Options::default().observe(number).max_age(30).tail(b"").unwrap();
-        let message = Message { tail: tail.as_bytes(), ..Message::empty(Kind::NonConfirmable, 1) };
-        observation.update(Instant::from_secs(at), &message)
-    }
-
-    #[test]
-    fn a_notification_is_newer_by_its_number_or_after_128_s() {
-        let mut observation = Observation::new();
-        assert!(arrive(&mut observation, 0, 5));
-        assert!(!arrive(&mut observation, 1, 4) && !arrive(&mut observation, 1, 5));
-        assert!(arrive(&mut observation, 2, 6));
-        assert!(!arrive(&mut observation, 130, 5), "it is 128 s since the newest");
-        assert!(arrive(&mut observation, 131, 5));
-    }
-
-    #[test]
-    fn numbers_go_around() {
-        let mut observation = Observation::new();
-        assert!(arrive(&mut observation, 0, 0xff_ffff));
-        assert!(arrive(&mut observation, 0, 0));
-        assert!(!arrive(&mut observation, 0, 0xff_ffff));
-        assert!(!arrive(&mut observation, 0, HALF), "half of the numbers away is not newer");
-        assert!(arrive(&mut observation, 0, HALF - 1));
-    }
-
-    #[test]
-    fn what_is_stale_is_registered_again_after_5_to_15_s() {
-        let mut observation = Observation::new();
-        arrive(&mut observation, 100, 1);
-        assert_eq!(observation.fresh_until(), Instant::from_secs(130));
-        assert_eq!(observation.register_again_at(Draw::ZERO), Instant::from_secs(135));
-        assert_eq!(observation.register_again_at(Draw::from_bits(1 << 31)), Instant::from_secs(140));
-    }
-
-    #[test]
-    fn a_message_without_the_option_is_newer() {
-        let mut observation = Observation::new();
-        arrive(&mut observation, 0, 5);
-        assert!(observation.update(Instant::ZERO, &Message::empty(Kind::Confirmable, 1)));
-        assert!(arrive(&mut observation, 0, 1), "a new registration begins anew");
-    }
-
-    proptest! {
-        #[test]
-        fn the_comparison_is_that_of_rfc_7641(before in 0u32..1 << 24, number in 0u32..1 << 24, after in 0u64..200) {
-            let newer = before < number && number - before < HALF
-                || before > number && before - number > HALF
-                || after > 128;
-            let mut observation = Observation::new();
-            arrive(&mut observation, 0, before);
-            prop_assert_eq!(arrive(&mut observation, after, number), newer);
-        }
-
-        #[test]
-        fn each_number_is_newer_than_the_one_before(start: u32) {
-            let mut sequence = Sequence::after(start);
-            let mut observation = Observation::new();
-            prop_assert!((0..5).all(|_| arrive(&mut observation, 0, sequence.next())));
-        }
+impl<C: Controller, A: Address> Endpoint<C, A> {
+    /// Sends a request with the Observe option 0, like [`request`](Self::request) does.
+    ///
+    /// If the first response has the option too, later ones are
+    /// [`Event::Notification`](crate::Event::Notification) with the exchange that is returned here. That goes
+    /// on until a response comes without the option, or until the exchange is [cancelled](Self::cancel).
+    /// After that a notification is rejected (RFC 7641 §3.6). To register again, ask again with the same
+    /// token.
+    ///
+    /// # Errors
+    /// [`SendError`] names the bound that is reached.
+    pub fn observe(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
+        self.listen(now, to, Some(to), Purpose::Observation, request)
     }
 }

@@ -1,4 +1,4 @@
-//! Options: given in any order, written in the order of their numbers.
+//! Options. They are added in any order, and written in the order of their numbers.
 
 mod reading;
 mod rule;
@@ -17,7 +17,7 @@ pub use rule::{is_critical, is_no_cache_key, is_unsafe};
 use crate::block::Block;
 use crate::{Kind, Message, Tail};
 
-/// The options of a message in the making, kept as they travel (RFC 7252 §3.1): what is short needs no allocation.
+/// The options of a message, in the encoding of RFC 7252 §3.1. A few short ones need no allocation.
 ///
 /// ```
 /// use coapace_proto::Options;
@@ -27,25 +27,25 @@ use crate::{Kind, Message, Tail};
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Encoded, in the order of their numbers.
+    /// The encoded options, in the order of their numbers.
     bytes: SmallVec<[u8; 32]>,
-    /// The last number.
+    /// The number of the last option.
     last: u16,
-    /// The first whose value no message takes.
+    /// The number of the first option that was left out because its value is longer than any message takes.
     too_long: Option<u16>,
 }
 
-/// An option that its specification excludes.
+/// The error that an option is not allowed by its specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadOption {
     /// The value is too short or too long (RFC 7252 §5.4.3).
     Length {
-        /// Which option.
+        /// The number of the option.
         number: u16,
     },
-    /// The option must not be there twice (RFC 7252 §5.4.5).
+    /// The option is there twice and must not be (RFC 7252 §5.4.5).
     Repeated {
-        /// Which option.
+        /// The number of the option.
         number: u16,
     },
 }
@@ -67,25 +67,25 @@ impl fmt::Display for BadOption {
 impl core::error::Error for BadOption {}
 
 impl Options {
-    /// No options.
+    /// Creates options without any option.
     pub const fn new() -> Self {
         Self { bytes: SmallVec::new_const(), last: 0, too_long: None }
     }
 
-    /// The options of a message.
+    /// Copies the options of a message.
     pub fn of(message: &Message<'_>) -> Self {
         Self::new().and(message.options())
     }
 
-    /// Adds an option (numbers in [`coap_numbers::option`]), behind others of its number. A value of more than 65,535
-    /// bytes is left out, and [`tail`](Self::tail) says so.
+    /// Adds an option, behind others of its number. Numbers are constants in [`coap_numbers::option`]. A
+    /// value of more than 65,535 bytes is left out, and [`tail`](Self::tail) returns an error then.
     #[must_use]
     pub fn with(mut self, number: u16, value: &[u8]) -> Self {
         self.push(number, value);
         self
     }
 
-    /// Adds an option, as [`with`](Self::with) does.
+    /// Adds an option, like [`with`](Self::with) does.
     pub fn push(&mut self, number: u16, value: &[u8]) {
         let Ok(len) = u16::try_from(value.len()) else {
             self.too_long.get_or_insert(number);
@@ -106,14 +106,14 @@ impl Options {
         options.fold(self, |options, (number, value)| options.with(number, value))
     }
 
-    /// Adds an option whose value is a number, in as few bytes as it takes (RFC 7252 §3.2).
+    /// Adds an option whose value is a number, in as few bytes as possible (RFC 7252 §3.2).
     #[must_use]
     pub fn with_uint(self, number: u16, value: u64) -> Self {
         let bytes = value.to_be_bytes();
         self.with(number, &bytes[value.leading_zeros() as usize / 8..])
     }
 
-    /// Takes all options of this number out.
+    /// Removes all options of this number.
     #[must_use]
     pub fn without(self, number: u16) -> Self {
         if self.iter().all(|(other, _)| other != number) {
@@ -123,8 +123,8 @@ impl Options {
         rest.and(self.iter().filter(|&(other, _)| other != number))
     }
 
-    /// Uri-Path: a segment for each part of `path` between slashes. A slash at the front is no part, and nothing is
-    /// percent-decoded (RFC 7252 §6.4).
+    /// Adds a Uri-Path for each part of `path` between slashes (RFC 7252 §6.4). A slash at the front is left
+    /// out. Nothing is percent-decoded.
     #[must_use]
     pub fn uri_path(self, path: &str) -> Self {
         let path = path.strip_prefix('/').unwrap_or(path);
@@ -132,108 +132,108 @@ impl Options {
         segments.fold(self, |options, segment| options.with(option::URI_PATH, segment.as_bytes()))
     }
 
-    /// Uri-Query: one argument, as `name=value`, not percent-encoded.
+    /// Adds a Uri-Query: one argument, for example `name=value`, not percent-encoded.
     #[must_use]
     pub fn uri_query(self, argument: &str) -> Self {
         self.with(option::URI_QUERY, argument.as_bytes())
     }
 
-    /// Content-Format.
+    /// Adds Content-Format.
     #[must_use]
     pub fn content_format(self, format: u16) -> Self {
         self.with_uint(option::CONTENT_FORMAT, format.into())
     }
 
-    /// Accept.
+    /// Adds Accept.
     #[must_use]
     pub fn accept(self, format: u16) -> Self {
         self.with_uint(option::ACCEPT, format.into())
     }
 
-    /// Max-Age, seconds.
+    /// Adds Max-Age, seconds.
     #[must_use]
     pub fn max_age(self, seconds: u32) -> Self {
         self.with_uint(option::MAX_AGE, seconds.into())
     }
 
-    /// ETag, of 1 to 8 bytes.
+    /// Adds an ETag of 1 to 8 bytes.
     #[must_use]
     pub fn etag(self, etag: &[u8]) -> Self {
         self.with(option::ETAG, etag)
     }
 
-    /// Observe: the lower 24 bits of `value` (RFC 7641 §2).
+    /// Adds Observe with the lower 24 bits of `value` (RFC 7641 §2).
     #[must_use]
     pub fn observe(self, value: u32) -> Self {
         self.with_uint(option::OBSERVE, (value & 0xff_ffff).into())
     }
 
-    /// Block1.
+    /// Adds Block1.
     #[must_use]
     pub fn block1(self, block: Block) -> Self {
         self.with_uint(option::BLOCK1, block.encode().into())
     }
 
-    /// Block2.
+    /// Adds Block2.
     #[must_use]
     pub fn block2(self, block: Block) -> Self {
         self.with_uint(option::BLOCK2, block.encode().into())
     }
 
-    /// Size1, bytes.
+    /// Adds Size1, bytes.
     #[must_use]
     pub fn size1(self, bytes: u32) -> Self {
         self.with_uint(option::SIZE1, bytes.into())
     }
 
-    /// Size2, bytes.
+    /// Adds Size2, bytes.
     #[must_use]
     pub fn size2(self, bytes: u32) -> Self {
         self.with_uint(option::SIZE2, bytes.into())
     }
 
-    /// No-Response: a sum of 2 for no 2.xx, 8 for no 4.xx and 16 for no 5.xx (RFC 7967 §2.1).
+    /// Adds No-Response: the sum of 2 for no 2.xx, 8 for no 4.xx and 16 for no 5.xx (RFC 7967 §2.1).
     #[must_use]
     pub fn no_response(self, classes: u8) -> Self {
         self.with_uint(option::NO_RESPONSE, classes.into())
     }
 
-    /// Echo, of 1 to 40 bytes.
+    /// Adds an Echo value of 1 to 40 bytes.
     #[must_use]
     pub fn echo(self, value: &[u8]) -> Self {
         self.with(option::ECHO, value)
     }
 
-    /// Request-Tag, of 0 to 8 bytes.
+    /// Adds a Request-Tag of 0 to 8 bytes.
     #[must_use]
     pub fn request_tag(self, tag: &[u8]) -> Self {
         self.with(option::REQUEST_TAG, tag)
     }
 
-    /// Numbers and values, in the order of the numbers.
+    /// Returns the options as (number, value), in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &[u8])> {
         self.message().options()
     }
 
-    /// The value of an option, the first if there are several; as [`Message::value`] reads it.
+    /// Returns the value of the first option of this number, like [`Message::value`] does.
     pub fn value(&self, number: u16) -> Option<&[u8]> {
         self.message().value(number)
     }
 
-    /// The value of an option as a number; as [`Message::uint`] reads it.
+    /// Returns the value of an option as a number, like [`Message::uint`] does.
     pub fn uint(&self, number: u16) -> Option<u64> {
         self.message().uint(number)
     }
 
-    /// A message that has these options and nothing else, to read them.
+    /// Returns a message with these options and nothing else, to read them.
     fn message(&self) -> Message<'_> {
         Message { tail: &self.bytes, ..Message::empty(Kind::Reset, 0) }
     }
 
-    /// Writes them, and the payload behind.
+    /// Returns the tail of a message with these options and this payload.
     ///
     /// # Errors
-    /// [`BadOption`] names the first that a recipient would not recognise.
+    /// [`BadOption`] names the first option that a recipient would not recognise.
     pub fn tail(&self, payload: &[u8]) -> Result<Tail, BadOption> {
         let mut last = None;
         for (number, value) in self.iter() {
@@ -251,7 +251,7 @@ impl Options {
         }
     }
 
-    /// Appends them, right or wrong, and the payload to `buffer`.
+    /// Appends the options, allowed or not, and the payload to `buffer`.
     pub fn write(&self, payload: &[u8], buffer: &mut Vec<u8>) {
         buffer.extend_from_slice(&self.bytes);
         if !payload.is_empty() {

@@ -1,4 +1,4 @@
-//! Messages that wait for nothing but to be sent: acknowledgements, resets, piggybacked and non-confirmable responses.
+//! Replies that wait to be sent: acknowledgements, Resets, piggybacked and non-confirmable responses.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 /// A bounded queue of encoded messages.
 #[derive(Debug)]
 pub(crate) struct Outbox<A> {
-    /// Address and length of each message.
+    /// The address and the length of each message.
     queue: VecDeque<(A, u32)>,
-    /// Their bytes, one after the other; those before `sent` are gone.
+    /// The bytes of all messages, one after the other. Those before `sent` were sent.
     bytes: Vec<u8>,
     sent: usize,
-    /// Messages that found no room.
+    /// The number of messages that found no room.
     pub(crate) dropped: u64,
 }
 
@@ -22,7 +22,7 @@ impl<A> Default for Outbox<A> {
 }
 
 impl<A> Outbox<A> {
-    /// Queues what `write` appends, unless `bound` messages are waiting. Returns whether there was room.
+    /// Queues the message that `write` appends, unless `bound` messages wait. Returns whether there was room.
     pub(crate) fn push(&mut self, bound: u32, to: A, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         if self.queue.len() >= bound as usize {
             self.dropped += 1;

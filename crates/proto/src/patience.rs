@@ -1,19 +1,21 @@
-//! How long an endpoint holds on to a peer that says nothing.
+//! The time for which an endpoint waits for a peer that does not answer.
 
 use coapace_control::{Draw, Duration, Ratio};
 
-/// RFC 7252's own retransmission timer (§4.2, §4.8), which bounds from below how soon an endpoint despairs of a peer.
+/// The retransmission timer of RFC 7252 (§4.2, §4.8). It keeps an endpoint from giving up earlier than RFC
+/// 7252 does.
 ///
-/// A mechanism that follows a path of 1 ms has made all its retransmissions within a tenth of a second. Giving up then would
-/// turn a reboot or a slow answer into an error, and an application that asks again at once would send a dead peer hundreds
-/// of datagrams where RFC 7252 sends five. So:
+/// A mechanism that follows a path of 1 ms has made all its retransmissions within a tenth of a second. If it
+/// gave up then, a reboot or a slow answer would be an error. An application that asks again at once would
+/// send hundreds of datagrams to a dead peer, and RFC 7252 sends five. Two rules prevent that:
 ///
-/// * An exchange ends no sooner than RFC 7252's would: if the mechanism's timeouts together are shorter than
-///   [`least_wait`](Self::least_wait), the peer is waited for until [`max_wait`](Self::max_wait) has passed since the first
-///   transmission. When [`max_span`](Self::max_span) has passed, one more copy departs, unless MAX_RETRANSMIT is 0. So no
-///   span of that length sees more than the MAX_RETRANSMIT + 1 transmissions that RFC 7252 makes in it.
-/// * A peer that let MAX_RETRANSMIT + 1 timeouts pass without an answer is silent. As long as it is, no timeout towards it is
-///   shorter than RFC 7252's would be at that transmission: the backoff outlives the exchange.
+/// * If the timeouts of the mechanism together are shorter than [`least_wait`](Self::least_wait), the
+///   endpoint waits until [`max_wait`](Self::max_wait) has passed since the first transmission. One more copy
+///   departs when [`max_span`](Self::max_span) has passed, unless MAX_RETRANSMIT is 0. In no span of that
+///   length do more than MAX_RETRANSMIT + 1 transmissions depart. RFC 7252 makes no more either.
+/// * A peer that let MAX_RETRANSMIT + 1 timeouts pass without an answer is *silent* until it answers. No
+///   timeout towards a silent peer is shorter than that of RFC 7252 for the same transmission. So the backoff
+///   outlives the exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// ACK_TIMEOUT.
@@ -22,41 +24,47 @@ pub struct Patience {
     pub ack_random_factor: Ratio,
 }
 
-/// RFC 8085 §3.1.1: a timeout need not grow beyond this.
+/// The longest timeout. It need not grow beyond this (RFC 8085 §3.1.1).
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl Patience {
-    /// The parameters of RFC 7252 §4.8: an exchange of 4 retransmissions ends after 62 s at least, and a fast one after 93 s.
+    /// The parameters of RFC 7252 §4.8. An exchange of 4 retransmissions ends after 62 s at least, and one of
+    /// a fast mechanism after 93 s.
     pub const RFC7252: Self =
         Self { ack_timeout: Duration::from_secs(2), ack_random_factor: Ratio::new(3, 2) };
 
-    /// The timeout of RFC 7252 after `retransmits` retransmissions: ACK_TIMEOUT doubled each time, dithered, 60 s at most.
+    /// Returns the timeout of RFC 7252 after `retransmits` retransmissions: ACK_TIMEOUT, doubled each time,
+    /// dithered, at most 60 s.
     pub fn timeout(&self, retransmits: u8, draw: Draw) -> Duration {
         let doubled = 1u32.checked_shl(retransmits.into()).unwrap_or(u32::MAX);
         draw.dither(self.ack_timeout.times(doubled), self.ack_random_factor).min(LONGEST)
     }
 
-    /// The shortest time after which RFC 7252 gives up: all of its timeouts without dither, 62 s with its parameters.
+    /// Returns the shortest time after which RFC 7252 gives up: the sum of its timeouts without dither. With
+    /// its parameters that is 62 s.
     pub fn least_wait(&self, max_retransmit: u8) -> Duration {
         sum(self.ack_timeout, u16::from(max_retransmit) + 1)
     }
 
-    /// MAX_TRANSMIT_WAIT (RFC 7252 §4.8.2): the longest, 93 s with its parameters.
+    /// Returns MAX_TRANSMIT_WAIT, the longest time after which RFC 7252 gives up (§4.8.2). With its
+    /// parameters that is 93 s.
     pub fn max_wait(&self, max_retransmit: u8) -> Duration {
         sum(self.longest_first(), u16::from(max_retransmit) + 1)
     }
 
-    /// MAX_TRANSMIT_SPAN (RFC 7252 §4.8.2): the longest time until the last retransmission, 45 s with its parameters.
+    /// Returns MAX_TRANSMIT_SPAN, the longest time until the last retransmission (RFC 7252 §4.8.2). With its
+    /// parameters that is 45 s.
     pub fn max_span(&self, max_retransmit: u8) -> Duration {
         sum(self.longest_first(), max_retransmit.into())
     }
 
+    /// Returns the longest timeout of a first transmission.
     fn longest_first(&self) -> Duration {
         self.ack_random_factor.of(self.ack_timeout).max(self.ack_timeout)
     }
 }
 
-/// So many timeouts, of which each is twice the one before.
+/// Returns the sum of `count` timeouts. Each is twice as long as the one before, up to [`LONGEST`].
 fn sum(mut timeout: Duration, count: u16) -> Duration {
     let mut sum = Duration::ZERO;
     for _ in 0..count {

@@ -1,4 +1,4 @@
-//! The destinations an endpoint has exchanges with, least recently used first to leave.
+//! The peers of an endpoint. If the table is full, the least recently used peer is forgotten.
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -10,63 +10,65 @@ use hashbrown::HashTable;
 use smallvec::SmallVec;
 
 use crate::NONE;
+use crate::list::{Queue, Stack};
 use crate::message::{REXMIT_CNT_PROBE, Token};
 use crate::message_ids::MessageIds;
 
-/// What names the other end: a socket address, a node of a simulation.
+/// The name of a peer: a socket address, or a node of a simulation.
 pub trait Address: Copy + Eq + Hash + Debug {}
 impl<T: Copy + Eq + Hash + Debug> Address for T {}
 
-/// What is kept of one destination.
+/// The memory of one peer.
 #[derive(Debug)]
 pub(crate) struct Peer<C: Controller, A> {
     pub(crate) address: A,
     pub(crate) state: C::State,
-    /// The earliest moment for a non-confirmable message.
+    /// The earliest moment for the next non-confirmable message.
     pub(crate) next_non: Instant,
-    /// The request that set `next_non`: its response ends the wait. `NONE` where no response is due.
+    /// The exchange of the request that set `next_non`. Its response ends the wait. `NONE` if no response is
+    /// due.
     pub(crate) last_non: u32,
-    /// Exchanges that occupy a place of NSTART.
+    /// The number of exchanges that occupy a place of NSTART.
     pub(crate) outstanding: u16,
-    /// Exchanges among these whose first transmission has departed.
+    /// The number of outstanding exchanges that have departed.
     pub(crate) in_flight: u16,
-    /// Timeouts that have passed since the peer answered.
+    /// The number of timeouts that have passed since the peer answered.
     unanswered: u16,
-    /// Whether it has let so many pass that RFC 7252's own are armed ([`Patience`](crate::Patience)).
+    /// True if it let so many timeouts pass that those of RFC 7252 are armed ([`Patience`](crate::Patience)).
     pub(crate) silent: bool,
     pub(crate) message_ids: MessageIds,
-    pub(crate) echo: Echo,
-    /// Whether the peer was seen to answer each copy of a request with the marking of that copy. RFC 7252 §4.5 lets it
-    /// repeat its first answer instead.
+    pub(crate) rexmit_cnt_echo: RexmitCntEcho,
+    /// True if the peer was seen to answer each copy of a request with the marking of that copy. RFC 7252
+    /// §4.5 lets it repeat its first answer instead.
     pub(crate) answers_each: bool,
     /// The last answer to a marked request that was retransmitted, until `answers_each` is known.
     pub(crate) answered: Option<Box<Answered>>,
-    /// Non-confirmable messages that have left since the last confirmable one.
+    /// The number of non-confirmable messages that have departed since the last confirmable one.
     pub(crate) nons: u8,
-    /// Exchanges admitted, in no order: the head of a list through [`Exchange::next`](crate::exchange::Exchange).
-    pub(crate) active: u32,
-    /// Exchanges waiting for a place, in order.
-    pub(crate) waiting_head: u32,
-    pub(crate) waiting_tail: u32,
-    /// Whether it stays, whatever others need: it has no place in the order then.
+    /// Exchanges that were admitted and are not over.
+    pub(crate) active: Stack,
+    /// Exchanges that wait for a place of NSTART or for their rate.
+    pub(crate) waiting: Queue,
+    /// True if the peer is not forgotten for others. It has no place in the order of use then.
     is_held: bool,
-    /// Neighbours in the order of use.
+    /// The neighbours in the order of use.
     newer: u32,
     older: u32,
 }
 
-/// Whether the peer echoes the Rexmit-Cnt option.
+/// The knowledge of whether a peer echoes the Rexmit-Cnt option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Echo {
+pub(crate) enum RexmitCntEcho {
     Unknown,
+    /// A request that asks has departed.
     Asked,
     Yes,
-    /// It answered the question without the option. So many exchanges later it is asked again: the answer may have been
-    /// a proxy's, or a copy.
+    /// It answered without the option. It is asked again after this number of exchanges, because the answer
+    /// may have come from a proxy or may have been a copy.
     No(u8),
 }
 
-/// Exchanges without the option between two questions whether the peer echoes it.
+/// Exchanges without the option between two requests that ask whether the peer echoes it.
 pub(crate) const ASK_AGAIN_AFTER: u8 = 15;
 
 /// An answer that ended a marked exchange.
@@ -80,70 +82,74 @@ pub(crate) struct Answered {
 }
 
 impl<C: Controller, A> Peer<C, A> {
-    /// A timeout after `retransmits` retransmissions has passed. The peer is silent once it was the last of an exchange, or once
-    /// there were more than the exchanges that are outstanding can have had: then some were cancelled.
+    /// Notes that a timeout after `retransmits` retransmissions has passed without an answer.
+    ///
+    /// The peer is silent if that was the last timeout of an exchange. It is silent, too, if there were more
+    /// timeouts than the outstanding exchanges can have had: others were cancelled then.
     pub(crate) fn note_timeout(&mut self, retransmits: u8, max_retransmit: u8) {
         self.unanswered = self.unanswered.saturating_add(1);
         let most = u16::from(max_retransmit).saturating_mul(self.outstanding.max(1));
         self.silent |= retransmits >= max_retransmit || self.unanswered > most;
     }
 
-    /// Returns the value of the Rexmit-Cnt option of a transmission, if it is to have one: its ordinal, or the question whether
-    /// the peer echoes the option.
+    /// Returns the value of the Rexmit-Cnt option of a transmission, if it has the option. The value is the
+    /// ordinal, or asks whether the peer echoes the option.
     pub(crate) fn rexmit_cnt(&mut self, marking: Marking, transmission: u8) -> Option<u8> {
         if marking != Marking::Option {
             return None;
         }
-        match self.echo {
-            Echo::Unknown | Echo::No(0) => {
-                self.echo = Echo::Asked;
+        match self.rexmit_cnt_echo {
+            RexmitCntEcho::Unknown | RexmitCntEcho::No(0) => {
+                self.rexmit_cnt_echo = RexmitCntEcho::Asked;
                 Some(REXMIT_CNT_PROBE)
             }
-            Echo::Asked | Echo::Yes => Some(transmission),
-            Echo::No(rest) => {
-                self.echo = Echo::No(rest - u8::from(transmission == 0));
+            RexmitCntEcho::Asked | RexmitCntEcho::Yes => Some(transmission),
+            RexmitCntEcho::No(rest) => {
+                self.rexmit_cnt_echo = RexmitCntEcho::No(rest - u8::from(transmission == 0));
                 None
             }
         }
     }
 
-    /// An answer has arrived.
+    /// Notes that an answer has arrived.
     pub(crate) fn note_answer(&mut self) {
         (self.unanswered, self.silent) = (0, false);
     }
 
-    /// Whether a message that awaits no answer still counts as outstanding: until its gap is over (RFC 7641 §4.5.1).
+    /// Returns whether a message that awaits no answer still counts as outstanding. It does until the next
+    /// non-confirmable message may depart (RFC 7641 §4.5.1).
     pub(crate) fn has_gap(&self, now: Instant) -> bool {
         self.last_non == NONE && self.next_non > now
     }
 
     fn is_idle(&self) -> bool {
-        self.active == NONE && self.waiting_head == NONE
+        self.active.is_empty() && self.waiting.is_empty()
     }
 
-    /// Whether the next message has to be confirmable, if one in `every` is; 0 asks for none.
+    /// Returns whether the next message has to be confirmable, if one in `every` has to be. 0 asks for none.
     pub(crate) fn owes_confirmable(&self, every: u8) -> bool {
         every != 0 && self.nons >= every - 1
     }
 }
 
-/// The table of destinations.
+/// The table of peers.
 #[derive(Debug)]
 pub(crate) struct Peers<C: Controller, A> {
-    /// The first lies here: most clients have no other.
+    /// The first lies in the table itself. Most clients have no other.
     slots: SmallVec<[Peer<C, A>; 1]>,
-    /// From address to slot, once there are more than [`SCANNED`].
+    /// Slots by address, once there are more than [`SCANNED`].
     index: Option<Box<HashTable<u32>>>,
     seed: u32,
     newest: u32,
     oldest: u32,
-    /// Destinations that stay.
+    /// The number of peers that are held.
     held: u32,
-    /// Destinations that were ever met: a Message ID sequence never starts where a forgotten one did.
+    /// The number of peers that were ever met. It makes Message IDs begin elsewhere when a forgotten peer
+    /// comes back.
     met: u16,
 }
 
-/// So few addresses are found faster by looking at each.
+/// Up to this many peers, a look at each of them is the fastest way to find one.
 const SCANNED: usize = 8;
 
 impl<C: Controller, A: Address> Peers<C, A> {
@@ -159,7 +165,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
     }
 
-    /// The randomness of hash tables.
+    /// Returns the seed of hash tables.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.into()
     }
@@ -168,7 +174,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
         self.slots.len()
     }
 
-    /// The slot of this address, if it is known.
+    /// Returns the slot of this address, if it is known.
     pub(crate) fn find(&self, address: A) -> Option<u32> {
         match &self.index {
             None => self.slots.iter().position(|peer| peer.address == address).map(|slot| slot as u32),
@@ -178,8 +184,8 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
     }
 
-    /// The slot of this address, made if need be, and whether another address left it; `None` if all of `bound` slots,
-    /// beside those that are held, have exchanges under way.
+    /// Returns the slot of this address, and whether another peer was forgotten for it. Returns `None` if
+    /// `bound` peers that are not held have exchanges under way.
     pub(crate) fn find_or_insert(&mut self, address: A, bound: u32, controller: &C) -> Option<(u32, bool)> {
         if let Some(slot) = self.find(address) {
             if !self[slot].is_held {
@@ -200,13 +206,12 @@ impl<C: Controller, A: Address> Peers<C, A> {
             unanswered: 0,
             silent: false,
             message_ids: MessageIds::from((hash as u16).wrapping_add(self.met.wrapping_mul(40_503))),
-            echo: Echo::Unknown,
+            rexmit_cnt_echo: RexmitCntEcho::Unknown,
             answers_each: false,
             answered: None,
             nons: 0,
-            active: NONE,
-            waiting_head: NONE,
-            waiting_tail: NONE,
+            active: Stack::EMPTY,
+            waiting: Queue::EMPTY,
             is_held: false,
             newer: NONE,
             older: NONE,
@@ -226,7 +231,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
         Some((slot, full))
     }
 
-    /// Keeps a destination until it is released.
+    /// Keeps a peer until it is released.
     pub(crate) fn hold(&mut self, slot: u32) {
         if !core::mem::replace(&mut self[slot].is_held, true) {
             self.unlink(slot);
@@ -234,7 +239,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
     }
 
-    /// Lets a destination be forgotten for others again.
+    /// Lets a peer that is held be forgotten for others again.
     pub(crate) fn release(&mut self, slot: u32) {
         if core::mem::take(&mut self[slot].is_held) {
             self.link_newest(slot);
@@ -242,8 +247,8 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
     }
 
-    /// The destination unused for longest that has no exchange. Busy ones on the way are counted as used now, so that
-    /// the next search does not meet them again.
+    /// Returns the least recently used peer that has no exchange. Peers that have one count as used now, so
+    /// that the next search does not meet them again.
     fn oldest_idle(&mut self) -> Option<u32> {
         for _ in 0..self.slots.len() {
             let slot = self.oldest;
@@ -327,6 +332,8 @@ mod tests {
     use coapace_control::DefaultTimer;
 
     use super::*;
+    use crate::exchange::Exchange;
+    use crate::slab::Slab;
 
     fn peers(addresses: impl IntoIterator<Item = u32>, bound: u32) -> Peers<DefaultTimer, u32> {
         let mut peers = Peers::new(7);
@@ -359,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_destination_that_is_held_stays_beside_as_many_others_as_there_may_be() {
+    fn a_peer_that_is_held_stays_beside_as_many_others_as_there_may_be() {
         let mut peers = peers(0..10, 10);
         let held = peers.find(0).unwrap();
         peers.hold(held);
@@ -375,15 +382,19 @@ mod tests {
     }
 
     #[test]
-    fn a_destination_with_an_exchange_under_way_stays() {
+    fn a_peer_with_an_exchange_under_way_stays() {
         let mut peers = peers(0..10, 10);
+        let mut exchanges = Slab::default();
+        let mut busy = Stack::EMPTY;
+        let index = exchanges.take(1, Exchange::<DefaultTimer>::blank).unwrap();
+        busy.push(&mut exchanges, index);
         for slot in 0..9 {
-            peers[slot].active = 0;
+            peers[slot].active = busy;
         }
         assert!(peers.find_or_insert(50, 10, &DefaultTimer::DEFAULT).is_some());
         assert_eq!(peers.find(9), None);
         let slot = peers.find(50).unwrap();
-        peers[slot].active = 0;
+        peers[slot].active = busy;
         assert_eq!(peers.find_or_insert(51, 10, &DefaultTimer::DEFAULT), None);
     }
 }

@@ -1,25 +1,26 @@
-//! What only some endpoints ever need, behind one pointer: a hundred thousand clients pay for the pointer alone.
+//! The parts of an endpoint that many endpoints never need. They lie behind one pointer, so that a client
+//! costs less memory.
 
 use alloc::boxed::Box;
 
 use crate::deduplication::Deduplication;
+use crate::extended_tokens::ExtendedTokens;
 use crate::listeners::Listeners;
 use crate::measures::Measures;
-use crate::observers::Observers;
+use crate::observe::Observers;
 use crate::outbox::Outbox;
-use crate::tokens::ExtendedTokens;
 
 #[derive(Debug)]
 pub(crate) struct Rare<A> {
     pub(crate) outbox: Outbox<A>,
     pub(crate) deduplication: Option<Deduplication<A>>,
-    /// Made by the first token that is longer than 8 bytes.
+    /// There is none before the first token of more than 8 bytes.
     pub(crate) tokens: Option<Box<ExtendedTokens<A>>>,
-    /// Who is told when a resource changes.
+    /// There are none before the first registration.
     pub(crate) observers: Option<Box<Observers<A>>>,
-    /// Tokens for which more than one response may come.
+    /// There are none before the first observation or request to a group.
     pub(crate) listeners: Option<Box<Listeners<A>>>,
-    /// If the application wants them.
+    /// There are none unless the application wants them.
     pub(crate) measures: Option<Box<Measures>>,
     pub(crate) malformed: u64,
     pub(crate) converted: u64,
@@ -29,7 +30,7 @@ pub(crate) struct Rare<A> {
 }
 
 impl<A> Rare<A> {
-    /// What is measured, of an endpoint that measures.
+    /// Returns the measures, if the endpoint measures. It borrows nothing but the field of the endpoint.
     pub(crate) fn measures(rare: &mut Option<Box<Self>>) -> Option<&mut Measures> {
         rare.as_mut()?.measures.as_deref_mut()
     }

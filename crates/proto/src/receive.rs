@@ -1,23 +1,22 @@
-//! What a datagram means.
+//! The meaning of a datagram that arrived.
 
 use alloc::boxed::Box;
 
-use coap_numbers::{code, option};
 use coapace_control::{Controller, Instant, Marking, Outcome};
 
-use crate::NONE;
 use crate::code::Code;
-use crate::deduplication::{Arrival, Memory};
-use crate::endpoint::{Endpoint, Event, Responder};
-use crate::exchange::{Exchange, ExchangeId, Failure, Purpose, Stage};
+use crate::deduplication::{Arrival, Reaction};
+use crate::endpoint::Endpoint;
+use crate::event::{Event, Responder};
+use crate::exchange::{End, Exchange, ExchangeId, Failure, Purpose, Stage};
 use crate::message::{Kind, Malformed, Message, REXMIT_CNT_PROBE};
-use crate::peer::{ASK_AGAIN_AFTER, Address, Answered, Echo};
+use crate::peer::{ASK_AGAIN_AFTER, Address, Answered, RexmitCntEcho};
 use crate::rare::Rare;
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
-    /// A datagram arrived. Returns what it means to the application, if anything.
+    /// Takes a datagram that arrived. Returns the event that it is to the application, if any.
     ///
-    /// What is malformed is counted and ignored or rejected as RFC 7252 §4.2 and §4.3 say.
+    /// Malformed datagrams are counted, and ignored or rejected according to RFC 7252 §4.2 and §4.3.
     pub fn handle_datagram<'b>(&mut self, now: Instant, from: A, bytes: &'b [u8]) -> Option<Event<'b, A>> {
         self.note_received(bytes);
         let message = match Message::parse(bytes) {
@@ -76,39 +75,36 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if token.is_extended() {
             self.keep_token(from, &message);
         }
-        // What the peer asks in a probe is only whether the option comes back.
-        let rexmit_cnt = message.rexmit_cnt;
-        let acknowledged = false;
-        let method = message.code;
         let responder = Responder {
             to: from,
-            method,
+            method: message.code,
             group: false,
             message_id,
             token,
             confirmable,
-            acknowledged,
-            rexmit_cnt,
+            acknowledged: false,
+            rexmit_cnt: message.rexmit_cnt,
         };
         if let Some(deduplication) = self.deduplication() {
-            if let Some(memory) = deduplication.recognise(now, from, message_id, token) {
+            if let Some(reaction) = deduplication.recognise(now, from, message_id, token) {
                 if confirmable {
-                    if *memory == Memory::Open {
-                        *memory = Memory::Acknowledged;
+                    if *reaction == Reaction::None {
+                        *reaction = Reaction::Acknowledged;
                     }
-                    let memory = memory.clone();
-                    self.reply_again(&responder, &memory);
+                    let reaction = reaction.clone();
+                    self.reply_again(&responder, &reaction);
                 }
                 return None;
             }
-            let idempotent = is_idempotent(&message);
-            let arrival = Arrival { from, message_id, token, confirmable, idempotent };
-            deduplication.insert(now, arrival, Memory::Open);
+            let repeatable = message.is_repeatable();
+            let arrival = Arrival { from, message_id, token, confirmable, repeatable };
+            deduplication.insert(now, arrival, Reaction::None);
         }
         Some(Event::Request { responder, message })
     }
 
-    /// Keeps a token of more than 8 bytes for the answer, and as long as its sender observes.
+    /// Keeps the bytes of a token of more than 8 bytes for the answer, and for as long as the client observes
+    /// with it.
     #[cold]
     fn keep_token(&mut self, from: A, request: &Message<'_>) {
         let bound = self.setup.config.max_observers.saturating_add(self.setup.config.max_peers);
@@ -119,42 +115,42 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         tokens.get_or_insert_default().keep(bound, from, request.token, request.extended_token, observes);
     }
 
-    /// Answers a duplicate as the first copy was answered. The token is the duplicate's own, for a mechanism may mark
-    /// its retransmissions there.
-    fn reply_again(&mut self, responder: &Responder<A>, memory: &Memory) {
+    /// Answers a duplicate like the first copy was answered. The token is that of the duplicate, because the
+    /// client may mark its retransmissions there.
+    fn reply_again(&mut self, responder: &Responder<A>, reaction: &Reaction) {
         let empty = Message::empty(Kind::Acknowledgement, responder.message_id);
-        match memory {
-            Memory::Replied { code, tail } => {
+        match reaction {
+            Reaction::Replied { code, tail } => {
                 let reply = Message { code: *code, token: responder.token, tail, ..empty };
                 self.reply(responder.to, &reply, responder.rexmit_cnt);
             }
-            Memory::Open | Memory::Acknowledged => drop(self.reply(responder.to, &empty, None)),
+            Reaction::None | Reaction::Acknowledged => drop(self.reply(responder.to, &empty, None)),
         }
     }
 
-    /// Whether the request, or a copy of it, was acknowledged before. If not, copies are from now on answered with
-    /// `memory`.
+    /// Returns whether the request, or a copy of it, was acknowledged before. If not, later copies get
+    /// `reaction`.
     pub(crate) fn was_acknowledged(
         &mut self,
         now: Instant,
         responder: &Responder<A>,
-        memory: impl FnOnce() -> Memory,
+        reaction: impl FnOnce() -> Reaction,
     ) -> bool {
         let Responder { to, message_id, token, acknowledged, .. } = *responder;
         if acknowledged {
             return true;
         }
         match self.deduplication().and_then(|deduplication| deduplication.find(now, to, message_id, token)) {
-            Some(Memory::Acknowledged) => true,
+            Some(Reaction::Acknowledged) => true,
             Some(known) => {
-                *known = memory();
+                *known = reaction();
                 false
             }
             None => false,
         }
     }
 
-    /// An acknowledgement, empty or with the response on it.
+    /// Takes an acknowledgement, empty or with a piggybacked response.
     fn receive_ack<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let matches = |exchange: &Exchange<C>| exchange.departed_as(message.message_id);
         let Some((slot, index)) = self.find_active(from, matches) else {
@@ -174,20 +170,17 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             exchange.ordinal_of(message.message_id).filter(|_| marking == Marking::FreshMessageId);
 
         if message.code == Code::EMPTY {
-            // A Message ID of its own is acknowledged by itself.
+            // An acknowledgement repeats the Message ID that it answers, so the transmission it names is the
+            // right one.
             let acked = Outcome::Acked(exchange.sample(now, by_message_id, true));
             let (id, purpose) = (self.id(index), exchange.purpose);
             self.peers[slot].note_answer();
             if purpose.awaits_response() {
                 self.await_response(now, index, acked);
             } else {
-                self.complete(now, index, acked);
+                self.end(now, index, End::Answered(acked));
             }
-            if purpose == Purpose::Notification {
-                self.notification_over(now, index, true);
-                return None;
-            }
-            return Some(Event::Acknowledged { exchange: id });
+            return (purpose != Purpose::Notification).then_some(Event::Acknowledged { exchange: id });
         }
         if !exchange.purpose.takes_response() || !may_answer(exchange, &message, marking) {
             return self.late();
@@ -205,7 +198,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(self.respond_to(now, index, message, Outcome::Acked(sample)))
     }
 
-    /// A response in a message of its own.
+    /// Takes a response in a message of its own.
     fn receive_separate<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let confirmable = message.kind == Kind::Confirmable;
         let wanted = self.wanted_marking(from);
@@ -221,13 +214,13 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if confirmable {
             self.acknowledge_response(now, from, &message);
         }
-        // If the acknowledgement was lost, the time until this response is the server's as much as the network's: the
-        // mechanism is told that the exchange is over, and no sample.
+        // This response is no sample of the round-trip time: it includes the time that the server took. So
+        // the mechanism learns only that the exchange is over, if the acknowledgement was lost.
         Some(self.respond_to(now, index, message, Outcome::Cancelled))
     }
 
-    /// A response to no exchange under way: a copy of an earlier one, one more to a request that goes on, or to nothing
-    /// that is known here.
+    /// Takes a response that belongs to no exchange under way. It may be a copy of an earlier response, a
+    /// further response to an observation or a request to a group, or unknown.
     fn receive_further<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let confirmable = message.kind == Kind::Confirmable;
         let id = message.message_id;
@@ -235,7 +228,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let seen = known.is_some_and(|known| known.recognise(now, from, id, message.token).is_some());
         let listened = self.listeners().and_then(|listeners| listeners.find(from, message.token));
         let Some((exchange, observation)) = listened.filter(|_| !seen) else {
-            // One who has forgotten an observation says so, to a notification of either kind (RFC 7641 §3.6).
+            // A Reset ends an observation that is not known here, whether the notification is confirmable or
+            // not (RFC 7641 §3.6).
             let unwanted = !seen && (confirmable || message.observe().is_some());
             if confirmable || unwanted {
                 let kind = if seen { Kind::Acknowledgement } else { Kind::Reset };
@@ -250,7 +244,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(Event::Notification { exchange, message })
     }
 
-    /// Acknowledges a response in a message of its own, if that is wanted, and remembers it.
+    /// Acknowledges a separate response if it is confirmable, and remembers it.
     fn acknowledge_response(&mut self, now: Instant, from: A, message: &Message<'_>) {
         let confirmable = message.kind == Kind::Confirmable;
         if confirmable {
@@ -258,8 +252,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         if let Some(deduplication) = self.deduplication() {
             let Message { message_id, token, .. } = *message;
-            let arrival = Arrival { from, message_id, token, confirmable, idempotent: false };
-            deduplication.insert(now, arrival, Memory::Acknowledged);
+            let arrival = Arrival { from, message_id, token, confirmable, repeatable: false };
+            deduplication.insert(now, arrival, Reaction::Acknowledged);
         }
     }
 
@@ -272,21 +266,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let (id, purpose) = (self.id(index), self.exchanges[index].purpose);
         self.peers[slot].note_answer();
         if purpose == Purpose::Ping {
-            self.complete(now, index, Outcome::Reset);
+            self.end(now, index, End::Answered(Outcome::Reset));
             return Some(Event::Pong { exchange: id });
         }
-        self.rare.get_or_insert_default().rejected += 1;
-        self.finish(now, index, Outcome::Reset);
-        self.release(index);
-        if purpose == Purpose::Notification {
-            return self.observer_failed(index, Failure::Reset);
-        }
-        self.observation_failed(id, purpose);
-        Some(Event::Failed { exchange: id, failure: Failure::Reset })
+        self.end(now, index, End::Failed(Failure::Reset));
+        self.failure_event(id, purpose, Failure::Reset)
     }
 
-    /// An acknowledgement to no exchange under way arrived. If it is one more answer to the exchange that ended last, and names
-    /// another transmission than the first answer did, the peer answers each copy by itself.
+    /// Learns from an acknowledgement that belongs to no exchange under way. If it is a second answer to the
+    /// exchange that ended last and names another transmission than the first answer, the peer marks each
+    /// answer like the copy that it answers.
     fn note_further_answer(&mut self, from: A, message: &Message<'_>) {
         let Some(slot) = self.peers.find(from) else { return };
         let peer = &mut self.peers[slot];
@@ -305,21 +294,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// The exchange under way with this peer that `matches`, and the peer.
+    /// Returns the slot of the peer, and that of its first active exchange that `matches`.
     fn find_active(&self, from: A, matches: impl Fn(&Exchange<C>) -> bool) -> Option<(u32, u32)> {
         let slot = self.peers.find(from)?;
-        let mut index = self.peers[slot].active;
-        while index != NONE {
-            let exchange = &self.exchanges[index];
-            if matches(exchange) {
-                return Some((slot, index));
-            }
-            index = exchange.next;
-        }
-        None
+        let mut active = self.peers[slot].active.iter(&self.exchanges);
+        active.find(|(_, exchange)| matches(exchange)).map(|(index, _)| (slot, index))
     }
 
-    /// The transmission that the Rexmit-Cnt option of a response names, once the peer is known to echo it.
+    /// Returns the ordinal in the Rexmit-Cnt option of a response. Learns from the response whether the peer
+    /// echoes the option.
     fn echoed_ordinal(
         &mut self,
         slot: u32,
@@ -328,14 +311,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         marking: Marking,
     ) -> Option<u8> {
         let peer = &mut self.peers[slot];
-        if marking != Marking::Option || matches!(peer.echo, Echo::Unknown | Echo::No(_)) {
+        if marking != Marking::Option
+            || matches!(peer.rexmit_cnt_echo, RexmitCntEcho::Unknown | RexmitCntEcho::No(_))
+        {
             return None;
         }
-        peer.echo = match (message.rexmit_cnt, peer.echo) {
-            (Some(_), _) => Echo::Yes,
-            // One that has echoed before is asked at once.
-            (None, Echo::Yes) => Echo::Unknown,
-            (None, _) => Echo::No(ASK_AGAIN_AFTER),
+        peer.rexmit_cnt_echo = match (message.rexmit_cnt, peer.rexmit_cnt_echo) {
+            (Some(_), _) => RexmitCntEcho::Yes,
+            // A peer that has echoed it before is asked again with the next request.
+            (None, RexmitCntEcho::Yes) => RexmitCntEcho::Unknown,
+            (None, _) => RexmitCntEcho::No(ASK_AGAIN_AFTER),
         };
         let count = if message.rexmit_cnt? == REXMIT_CNT_PROBE { 0 } else { message.rexmit_cnt? };
         (count <= self.exchanges[index].retransmits).then_some(count)
@@ -345,20 +330,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         ExchangeId { index, generation: self.exchanges[index].generation }
     }
 
-    /// The place among the outstanding is free; the response is still to come.
-    fn await_response(&mut self, now: Instant, index: u32, outcome: Outcome) {
-        self.settle(now, index, outcome);
-        self.exchanges[index].stage = Stage::Acknowledged;
-        self.deadlines.set(2 * index, now + self.setup.config.response_timeout);
-        self.admit(now, self.exchanges[index].peer);
-    }
-
-    fn complete(&mut self, now: Instant, index: u32, outcome: Outcome) {
-        self.tally.completed += 1;
-        self.finish(now, index, outcome);
-        self.release(index);
-    }
-
+    /// Ends an exchange with this response. Returns the event.
     fn respond_to<'b>(
         &mut self,
         now: Instant,
@@ -374,29 +346,20 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             peer.next_non = Instant::ZERO;
         }
         if self.exchanges[index].purpose == Purpose::Observation && !goes_on(&message) {
-            self.observation_failed(exchange, Purpose::Observation);
+            self.stop_listening(exchange);
         }
-        self.complete(now, index, outcome);
+        self.end(now, index, End::Answered(outcome));
         Event::Response { exchange, message }
     }
 }
 
-/// Whether a request may be handled twice: its method allows it, and it depends on nothing that the first time changes, as
-/// a condition or a body in blocks does.
-fn is_idempotent(request: &Message<'_>) -> bool {
-    let depends = |(number, _)| matches!(number, option::IF_MATCH | option::IF_NONE_MATCH | option::BLOCK1);
-    match request.code.0 {
-        code::GET => true,
-        _ => request.code.is_idempotent() && !request.options().any(depends),
-    }
-}
-
-/// Whether notifications follow this response (RFC 7641 §3.2, §4.2).
+/// Returns whether notifications follow this response (RFC 7641 §3.2, §4.2).
 fn goes_on(response: &Message<'_>) -> bool {
     response.code.0 >> 5 == 2 && response.observe().is_some()
 }
 
-/// Whether the token of a response is that of the exchange, the ordinal of a transmission aside.
+/// Returns whether the token of a response is that of the exchange, with or without the ordinal of a
+/// transmission.
 fn may_answer<C: Controller>(exchange: &Exchange<C>, message: &Message<'_>, marking: Marking) -> bool {
     let plain = exchange.token == message.token;
     let ordinal = exchange.token.byte_beyond(&message.token);
@@ -408,7 +371,7 @@ fn may_answer<C: Controller>(exchange: &Exchange<C>, message: &Message<'_>, mark
     }
 }
 
-/// The transmission that the token of a response names.
+/// Returns the ordinal of the transmission that the token of a response names.
 fn token_ordinal<C: Controller>(
     exchange: &Exchange<C>,
     message: &Message<'_>,

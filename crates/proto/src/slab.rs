@@ -1,22 +1,27 @@
-//! Slots that are reused, named by index and generation.
+//! Slots that are used again, named by their index.
 
 use smallvec::SmallVec;
 
 use crate::NONE;
 
-/// A bounded pool of slots. The first lies in the pool itself: a client has one exchange with one peer, and a hundred
-/// thousand of them are held in memory, and in caches, by what they need and not by what they might.
+/// A bounded pool of slots.
+///
+/// The first slot lies in the pool itself. Most clients have one exchange with one peer, and a simulation
+/// holds a hundred thousand of such clients in memory.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     slots: SmallVec<[T; 1]>,
-    /// The slot that was freed last; each leads to the one freed before.
+    /// The slot that was freed last. Its link leads to the one that was freed before it.
     free: u32,
     in_use: u32,
 }
 
-/// What can lie in a [`Slab`]: while it is free, it has a place for the next that is.
-pub(crate) trait Slot {
-    fn next_free(&mut self) -> &mut u32;
+/// The content of a slot, which has room for the index of the next slot of a list.
+pub(crate) trait Linked {
+    /// Returns the next slot of the list that this one is in; `NONE` if it is the last.
+    fn next(&self) -> u32;
+
+    fn set_next(&mut self, next: u32);
 }
 
 impl<T> Default for Slab<T> {
@@ -25,12 +30,12 @@ impl<T> Default for Slab<T> {
     }
 }
 
-impl<T: Slot> Slab<T> {
-    /// A slot to use: one that was freed, or a new one made by `fresh` while there are fewer than `bound`.
+impl<T: Linked> Slab<T> {
+    /// Returns a slot to use: a free one, or a new one made by `fresh` while there are fewer than `bound`.
     pub(crate) fn take(&mut self, bound: u32, fresh: impl FnOnce() -> T) -> Option<u32> {
         let index = self.free;
-        if let Some(slot) = self.slots.get_mut(index as usize) {
-            self.free = *slot.next_free();
+        if let Some(slot) = self.slots.get(index as usize) {
+            self.free = slot.next();
             self.in_use += 1;
             return Some(index);
         }
@@ -42,14 +47,14 @@ impl<T: Slot> Slab<T> {
         })
     }
 
-    /// Gives a slot back. Its contents stay, so that what they have allocated is used again.
+    /// Frees a slot. Its content stays, so that what it has allocated is used again.
     pub(crate) fn give_back(&mut self, index: u32) {
-        *self.slots[index as usize].next_free() = self.free;
+        self.slots[index as usize].set_next(self.free);
         self.free = index;
         self.in_use -= 1;
     }
 
-    /// Slots in use.
+    /// Returns how many slots are in use.
     pub(crate) fn in_use(&self) -> usize {
         self.in_use as usize
     }

@@ -1,56 +1,58 @@
 //! CoAP over reliable transports: framing and signalling of RFC 8323.
 //!
-//! No message type, no Message ID, no retransmission, no deduplication and no congestion control: the transport has
-//! them. What is left is a length in front of each message and, in codes 7.xx, a few messages about the connection.
+//! The transport retransmits, removes duplicates and controls congestion. So messages have no type and no
+//! Message ID. They have a length in front, and a few messages with codes 7.xx are about the connection.
 
 mod frame;
 
 use alloc::vec::Vec;
 
-use coap_message_implementations::option_extension::encode_extensions;
 use coap_message_implementations::option_iteration::{OptItem, OptPayloadReader};
 use coap_numbers::{code, signaling_option};
 
+use crate::Tail;
 use crate::code::Code;
 use crate::message::Token;
 
 /// Max-Message-Size before a CSM says otherwise, bytes (RFC 8323 §5.3.1).
 pub const BASE_MAX_MESSAGE_SIZE: u32 = 1152;
 
-/// Bytes in front of the token at most: lengths, four bytes of extended length, code.
+/// The most bytes in front of the token: the two lengths, four bytes of extended length, and the code.
 const MAX_HEAD: usize = 6;
 
-/// A message of a stream, its bytes where they arrived.
+/// A message of a stream. Its bytes stay where they arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message<'a> {
-    /// Method, response or signalling code.
+pub struct StreamMessage<'a> {
+    /// The code of a method, a response or a signal.
     pub code: Code,
-    /// Token.
+    /// The token.
     pub token: Token,
-    /// Options and payload, encoded; not looked into.
+    /// Options and payload, encoded. They are not checked.
     pub tail: &'a [u8],
 }
 
-/// Why a connection cannot go on: RFC 8323 §5.6 wants an [`Signal::Abort`] sent and the connection closed.
+/// Why a connection cannot go on. The endpoint sends a [`Signal::Abort`] and closes the connection (RFC 8323
+/// §5.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// A message larger than the receiver takes.
+    /// A message is larger than the receiver takes.
     TooLong,
-    /// A token length of 9 to 15: reserved by RFC 8323, extended by RFC 8974 for those who ask for it in their CSM.
+    /// The length of a token is 9 to 15. RFC 8323 reserves it, and RFC 8974 allows it to peers that ask for
+    /// it in their CSM.
     TokenTooLong,
-    /// A signalling message whose options cannot be read, or a frame that is no message.
+    /// The options of a signalling message cannot be read, or a frame is no message.
     Malformed,
-    /// A critical option in a signalling message that is not understood (RFC 8323 §5.2).
+    /// A signalling message has an unknown critical option (RFC 8323 §5.2).
     UnknownOption {
-        /// Its number.
+        /// The number of the option.
         number: u16,
-        /// Whether it came in a CSM, so that Bad-CSM-Option names it.
+        /// True if it came in a CSM. Bad-CSM-Option names it then.
         in_csm: bool,
     },
 }
 
 impl Broken {
-    /// What to send before closing.
+    /// Returns the signal to send before the connection is closed.
     pub const fn abort(self) -> Signal {
         match self {
             Self::UnknownOption { number, in_csm: true } => Signal::Abort { bad_csm_option: Some(number) },
@@ -59,7 +61,7 @@ impl Broken {
     }
 }
 
-impl Message<'_> {
+impl StreamMessage<'_> {
     /// Appends the message to `buffer`.
     ///
     /// # Errors
@@ -87,18 +89,18 @@ impl Message<'_> {
     }
 }
 
-/// What the first bytes of a message say about it.
+/// The lengths in the first bytes of a message.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    /// Where the code is.
+    /// The offset of the code.
     code_at: usize,
     token_len: usize,
-    /// Bytes of the whole message.
+    /// The length of the whole message, bytes.
     total: usize,
 }
 
 impl Head {
-    /// Reads the lengths; `None` if they are not complete.
+    /// Reads the lengths. Returns `None` if they are not complete.
     fn read(bytes: &[u8], max: u32) -> Result<Option<Self>, Broken> {
         let Some(&first) = bytes.first() else { return Ok(None) };
         let token_len = usize::from(first & 15);
@@ -122,40 +124,40 @@ impl Head {
         Ok(Some(Self { code_at, token_len, total }))
     }
 
-    /// The message in `bytes`, `None` if not all of it is there.
-    fn message(self, bytes: &[u8]) -> Option<Message<'_>> {
+    /// Returns the message in `bytes`; `None` if it is not complete.
+    fn message(self, bytes: &[u8]) -> Option<StreamMessage<'_>> {
         let bytes = bytes.get(..self.total)?;
         let code = Code(*bytes.get(self.code_at)?);
         let (token, tail) = bytes.get(self.code_at + 1..)?.split_at_checked(self.token_len)?;
-        Some(Message { code, token: Token::new(token)?, tail })
+        Some(StreamMessage { code, token: Token::new(token)?, tail })
     }
 }
 
-/// Cuts a stream of bytes into messages.
+/// A decoder that cuts a stream of bytes into messages.
 ///
-/// A message that arrives in one piece is handed out where it lies; only what is cut in two is gathered. The buffer
-/// never holds more than one message of the largest size.
+/// A message that arrives in one piece is handed out where it lies. Only a message in several pieces is
+/// copied. The buffer never holds more than one message of the largest size.
 #[derive(Debug)]
 pub struct Decoder {
     buffer: Vec<u8>,
-    /// The buffer holds a message that was handed out.
+    /// True if the buffer holds a message that was handed out.
     spent: bool,
     max_message_size: u32,
 }
 
 impl Decoder {
-    /// A decoder that takes messages of up to `max_message_size` bytes, header and token included: what our own CSM
-    /// promises (RFC 8323 §5.3.1).
+    /// Creates a decoder that takes messages of up to `max_message_size` bytes, header and token included. It
+    /// is the Max-Message-Size of our own CSM (RFC 8323 §5.3.1).
     pub const fn new(max_message_size: u32) -> Self {
         Self { buffer: Vec::new(), spent: false, max_message_size }
     }
 
-    /// Reads from `input` up to the end of one message. Returns how many bytes it took, and the message if it is
-    /// complete; with no message all of `input` is taken.
+    /// Reads from `input` up to the end of one message. Returns how many bytes it took, and the message if it
+    /// is complete. If it is not, all of `input` is taken.
     ///
     /// # Errors
-    /// [`Broken`]: the stream has lost its frame and the connection is to be aborted.
-    pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<(usize, Option<Message<'a>>), Broken> {
+    /// [`Broken`] if the connection cannot go on.
+    pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<(usize, Option<StreamMessage<'a>>), Broken> {
         if self.spent {
             self.buffer.clear();
             self.spent = false;
@@ -192,39 +194,39 @@ impl Decoder {
 /// A message about the connection (RFC 8323 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// 7.01: what the sender is able to do. The first message of each side.
+    /// 7.01: the abilities of the sender. It is the first message of each side.
     Csm {
-        /// The largest message it takes, bytes; `None` leaves what was said before, at first
-        /// [`BASE_MAX_MESSAGE_SIZE`].
+        /// The largest message that the sender takes, bytes. `None` leaves the value of the CSM before, which
+        /// is at first [`BASE_MAX_MESSAGE_SIZE`].
         max_message_size: Option<u32>,
-        /// Whether it does block-wise transfers.
+        /// True if the sender supports block-wise transfers.
         block_wise_transfer: bool,
     },
-    /// 7.02: is anybody there? Answered by a Pong with the same token.
+    /// 7.02: asks whether the peer is alive. A Pong with the same token answers it.
     Ping {
-        /// The Pong shall wait until all before it is processed.
+        /// True if the Pong is to wait until all messages before the Ping are processed.
         custody: bool,
     },
-    /// 7.03.
+    /// 7.03: answers a Ping.
     Pong {
-        /// All before the Ping is processed.
+        /// True if all messages before the Ping are processed.
         custody: bool,
     },
-    /// 7.04: the sender would close the connection once all is answered.
+    /// 7.04: the sender wants to close the connection once all requests are answered.
     Release,
     /// 7.05: the sender closes the connection at once.
     Abort {
-        /// The option of our CSM it did not understand.
+        /// The option of our CSM that the peer does not know.
         bad_csm_option: Option<u16>,
     },
 }
 
 impl Signal {
-    /// The signal that `message` is; `None` if it is none, or one with a detail nobody has defined, which is ignored.
+    /// Reads a signal. Returns `None` if `message` is none, or has an undefined code 7.xx, which is ignored.
     ///
     /// # Errors
     /// [`Broken::Malformed`] and [`Broken::UnknownOption`].
-    pub fn read(message: &Message<'_>) -> Result<Option<Self>, Broken> {
+    pub fn read(message: &StreamMessage<'_>) -> Result<Option<Self>, Broken> {
         let mut signal = match message.code.0 {
             code::CSM => Self::Csm { max_message_size: None, block_wise_transfer: false },
             code::PING => Self::Ping { custody: false },
@@ -263,60 +265,47 @@ impl Signal {
         Ok(())
     }
 
-    /// Appends the signal to `buffer`. `token` is empty, except in a Pong, which repeats that of the Ping.
+    /// Appends the signal to `buffer`. `token` is empty, except in a Pong: it repeats the token of the Ping.
     pub fn write(self, token: Token, buffer: &mut Vec<u8>) {
         let (code, tail) = self.encode();
-        let written = Message { code, token, tail: &tail }.write(buffer);
+        let written = StreamMessage { code, token, tail: &tail }.write(buffer);
         debug_assert!(written.is_ok(), "a signal is a few bytes");
     }
 
-    /// Its code, and its options as they are in a message.
+    /// Returns the code and the encoded options of the signal.
     pub fn encode(self) -> (Code, Vec<u8>) {
         let mut tail = Tail::default();
         let code = match self {
             Self::Csm { max_message_size, block_wise_transfer } => {
                 if let Some(size) = max_message_size {
-                    tail.option(signaling_option::MAX_MESSAGE_SIZE, significant(&size.to_be_bytes()));
+                    let size = size.to_be_bytes();
+                    tail = tail.option(signaling_option::MAX_MESSAGE_SIZE, significant(&size));
                 }
                 if block_wise_transfer {
-                    tail.option(signaling_option::BLOCK_WISE_TRANSFER, &[]);
+                    tail = tail.option(signaling_option::BLOCK_WISE_TRANSFER, &[]);
                 }
                 code::CSM
             }
             Self::Ping { custody } | Self::Pong { custody } => {
                 if custody {
-                    tail.option(signaling_option::CUSTODY, &[]);
+                    tail = tail.option(signaling_option::CUSTODY, &[]);
                 }
                 if matches!(self, Self::Ping { .. }) { code::PING } else { code::PONG }
             }
             Self::Release => code::RELEASE,
             Self::Abort { bad_csm_option } => {
                 if let Some(number) = bad_csm_option {
-                    tail.option(signaling_option::BAD_CSM_OPTION, significant(&number.to_be_bytes()));
+                    let number = number.to_be_bytes();
+                    tail = tail.option(signaling_option::BAD_CSM_OPTION, significant(&number));
                 }
                 code::ABORT
             }
         };
-        (Code(code), tail.bytes)
+        (Code(code), tail.into_bytes())
     }
 }
 
-/// Options in the making.
-#[derive(Default)]
-struct Tail {
-    bytes: Vec<u8>,
-    last: u16,
-}
-
-impl Tail {
-    fn option(&mut self, number: u16, value: &[u8]) {
-        self.bytes.extend_from_slice(encode_extensions(number - self.last, value.len() as u16).as_ref());
-        self.bytes.extend_from_slice(value);
-        self.last = number;
-    }
-}
-
-/// A uint option (RFC 7252 §3.2) of at most 32 bits.
+/// Reads a uint option (RFC 7252 §3.2) of at most 32 bits.
 fn uint(data: &[u8]) -> Result<u32, Broken> {
     let data = significant(data);
     if data.len() > 4 {
@@ -325,7 +314,7 @@ fn uint(data: &[u8]) -> Result<u32, Broken> {
     Ok(data.iter().fold(0, |value, &byte| value << 8 | u32::from(byte)))
 }
 
-/// Big-endian bytes without leading zeros.
+/// Returns big-endian bytes without leading zeros.
 fn significant(bytes: &[u8]) -> &[u8] {
     &bytes[bytes.iter().take_while(|&&byte| byte == 0).count()..]
 }
@@ -339,24 +328,24 @@ mod tests {
 
     use super::*;
 
-    fn bytes_of(message: Message<'_>) -> Vec<u8> {
+    fn bytes_of(message: StreamMessage<'_>) -> Vec<u8> {
         let mut bytes = Vec::new();
         message.write(&mut bytes).unwrap();
         bytes
     }
 
-    fn get(tail: &[u8]) -> Message<'_> {
-        Message { code: Code(code::GET), token: Token::EMPTY, tail }
+    fn get(tail: &[u8]) -> StreamMessage<'_> {
+        StreamMessage { code: Code(code::GET), token: Token::EMPTY, tail }
     }
 
-    /// All messages of `bytes`, read in pieces of `piece` bytes.
+    /// Returns all messages of `bytes`, read in pieces of `piece` bytes.
     fn read_all(bytes: &[u8], piece: usize, max: u32) -> Result<Vec<(Code, Token, Vec<u8>)>, Broken> {
         let mut decoder = Decoder::new(max);
         let mut messages = Vec::new();
         for mut input in bytes.chunks(piece) {
             while !input.is_empty() {
                 let (used, message) = decoder.read(input)?;
-                if let Some(Message { code, token, tail }) = message {
+                if let Some(StreamMessage { code, token, tail }) = message {
                     messages.push((code, token, tail.to_vec()));
                 }
                 input = &input[used..];
@@ -368,10 +357,13 @@ mod tests {
     #[test]
     fn a_message_without_options_is_two_bytes() {
         // The empty CSM and the GET with a token of RFC 8323's figures 5 and 6.
-        assert_eq!(bytes_of(Message { code: Code(code::CSM), token: Token::EMPTY, tail: &[] }), [0x00, 0xe1]);
+        assert_eq!(
+            bytes_of(StreamMessage { code: Code(code::CSM), token: Token::EMPTY, tail: &[] }),
+            [0x00, 0xe1]
+        );
         let token = Token::new(&[0x7f]).unwrap();
         assert_eq!(
-            bytes_of(Message { code: Code(code::CONTENT), token, tail: b"\xffhi" }),
+            bytes_of(StreamMessage { code: Code(code::CONTENT), token, tail: b"\xffhi" }),
             *b"\x31\x45\x7f\xffhi"
         );
     }
@@ -436,12 +428,12 @@ mod tests {
 
     #[test]
     fn a_critical_option_nobody_knows_aborts_and_names_itself() {
-        let csm = Message { code: Code(code::CSM), token: Token::EMPTY, tail: &[0x70] };
+        let csm = StreamMessage { code: Code(code::CSM), token: Token::EMPTY, tail: &[0x70] };
         let broken = Signal::read(&csm).unwrap_err();
         assert_eq!(broken.abort(), Signal::Abort { bad_csm_option: Some(7) });
-        let elective = Message { tail: &[0x60], ..csm };
+        let elective = StreamMessage { tail: &[0x60], ..csm };
         assert!(Signal::read(&elective).unwrap().is_some());
-        let ping = Message { code: Code(code::PING), ..csm };
+        let ping = StreamMessage { code: Code(code::PING), ..csm };
         assert_eq!(Signal::read(&ping).unwrap_err().abort(), Signal::Abort { bad_csm_option: None });
     }
 
@@ -464,7 +456,7 @@ mod tests {
             let mut expected = Vec::new();
             for (code, token, tail) in sent {
                 let token = Token::new(&token).unwrap();
-                Message { code: Code(code), token, tail: &tail }.write(&mut bytes).unwrap();
+                StreamMessage { code: Code(code), token, tail: &tail }.write(&mut bytes).unwrap();
                 expected.push((Code(code), token, tail));
             }
             prop_assert_eq!(read_all(&bytes, piece, BASE_MAX_MESSAGE_SIZE).unwrap(), expected);

@@ -1,10 +1,10 @@
-//! Writing what follows the token: options and payload.
+//! The tail of a message: the options and the payload.
 
 use alloc::vec::Vec;
 
 use coap_message_implementations::option_extension::encode_extensions;
 
-/// The tail of a message in the making.
+/// A writer of the tail of a message.
 ///
 /// ```
 /// use coapace_proto::Tail;
@@ -19,13 +19,14 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// One that begins with these options, encoded, the last of which has this number.
+    /// Creates a tail that begins with these encoded options. `last` is the number of the last one.
     pub(crate) fn of(options: &[u8], last: u16) -> Self {
         Self { bytes: options.into(), last }
     }
 
-    /// Adds an option. Options are added in the order of their numbers (constants in [`coap_numbers::option`]); one that
-    /// comes too late, or is longer than 65,535 bytes, is left out.
+    /// Adds an option. Options are added in the order of their numbers, which are constants in
+    /// [`coap_numbers::option`]. An option that comes too late is left out, and so is one of more than 65,535
+    /// bytes.
     #[must_use]
     pub fn option(mut self, number: u16, value: &[u8]) -> Self {
         if let (Some(delta), Ok(len)) = (number.checked_sub(self.last), u16::try_from(value.len())) {
@@ -36,7 +37,7 @@ impl Tail {
         self
     }
 
-    /// Adds the payload; nothing if it is empty (RFC 7252 §3). No option can follow.
+    /// Adds the payload. An empty one has no marker (RFC 7252 §3). No option can follow.
     #[must_use]
     pub fn payload(mut self, payload: &[u8]) -> Self {
         if !payload.is_empty() {
@@ -47,12 +48,12 @@ impl Tail {
         self
     }
 
-    /// The bytes so far.
+    /// Returns the bytes so far.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -1,22 +1,23 @@
-//! The one place where a message leaves.
+//! The one place where a message departs.
 
 use alloc::vec::Vec;
 
-use coapace_control::{Controller, Cue, Draw, Duration, Instant, Marking, Outcome};
+use coapace_control::{Controller, Cue, Draw, Duration, Instant, Limits, Marking};
 
+use crate::deadlines::Timer;
 use crate::endpoint::Endpoint;
-use crate::exchange::Stage;
+use crate::exchange::{End, Exchange, Failure, Stage};
 use crate::message::{Kind, Message};
-use crate::peer::Address;
+use crate::peer::{Address, Peer};
 use crate::rare::Rare;
-use crate::{NONE, Setup};
+use crate::{Config, NONE, Setup};
 
-/// A datagram to send; its bytes are in the buffer that was passed.
+/// A datagram to send. Its bytes were appended to the buffer that was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<A> {
-    /// Where it goes.
+    /// The destination.
     pub to: A,
-    /// Which transmission of which exchange it is; nothing for a reply.
+    /// The transmission that the datagram is; `None` for a reply.
     pub step: Option<Step>,
     /// The timeout that is armed for it, if it is confirmable.
     pub timeout: Option<Duration>,
@@ -32,9 +33,18 @@ pub struct Step {
 }
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
-    /// The next datagram to send: appended to `buffer`. To be called until there is none.
+    /// Appends the next datagram to send to `buffer`. Returns where it goes, or `None` if there is nothing to
+    /// send now.
     ///
     /// `draw` gives the one random number of a transmission.
+    ///
+    /// Call this until it returns `None`. After that, these calls may give it something to return:
+    /// [`handle_datagram`](Self::handle_datagram), [`handle_group_datagram`](Self::handle_group_datagram),
+    /// [`handle_timeout`](Self::handle_timeout), [`poll_event`](Self::poll_event) where notifications wait,
+    /// and everything that the application asks for: requests, pings, responses, acknowledgements,
+    /// [`notify`](Self::notify), [`register`](Self::register),
+    /// [`register_stranger`](Self::register_stranger), [`deregister`](Self::deregister) and
+    /// [`cancel`](Self::cancel). The passage of time alone does not.
     pub fn poll_transmit(
         &mut self,
         now: Instant,
@@ -50,6 +60,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(transmit)
     }
 
+    /// Writes a reply if one waits, else the next transmission of an exchange.
     fn next_datagram(
         &mut self,
         now: Instant,
@@ -68,17 +79,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(self.depart(now, index, draw, buffer))
     }
 
-    /// What may need no answer has departed: if it is not confirmable, it is over.
-    #[cold]
-    fn note_departure(&mut self, now: Instant, index: u32) {
-        self.note_notification(index);
-        if !self.exchanges[index].confirmable {
-            self.finish(now, index, Outcome::Cancelled);
-            self.release(index);
-            self.notification_over(now, index, false);
-        }
-    }
-
+    /// Writes the next transmission of an exchange, and moves the exchange on.
     fn depart(
         &mut self,
         now: Instant,
@@ -88,96 +89,159 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Transmit<A> {
         let may_be_last = self.exchanges[index].purpose.ends_with_departure();
         let renewed = may_be_last && self.renew(index);
-        let setup = &*self.setup;
-        let Setup { controller, config } = setup;
-        let exchange = &mut self.exchanges[index];
+
+        let Self { setup, exchanges, peers, deadlines, rare, tally, .. } = self;
+        let (setup, exchange) = (&**setup, &mut exchanges[index]);
         let slot = exchange.peer;
-        let peer = &mut self.peers[slot];
-        let again = core::mem::replace(&mut exchange.departed, true);
-        exchange.retransmits = exchange.retransmits.saturating_add(u8::from(again));
-        peer.in_flight += u16::from(!again);
-        let step = Step { exchange: exchange.ordinal, transmission: exchange.retransmits };
+        let peer = &mut peers[slot];
 
-        if !again && exchange.purpose.may_be_confirmable() {
-            if !exchange.confirmable && peer.owes_confirmable(config.confirmable_every) {
-                exchange.confirmable = true;
-                self.rare.get_or_insert_default().converted += 1;
+        let step = exchange.count_transmission();
+        let first = step.transmission == 0;
+        if first {
+            peer.in_flight += 1;
+            if choose_type(&setup.config, exchange, peer) {
+                rare.get_or_insert_default().converted += 1;
             }
-            peer.nons = if exchange.confirmable { 0 } else { peer.nons.saturating_add(1) };
         }
-
-        let limits = controller.limits(&peer.state);
-        let marking = exchange.marking(limits.marking);
-        let timeout = if exchange.confirmable {
-            let cue = Cue { now, draw: draw(step), outstanding: peer.in_flight };
-            let timeout = if let Some(control) = &mut exchange.control {
-                controller.on_retransmit(&mut peer.state, control, cue)
-            } else {
-                let (control, timeout) = controller.on_start(&mut peer.state, cue);
-                exchange.control = Some(control);
-                timeout
-            };
-            setup.patient(now, exchange.first, step.transmission, peer.silent, cue.draw, timeout)
-        } else {
-            config.response_timeout
-        };
-        self.deadlines.set(2 * index, now + timeout);
-        if again {
-            self.tally.retransmissions += 1;
-        } else {
-            if let Some(measures) = Rare::measures(&mut self.rare) {
-                let rto = exchange.confirmable.then(|| controller.gauges(&peer.state).rto);
+        let limits = setup.controller.limits(&peer.state);
+        let timeout = ask(now, setup, exchange, peer, step, draw);
+        deadlines.set(Timer::Exchange(index), now + timeout);
+        if first {
+            if let Some(measures) = Rare::measures(rare) {
+                let rto = exchange.confirmable.then(|| setup.controller.gauges(&peer.state).rto);
                 measures.departs(now.since(exchange.first), rto);
             }
+            tally.started += 1;
             exchange.first = now;
-            self.tally.started += 1;
+        } else {
+            tally.retransmissions += 1;
         }
         exchange.last = now;
         exchange.stage = Stage::InFlight;
-        // A copy that would need an ID in use goes out under the one it had; other content must not.
-        let fresh = marking == Marking::FreshMessageId
-            && peer.message_ids.free_at(|| self.setup.exchange_lifetime()) <= now;
-        if again && (renewed || fresh) {
-            exchange.message_id = peer.message_ids.take(now);
-        }
-        if marking != Marking::None {
-            if renewed {
-                exchange.outdate_departures();
-            }
-            exchange.note_departure(now, timeout);
-        }
 
-        let armed = exchange.confirmable.then_some(timeout);
-        let kind = if exchange.confirmable { Kind::Confirmable } else { Kind::NonConfirmable };
-        let token = match marking {
-            Marking::Token => exchange.token.with(step.transmission),
-            Marking::TokenOnRetransmit if again => exchange.token.with(step.transmission),
-            _ => exchange.token,
-        };
-        let (code, tail) = (exchange.code, exchange.tail.as_slice());
-        let mut message = Message { code, token, tail, ..Message::empty(kind, exchange.message_id) };
-        if token.is_extended() {
-            // Of one that is forgotten the digest goes out, and the peer rejects the message.
-            let tokens = self.rare.as_ref().and_then(|rare| rare.tokens.as_ref());
-            let known = tokens.and_then(|tokens| tokens.get(peer.address, token));
-            message.extended_token = known.unwrap_or(&token);
-        }
-        let count = peer.rexmit_cnt(marking, step.transmission);
-        let (to, start) = (peer.address, buffer.len());
-        message.write_marked(count, buffer);
+        let marking = exchange.marking(limits.marking);
+        mark(now, setup, exchange, peer, marking, renewed, timeout);
+        let start = buffer.len();
+        encode(rare.as_deref(), exchange, peer, marking, buffer);
         if !exchange.confirmable {
-            peer.next_non = now + config.non_gap(buffer.len() - start, limits.non_gap, peer.silent);
+            let bytes = buffer.len() - start;
+            peer.next_non = now + setup.config.non_gap(bytes, limits.non_gap, peer.silent);
             peer.last_non = if may_be_last { NONE } else { index };
         }
-        let last = again && exchange.retransmits >= config.max_retransmit;
-        if last && !limits.final_wait && !config.patience {
-            self.give_up(now, index);
+        let transmit =
+            Transmit { to: peer.address, step: Some(step), timeout: exchange.confirmable.then_some(timeout) };
+        self.move_on(now, index, limits, may_be_last);
+        transmit
+    }
+
+    /// Ends an exchange that waits for no answer after this departure, or lets the next one go.
+    fn move_on(&mut self, now: Instant, index: u32, limits: Limits, may_be_last: bool) {
+        let Config { max_retransmit, patience, .. } = self.setup.config;
+        let &Exchange { retransmits, peer, .. } = &self.exchanges[index];
+        let last = retransmits > 0 && retransmits >= max_retransmit;
+        if last && !limits.final_wait && !patience {
+            self.end(now, index, End::Failed(Failure::GivenUp));
         } else {
-            self.admit(now, slot);
+            self.admit(now, peer);
         }
         if may_be_last {
             self.note_departure(now, index);
         }
-        Transmit { to, step: Some(step), timeout: armed }
     }
+
+    /// Notes the departure of a message that may need no answer. If it is not confirmable, the exchange is
+    /// over.
+    #[cold]
+    fn note_departure(&mut self, now: Instant, index: u32) {
+        self.note_notification(index);
+        if !self.exchanges[index].confirmable {
+            self.end(now, index, End::Cancelled);
+        }
+    }
+}
+
+/// Decides whether the message leaves as confirmable, before its first transmission. Returns true if it does
+/// although that was not asked for.
+fn choose_type<C: Controller, A>(config: &Config, exchange: &mut Exchange<C>, peer: &mut Peer<C, A>) -> bool {
+    if !exchange.purpose.may_be_confirmable() {
+        return false;
+    }
+    let converted = !exchange.confirmable && peer.owes_confirmable(config.confirmable_every);
+    exchange.confirmable |= converted;
+    peer.nons = if exchange.confirmable { 0 } else { peer.nons.saturating_add(1) };
+    converted
+}
+
+/// Returns how long to wait after this transmission. The mechanism decides that for a confirmable message.
+fn ask<C: Controller, A>(
+    now: Instant,
+    setup: &Setup<C>,
+    exchange: &mut Exchange<C>,
+    peer: &mut Peer<C, A>,
+    step: Step,
+    draw: &mut impl FnMut(Step) -> Draw,
+) -> Duration {
+    if !exchange.confirmable {
+        return setup.config.response_timeout;
+    }
+    let cue = Cue { now, draw: draw(step), outstanding: peer.in_flight };
+    let timeout = if let Some(control) = &mut exchange.control {
+        setup.controller.on_retransmit(&mut peer.state, control, cue)
+    } else {
+        let (control, timeout) = setup.controller.on_start(&mut peer.state, cue);
+        exchange.control = Some(control);
+        timeout
+    };
+    setup.patient(now, exchange.first, step.transmission, peer.silent, cue.draw, timeout)
+}
+
+/// Gives a transmission a Message ID of its own where it needs one, and remembers a marked one for its
+/// answer.
+fn mark<C: Controller, A>(
+    now: Instant,
+    setup: &Setup<C>,
+    exchange: &mut Exchange<C>,
+    peer: &mut Peer<C, A>,
+    marking: Marking,
+    renewed: bool,
+    timeout: Duration,
+) {
+    // A copy keeps its Message ID if no other is free. New content must not.
+    let fresh =
+        marking == Marking::FreshMessageId && peer.message_ids.free_at(|| setup.exchange_lifetime()) <= now;
+    if exchange.retransmits > 0 && (renewed || fresh) {
+        exchange.message_id = peer.message_ids.take(now);
+    }
+    if marking != Marking::None {
+        if renewed {
+            exchange.outdate_departures();
+        }
+        exchange.note_departure(now, timeout);
+    }
+}
+
+/// Appends the message to `buffer`, with the marking of this transmission.
+fn encode<C: Controller, A: Address>(
+    rare: Option<&Rare<A>>,
+    exchange: &Exchange<C>,
+    peer: &mut Peer<C, A>,
+    marking: Marking,
+    buffer: &mut Vec<u8>,
+) {
+    let transmission = exchange.retransmits;
+    let kind = if exchange.confirmable { Kind::Confirmable } else { Kind::NonConfirmable };
+    let token = match marking {
+        Marking::Token => exchange.token.with(transmission),
+        Marking::TokenOnRetransmit if transmission > 0 => exchange.token.with(transmission),
+        _ => exchange.token,
+    };
+    let (code, tail) = (exchange.code, exchange.tail.as_slice());
+    let mut message = Message { code, token, tail, ..Message::empty(kind, exchange.message_id) };
+    if token.is_extended() {
+        // If the bytes of the token are forgotten, its digest is sent, and the peer rejects the message.
+        let tokens = rare.and_then(|rare| rare.tokens.as_ref());
+        let known = tokens.and_then(|tokens| tokens.get(peer.address, token));
+        message.extended_token = known.unwrap_or(&token);
+    }
+    message.write_marked(peer.rexmit_cnt(marking, transmission), buffer);
 }

@@ -1,4 +1,4 @@
-//! The endpoint as its two sides see it: an application above, bytes below.
+//! The endpoint between an application and a peer that is spoken to in bytes.
 
 mod common;
 

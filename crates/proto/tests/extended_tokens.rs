@@ -1,11 +1,11 @@
-//! Tokens of more than 8 bytes (RFC 8974): the server gives them back.
+//! Tokens of more than 8 bytes (RFC 8974), which a server gives back.
 
 mod end;
 
 use coapace_proto::{Config, Event, Kind, Message, Responder, Token};
 use end::{CONTENT, End, GET, kind, ms, plain, secs};
 
-/// A request with a token of `len` bytes that begins with `first`.
+/// Returns a request with a token of `len` bytes that begins with `first`.
 fn request(len: usize, first: u8, id: u16) -> Vec<u8> {
     let (tkl, extension) = match len {
         0..=12 => (len, vec![]),
@@ -20,7 +20,7 @@ fn token(len: usize, first: u8) -> Vec<u8> {
     (0..len).map(|at| first.wrapping_add(at as u8)).collect()
 }
 
-/// The token in a message, whatever its length.
+/// Returns the token in a message, whatever its length.
 fn token_of(bytes: &[u8]) -> Vec<u8> {
     let message = Message::parse(bytes).unwrap();
     if message.token.is_extended() { message.extended_token.to_vec() } else { message.token.to_vec() }

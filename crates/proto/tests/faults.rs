@@ -1,4 +1,4 @@
-//! Two endpoints over a network that loses, duplicates, delays and corrupts.
+//! Two endpoints over a network that loses, duplicates, delays and corrupts datagrams.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -14,7 +14,7 @@ const POST: Code = Code(coap_numbers::code::POST);
 const CLIENT: u8 = 0;
 const SERVER: u8 = 1;
 
-/// Numbers that depend on the seed alone.
+/// A source of numbers that depend on the seed alone.
 struct Random(u64);
 
 impl Random {
@@ -24,17 +24,17 @@ impl Random {
     }
 }
 
-/// In percent of the datagrams.
+/// The faults of the network, in percent of the datagrams.
 #[derive(Clone, Copy, Debug)]
 struct Faults {
     lost: u64,
     duplicated: u64,
     corrupted: u64,
-    /// Answers that take so long that they come separately.
+    /// The share of requests that the server answers separately.
     slow: u64,
 }
 
-/// When it arrives, its serial number, where, what.
+/// A datagram on its way: when it arrives, its serial number, where it arrives, and its bytes.
 type Flight = (Instant, u64, u8, Vec<u8>);
 
 struct Network {
@@ -63,7 +63,8 @@ impl Network {
     }
 }
 
-/// Runs `requests` to the end. Returns how often each was delivered and how it ended, and whether anything is left.
+/// Runs `requests` to their end. Returns how often each was delivered, how it ended, and whether anything is
+/// left.
 fn run(
     mechanism: Mechanism,
     code: Code,
@@ -96,7 +97,7 @@ fn run(
             }
             while let Some(event) = ends[end].poll_event() {
                 let Event::Failed { exchange, .. } = event else { unreachable!() };
-                // The server's own exchanges are its separate responses.
+                // The exchanges that the server begins are its separate responses.
                 if end == 0
                     && let Some(request) = open.remove(&exchange)
                 {
@@ -146,7 +147,8 @@ fn under_loss_duplication_and_reordering_each_request_is_delivered_at_most_once_
         for code in [GET, POST] {
             let (delivered, ended, left) = run(entry.mechanism, code, 300, faults, 7);
             let marking = entry.mechanism.limits(&entry.mechanism.state()).marking;
-            // With a Message ID for each transmission a server takes each for a request; a POST never has one.
+            // If each transmission has a Message ID of its own, a server takes each for a new request. A POST
+            // is never marked so.
             let most = if marking == Marking::FreshMessageId && code == GET { 5 } else { 1 };
             assert!(delivered.values().all(|&times| times <= most), "{}: {delivered:?}", entry.name);
             assert_eq!((ended.len(), left), (300, 0), "{}", entry.name);

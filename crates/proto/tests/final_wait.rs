@@ -1,4 +1,4 @@
-//! Mechanisms that do not wait for the last retransmission, in endpoints without patience.
+//! Mechanisms that do not wait for an answer to the last retransmission, in endpoints without patience.
 
 mod common;
 mod noting;
@@ -17,7 +17,7 @@ fn impatient(config: Config) -> (Arc<Setup<Noting>>, Client<Noting>) {
     (setup, client)
 }
 
-/// Sends what is due at `at`.
+/// Sends the next datagram that is due at `at`.
 fn fire(client: &mut Client<Noting>, at: Instant) -> Vec<u8> {
     assert_eq!(client.endpoint.poll_timeout(), Some(at));
     client.endpoint.handle_timeout(at);
@@ -71,7 +71,7 @@ fn an_answer_that_still_comes_is_one_to_no_exchange() {
     let request = client.sent(ms(0)).unwrap();
     fire(&mut client, secs(2));
     for _ in 0..2 {
-        // Before the application has been told of the failure, and after.
+        // The answer comes before the application was told of the failure, or after that.
         assert!(client.receive(secs(3), &reply_to(&request, Kind::Acknowledgement, CONTENT, b"")).is_none());
         assert!(client.receive(secs(3), b"\x41\x45\x12\x34t").is_none());
         assert_eq!(client.sent(secs(3)).unwrap(), [0x70, 0, 0x12, 0x34], "a separate response is rejected");

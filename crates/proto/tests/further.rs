@@ -1,4 +1,5 @@
-//! Requests with more or fewer responses than one: observations (RFC 7641 §3), groups (RFC 7252 §8), No-Response (RFC 7967).
+//! Requests with several responses or none: observations (RFC 7641 §3), groups (RFC 7252 §8), No-Response
+//! (RFC 7967).
 
 mod end;
 
@@ -8,7 +9,7 @@ use coapace_proto::{
 };
 use end::{CONTENT, End, GET, NOT_FOUND, bytes, kind, ms, plain, secs, token};
 
-/// A client that observes `x` at peer 9, and has asked.
+/// Returns a client that has sent a request to observe `x` to peer 9.
 fn observing(config: Config) -> (End, ExchangeId, Vec<u8>) {
     let mut client = End::new(config);
     let get =
@@ -22,7 +23,7 @@ fn notification(kind: Kind, id: u16, code: Code, tail: &[u8]) -> Vec<u8> {
     bytes(&Message { code, token: token("t"), tail, ..Message::empty(kind, id) })
 }
 
-/// The first response, with these options and payload.
+/// Returns the first response, with these options and this payload.
 fn first_response(request: &[u8], tail: &[u8]) -> Vec<u8> {
     let id = Message::parse(request).unwrap().message_id;
     notification(Kind::Acknowledgement, id, CONTENT, tail)

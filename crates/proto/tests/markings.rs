@@ -1,4 +1,4 @@
-//! How transmissions are told apart on the wire, and what the mechanism learns from it.
+//! Markings on the wire, and the samples that the mechanism gets by them.
 
 mod common;
 
@@ -8,7 +8,8 @@ use common::{CONTENT, Client, GET, ms, reply_to, secs};
 
 const PEER: u32 = 9;
 
-/// Rexmit-Cnt after Uri-Path (65020 - 11 = 269 + 0xfce4) with a value of one byte, and of none.
+/// The bytes of Rexmit-Cnt after Uri-Path (65020 - 11 = 269 + 0xfce4), with a value of one byte and without a
+/// value.
 const COUNT: [u8; 3] = [0xe1, 0xfc, 0xe4];
 const COUNT_0: [u8; 3] = [0xe0, 0xfc, 0xe4];
 
@@ -16,19 +17,19 @@ fn running(mechanism: &str) -> Client {
     Client::running(mechanism, Config::default())
 }
 
-/// What a GET of `x` with the token `t` looks like behind the Message ID of `sent`, with `token` and `option` added.
+/// Returns a GET of `x` with the token `t` and the Message ID of `sent`, with `token` and `option` added.
 fn get_like(sent: &[u8], token: &[u8], option: &[u8]) -> Vec<u8> {
     [&[0x41 + token.len() as u8, GET.0, sent[2], sent[3], b't'], token, b"\xb1x", option].concat()
 }
 
-/// Lets the timer fire; returns when, and the retransmission.
+/// Lets the timer fire. Returns the moment, and the retransmission.
 fn retransmitted(client: &mut Client) -> (Instant, Vec<u8>) {
     let at = client.endpoint.poll_timeout().unwrap();
     client.endpoint.handle_timeout(at);
     (at, client.sent(at).unwrap())
 }
 
-/// Sends a GET and lets its timer fire `times` times; returns when each transmission departed, and its bytes.
+/// Sends a GET and lets its timer fire `times` times. Returns when each transmission departed, and its bytes.
 fn transmissions(client: &mut Client, times: usize) -> Vec<(Instant, Vec<u8>)> {
     client.get(ms(0), "t");
     let mut sent = vec![(ms(0), client.sent(ms(0)).unwrap())];
@@ -36,7 +37,7 @@ fn transmissions(client: &mut Client, times: usize) -> Vec<(Instant, Vec<u8>)> {
     sent
 }
 
-/// Answers `request` on its acknowledgement with `tail`; returns the token the application is told.
+/// Answers `request` on its acknowledgement with `tail`. Returns the token that the application gets.
 fn answer(client: &mut Client, now: Instant, request: &[u8], tail: &[u8]) -> Token {
     let response = reply_to(request, Kind::Acknowledgement, CONTENT, tail);
     let Some(Event::Response { message, .. }) = client.receive(now, &response) else { panic!("no response") };
@@ -51,7 +52,7 @@ fn rexmit_cnt(value: &[u8]) -> Vec<u8> {
     Tail::default().option(REXMIT_CNT, value).into_bytes()
 }
 
-/// The Rexmit-Cnt option of a datagram.
+/// Returns the Rexmit-Cnt option of a datagram.
 fn count_of(datagram: &[u8]) -> Option<u8> {
     Message::parse(datagram).unwrap().rexmit_cnt
 }
@@ -60,7 +61,8 @@ fn srtt(client: &Client) -> Option<Duration> {
     client.endpoint.gauges(PEER).unwrap().srtt
 }
 
-/// Lets the peer show that it answers each copy of a request by itself. Nothing is learnt of the path on the way.
+/// Lets the peer show that it answers each copy of a request with the marking of that copy. The mechanism
+/// learns nothing of the path from that.
 fn answers_each(client: &mut Client) {
     let sent = transmissions(client, 1);
     let now = sent[1].0 + Duration::from_millis(100);
@@ -110,7 +112,8 @@ fn an_answer_is_a_sample_of_the_transmission_that_its_token_names() {
 #[test]
 fn an_answer_that_may_be_the_repeated_first_one_is_no_sample() {
     for (mechanism, option) in [("fasor-token", None), ("fasor-option", Some(255))] {
-        // The first answer was lost; a server that remembers it repeats it for the second copy, ordinal and all.
+        // The first answer was lost. A server that remembers it repeats it for the second copy, with the same
+        // ordinal.
         let mut client = running(mechanism);
         let sent = transmissions(&mut client, 2);
         let now = sent[2].0 + Duration::from_millis(1);
@@ -118,7 +121,8 @@ fn an_answer_that_may_be_the_repeated_first_one_is_no_sample() {
         answer(&mut client, now, &sent[0].1, &tail);
         assert_eq!(srtt(&client), None, "{mechanism}: it took {:?}, or a millisecond", now.since(ms(0)));
 
-        // Once more the same, for the copy that is still on its way: the server has not shown anything.
+        // The same answer comes again, for the copy that was still on its way. The server has not shown
+        // anything.
         let again = reply_to(&sent[0].1, Kind::Acknowledgement, CONTENT, &tail);
         assert!(client.receive(now, &again).is_none());
         let sent = transmissions(&mut client, 1);
@@ -363,7 +367,7 @@ fn the_option_goes_after_lower_options_and_before_the_payload() {
         (Tail::default().option(11, b"x").payload(b"p"), b"\xb1x\xe1\xfc\xe4\xff\xffp".to_vec()),
         (Tail::default().option(65_007, b"x"), b"\xe1\xfc\xe2x\xd1\x00\xff".to_vec()),
         (Tail::default().option(65_019, b""), b"\xe0\xfc\xee\x11\xff".to_vec()),
-        // Before an option beyond it there is no place without decoding that one anew: it is left out.
+        // Rexmit-Cnt is left out before an option with a greater number, which would have to be encoded anew.
         (Tail::default().option(65_021, b"x"), b"\xe1\xfc\xf0x".to_vec()),
     ] {
         let mut client = running("fasor-option");
@@ -467,7 +471,7 @@ fn with_fresh_message_ids_the_acknowledgement_names_the_transmission() {
 
 #[test]
 fn a_request_that_must_not_be_carried_out_twice_keeps_its_message_id() {
-    // POST, PATCH, and a POST that the application allows it for.
+    // A POST, a PATCH, and a POST that the application declares repeatable.
     for (code, repeatable, fresh) in [(2, false, false), (6, false, false), (2, true, true), (3, false, true)]
     {
         let mut client = running("cocoa-i");
@@ -481,7 +485,8 @@ fn a_request_that_must_not_be_carried_out_twice_keeps_its_message_id() {
 
 #[test]
 fn an_idempotent_method_with_an_option_that_makes_it_depend_on_what_was_before_keeps_its_message_id() {
-    // If-Match, If-None-Match and Block1: RFC 7252 §5.10.8, RFC 7959 §2.5. Uri-Path depends on nothing.
+    // Requests with If-Match, If-None-Match (RFC 7252 §5.10.8) or Block1 (RFC 7959 §2.5) are not repeatable.
+    // One with Uri-Path is.
     for (option, value, fresh) in
         [(1, &b"e"[..], false), (5, b"", false), (27, b"\x08", false), (11, b"x", true)]
     {
@@ -542,7 +547,7 @@ fn nstart_is_counted_for_each_destination() {
     assert_eq!(departed, [1, 2, 3]);
 }
 
-/// One exchange with `peer` at `at`, answered 100 ms later.
+/// Runs an exchange with `peer` at `at`, which is answered 100 ms later.
 fn exchange_with(client: &mut Client, at: Instant, peer: u32) {
     let request =
         Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: b"", repeatable: false };

@@ -1,4 +1,4 @@
-//! What an endpoint that was told to measure says of its exchanges.
+//! The measures of an endpoint.
 
 mod common;
 
@@ -6,7 +6,7 @@ use coapace_control::{Duration, Instant};
 use coapace_proto::{Code, Config, Histogram, Kind};
 use common::{CONTENT, Client, ms, reply_to, secs};
 
-/// How many were counted, and their sum in milliseconds.
+/// Returns how many durations were counted, and their sum in milliseconds.
 fn of(histogram: &Histogram) -> (u64, u64) {
     (histogram.count(), histogram.sum().as_micros() / 1_000)
 }
@@ -15,7 +15,7 @@ fn acknowledge(client: &mut Client, at: Instant, request: &[u8]) {
     client.receive(at, &reply_to(request, Kind::Acknowledgement, CONTENT, b"")).expect("a response");
 }
 
-/// A client that measures.
+/// Returns a client that measures.
 fn measuring(mechanism: &str) -> Client {
     let mut client = Client::running(mechanism, Config::default());
     client.endpoint.measure();
@@ -107,7 +107,7 @@ fn datagrams_and_their_bytes_are_counted_whatever_they_are() {
     let request = client.sent(ms(0)).unwrap();
     let reset = reply_to(&[0x40, 1, request[2], request[3]], Kind::Reset, Code::EMPTY, b"");
     client.receive(ms(9), &reset).unwrap();
-    // A ping is answered; what is no CoAP is not.
+    // A ping is answered. A datagram that is no CoAP message is not.
     client.receive(ms(9), &[0x40, 0, 0, 1]);
     client.receive(ms(9), &[0xff; 7]);
     assert_eq!(client.sent(ms(9)).unwrap().len(), 4);

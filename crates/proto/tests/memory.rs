@@ -1,4 +1,5 @@
-//! What an endpoint holds does not depend on how many speak to it. One test alone: it counts what the process allocates.
+//! The memory of an endpoint does not depend on the number of clients. There is only one test in this file,
+//! because it counts the allocations of the process.
 #![allow(unsafe_code)] // An allocator is unsafe to implement.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -15,7 +16,7 @@ struct Counting;
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call is passed on to the system's allocator as it came; counting allocates nothing.
+// SAFETY: every call is passed on to the system's allocator as it came. Counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
@@ -38,7 +39,7 @@ const GET: Code = Code(coap_numbers::code::GET);
 const PUT: Code = Code(coap_numbers::code::PUT);
 const CONTENT: Code = Code(coap_numbers::code::CONTENT);
 
-/// The one peer that this endpoint speaks to itself.
+/// The only peer that the endpoint sends requests to.
 const FRIEND: u32 = u32::MAX;
 
 struct Server {
@@ -66,7 +67,7 @@ impl Server {
         }
     }
 
-    /// A source that nobody has heard of sends one of each.
+    /// Sends one datagram of each kind from a new source.
     fn meet(&mut self, from: u32) {
         let now = Instant::from_millis(u64::from(from) * 5);
         let echo = Echo::new(KEY, coapace_control::Duration::from_secs(60)).value(now, from);
@@ -88,7 +89,7 @@ impl Server {
                 let mut bytes = Vec::new();
                 message.write(&mut bytes);
                 self.handle(now, from, &bytes);
-                // Cut anywhere, it is malformed as often as not.
+                // A datagram that is cut anywhere is malformed about every second time.
                 self.handle(now, from, &bytes[..bytes.len() / 2]);
             }
         }
@@ -109,7 +110,7 @@ const KEY: [u8; 16] = [7; 16];
 #[test]
 fn a_flood_of_sources_costs_no_memory_and_no_request_under_way() {
     let config = Config {
-        // It outlasts the flood.
+        // This observation outlasts the flood.
         response_timeout: coapace_control::Duration::from_secs(1_000_000),
         ..Config::default()
     };
@@ -142,7 +143,7 @@ fn a_flood_of_sources_costs_no_memory_and_no_request_under_way() {
         assert!(server.endpoint.peers() <= config.max_peers as usize + held);
         assert!(server.endpoint.observer_count() <= config.max_observers as usize);
     }
-    // Tables are full after the first sources. What is in them differs a little, for messages do.
+    // The tables are full after the first sources. The lengths of the messages in them differ a little.
     assert!(peaks[0] < 256 << 10 && peaks[1] < peaks[0] + peaks[0] / 50, "{peaks:?} bytes");
     let counters = server.endpoint.counters();
     assert!(

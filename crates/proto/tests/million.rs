@@ -1,5 +1,5 @@
-//! Many clients and a server for a long time, over a network that loses, duplicates, reorders and corrupts, with restarts of
-//! both sides. It takes a few seconds.
+//! Many clients and a server for a long time. The network loses, duplicates, reorders and corrupts datagrams,
+//! and both sides restart. It takes a few seconds.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -12,10 +12,10 @@ const POST: Code = Code(coap_numbers::code::POST);
 const CHANGED: Code = Code(coap_numbers::code::CHANGED);
 const CLIENTS: u16 = 50;
 const SERVER: u16 = CLIENTS;
-/// Requests that a client has open at once.
+/// The number of requests that a client has open at once.
 const OPEN: usize = 5;
 
-/// Numbers that depend on the seed alone.
+/// A source of numbers that depend on the seed alone.
 struct Random(u64);
 
 impl Random {
@@ -29,7 +29,8 @@ impl Random {
     }
 }
 
-/// In percent of the datagrams; restarts in percent of what a client has answered to it.
+/// The faults of the network, in percent of the datagrams, and restarts, in percent of the answers that a
+/// client gets.
 #[derive(Clone, Copy)]
 struct Faults {
     lost: u64,
@@ -49,10 +50,10 @@ struct Flight {
     bytes: Vec<u8>,
 }
 
-/// What became of a request.
+/// The state of a request.
 #[derive(Clone, Copy, Default)]
 struct Fate {
-    /// The life of the server in which it was delivered last, counted from 1.
+    /// The life of the server in which the request was delivered last, counted from 1.
     delivered: u32,
     ended: bool,
 }
@@ -62,7 +63,7 @@ struct Totals {
     delivered: u64,
     answered: u64,
     failed: u64,
-    /// Of clients that restarted: nobody is left to be told.
+    /// The number of requests of clients that restarted. No event comes for them.
     orphaned: u64,
 }
 
@@ -71,9 +72,9 @@ struct World {
     ends: Vec<Endpoint<Mechanism, u16>>,
     open: Vec<BTreeMap<ExchangeId, u32>>,
     flying: BinaryHeap<Reverse<Flight>>,
-    /// Moments at which an endpoint may have something to do.
+    /// The moments at which an endpoint may have something to do.
     wakes: BinaryHeap<Reverse<(Instant, u16)>>,
-    /// Of each endpoint, the moment that counts; the others are stale.
+    /// The moment that counts for each endpoint. The others are stale.
     wake_at: Vec<Option<Instant>>,
     answers: BinaryHeap<Reverse<(Instant, u64)>>,
     working: BTreeMap<u64, (Responder<u16>, Vec<u8>)>,
@@ -159,7 +160,7 @@ impl World {
         self.totals
     }
 
-    /// Lets a client have its requests open.
+    /// Makes a client send requests until it has enough open.
     fn ask(&mut self, client: u16) {
         let place = usize::from(client);
         while self.open[place].len() < OPEN && (self.next as usize) < self.fates.len() {
@@ -172,7 +173,7 @@ impl World {
         }
     }
 
-    /// The exchange of a client is over.
+    /// Notes that the exchange of a client is over.
     fn end(&mut self, client: u16, exchange: ExchangeId) -> Option<u32> {
         let request = self.open[usize::from(client)].remove(&exchange)?;
         let fate = &mut self.fates[request as usize];
@@ -182,7 +183,7 @@ impl World {
         Some(request)
     }
 
-    /// Sends what an endpoint has to send, tells what it has to tell, and notes when it is to be called again.
+    /// Sends all datagrams of an endpoint, takes all its events, and notes when to call it again.
     fn settle(&mut self, end: u16) {
         let place = usize::from(end);
         loop {
@@ -192,7 +193,7 @@ impl World {
                 self.send(end, transmit.to, &bytes);
             } else if let Some(event) = self.ends[place].poll_event() {
                 let Event::Failed { exchange, .. } = event else { panic!("{event:?}") };
-                // The server's own exchanges are its separate responses.
+                // The exchanges that the server begins are its separate responses.
                 if end != SERVER && self.end(end, exchange).is_some() {
                     self.totals.failed += 1;
                 }
@@ -227,7 +228,7 @@ impl World {
         let place = usize::from(flight.to);
         match self.ends[place].handle_datagram(self.now, flight.from, &flight.bytes) {
             Some(Event::Request { responder, message }) => {
-                // A request that was corrupted is another one.
+                // A request that was corrupted counts as another one.
                 if let (false, Ok(request)) = (flight.corrupted, <[u8; 4]>::try_from(message.payload())) {
                     let fate = &mut self.fates[u32::from_be_bytes(request) as usize];
                     assert_ne!(fate.delivered, self.lives, "{request:?} is delivered twice");
@@ -265,7 +266,7 @@ impl World {
         }
     }
 
-    /// An endpoint loses all it knows, and so does its application.
+    /// Restarts an endpoint and its application. Both lose their memory.
     fn restart(&mut self, end: u16) {
         let seed = self.random.below(u64::MAX);
         self.ends[usize::from(end)] = Endpoint::new(self.setup.clone(), seed);
@@ -283,8 +284,8 @@ impl World {
     }
 }
 
-/// Half of the requests over a network that corrupts, where a response may be one to another request; half over one that
-/// does not, where it must not.
+/// Sends half of the requests over a network that corrupts datagrams: a response may then answer another
+/// request. The other half goes over a network that does not, and no response may answer another request.
 fn run(requests: u32) {
     for corrupted in [2, 0] {
         let faults = Faults { lost: 10, duplicated: 10, corrupted, restarts: true };

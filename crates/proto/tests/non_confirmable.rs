@@ -1,4 +1,4 @@
-//! What non-confirmable messages have to respect, whatever the mechanism (RFC 7252 §4.7, RFC 7641 §4.5.1,
+//! The limits of non-confirmable messages under every mechanism (RFC 7252 §4.7, RFC 7641 §4.5.1,
 //! draft-ietf-core-cocoa-03 §5).
 
 mod common;
@@ -12,7 +12,7 @@ use end::End;
 use noting::{Noting, Told};
 use proptest::prelude::*;
 
-/// Places enough that a message which nothing answers keeps no other waiting.
+/// An NSTART that is large enough: a message without an answer keeps no other waiting.
 const ROOMY: Config = Config {
     max_retransmit: 4,
     nstart: Some(64),
@@ -31,22 +31,23 @@ const ROOMY: Config = Config {
     max_deduplicated: 256,
 };
 
-/// Bytes of a GET of `x` with a token of one byte, and so the seconds in which PROBING_RATE pays for it.
+/// The bytes of a GET of `x` with a token of one byte. PROBING_RATE allows one byte a second, so these are
+/// seconds, too.
 const SIZE: u64 = 7;
 
-/// Seconds between two messages as long as nothing is measured (RFC 7641 §4.5.1).
+/// The seconds between two messages as long as no round-trip time was measured (RFC 7641 §4.5.1).
 const GAP: u64 = 3;
 
 fn is_confirmable(bytes: &[u8]) -> bool {
     bytes[0] >> 4 & 3 == Kind::Confirmable as u8
 }
 
-/// Sends all there is to send.
+/// Sends all datagrams that are due.
 fn drain<C: Controller>(client: &mut Client<C>, now: Instant) -> Vec<Vec<u8>> {
     std::iter::from_fn(|| client.sent(now)).collect()
 }
 
-/// Does what is due at each moment that `poll_timeout` names, up to `until`; returns what departed when.
+/// Calls the endpoint at each moment that `poll_timeout` names, up to `until`. Returns what departed when.
 fn play<C: Controller>(client: &mut Client<C>, from: Instant, until: Instant) -> Vec<(Instant, Vec<u8>)> {
     let mut now = from;
     let mut departed = Vec::new();
@@ -125,7 +126,7 @@ fn of_probing_rate_and_the_gap_of_the_mechanism_the_shorter_rules() {
 
 #[test]
 fn with_every_mechanism_they_are_3_s_apart_as_long_as_nothing_is_measured() {
-    // rtt-coap lets one request be outstanding until something is measured, whatever NSTART is.
+    // rtt-coap allows one outstanding request until a round-trip time was measured, whatever NSTART is.
     for entry in REGISTRY.iter().filter(|entry| entry.name != "rtt-coap") {
         let mut client = Client::running(entry.name, Config { probing_rate: 0, ..ROOMY });
         for token in ["a", "b", "c"] {
@@ -243,12 +244,12 @@ fn a_confirmable_message_overtakes_one_that_waits_for_its_rate() {
     assert_eq!((first(b'b'), first(b'd')), (Some(secs(GAP)), Some(secs(2 * GAP))));
 }
 
-/// Which of `asked` depart as confirmable, if each is answered at once, long before the next is asked for.
+/// Returns which of `asked` depart as confirmable, if each is answered at once and long before the next.
 fn answered(config: Config, mechanism: &str, asked: &[bool]) -> (Vec<bool>, u64) {
     let mut client = Client::running(mechanism, config);
     let mut departed = Vec::new();
     for (ordinal, &confirmable) in asked.iter().enumerate() {
-        // No mechanism paces that slowly.
+        // No mechanism has a slower pace.
         let at = secs(100 * ordinal as u64);
         let token = Token::new(&[ordinal as u8]).unwrap();
         let request = Request { confirmable, code: GET, token, tail: b"", repeatable: false };

@@ -1,4 +1,4 @@
-//! The observers of a server (RFC 7641 §4), with a client that is bytes.
+//! The observers of a server (RFC 7641 §4). The clients are spoken to in bytes.
 
 mod end;
 
@@ -323,11 +323,11 @@ enum Step {
         resource: u64,
         confirmable: bool,
     },
-    /// Some of what is sent now arrives.
+    /// Delivers some of the datagrams that are sent now.
     Send {
         arrives: u8,
     },
-    /// What has arrived since the last time is answered.
+    /// Answers the datagrams that have arrived since the last call.
     Answer {
         reject: bool,
     },
@@ -357,13 +357,13 @@ proptest! {
     ) {
         let config = Config { nstart: Some(nstart), max_exchanges, max_deduplicated: 0, ..Config::default() };
         let mut server = End::running(mechanism, config);
-        // What each observer is registered for, and the version it has.
+        // The resource that each observer is registered for, and the version that it has.
         let mut model: BTreeMap<(u32, Vec<u8>), (u64, u32)> = BTreeMap::new();
         let mut versions = [0u32; 3];
         let mut arrived: Vec<(u32, Vec<u8>)> = Vec::new();
         let mut now = ms(0);
         let mut id = 0;
-        // In the end all is well: a last change of each resource, and every message arrives.
+        // In the end each resource changes once more, and every message arrives.
         let end = (0..3).map(|resource| Step::Notify { resource, confirmable: true })
             .chain((0..200).flat_map(|_| {
                 [Step::Send { arrives: 255 }, Step::Answer { reject: false }, Step::Wait { ms: 30_000 }]

@@ -1,4 +1,5 @@
-//! How long an endpoint holds on to a peer that says nothing, whatever the mechanism, and how much that peer gets.
+//! The time for which an endpoint waits for a peer that does not answer, and the datagrams that such a peer
+//! gets, under every mechanism.
 
 mod common;
 
@@ -6,10 +7,10 @@ use coapace_control::{Duration, Instant, Mechanism, REGISTRY};
 use coapace_proto::{Config, Event, Failure, Kind};
 use common::{CONTENT, Client, reply_to, secs};
 
-/// A path of 1 ms.
+/// The round-trip time of the path: 1 ms.
 const RTT: Duration = Duration::from_millis(1);
 
-/// Every mechanism, after a hundred answers over a path of 1 ms. Returns the client and the moment.
+/// Runs a hundred exchanges over a path of 1 ms under a mechanism. Returns the client and the moment.
 fn settled(mechanism: &str, config: Config) -> (Client<Mechanism>, Instant) {
     let mut client = Client::running(mechanism, config);
     let mut now = secs(1);
@@ -31,8 +32,8 @@ fn settled(mechanism: &str, config: Config) -> (Client<Mechanism>, Instant) {
     (client, now)
 }
 
-/// Asks again as soon as a request has failed, for `span`, without ever being answered. Returns when each datagram departed
-/// and when each request failed.
+/// Sends a new request as soon as one has failed, for the time `span`, to a peer that never answers. Returns
+/// when each datagram departed, and when each request failed.
 fn dead(client: &mut Client<Mechanism>, from: Instant, span: Duration) -> (Vec<Instant>, Vec<Instant>) {
     let (mut departed, mut failed, mut now) = (Vec::new(), Vec::new(), from);
     client.get(now, "t");
@@ -54,7 +55,7 @@ fn dead(client: &mut Client<Mechanism>, from: Instant, span: Duration) -> (Vec<I
     (departed, failed)
 }
 
-/// The most that fell within `window`.
+/// Returns the most moments that fell within any `window`.
 fn most_within(moments: &[Instant], window: Duration) -> usize {
     let from = |first: usize| moments[first..].iter().take_while(|&&at| at < moments[first] + window).count();
     (0..moments.len()).map(from).max().unwrap_or(0)
@@ -116,7 +117,7 @@ fn a_peer_that_answers_after_an_outage_of_40_s_is_reached() {
 
 #[test]
 fn after_a_give_up_timeouts_are_those_of_rfc_7252_until_the_peer_answers() {
-    // Its own backoff, which outlives a give-up too, may be the longer one.
+    // The backoff of the mechanism may outlive the exchange, too, and be longer.
     let (mut client, now) = settled("fasor:give_up=keep", Config::default());
     let (departed, failed) = dead(&mut client, now, Duration::from_secs(150));
     let second: Vec<_> =

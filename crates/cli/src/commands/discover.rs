@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use coap_numbers::option;
-use coapace_net::link_format::{self, Link};
+use coapace_net::link_format::{self, WebLink};
 use coapace_net::uri::Host;
 use coapace_net::{Client, Error, Response, Uri};
 use serde_json::{Map, Value, json};
@@ -124,7 +124,7 @@ fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response
 }
 
 /// A link with its attributes; one without a value is true, and of one that is there more than once the last counts.
-fn link_json(target: &str, link: &Link<'_>) -> Value {
+fn link_json(target: &str, link: &WebLink<'_>) -> Value {
     let value = |value: Option<std::borrow::Cow<'_, str>>| value.map_or(true.into(), Value::from);
     let attributes: Map<String, Value> =
         link.attributes().map(|(name, text)| (name.to_owned(), value(text))).collect();

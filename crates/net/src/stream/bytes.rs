@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use coapace_proto::stream::{Decoder, Message};
+use coapace_proto::stream::{Decoder, StreamMessage};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::MAX_MESSAGE;
@@ -48,7 +48,7 @@ impl Bytes {
 }
 
 impl Wire for Bytes {
-    fn push(&mut self, message: &Message<'_>) {
+    fn push(&mut self, message: &StreamMessage<'_>) {
         // It fails beyond four gigabytes, and the peer was asked whether it takes so much.
         let _ = message.write(&mut self.out);
     }
@@ -86,7 +86,7 @@ impl Wire for Bytes {
     fn poll_read(
         &mut self,
         context: &mut Context<'_>,
-        each: &mut dyn FnMut(Message<'_>) -> Result<(), Ended>,
+        each: &mut dyn FnMut(StreamMessage<'_>) -> Result<(), Ended>,
     ) -> Poll<Result<(), Ended>> {
         if self.taken == self.read.len() {
             let mut bytes = [0; READ];

@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use coapace_proto::stream::{self, Broken, Message, Signal};
+use coapace_proto::stream::{self, Broken, Signal, StreamMessage};
 use coapace_proto::{Code, Token};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -89,7 +89,7 @@ impl Connection {
 
     /// Queues a message.
     pub(crate) fn push(&mut self, code: Code, token: Token, tail: &[u8]) {
-        self.wire.push(&Message { code, token, tail });
+        self.wire.push(&StreamMessage { code, token, tail });
     }
 
     /// Queues a signal.

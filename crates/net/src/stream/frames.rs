@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use coapace_proto::stream::{Broken, Message};
+use coapace_proto::stream::{Broken, StreamMessage};
 use futures_util::{Sink, Stream};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
@@ -113,7 +113,7 @@ fn ended(error: Error) -> Ended {
 }
 
 impl Wire for Frames {
-    fn push(&mut self, message: &Message<'_>) {
+    fn push(&mut self, message: &StreamMessage<'_>) {
         let frame = message.to_frame();
         self.queued += frame.len();
         self.out.push_back(frame);
@@ -146,7 +146,7 @@ impl Wire for Frames {
     fn poll_read(
         &mut self,
         context: &mut Context<'_>,
-        each: &mut dyn FnMut(Message<'_>) -> Result<(), Ended>,
+        each: &mut dyn FnMut(StreamMessage<'_>) -> Result<(), Ended>,
     ) -> Poll<Result<(), Ended>> {
         match ready!(Pin::new(&mut self.socket).poll_next(context)) {
             None | Some(Ok(Frame::Close(_))) => {
@@ -154,7 +154,7 @@ impl Wire for Frames {
             }
             Some(Err(error)) => Poll::Ready(Err(ended(error))),
             Some(Ok(Frame::Binary(frame))) => {
-                let message = Message::from_frame(&frame)?;
+                let message = StreamMessage::from_frame(&frame)?;
                 Poll::Ready(each(message))
             }
             // Messages are in binary frames (RFC 8323 §4.2).

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::task::{Context, Poll};
 
-use coapace_proto::stream::{Broken, Message};
+use coapace_proto::stream::{Broken, StreamMessage};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Why nothing more comes.
@@ -33,7 +33,7 @@ impl From<Broken> for Ended {
 /// Whole messages in, whole messages out.
 pub(crate) trait Wire: Send + fmt::Debug {
     /// Queues a message.
-    fn push(&mut self, message: &Message<'_>);
+    fn push(&mut self, message: &StreamMessage<'_>);
 
     /// Bytes that are queued, and not 0 before all have left.
     fn queued(&self) -> usize;
@@ -48,7 +48,7 @@ pub(crate) trait Wire: Send + fmt::Debug {
     fn poll_read(
         &mut self,
         context: &mut Context<'_>,
-        each: &mut dyn FnMut(Message<'_>) -> Result<(), Ended>,
+        each: &mut dyn FnMut(StreamMessage<'_>) -> Result<(), Ended>,
     ) -> Poll<Result<(), Ended>>;
 }
 

@@ -1,4 +1,4 @@
-//! Where the transfer of a response body stands (RFC 7959 §2.4).
+//! The transfer of a response body from a server (RFC 7959 §2.4).
 
 use alloc::vec::Vec;
 
@@ -7,23 +7,24 @@ use smallvec::SmallVec;
 use super::{Block, TransferError};
 use crate::{Code, Message};
 
-/// A body on its way from a server in blocks.
+/// A response body of which blocks have arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Download {
     pub(super) body: Vec<u8>,
     max_body: usize,
-    /// What every block of the representation has to have.
+    /// The properties that every block must have; `None` before the first block.
     common: Option<Common>,
     szx: u8,
-    /// Whether the transport is reliable, so that SZX 7 means something.
+    /// True if the transport is reliable, so that SZX 7 is [`BERT`](super::BERT).
     reliable: bool,
 }
 
+/// The properties of the first block.
 #[derive(Clone, Debug)]
 struct Common {
     code: Code,
     etag: Option<SmallVec<[u8; 8]>>,
-    /// The length of the body in bytes, as the first block says it.
+    /// The length of the body in bytes, if the first block has Size2.
     size: Option<u32>,
 }
 
@@ -32,20 +33,20 @@ impl Download {
         Self { body: Vec::new(), max_body, common: None, szx, reliable: szx == super::BERT }
     }
 
-    /// Whether the first block is there.
+    /// Returns whether the first block has arrived.
     pub(super) fn has_begun(&self) -> bool {
         self.common.is_some()
     }
 
-    /// The length of the body, in bytes, if the server has said it.
+    /// Returns the length of the body in bytes, if the server has said it.
     pub(super) fn size(&self) -> Option<usize> {
         self.common.as_ref()?.size.map(|size| size as usize)
     }
 
-    /// The block to ask for now.
+    /// Returns the block to ask for now.
     ///
     /// # Errors
-    /// [`TransferError::TooLarge`]: there is no number for it.
+    /// [`TransferError::TooLarge`] if the block has no number.
     pub(super) fn block(&self) -> Result<Block, TransferError> {
         let num = u32::try_from(self.body.len() / super::size(self.szx)).unwrap_or(u32::MAX);
         Block::new(num, false, self.szx).ok_or(TransferError::TooLarge)
@@ -58,7 +59,7 @@ impl Download {
         let block = if self.reliable { response.block2_reliable() } else { response.block2()? };
         let changed = self.common.as_ref().is_some_and(|common| common.code != code);
         if changed && code.0 >> 5 != 2 || !self.has_begun() && block.is_none() {
-            // An error on the way is the response, and what came before it is not part of it.
+            // This is an error after the first block, or a body in one piece. It replaces the blocks before.
             self.body.clear();
             return self.append(payload).map(|()| true);
         }

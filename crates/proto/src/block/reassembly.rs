@@ -1,4 +1,4 @@
-//! The server's side of Block1: request bodies put together (RFC 7959 §2.3, RFC 9175 §3.3).
+//! The server's side of Block1, which puts request bodies together (RFC 7959 §2.3, RFC 9175 §3.3).
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -11,23 +11,26 @@ use crate::options::{Options, is_no_cache_key};
 use crate::peer::Address;
 use crate::{Code, Message, Tail};
 
-/// What a [`Reassembly`] may hold.
+/// The bounds of a [`Reassembly`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bodies at once; beyond that one of an unverified source leaves, else the one whose last block is the oldest.
+    /// The most bodies at once. If there are more, a body of an unverified source is discarded, or else the
+    /// one whose last block is the oldest.
     pub max_bodies: usize,
-    /// Bytes of one body; a larger one is answered with 4.13.
+    /// The most bytes of one body. A larger one is answered with 4.13.
     pub max_body: usize,
-    /// Bytes of all bodies and of the options that tell them apart; beyond that the oldest leave.
+    /// The most bytes of all bodies and of the options that tell them apart. If there are more, bodies are
+    /// discarded in the same order.
     pub max_bytes: usize,
-    /// How long a body waits for its next block. EXCHANGE_LIFETIME is what RFC 7959 §2.5 suggests.
+    /// The time for which a body waits for its next block. RFC 7959 §2.5 suggests EXCHANGE_LIFETIME.
     pub patience: Duration,
-    /// The size exponent asked of clients that begin with larger blocks; [`BERT`](super::BERT) over reliable transports.
+    /// The largest size exponent. Clients that begin with larger blocks are asked for it.
+    /// [`BERT`](super::BERT) means that the transport is reliable.
     pub max_szx: u8,
 }
 
 impl Default for Bounds {
-    /// 16 bodies of at most 64 KiB, 256 KiB in all, 247 s, blocks of 1024 bytes.
+    /// Returns bounds of 16 bodies, 64 KiB for each, 256 KiB for all, 247 s, and blocks of 1024 bytes.
     fn default() -> Self {
         Self {
             max_bodies: 16,
@@ -39,11 +42,11 @@ impl Default for Bounds {
     }
 }
 
-/// The first block of an unverified source makes room for that of another once the next is overdue by so much: more than
-/// a round trip, less than a client waits before it gives up.
+/// The age at which the first block of an unverified source makes room for that of another. It is more than a
+/// round trip, and less than the time after which a client gives up.
 const STALLED: Duration = Duration::from_secs(10);
 
-/// Request bodies that are not complete, in the order of their last blocks.
+/// The request bodies that are not complete, in the order of their last blocks.
 #[derive(Debug)]
 pub struct Reassembly<A> {
     bounds: Bounds,
@@ -54,12 +57,13 @@ pub struct Reassembly<A> {
 #[derive(Debug)]
 struct Body<A> {
     from: A,
-    /// What tells operations apart: the code, and the options that are part of the cache key, but for the block options.
+    /// The identity of the operation: the code, and the options that are part of the cache key without the
+    /// block options.
     key: Vec<u8>,
     bytes: Vec<u8>,
     touched: Instant,
-    /// Whether its source is known to be where it says it is: it has shown an Echo option, or sent a second block, for which
-    /// it had to receive the answer to the first.
+    /// True if the client is known to receive what is sent to its address. It has shown an Echo option, or
+    /// has sent a second block, for which it had to receive the answer to the first.
     verified: bool,
 }
 
@@ -69,62 +73,62 @@ impl<A> Body<A> {
     }
 }
 
-/// What a request means.
+/// The meaning of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assembled<'a> {
-    /// The body is complete. The response carries the `block`, if there is one, as Block1.
+    /// The body is complete. The response must have the `block`, if there is one, in its Block1 option.
     Whole {
-        /// All of it.
+        /// The whole body.
         body: Cow<'a, [u8]>,
-        /// What to put into the response.
+        /// The Block1 of the response.
         block: Option<Block>,
     },
-    /// Answer this, 2.31 or an error; the request goes no further.
+    /// The server answers with this, 2.31 or an error. No handler sees the request.
     Answer {
         /// 2.31 Continue, 4.00, 4.08 or 4.13.
         code: Code,
-        /// Its options.
+        /// The options of the answer.
         tail: Tail,
     },
 }
 
-/// The first block of a body came from an unverified source, and there is no room for more of these: ask for an Echo option
-/// ([`echo`](crate::echo)). Nothing is kept of it.
+/// The error that the first block of a body came from an unverified source and there is no room for more of
+/// these. Nothing is kept. The server asks for an Echo option ([`echo`](crate::echo)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unverified;
 
 impl<A: Address> Reassembly<A> {
-    /// With nothing in it.
+    /// Creates a reassembly without any bodies.
     pub const fn new(bounds: Bounds) -> Self {
         Self { bounds, bodies: Vec::new(), bytes: 0 }
     }
 
-    /// Bytes held.
+    /// Returns how many bytes are held.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bodies that are not complete.
+    /// Returns how many bodies are not complete.
     pub fn len(&self) -> usize {
         self.bodies.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether no body is incomplete.
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
     }
 
-    /// Takes a request of a verified source, whether it is part of a body or all of it.
+    /// Takes a request from a verified source. It may be a part of a body or a whole one.
     pub fn handle<'a>(&mut self, now: Instant, from: A, request: &Message<'a>) -> Assembled<'a> {
         let handled = self.handle_from(now, from, true, request);
         handled.unwrap_or_else(|Unverified| answer(code::SERVICE_UNAVAILABLE, &Options::default()))
     }
 
-    /// Takes a request. Half of what may be held is for bodies of sources that are not `verified`; of these only the first
-    /// block is, and it is the first to make room.
+    /// Takes a request. Sources that are not `verified` may take half of all room. Only the first block of a
+    /// body is unverified, and it is the first to make room for others.
     ///
     /// # Errors
-    /// [`Unverified`], if the source is not verified and that half is full.
+    /// [`Unverified`] if the source is not verified and its half is full.
     pub fn handle_from<'a>(
         &mut self,
         now: Instant,
@@ -160,7 +164,7 @@ impl<A: Address> Reassembly<A> {
         {
             return Ok(self.too_large(Some(block)));
         }
-        // A block that was taken before and comes again, under another Message ID, is as good as the first.
+        // The block may be the last one again, in a message with another Message ID.
         let again = end == body.bytes.len() && body.bytes[block.offset()..] == *payload && block.more();
         if !again {
             if block.offset() != body.bytes.len() {
@@ -180,14 +184,15 @@ impl<A: Address> Reassembly<A> {
         Ok(answer(code::CONTINUE, &Options::default().block1(smaller.unwrap_or(block))))
     }
 
-    /// Forgets bodies whose next block is overdue.
+    /// Discards bodies that have waited too long for their next block.
     pub fn expire(&mut self, now: Instant) {
         while self.bodies.first().is_some_and(|body| now.since(body.touched) > self.bounds.patience) {
             self.remove(0);
         }
     }
 
-    /// Whether the first block of an unverified source finds room among such blocks; those that have stalled leave for it.
+    /// Returns whether the first block of an unverified source finds room among such blocks. Discards those
+    /// that have stalled for it.
     fn has_room_for_stranger(&mut self, now: Instant, cost: usize) -> bool {
         let Bounds { max_bodies, max_bytes, .. } = self.bounds;
         loop {
@@ -205,6 +210,7 @@ impl<A: Address> Reassembly<A> {
         }
     }
 
+    /// Keeps a body. Discards others if there is no room.
     fn keep(&mut self, body: Body<A>) {
         let Bounds { max_bodies, max_bytes, .. } = self.bounds;
         while !self.bodies.is_empty()
@@ -212,7 +218,7 @@ impl<A: Address> Reassembly<A> {
         {
             self.remove(self.bodies.iter().position(|body| !body.verified).unwrap_or(0));
         }
-        // One that would not fit alone is not kept: its next block is answered with 4.08.
+        // A body that would not fit alone is not kept. Its next block is answered with 4.08.
         if max_bodies > 0 && body.cost() <= max_bytes {
             self.bytes += body.cost();
             self.bodies.push(body);
@@ -225,7 +231,7 @@ impl<A: Address> Reassembly<A> {
         body
     }
 
-    /// 4.13 with the size that would be taken (RFC 7959 §2.9.3).
+    /// Returns 4.13 with the size that would be taken (RFC 7959 §2.9.3).
     fn too_large<'a>(&self, block: Option<Block>) -> Assembled<'a> {
         let size = u32::try_from(self.bounds.max_body).unwrap_or(u32::MAX);
         let options = Options::default().size1(size);
@@ -233,16 +239,17 @@ impl<A: Address> Reassembly<A> {
     }
 }
 
-/// 4.08: a block before this one is missing (RFC 7959 §2.9.2).
+/// Returns 4.08, because a block before this one is missing (RFC 7959 §2.9.2).
 fn incomplete<'a>(block: Block) -> Assembled<'a> {
     answer(code::REQUEST_ENTITY_INCOMPLETE, &Options::default().block1(block))
 }
 
 fn answer<'a>(code: u8, options: &Options) -> Assembled<'a> {
-    // Block1 and Size1 always have a length that is allowed.
+    // The lengths of Block1 and Size1 are always allowed, so this does not fail.
     Assembled::Answer { code: Code(code), tail: options.tail(&[]).unwrap_or_default() }
 }
 
+/// Returns the identity of the operation that a request belongs to, see [`Body::key`].
 fn key(request: &Message<'_>) -> Vec<u8> {
     let parts = request.options().filter(|&(number, _)| {
         !is_no_cache_key(number) && number != option::BLOCK1 && number != option::BLOCK2

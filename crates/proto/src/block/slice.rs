@@ -1,4 +1,4 @@
-//! The server's side of Block2: one block of a representation.
+//! The server's side of Block2, which cuts a representation into blocks.
 
 use core::hash::Hasher;
 
@@ -7,10 +7,10 @@ use siphasher::sip::SipHasher13;
 use super::{BERT, Block};
 use crate::options::Options;
 
-/// Bytes of an ETag, a Size2 and a Block2 option, and of the payload marker, at most.
+/// The most bytes that an ETag, a Size2 and a Block2 option and the payload marker take.
 const OPTIONS: usize = 10 + 6 + 5 + 1;
 
-/// A representation, or as much of it as is at hand.
+/// A representation, or the part of it that the application has at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
     bytes: &'a [u8],
@@ -19,20 +19,21 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Takes the bytes from `offset` on of a representation of `size` bytes. Returns `None` if it has not so many.
+    /// Creates a part that begins at `offset` in a representation of `size` bytes. Returns `None` if it ends
+    /// beyond that.
     ///
-    /// A part that is not the last has 1024 bytes or more, so that a block of any size can be cut from it.
+    /// A part that is not the last needs 1024 bytes or more. A block of any size can be cut from it then.
     pub fn new(bytes: &'a [u8], offset: usize, size: usize) -> Option<Self> {
         let end = offset.checked_add(bytes.len())?;
         (end <= size).then_some(Self { bytes, offset, size })
     }
 
-    /// All of a representation.
+    /// Creates a part that is a whole representation.
     pub const fn whole(bytes: &'a [u8]) -> Self {
         Self { bytes, offset: 0, size: bytes.len() }
     }
 
-    /// Returns whether it is all of the representation.
+    /// Returns whether it is the whole representation.
     pub const fn is_whole(&self) -> bool {
         self.bytes.len() == self.size
     }
@@ -48,26 +49,28 @@ pub struct Slice<'a> {
 }
 
 impl<'a> Slice<'a> {
-    /// The block of `representation` that is `asked` for, of at most 2^(`max_szx` + 4) bytes; the first if none is asked
-    /// for. `None` where there is no such block: to be answered with 4.00.
+    /// Cuts the block that is `asked` for from a representation, the first if none is asked for. It has at
+    /// most 2^(`max_szx` + 4) bytes. Returns `None` if there is no such block: answer with 4.00.
     pub fn new(representation: &'a [u8], asked: Option<Block>, max_szx: u8) -> Option<Self> {
         Self::of(Part::whole(representation), asked, max_szx)
     }
 
-    /// Cuts the block from a part of a representation. `None` also where the part does not have the block.
+    /// Cuts the block from a part of a representation, like [`new`](Self::new) does. Returns `None`, too, if
+    /// the part does not have the block.
     pub fn of(part: Part<'a>, asked: Option<Block>, max_szx: u8) -> Option<Self> {
         let szx = asked.map_or(super::MAX_SZX, Block::szx).min(max_szx);
         Self::cut(part, asked, szx, super::size(szx))
     }
 
-    /// The same for a client that is reached over a reliable transport, and takes [`BERT`]: all that fits into `room`
-    /// bytes, of which options other than Block2, Size2 and ETag are not part.
+    /// Cuts as many blocks as fit into `room` bytes, for a client that is reached over a reliable transport
+    /// and takes [`BERT`]. The room is for the payload and the options Block2, Size2 and ETag. Returns `None`
+    /// if there is no such block.
     pub fn reliable(representation: &'a [u8], asked: Option<Block>, room: usize) -> Option<Self> {
         Self::reliable_of(Part::whole(representation), asked, room)
     }
 
-    /// Cuts as much as fits into `room` bytes, as [`reliable`](Self::reliable) does, from a part of a representation.
-    /// `None` also where the part does not have the block.
+    /// Cuts as many blocks as fit into `room` bytes from a part of a representation, like
+    /// [`reliable`](Self::reliable) does. Returns `None`, too, if the part does not have the block.
     pub fn reliable_of(part: Part<'a>, asked: Option<Block>, room: usize) -> Option<Self> {
         let room = room.saturating_sub(OPTIONS);
         if asked.is_none() && part.is_whole() && part.size <= room {
@@ -86,7 +89,7 @@ impl<'a> Slice<'a> {
         let mut payload = &rest[..rest.len().min(len)];
         let more = offset + payload.len() < part.size;
         if more && payload.len() < len {
-            // The part ends here, the representation does not: a block that others follow is full.
+            // The part ends here and the representation goes on. A block that others follow is full.
             payload = &payload[..payload.len() - payload.len() % super::size(szx)];
             if payload.is_empty() {
                 return None;
@@ -100,9 +103,12 @@ impl<'a> Slice<'a> {
         Some(Self { payload, block, part })
     }
 
-    /// Adds Block2 where the representation needs more blocks than one or the client asked for one, with the first block
-    /// Size2, and an ETag where the application gave none (RFC 7959 §2.4) and all of the representation is at hand. Nothing
-    /// has no blocks, whatever was asked for: the answer to a PUT, as a rule.
+    /// Adds the options of the block to those of the response (RFC 7959 §2.4).
+    ///
+    /// * Block2, if the representation has more than one block or the client asked for a block. An empty
+    ///   representation, for example the answer to a PUT, has no blocks.
+    /// * Size2, with the first block.
+    /// * An ETag, if the application gave none and has the whole representation at hand.
     #[must_use]
     pub fn options(&self, options: Options) -> Options {
         let Some(block) = self.block.filter(|_| self.part.size > 0) else { return options };
@@ -115,8 +121,8 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// A version of a representation, derived from its bytes: the same bytes have the same on every machine. It tells versions
-/// apart, not malice.
+/// Returns an ETag that is derived from the bytes of a representation. Equal bytes have equal ETags on every
+/// machine. It does not protect against somebody who looks for two representations with one ETag.
 pub fn etag(representation: &[u8]) -> [u8; 8] {
     let mut hasher = SipHasher13::new();
     hasher.write(representation);

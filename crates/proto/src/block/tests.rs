@@ -26,12 +26,12 @@ fn tail(options: Options, payload: &[u8]) -> Tail {
     options.tail(payload).unwrap()
 }
 
-/// A body whose bytes tell where they belong.
+/// Returns a body. Each byte tells its place.
 fn body(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }
 
-/// A server that takes any body and answers with `representation`.
+/// A server that takes any body and answers with a representation.
 struct Server {
     reassembly: Reassembly<u8>,
     representation: Vec<u8>,
@@ -43,7 +43,7 @@ impl Server {
         Self { reassembly: Reassembly::new(bounds), representation, max_szx: bounds.max_szx }
     }
 
-    /// The response, and the body if it is complete.
+    /// Returns the response, and the request body if it is complete.
     fn answer<'a>(&mut self, request: &Message<'a>) -> (Code, Tail, Option<Cow<'a, [u8]>>) {
         let asked = request.block2().unwrap();
         match self.reassembly.handle(NOW, 1, request) {
@@ -59,7 +59,8 @@ impl Server {
     }
 }
 
-/// Runs a transfer to its end: how many requests it took, and the body the server had with the first of the response.
+/// Runs a transfer to its end. Returns the number of requests, and the body that the server had when it began to
+/// respond.
 fn run(transfer: &mut Transfer, server: &mut Server) -> (u32, Result<Vec<u8>, TransferError>) {
     let mut received = None;
     for requests in 1.. {
@@ -97,7 +98,7 @@ fn a_body_that_fits_goes_in_one_message_without_a_block_option() {
 fn the_client_goes_on_with_the_smaller_blocks_that_the_server_asks_for() {
     let mut server = Server::new(Bounds { max_szx: 1, ..Bounds::default() }, vec![]);
     let mut transfer = Transfer::new(Options::default(), body(300), 3, 10);
-    // 128 bytes in the first, 172 in blocks of 32.
+    // The first block has 128 bytes, and 172 bytes follow in blocks of 32.
     assert_eq!(run(&mut transfer, &mut server), (7, Ok(body(300))));
 }
 
@@ -179,7 +180,7 @@ fn a_size_for_the_response_is_asked_for_with_the_last_block_of_the_request() {
     assert_eq!(message(POST, last.as_bytes()).block2(), Ok(Some(block(0, false, 0))));
 }
 
-/// What becomes of a client that has one block of 16 and is sent this.
+/// Sends this to a client that has one block of 16 bytes. Returns what the client makes of it.
 fn second(options: Options, payload: &[u8]) -> Result<Progress, TransferError> {
     let mut transfer = Transfer::new(Options::default().observe(0), vec![], 6, 40);
     let first = tail(Options::default().etag(b"a").block2(block(0, true, 0)), &body(16));
@@ -247,7 +248,7 @@ fn code_of(assembled: &Assembled<'_>) -> Option<u8> {
     }
 }
 
-/// What a server that has block 0 of client 1 answers to this.
+/// Returns the answer of a server that has block 0 of client 1 to this request.
 fn then(bounds: Bounds, after: Duration, from: u8, code: Code, second: &Tail) -> Option<u8> {
     let mut reassembly = Reassembly::new(bounds);
     let first = part(0, true, Options::default().uri_path("a"), &body(16));
@@ -406,7 +407,7 @@ proptest! {
     }
 }
 
-/// The payloads of the requests and responses that a body and a representation take over a reliable transport.
+/// Returns the lengths of the payloads that carry a body and a representation over a reliable transport.
 fn reliably(body: &[u8], representation: &[u8], room: usize) -> (Vec<usize>, Vec<usize>) {
     let mut transfer = Transfer::reliable(Options::default(), body.to_vec(), room, 1 << 20);
     let bounds = Bounds { max_szx: BERT, max_body: 1 << 20, max_bytes: 1 << 20, ..Bounds::default() };
@@ -467,7 +468,7 @@ proptest! {
     }
 }
 
-/// The first block of an upload of two.
+/// Returns the first block of an upload of two blocks.
 fn first_block(body: &[u8]) -> Tail {
     tail(Options::default().block1(block(0, true, 2)), &body[..64])
 }
@@ -483,13 +484,13 @@ fn first_blocks_of_strangers_leave_uploads_of_others_alone() {
         matches!(answer, Ok(Assembled::Answer { code: Code(code::CONTINUE), .. }))
     };
     assert!(going_on(&reassembly.handle_from(NOW, 1, true, &message(POST, first.as_bytes()))));
-    // Strangers have half of the places, and push nobody out of these.
+    // Unverified sources have half of the places, and push no body out.
     for from in 100..1_000 {
         let answer = reassembly.handle_from(NOW, from, false, &message(POST, first.as_bytes()));
         assert_eq!(going_on(&answer), from < 104, "{answer:?}");
         assert_eq!(answer == Err(Unverified), from >= 104);
     }
-    // Verified sources take all the places that there are, of strangers first.
+    // Verified sources take all places, those of unverified sources first.
     for from in 2..8 {
         assert!(going_on(&reassembly.handle_from(NOW, from, true, &message(POST, first.as_bytes()))));
     }

@@ -1,4 +1,5 @@
-//! The client's side of a block-wise transfer: the request body in blocks, then the response body in blocks.
+//! The client's side of a block-wise transfer. The request body goes in blocks, and after it the response
+//! body comes in blocks.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -6,12 +7,12 @@ use core::fmt;
 use coap_numbers::option;
 
 use super::download::Download;
-use super::upload::{Answer, Upload};
+use super::upload::{BlockAnswer, Upload};
 use super::{BERT, MAX_SZX, ReservedSize};
 use crate::options::{BadOption, Options};
 use crate::{Message, Tail, echo};
 
-/// A request and its response, each in as many messages as it takes (RFC 7959 §2.7).
+/// A request and its response, each in as many messages as necessary (RFC 7959 §2.7).
 ///
 /// ```
 /// # use coapace_proto::{Code, Kind, Message, Options, block::{Block, Progress, Transfer}};
@@ -25,7 +26,7 @@ use crate::{Message, Tail, echo};
 /// #     };
 /// #     transfer.handle(&message).unwrap()
 /// # };
-/// // The server answers with 2:0/1/16, so the client asks for 2:1/0/16.
+/// // The server answers with Block2 2:0/1/16 (block 0, more follow, 16 bytes), so the client asks for 2:1/0/16.
 /// assert_eq!(respond(&mut transfer, 0, true, b"0123456789abcdef"), Progress::Continue);
 /// assert_eq!(transfer.request().unwrap().as_bytes(), b"\xb8firmware\xc1\x10");
 /// assert_eq!(respond(&mut transfer, 1, false, b"!"), Progress::Complete);
@@ -40,16 +41,17 @@ pub struct Transfer {
     over: bool,
 }
 
-/// What comes after a response.
+/// The next step after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// [`Transfer::request`] is to be sent, with the same code, to the same address.
+    /// The next [`Transfer::request`] is to be sent, with the same code, to the same address.
     Continue,
-    /// That was the last response: its code and options are those of the whole, and the body is complete.
+    /// The response was the last one. Its code and options are those of the whole response, and the body is
+    /// complete.
     Complete,
 }
 
-/// How far a transfer has come, in bytes of bodies.
+/// The bytes of both bodies that a transfer has moved so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred {
     /// Bytes of the request body that the server has.
@@ -65,17 +67,17 @@ pub struct Transferred {
 /// Why a transfer cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferError {
-    /// A block of a size that is reserved.
+    /// A block has a size that is reserved.
     ReservedSize,
-    /// Another block than the one that was due.
+    /// The block is not the one that was due.
     OutOfPlace,
-    /// A payload that does not fill its block, or is longer.
+    /// The payload does not fill its block, or is longer.
     Length,
-    /// The ETag, or the code, is not that of the blocks before: the representation has changed.
+    /// The ETag or the code is not that of the blocks before, because the representation has changed.
     Changed,
-    /// A body larger than is taken, or with more blocks than have a number.
+    /// The body is longer than allowed, or has more blocks than there are numbers.
     TooLarge,
-    /// An option of the request.
+    /// An option of the request is not allowed.
     Option(BadOption),
 }
 
@@ -101,18 +103,19 @@ impl From<ReservedSize> for TransferError {
 }
 
 impl Transfer {
-    /// A request with these options and this body. `szx` is the largest block either side shall send: 2^(`szx` + 4) bytes;
-    /// above 6 it is 6. A response body of more than `max_body` bytes is an error.
+    /// Creates a transfer with these options and this body. Blocks of either side have at most 2^(`szx` + 4)
+    /// bytes; a `szx` above 6 counts as 6. A response body of more than `max_body` bytes is an error.
     ///
-    /// A Request-Tag (RFC 9175 §3) is the caller's to add: it is needed where one client has several transfers to one
-    /// resource under way.
+    /// The caller adds a Request-Tag (RFC 9175 §3) if one client has several transfers to one resource under
+    /// way.
     pub fn new(options: Options, body: Vec<u8>, szx: u8, max_body: usize) -> Self {
         let szx = szx.min(MAX_SZX);
         let upload = Upload::new(body.len(), szx);
         Self::of(options, body, upload, Download::new(max_body, szx))
     }
 
-    /// The same over a reliable transport, with [`BERT`] (RFC 8323 §6): payloads of requests have up to `room` bytes.
+    /// Creates a transfer over a reliable transport, with [`BERT`] (RFC 8323 §6). Payloads of requests have
+    /// up to `room` bytes.
     pub fn reliable(options: Options, body: Vec<u8>, room: usize, max_body: usize) -> Self {
         let upload = Upload::reliable(body.len(), room);
         Self::of(options, body, upload, Download::new(max_body, BERT))
@@ -123,7 +126,7 @@ impl Transfer {
         Self { options, body, upload, download, over: false }
     }
 
-    /// Options and payload of the next request.
+    /// Returns the options and the payload of the next request.
     ///
     /// # Errors
     /// [`TransferError::Option`] or [`TransferError::TooLarge`].
@@ -140,7 +143,7 @@ impl Transfer {
                     options = options.size1(u32::try_from(self.body.len()).unwrap_or(u32::MAX));
                 }
             }
-            // A size for the response is asked for early, with the last block of the request.
+            // The client asks for smaller blocks of the response early, with the last block of the request.
             let early = self.download.block()?;
             if self.upload.is_last() && early.szx() < MAX_SZX {
                 options = options.block2(early);
@@ -152,7 +155,7 @@ impl Transfer {
     /// Takes the response to the last request.
     ///
     /// # Errors
-    /// [`TransferError`]; the transfer is over then.
+    /// [`TransferError`] if the transfer cannot go on. It is over then.
     pub fn handle(&mut self, response: &Message<'_>) -> Result<Progress, TransferError> {
         if self.over {
             return Err(TransferError::OutOfPlace);
@@ -163,20 +166,20 @@ impl Transfer {
     }
 
     fn advance(&mut self, response: &Message<'_>) -> Result<Progress, TransferError> {
-        if !self.download.has_begun() && self.upload.handle(response)? == Answer::Next {
+        if !self.download.has_begun() && self.upload.handle(response)? == BlockAnswer::Next {
             return Ok(Progress::Continue);
         }
         let complete = self.download.handle(response)?;
         Ok(if complete { Progress::Complete } else { Progress::Continue })
     }
 
-    /// The server wants the last request repeated with this Echo value (RFC 9175 §2.3): so does
-    /// [`request`](Self::request) from now on.
+    /// Adds an Echo value to this and all later requests, because the server wants the last request repeated
+    /// with it (RFC 9175 §2.3).
     pub fn repeat_with(&mut self, echo: &[u8]) {
         self.options = echo::repeated(core::mem::take(&mut self.options), echo);
     }
 
-    /// How far it has come.
+    /// Returns how far the transfer has come.
     pub fn transferred(&self) -> Transferred {
         let answered = self.over || self.download.has_begun();
         Transferred {
@@ -187,12 +190,12 @@ impl Transfer {
         }
     }
 
-    /// What has arrived of the response body.
+    /// Returns the part of the response body that has arrived.
     pub fn body(&self) -> &[u8] {
         &self.download.body
     }
 
-    /// The response body.
+    /// Returns the response body.
     pub fn into_body(self) -> Vec<u8> {
         self.download.body
     }

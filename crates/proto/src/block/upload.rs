@@ -1,4 +1,4 @@
-//! Where the transfer of a request body stands (RFC 7959 §2.3, §2.5).
+//! The transfer of a request body to a server (RFC 7959 §2.3, §2.5).
 
 use core::ops::Range;
 
@@ -7,32 +7,32 @@ use coap_numbers::code;
 use super::{BERT, Block, TransferError};
 use crate::Message;
 
-/// A body on its way to a server in blocks.
+/// A request body of which blocks are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Upload {
-    /// Bytes that the server has.
+    /// The number of bytes that the server has.
     offset: usize,
-    /// Bytes in all.
+    /// The length of the body, bytes.
     len: usize,
     szx: u8,
-    /// Bytes to send at once.
+    /// The most bytes of a payload.
     step: usize,
-    /// Whether the transport is reliable, so that SZX 7 means something.
+    /// True if the transport is reliable, so that SZX 7 is [`BERT`].
     reliable: bool,
-    /// How often it had to begin again.
+    /// The number of times that the upload had to begin again.
     restarts: u8,
 }
 
-/// How often an upload begins again because the server has discarded what it had. A server that is under load may discard it
-/// more than once; one that is too small for the body does so each time.
+/// The number of times that an upload begins again because the server has discarded the blocks before. A
+/// server under load may do that more than once. A server that has no room for the body does it each time.
 const MAX_RESTARTS: u8 = 4;
 
-/// What the response to a block means.
+/// The meaning of the response to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// There is another block to send.
+pub(super) enum BlockAnswer {
+    /// The next block is to be sent.
     Next,
-    /// It is the response to the request, or its first part.
+    /// This is the response to the request, or its first block.
     Final,
 }
 
@@ -41,7 +41,7 @@ impl Upload {
         Self { offset: 0, len, szx, step: super::size(szx), reliable: false, restarts: 0 }
     }
 
-    /// Over a reliable transport, in payloads of no more than `room` bytes.
+    /// Creates an upload over a reliable transport, in payloads of at most `room` bytes.
     pub(super) fn reliable(len: usize, room: usize) -> Self {
         let whole = (BERT, len);
         let (szx, step) =
@@ -49,20 +49,20 @@ impl Upload {
         Self { offset: 0, len, szx, step, reliable: true, restarts: 0 }
     }
 
-    /// The bytes to send now.
+    /// Returns which bytes to send now.
     pub(super) fn range(&self) -> Range<usize> {
         self.offset..self.len.min(self.offset + self.step)
     }
 
-    /// Whether these are the last.
+    /// Returns whether these are the last bytes.
     pub(super) fn is_last(&self) -> bool {
         self.range().end == self.len
     }
 
-    /// The block of these bytes; none if they are all of the body.
+    /// Returns the block of these bytes; `None` if they are the whole body.
     ///
     /// # Errors
-    /// [`TransferError::TooLarge`]: there is no number for so many blocks of this size.
+    /// [`TransferError::TooLarge`] if the block has no number.
     pub(super) fn block(&self) -> Result<Option<Block>, TransferError> {
         if self.offset == 0 && self.is_last() {
             return Ok(None);
@@ -71,43 +71,44 @@ impl Upload {
         Block::new(num, !self.is_last(), self.szx).ok_or(TransferError::TooLarge).map(Some)
     }
 
-    /// The server wants blocks no larger than this.
+    /// Makes blocks no larger than the server wants them.
     fn shrink(&mut self, szx: u8) {
         if szx < self.szx {
             (self.szx, self.step) = (szx, super::size(szx));
         }
     }
 
-    pub(super) fn handle(&mut self, response: &Message<'_>) -> Result<Answer, TransferError> {
+    /// Takes the response to a block.
+    pub(super) fn handle(&mut self, response: &Message<'_>) -> Result<BlockAnswer, TransferError> {
         let ours = self.block()?;
         let theirs = if self.reliable { response.block1_reliable() } else { response.block1()? };
         match response.code.0 {
             code::REQUEST_ENTITY_INCOMPLETE if self.offset > 0 && self.restarts < MAX_RESTARTS => {
                 self.offset = 0;
                 self.restarts += 1;
-                Ok(Answer::Next)
+                Ok(BlockAnswer::Next)
             }
             code::REQUEST_ENTITY_TOO_LARGE => match theirs {
-                // The server would take it in smaller blocks (§2.9.3).
+                // The server takes smaller blocks (RFC 7959 §2.9.3).
                 Some(theirs) if theirs.szx() < self.szx => {
                     self.offset = 0;
                     self.shrink(theirs.szx());
-                    Ok(Answer::Next)
+                    Ok(BlockAnswer::Next)
                 }
-                _ => Ok(Answer::Final),
+                _ => Ok(BlockAnswer::Final),
             },
             code if code == code::CONTINUE || code >> 5 == 2 => match (ours, theirs) {
                 (Some(ours), Some(theirs)) if ours.num() != theirs.num() => Err(TransferError::OutOfPlace),
-                // 2.31, or a success that the server declares to be of this block alone (§2.3).
+                // It is 2.31, or a success of this block alone because it has no M (RFC 7959 §2.3).
                 (Some(ours), Some(theirs)) if ours.more() && (code == code::CONTINUE || !theirs.more()) => {
                     self.offset = self.range().end;
                     self.shrink(theirs.szx());
-                    Ok(Answer::Next)
+                    Ok(BlockAnswer::Next)
                 }
                 _ if code == code::CONTINUE => Err(TransferError::OutOfPlace),
-                _ => Ok(Answer::Final),
+                _ => Ok(BlockAnswer::Final),
             },
-            _ => Ok(Answer::Final),
+            _ => Ok(BlockAnswer::Final),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use super::*;
 
-/// RFC 6690 §5, shortened.
+/// The example of RFC 6690 §5, shortened.
 const SENSORS: &str = "</sensors>;ct=40;title=\"Sensor Index\",\
     </sensors/temp>;rt=\"temperature-c\";if=\"sensor\";obs,\
     </sensors/light>;rt=\"light-lux core.sen-light\";if=\"sensor\";ct=\"0 41\",\

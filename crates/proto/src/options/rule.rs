@@ -1,37 +1,41 @@
-//! What the numbers of options say, and what is known of each option.
+//! The properties of option numbers, and the rules of the options that are known here.
 
 use coap_numbers::option;
 
 use crate::REXMIT_CNT;
 
-/// Whether a recipient that does not understand the option must not act on the message (RFC 7252 §5.4.1).
+/// Returns whether a recipient that does not recognise the option must not act on the message (RFC 7252
+/// §5.4.1).
 pub const fn is_critical(number: u16) -> bool {
     number & 1 == 1
 }
 
-/// Whether a proxy that does not understand the option must not forward the message (RFC 7252 §5.4.2).
+/// Returns whether a proxy that does not recognise the option must not forward the message (RFC 7252 §5.4.2).
 pub const fn is_unsafe(number: u16) -> bool {
     number & 2 == 2
 }
 
-/// Whether requests that differ in nothing but this option are the same to a cache (RFC 7252 §5.4.2).
+/// Returns whether a cache treats requests alike that differ in nothing but this option (RFC 7252 §5.4.2).
 pub const fn is_no_cache_key(number: u16) -> bool {
     number & 0x1e == 0x1c
 }
 
-/// What the specification of an option allows.
+/// The rule for an option that its specification gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
-    /// Whether it may be there more than once (RFC 7252 §5.4.5).
+    /// True if a message may have the option more than once (RFC 7252 §5.4.5).
     pub(crate) repeatable: bool,
-    /// Length of the value in bytes, least and most (RFC 7252 §5.4.3).
+    /// The least length of the value, bytes (RFC 7252 §5.4.3).
     pub(crate) least: u16,
+    /// The greatest length of the value, bytes.
     pub(crate) most: u16,
 }
 
 impl Rule {
-    /// The rule of an option; anything goes where the number is not known here. RFC 7252 Table 4, RFC 7641 §2, RFC 7959
-    /// §2.1 and §4, RFC 7967 §2, RFC 8613 §2, RFC 8768 §3, RFC 9175 §2.2.1 and §3.2.1, RFC 9177 §4.1.
+    /// Returns the rule of an option. An option that is not known here may have any form.
+    ///
+    /// Sources: RFC 7252 Table 4, RFC 7641 §2, RFC 7959 §2.1 and §4, RFC 7967 §2, RFC 8613 §2, RFC 8768 §3,
+    /// RFC 9175 §2.2.1 and §3.2.1, RFC 9177 §4.1.
     pub(crate) const fn of(number: u16) -> Self {
         let (repeatable, least, most) = match number {
             option::IF_MATCH | option::REQUEST_TAG => (true, 0, 8),
@@ -55,7 +59,7 @@ impl Rule {
         Self { repeatable, least, most }
     }
 
-    /// Whether a value may be so long.
+    /// Returns whether a value may have this length.
     pub(crate) const fn allows(self, len: usize) -> bool {
         self.least as usize <= len && len <= self.most as usize
     }

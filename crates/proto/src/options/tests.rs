@@ -12,7 +12,7 @@ fn message(tail: &[u8]) -> Message<'_> {
     Message { code: Code(1), tail, ..Message::empty(Kind::Confirmable, 1) }
 }
 
-/// The message whose options are these, right or wrong.
+/// Returns a message with these options, allowed or not.
 fn raw(options: &[(u16, &[u8])]) -> Vec<u8> {
     options.iter().fold(Tail::default(), |tail, &(number, value)| tail.option(number, value)).into_bytes()
 }
@@ -51,7 +51,7 @@ fn what_is_built_is_read() {
     assert_eq!((message.etag(), message.observe()), (Some(&b"v"[..]), Some(1)));
     assert_eq!((message.block1(), message.block2()), (Ok(Some(block)), Ok(Some(block))));
     assert_eq!((message.size1(), message.size2()), (Some(70_000), Some(0)));
-    assert!(message.request_tags().eq([b"r"]) && message.echo() == Some(b"e"));
+    assert!(message.value(option::REQUEST_TAG) == Some(b"r") && message.echo() == Some(b"e"));
     assert_eq!(message.payload(), b"x");
     assert_eq!(Options::of(&message), options);
 }

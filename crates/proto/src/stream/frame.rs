@@ -1,16 +1,17 @@
-//! Messages in WebSocket frames (RFC 8323 §4.2): as on TCP, but for the length, which the frame has.
+//! Messages in WebSocket frames (RFC 8323 §4.2). They are like those on TCP, without a length, because the
+//! frame has one.
 
 use alloc::vec::Vec;
 
-use super::{Broken, Message};
+use super::{Broken, StreamMessage};
 use crate::code::Code;
 use crate::message::Token;
 
-impl<'a> Message<'a> {
-    /// The message as the payload of a binary frame.
+impl<'a> StreamMessage<'a> {
+    /// Returns the payload of a binary frame with this message.
     pub fn to_frame(&self) -> Vec<u8> {
         let mut frame = Vec::with_capacity(2 + self.token.len() + self.tail.len());
-        // A Len of 0, and the length of the token.
+        // The first byte is a Len of 0 and the length of the token.
         frame.extend_from_slice(&[self.token.len() as u8, self.code.0]);
         frame.extend_from_slice(&self.token);
         frame.extend_from_slice(self.tail);
@@ -20,7 +21,8 @@ impl<'a> Message<'a> {
     /// Reads the payload of a binary frame.
     ///
     /// # Errors
-    /// [`Broken::Malformed`] if Len is not 0 or the message is cut short, [`Broken::TokenTooLong`] as on TCP.
+    /// [`Broken::Malformed`] if Len is not 0 or the message is cut short, [`Broken::TokenTooLong`] if the
+    /// token has more than 8 bytes.
     pub fn from_frame(frame: &'a [u8]) -> Result<Self, Broken> {
         let &[first, code, ref rest @ ..] = frame else { return Err(Broken::Malformed) };
         let token_len = usize::from(first & 15);
@@ -47,19 +49,19 @@ mod tests {
     #[test]
     fn a_frame_has_no_length_and_what_has_one_is_malformed() {
         let token = Token::new(&[0x7f]).unwrap();
-        let message = Message { code: Code(0x45), token, tail: b"\xffhi" };
+        let message = StreamMessage { code: Code(0x45), token, tail: b"\xffhi" };
         assert_eq!(message.to_frame(), b"\x01\x45\x7f\xffhi");
-        assert_eq!(Message::from_frame(b"\x31\x45\x7f\xffhi"), Err(Broken::Malformed));
+        assert_eq!(StreamMessage::from_frame(b"\x31\x45\x7f\xffhi"), Err(Broken::Malformed));
         for cut_short in [&b""[..], &[0], &[1, 0x45], &[8, 1, 0, 0, 0, 0, 0, 0, 0]] {
-            assert_eq!(Message::from_frame(cut_short), Err(Broken::Malformed), "{cut_short:?}");
+            assert_eq!(StreamMessage::from_frame(cut_short), Err(Broken::Malformed), "{cut_short:?}");
         }
-        assert_eq!(Message::from_frame(&[9; 12]), Err(Broken::TokenTooLong));
+        assert_eq!(StreamMessage::from_frame(&[9; 12]), Err(Broken::TokenTooLong));
     }
 
     proptest! {
         #[test]
         fn a_frame_that_can_be_read_is_written_as_the_same(frame in prop::collection::vec(any::<u8>(), 0..64)) {
-            if let Ok(message) = Message::from_frame(&frame) {
+            if let Ok(message) = StreamMessage::from_frame(&frame) {
                 prop_assert_eq!(message.to_frame(), frame);
             }
         }
@@ -68,9 +70,9 @@ mod tests {
         fn a_message_that_is_written_is_read_as_the_same(
             code: u8, token in prop::collection::vec(any::<u8>(), 0..9), tail in prop::collection::vec(any::<u8>(), 0..64),
         ) {
-            let message = Message { code: Code(code), token: Token::new(&token).unwrap(), tail: &tail };
+            let message = StreamMessage { code: Code(code), token: Token::new(&token).unwrap(), tail: &tail };
             let frame = message.to_frame();
-            prop_assert_eq!(Message::from_frame(&frame), Ok(message));
+            prop_assert_eq!(StreamMessage::from_frame(&frame), Ok(message));
         }
     }
 }

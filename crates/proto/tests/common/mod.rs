@@ -1,5 +1,5 @@
-//! An endpoint with one peer, spoken to in bytes.
-#![allow(dead_code)] // Each test has a use for another part.
+//! An endpoint with one peer that is spoken to in bytes.
+#![allow(dead_code)] // Each test uses another part.
 
 use std::sync::Arc;
 
@@ -37,19 +37,19 @@ impl<C: Controller> Client<C> {
         Self { endpoint: Endpoint::new(setup.clone(), 42) }
     }
 
-    /// A confirmable GET of `x`.
+    /// Requests `x` with a confirmable GET.
     pub(crate) fn get(&mut self, now: Instant, token: &str) -> ExchangeId {
         self.ask(now, token, true)
     }
 
-    /// A GET of `x`.
+    /// Requests `x` with a GET.
     pub(crate) fn ask(&mut self, now: Instant, token: &str, confirmable: bool) -> ExchangeId {
         let token = Token::new(token.as_bytes()).unwrap();
         let request = Request { confirmable, code: GET, token, tail: b"\xb1x", repeatable: false };
         self.endpoint.request(now, PEER, request).unwrap()
     }
 
-    /// The next datagram it sends.
+    /// Returns the next datagram that it sends.
     pub(crate) fn sent(&mut self, now: Instant) -> Option<Vec<u8>> {
         let mut buffer = Vec::new();
         let transmit = self.endpoint.poll_transmit(now, |_| Draw::ZERO, &mut buffer)?;
@@ -62,7 +62,7 @@ impl<C: Controller> Client<C> {
     }
 }
 
-/// A message that answers `request` with its Message ID and token.
+/// Returns a message that answers `request` with its Message ID and token.
 pub(crate) fn reply_to(request: &[u8], kind: Kind, code: Code, tail: &[u8]) -> Vec<u8> {
     let request = Message::parse(request).unwrap();
     let mut bytes = Vec::new();

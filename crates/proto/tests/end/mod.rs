@@ -1,5 +1,5 @@
-//! One endpoint with many peers, spoken to in bytes.
-#![allow(dead_code)] // Each test has a use for another part.
+//! An endpoint with many peers that are spoken to in bytes.
+#![allow(dead_code)] // Each test uses another part.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub(crate) const GET: Code = Code(coap_numbers::code::GET);
 pub(crate) const CONTENT: Code = Code(coap_numbers::code::CONTENT);
 pub(crate) const NOT_FOUND: Code = Code(coap_numbers::code::NOT_FOUND);
 
-/// No rate but the mechanism's, and every message as it was asked for.
+/// A configuration without PROBING_RATE in which no message is made confirmable.
 pub(crate) fn plain() -> Config {
     Config { probing_rate: 0, confirmable_every: 0, ..Config::default() }
 }
@@ -33,7 +33,7 @@ pub(crate) fn bytes(message: &Message<'_>) -> Vec<u8> {
     bytes
 }
 
-/// One endpoint, spoken to in bytes.
+/// An endpoint whose peers are spoken to in bytes.
 pub(crate) struct End(pub(crate) Endpoint<Mechanism, u32>);
 
 impl End {
@@ -46,7 +46,7 @@ impl End {
         Self(Endpoint::new(Arc::new(Setup { controller, config }), 42))
     }
 
-    /// All it sends now: where, and what.
+    /// Returns all datagrams that it sends now: destinations and bytes.
     pub(crate) fn sent(&mut self, now: Instant) -> Vec<(u32, Vec<u8>)> {
         std::iter::from_fn(|| {
             let mut buffer = Vec::new();
@@ -56,7 +56,7 @@ impl End {
         .collect()
     }
 
-    /// Does what is due at each moment that `poll_timeout` names, up to `until`; returns what departs when.
+    /// Calls the endpoint at each moment that `poll_timeout` names, up to `until`. Returns what departs when.
     pub(crate) fn play(&mut self, from: Instant, until: Instant) -> Vec<(Instant, u32, Vec<u8>)> {
         let (mut now, mut departed) = (from, Vec::new());
         loop {
@@ -69,7 +69,7 @@ impl End {
         }
     }
 
-    /// A client registers, and is answered.
+    /// Registers a client, and answers it.
     pub(crate) fn register(&mut self, now: Instant, from: u32, name: &str, resource: u64) {
         let id = 1000 + u16::from(name.as_bytes()[0]);
         let get = bytes(&Message {

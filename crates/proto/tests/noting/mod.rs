@@ -1,11 +1,11 @@
-//! A mechanism whose limits a test sets, and which notes what it is told.
+//! A mechanism that notes its calls. The test sets its limits.
 
 use std::sync::{Arc, Mutex};
 
 use coapace_control::{Controller, Cue, Duration, Gauges, Instant, Limits, Marking, Outcome};
 use coapace_proto::{Config, Setup};
 
-/// What the mechanism was told.
+/// A call of the mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Started,
@@ -15,7 +15,7 @@ pub(crate) enum Told {
     Other,
 }
 
-/// Timeouts of 2 s, doubled; one confirmable message every `limits.next_confirmable`.
+/// A mechanism with timeouts of 2 s, doubled, and one confirmable message every `limits.next_confirmable`.
 #[derive(Debug)]
 pub(crate) struct Noting {
     limits: Limits,

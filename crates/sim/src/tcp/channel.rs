@@ -1,7 +1,7 @@
 //! CoAP messages over a socket.
 
 use coapace_proto::Token;
-use coapace_proto::stream::{Broken, Decoder, Message, Signal};
+use coapace_proto::stream::{Broken, Decoder, Signal, StreamMessage};
 use smoltcp::socket::tcp::Socket;
 
 /// The length of the longest signal that answers a message: a Pong with a token of eight bytes, or an Abort.
@@ -47,7 +47,7 @@ impl Channel {
     }
 
     /// Writes a message. Returns false if the socket has no room for all of it.
-    pub(super) fn send(&mut self, socket: &mut Socket<'_>, message: &Message<'_>) -> bool {
+    pub(super) fn send(&mut self, socket: &mut Socket<'_>, message: &StreamMessage<'_>) -> bool {
         self.outbox.clear();
         message.write(&mut self.outbox).is_ok()
             && room(socket) >= self.outbox.len()
@@ -63,7 +63,7 @@ impl Channel {
         &mut self,
         socket: &mut Socket<'_>,
         answer_bytes: usize,
-        mut take: impl FnMut(&Message<'_>, &mut Vec<u8>),
+        mut take: impl FnMut(&StreamMessage<'_>, &mut Vec<u8>),
     ) -> Result<(), Broken> {
         while !self.over && socket.can_recv() && room(socket) >= answer_bytes.max(SIGNAL_BYTES) {
             self.outbox.clear();

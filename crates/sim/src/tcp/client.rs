@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use coapace_proto::stream::Message;
+use coapace_proto::stream::StreamMessage;
 use coapace_proto::{Code, Token};
 use smoltcp::iface::SocketSet;
 use smoltcp::socket::tcp::State;
@@ -200,7 +200,7 @@ impl TcpClient {
             return false;
         }
         if !*outstanding && channel.csm_received && now >= self.plan.request_at {
-            let request = Message { code: self.plan.method, token, tail: &self.plan.tail };
+            let request = StreamMessage { code: self.plan.method, token, tail: &self.plan.tail };
             if channel.send(socket, &request) {
                 *outstanding = true;
                 self.report.first_request.get_or_insert(now);

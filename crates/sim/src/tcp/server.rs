@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use coapace_proto::Code;
-use coapace_proto::stream::Message;
+use coapace_proto::stream::StreamMessage;
 use smoltcp::iface::SocketSet;
 use smoltcp::socket::tcp::State;
 use smoltcp::time::Instant;
@@ -117,7 +117,8 @@ impl TcpServer {
         let read = channel.read(socket, self.response_bytes, |message, outbox| {
             if message.code.is_request() {
                 counters.requests += 1;
-                let answer = Message { code: response.code, token: message.token, tail: &response.tail };
+                let answer =
+                    StreamMessage { code: response.code, token: message.token, tail: &response.tail };
                 let written = answer.write(outbox);
                 debug_assert!(written.is_ok(), "the send buffer would not hold it either");
             }

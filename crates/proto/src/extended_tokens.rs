@@ -1,5 +1,5 @@
-//! Tokens of more than 8 bytes, in which clients without memory carry their state (RFC 8974). This endpoint makes none; it
-//! gives them back.
+//! Tokens of more than 8 bytes (RFC 8974). Clients without memory carry their state in them. This endpoint
+//! makes none, but gives them back.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -7,7 +7,8 @@ use alloc::collections::VecDeque;
 use crate::message::Token;
 use crate::peer::Address;
 
-/// The bytes of such tokens, least recently used first. Elsewhere they are named by a digest.
+/// The bytes of tokens of more than 8 bytes, least recently used first. Anywhere else a digest stands for
+/// such a token.
 #[derive(Debug)]
 pub(crate) struct ExtendedTokens<A> {
     entries: VecDeque<(A, Token, Box<[u8]>)>,
@@ -20,7 +21,8 @@ impl<A> Default for ExtendedTokens<A> {
 }
 
 impl<A: Address> ExtendedTokens<A> {
-    /// Keeps the token of a request. Where `bound` are kept, the least recently used leaves that is not `in_use` for good.
+    /// Keeps the token of a request. If there are `bound` already, the least recently used one that is not
+    /// `in_use` leaves.
     pub(crate) fn keep(
         &mut self,
         bound: u32,
@@ -45,7 +47,7 @@ impl<A: Address> ExtendedTokens<A> {
         }
     }
 
-    /// The bytes of a token.
+    /// Returns the bytes of a token.
     pub(crate) fn get(&self, to: A, token: Token) -> Option<&[u8]> {
         let known = self.entries.iter().find(|&&(address, other, _)| address == to && other == token);
         known.map(|(_, _, bytes)| &**bytes)

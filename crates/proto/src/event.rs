@@ -1,0 +1,91 @@
+//! The events that the endpoint hands to the application.
+
+use crate::code::Code;
+use crate::exchange::{ExchangeId, Failure};
+use crate::message::{Message, Token};
+use crate::observe::Observer;
+
+/// The return address of a request. The application keeps it until it answers, so that the endpoint keeps
+/// nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Responder<A> {
+    /// The address of the client.
+    pub to: A,
+    /// The method of the request.
+    pub method: Code,
+    /// True if the request came to a group. Then [few responses](crate::group::is_worth_sending) are sent,
+    /// and not at once.
+    pub group: bool,
+    pub(crate) message_id: u16,
+    pub(crate) token: Token,
+    pub(crate) confirmable: bool,
+    pub(crate) acknowledged: bool,
+    pub(crate) rexmit_cnt: Option<u8>,
+}
+
+impl<A> Responder<A> {
+    /// Returns the token of the request.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Returns a responder for a non-confirmable response, whatever the request was (RFC 7252 §5.2.2).
+    /// [`Endpoint::respond`](crate::Endpoint::respond) then sends it in a message of its own and keeps
+    /// nothing. A confirmable request still has to be [acknowledged](crate::Endpoint::acknowledge).
+    #[must_use]
+    pub fn unconfirmed(self) -> Self {
+        Self { confirmable: false, ..self }
+    }
+}
+
+/// A message of the endpoint to the application.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a, A> {
+    /// A request arrived. Answer it with [`Endpoint::respond`](crate::Endpoint::respond).
+    Request {
+        /// The return address.
+        responder: Responder<A>,
+        /// The request.
+        message: Message<'a>,
+    },
+    /// The response to a request arrived. The exchange is over.
+    Response {
+        /// The request.
+        exchange: ExchangeId,
+        /// The response. Its token is that of the request, without a marking.
+        message: Message<'a>,
+    },
+    /// An empty acknowledgement arrived. If the exchange is a request that asks for a response, the response
+    /// will come separately. Any other exchange is over.
+    Acknowledged {
+        /// The request or separate response.
+        exchange: ExchangeId,
+    },
+    /// The peer answered a [`ping`](crate::Endpoint::ping). The exchange is over.
+    Pong {
+        /// The ping.
+        exchange: ExchangeId,
+    },
+    /// A further response arrived to an observation (RFC 7641) or to a request to a group (RFC 7252 §8). A
+    /// notification without the Observe option, or with a code other than 2.xx, is the last.
+    Notification {
+        /// The observation or the request to a group.
+        exchange: ExchangeId,
+        /// The response.
+        message: Message<'a>,
+    },
+    /// A notification was rejected or given up, and the observer is removed.
+    ObserverGone {
+        /// The observer.
+        observer: Observer<A>,
+        /// The reason.
+        failure: Failure,
+    },
+    /// An exchange is over without success.
+    Failed {
+        /// The exchange.
+        exchange: ExchangeId,
+        /// The reason.
+        failure: Failure,
+    },
+}

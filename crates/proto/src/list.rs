@@ -1,0 +1,164 @@
+//! Lists of slots of a [`Slab`], linked through the slots themselves.
+//!
+//! A slot is in one list at a time. An exchange waits in the [`Queue`] of its peer, is active or failed in a
+//! [`Stack`], or is free.
+
+use crate::NONE;
+use crate::slab::{Linked, Slab};
+
+/// A list whose newest slot is first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stack {
+    first: u32,
+}
+
+impl Stack {
+    pub(crate) const EMPTY: Self = Self { first: NONE };
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.first == NONE
+    }
+
+    /// Returns the slot that was pushed last; `NONE` if the list is empty.
+    pub(crate) fn first(self) -> u32 {
+        self.first
+    }
+
+    pub(crate) fn push<T: Linked>(&mut self, slots: &mut Slab<T>, index: u32) {
+        slots[index].set_next(self.first);
+        self.first = index;
+    }
+
+    /// Takes out a slot that is in the list.
+    pub(crate) fn remove<T: Linked>(&mut self, slots: &mut Slab<T>, index: u32) {
+        let next = slots[index].next();
+        if self.first == index {
+            self.first = next;
+        } else {
+            let before = predecessor(slots, self.first, index);
+            slots[before].set_next(next);
+        }
+    }
+
+    /// Returns the slots, the newest first.
+    pub(crate) fn iter<T: Linked>(self, slots: &Slab<T>) -> impl Iterator<Item = (u32, &T)> {
+        iter(slots, self.first)
+    }
+}
+
+/// A list whose oldest slot is first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue {
+    first: u32,
+    last: u32,
+}
+
+impl Queue {
+    pub(crate) const EMPTY: Self = Self { first: NONE, last: NONE };
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.first == NONE
+    }
+
+    /// Returns the slot that was pushed first; `NONE` if the queue is empty.
+    pub(crate) fn first(self) -> u32 {
+        self.first
+    }
+
+    pub(crate) fn push<T: Linked>(&mut self, slots: &mut Slab<T>, index: u32) {
+        slots[index].set_next(NONE);
+        match core::mem::replace(&mut self.last, index) {
+            NONE => self.first = index,
+            last => slots[last].set_next(index),
+        }
+    }
+
+    /// Takes out a slot that is in the queue, wherever it stands.
+    pub(crate) fn remove<T: Linked>(&mut self, slots: &mut Slab<T>, index: u32) {
+        let next = slots[index].next();
+        let before = if self.first == index {
+            self.first = next;
+            NONE
+        } else {
+            let before = predecessor(slots, self.first, index);
+            slots[before].set_next(next);
+            before
+        };
+        if next == NONE {
+            self.last = before;
+        }
+    }
+
+    /// Returns the slots, the oldest first.
+    pub(crate) fn iter<T: Linked>(self, slots: &Slab<T>) -> impl Iterator<Item = (u32, &T)> {
+        iter(slots, self.first)
+    }
+}
+
+/// Returns the slot whose next is `index`, in a list that begins with `first` and contains both.
+fn predecessor<T: Linked>(slots: &Slab<T>, first: u32, index: u32) -> u32 {
+    let mut before = first;
+    while slots[before].next() != index {
+        before = slots[before].next();
+    }
+    before
+}
+
+fn iter<T: Linked>(slots: &Slab<T>, first: u32) -> impl Iterator<Item = (u32, &T)> {
+    let mut next = first;
+    core::iter::from_fn(move || {
+        let index = next;
+        let slot = slots.get(index)?;
+        next = slot.next();
+        Some((index, slot))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Node(u32);
+
+    impl Linked for Node {
+        fn next(&self) -> u32 {
+            self.0
+        }
+
+        fn set_next(&mut self, next: u32) {
+            self.0 = next;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lists_keep_their_order_whatever_is_pushed_and_removed(steps in proptest::collection::vec(0u32..8, 1..100)) {
+            let mut slots = Slab::default();
+            let indices: Vec<_> = (0..16).map(|_| slots.take(16, || Node(NONE)).unwrap()).collect();
+            let (mut stack, mut queue) = (Stack::EMPTY, Queue::EMPTY);
+            let (mut stacked, mut queued) = (Vec::new(), Vec::new());
+            for step in steps {
+                let (index, other) = (indices[step as usize], indices[step as usize + 8]);
+                if queued.contains(&index) {
+                    queue.remove(&mut slots, index);
+                    queued.retain(|&known| known != index);
+                    stack.remove(&mut slots, other);
+                    stacked.retain(|&known| known != other);
+                } else {
+                    queue.push(&mut slots, index);
+                    queued.push(index);
+                    stack.push(&mut slots, other);
+                    stacked.insert(0, other);
+                }
+                prop_assert!(queue.iter(&slots).map(|(index, _)| index).eq(queued.iter().copied()));
+                prop_assert!(stack.iter(&slots).map(|(index, _)| index).eq(stacked.iter().copied()));
+                prop_assert_eq!((queue.is_empty(), stack.is_empty()), (queued.is_empty(), stacked.is_empty()));
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The order and the freshness of notifications (RFC 7641 §3.3, §3.4, §4.4).
+
+use coapace_control::{Draw, Duration, Instant};
+
+use crate::Message;
+
+/// The time after which any notification is newer, whatever its sequence number (RFC 7641 §3.4).
+const ANY_IS_NEWER: Duration = Duration::from_secs(128);
+
+/// Half of all sequence numbers (RFC 7641 §3.4).
+const HALF: u32 = 1 << 23;
+
+/// The bounds of the time for which a client waits for a notification that is overdue (RFC 7641 §3.3.1).
+const WAIT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(15));
+
+/// The state of an observation in a client: which notification is the newest, and for how long it is fresh.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation {
+    /// The sequence number and the arrival of the newest notification.
+    newest: Option<(u32, Instant)>,
+    fresh_until: Instant,
+}
+
+impl Observation {
+    /// Creates an observation to which nothing has arrived yet.
+    pub const fn new() -> Self {
+        Self { newest: None, fresh_until: Instant::ZERO }
+    }
+
+    /// Takes a response or notification that arrives. Returns whether it is newer than those before. If it is
+    /// not, the application ignores it (RFC 7641 §3.4). One without the Observe option is always newer,
+    /// because it is the last.
+    pub fn update(&mut self, now: Instant, message: &Message<'_>) -> bool {
+        if let (Some((before, at)), Some(number)) = (self.newest, message.observe()) {
+            // The newer number is ahead by less than half of all numbers.
+            let ahead = number.wrapping_sub(before) & (2 * HALF - 1);
+            if !(0 < ahead && ahead < HALF) && now.since(at) <= ANY_IS_NEWER {
+                return false;
+            }
+        }
+        self.newest = message.observe().map(|number| (number, now));
+        self.fresh_until = now + Duration::from_secs(message.max_age().into());
+        true
+    }
+
+    /// Returns until when the representation is fresh (Max-Age, RFC 7641 §3.3.1).
+    pub const fn fresh_until(&self) -> Instant {
+        self.fresh_until
+    }
+
+    /// Returns when to register again if nothing arrives before: 5 to 15 s after the representation is stale.
+    /// A notification may still be on its way in that time (RFC 7641 §3.3.1).
+    pub fn register_again_at(&self, draw: Draw) -> Instant {
+        self.fresh_until + draw.between(WAIT.0, WAIT.1)
+    }
+}
+
+impl Default for Observation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The sequence numbers of the notifications of a resource (RFC 7641 §4.4). Each is newer than the one
+/// before, as long as there are fewer than 2²³ within 128 s.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sequence(u32);
+
+impl Sequence {
+    /// Creates a sequence that begins after `number`. It should begin with another number after a restart.
+    pub const fn after(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Returns the next number, of 24 bits.
+    #[allow(clippy::should_implement_trait)] // An iterator ends, this does not.
+    pub fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(1) & (2 * HALF - 1);
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Kind, Options};
+
+    fn arrive(observation: &mut Observation, at: u64, number: u32) -> bool {
+        let tail = Options::default().observe(number).max_age(30).tail(b"").unwrap();
+        let message = Message { tail: tail.as_bytes(), ..Message::empty(Kind::NonConfirmable, 1) };
+        observation.update(Instant::from_secs(at), &message)
+    }
+
+    #[test]
+    fn a_notification_is_newer_by_its_number_or_after_128_s() {
+        let mut observation = Observation::new();
+        assert!(arrive(&mut observation, 0, 5));
+        assert!(!arrive(&mut observation, 1, 4) && !arrive(&mut observation, 1, 5));
+        assert!(arrive(&mut observation, 2, 6));
+        assert!(!arrive(&mut observation, 130, 5), "it is 128 s since the newest");
+        assert!(arrive(&mut observation, 131, 5));
+    }
+
+    #[test]
+    fn numbers_go_around() {
+        let mut observation = Observation::new();
+        assert!(arrive(&mut observation, 0, 0xff_ffff));
+        assert!(arrive(&mut observation, 0, 0));
+        assert!(!arrive(&mut observation, 0, 0xff_ffff));
+        assert!(!arrive(&mut observation, 0, HALF), "half of the numbers away is not newer");
+        assert!(arrive(&mut observation, 0, HALF - 1));
+    }
+
+    #[test]
+    fn what_is_stale_is_registered_again_after_5_to_15_s() {
+        let mut observation = Observation::new();
+        arrive(&mut observation, 100, 1);
+        assert_eq!(observation.fresh_until(), Instant::from_secs(130));
+        assert_eq!(observation.register_again_at(Draw::ZERO), Instant::from_secs(135));
+        assert_eq!(observation.register_again_at(Draw::from_bits(1 << 31)), Instant::from_secs(140));
+    }
+
+    #[test]
+    fn a_message_without_the_option_is_newer() {
+        let mut observation = Observation::new();
+        arrive(&mut observation, 0, 5);
+        assert!(observation.update(Instant::ZERO, &Message::empty(Kind::Confirmable, 1)));
+        assert!(arrive(&mut observation, 0, 1), "a new registration begins anew");
+    }
+
+    proptest! {
+        #[test]
+        fn the_comparison_is_that_of_rfc_7641(before in 0u32..1 << 24, number in 0u32..1 << 24, after in 0u64..200) {
+            let newer = before < number && number - before < HALF
+                || before > number && before - number > HALF
+                || after > 128;
+            let mut observation = Observation::new();
+            arrive(&mut observation, 0, before);
+            prop_assert_eq!(arrive(&mut observation, after, number), newer);
+        }
+
+        #[test]
+        fn each_number_is_newer_than_the_one_before(start: u32) {
+            let mut sequence = Sequence::after(start);
+            let mut observation = Observation::new();
+            prop_assert!((0..5).all(|_| arrive(&mut observation, 0, sequence.next())));
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The requests of the application, and the reasons for which the endpoint does not take them.
+
+use core::fmt;
+
+use crate::code::Code;
+use crate::message::Token;
+
+/// A request to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// True for a confirmable message: it is retransmitted until it is acknowledged. A non-confirmable one
+    /// may still leave as confirmable, see [`confirmable_every`](crate::Config::confirmable_every).
+    pub confirmable: bool,
+    /// The method: GET, PUT, … (constants in [`coap_numbers::code`]).
+    pub code: Code,
+    /// The token. Requests outstanding to one peer must differ in it, unless NSTART is 1 and responses are
+    /// piggybacked (RFC 7252 §5.3.1). A mechanism that [marks](crate#words) transmissions in the token needs
+    /// one byte: the token has at most 7 bytes then.
+    pub token: Token,
+    /// Options and payload, encoded.
+    pub tail: &'a [u8],
+    /// True if a server may carry out the request more than once although its method or its options do not
+    /// say so. An example is a POST that only reads.
+    ///
+    /// GET, PUT, DELETE, FETCH and iPATCH may be carried out again anyway, unless they have Block1, If-Match
+    /// or If-None-Match: the effect of a second copy then depends on the first.
+    ///
+    /// Under a mechanism with [`Marking::FreshMessageId`](coapace_control::Marking::FreshMessageId) a server
+    /// takes a retransmission for a new request. Only repeatable requests are marked so.
+    pub repeatable: bool,
+}
+
+/// Why the endpoint does not take a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// [`max_exchanges`](crate::Config::max_exchanges) are under way or waiting.
+    ExchangesFull,
+    /// [`max_peers`](crate::Config::max_peers) peers have exchanges under way.
+    PeersFull,
+    /// [`max_observers`](crate::Config::max_observers) are registered.
+    ObserversFull,
+    /// [`max_listeners`](crate::Config::max_listeners) observations and requests to groups are open.
+    ListenersFull,
+    /// [`max_replies`](crate::Config::max_replies) replies are waiting to be sent.
+    RepliesFull,
+    /// The mechanism marks transmissions in the token, and the token has no byte left.
+    TokenTooLong,
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ExchangesFull => "too many exchanges under way",
+            Self::PeersFull => "exchanges with too many peers under way",
+            Self::ObserversFull => "too many observers",
+            Self::ListenersFull => "too many observations and requests to groups open",
+            Self::RepliesFull => "too many replies waiting to be sent",
+            Self::TokenTooLong => "the token leaves no byte for the ordinal of the transmission",
+        })
+    }
+}
+
+impl core::error::Error for SendError {}
