@@ -1,9 +1,9 @@
-//! Latencies, counted.
+//! A histogram of latencies.
 
 use std::time::Duration;
 
-/// Any number of durations in buckets of whole microseconds: 64 to each doubling, so that a quantile is at most 1.6 % above
-/// the duration that it stands for.
+/// Counts durations in buckets of whole microseconds. There are 64 buckets to each doubling, so a quantile exceeds
+/// the exact one by 1.6 % at most.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Latencies {
     counts: Vec<u64>,
@@ -15,7 +15,7 @@ pub(crate) struct Latencies {
 const SPLIT: u32 = 64;
 
 impl Latencies {
-    /// Counts one more.
+    /// Counts a duration.
     pub(crate) fn add(&mut self, latency: Duration) {
         let place = bucket(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
         if place >= self.counts.len() {
@@ -26,7 +26,7 @@ impl Latencies {
         self.longest = self.longest.max(latency);
     }
 
-    /// Counts all of another.
+    /// Adds the counts of another histogram.
     pub(crate) fn merge(&mut self, other: &Self) {
         if other.counts.len() > self.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -36,17 +36,17 @@ impl Latencies {
         self.longest = self.longest.max(other.longest);
     }
 
-    /// How many were counted.
+    /// Returns the number of durations counted.
     pub(crate) fn len(&self) -> u64 {
         self.total
     }
 
-    /// The longest, zero if there is none.
+    /// Returns the longest duration, zero if there is none.
     pub(crate) fn longest(&self) -> Duration {
         self.longest
     }
 
-    /// What a `share` of them, in (0,1], do not exceed; zero if there is none.
+    /// Returns the duration that a `share` of all, in (0,1], does not exceed; zero if there is none.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         let rank = share * self.total as f64;
         let mut seen = 0;
@@ -65,7 +65,7 @@ fn bucket(us: u64) -> usize {
     (u64::from(shift * SPLIT) + (us >> shift)) as usize
 }
 
-/// The longest duration of a bucket, in microseconds.
+/// Returns the longest duration that a bucket stands for, in microseconds.
 fn last_of(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     let shift = (bucket / u64::from(SPLIT)).saturating_sub(1);

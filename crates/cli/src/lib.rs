@@ -35,15 +35,15 @@ use arguments::{Arguments, Command};
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was asked for cannot be understood: exit code 2.
+    /// The arguments are invalid: exit code 2.
     Usage(String),
-    /// What was given to work on cannot be used: exit code 1.
+    /// The input cannot be used: exit code 1.
     Input(String),
     /// Reading or writing failed: exit code 1.
     Io(String, io::Error),
     /// There is no answer: exit code 1.
     Network(String),
-    /// The answer is none of success: exit code 3.
+    /// The answer has a code other than 2.xx: exit code 3.
     Refused(String),
     /// Ctrl-C came before the end: exit code 130.
     Interrupted(String),
@@ -79,15 +79,15 @@ impl From<ScenarioError> for Failure {
     }
 }
 
-/// Writing to standard output failed.
+/// Converts an error of writing to standard output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Io("standard output".to_owned(), error)
     }
 }
 
-/// Runs the command with the arguments of this program, and `own` mechanisms wherever a mechanism can be named. Returns
-/// the exit code, which is 2 if one of their names is taken.
+/// Runs the command with the arguments of this process. The mechanisms in `own` can be named like the built-in
+/// ones. Returns the exit code, which is 2 if one of their names is taken.
 pub fn main_with(own: &'static [Entry]) -> ExitCode {
     process::note_start();
     if let Err(problem) = naming::add(own) {
@@ -100,7 +100,7 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
     };
     match dispatch(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads has seen enough: `coapace … | head`.
+        // The reader of a pipe has seen enough, like in `coapace … | head`.
         Err(Failure::Io(_, error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             complain(&failure.to_string());
@@ -109,18 +109,18 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
     }
 }
 
-/// One line to standard error; if nobody can hear it, the exit code has to do.
+/// Prints one line to standard error. If that fails, the exit code has to suffice.
 fn complain(message: &str) {
     shown::tell(&format!("coapace: {message}"));
 }
 
-/// Help and version as clap prints them; a mistake in one line.
+/// Prints help and version like clap does, and a mistake in one line.
 fn explain(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return if error.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let text = error.to_string();
-    // What is wrong stands in the first paragraph; behind it is how to do it right, which --help says better.
+    // The first paragraph says what is wrong. The next suggest corrections, which --help explains better.
     let told = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
     complain(&format!("{told}; see coapace --help"));

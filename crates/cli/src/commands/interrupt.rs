@@ -1,16 +1,16 @@
-//! Interruption of commands that run until they are told to stop.
+//! Interruption of commands that run until they are stopped.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Exit code of a command that SIGINT has ended, as shells show it.
+/// The exit code of a command that SIGINT has ended, as shells show it.
 const INTERRUPTED: i32 = 130;
 
-/// Returns with Ctrl-C, or when the system asks for the end (SIGTERM), so that the command may end in order. The next of
-/// either ends it at once.
+/// Returns after Ctrl-C or SIGTERM, so that the command can end in order. The next signal ends the process at once.
 ///
 /// # Errors
+/// The system accepts no signal handler.
 /// If the system takes no handler.
 pub(super) async fn interrupted() -> io::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);

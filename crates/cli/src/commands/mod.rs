@@ -1,4 +1,4 @@
-//! What each command does.
+//! The commands, a file each.
 
 mod bench;
 mod coexist;
