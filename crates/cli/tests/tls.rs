@@ -132,7 +132,7 @@ fn why_a_server_is_not_trusted_is_told_with_what_helps() {
     assert_eq!(line, format!("{uri}: certificate of an unknown issuer; check --ca"));
     let by_name = uri.replace("127.0.0.1", "localhost");
     let line = refused(1, &["get", &by_name, "--ca", &papers.ca]);
-    assert!(line.ends_with("certificate not valid for localhost; ask by a name that it is for"), "{line}");
+    assert!(line.ends_with("certificate not valid for localhost; use a name that it covers"), "{line}");
 
     let old = own(&papers.files, "old", &papers.authority.issue_expired(&["127.0.0.1"]));
     let server = serving(&["--tls", ANY], &old);

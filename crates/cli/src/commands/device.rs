@@ -261,7 +261,7 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
         }
         Error::Tls(error) => return explain_tls(error, uri),
         Error::Unreachable(kind) => format!("{uri}: {kind}; check address and network"),
-        Error::Protocol(_) => format!("{uri}: {error}; check the port, and what speaks there"),
+        Error::Protocol(_) => format!("{uri}: {error}; check the port, and which protocol it speaks"),
         Error::BadOption(number) => format!(
             "{uri}: the response has the option {}, which must be understood and is not",
             option_name(*number)
@@ -284,7 +284,7 @@ fn explain_tls(error: &TlsError, uri: &str) -> Failure {
             ));
         }
         TlsError::UnknownIssuer => "check --ca",
-        TlsError::NotValidFor(_) => "use a host name that the certificate is for",
+        TlsError::NotValidFor(_) => "use a name that it covers",
         TlsError::Expired | TlsError::NotYetValid => {
             "the server needs another certificate, or this host's clock is wrong"
         }
