@@ -1,4 +1,4 @@
-//! Tells the binary which commit it is built from, for the rows of its results.
+//! Gives the binary the commit that it is built from, which is printed with results.
 
 use std::path::Path;
 use std::process::Command;

@@ -28,24 +28,24 @@ pub(crate) use serve::Serve;
     coapace run nb-iot --set clients=10,50,100 --set errors=none,high
   A lossy link, as CSV:
     coapace run nb-iot --set errors=high --seeds 40 --format csv > lossy.csv
-  Who takes how much from whom at one bottleneck:
+  Let every two mechanisms share one bottleneck:
     coapace coexist --report coexistence.html
-  A published thesis beside what is measured here:
+  Repeat the experiments of a thesis and compare the results:
     coapace reproduce raitahila2019 --quick
-  Whether a published order of mechanisms holds, and where another one stands:
+  Check a published order of mechanisms, and add another mechanism:
     coapace reproduce meng2017 -m fasor --report meng2017.html
-  What there is to compare:
+  List the mechanisms:
     coapace list mechanisms
   One mechanism, step by step:
     coapace trace cocoa:preset=libcoap-2019 < script.csv
-  Ask a device, with FASOR in place of RFC 7252's timer:
+  Read from a device, with FASOR in place of RFC 7252's timer:
     coapace get coap://[::1]/clock --cc fasor --stats
-  Be one:
+  Serve a resource:
     coapace serve --resource /greeting=Hello
 
-Exit codes: 0 done, or answered 2.xx; 1 no answer, or what was given cannot be
-used; 2 wrong usage; 3 answered with another code, such as 4.04; 130
-interrupted: run, reproduce and coexist say and write what they have")]
+Exit codes: 0 done, or answered 2.xx; 1 no answer, or the input cannot be used;
+2 wrong usage; 3 answered with another code, such as 4.04; 130 interrupted: run,
+reproduce and coexist then print and write the results so far")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -63,7 +63,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a scenario with one or more mechanisms
     Run(Run),
-    /// Put every two mechanisms at one bottleneck, half the clients each: who takes how much from whom
+    /// Share one bottleneck between every two mechanisms, half the clients each, and show who takes how much from
+    /// whom
     Coexist(Coexist),
     /// Run the experiments of a paper and print what was published beside what is measured
     Reproduce(Reproduce),
@@ -71,8 +72,8 @@ pub(crate) enum Command {
     #[command(after_help = "Input columns: at_ms,event,draw,answered,exchange
   event     start, timeout, ack, reset or giveup
   draw      the random number of this step, in [0,1); empty is 0
-  answered  the transmission that an ack answers, 0 for the first; empty if nothing tells
-  exchange  a name where exchanges overlap; empty, or no column, for one at a time
+  answered  the transmission that an ack answers, 0 for the first; empty if unknown
+  exchange  a name, needed where exchanges overlap; else empty, or no column
 Output columns: at_ms,event,timeout_ms,rto_ms,next_ms
   next_ms   the time until the next confirmable message may depart; empty if it is not paced
 
@@ -82,11 +83,11 @@ Example:
         /// The mechanism, as NAME or NAME:parameter=value,…
         mechanism: String,
     },
-    /// List what can be named, or say all of one of them
+    /// List mechanisms, scenarios or papers, or describe one of them
     List {
-        /// What to list
+        /// The kind of things to list
         what: Listed,
-        /// One mechanism, scenario or paper alone, with all that is known of it
+        /// The mechanism, scenario or paper to describe in full
         name: Option<String>,
     },
     /// Measure this machine: controller calls, simulated exchanges and events per CPU second
@@ -97,37 +98,37 @@ Example:
     /// Write a resource
     #[command(after_help = device::EXAMPLES_PUT)]
     Put(Request),
-    /// Give a resource something to work on
+    /// Send a payload for a resource to process (POST)
     #[command(after_help = device::EXIT_CODES)]
     Post(Request),
     /// Remove a resource
     #[command(after_help = device::EXIT_CODES)]
     Delete(Request),
-    /// Read what a payload describes of a resource (RFC 8132 §2)
+    /// Read the part of a resource that a payload selects (RFC 8132 §2)
     #[command(after_help = device::EXIT_CODES)]
     Fetch(Request),
-    /// Change a resource in part (RFC 8132 §3)
+    /// Change part of a resource (RFC 8132 §3)
     #[command(after_help = device::EXIT_CODES)]
     Patch(Request),
-    /// Change a resource in part, with the same effect however often it is done (RFC 8132 §3)
+    /// Change part of a resource; repeating the request has no further effect (RFC 8132 §3)
     #[command(after_help = device::EXIT_CODES)]
     Ipatch(Request),
-    /// Make a request of any method
+    /// Make a request with any method
     #[command(after_help = device::EXIT_CODES)]
     Request(AnyRequest),
-    /// Print a resource, and again whenever it changes (RFC 7641)
+    /// Print a resource now and whenever it changes (RFC 7641)
     #[command(after_help = device::EXAMPLES_OBSERVE)]
     Observe(Observe),
-    /// List what a server has (RFC 6690)
+    /// List the resources of a server (RFC 6690)
     #[command(after_help = device::EXAMPLES_DISCOVER)]
     Discover(Discover),
-    /// Ask whether anybody is there, with an empty message (RFC 7252 §4.3)
+    /// Check whether a server is there, with an empty message (RFC 7252 §4.3)
     #[command(after_help = device::EXIT_CODES)]
     Ping(Ping),
-    /// Answer requests, until interrupted
+    /// Answer requests until interrupted
     #[command(after_help = serve::EXAMPLES_SERVE)]
     Serve(Serve),
-    /// Put a server under load and say what it stands
+    /// Put a server under load and report how much it handles
     #[command(after_help = device::EXAMPLES_LOAD)]
     Load(Load),
     /// Print a completion script for a shell
@@ -142,26 +143,26 @@ pub(crate) struct Run {
     /// A built-in scenario (coapace list scenarios) or a TOML file (docs/scenarios.md)
     pub(crate) scenario: String,
 
-    /// Change a value of the scenario: one of its knobs, or any key by its path; repeatable. With commas between
-    /// values, clients=10,50,100, every combination of all keys is run; a comma that belongs to a value stands in
-    /// quotes or brackets
+    /// Change a value of the scenario: one of its knobs (coapace list scenarios), or any key by its path;
+    /// repeatable. Several values with commas between them, such as clients=10,50,100, make a grid: every
+    /// combination is run. Put a comma that belongs to a value in quotes or brackets
     #[arg(long, value_name = "KEY=VALUE[,VALUE...]", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
 
-    /// A mechanism to run, as NAME or NAME:parameter=value,…, or tcp for CoAP over TCP, or a mix of clients with
-    /// different mechanisms, as NAME+NAME or NAME*3+NAME; repeatable [default: the scenario's]
+    /// A mechanism to run, as NAME or NAME:parameter=value,…; tcp is CoAP over TCP. NAME+NAME or NAME*3+NAME mixes
+    /// clients with different mechanisms. Repeatable [default: the scenario's]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
-    /// Repetitions, with seeds 1 to N, or with seeds N to M [default: the scenario's number]
+    /// Repetitions: N takes the seeds 1 to N, N-M the seeds N to M [default: the scenario's number]
     #[arg(long, value_name = "N|N-M", value_parser = seeds)]
     pub(crate) seeds: Option<Seeds>,
 
-    /// What to print
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// Print one row for each run instead of one for each mechanism (csv and json)
+    /// Print one row for each run, not one for each mechanism (csv and json)
     #[arg(long)]
     pub(crate) each: bool,
 
@@ -173,7 +174,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
 
-    /// Write the film of the first mechanism's first run as an animated GIF (scenarios with a mesh)
+    /// Write an animation of the first mechanism's first run as a GIF (scenarios with a mesh)
     #[arg(long, value_name = "FILE")]
     pub(crate) film: Option<PathBuf>,
 
@@ -200,11 +201,11 @@ pub(crate) struct Coexist {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
-    /// Repetitions of every pair, with seeds 1 to N, or with seeds N to M
+    /// Repetitions of every pair: N takes the seeds 1 to N, N-M the seeds N to M
     #[arg(long, value_name = "N|N-M", default_value = "3", value_parser = seeds)]
     pub(crate) seeds: Seeds,
 
-    /// What to print: a matrix, or a row for each mechanism with each other
+    /// The output format; the table is a matrix, csv and json have a row for each mechanism with each other one
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 
@@ -222,27 +223,27 @@ pub(crate) struct Reproduce {
     /// The paper (coapace list papers)
     pub(crate) paper: String,
 
-    /// About a minute on two cores: few repetitions, and shorter runs where the paper's are long
+    /// Take about a minute on two cores: few repetitions, and shorter runs where the paper's are long
     #[arg(long, conflicts_with = "seeds")]
     pub(crate) quick: bool,
 
-    /// A mechanism to run beside those of the paper, under all its conditions; repeatable
+    /// A mechanism to run in addition to the paper's, under all its conditions; repeatable
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
-    /// Repetitions under every condition, with seeds 1 to N, or with seeds N to M, instead of as many as were published
+    /// Repetitions under every condition: N takes the seeds 1 to N, N-M the seeds N to M [default: as published]
     #[arg(long, value_name = "N|N-M", value_parser = seeds)]
     pub(crate) seeds: Option<Seeds>,
 
-    /// What to print
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// Print one row for each run instead of one for each mechanism under each condition (csv and json)
+    /// Print one row for each run, not one for each mechanism under each condition (csv and json)
     #[arg(long)]
     pub(crate) each: bool,
 
-    /// Print one row for each published order and ratio, the worst first, instead of one for each mechanism (csv and json)
+    /// Print one row for each published order and ratio, the worst first, not one for each mechanism (csv and json)
     #[arg(long)]
     pub(crate) orders: bool,
 
@@ -276,7 +277,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns how rows for programs are written; `None` for the table.
+    /// Returns the format of rows for programs; `None` for the table.
     pub(crate) fn lines(self) -> Option<Lines> {
         match self {
             Self::Table => None,
@@ -286,14 +287,14 @@ impl Format {
     }
 }
 
-/// Seeds that follow each other.
+/// Consecutive seeds, the first and the last included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seeds {
     pub(crate) first: u64,
     pub(crate) count: u32,
 }
 
-/// Reads how many seeds, from 1 on, or the first and the last.
+/// Reads a number of seeds, which then begin at 1, or the first and the last seed.
 fn seeds(text: &str) -> Result<Seeds, String> {
     let (first, last) = text.split_once('-').unwrap_or(("1", text));
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&seed| seed > 0);

@@ -1,26 +1,26 @@
-//! A file that is replaced as a whole, and only once there is something to put into it.
+//! A file that is replaced as a whole, and only when there is something to write.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A file to be written. Until [`replace`](Self::replace) is called, whatever is at its path stays as it is.
+/// A file to be written. Whatever is at its path stays unchanged until [`replace`](Self::replace) is called.
 pub(crate) struct Beside {
     path: PathBuf,
-    /// The file, once it has been replaced. A pipe or a device is open from the beginning.
+    /// The open file: a regular file only after `replace`, a pipe or a device from the beginning.
     file: Option<File>,
-    /// The bytes that were written before the file was replaced.
+    /// The bytes written before `replace`.
     pending: Vec<u8>,
 }
 
 impl Beside {
-    /// Looks whether `path` can be written, and changes nothing there.
+    /// Checks that `path` can be written. Nothing there changes.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        // A link stays; the file that it leads to is replaced.
+        // A symbolic link stays: the file it leads to is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let there = OpenOptions::new().append(true).open(&path);
         let file = match there {
@@ -36,17 +36,17 @@ impl Beside {
         Ok(Self { path, file, pending: Vec::new() })
     }
 
-    /// Puts a file with what was written so far in the place of the one that is there. What is written from now on goes
-    /// into it at once.
+    /// Replaces the file at the path by a new one with everything written so far. Later writes go straight into the
+    /// new file.
     ///
     /// # Errors
-    /// Those of the system; what is there stays as it is then.
+    /// Errors of the system. The old file then stays unchanged.
     pub(crate) fn replace(&mut self) -> io::Result<()> {
         if self.file.is_some() {
             return Ok(());
         }
         let (mut file, beside) = match create(&self.path) {
-            // Its folder takes no further files: it is written itself, as nothing else is possible.
+            // No file can be created in this directory, so the file itself is overwritten.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let mut file = File::create(&self.path)?;
                 file.write_all(&std::mem::take(&mut self.pending))?;
@@ -87,7 +87,7 @@ impl Write for Beside {
     }
 }
 
-/// Creates an empty file beside another, and returns it with its path.
+/// Creates an empty file in the directory of `path`, and returns it with its path.
 fn create(path: &Path) -> io::Result<(File, PathBuf)> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{:08x}", RandomState::new().hash_one(0) as u32));
@@ -98,7 +98,7 @@ fn create(path: &Path) -> io::Result<(File, PathBuf)> {
 mod tests {
     use super::*;
 
-    /// Returns the names in a folder of this test, which it removes.
+    /// Returns the names in the directory of this test.
     fn names(folder: &Path) -> Vec<String> {
         let entries =
             fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").file_name());

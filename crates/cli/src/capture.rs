@@ -1,4 +1,4 @@
-//! Captures of what a command sends and receives.
+//! Captures of the datagrams that a command sends and receives.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -9,10 +9,10 @@ use std::time::SystemTime;
 use coapace_net::{Datagram, Direction, Tap};
 use coapace_sim::{CaptureFile, Time, udp_packet};
 
-/// Writes the datagrams of a client or server as pcapng, in the IP and UDP headers that they have on their way.
+/// Writes the datagrams of a client or server as pcapng, with the IP and UDP headers they have on the network.
 #[derive(Debug)]
 pub(crate) struct Capture {
-    /// Write the ports of servers as those that CoAP has by default.
+    /// Whether ports of servers are written as CoAP's default ports.
     as_coap: bool,
     writing: Mutex<Option<Writing>>,
 }
@@ -21,17 +21,17 @@ pub(crate) struct Capture {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CoapPort {
     pub(crate) port: u16,
-    /// Whether DTLS is spoken there.
+    /// Whether the port speaks DTLS.
     pub(crate) dtls: bool,
 }
 
 impl CoapPort {
-    /// Returns the port that Wireshark knows the protocol by (RFC 7252 §12.6, §12.7).
+    /// Returns the default port of the protocol, which Wireshark recognises (RFC 7252 §12.6, §12.7).
     fn known(self) -> u16 {
         if self.dtls { 5684 } else { 5683 }
     }
 
-    /// Returns what tells tshark and Wireshark that CoAP is spoken there.
+    /// Returns the arguments that make tshark decode CoAP at this port.
     fn decode_as(self) -> String {
         let Self { port, dtls } = self;
         if dtls {
@@ -44,12 +44,12 @@ impl CoapPort {
 
 #[derive(Debug)]
 struct Writing {
-    /// The file before anything is in it.
+    /// The file, until its header is written.
     opened: Option<BufWriter<File>>,
     begun: Option<CaptureFile<BufWriter<File>>>,
     as_coap: bool,
     ports: Vec<CoapPort>,
-    /// A peer, and the own address that the system talks to it from.
+    /// A peer, and the local address that the system uses towards it.
     route: Option<(SocketAddr, IpAddr)>,
     packet: Vec<u8>,
 }
@@ -70,8 +70,8 @@ impl Capture {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says where servers are, before anything passes by. Returns what Wireshark has to be told to decode the capture,
-    /// if it has to be told.
+    /// Names the servers' ports; it has to be called before the first datagram. Returns the arguments that tshark
+    /// needs to decode the capture, if it needs any.
     pub(crate) fn name_ports(&self, ports: Vec<CoapPort>) -> Option<String> {
         let unknown = ports.iter().filter(|port| !self.as_coap && port.port != port.known());
         let decode: Vec<String> = unknown.map(|port| port.decode_as()).collect();
@@ -81,10 +81,10 @@ impl Capture {
         (!decode.is_empty()).then(|| decode.join(" "))
     }
 
-    /// Ends the capture. What passes by later is not in it.
+    /// Ends the capture: later datagrams are not written.
     ///
     /// # Errors
-    /// The first that writing met.
+    /// The first error that writing met.
     pub(crate) fn finish(&self) -> io::Result<()> {
         let writing = self.writing().take();
         writing.and_then(Writing::end).map_or(Ok(()), |file| file.finish().map(drop))
@@ -101,7 +101,7 @@ impl Tap for Capture {
 }
 
 impl Writing {
-    /// Returns the file, with its header.
+    /// Returns the writer of the file. The first call writes the header.
     fn file(&mut self) -> Option<&mut CaptureFile<BufWriter<File>>> {
         if let Some(opened) = self.opened.take() {
             let description = self.description();
@@ -119,7 +119,8 @@ impl Writing {
         self.begun
     }
 
-    /// Returns what is spoken on which port: no field of a capture makes Wireshark decode it so, but people read it there.
+    /// Returns a text for the capture's header that says which port speaks which protocol. Wireshark shows it to
+    /// people but does not decode by it.
     fn description(&self) -> String {
         let each = self.ports.iter().map(|port| {
             let protocol = if port.dtls { "CoAP over DTLS" } else { "CoAP" };
@@ -134,7 +135,7 @@ impl Writing {
         each.collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns the port as the capture has it.
+    /// Returns an address with the port that the capture shows.
     fn shown(&self, address: SocketAddr) -> SocketAddr {
         let server = self.ports.iter().find(|port| self.as_coap && port.port == address.port());
         SocketAddr::new(address.ip(), server.map_or(address.port(), |port| port.known()))
@@ -161,7 +162,7 @@ impl Writing {
         self.packet = packet;
     }
 
-    /// Returns the address that the system would talk to this peer from.
+    /// Returns the local address that the system would use towards this peer.
     fn own_address(&mut self, peer: SocketAddr) -> IpAddr {
         if let Some((known, ip)) = self.route
             && known == peer
@@ -169,7 +170,7 @@ impl Writing {
             return ip;
         }
         let any: IpAddr = if peer.is_ipv4() { [0u8; 4].into() } else { [0u16; 8].into() };
-        // To connect a socket of UDP sends nothing.
+        // Connecting a UDP socket sends nothing.
         let asked = UdpSocket::bind((any, 0)).and_then(|socket| {
             socket.connect(peer)?;
             socket.local_addr()

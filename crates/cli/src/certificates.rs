@@ -1,4 +1,4 @@
-//! Certificates and private keys, in the files that arguments name.
+//! Certificates and private keys, read from the files that arguments name.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use coapace_net::{BadCertificate, Certificates};
 
 use crate::Failure;
 
-/// Whom to trust, and the own certificate with the file of its private key; all of them PEM.
+/// Reads the certificates to trust, and the own certificate with its private key. All files are PEM.
 ///
 /// # Errors
-/// A file that cannot be read or is none of certificates, and a key that is not the certificate's.
+/// A file that cannot be read or has no certificate, and a private key that does not fit the certificate.
 pub(crate) fn read(trusted: Option<&Path>, own: Option<(&Path, &Path)>) -> Result<Certificates, Failure> {
     let mut certificates = Certificates::new();
     if let Some(path) = trusted {

@@ -1,4 +1,4 @@
-//! The keys and certificates of a server, which can be read again while it runs.
+//! The keys and certificates of a server, which can be reloaded while it runs.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,7 +9,7 @@ use crate::arguments::Serve;
 use crate::keys::{self, Keys};
 use crate::{Failure, certificates};
 
-/// Where keys and certificates come from, and the keys that are in use.
+/// The sources of keys and certificates, and the keys in use.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     identities: Vec<String>,
@@ -18,15 +18,15 @@ pub(crate) struct Credentials {
     ca: Option<PathBuf>,
     own: Option<(PathBuf, PathBuf)>,
     known: Arc<RwLock<Keys>>,
-    /// The certificates as they were read first.
+    /// The certificates as read at the start.
     pub(crate) certificates: Certificates,
 }
 
 impl Credentials {
-    /// Reads what the arguments name.
+    /// Reads the files that the arguments name.
     ///
     /// # Errors
-    /// Names the file that cannot be read or used.
+    /// The failure names the file that cannot be read or used.
     pub(crate) fn read(serve: &Serve) -> Result<Self, Failure> {
         let mut read = Self {
             identities: serve.identities.clone(),
@@ -49,12 +49,12 @@ impl Credentials {
         Ok((known, certificates::read(self.ca.as_deref(), own)?))
     }
 
-    /// Returns how many identities are known.
+    /// Returns the number of known identities.
     pub(crate) fn identities(&self) -> usize {
         self.known.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Returns the keys of a server over DTLS, if there are any. Sessions begin with those that are known then.
+    /// Returns the settings of a server over DTLS, if there are keys. New sessions use the keys of the last reload.
     pub(crate) fn dtls(&self) -> Option<Dtls> {
         let known = self.known.clone();
         let key = move |identity: &[u8]| {
@@ -63,10 +63,10 @@ impl Credentials {
         (self.identities() > 0).then(|| Dtls::server(key))
     }
 
-    /// Reads everything again, for sessions and connections that begin from now on. If any of it is bad, nothing changes.
+    /// Reads all files again, for sessions and connections that begin later. If any file is bad, nothing changes.
     ///
     /// # Errors
-    /// Names the file that cannot be read or used.
+    /// The failure names the file that cannot be read or used.
     pub(crate) fn reload(&self, servers: &[ServerHandle]) -> Result<(), Failure> {
         let (known, certificates) = self.files()?;
         for server in servers {

@@ -1,4 +1,4 @@
-//! Files that take their place only when they are complete.
+//! Files that appear at their path only when they are complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -10,11 +10,11 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::Failure;
 
-/// The drafts that are not yet in their place.
+/// The temporary files that are not yet moved or removed.
 static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A file that is written beside its place and moved there when it is complete. What cannot be replaced, such as a pipe
-/// or `/dev/stdout`, is written as it is.
+/// A file that is written beside its final path and moved there when it is complete. A pipe or a device, such as
+/// `/dev/stdout`, is written directly.
 #[derive(Debug)]
 pub(crate) struct Draft {
     named: PathBuf,
@@ -23,19 +23,19 @@ pub(crate) struct Draft {
 
 #[derive(Debug)]
 enum Target {
-    /// The file beside, and the place it is for.
+    /// The temporary file, and the final path.
     Beside(NamedTempFile, PathBuf),
     Direct(File),
 }
 
 impl Draft {
-    /// Opens a file before the work that fills it: a path that cannot be written costs no time then.
+    /// Opens a file. This comes before the work, so that an error costs no time.
     pub(crate) fn create(named: &Path) -> Result<Self, Failure> {
         Self::open(named).map_err(|error| cannot_write(named, error))
     }
 
     fn open(named: &Path) -> io::Result<Self> {
-        // A link stays one: what it leads to is replaced.
+        // A symbolic link stays: the file it leads to is replaced.
         let place = named.canonicalize().unwrap_or_else(|_| named.to_owned());
         let existing = fs::metadata(&place).ok();
         if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
@@ -43,7 +43,7 @@ impl Draft {
             return Ok(Self { named: named.to_owned(), target: Target::Direct(file) });
         }
         if existing.is_some() {
-            // A file that may not be written may not be replaced either.
+            // A file that may not be written must not be replaced either.
             OpenOptions::new().append(true).open(&place)?;
         }
         let permissions = existing.map_or_else(|| fs::Permissions::from_mode(0o666), |it| it.permissions());
@@ -51,7 +51,7 @@ impl Draft {
         if place.file_name().is_none() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // What is wrong with the folder is said plainly; of the draft nobody has to know.
+        // Errors about the directory are reported by its name, not by that of the temporary file.
         fs::metadata(folder)?;
         let file = Builder::new()
             .prefix(".coapace-")
@@ -64,7 +64,7 @@ impl Draft {
         Ok(Self { named: named.to_owned(), target: Target::Beside(file, place) })
     }
 
-    /// Another handle to write to; what is buffered has to be flushed before the end.
+    /// Returns another handle to write to. Its buffer has to be flushed before the file is moved.
     pub(crate) fn writer(&self) -> io::Result<BufWriter<File>> {
         let file = match &self.target {
             Target::Beside(file, _) => file.as_file(),
@@ -73,7 +73,7 @@ impl Draft {
         file.try_clone().map(BufWriter::new)
     }
 
-    /// Writes all of it with `write` and puts it into its place: see [`put`](Self::put).
+    /// Writes the whole content with `write` and moves the file to its path; see [`put`](Self::put).
     pub(crate) fn write(
         self,
         is_complete: bool,
@@ -87,8 +87,8 @@ impl Draft {
         self.put(is_complete)
     }
 
-    /// Puts the file into its place and returns where it is. One that is not complete replaces nothing: if there is a file,
-    /// it goes beside that as `NAME.incomplete.EXT`.
+    /// Moves the file to its path and returns that path. Incomplete content replaces nothing: if there is a file
+    /// already, it goes beside that one as `NAME.incomplete.EXT`.
     pub(crate) fn put(self, is_complete: bool) -> Result<PathBuf, Failure> {
         let Self { named, target } = self;
         let Target::Beside(file, place) = target else { return Ok(named) };
@@ -104,7 +104,7 @@ impl Draft {
     }
 }
 
-/// Removes every draft: the program ends at once.
+/// Removes every temporary file, because the process ends at once.
 pub(crate) fn remove_all() {
     if let Ok(open) = OPEN.lock() {
         open.iter().for_each(|path| drop(fs::remove_file(path)));

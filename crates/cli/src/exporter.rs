@@ -15,20 +15,20 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use crate::shown::complain;
 use crate::{Failure, process};
 
-/// Connections at once; one more, and the oldest makes room.
+/// The most connections at a time. One more closes the oldest.
 const MAX_CONNECTIONS: usize = 32;
 
-/// How long a request may take to come: one that is written by a program comes at once.
+/// The longest wait for the head of a request. Programs send it at once.
 const HEAD_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a connection may last: Prometheus gives up after 10 s.
+/// The longest duration of a connection. Prometheus gives up after 10 s.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest head of a request, in bytes, and the most fields in it.
+/// The longest head of a request in bytes, and the most header fields.
 const MAX_HEAD: usize = 8 << 10;
 const MAX_FIELDS: usize = 64;
 
-/// A socket that listens.
+/// A listening socket.
 #[derive(Debug)]
 pub(crate) struct Exporter {
     listener: TcpListener,
@@ -36,7 +36,7 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    /// Binds to an address as people write it.
+    /// Binds to an address in the syntax of `--metrics`.
     pub(crate) fn bind(text: &str) -> Result<Self, Failure> {
         let addresses: Vec<SocketAddr> = text
             .to_socket_addrs()
@@ -57,13 +57,13 @@ impl Exporter {
         })
     }
 
-    /// Where the metrics are.
+    /// Returns the URI of the metrics.
     pub(crate) fn uri(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
 
-    /// Answers for as long as the runtime lives. It serves from its own tasks, and holds a server up no longer than it takes
-    /// to copy its counters.
+    /// Answers requests for as long as the runtime lives. It runs in tasks of its own, and locks a server only to
+    /// copy its counters.
     pub(crate) async fn run(self, servers: Vec<ServerHandle>) {
         let listener = match tokio::net::TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
@@ -73,7 +73,7 @@ impl Exporter {
         let mut talks: VecDeque<JoinHandle<()>> = VecDeque::new();
         loop {
             let Ok((stream, _)) = listener.accept().await else {
-                // Out of descriptors, perhaps: not to be asked again at once.
+                // The process may have no descriptors left; trying again at once would keep a core busy.
                 sleep(Duration::from_millis(50)).await;
                 continue;
             };
@@ -85,7 +85,7 @@ impl Exporter {
             }
             let servers = servers.clone();
             talks.push_back(tokio::spawn(async move {
-                // Whoever is too slow, or gone, gets nothing.
+                // A client that is too slow or gone gets no answer.
                 let _ = timeout(PATIENCE, talk(stream, &servers)).await;
             }));
         }
@@ -107,13 +107,13 @@ async fn talk(mut stream: TcpStream, servers: &[ServerHandle]) -> io::Result<()>
     };
     stream.write_all(&answer).await?;
     stream.shutdown().await?;
-    // Closed with something unread, the connection would be reset, and the answer perhaps lost.
+    // Closing a connection with unread data resets it, and the answer might be lost.
     let mut rest = [0; 1024];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())
 }
 
-/// Returns the answer to a head; nothing as long as it is not complete.
+/// Returns the answer to the head of a request; `None` while the head is incomplete.
 fn respond(head: &[u8], servers: &[ServerHandle]) -> Option<Vec<u8>> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -150,7 +150,7 @@ fn respond(head: &[u8], servers: &[ServerHandle]) -> Option<Vec<u8>> {
     Some(answer("200 OK", kind, "", &format!("{sum}{}", process::exposition()), whole))
 }
 
-/// A response; without its body to HEAD.
+/// Returns a response; a HEAD request gets it without its body.
 fn answer(status: &str, kind: &str, more: &str, body: &str, whole: bool) -> Vec<u8> {
     let length = body.len();
     let body = if whole { body } else { "" };

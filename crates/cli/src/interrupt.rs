@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM. In the middle of an experiment the first asks for an end with what there is; a command that runs until it is
-//! told to stop ends in order. The second ends the program at once.
+//! Ctrl-C in the middle of an experiment: the first ends it with the results so far, the second ends the process at
+//! once.
 
 use std::io;
 use std::process::exit;
@@ -16,21 +16,21 @@ use crate::failure::INTERRUPTED;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Listens for Ctrl-C and SIGTERM from its first call on. Returns what becomes true with the first of them.
+/// Listens for Ctrl-C and SIGTERM from the first call on. Returns a flag that becomes true with the first of them.
 pub(crate) fn watch() -> &'static AtomicBool {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {
         let (sender, listens) = channel();
-        // Without a thread Ctrl-C ends the program, as ever.
+        // Without this thread, Ctrl-C ends the program immediately, like any program.
         if thread::Builder::new().spawn(move || drop(listen(&sender))).is_ok() {
-            // An error is the end of a thread that cannot listen.
+            // An error means that the thread has ended without listening.
             let _ = listens.recv();
         }
     });
     &STOP
 }
 
-/// Says that it listens, and then does.
+/// Reports through `listens` that the handlers are installed, and waits for signals.
 fn listen(listens: &Sender<()>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
@@ -52,7 +52,7 @@ fn listen(listens: &Sender<()>) -> io::Result<()> {
     })
 }
 
-/// Waits for a thread; `None` if it is interrupted first, and then the thread is left behind.
+/// Waits for a thread. Returns `None` if Ctrl-C comes first; the thread then keeps running unattended.
 pub(crate) fn wait<T>(thread: JoinHandle<T>, stop: &AtomicBool) -> Option<thread::Result<T>> {
     while !thread.is_finished() {
         if stop.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Pre-shared keys, as arguments and files give them.
+//! Pre-shared keys from arguments and files.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,10 +7,11 @@ use std::path::Path;
 use crate::Failure;
 use crate::message::bytes_of_hex;
 
-/// A key: text, hexadecimal digits behind `0x`, or either in a file behind `@`, without the end of its line.
+/// Reads a key: text, hexadecimal digits after `0x`, or `@FILE` for a file with either, without the line break at
+/// its end.
 ///
 /// # Errors
-/// A file that cannot be read, digits that are none, and a key of nothing.
+/// A file that cannot be read, invalid digits, and an empty key.
 pub(crate) fn key(text: &str) -> Result<Vec<u8>, Failure> {
     let Some(path) = text.strip_prefix('@') else { return plain(text.as_bytes()) };
     let bytes =
@@ -28,13 +29,13 @@ fn plain(text: &[u8]) -> Result<Vec<u8>, Failure> {
     if key.is_empty() { Err(Failure::Usage("a key is not empty".to_owned())) } else { Ok(key) }
 }
 
-/// The keys of identities.
+/// Keys by identity.
 pub(crate) type Keys = HashMap<Vec<u8>, Vec<u8>>;
 
-/// Reads what a server knows its clients by: the identities and keys of arguments, and those of a [file](of_file).
+/// Reads the identities and keys of a server's clients, from arguments and from a [file](of_file).
 ///
 /// # Errors
-/// Those of each [`key`] and of the file, identities without a key, and one that is there twice.
+/// Errors of [`key`] and of the file, an identity without a key, and an identity that is given twice.
 pub(crate) fn of_clients(
     identities: &[String],
     keys: &[String],
@@ -56,12 +57,12 @@ pub(crate) fn of_clients(
     Ok(known)
 }
 
-/// Reads a file of keys as libcoap's coap-server takes it (`-i`): a line has a hint, an identity and a key, separated by
-/// commas; one that begins with # says nothing. The key is all that is behind the second comma, text or hexadecimal
-/// digits behind `0x`. The hint may be empty: this server sends none, so it means nothing here.
+/// Reads a file of keys in the format of libcoap's coap-server (`-i`). A line has a hint, an identity and a key,
+/// separated by commas; a line that begins with # is a comment. The key is everything after the second comma: text,
+/// or hexadecimal digits after `0x`. The hint has no effect, because this server sends none, and may be empty.
 ///
 /// # Errors
-/// A file that cannot be read, and the first line that says nothing of the kind.
+/// A file that cannot be read, and the first malformed line.
 fn of_file(path: &Path) -> Result<Keys, Failure> {
     let name = path.display();
     let bytes =
@@ -72,7 +73,7 @@ fn of_file(path: &Path) -> Result<Keys, Failure> {
         if line.is_empty() || line.starts_with(b"#") {
             continue;
         }
-        // What is wrong is said without the line, which has a key.
+        // The message does not quote the line, because it has a key.
         let wrong = |what: &str| Failure::Input(format!("{name}, line {number}: {what}"));
         let mut parts = line.splitn(3, |&byte| byte == b',');
         let (Some(_hint), Some(identity), Some(key)) = (parts.next(), parts.next(), parts.next()) else {

@@ -1,4 +1,4 @@
-//! Latencies, counted.
+//! A histogram of latencies.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use coapace_lab::results::Delays;
 pub(crate) struct Latencies(Delays);
 
 impl Latencies {
-    /// Counts one more.
+    /// Counts a duration.
     pub(crate) fn add(&mut self, latency: Duration) {
         self.0.add(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// Counts all of another.
+    /// Adds the counts of another histogram.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.0.merge(&other.0);
     }
 
-    /// Returns how many were counted.
+    /// Returns the number of durations counted.
     pub(crate) fn len(&self) -> u64 {
         self.0.count
     }
 
-    /// Returns the longest, zero if there is none.
+    /// Returns the longest duration, zero if there is none.
     pub(crate) fn longest(&self) -> Duration {
         Duration::from_micros(self.0.max_us)
     }
 
-    /// Returns the quantile `share` in 0..=1, zero if there is none.
+    /// Returns the duration that a `share` of all, in (0,1], does not exceed; zero if there is none.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         Duration::from_secs_f64(self.0.quantile_s(share).unwrap_or(0.0))
     }

@@ -33,8 +33,8 @@ use arguments::{Arguments, Command};
 pub(crate) use failure::Failure;
 use shown::complain;
 
-/// Runs the command with the arguments of this program, and `own` mechanisms wherever a mechanism can be named. Returns
-/// the exit code, which is 2 if one of their names is taken.
+/// Runs the command with the arguments of this process. The mechanisms in `own` can be named like the built-in
+/// ones. Returns the exit code, which is 2 if one of their names is taken.
 pub fn main_with(own: &'static [Entry]) -> ExitCode {
     process::note_start();
     if let Err(problem) = naming::add(own) {
@@ -47,7 +47,7 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
     };
     match dispatch(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads has seen enough: `coapace … | head`.
+        // The reader of a pipe has seen enough, like in `coapace … | head`.
         Err(Failure::Io(_, error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             complain(&failure.to_string());
@@ -56,13 +56,13 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
     }
 }
 
-/// Help and version as clap prints them; a mistake in one line.
+/// Prints help and version like clap does, and a mistake in one line.
 fn explain(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return if error.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let text = error.to_string();
-    // What is wrong stands in the first paragraph; behind it is how to do it right, which --help says better.
+    // The first paragraph says what is wrong. The next suggest corrections, which --help explains better.
     let told = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
     complain(&format!("{told}; see coapace --help"));

@@ -1,4 +1,4 @@
-//! Logs of commands: one line an event on standard error.
+//! Logs of commands: one line per event on standard error.
 
 use std::fmt;
 use std::fs;
@@ -13,7 +13,7 @@ use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Registry, fmt as lines};
 
-/// How a line of the log looks.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Form {
     /// Time, level, target, message and fields
@@ -22,8 +22,8 @@ pub(crate) enum Form {
     Json,
 }
 
-/// Logs what a server does: its start, its end and what goes wrong; with `verbose` 1 also each request and handshake, with
-/// 2 also observers; when `quiet`, errors alone.
+/// Logs the events of a server: its start, its end and errors. `verbose` 1 adds each request and handshake, 2 also
+/// observers. `quiet` logs errors only.
 pub(crate) fn of_server(form: Form, verbose: u8, quiet: bool) {
     let (own, net) = match verbose {
         _ if quiet => (LevelFilter::ERROR, LevelFilter::ERROR),
@@ -37,7 +37,7 @@ pub(crate) fn of_server(form: Form, verbose: u8, quiet: bool) {
     install(
         match (form, journal) {
             (Form::Text, false) => layer.boxed(),
-            // The journal has time and level of its own.
+            // The journal adds time and level itself.
             (Form::Text, true) => layer.without_time().with_level(false).map_event_format(Prefixed).boxed(),
             (Form::Json, false) => layer.json().flatten_event(true).boxed(),
             (Form::Json, true) => {
@@ -50,7 +50,7 @@ pub(crate) fn of_server(form: Form, verbose: u8, quiet: bool) {
     );
 }
 
-/// Logs what goes wrong for a client, in lines that have neither time nor level; with `verbose` 2 also handshakes.
+/// Logs the errors of a client, in lines without time and level. `verbose` 2 adds handshakes.
 pub(crate) fn of_client(verbose: u8, quiet: bool) {
     let level = match verbose {
         _ if quiet => LevelFilter::ERROR,
@@ -64,18 +64,19 @@ pub(crate) fn of_client(verbose: u8, quiet: bool) {
 
 fn install(layer: Box<dyn Layer<Registry> + Send + Sync>, own: LevelFilter, net: LevelFilter) {
     let targets = Targets::new().with_target("coapace", own).with_target("coapace_net", net);
-    // There is one for each process, and nobody has set it before.
+    // This fails only if a subscriber is set already, and this is the first.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer).with(targets));
 }
 
-/// Returns whether standard error goes to systemd's journal: it says so by device and inode (systemd.exec(5), JOURNAL_STREAM).
+/// Returns whether standard error goes to systemd's journal. JOURNAL_STREAM has the device and inode of the
+/// journal's stream (systemd.exec(5)).
 fn is_journal() -> bool {
     let Some(stream) = std::env::var("JOURNAL_STREAM").ok() else { return false };
     let Ok(own) = fs::metadata("/proc/self/fd/2") else { return false };
     stream == format!("{}:{}", own.dev(), own.ino())
 }
 
-/// Writes the priority of an event before it, as systemd's journal takes it (sd-daemon(3)).
+/// Prefixes an event with its priority, which systemd's journal reads (sd-daemon(3)).
 struct Prefixed<F>(F);
 
 impl<S, N, F> FormatEvent<S, N> for Prefixed<F>

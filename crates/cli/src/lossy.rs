@@ -1,4 +1,4 @@
-//! Losses at random, as a bad network has them.
+//! Random losses, like those of a bad network.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +7,8 @@ use coapace_net::{Datagram, Direction, Tap};
 
 use crate::capture::Capture;
 
-/// Loses a share of the datagrams of a client, in both directions. A capture sees what the client has sent, lost or not, and
-/// what it receives, as it would in front of a network that loses.
+/// Drops a share of a client's datagrams in both directions. A capture contains everything that the client has
+/// sent, dropped or not, and only what it receives: it looks like one taken between the client and a lossy network.
 #[derive(Debug)]
 pub(crate) struct Lossy {
     share: f64,
@@ -18,18 +18,18 @@ pub(crate) struct Lossy {
 }
 
 impl Lossy {
-    /// Loses a `share` in [0,1); equal seeds lose the same datagrams.
+    /// Drops a `share` in [0,1). Equal seeds drop the same datagrams.
     pub(crate) fn new(share: f64, seed: u64, capture: Option<Arc<Capture>>) -> Self {
         Self { share, state: AtomicU64::new(mix(seed)), lost: AtomicU64::new(0), capture }
     }
 
-    /// Returns how many were lost so far.
+    /// Returns the number of datagrams dropped so far.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
     fn loses(&self) -> bool {
-        // The constant of SplitMix64: 2⁶⁴ by the golden ratio.
+        // SplitMix64's increment: 2⁶⁴ divided by the golden ratio.
         let drawn = mix(self.state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed));
         let lost = ((drawn >> 11) as f64) < self.share * (1u64 << 53) as f64;
         self.lost.fetch_add(lost.into(), Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl Tap for Lossy {
     }
 }
 
-/// Mixes bits like SplitMix64 (Steele, Lea, Flood 2014).
+/// Mixes the bits of a word like SplitMix64 (Steele, Lea, Flood 2014).
 fn mix(word: u64) -> u64 {
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

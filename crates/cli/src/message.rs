@@ -1,4 +1,4 @@
-//! Messages for people and for programs: codes, options and payloads.
+//! Codes, options and payloads of messages, for people and for programs.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,13 @@ use coap_numbers::{content_format, option};
 use coapace_net::{Options, Response};
 use serde_json::{Map, Value, json};
 
-/// Returns the name of an option, or its number.
+/// Returns the name of an option, or else its number.
 pub(crate) fn option_name(number: u16) -> String {
     option::to_name(number).map_or_else(|| number.to_string(), str::to_owned)
 }
 
-/// Returns the value of an option as its definition reads it: a number, text, or hexadecimal digits behind `0x`.
+/// Returns the value of an option in the format of its definition: a number, text, or hexadecimal digits after
+/// `0x`.
 pub(crate) fn option_value(number: u16, value: &[u8]) -> Value {
     let uint =
         || (value.len() <= 8).then(|| value.iter().fold(0u64, |sum, &byte| sum << 8 | u64::from(byte)));
@@ -43,7 +44,7 @@ pub(crate) fn option_value(number: u16, value: &[u8]) -> Value {
     read.unwrap_or_else(|| format!("0x{}", hex(value)).into())
 }
 
-/// Options as an array of objects with `number`, `name` and `value`: an option may be there more than once.
+/// Returns options as an array of objects with `number`, `name` and `value`, because an option may be repeated.
 fn options_json(options: &Options) -> Value {
     let each = options
         .iter()
@@ -51,7 +52,7 @@ fn options_json(options: &Options) -> Value {
     each.collect()
 }
 
-/// A response as an object; a payload that is no text is hexadecimal, as `payload_hex`.
+/// Returns a response as an object. A payload that is not text is in hexadecimal digits, as `payload_hex`.
 pub(crate) fn response_json(uri: &str, response: &Response) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("uri".into(), uri.into());
@@ -67,7 +68,7 @@ pub(crate) fn response_json(uri: &str, response: &Response) -> Map<String, Value
     object
 }
 
-/// Returns the bytes of pairs of hexadecimal digits; nothing if they are none.
+/// Returns the bytes of pairs of hexadecimal digits; `None` if they are invalid.
 pub(crate) fn bytes_of_hex(digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_chunks::<2>();
     let digit = |byte: u8| char::from(byte).to_digit(16);

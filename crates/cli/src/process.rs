@@ -1,22 +1,22 @@
-//! Figures of this process from the operating system, as Prometheus' own clients name it.
+//! Figures of this process from the operating system, with the metric names of Prometheus' own clients.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// Ticks of the processor's time a second, as Linux tells programs: the same on all machines (USER_HZ).
+/// Ticks of CPU time a second that Linux reports to programs: the same on all machines (USER_HZ).
 const TICKS: f64 = 100.0;
 
 static STARTED: OnceLock<SystemTime> = OnceLock::new();
 
-/// Notes that the process starts now.
+/// Records the start of the process.
 pub(crate) fn note_start() {
     STARTED.get_or_init(SystemTime::now);
 }
 
-/// Returns the build and the process in the text format of Prometheus. What the system does not say is left out, which is
-/// all but the build and the start where there is no `/proc`.
+/// Returns the build and the process in the text format of Prometheus. Figures that the system does not offer are
+/// left out; without `/proc` only the build and the start remain.
 pub(crate) fn exposition() -> String {
     let mut text = String::new();
     let build =
@@ -41,12 +41,13 @@ pub(crate) fn exposition() -> String {
 
 fn sample(text: &mut String, name: &str, labels: &str, kind: &str, help: &str, value: Option<f64>) {
     if let Some(value) = value {
-        // Writing into a string does not fail.
+        // Writing to a string does not fail.
         let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name}{labels} {value}\n");
     }
 }
 
-/// proc_pid_stat(5): behind the name in parentheses utime and stime are the 12th and 13th fields.
+/// Returns the CPU time in seconds: utime and stime are the 12th and 13th fields after the name in parentheses
+/// (proc_pid_stat(5)).
 fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
@@ -54,7 +55,7 @@ fn cpu_seconds() -> Option<f64> {
     Some((ticks()? + ticks()?) / TICKS)
 }
 
-/// proc_pid_status(5), in units of 1024 bytes.
+/// Returns the resident memory in bytes; the system has it in units of 1024 bytes (proc_pid_status(5)).
 fn resident_bytes() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -62,12 +63,12 @@ fn resident_bytes() -> Option<f64> {
     Some(kib * 1024.0)
 }
 
-/// One of those that are counted reads the directory.
+/// Returns the number of open descriptors. One of them is the directory that is being read.
 fn open_descriptors() -> Option<f64> {
     fs::read_dir("/proc/self/fd").ok().map(|open| open.count().saturating_sub(1) as f64)
 }
 
-/// Returns the soft limit (proc_pid_limits(5)).
+/// Returns the soft limit on descriptors (proc_pid_limits(5)).
 fn max_descriptors() -> Option<f64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;

@@ -1,21 +1,21 @@
-//! A progress bar for people; nothing for pipes, files and `--quiet`.
+//! A progress bar on terminals; nothing in pipes and files, or with `--quiet`.
 
 use std::io::{IsTerminal, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar that counts `runs`.
+/// Returns a bar that counts `runs`.
 pub(crate) fn bar(runs: usize, quiet: bool) -> ProgressBar {
     drawn(runs as u64, "{wide_bar} {pos}/{len} runs, {eta} left  {msg}", quiet)
 }
 
-/// A bar over a time, whose position is in milliseconds.
+/// Returns a bar over a time. Its position is in milliseconds.
 pub(crate) fn milliseconds(time: Duration, quiet: bool) -> ProgressBar {
     drawn(time.as_millis() as u64, "{wide_bar} {eta} left  {msg}", quiet)
 }
 
-/// A bar over the bytes of a transfer in blocks, whose length is known later.
+/// Returns a bar over the bytes of a block-wise transfer. The length is set later.
 pub(crate) fn bytes(quiet: bool) -> ProgressBar {
     drawn(0, "{wide_bar} {bytes}/{total_bytes}, {eta} left", quiet)
 }

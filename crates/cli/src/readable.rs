@@ -1,13 +1,14 @@
-//! Payloads as a person reads them.
+//! Payloads in a form for people.
 
 use coap_numbers::content_format;
 use serde::de::IgnoredAny;
 
-/// A payload whose Content-Format is JSON or CBOR, or built on one of them: JSON indented, CBOR in the diagnostic notation
-/// of RFC 8949 §8. Nothing if it is neither, or not what it claims to be.
+/// Returns a JSON payload indented, and a CBOR payload in the diagnostic notation of RFC 8949 §8. The
+/// Content-Format may be one of these or be based on one. Returns `None` for any other format, and for a payload
+/// that is malformed.
 pub(crate) fn readable(format: Option<u16>, payload: &[u8]) -> Option<String> {
     let name = content_format::to_str(format?)?;
-    // "application/senml+json", "application/cbor-seq", "application/ace+cbor; …".
+    // Content-Formats look like "application/senml+json", "application/cbor-seq" or "application/ace+cbor; …".
     let kind = name.split(';').next()?.rsplit(['/', '+']).next()?;
     match kind {
         "json" => indented(std::str::from_utf8(payload).ok()?),
@@ -16,7 +17,7 @@ pub(crate) fn readable(format: Option<u16>, payload: &[u8]) -> Option<String> {
     }
 }
 
-/// JSON with a member or element on each line. Names, numbers and their order are left as they are.
+/// Indents JSON: a member or element on each line. Names, numbers and their order stay unchanged.
 fn indented(json: &str) -> Option<String> {
     serde_json::from_str::<IgnoredAny>(json).ok()?;
     let mut text = String::with_capacity(2 * json.len());
@@ -29,7 +30,7 @@ fn indented(json: &str) -> Option<String> {
                 text.push(c);
                 match c {
                     '"' => inside_text = false,
-                    // What is escaped, a quote perhaps, ends nothing.
+                    // An escaped character, such as a quote, does not end the string.
                     '\\' => text.extend(rest.next()),
                     _ => {}
                 }
@@ -69,7 +70,7 @@ fn break_line(text: &mut String, depth: usize) {
     text.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// Returns the items of a payload, each on a line.
+/// Returns the CBOR items of a payload in diagnostic notation, one per line.
 fn diagnostic(payload: &[u8]) -> Option<String> {
     let mut lines = Vec::new();
     let mut decoder = minicbor::Decoder::new(payload);

@@ -1,11 +1,11 @@
-//! Text from elsewhere, as a terminal may show it.
+//! Text from the network, made safe for a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _, stderr};
 
-/// Text without anything that a terminal obeys or that turns the direction of writing: such characters stand there as
-/// `\u001b`, which is how JSON writes them too. Ends of lines and tabs stay.
+/// Escapes the characters that control a terminal or change the direction of writing, like `\u001b`, which is also
+/// how JSON writes them. Line breaks and tabs stay.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_obeyed) {
         return text.into();
@@ -13,7 +13,7 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     let mut plain = String::with_capacity(text.len() + 16);
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
-        // A carriage return goes back to where the line began, unless the line ends here.
+        // A carriage return overwrites the line, unless a line feed follows.
         if is_obeyed(c) && !(c == '\r' && rest.peek() == Some(&'\n')) {
             let _ = write!(plain, "\\u{:04x}", u32::from(c));
         } else {
@@ -23,7 +23,7 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     plain.into()
 }
 
-/// Writes a line to standard error; if nobody can hear it, nothing is lost.
+/// Writes a line to standard error. An error of that is ignored.
 pub(crate) fn tell(text: &str) {
     let text = if stderr().is_terminal() { shown(text) } else { text.into() };
     let _ = writeln!(stderr(), "{text}");

@@ -1,10 +1,10 @@
-//! What commands capture, as tshark reads it; without tshark the tests of this file that need it are skipped.
+//! Captures of commands, read by tshark. Tests that need tshark are skipped without it.
 
 mod common;
 
 use common::{Scratch, Serving, coapace};
 
-/// What tshark reads in a capture: one line a packet, the fields separated by tabs.
+/// Returns the packets of a capture as tshark reads them: one per line, with the fields separated by tabs.
 fn tshark(file: &str, fields: &[&str], port: &str) -> Option<String> {
     let decode = format!("udp.port=={port},coap");
     let mut tshark = std::process::Command::new("tshark");
@@ -45,7 +45,7 @@ fn a_capture_has_every_datagram_with_its_addresses_and_good_checksums() {
     a_load_is_captured(&server, &scratch.file("load.pcapng"), port);
 }
 
-/// What is lost on our side has been sent, and has not arrived.
+/// A datagram that `--loss` drops on the way out is in the capture; one that it drops on the way in is not.
 fn a_load_is_captured(server: &Serving, file: &str, port: &str) {
     let lossy = ["--loss", "0.2", "--ack-timeout", "10ms", "--max-retransmit", "20", "--duration", "2"];
     let uri = server.at("/a");
@@ -81,7 +81,8 @@ fn a_capture_has_the_records_of_dtls_in_both_directions() {
     let port = server.others[0].rsplit(':').next().expect("a port");
     let Some(read) = tshark(&file, &["udp.srcport"], port) else { return };
     let theirs = read.lines().filter(|line| *line == port).count();
-    // Cookie, hello, the end of the handshake, the response; and as many of ours, or a farewell more.
+    // The server sends the cookie, its hello, the end of the handshake, and the response. The client sends as many,
+    // or one more to close the session.
     assert_eq!(theirs, 4, "{read}");
     assert!((4..=5).contains(&(read.lines().count() - theirs)), "{read}");
 }
@@ -92,7 +93,7 @@ fn ping_is_captured(server: &Serving, file: &str, port: &str) {
     assert_eq!(read, "0\t0\n0\t3\n");
 }
 
-/// Returns the CoAP that tshark reads without being told of ports.
+/// Returns the codes of the CoAP messages that tshark finds by port numbers alone.
 fn by_itself(file: &str, more: &[&str]) -> Option<String> {
     let mut tshark = std::process::Command::new("tshark");
     tshark.args(["-r", file]).args(more).args(["-T", "fields", "-e", "coap.code"]);

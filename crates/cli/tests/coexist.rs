@@ -1,4 +1,4 @@
-//! `coapace coexist`, and mixes in `coapace run`.
+//! `coapace coexist`, and mixes of mechanisms in `coapace run`.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::fs;
 use coapace_control::REGISTRY;
 use common::{Scratch, coapace, column, csv};
 
-/// Sixty clients in front of a small buffer, for forty seconds.
+/// Sixty clients behind a small buffer, for forty seconds.
 const SHORT: [&str; 13] = [
     "coexist",
     "coexistence",

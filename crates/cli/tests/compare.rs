@@ -1,4 +1,4 @@
-//! `coapace` without a command, `coapace reproduce`, and what is said beside the results.
+//! `coapace` without a command, `coapace reproduce`, and the remarks beside their results.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn without_a_command_every_mechanism_is_compared_and_a_report_written() {
     let table = outcome.success();
     for name in REGISTRY.iter().map(|entry| entry.name).chain(["tcp"]) {
         let called = |word: &str| word == name || word.starts_with(&format!("{name}:"));
-        // Rows are indented; sentences about who is fastest are not.
+        // Rows of the table are indented. Sentences on which mechanism is fastest are not.
         let rows = table.lines().filter(|line| line.starts_with(' '));
         let rows = rows.filter(|line| line.split_whitespace().any(called)).count();
         assert_eq!(rows, 2, "{name} has a row for each buffer:\n{table}");

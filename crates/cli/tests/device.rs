@@ -1,4 +1,4 @@
-//! Requests to the command's own server.
+//! Requests of the command to its own server.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The only line on standard error, of a call that printed nothing else.
+/// Returns the only line on standard error of a call that printed nothing to standard output.
 fn refused(code: i32, arguments: &[&str]) -> String {
     let outcome = coapace(arguments);
     assert_eq!(outcome.stdout, "", "{arguments:?}");
@@ -92,7 +92,7 @@ fn options_are_sent_and_those_of_the_answer_have_names() {
     let answer = json(&coapace(&["put", &uri, "-e", "{}", "-t", "application/json", "--json"]).success());
     let option = &answer["options"][0];
     assert_eq!((&option["name"], &option["value"]), (&"Content-Format".into(), &"application/json".into()));
-    // One that must be understood, and one that need not be.
+    // One option is critical, the other elective.
     assert_eq!(refused(3, &["put", &uri, "-O", "65001,0xcafe"]), "4.02 Bad Option");
     assert_eq!(coapace(&["put", &uri, "-O", "65000,x", "-e", "a"]).success(), "a");
     let verbose = coapace(&["get", &server.at("/clock"), "-v"]);
@@ -103,7 +103,7 @@ fn options_are_sent_and_those_of_the_answer_have_names() {
 #[test]
 fn a_separate_response_is_waited_for_without_a_retransmission() {
     let server = Serving::new(&[]);
-    // Longer than the longest first timeout, 3 s.
+    // The wait is longer than the longest first timeout, 3 s.
     let answer = json(&coapace(&["get", &server.at("/delayed?s=4"), "--json"]).success());
     assert_eq!((&answer["payload"], &answer["transmissions"]), (&"4 s later".into(), &1.into()));
     let (code, said) = server.interrupt();
@@ -182,7 +182,7 @@ fn a_ping_is_answered_by_a_server_and_by_nobody_else() {
 
 #[test]
 fn a_request_that_nobody_answers_ends_with_its_last_timeout_or_with_ours() {
-    // A socket that never answers.
+    // This socket never answers.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let uri = format!("coap://{}/", silent.local_addr().expect("bound"));
     let line = refused(1, &["get", &uri, "--ack-timeout", "20ms", "--max-retransmit", "2"]);
@@ -393,7 +393,7 @@ fn a_load_counts_what_is_answered_and_how_fast() {
     let answered = result["answered"].as_u64().expect("a number");
     let counted: u64 = coapace(&["get", &uri]).success().parse().expect("a number");
     let unfinished = result["unfinished"].as_u64().expect("a number");
-    // One more is asked before.
+    // `load` sends one request before it starts to count.
     assert!((answered + 1..=answered + 1 + unfinished).contains(&counted), "{result} {counted}");
     let latency = &result["latency_ms"];
     let ms = |name: &str| latency[name].as_f64().expect("a number");
@@ -432,7 +432,7 @@ fn a_load_with_losses_retransmits_and_is_answered() {
     ];
     let result = json(&coapace(&load).success());
     let number = |name: &str| result[name].as_f64().expect("a number");
-    // A transmission is in vain with 1 - 0.8² = 0.36: 0.56 retransmissions an exchange.
+    // A transmission fails with probability 1 - 0.8² = 0.36, which makes 0.56 retransmissions per exchange.
     assert!(number("answered") > 30.0 && number("lost") > 0.0, "{result}");
     let each = number("retransmissions") / number("answered");
     assert!((0.05..1.5).contains(&each), "{result}");

@@ -1,4 +1,4 @@
-//! What is wrong is said in one line, and by the exit code: 2 for what was asked, 1 for what was given to work on.
+//! Errors: one line, and the exit code 2 for wrong arguments or 1 for input that cannot be used.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::io::pipe;
 
 use common::{Scratch, coapace, command};
 
-/// Calls the command and returns the one line it has to say, with nothing on standard output.
+/// Runs the command and returns its only line on standard error. Standard output has to be empty.
 fn refused(code: i32, arguments: &[&str]) -> String {
     let outcome = coapace(arguments);
     assert_eq!(outcome.stdout, "", "{arguments:?}");
@@ -145,7 +145,7 @@ fn a_path_that_cannot_be_written_is_told_before_the_work() {
     let line = refused(1, &["run", "nb-iot", "--set", "clients=100000", "-m", "default", "--figures", &file]);
     assert!(line.starts_with(&format!("cannot write {file}: ")), "{line}");
     for option in ["--report", "--pcap", "--trace"] {
-        // So many clients would take minutes.
+        // A run with this many clients would take minutes.
         let line = refused(
             1,
             &["run", "nb-iot", "--set", "clients=100000", "--mechanism", "default", option, &path],

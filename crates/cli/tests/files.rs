@@ -1,4 +1,4 @@
-//! Files that several clients write at once, and remnants of killed writers.
+//! Files that several clients write at the same time, and temporary files of killed servers.
 
 mod common;
 
@@ -13,7 +13,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 const CLIENTS: usize = 8;
 
-/// Starts a server of a writable directory over all transports that need no certificates; returns it with its URIs.
+/// Starts a server of a writable directory over all transports that need no certificates. Returns it with its URIs.
 fn serving(scratch: &Scratch) -> (Serving, Vec<String>) {
     let directory = scratch.path().to_str().expect("UTF-8");
     let server = Serving::new(&[
@@ -36,7 +36,7 @@ fn serving(scratch: &Scratch) -> (Serving, Vec<String>) {
     (server, uris)
 }
 
-/// Lets so many clients work at once, over all transports. Returns what each of them counted.
+/// Runs `work` in several clients at the same time, over all transports. Returns the result of each.
 fn at_once<F>(uris: &[String], work: impl Fn(Client, String) -> F) -> Vec<usize>
 where
     F: Future<Output = usize> + Send + 'static,
@@ -109,7 +109,7 @@ fn what_killed_writers_left_is_removed_at_the_next_start_and_nothing_else() {
         "a/.coapace-1111111111111111",
     ];
     left.iter().chain(&kept).for_each(|name| fs::write(path(name), "half").expect("a file"));
-    // Another server writes it at this moment.
+    // The lock stands for another server that is writing the file.
     let written = fs::File::open(path(kept[3])).expect("a file");
     let _locked = Flock::lock(written, FlockArg::LockExclusiveNonblock).expect("nobody else has it");
     let directory = scratch.path().to_str().expect("UTF-8");

@@ -1,4 +1,4 @@
-//! What the command says of itself.
+//! `--help`, `--version` and completion scripts.
 
 mod common;
 
@@ -27,7 +27,7 @@ const COMMANDS: [&str; 20] = [
     "load",
 ];
 
-/// How a request is made and sent.
+/// The options of a command that makes requests.
 const REQUEST: &[&str] = &[
     "<URI>",
     "-e <TEXT>",
@@ -52,7 +52,7 @@ const REQUEST: &[&str] = &[
     "--json",
 ];
 
-/// The options of each command beside those of all.
+/// The options of each command, without those that all commands have.
 const OPTIONS: [(&str, &[&str]); 15] = [
     ("coexist", &["[SCENARIO]", "--set", "--mechanism", "--seeds", "--format", "--report", "--figures"]),
     (
@@ -160,13 +160,13 @@ fn the_help_of_a_command_names_each_of_its_options_and_those_of_all() {
 fn no_option_is_without_a_word_on_it() {
     for command in COMMANDS {
         let help = coapace(&[command, "-h"]).success();
-        // Words on an option may begin with another's name, but stand further to the right.
+        // A description may begin with the name of another option, but is indented further.
         let is_option = |line: &&str| line.trim_start().starts_with('-') && !line.starts_with("          ");
         let options = help.lines().filter(is_option).count();
         let lines: Vec<&str> = help.lines().collect();
         for (place, line) in lines.iter().enumerate().filter(|(_, line)| is_option(line)) {
             let line = line.trim();
-            // What does not fit beside an option stands below it.
+            // A description that does not fit beside its option is below it.
             let below = lines.get(place + 1).copied().unwrap_or_default();
             let words = line.split_once("  ").map_or(below, |(_, words)| words).trim();
             assert!(!words.is_empty() && !words.starts_with('-'), "{command} -h: {line}");

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use common::{Scratch, command};
 
-/// Hours of runs, the first of which are over at once.
+/// Hours of runs. The first are over at once.
 const LONG: [&str; 10] =
     ["run", "nb-iot", "--set", "clients=2,100", "--seeds", "50000", "-m", "default", "--jobs", "1"];
 
@@ -22,7 +22,7 @@ fn interrupt(child: &Child) {
     assert!(told.expect("kill runs").success());
 }
 
-/// What it says after all, and its exit code.
+/// Returns the exit code, the rest of standard output, and standard error.
 fn end(mut child: Child, mut stdout: impl Read) -> (Option<i32>, String, String) {
     let (mut out, mut said) = (String::new(), String::new());
     stdout.read_to_string(&mut out).expect("text");
@@ -35,7 +35,7 @@ fn rows_come_while_it_runs_and_an_interrupted_run_writes_what_it_has() {
     let scratch = Scratch::new();
     let report = scratch.file("report.html");
     fs::write(&report, "an older report").expect("it is written");
-    // A condition with so few seeds that it is over soon, and then one that is not.
+    // Two conditions: the first is over soon, the second is not.
     let few = ["run", "nb-iot", "--set", "clients=2,20000", "--seeds", "2", "-m", "default", "--jobs", "1"];
     let mut child = start(&[&few[..], &["--format", "csv", "--report", &report]].concat());
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -57,7 +57,7 @@ fn rows_come_while_it_runs_and_an_interrupted_run_writes_what_it_has() {
 fn an_interrupted_table_says_that_it_is_incomplete() {
     let child = &mut start(&LONG);
     let mut stdout = child.stdout.take().expect("a pipe");
-    // Until it listens.
+    // By then it handles signals.
     std::thread::sleep(std::time::Duration::from_secs(3));
     interrupt(child);
     let mut out = String::new();
@@ -74,7 +74,7 @@ fn a_capture_that_is_interrupted_replaces_nothing() {
     let run = ["run", "nb-iot", "--set", "clients=20000", "--seeds", "1", "-m", "default", "--trace", &trace];
     let mut child = start(&run);
     let stdout = child.stdout.take().expect("a pipe");
-    // Until its draft is there.
+    // The run is under way when its temporary file is there.
     while fs::read_dir(scratch.path()).expect("the folder").count() < 2 {
         assert!(child.try_wait().expect("it can be asked").is_none(), "it ended");
         std::thread::sleep(std::time::Duration::from_millis(10));

@@ -1,4 +1,5 @@
-//! Against libcoap, where its tools without TLS and those with OpenSSL are installed (Debian: libcoap3-bin).
+//! Tests against libcoap's tools, without TLS and with OpenSSL (Debian: libcoap3-bin). They are skipped where these
+//! are not installed.
 
 mod common;
 
@@ -10,16 +11,16 @@ use std::time::{Duration, Instant};
 
 use common::{Scratch, Serving, coapace};
 
-/// libcoap's server at a port, until it is dropped.
+/// libcoap's server, stopped when this is dropped.
 struct CoapServer {
     child: Child,
     uri: String,
-    /// Where it is over DTLS, if it has keys.
+    /// Its URI over DTLS, if it has keys.
     secure: String,
 }
 
 impl CoapServer {
-    /// At loopback; nothing where it is not installed.
+    /// Starts it at loopback; `None` if it is not installed.
     fn new(arguments: &[&str]) -> Option<Self> {
         Self::start("notls", &[&["-A", "127.0.0.1"], arguments].concat())
     }
@@ -56,7 +57,7 @@ impl Drop for CoapServer {
     }
 }
 
-/// What libcoap's client prints on both of its outputs; nothing where it is not installed.
+/// Returns what libcoap's client prints to both outputs; `None` if it is not installed.
 fn coap_client(arguments: &[&str]) -> Option<String> {
     coap_client_of("notls", arguments)
 }
@@ -90,7 +91,7 @@ fn a_separate_response_of_libcoap_is_waited_for() {
     assert!(answer.contains("\"payload\":\"done\"") && answer.contains("\"transmissions\":1"), "{answer}");
 }
 
-/// 200 confirmable requests, one after the other, to a server that loses three responses in ten.
+/// Sends 200 confirmable requests, one after the other, to a server that drops three responses in ten.
 fn all_are_answered(cc: &str) {
     let Some(server) = CoapServer::new(&["-l", "30%"]) else { return };
     let outcome = coapace(&[
@@ -100,7 +101,7 @@ fn all_are_answered(cc: &str) {
         "200",
         "--cc",
         cc,
-        // Of five transmissions all are lost once in 400 exchanges.
+        // With five transmissions, one exchange in 400 would lose all of them.
         "--max-retransmit",
         "12",
         "--ack-timeout",
@@ -114,7 +115,7 @@ fn all_are_answered(cc: &str) {
         .rsplit_once("; ")
         .and_then(|(_, last)| last.split(' ').next()?.parse().ok())
         .expect("a count of retransmissions");
-    // 86 are to be expected, with a standard deviation of 11.
+    // The expected number is 86, with a standard deviation of 11.
     assert!((40..=140).contains(&retransmissions), "{sum}");
 }
 
@@ -171,7 +172,7 @@ fn blocks_go_up_and_down_to_libcoap_and_from_it() {
         fs::remove_file(&received).expect("there since the last");
         coap_client(&["-m", "get", "-o", &received, "-b", size, "-B", "20", &uri]);
         assert!(is_whole(&received), "{size}");
-        // Up and down in one.
+        // One exchange has blocks in both directions.
         fs::remove_file(&received).expect("there since the last");
         let echo = server.at("/echo");
         coap_client(&["-m", "post", "-f", &sent, "-o", &received, "-b", size, "-B", "20", &echo]);

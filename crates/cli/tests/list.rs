@@ -58,12 +58,12 @@ fn a_knob_of_a_listed_scenario_takes_the_default_that_is_shown() {
             }
             Some(setting) => {
                 knobs += 1;
-                // Behind the default stands what else a choice can be.
+                // The default is followed by the other choices.
                 let setting = setting.split("  (or ").next().unwrap_or(setting);
                 let mut run =
                     vec!["run", scenario, "--set", setting, "--seeds", "1", "--mechanism", "default"];
-                // The last setting wins: one client keeps the run short and the knob is read all the same. A mesh has as
-                // many as it has places.
+                // Of two settings of a knob the last counts. So the knob is read, and one client keeps the run
+                // short. In a mesh the number of clients follows from the topology.
                 if has_clients {
                     run.extend(["--set", "clients=1"]);
                 }

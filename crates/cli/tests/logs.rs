@@ -1,4 +1,4 @@
-//! What a server logs, and what it keeps to itself.
+//! The log of a server, and what must not be in it.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn a_request_is_one_line_with_peer_method_path_code_bytes_time_and_transport() {
         assert!(told["duration_ms"].as_f64().is_some_and(|ms| (0.0..60_000.0).contains(&ms)), "{line}");
         assert!(!line.contains("payload") && !line.contains("secret"), "{line}");
     }
-    // One that waits is told when it is answered, one that is refused too.
+    // A delayed response is logged when it is sent. A refused request is logged too.
     coapace(&["get", &server.at("/delayed?s=1")]).success();
     let told = json(&server.says(&["/delayed"]));
     assert!(told["duration_ms"].as_f64().is_some_and(|ms| ms >= 1_000.0), "{told}");
@@ -99,7 +99,7 @@ fn the_start_names_what_is_served_and_each_limit_and_the_end_what_was_done() {
 #[test]
 fn a_limit_that_is_reached_is_told_with_a_count() {
     let mut server = Serving::new(&["--demo"]);
-    // Longer than any message that is taken.
+    // This is longer than any message that the server accepts.
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     for _ in 0..50 {
         socket.send_to(&[0x40; 3_000], server.uri.trim_start_matches("coap://")).expect("sent");

@@ -1,4 +1,4 @@
-//! `coapace serve --metrics`, asked over HTTP as Prometheus does and as nobody should.
+//! `coapace serve --metrics`, with requests like those of Prometheus and with bad ones.
 #![allow(clippy::float_cmp)] // Counts.
 
 mod common;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{Serving, coapace};
 
-/// A server with metrics, and where they are.
+/// Starts a server with metrics, and returns it with their address.
 fn serving(arguments: &[&str]) -> (Serving, String) {
     let mut server = Serving::new(&[&["--metrics", "127.0.0.1:0"], arguments].concat());
     let uri = server.line();
@@ -24,7 +24,7 @@ fn connect(address: &str) -> TcpStream {
     stream
 }
 
-/// What is answered to these bytes: the status line and fields, and the body.
+/// Sends these bytes. Returns the head of the answer and the body.
 fn ask(address: &str, bytes: &[u8]) -> (String, String) {
     let mut stream = connect(address);
     stream.write_all(bytes).expect("taken");
@@ -52,7 +52,7 @@ fn what_was_asked_and_learnt_is_told_and_goes_on_counting() {
     let (server, address) = serving(&["--demo", "--cc", "cocoa"]);
     let gets = "coap_requests_total{method=\"GET\",code=\"2.05\"}";
     coapace(&["get", &server.at("/clock"), "--repeat", "5"]).success();
-    // Its separate response has a round trip of its own.
+    // The acknowledgement of the separate response gives the server a round-trip time.
     coapace(&["get", &server.at("/delayed?s=1")]).success();
     assert_eq!(coapace(&["get", &server.at("/nowhere")]).code, Some(3));
     let text = scrape(&address);
@@ -97,7 +97,7 @@ fn the_build_the_process_and_its_health_are_told() {
     let (head, body) = ask(&address, b"GET /healthz HTTP/1.1\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
     assert_eq!(body, "ok\n");
-    // An answer that is not taken holds the end up, and the server is no longer well.
+    // A pending response delays the end of the server, and `/healthz` fails meanwhile.
     let delayed = std::thread::spawn({
         let uri = server.at("/delayed?s=3");
         move || coapace(&["get", &uri])
@@ -121,7 +121,7 @@ fn the_build_the_process_and_its_health_are_told() {
 fn an_observer_that_is_lost_is_given_up_and_its_retransmissions_are_seen() {
     let (server, address) = serving(&["--demo", "--cc", "default:ack_timeout=50ms"]);
     let uri = server.at("/clock");
-    // It is gone without a word; nobody is at its port to say so.
+    // This observer never answers. Its socket stays open, so no port unreachable message reports it.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let to = uri.trim_start_matches("coap://").trim_end_matches("/clock").to_owned();
     silent.send_to(b"\x41\x01\x00\x01t\x60\x55clock", to).expect("sent");
@@ -172,7 +172,7 @@ fn connections_that_say_nothing_hold_up_no_request_and_leave_after_a_while() {
     let began = Instant::now();
     coapace(&["get", &server.at("/clock"), "--repeat", "20"]).success();
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    // The oldest make room for the last, and those that stay have two seconds for their request.
+    // The newest connection closed the oldest. The others have two seconds to send a request.
     for place in [0, 40] {
         let closed = idle[place].read(&mut [0]);
         assert!(matches!(closed, Ok(0) | Err(_)), "closed by the server: {closed:?}");

@@ -1,4 +1,4 @@
-//! Observing: what is missed, how it ends on either side.
+//! Observations: lost notifications, and their end by either side.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{Serving, command};
 
-/// `coapace observe`, after its first line.
+/// Starts `coapace observe` and reads its first line.
 fn observing(uri: &str, more: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut child = command()
         .args(["observe", uri])
@@ -93,7 +93,7 @@ fn a_notification_that_does_not_come_is_noticed_and_registered_for_again() {
             assert!(registration.ends_with(b"\x60\x51x"), "Observe: 0, Uri-Path: x");
             let token = usize::from(registration[0] & 15);
             let head = [0x60 | registration[0] & 15, 0x45];
-            // Observe: number, Max-Age: 1.
+            // Observe with this number, Max-Age 1.
             let rest = [0x61, number, 0x81, 1, 0xff, b'0' + number];
             let answer = [&head[..], &registration[2..4 + token], &rest].concat();
             socket.send_to(&answer, client).expect("sent");

@@ -46,7 +46,7 @@ fn a_bad_line_is_named_by_its_number_and_its_key_is_not_told() {
     assert!(missing.failure(1).starts_with("cannot read the keys in "), "{missing:?}");
 }
 
-/// An observation over DTLS that goes on, and its first line.
+/// Starts an observation over DTLS and reads its first line.
 fn observer(server: &Serving) -> (Child, BufReader<std::process::ChildStdout>) {
     let uri = format!("{}/clock", server.others[0]);
     let mut observer = command()
@@ -74,7 +74,7 @@ fn sighup_reads_the_keys_again_and_sessions_go_on() {
     assert_eq!(get(&server, "lamp-7", "second"), Some(0));
     assert_eq!(get(&server, "lamp-8", "third"), Some(0));
     assert_eq!(get(&server, "lamp-7", "first"), Some(1));
-    // A bad file is one line, and changes nothing.
+    // A bad file causes one line in the log and no change.
     fs::write(&file, ",lamp-7,fourth\nnonsense\n").expect("a file");
     server.signal("-HUP");
     let line = server.says(&["not reloaded"]);

@@ -6,14 +6,14 @@ use std::fs;
 
 use common::{Scratch, coapace, column, csv};
 
-/// The columns that come first, in this order, whatever is added after them.
+/// The first columns, whose order is fixed. Others may be added after them.
 const FIRST_COLUMNS: &str = "workload,clients,buffer_bytes,link_errors,mechanism,median_fct_s,p10,p25,p75,p90,\
                              retransmissions_per_client,unnecessary_per_client,drops";
 
 /// A short run.
 const SHORT: [&str; 7] = ["run", "nb-iot", "--set", "clients=3", "--seeds", "2", "--quiet"];
 
-/// Fifteen clients in front of a buffer of 400 bytes: packets are dropped, so exchanges are retransmitted.
+/// Fifteen clients behind a buffer of 400 bytes: packets are dropped, so there are retransmissions.
 const CONGESTED: [&str; 14] = [
     "run",
     "nb-iot",
@@ -46,7 +46,7 @@ fn the_first_columns_are_those_of_the_published_tables() {
         .map(|name| column(&out, name)[0].parse().expect("seconds"))
         .into();
     assert!(quantiles.is_sorted(), "{quantiles:?}");
-    // 50 exchanges of at least 600 ms of delay and 20 ms of jitter.
+    // 50 exchanges take at least 600 ms of delay and 20 ms of jitter each.
     assert!(quantiles[0] > 31.0 && quantiles[4] < 40.0, "{quantiles:?}");
 }
 
@@ -143,7 +143,8 @@ fn a_capture_is_pcapng_with_a_packet_for_each_event_that_the_trace_tells_of() {
     assert_eq!(packets(&fs::read(pcap).expect("the capture")), told);
 }
 
-/// Enhanced Packet Blocks in a little-endian pcapng file, whose blocks have to follow one another without a gap.
+/// Returns the number of Enhanced Packet Blocks in a little-endian pcapng file, and checks that its blocks have no
+/// gaps.
 fn packets(mut file: &[u8]) -> usize {
     let word = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().expect("four bytes"));
     assert_eq!((word(file), word(&file[8..])), (0x0a0d_0d0a, 0x1a2b_3c4d), "a section header comes first");
@@ -179,7 +180,7 @@ fn a_trace_tells_in_order_what_became_of_every_packet() {
     let of = |name| events.iter().filter(|event| **event == name).count();
     assert!(of("rto") >= 15, "each client's RTO as it changes: {}", of("rto"));
     assert_eq!(of("sent"), of("delivered") + of("dropped") + of("lost"), "nothing vanishes");
-    // Fifteen clients of 50 exchanges: a request and a response each at the least.
+    // Fifteen clients make 50 exchanges of at least a request and a response.
     assert!(of("delivered") >= 1500, "{}", of("delivered"));
     let nodes = column(&trace, "from");
     assert!(

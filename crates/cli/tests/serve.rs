@@ -14,7 +14,7 @@ use serde_json::Value;
 
 const KEYS: [&str; 4] = ["-u", "lamp-7", "-k", "a long secret"];
 
-/// The only line on standard error of a call that failed.
+/// Returns the only line on standard error of a call that failed.
 fn refused(code: i32, arguments: &[&str]) -> String {
     coapace(arguments).failure(code).to_owned()
 }
@@ -96,7 +96,7 @@ fn keys_that_cannot_be_used_are_told() {
     }
 }
 
-/// The first lines that a server prints with these arguments, and no others.
+/// Returns the first lines that a server prints with these arguments.
 fn served(arguments: &[&str], lines: usize) -> Vec<String> {
     let mut child = command()
         .arg("serve")
@@ -148,7 +148,7 @@ fn a_second_interruption_ends_a_server_at_once() {
     let mut server = Serving::new(&["--demo"]);
     let waiting = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = server.uri.trim_start_matches("coap://").to_owned();
-    // A GET of /delayed?s=3600, whose handler a server waits for as long as 10 s.
+    // The request is a GET of /delayed?s=3600. A server that ends waits 10 s for its handler.
     waiting.send_to(b"\x40\x01\x12\x34\xb7delayed\x46s=3600", address).expect("it is sent");
     let mut acknowledged = [0; 16];
     waiting.recv(&mut acknowledged).expect("an acknowledgement");
@@ -182,7 +182,7 @@ fn a_member_of_a_group_is_discovered_with_all_of_its_links() {
         return println!("skipped: no network takes datagrams to groups");
     }
     let links = outcome.success();
-    // More than a group may be told: the rest was asked for at the address that answered.
+    // The answer to a group was a first block. The rest was fetched from the address that answered.
     for path in ["clock", "counter", "delayed", "echo", "large", "store"] {
         let line = |line: &&str| line.starts_with("<coap://") && line.contains(&format!(":{port}/{path}"));
         assert_eq!(links.lines().filter(line).count(), 1, "{path} in {links}");
@@ -204,7 +204,7 @@ fn a_group_that_cannot_be_joined_is_told_in_one_line() {
     assert!(line.starts_with("cannot join the group ") && line.contains("[::] or 0.0.0.0"), "{line}");
 }
 
-/// A folder with files, and what lies beside it.
+/// Creates a directory with files, and others beside it.
 fn files() -> (Scratch, String) {
     let scratch = Scratch::new();
     let top = scratch.path().join("top");
@@ -262,7 +262,7 @@ fn files_are_read_with_their_content_format_and_listed() {
     assert_eq!(coapace(&["get", &server.at("/sub/%C3%BC%20b.bin"), "--json"]).code, Some(0));
 }
 
-/// Paths that lead out of the folder, or name what is not to be named.
+/// Paths that lead out of the directory or must not be served.
 const OUTSIDE: [&str; 12] = [
     "/out",
     "/absolute.txt",
@@ -285,7 +285,7 @@ fn no_path_leads_out_of_the_directory() {
     for path in OUTSIDE {
         assert_eq!(refused(3, &["get", &server.at(path)]), "4.04 Not Found", "{path}");
     }
-    // Links themselves may be replaced and removed; what they lead to stays.
+    // PUT and DELETE may replace or remove a link itself, but not the file it leads to.
     for path in OUTSIDE.iter().filter(|path| !matches!(**path, "/out" | "/absolute.txt")) {
         for method in ["put", "delete"] {
             assert_eq!(
@@ -346,7 +346,7 @@ fn large_files_go_and_come_whole_up_to_the_limit_and_no_further() {
     assert!(fs::read(format!("{top}/sub/large.bin")).expect("a file") == bytes);
     coapace(&["get", &uri, "-o", &received]).success();
     assert!(fs::read(&received).expect("a file") == bytes);
-    // One byte more than 8 MiB, and none of them on the disk.
+    // The file has one byte more than 8 MiB. It is sparse, so it takes no space on the disk.
     let hole = fs::File::create(format!("{top}/hole")).expect("a file");
     hole.set_len((8 << 20) + 1).expect("room");
     let line = refused(3, &["get", &server.at("/hole")]);

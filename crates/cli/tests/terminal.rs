@@ -10,7 +10,7 @@ use std::process::Stdio;
 use common::{Serving, coapace, command};
 use nix::pty::{Winsize, openpty};
 
-/// Returns what a call prints on a terminal, standard error included.
+/// Returns the output of a call on a terminal, standard error included.
 fn on_terminal(arguments: &[&str]) -> String {
     let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
     let terminal = openpty(&size, None).expect("a terminal");
@@ -28,7 +28,7 @@ fn on_terminal(arguments: &[&str]) -> String {
     let mut printed = Vec::new();
     let mut buffer = [0; 4_096];
     let mut master = File::from(terminal.master);
-    // The system says with an error that nobody has the terminal any more.
+    // Reading fails when the other end of the terminal is closed.
     while let Ok(count @ 1..) = master.read(&mut buffer) {
         printed.extend_from_slice(&buffer[..count]);
     }
@@ -36,14 +36,14 @@ fn on_terminal(arguments: &[&str]) -> String {
     String::from_utf8(printed).expect("UTF-8")
 }
 
-/// Has a server store this text, and returns where.
+/// Stores a text on a server, and returns its URI.
 fn stored(server: &Serving, name: &str, arguments: &[&str]) -> String {
     let uri = server.at(&format!("/store/{name}"));
     coapace(&[&["put", &uri], arguments].concat()).success();
     uri
 }
 
-/// Sets the title of a window, rings a bell, and clears the screen with a character of C1.
+/// Text that would set the title of a window, ring a bell, and clear the screen with a C1 control character.
 const COMMANDS: &str = "%1b]0;owned%07%c2%9b2J";
 
 #[test]
@@ -65,7 +65,7 @@ fn a_payload_commands_no_terminal_and_stays_as_it_is_in_a_pipe() {
 fn links_and_diagnostics_command_no_terminal() {
     let server = Serving::new(&["--demo"]);
     let links = stored(&server, "links", &["-e", "</a>;title=\"%c2%9b2J\"", "-t", "link"]);
-    // A server that says why with 4.04.
+    // This server answers 4.04 with a diagnostic payload.
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let refused = format!("coap://{}/x", socket.local_addr().expect("an address"));
     let refusing = std::thread::spawn(move || {

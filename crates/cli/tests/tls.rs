@@ -1,4 +1,4 @@
-//! The command over TLS and WebSockets: certificates that are good, and those that are not.
+//! The command over TLS and WebSockets, with good and bad certificates.
 
 #[path = "../../net/tests/certified/mod.rs"]
 mod certified;
@@ -12,14 +12,14 @@ use common::{Serving, coapace};
 
 const ANY: &str = "127.0.0.1:0";
 
-/// The only line on standard error of a call that failed.
+/// Returns the only line on standard error of a call that failed.
 fn refused(code: i32, arguments: &[&str]) -> String {
     let outcome = coapace(arguments);
     assert_eq!(outcome.stdout, "", "{arguments:?}");
     outcome.failure(code).to_owned()
 }
 
-/// An authority, a server's certificate of it and a client's, as files.
+/// The files of an authority, and of a server's and a client's certificate that it has issued.
 struct Papers {
     files: Files,
     authority: Authority,
@@ -38,14 +38,14 @@ impl Papers {
     }
 }
 
-/// The arguments for a certificate with its key.
+/// Returns the arguments for a certificate and its key.
 fn own(files: &Files, name: &str, issued: &Issued) -> [String; 4] {
     let certificate = files.write(&format!("{name}.pem"), &issued.certificate);
     let key = files.write(&format!("{name}.key"), &issued.key);
     ["--cert".to_owned(), certificate, "--private-key".to_owned(), key]
 }
 
-/// A server with these arguments, of words and of papers.
+/// Starts a server with these arguments.
 fn serving(words: &[&str], papers: &[String]) -> Serving {
     let papers: Vec<&str> = papers.iter().map(String::as_str).collect();
     Serving::new(&[words, &papers].concat())
@@ -72,7 +72,7 @@ fn the_same_resources_are_there_over_tls_and_websockets() {
     }
     assert_eq!(refused(3, &["get", &format!("{}/nothing", server.others[2])]), "4.04 Not Found");
 
-    // One that is not trusted, for the counters.
+    // A client that does not trust the server makes a handshake fail, for the counters.
     refused(2, &["get", &format!("{}/clock", server.others[1])]);
     let stranger = papers.files.write("stranger.pem", &Authority::new().pem);
     refused(1, &["get", &format!("{}/clock", server.others[1]), "--ca", &stranger]);
@@ -93,7 +93,7 @@ fn the_same_resources_are_there_over_tls_and_websockets() {
     );
 }
 
-/// What a server tells Prometheus.
+/// Returns the metrics of a server.
 fn scrape(uri: &str) -> String {
     let address = uri.strip_prefix("http://").and_then(|uri| uri.strip_suffix("/metrics")).expect("a URI");
     let mut stream = TcpStream::connect(address).expect("somebody listens");
@@ -132,7 +132,7 @@ fn why_a_server_is_not_trusted_is_told_with_what_helps() {
     assert_eq!(line, format!("{uri}: certificate of an unknown issuer; check --ca"));
     let by_name = uri.replace("127.0.0.1", "localhost");
     let line = refused(1, &["get", &by_name, "--ca", &papers.ca]);
-    assert!(line.ends_with("certificate not valid for localhost; ask by a name that it is for"), "{line}");
+    assert!(line.ends_with("certificate not valid for localhost; use a name that it covers"), "{line}");
 
     let old = own(&papers.files, "old", &papers.authority.issue_expired(&["127.0.0.1"]));
     let server = serving(&["--tls", ANY], &old);
@@ -140,7 +140,7 @@ fn why_a_server_is_not_trusted_is_told_with_what_helps() {
         let line = refused(1, &[command, &format!("{}/clock", server.others[0]), "--ca", &papers.ca]);
         assert!(line.contains("certificate expired; the server needs another"), "{command}: {line}");
     }
-    // No TLS at all.
+    // This server has no TLS.
     let server = serving(&["--tcp", ANY], &[]);
     let line =
         refused(1, &["get", &server.others[0].replace("coap+", "coaps+"), "--ca", &papers.ca, "-B", "5"]);
@@ -213,7 +213,7 @@ fn sighup_reads_certificates_again_and_connections_go_on() {
     let mut lines = std::io::BufReader::new(observer.stdout.take().expect("a pipe"));
     let mut line = || std::io::BufRead::read_line(&mut lines, &mut String::new()).expect("text");
     assert!(line() > 0);
-    // Another authority's certificate in the same files.
+    // The files now have a certificate of another authority.
     let other = Authority::new();
     let new = other.issue(&["127.0.0.1"]);
     papers.files.write("server.pem", &new.certificate);

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use common::{coapace_reading, column, csv};
 
-/// The vectors of `MECHANISM`, with the columns that the script gives and those that have to come out.
+/// Mechanisms and their vectors: a CSV with the input columns and the columns that `trace` has to print.
 const VECTORS: [(&str, &str); 3] = [
     ("default", include_str!("../../../vectors/default.csv")),
     ("cocoa:preset=draft-03", include_str!("../../../vectors/cocoa@draft-03.csv")),
@@ -52,7 +52,7 @@ fn a_parameter_on_the_command_line_changes_what_is_armed() {
 
 #[test]
 fn a_line_that_cannot_be_followed_is_told_by_its_number() {
-    // Comments and blank lines count, as they do in an editor.
+    // Comments and blank lines count, like in an editor.
     for (script, told) in [
         ("at_ms,event\n0,start\n5,bogus\n", "line 3: unknown event \"bogus\""),
         ("# a comment\n\nat_ms,event\n0,ack\n", "line 4: ack, but no exchange is open"),

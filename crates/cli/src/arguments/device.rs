@@ -1,5 +1,5 @@
-//! Arguments of the commands that talk to devices: short flags as libcoap's coap-client has them, long ones as
-//! aiocoap-client's, where these have any.
+//! Arguments of the commands that talk to devices. Short flags are those of libcoap's coap-client, long ones those
+//! of aiocoap-client, where these programs have them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use crate::message::bytes_of_hex;
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
 pub(crate) struct Content {
-    /// The payload, with %XX for bytes that cannot be typed
+    /// The payload; %XX stands for a byte that cannot be typed
     #[arg(short = 'e', value_name = "TEXT", value_parser = percent_decoded, group = "body")]
     pub(crate) encoded: Option<Encoded>,
 
-    /// The payload as it is, or @FILE for what is in a file
+    /// The payload, taken literally, or @FILE for the content of a file
     #[arg(long, value_name = "TEXT|@FILE", group = "body")]
     pub(crate) payload: Option<String>,
 
-    /// The file that has the payload, - for standard input
+    /// The file with the payload; - is standard input
     #[arg(short = 'f', long, value_name = "FILE", group = "body")]
     pub(crate) file: Option<PathBuf>,
 
-    /// What the payload is: a number, or a name such as json, cbor, text/plain
+    /// The Content-Format of the payload: a number, or a name such as json, cbor, text/plain
     #[arg(short = 't', long = "content-format", value_name = "TYPE", value_parser = content_format)]
     pub(crate) format: Option<u16>,
 
@@ -34,18 +34,18 @@ pub(crate) struct Content {
     pub(crate) terms: Terms,
 }
 
-/// Options of every request, with a payload or without.
+/// Arguments that every request has, with a payload or without.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Terms {
-    /// What the response is to be: a number or a name
+    /// The Content-Format wanted of the response: a number or a name
     #[arg(short = 'A', long, value_name = "TYPE", value_parser = content_format)]
     pub(crate) accept: Option<u16>,
 
-    /// An option, its value as text, or in hexadecimal digits behind 0x; repeatable
+    /// An option with its value as text, or as hexadecimal digits after 0x; repeatable
     #[arg(short = 'O', long = "option", value_name = "NUMBER,VALUE", value_parser = numbered_option)]
     pub(crate) options: Vec<(u16, Encoded)>,
 
-    /// Ask non-confirmably: nothing is retransmitted
+    /// Send a non-confirmable request: nothing is retransmitted
     #[arg(short = 'N', long)]
     pub(crate) non: bool,
 
@@ -54,24 +54,24 @@ pub(crate) struct Terms {
     pub(crate) block_size: Option<usize>,
 }
 
-/// How requests are retransmitted and held back, what seals them, and where they are captured.
+/// Arguments on how requests are retransmitted, delayed and secured, and where they are captured.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Transmission {
-    /// The identity that a coaps:// server knows us by
+    /// The identity to present to a coaps:// server
     #[arg(short = 'u', long, value_name = "IDENTITY", requires = "key")]
     pub(crate) identity: Option<String>,
 
-    /// The key of that identity: text, hexadecimal digits behind 0x, or @FILE for what a file says, where no list of
-    /// processes shows it
+    /// The key of that identity: text, hexadecimal digits after 0x, or @FILE. A key in a file is not visible in the
+    /// list of processes
     #[arg(short = 'k', long, value_name = "KEY", requires = "identity")]
     pub(crate) key: Option<String>,
 
-    /// Whom to trust over coaps+tcp:// and coaps+ws://: certificates of issuers, or a server's own, in PEM; nobody
-    /// without it
+    /// The certificates to trust over coaps+tcp:// and coaps+ws://, in PEM: those of issuers, or a server's own.
+    /// Without this argument no server is trusted
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
 
-    /// The certificate that such a server knows us by, in PEM, those between it and its root after it
+    /// The certificate to present to such a server, in PEM, followed by those between it and its root
     #[arg(long, value_name = "FILE", requires_all = ["private_key", "ca"])]
     pub(crate) cert: Option<PathBuf>,
 
@@ -79,15 +79,15 @@ pub(crate) struct Transmission {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) private_key: Option<PathBuf>,
 
-    /// The congestion control, as NAME or NAME:parameter=value,… (coapace list mechanisms)
+    /// The congestion control mechanism, as NAME or NAME:parameter=value,… (coapace list mechanisms)
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) cc: String,
 
-    /// Exchanges outstanding to one destination [default: 1]
+    /// The most exchanges with one destination at a time [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) nstart: Option<u16>,
 
-    /// The first timeout, before anything is measured, as 2s or 500ms [default: the mechanism's, as a rule 2s]
+    /// The first timeout, before anything is measured, such as 2s or 500ms [default: the mechanism's, usually 2s]
     #[arg(long, value_name = "TIME")]
     pub(crate) ack_timeout: Option<String>,
 
@@ -95,16 +95,16 @@ pub(crate) struct Transmission {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=20))]
     pub(crate) max_retransmit: Option<u8>,
 
-    /// Wait so long for a response, in seconds or as 500ms [default: until the mechanism gives up; 247 s if acknowledged
-    /// or non-confirmable]
+    /// The longest wait for a response, in seconds or like 500ms [default: until the mechanism gives up; 247 s for
+    /// a request that is acknowledged or non-confirmable]
     #[arg(short = 'B', long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Write the datagrams of this command as pcapng, for Wireshark; those of coaps:// as they are sealed
+    /// Write the datagrams of this command as pcapng, for Wireshark; coaps:// stays encrypted
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
 
-    /// Write the port of the server as 5683, or 5684 for coaps://, so that Wireshark knows what it is
+    /// Write the server's port as 5683, or 5684 for coaps://, so that Wireshark recognises the protocol
     #[arg(long, requires = "pcap")]
     pub(crate) pcap_as_coap: bool,
 }
@@ -123,19 +123,20 @@ pub(crate) struct Request {
     #[command(flatten)]
     pub(crate) show: Show,
 
-    /// Ask so often, one after the other, and sum up
+    /// Repeat the request so many times, one after the other, and print a summary
     #[arg(long, visible_alias = "count", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: Option<u32>,
 }
 
-/// The parts of responses that are printed, and where to.
+/// Arguments on what is printed of responses, and where to.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Show {
-    /// Write the payload of the response into a file
+    /// Write the payload of the response to a file
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Print code and options of the response to standard error; -vv says what happens underneath, too
+    /// Print code and options of the response to standard error; -vv also logs what happens below them, such as
+    /// handshakes
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
@@ -173,22 +174,22 @@ pub(crate) struct Observe {
     #[command(flatten)]
     pub(crate) show: Show,
 
-    /// End it after so long, in seconds or as 500ms [default: with Ctrl-C]
+    /// End the observation after this time, in seconds or like 500ms [default: with Ctrl-C]
     #[arg(short = 's', long, value_name = "TIME", value_parser = time)]
     pub(crate) duration: Option<Duration>,
 
-    /// End it after so many responses, the first included
+    /// End the observation after this many responses, the first included
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: Option<u32>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Discover {
-    /// Whom, as coap://HOST[:PORT]; a group such as coap://224.0.1.187 or coap://[ff02::fd%25eth0] is all that answer
-    /// there within 6 s, or as long as -B says
+    /// The server, as coap://HOST[:PORT]. A group such as coap://224.0.1.187 or coap://[ff02::fd%25eth0] stands for
+    /// all servers that answer within 6 s, or the time that -B sets
     pub(crate) uri: String,
 
-    /// What to choose by, as rt=temperature, href=/sensors/* or obs; each has to fit (RFC 6690 §4.1)
+    /// A filter such as rt=temperature, href=/sensors/* or obs; a link has to match all filters (RFC 6690 §4.1)
     #[arg(value_name = "FILTER")]
     pub(crate) filters: Vec<String>,
 
@@ -205,13 +206,13 @@ pub(crate) struct Discover {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ping {
-    /// Whom, as coap://HOST[:PORT]
+    /// The server, as coap://HOST[:PORT]
     pub(crate) uri: String,
 
     #[command(flatten)]
     pub(crate) transmission: Transmission,
 
-    /// How often, a second apart
+    /// The number of pings, a second apart
     #[arg(long, visible_alias = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: u32,
 
@@ -235,19 +236,20 @@ pub(crate) struct Load {
     #[command(flatten)]
     pub(crate) transmission: Transmission,
 
-    /// Clients, each with a port and a state of the mechanism of its own
+    /// Clients, each with its own port and its own state of the mechanism
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub(crate) clients: u32,
 
-    /// Requests a second of all clients together [default: each client asks again as soon as it is answered]
+    /// Requests a second, of all clients together [default: a client sends its next request when the last is
+    /// answered]
     #[arg(long, value_name = "R", value_parser = rate)]
     pub(crate) rate: Option<f64>,
 
-    /// Lose this share of the datagrams, in each direction, on our side
+    /// Drop this share of the datagrams in each direction, on the client's side
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub(crate) loss: f64,
 
-    /// How long, in seconds or as 500ms
+    /// The duration, in seconds or like 500ms
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = time)]
     pub(crate) duration: Duration,
 
@@ -256,7 +258,7 @@ pub(crate) struct Load {
     pub(crate) json: bool,
 }
 
-/// Bytes of an argument. A type of its own, for clap takes a vector for a repeated argument.
+/// Bytes of an argument. This is a type of its own because clap takes a `Vec` for a repeated argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Encoded(pub(crate) Vec<u8>);
 
@@ -286,7 +288,7 @@ pub(super) const EXAMPLES_OBSERVE: &str = "Examples:
   coapace observe coap://[::1]/clock -s 10 --json
   coapace observe coap://[::1]/counter --count 3 -o counts
 
-Each representation begins a line. The server is told when it is over.
+Each representation begins a new line. The server is told when the observation ends.
 
 Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
 
@@ -350,7 +352,7 @@ fn method(text: &str) -> Result<Code, String> {
     method.ok_or_else(|| "expected get, put, post, delete, fetch, patch or ipatch".to_owned())
 }
 
-/// Reads a time as scenarios have it, from a millisecond to a day.
+/// Reads a time in the syntax of scenario files, from a millisecond to a day.
 fn time(text: &str) -> Result<Duration, String> {
     let time = parse_time(text).filter(|time| time.as_micros() >= 1_000);
     time.map(|time| Duration::from_micros(time.as_micros())).ok_or_else(|| {

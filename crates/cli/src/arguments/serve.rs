@@ -11,8 +11,9 @@ use crate::logging::Form;
 #[command(group = ArgGroup::new("shared_keys").args(["identities", "keys_file"]).multiple(true))]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub(crate) struct Serve {
-    /// The address and port to answer at over UDP (coap://), where nobody has to show who it is; port 0 is any that is free
-    /// [default: [::]:5683, or 0.0.0.0:5683 without IPv6; without --group not at all where keys or --ca say who may ask]
+    /// The address and port for UDP without DTLS (coap://), where clients do not identify themselves; port 0 takes
+    /// any that is free [default: [::]:5683, or 0.0.0.0:5683 without IPv6; none if keys or --ca restrict access,
+    /// unless --group is given]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) bind: Option<String>,
 
@@ -20,29 +21,31 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with_all = ["bind", "groups"])]
     pub(crate) no_udp: bool,
 
-    /// Answer over TCP as well (coap+tcp://), at this address and port
+    /// Also answer over TCP (coap+tcp://) at this address and port
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) tcp: Option<String>,
 
-    /// Answer over DTLS (coaps://) at this address and port [default with keys: that of --bind, one port higher; [::]:5684 without it]
+    /// Answer over DTLS (coaps://) at this address and port [default with keys: that of --bind, one port higher;
+    /// [::]:5684 without it]
     #[arg(long, value_name = "ADDRESS:PORT", requires = "shared_keys")]
     pub(crate) dtls: Option<String>,
 
-    /// Answer what comes to a group as well, over UDP: ADDRESS, ADDRESS%INTERFACE, or all for every All CoAP Nodes address
-    /// that there is a network for (224.0.1.187, ff02::fd, ff05::fd); repeatable. Answers leave within 5 s
+    /// Also answer requests to a group, over UDP: ADDRESS, ADDRESS%INTERFACE, or all for every All CoAP Nodes
+    /// address that there is a network for (224.0.1.187, ff02::fd, ff05::fd); repeatable. Answers leave within 5 s
     #[arg(long = "group", value_name = "ADDRESS")]
     pub(crate) groups: Vec<String>,
 
-    /// An identity that clients of coaps:// have; repeatable, with a key for each
+    /// An identity that clients present over coaps://; repeatable, with a key for each
     #[arg(short = 'u', long = "identity", value_name = "IDENTITY", requires = "keys")]
     pub(crate) identities: Vec<String>,
 
-    /// The key of an identity: text, hexadecimal digits behind 0x, or @FILE for what a file says
+    /// The key of an identity: text, hexadecimal digits after 0x, or @FILE
     #[arg(short = 'k', long = "key", value_name = "KEY", requires = "identities")]
     pub(crate) keys: Vec<String>,
 
-    /// Identities and their keys, a line each as HINT,IDENTITY,KEY, as libcoap's coap-server takes with -i; the hint may be
-    /// empty, and # begins a comment. Read again with SIGHUP, as are certificates and @FILE
+    /// A file with a line HINT,IDENTITY,KEY for each client, like the file that libcoap's coap-server takes with
+    /// -i. The hint may be empty, and # begins a comment. SIGHUP has this file, the certificates and every @FILE
+    /// read again
     #[arg(long = "keys", value_name = "FILE")]
     pub(crate) keys_file: Option<PathBuf>,
 
@@ -58,7 +61,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS:PORT", requires = "cert")]
     pub(crate) wss: Option<String>,
 
-    /// The certificate of --tls and --wss, in PEM, those between it and its root after it
+    /// The certificate of --tls and --wss, in PEM, followed by those between it and its root
     #[arg(long, value_name = "FILE", requires_all = ["private_key", "over_tls"])]
     pub(crate) cert: Option<PathBuf>,
 
@@ -66,25 +69,25 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) private_key: Option<PathBuf>,
 
-    /// Let nobody in over --tls and --wss but clients with a certificate of these issuers, in PEM; without TLS or DTLS it
-    /// answers then only where --bind, --group, --tcp and --ws say so
+    /// Accept only clients with a certificate of these issuers (PEM) over --tls and --wss. With this, coap:// is
+    /// served only where --bind or --group is given
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) ca: Option<PathBuf>,
 
-    /// Serve the files of a directory and those below it, but for names that begin with a dot; a file has 8 MiB at most,
-    /// and 1000 of them are in /.well-known/core
+    /// Serve the files of a directory and its subdirectories, except names that begin with a dot. A file has 8 MiB
+    /// at most; /.well-known/core lists 1000 files
     #[arg(long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 
-    /// Let whoever may ask write and remove these files, with PUT and DELETE; files that are read-only stay
+    /// Let clients write and remove these files with PUT and DELETE; read-only files stay
     #[arg(long, requires = "directory")]
     pub(crate) writable: bool,
 
-    /// A resource whose GET is answered with this text; repeatable
+    /// A resource that answers GET with this text; repeatable
     #[arg(long = "resource", value_name = "PATH=TEXT", value_parser = path_text)]
     pub(crate) resources: Vec<(String, String)>,
 
-    /// Have, as without --resource and --directory, resources for trying things out
+    /// Add resources for trying things out; they are there by default without --resource and --directory
     #[arg(long)]
     pub(crate) demo: bool,
 
@@ -92,45 +95,46 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) cc: String,
 
-    /// Threads, each with a socket of its own [default: one per core]
+    /// Threads, each with its own socket [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 
-    /// The memory that clients can make the server take, with K, M or G for powers of 1024. It is a bound and reserves
-    /// nothing. An eighth each is for: peers and observers (1 KiB for both), messages remembered to recognise copies (512 B
-    /// each), DTLS sessions (8 KiB), connections over TCP, TLS and WebSockets (128 KiB; open files may allow fewer), and
-    /// answers that wait there
+    /// The memory that clients can make the server use, with K, M or G for powers of 1024. It is a limit: nothing
+    /// is reserved. An eighth goes to each of: peers and observers (1 KiB for both), messages remembered to
+    /// recognise duplicates (512 B each), DTLS sessions (8 KiB each), connections over TCP, TLS and WebSockets (128
+    /// KiB each; a limit on open files may allow fewer), and answers that wait on these connections
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     pub(crate) memory: usize,
 
-    /// Clients over UDP, and as many over DTLS, of which round-trip times and the like are remembered, all threads together;
-    /// those that observe are kept beside these [default: 131072 with --memory 1G]
+    /// Clients over UDP, and as many over DTLS, for which the server remembers round-trip times and the like; all
+    /// threads together. Observers are remembered in addition [default: 131072 with --memory 1G]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_peers: Option<u32>,
 
-    /// Observers over UDP, and as many over DTLS, all threads together, and of each connection over TCP. Of these, 1 in 64 of
-    /// a thread may have an address that is not verified (RFC 9175); beyond that a client is asked for an Echo option. One
-    /// that finds no room is answered, but not told of changes, and counted [default: 131072 with --memory 1G]
+    /// Observers over UDP, and as many over DTLS, all threads together; also the limit for each connection over
+    /// TCP. In each thread 1 place in 64 is for addresses that are not verified; beyond that a client is asked for
+    /// an Echo option (RFC 9175). A client that finds no place gets its answer but no notifications, and is counted
+    /// [default: 131072 with --memory 1G]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_observers: Option<u32>,
 
-    /// Tell Prometheus at http://ADDRESS:PORT/metrics what was counted; port 0 is any that is free
+    /// Serve counters to Prometheus at http://ADDRESS:PORT/metrics; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) metrics: Option<String>,
 
-    /// Write the datagrams that come and go as pcapng, for Wireshark; those of coaps:// as they are sealed
+    /// Write the datagrams sent and received as pcapng, for Wireshark; coaps:// stays encrypted
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
 
-    /// Write the port of the server as 5683, or 5684 for coaps://, so that Wireshark knows what it is
+    /// Write the server's port as 5683, or 5684 for coaps://, so that Wireshark recognises the protocol
     #[arg(long, requires = "pcap")]
     pub(crate) pcap_as_coap: bool,
 
-    /// Log more to standard error: -v each request and handshake, -vv observers too
+    /// Log more to standard error: -v adds each request and handshake, -vv observers too
     #[arg(long, short, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 
-    /// How a line of the log looks
+    /// The format of log lines
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text)]
     pub(crate) log: Form,
 }
@@ -145,12 +149,12 @@ pub(super) const EXAMPLES_SERVE: &str = "Examples:
   coapace serve --metrics 127.0.0.1:9683 -v --log json
   coapace serve --directory uploads --writable -u lamp-7 -k @lamp-7.key
 
-It prints its URIs to standard output, one a line, that of the metrics last, and logs to standard error. docs/operating.md
-says more.";
+The URIs go to standard output, one per line, the URI of the metrics last. The log goes to standard error.
+See docs/operating.md.";
 
 impl Serve {
-    /// Returns whether the server answers over UDP without DTLS: where that is asked for, and by default unless keys or issuers
-    /// say who may ask.
+    /// Returns whether the server answers over UDP without DTLS. It does where that is asked for, and by default
+    /// unless keys or issuers restrict access.
     pub(crate) fn plain_udp(&self) -> bool {
         let known_clients = self.ca.is_some() || self.keys_file.is_some() || !self.identities.is_empty();
         self.bind.is_some() || !self.groups.is_empty() || !self.no_udp && !known_clients

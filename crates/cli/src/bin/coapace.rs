@@ -1,4 +1,4 @@
-//! The command `coapace`, with the mechanisms that are built in.
+//! The command `coapace` with the built-in mechanisms.
 
 use std::process::ExitCode;
 

@@ -8,10 +8,10 @@ use super::output::remark;
 use crate::Failure;
 use crate::arguments::Arguments;
 
-/// Clients behind a link that grows with them.
+/// Numbers of simulated clients. The capacity of their link grows with their number.
 const CLIENTS: [u32; 5] = [100, 400, 1_000, 10_000, 100_000];
 
-/// Simulations of up to so many clients are repeated; the median is shown.
+/// The most clients for which a simulation is repeated to show the median.
 const REPEATED: u32 = 1_000;
 const REPETITIONS: usize = 5;
 
@@ -41,7 +41,7 @@ pub(crate) fn bench(arguments: &Arguments) -> Result<(), Failure> {
         }
         costs.sort_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
         let cost = costs[costs.len() / 2];
-        // A small run fits into memory that the process already has.
+        // The memory of a small run cannot be measured: it fits into what the process already has.
         let told = cost.bytes_per_client.filter(|_| clients > REPEATED);
         let memory = told.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}"));
         writeln!(

@@ -62,7 +62,7 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
     conducted.end()
 }
 
-/// Those named, or every mechanism over UDP.
+/// Returns the mechanisms that were named, or else every mechanism over UDP.
 fn mechanisms(labels: &[String]) -> Result<Vec<Contender>, String> {
     if labels.is_empty() {
         return Ok(Contender::all().into_iter().filter(|contender| contender.only().is_some()).collect());

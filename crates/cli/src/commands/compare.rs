@@ -1,4 +1,4 @@
-//! `coapace` without a command: the comparison that a newcomer sees first.
+//! `coapace` without a command: a comparison of all mechanisms.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,13 +12,14 @@ use crate::Failure;
 use crate::arguments::Arguments;
 use crate::draft::Draft;
 
-/// Where the report goes.
+/// The file of the report.
 const REPORT: &str = "coapace-report.html";
 
 /// Repetitions: enough for steady medians over 100 clients, in a few seconds of computing.
 const SEEDS: u32 = 20;
 
-/// A buffer that holds 26 responses, and one that is never full: the extremes of the thesis.
+/// Sizes of the bottleneck's buffer in bytes: 26 responses, and never full. They are the extremes of Raitahila's
+/// thesis.
 const BUFFERS: [&str; 2] = ["2500", "1410000"];
 
 pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
@@ -27,7 +28,8 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
         let settings =
             [("clients", "100"), ("buffer", buffer)].map(|(key, value)| (key.to_owned(), value.to_owned()));
         let scenario = Arc::new(Scenario::load("nb-iot", &settings)?);
-        // What the thesis measured, in the thesis's variants: so its medians stand beside ours.
+        // Where the thesis measured a variant of a mechanism, that variant is run, so that the published medians
+        // can be shown.
         let contenders = Contender::all_preferring(&scenario.defaults.mechanisms).map_err(Failure::Input)?;
         trials.extend(contenders.into_iter().map(|contender| Trial::new(&scenario, contender, SEEDS)));
     }

@@ -1,4 +1,4 @@
-//! Common parts of the commands that talk to devices: the mechanism, the runtime, words for errors and times.
+//! Code shared by the commands that talk to devices: the mechanism, the runtime, texts for errors and times.
 
 use std::fs;
 use std::io::{self, Read};
@@ -22,21 +22,21 @@ use crate::message::option_name;
 pub(super) use crate::shown::tell;
 use crate::{Failure, certificates, keys};
 
-/// The part that all clients of a command share.
+/// The settings that all clients of a command share.
 pub(super) struct Setup {
     pub(super) profile: Profile,
     dtls: Option<Dtls>,
     certificates: Option<Certificates>,
-    /// The capture that their datagrams are written into.
+    /// The capture of their datagrams.
     pub(super) capture: Option<Arc<Capture>>,
     pcap: Option<PathBuf>,
-    /// How Wireshark has to decode the capture.
+    /// The arguments that tshark needs to decode the capture.
     decode_as: Option<String>,
     quiet: bool,
 }
 
 impl Setup {
-    /// Reads keys and certificates, and opens the capture: what fails here costs no request.
+    /// Reads keys and certificates and opens the capture. Errors here come before the first request.
     pub(super) fn new(
         arguments: &Arguments,
         transmission: &Transmission,
@@ -66,7 +66,7 @@ impl Setup {
         Ok(Self { profile, dtls, certificates, capture, pcap, decode_as, quiet })
     }
 
-    /// A client in the making, whose datagrams are not captured yet.
+    /// Returns the builder of a client, without the capture.
     pub(super) fn builder(&self) -> Result<ClientBuilder, Failure> {
         let mut builder = Client::builder().mechanism(self.profile.mechanism).config(self.profile.config);
         if let Some(dtls) = &self.dtls {
@@ -76,7 +76,7 @@ impl Setup {
         builder.certificates(certificates).map_err(|bad: BadCertificate| Failure::Input(bad.to_string()))
     }
 
-    /// A client.
+    /// Returns a client.
     pub(super) fn client(&self) -> Result<Client, Failure> {
         let builder = self.builder()?;
         Ok(match &self.capture {
@@ -85,7 +85,7 @@ impl Setup {
         })
     }
 
-    /// The result of the work and of writing its capture.
+    /// Ends the capture and returns the first failure, of the work or of the capture.
     pub(super) fn finish(&self, result: Result<(), Failure>) -> Result<(), Failure> {
         let finished = finish(self.capture.as_deref(), self.pcap.as_deref(), result);
         if let (Ok(()), Some(path), Some(decode_as), false) =
@@ -97,26 +97,26 @@ impl Setup {
     }
 }
 
-/// How long a server has for a DTLS handshake if `-B` does not say: OpenSSL keeps silent about a wrong key.
+/// The longest wait for a DTLS handshake without `-B`. OpenSSL does not answer a wrong key.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Refuses an argument that is about datagrams where a URI leads to a connection.
+/// Refuses an argument about datagrams if the URI is for a connection.
 pub(super) fn datagrams(flag: &str, uri: &str) -> Result<(), Failure> {
     match uri.parse::<Uri>() {
         Ok(Uri { scheme, .. }) if !matches!(scheme, Scheme::Coap | Scheme::Coaps) => Err(Failure::Usage(
             format!("{uri}: {flag} is about datagrams, and {scheme} has none; coap and coaps have"),
         )),
-        // What is no URI is refused elsewhere.
+        // An invalid URI is reported elsewhere.
         _ => Ok(()),
     }
 }
 
-/// Begins a capture.
+/// Opens a capture.
 pub(super) fn capture(path: &Path, as_coap: bool) -> Result<Arc<Capture>, Failure> {
     Ok(Arc::new(Capture::new(create(path)?, as_coap)))
 }
 
-/// Returns the mechanism and the parameters around it.
+/// Returns the mechanism and the transmission parameters of the arguments.
 fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
     let mut mechanism = parse_mechanism(&transmission.cc).map_err(Failure::Usage)?;
     if let Some(timeout) = &transmission.ack_timeout {
@@ -129,7 +129,7 @@ fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
     Ok(profile)
 }
 
-/// ACK_TIMEOUT is the initial RTO of mechanisms that measure.
+/// Sets ACK_TIMEOUT; in a mechanism that measures, it is the initial RTO.
 fn set_ack_timeout(mechanism: &mut Mechanism, timeout: &str) -> Result<(), Failure> {
     let set = match mechanism.set("ack_timeout", timeout) {
         Err(SetError::UnknownParameter) => mechanism.set("initial_rto", timeout),
@@ -143,7 +143,7 @@ fn set_ack_timeout(mechanism: &mut Mechanism, timeout: &str) -> Result<(), Failu
     })
 }
 
-/// The result of the work and of writing its capture.
+/// Ends a capture and returns the first failure, of the work or of the capture.
 pub(super) fn finish(
     capture: Option<&Capture>,
     pcap: Option<&Path>,
@@ -161,7 +161,7 @@ pub(super) fn finish(
     }
 }
 
-/// A runtime for one thread.
+/// Returns a runtime of one thread.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     Builder::new_current_thread().enable_all().build().map_err(no_runtime)
 }
@@ -197,7 +197,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(path).map_err(|error| Failure::Io(format!("cannot read {}", path.display()), error))
 }
 
-/// Gives a request what the arguments say of it.
+/// Adds method, payload and options from the arguments to a request.
 pub(super) fn prepare(
     mut call: Call,
     content: &Content,
@@ -211,7 +211,7 @@ pub(super) fn prepare(
     on_terms(call, &content.terms, transmission)
 }
 
-/// Gives a request what every request may say.
+/// Adds the arguments that every request has.
 pub(super) fn on_terms(mut call: Call, terms: &Terms, transmission: &Transmission) -> Call {
     if let Some(format) = terms.accept {
         call = call.accept(format);
@@ -231,14 +231,14 @@ pub(super) fn on_terms(mut call: Call, terms: &Terms, transmission: &Transmissio
     }
 }
 
-/// Why there is no response, and what may help.
+/// Explains why there is no response, and suggests what to do.
 pub(super) fn explain(error: &Error, uri: &str) -> Failure {
     let told = match error {
         Error::Uri(bad) => {
             return Failure::Usage(format!("bad URI {uri:?}: {bad}; as in coap://[::1]:5683/path"));
         }
         Error::Scheme(scheme) => {
-            return Failure::Usage(format!("{uri}: {scheme} has no groups; coap is what has them"));
+            return Failure::Usage(format!("{uri}: {scheme} has no groups; only coap has"));
         }
         Error::TooLarge { bytes } => {
             format!("{uri}: {bytes} bytes of options and payload do not fit into a message; fewer options do")
@@ -261,7 +261,7 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
         }
         Error::Tls(error) => return explain_tls(error, uri),
         Error::Unreachable(kind) => format!("{uri}: {kind}; check address and network"),
-        Error::Protocol(_) => format!("{uri}: {error}; check the port, and what speaks there"),
+        Error::Protocol(_) => format!("{uri}: {error}; check the port, and which protocol it speaks"),
         Error::BadOption(number) => format!(
             "{uri}: the response has the option {}, which must be understood and is not",
             option_name(*number)
@@ -275,7 +275,7 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
     Failure::Network(told)
 }
 
-/// Why there is no TLS with a server, and what may help.
+/// Explains why TLS with a server failed, and suggests what to do.
 fn explain_tls(error: &TlsError, uri: &str) -> Failure {
     let help = match error {
         TlsError::NoRoots => {
@@ -284,17 +284,17 @@ fn explain_tls(error: &TlsError, uri: &str) -> Failure {
             ));
         }
         TlsError::UnknownIssuer => "check --ca",
-        TlsError::NotValidFor(_) => "ask by a name that it is for",
+        TlsError::NotValidFor(_) => "use a name that it covers",
         TlsError::Expired | TlsError::NotYetValid => {
-            "the server needs another, or this host's clock is wrong"
+            "the server needs another certificate, or this host's clock is wrong"
         }
         TlsError::Refused(_) => "check the port, --cert and --private-key",
-        _ => "check the port, and what speaks there",
+        _ => "check the port, and which protocol it speaks",
     };
     Failure::Network(format!("{uri}: {error}; {help}"))
 }
 
-/// A time with three digits that count.
+/// Formats a time with three significant digits.
 pub(super) fn short(time: Duration) -> String {
     let us = time.as_secs_f64() * 1e6;
     let (value, unit) = match us {

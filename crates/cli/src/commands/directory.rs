@@ -1,4 +1,4 @@
-//! The files of a directory, which `coapace serve --directory` serves.
+//! The files that `coapace serve --directory` serves.
 
 mod temporary;
 
@@ -20,21 +20,21 @@ use tokio::sync::Semaphore;
 use self::temporary::Temporary;
 use crate::Failure;
 
-/// The largest file that is served or written, in bytes.
+/// The largest file that can be read or written, in bytes.
 const MAX_FILE: usize = 8 << 20;
 
-/// The most of a file that is read for one response, in bytes: what fits into a message over TCP.
+/// The most bytes of a file read for one response: the payload of a message over TCP.
 const MAX_PART: usize = 64 << 10;
 
-/// Files that are read or written at once, over all transports.
+/// Files read or written at the same time, over all transports.
 const MAX_AT_ONCE: usize = 4;
 
-/// Links of `/.well-known/core`, directories that are looked into for them, and how deep these may lie.
+/// Limits of the search for links in `/.well-known/core`: links, directories visited, and their depth.
 const MAX_LINKS: usize = 1_000;
 const MAX_DIRECTORIES: usize = 1_000;
 const MAX_DEPTH: usize = 16;
 
-/// The content format of a file (RFC 7252 §12.3), by the ending of its name.
+/// The Content-Format of a file (RFC 7252 §12.3), by the extension of its name.
 const FORMATS: [(&str, u16); 18] = [
     ("txt", 0),
     ("md", 0),
@@ -64,14 +64,15 @@ const LINKS: u16 = 40;
 
 type FileAnswer = Result<Response, Rejection>;
 
-/// A directory and what lies below it. Nothing outside can be named: `cap-std` opens every path from here and follows no
-/// link that leads out.
+/// A directory and everything below it. Nothing outside can be reached: `cap-std` opens every path relative to the
+/// directory and follows no link that leads out.
 pub(super) struct Directory {
     top: Dir,
     writable: bool,
     turns: Semaphore,
-    /// Held from the look at a file to its replacement or removal: over all transports, nobody comes between. One lock is
-    /// for all files, because a file may have several paths, over links; what takes long, writing, is done before.
+    /// Locked from the check of a file to its replacement or removal, so that no client of any transport comes
+    /// between. One lock serves all files, because links can give a file several paths. The slow part, writing the
+    /// new content, happens before the lock is taken.
     replacing: Mutex<()>,
 }
 
@@ -87,12 +88,12 @@ impl Directory {
         Ok(Self { top, writable, turns: Semaphore::new(MAX_AT_ONCE), replacing: Mutex::new(()) })
     }
 
-    /// Bodies that a server of files takes and keeps.
+    /// Returns the limits on request and response bodies for a server of files.
     pub(super) fn bodies() -> Bounds {
         Bounds { max_body: MAX_FILE, max_bytes: 4 * MAX_FILE, ..coapace_net::ServerConfig::default().bodies }
     }
 
-    /// Answers what no route of `router` is for, and adds the files to its links.
+    /// Answers the requests that no route of `router` handles, and adds the files to the router's links.
     pub(super) fn behind(self, router: Router) -> Router {
         let (files, links): (_, Arc<str>) = (Arc::new(self), router.links().into());
         let listed = files.clone();
@@ -131,9 +132,9 @@ impl Directory {
         Ok(response.option(option::ETAG, &tag))
     }
 
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     fn file(&self, path: &Path) -> Result<(File, Metadata), Rejection> {
-        // To open a pipe would wait for whoever writes into it.
+        // Opening a pipe would block until somebody writes to it.
         let mut options = OpenOptions::new();
         let file = self.top.open_with(path, options.read(true).custom_flags(O_NONBLOCK)).map_err(told)?;
         let metadata = file.metadata().map_err(told)?;
@@ -145,9 +146,9 @@ impl Directory {
         if payload.len() > MAX_FILE {
             return Err(Code(code::REQUEST_ENTITY_TOO_LARGE).into());
         }
-        // Early, so that nothing is written in vain.
+        // Checked first, so that nothing is written in vain.
         self.check(path, request)?;
-        // A reader meanwhile gets the old file or the new one.
+        // A client that reads at this moment gets the old file or the new one, never a part of each.
         let temporary = Temporary::write(&self.top, path, payload).map_err(told)?;
         let tag = tag(&temporary.metadata().map_err(told)?);
         let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +167,7 @@ impl Directory {
         Ok(response.option(option::ETAG, &tag))
     }
 
-    /// 2.02 whether it was there or not (RFC 7252 §5.8.4).
+    /// Removes a file. The answer is 2.02 whether it existed or not (RFC 7252 §5.8.4).
     fn delete(&self, path: &Path, request: &Request) -> FileAnswer {
         let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         self.check(path, request)?;
@@ -176,11 +177,11 @@ impl Directory {
         }
     }
 
-    /// Returns what is at a path.
+    /// Returns the metadata of the file at a path, if there is one.
     ///
     /// # Errors
-    /// 4.12 if the conditions of the request do not hold (RFC 7252 §5.10.8), 4.03 for a file that is read-only, 4.05 for what
-    /// is no file.
+    /// 4.12 if the conditions of the request do not hold (RFC 7252 §5.10.8), 4.03 for a read-only file, 4.05 for
+    /// something that is not a file.
     fn check(&self, path: &Path, request: &Request) -> Result<Option<Metadata>, Rejection> {
         if path.as_os_str().is_empty() {
             return Err(Code(code::METHOD_NOT_ALLOWED).into());
@@ -192,7 +193,7 @@ impl Directory {
             }
             Err(error) => return Err(told(error)),
         };
-        // A GET reads what a link leads to.
+        // GET reads the file that a link leads to, so If-Match is compared with that file.
         let read = if there.is_symlink() { self.top.metadata(path).ok() } else { None };
         request.precondition(Some(&tag(read.as_ref().unwrap_or(&there))))?;
         if there.is_file() {
@@ -203,8 +204,8 @@ impl Directory {
         Ok(Some(there))
     }
 
-    /// Refuses a file that this process may not write into. The system would let it be replaced by who may write into its
-    /// directory.
+    /// Refuses a file that this process may not write. The system would allow the replacement to anybody who may
+    /// write the directory.
     fn check_writable(&self, path: &Path, there: &Metadata) -> Result<(), Rejection> {
         let mut options = OpenOptions::new();
         let writable = there.mode() & 0o222 != 0
@@ -215,7 +216,7 @@ impl Directory {
         if writable { Ok(()) } else { Err(forbidden("the file is read-only")) }
     }
 
-    /// `/.well-known/core`: links to what else there is, and to the files.
+    /// Answers `/.well-known/core` with the router's links and links to the files.
     fn core(&self, links: &str, request: &Request) -> Response {
         let mut found = Vec::new();
         self.list(&mut found);
@@ -231,8 +232,8 @@ impl Directory {
         Response::content(link_format::filter(&all.join(","), &arguments)).content_format(LINKS)
     }
 
-    /// Adds the files, percent-encoded, with Content-Format and size in bytes. What cannot be read is left out, as it is
-    /// answered 4.04.
+    /// Adds the files: percent-encoded path, Content-Format, and size in bytes. A file that cannot be read is left
+    /// out; a GET of it is answered 4.04.
     fn list(&self, found: &mut Vec<(String, u16, u32)>) {
         let mut ahead = vec![(PathBuf::from("."), String::new(), 0)];
         let mut opened = 0;
@@ -244,7 +245,8 @@ impl Directory {
                 let Some(text) = name.to_str().filter(|text| !text.starts_with('.')) else { continue };
                 let (path, target) =
                     (path.join(&name), format!("{target}/{}", coapace_net::uri::encoded(text)));
-                // A link counts as what it leads to, if that is in here; directories are entered by their own name alone.
+                // A link counts as the file it leads to, if that is inside. Directories are not entered through
+                // links.
                 let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
                 let Ok(metadata) = self.top.metadata(&path) else { continue };
                 if metadata.is_file() {
@@ -264,7 +266,8 @@ impl Directory {
     }
 }
 
-/// Acts on files where waiting for a disk holds nobody up, a few at once.
+/// Works on files in a thread where waiting for a disk blocks no other request. The number of such threads is
+/// limited.
 async fn aside(
     files: Arc<Directory>,
     act: impl FnOnce(&Directory) -> FileAnswer + Send + 'static,
@@ -276,7 +279,8 @@ async fn aside(
     acted.unwrap_or(Err(Code(code::INTERNAL_SERVER_ERROR).into()))
 }
 
-/// Returns the path that a request names, below the top; nothing if a segment is no name of a file, or begins with a dot.
+/// Returns the path that a request names, relative to the directory; `None` if a segment is no valid file name or
+/// begins with a dot.
 fn path(request: &Request) -> Option<PathBuf> {
     let segments = request.options().filter(|&(number, _)| number == option::URI_PATH);
     let is_name =
@@ -290,7 +294,7 @@ fn format(path: &Path) -> u16 {
     known.map_or(BYTES, |&(_, format)| format)
 }
 
-/// Reads the bytes of a file that a request asks for, and no others: the cost of a block does not depend on the file's size.
+/// Reads only the bytes that a request asks for, so the cost of a block does not depend on the file's size.
 fn content(file: &File, metadata: &Metadata, request: &Request) -> FileAnswer {
     let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
     if size > MAX_FILE {
@@ -299,14 +303,14 @@ fn content(file: &File, metadata: &Metadata, request: &Request) -> FileAnswer {
     let range = request.range();
     let start = range.start.min(size);
     let mut bytes = vec![0; range.end.min(size).saturating_sub(start).min(MAX_PART)];
-    // It was cut in this moment: the next request finds it as it is then.
+    // The file has just been shortened. The next request sees its new size.
     let cut = |_| Rejection::unavailable(1);
     file.read_exact_at(&mut bytes, start as u64).map_err(cut)?;
     Ok(if bytes.len() == size { Response::content(bytes) } else { Response::part(bytes, start, size) })
 }
 
-/// Returns the ETag of a version of a file, made of its inode, its size and its time of modification in nanoseconds. All
-/// blocks of a version have the same ETag, and none of its bytes is read for it (docs/decisions/0033).
+/// Returns the ETag of a version of a file: a hash of inode, size and modification time in nanoseconds. All blocks
+/// of a version have the same ETag, and the content is not read for it (docs/decisions/0033).
 fn tag(metadata: &Metadata) -> [u8; 8] {
     let mut hasher = DefaultHasher::new();
     (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
@@ -323,7 +327,7 @@ fn has(request: &Request, number: u16, value: &[u8]) -> bool {
     request.options().any(|option| option == (number, value))
 }
 
-/// Returns the answer to a client, which is not to know that something lies outside.
+/// Converts an error for the client. A path that leads out of the directory looks like one that does not exist.
 fn told(error: io::Error) -> Rejection {
     match error.kind() {
         io::ErrorKind::NotFound

@@ -16,7 +16,8 @@ use crate::Failure;
 use crate::arguments::{Arguments, Discover};
 use crate::shown::shown;
 
-/// DEFAULT_LEISURE, over which a group spreads its answers (RFC 7252 §8.2), and a second for the way.
+/// The wait for the answers of a group: DEFAULT_LEISURE, over which members spread them (RFC 7252 §8.2), and a
+/// second for transport.
 const PATIENCE: Duration = Duration::from_secs(6);
 
 pub(crate) fn discover(arguments: &Arguments, discover: &Discover) -> Result<(), Failure> {
@@ -36,7 +37,7 @@ pub(crate) fn discover(arguments: &Arguments, discover: &Discover) -> Result<(),
     setup.finish(result)
 }
 
-/// Asks one server.
+/// Asks one server for its links.
 async fn one(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Failure> {
     let response = ask(discover, uri, client).await?;
     print(discover, &uri.to_string(), None, &response)
@@ -49,7 +50,7 @@ async fn ask(discover: &Discover, uri: &Uri, client: &Client) -> Result<Response
     refusal(&response).map_or(Ok(response), Err)
 }
 
-/// Asks a group, and each member that has more to say than it may send unasked.
+/// Asks a group for links, and then each member whose answer was only a first block or asked for an Echo option.
 async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Failure> {
     let shown = uri.to_string();
     let patience = discover.transmission.timeout.unwrap_or(PATIENCE);
@@ -59,7 +60,7 @@ async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fa
     let mut over = std::pin::pin!(tokio::time::sleep(patience));
     loop {
         let (address, response) = tokio::select! {
-            // What has come in time while a member was asked for the rest counts.
+            // Answers that arrived while a member was asked for the rest come before the end of the wait.
             biased;
             answer = answers.next() => answer.ok_or_else(|| explain(&Error::Closed, &shown))?,
             () = &mut over => break,
@@ -77,7 +78,7 @@ async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fa
         let printed = whole.and_then(|response| print(discover, &base, Some(&base), &response));
         match printed {
             Err(failure @ Failure::Io(..)) => return Err(failure),
-            // One of many.
+            // One member of many failed.
             Err(failure) => tell(&format!("coapace: {failure}")),
             Ok(()) => {}
         }
@@ -90,7 +91,7 @@ async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fa
     }
 }
 
-/// Returns the target of a resource at a member of the group.
+/// Returns the URI of the same resource at a member of the group.
 fn member(uri: &Uri, address: SocketAddr) -> Uri {
     let zone = match (&uri.host, address) {
         (Host::Address(_, Some(zone)), _) => Some(zone.clone()),
@@ -102,7 +103,7 @@ fn member(uri: &Uri, address: SocketAddr) -> Uri {
     Uri { host, port: address.port(), ..uri.clone() }
 }
 
-/// Prints links; those of a group's members lead to where they are, from `base`.
+/// Prints links. Targets of a group's members are prefixed with `base`, the member's URI.
 fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let terminal = out.is_terminal();
@@ -115,7 +116,7 @@ fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response
         let text = if discover.json {
             link_json(&target, &link).to_string()
         } else {
-            // Behind the target and its brackets.
+            // Attributes follow the target and its brackets.
             format!("<{target}>{}", &link.text[link.target.len() + 2..])
         };
         writeln!(out, "{}", if terminal { shown(&text) } else { text.into() })?;
@@ -123,7 +124,8 @@ fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response
     Ok(())
 }
 
-/// A link with its attributes; one without a value is true, and of one that is there more than once the last counts.
+/// Returns a link with its attributes as JSON. An attribute without a value is `true`; of a repeated one the last
+/// counts.
 fn link_json(target: &str, link: &WebLink<'_>) -> Value {
     let value = |value: Option<std::borrow::Cow<'_, str>>| value.map_or(true.into(), Value::from);
     let attributes: Map<String, Value> =

@@ -43,7 +43,7 @@ fn mechanisms(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Writes a mechanism's source, parameters with their values, and presets.
+/// Writes the source of a mechanism, its parameters with their values, and its presets.
 fn described(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{}  ({})", entry.name, entry.source)?;
     for parameter in entry.mechanism.parameters() {
@@ -56,7 +56,7 @@ fn described(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes all of one mechanism, with the values that settings behind its name give to its parameters.
+/// Writes everything about one mechanism. Settings after its name change the values of its parameters.
 fn one_mechanism(name: &str, out: &mut impl Write) -> Result<(), Failure> {
     let mechanism = naming::parse_mechanism(name).map_err(Failure::Usage)?;
     let bare = name.split(':').next().unwrap_or(name);
@@ -102,7 +102,7 @@ fn one_paper(paper: &Paper, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{:<16} {}\n{:<16} {}", paper.key, source.title, "", source.source)
 }
 
-/// Writes the knobs of a scenario with their values and their choices.
+/// Writes the knobs of a scenario (the values that `--set` names) with their values and choices.
 fn knobs(scenario: &Scenario, indent: &str, out: &mut impl Write) -> io::Result<()> {
     for (knob, value) in scenario.knob_values() {
         let choices = scenario.knob_choices(knob).iter().map(String::as_str);

@@ -19,7 +19,7 @@ use crate::latencies::Latencies;
 use crate::lossy::Lossy;
 use crate::{Failure, progress};
 
-/// Requests of one client that may be under way or wait for NSTART, with `--rate`.
+/// The most requests of one client that may be open or wait for NSTART, with `--rate`.
 const MAX_UNDER_WAY: u32 = 4_096;
 
 pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
@@ -39,7 +39,7 @@ pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
     asked.setup.finish(result)
 }
 
-/// The request, and how many requests are over.
+/// The arguments of the load, and the number of requests that have ended so far.
 struct Asked {
     load: Load,
     payload: Vec<u8>,
@@ -47,7 +47,7 @@ struct Asked {
     over: AtomicU64,
 }
 
-/// Bounds for a client of many, with one destination each.
+/// Reduces the limits of a client, which is one of many and has one destination.
 fn bounded(profile: Profile) -> Profile {
     let config = Config {
         max_exchanges: MAX_UNDER_WAY,
@@ -60,7 +60,7 @@ fn bounded(profile: Profile) -> Profile {
 }
 
 impl Asked {
-    /// A client, and what loses its datagrams.
+    /// Returns a client, and the transport that drops some of its datagrams.
     fn client(&self, nth: u32) -> Result<(Client, Arc<Lossy>), Failure> {
         let lossy = Arc::new(Lossy::new(self.load.loss, nth.into(), self.setup.capture.clone()));
         Ok((self.setup.builder()?.tap(lossy.clone()).build(), lossy))
@@ -75,7 +75,8 @@ impl Asked {
 }
 
 async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Failure> {
-    // One request first: where nobody answers, no load is needed to learn it, nor more time than the load would take.
+    // One request goes first. If nobody answers, that is known without any load, and after no more time than the
+    // load would take.
     let (uri, duration) = (&asked.load.uri, asked.load.duration);
     let (first, _) = asked.client(u32::MAX)?;
     let Ok(result) = timeout(duration, asked.ask(&first)).await else {
@@ -96,7 +97,7 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
             None => tasks.spawn(closed(asked, client, end)),
             Some(rate) => {
                 let period = Duration::from_secs_f64(f64::from(clients) / rate);
-                // Evenly, not all at once.
+                // Clients start evenly spread, not all at once.
                 let first = begin + period.mul_f64(f64::from(nth) / f64::from(clients));
                 tasks.spawn(open(asked, client, first, period, end))
             }
@@ -124,7 +125,7 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
     Ok(tally)
 }
 
-/// A client that asks again as soon as it is answered.
+/// Runs a client that sends its next request when the last is answered.
 async fn closed(asked: Arc<Asked>, (client, lossy): (Client, Arc<Lossy>), end: Instant) -> Tally {
     let mut tally = Tally::default();
     while Instant::now() < end {
@@ -134,7 +135,7 @@ async fn closed(asked: Arc<Asked>, (client, lossy): (Client, Arc<Lossy>), end: I
                 let failed = result.is_err();
                 tally.add(&result, begun.elapsed());
                 if failed {
-                    // What fails at once would fail without end.
+                    // A request that fails at once would otherwise be repeated without end.
                     sleep(Duration::from_millis(1)).await;
                 }
             }
@@ -145,7 +146,7 @@ async fn closed(asked: Arc<Asked>, (client, lossy): (Client, Arc<Lossy>), end: I
     tally
 }
 
-/// A client that asks when it is due, answered or not.
+/// Runs a client that sends requests at fixed times, answered or not.
 async fn open(
     asked: Arc<Asked>,
     (client, lossy): (Client, Arc<Lossy>),
@@ -174,20 +175,20 @@ async fn open(
     tally
 }
 
-/// The outcome of the requests of one client or of all.
+/// The outcomes of the requests of one client, or of all clients.
 #[derive(Debug, Default)]
 struct Tally {
     latencies: Latencies,
-    /// Answers that are no success, by code.
+    /// Responses other than 2.xx, by code.
     codes: BTreeMap<String, u64>,
-    /// Requests without an answer, by what is known of why.
+    /// Requests without a response, by reason.
     failures: BTreeMap<String, u64>,
-    /// Not answered at the end.
+    /// Requests that were open at the end.
     unfinished: u64,
     retransmissions: u64,
-    /// Answers to transmissions whose exchange was over.
+    /// Responses to transmissions whose exchange had ended.
     late_replies: u64,
-    /// Datagrams lost on our side.
+    /// Datagrams dropped on our side.
     lost: u64,
     elapsed: Duration,
 }
@@ -205,7 +206,7 @@ impl Tally {
         }
     }
 
-    /// Takes the counters of a client that asks no more.
+    /// Adds the counters of a client that has ended.
     fn close(&mut self, client: &Client, lossy: &Lossy) {
         self.lost = lossy.lost();
         let counters = client.stats().endpoint;

@@ -12,7 +12,7 @@ use crate::arguments::{Arguments, Observe};
 use crate::interrupt::interrupted;
 use crate::{Failure, logging};
 
-/// How long the server has to hear of the end.
+/// The longest wait for the server's answer to the end of an observation.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 pub(crate) fn observe(arguments: &Arguments, observe: &Observe) -> Result<(), Failure> {
@@ -33,7 +33,7 @@ async fn follow(
     let call = on_terms(client.get(&observe.uri), &observe.terms, &observe.transmission);
     let mut interrupted = std::pin::pin!(interrupted());
     let registered = tokio::select! {
-        // Looked at first, so that signals are taken from here on.
+        // Polled first, so that signals are handled from here on.
         biased;
         _ = &mut interrupted => return Ok(()),
         registered = call.observe() => registered,
@@ -62,7 +62,7 @@ async fn follow(
                     return Ok(());
                 }
                 None => {
-                    remark(arguments, "the server has ended it");
+                    remark(arguments, "the server has ended the observation");
                     return Ok(());
                 }
             },
@@ -74,7 +74,7 @@ async fn follow(
     Ok(())
 }
 
-/// Tells the server; that it does not answer is worth a line, and no failure.
+/// Tells the server that the observation ends. If it does not answer, that is reported, but is no failure.
 async fn bid_farewell(observation: Observation, uri: &str) {
     match tokio::time::timeout(FAREWELL, observation.end()).await {
         Ok(Ok(())) => {}

@@ -14,37 +14,39 @@ use crate::draft::Draft;
 use crate::shown::tell;
 use crate::{Failure, interrupt, progress};
 
-/// The commit this binary is built from.
+/// The commit that this binary was built from.
 pub(crate) const COMMIT: &str = env!("COAPACE_COMMIT");
 
-/// The results of an experiment that may have been interrupted.
+/// The results of an experiment, complete or interrupted.
 pub(crate) struct Conducted {
-    /// A cell for each trial; of an interrupted experiment, those that have runs.
+    /// A cell (the runs of one mechanism under one condition) for each trial; in an interrupted experiment, those
+    /// that have runs.
     pub(crate) results: Vec<CellResult>,
     made: usize,
     planned: usize,
 }
 
 impl Conducted {
-    /// Returns whether nothing interrupted it.
+    /// Returns whether the experiment was not interrupted.
     pub(crate) fn is_complete(&self) -> bool {
         self.made == self.planned
     }
 
-    /// Says in a line how much an interrupted experiment has; `None` where it is complete.
+    /// Returns a line on how much an interrupted experiment has; `None` if it is complete.
     pub(crate) fn note(&self) -> Option<String> {
         (!self.is_complete())
             .then(|| format!("incomplete: interrupted after {} of {} runs", self.made, self.planned))
     }
 
-    /// Ends the command: with a failure where the experiment was interrupted.
+    /// Ends the command, with a failure if the experiment was interrupted.
     pub(crate) fn end(self) -> Result<(), Failure> {
         self.note().map_or(Ok(()), |note| Err(Failure::Interrupted(note)))
     }
 }
 
-/// Runs all trials with a progress bar, until Ctrl-C. With `rows`, the rows of a cell are printed as soon as it and all
-/// before it are complete; those of an interrupted experiment that are not, at its end.
+/// Runs all trials with a progress bar until they are complete or Ctrl-C comes. With `rows`, the rows of a cell are
+/// printed as soon as it and all cells before it are complete. An interrupted experiment prints the rows of
+/// incomplete cells at its end.
 pub(crate) fn conduct(
     arguments: &Arguments,
     trials: &[Trial],
@@ -71,7 +73,7 @@ pub(crate) fn conduct(
                 let lines = rows.of(results, printed);
                 failed = bar.suspend(|| out.write_all(lines.as_bytes()).and_then(|()| out.flush()));
                 if failed.is_err() {
-                    // Nobody reads the rest.
+                    // Standard output is closed: nobody reads further rows.
                     stop.store(true, Ordering::Relaxed);
                 }
             }
@@ -91,7 +93,7 @@ pub(crate) fn conduct(
     Ok(Conducted { results, made, planned })
 }
 
-/// Threads to run on, 0 for one a core.
+/// Returns the number of threads; 0 stands for one per core.
 pub(crate) fn jobs(arguments: &Arguments) -> usize {
     arguments.jobs.map_or(0, usize::from)
 }
@@ -99,7 +101,7 @@ pub(crate) fn jobs(arguments: &Arguments) -> usize {
 /// Prints the table of results.
 pub(crate) fn print_table(conducted: &Conducted) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    // comfy-table asks the terminal itself; a pipe has no width and gets every column.
+    // comfy-table reads the width of a terminal itself. A pipe has no width and gets every column.
     let width = if io::stdout().is_terminal() { None } else { Some(u16::MAX) };
     writeln!(out, "{}", terminal_table(&conducted.results, width))?;
     if let Some(note) = conducted.note() {
@@ -108,14 +110,14 @@ pub(crate) fn print_table(conducted: &Conducted) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Prints what became of published orders, as rows for programs.
+/// Prints the verdict on each published order, in rows for programs.
 pub(crate) fn print_orders(results: &[CellResult], format: Format) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     write_verdicts(&mut out, format.lines().unwrap_or(Lines::Csv), COMMIT, results)?;
     out.flush()
 }
 
-/// A report on results, by groups of equal conditions.
+/// Returns a report with the results, grouped by equal conditions.
 pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Report {
     Report {
         title: title.to_owned(),
@@ -127,8 +129,8 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
     }
 }
 
-/// Writes the page of a report into its file and its charts into their directory, where these were asked for, and says where
-/// they are. Figures of what is not complete are left as they are.
+/// Writes the page of a report to its file and its charts to their directory, if these were asked for, and prints
+/// where they are. Charts of an incomplete experiment do not replace older ones.
 pub(crate) fn write_report(
     arguments: &Arguments,
     report: &Report,
@@ -152,32 +154,32 @@ pub(crate) fn write_report(
     Ok(())
 }
 
-/// Makes the directory for figures before the work that fills it.
+/// Creates the directory for charts. This comes before the work, so that an error costs no time.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dir)
         .map_err(|error| Failure::Io(format!("cannot write {}", dir.display()), error))
 }
 
-/// Returns a subtitle that says what is missing, if anything is.
+/// Returns the subtitle, with a note if the experiment is incomplete.
 pub(crate) fn noted(subtitle: &str, conducted: &Conducted) -> String {
     let parts = [Some(subtitle.to_owned()).filter(|it| !it.is_empty()), conducted.note()];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// How this program was called.
+/// Returns the command line of this process.
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     ["coapace".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Opens a file to write, before the work that fills it: a path that cannot be written costs no time then.
+/// Opens a file for writing. This comes before the work, so that an error costs no time.
 pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     File::create(path)
         .map(BufWriter::new)
         .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))
 }
 
-/// Says something that is no result.
+/// Prints a remark, which is no result, to standard error, unless `--quiet` is given.
 pub(crate) fn remark(arguments: &Arguments, text: &str) {
     if !arguments.quiet {
         tell(text);

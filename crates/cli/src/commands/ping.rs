@@ -9,7 +9,7 @@ use super::device::{Setup, explain, runtime, short, tell};
 use crate::Failure;
 use crate::arguments::{Arguments, Ping};
 
-/// From the end of one to the begin of the next.
+/// The time from the end of one ping to the beginning of the next.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn ping(arguments: &Arguments, ping: &Ping) -> Result<(), Failure> {
@@ -21,7 +21,8 @@ pub(crate) fn ping(arguments: &Arguments, ping: &Ping) -> Result<(), Failure> {
         for count in 0..ping.count {
             if count > 0 {
                 tokio::time::sleep(PAUSE).await;
-                // Said now if another follows, by the exit of the command if it was the last.
+                // A failure is printed here if another ping follows. The last one becomes the failure of the
+                // command.
                 last.take().iter().for_each(|failure| tell(&format!("coapace: {failure}")));
             }
             let mut call = client.ping(&ping.uri);

@@ -1,4 +1,4 @@
-//! Printing of responses.
+//! Output for responses.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -14,29 +14,30 @@ use crate::message::{hex, option_name, option_value, response_json};
 use crate::readable::readable;
 use crate::shown::shown;
 
-/// Prints what comes back.
+/// Prints responses.
 pub(super) struct Printer<'a> {
     uri: &'a str,
-    /// The mechanism, as it was named.
+    /// The mechanism, as the user named it.
     cc: &'a str,
     show: &'a Show,
-    /// Whether there is more than one response: each begins a line, and the mechanism is summed up at the end.
+    /// Whether there may be more than one response. Each then begins a line, and a summary of the mechanism follows
+    /// at the end.
     several: bool,
     out: Output,
-    /// Whether a person reads the payload.
+    /// Whether the payload goes to a terminal.
     terminal: bool,
 }
 
-/// The file or stream that is printed to.
+/// The destination of the output.
 enum Output {
     Standard(io::Stdout),
-    /// Replaced at the first success.
+    /// A file that is replaced at the first success.
     File(Beside),
 }
 
 impl<'a> Printer<'a> {
-    /// Looks whether the file can be written, if it is to be one: what cannot be is known before anything is asked. It stays
-    /// as it is until there is a success.
+    /// Checks that the output file, if there is one, can be written, before any request is sent. The file stays
+    /// unchanged until there is a success.
     pub(super) fn open(uri: &'a str, cc: &'a str, show: &'a Show, several: bool) -> Result<Self, Failure> {
         let out = match &show.output {
             Some(path) => Output::File(
@@ -49,7 +50,7 @@ impl<'a> Printer<'a> {
         Ok(Self { uri, cc, show, several, out, terminal })
     }
 
-    /// Prints a response, or why there is none. Returns what is wrong with it.
+    /// Prints a response, or why there is none. Returns the failure, if it is one.
     pub(super) fn print(
         &mut self,
         client: &Client,
@@ -92,8 +93,8 @@ impl<'a> Printer<'a> {
         Ok(failure)
     }
 
-    /// The payload as it is; for a person JSON indented, CBOR in diagnostic notation, what else is no text as hexadecimal
-    /// digits, and each on lines of its own.
+    /// Prints a payload unchanged. On a terminal JSON is indented, CBOR is in diagnostic notation, other binary
+    /// data in hexadecimal digits, and every payload ends with a line break.
     fn payload(&mut self, response: &Response) -> Result<(), Failure> {
         let text = std::str::from_utf8(&response.payload).ok();
         if self.terminal {
@@ -133,7 +134,7 @@ fn unwritten(show: &Show, error: io::Error) -> Failure {
     }
 }
 
-/// Returns what is wrong with a response, with the words that the server has for a person.
+/// Returns the failure that a response other than 2.xx stands for, with the diagnostic payload of the server.
 pub(super) fn refusal(response: &Response) -> Option<Failure> {
     if response.is_success() {
         return None;
@@ -144,7 +145,7 @@ pub(super) fn refusal(response: &Response) -> Option<Failure> {
     Some(Failure::Refused(if words.is_empty() { code.to_string() } else { format!("{code}: {words}") }))
 }
 
-/// Returns whether the payload is for a person to read: that of an error without Content-Format (RFC 7252 §5.5.2).
+/// Returns whether the payload is a diagnostic one: that of an error without Content-Format (RFC 7252 §5.5.2).
 fn is_diagnostic(response: &Response) -> bool {
     !response.is_success() && response.format().is_none() && std::str::from_utf8(&response.payload).is_ok()
 }
@@ -154,7 +155,7 @@ fn exchange_line(response: &Response) -> String {
     format!("{} after {}, {} {times}", response.code, short(response.elapsed), response.transmissions)
 }
 
-/// Prints what the mechanism has learnt of each destination.
+/// Prints the mechanism's estimates for each destination.
 pub(super) fn destination_lines(client: &Client, cc: &str) {
     for (_, known) in client.destinations() {
         let Destination { address, rto, srtt, rttvar, exchanges, failed, retransmissions, .. } = known;

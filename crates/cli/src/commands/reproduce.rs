@@ -50,7 +50,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
 
     let rows = reproduce.format.lines().filter(|_| !reproduce.orders).map(|lines| (lines, reproduce.each));
     let mut conducted = conduct(arguments, &trials, rows)?;
-    // Worst first; what could not be measured is worse than anything.
+    // The largest error comes first, and figures that could not be measured before all others.
     let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
     conducted.results.sort_by(|a, b| error(b).total_cmp(&error(a)));
     if page.is_some() || reproduce.figures.is_some() {
@@ -64,7 +64,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     } else if reproduce.format == Format::Table {
         print_table(&conducted)?;
     }
-    // Rows are for programs; the summary is for people, wherever the rows go.
+    // The summary goes to people, wherever the rows for programs go.
     let summary = paper.summary(&conducted.results);
     if reproduce.format == Format::Table {
         let quick = quick.map_or_else(String::new, |quick| quick + "\n");

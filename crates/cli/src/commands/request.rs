@@ -35,7 +35,7 @@ pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> R
                 return failure.map_or(Ok(()), Err);
             }
             match failure {
-                // It will not be any better the next time.
+                // Wrong usage would fail again.
                 Some(usage @ Failure::Usage(_)) => return Err(usage),
                 Some(failure) => {
                     tell(&format!("coapace: {failure}"));
@@ -49,7 +49,7 @@ pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> R
     setup.finish(result)
 }
 
-/// Returns a function that shows on a bar how far a transfer has come. It is not called for a single block.
+/// Returns a callback that shows the progress of a block-wise transfer. It is not called for a single block.
 fn drawing(bar: ProgressBar) -> impl Fn(Transferred) {
     move |Transferred { sent, to_send, received, to_receive }| {
         bar.set_length((to_send + to_receive.unwrap_or(received)) as u64);
@@ -57,7 +57,7 @@ fn drawing(bar: ProgressBar) -> impl Fn(Transferred) {
     }
 }
 
-/// The outcome of requests that were made one after the other.
+/// The outcomes of successive requests.
 #[derive(Default)]
 struct Sum {
     made: u64,
@@ -75,7 +75,7 @@ impl Sum {
         }
     }
 
-    /// No answer is worse than one that refuses.
+    /// Keeps the worst failure: no response is worse than an error response.
     fn keep(&mut self, failure: Failure) {
         if self.worst.is_none() || matches!(failure, Failure::Network(_)) {
             self.worst = Some(failure);
@@ -83,7 +83,7 @@ impl Sum {
     }
 }
 
-/// Prints what became of all of them.
+/// Prints a summary of all requests.
 fn sum_up(
     arguments: &Arguments,
     request: &Request,

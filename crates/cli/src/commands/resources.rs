@@ -12,27 +12,27 @@ use coapace_net::{Code, Rejection, Request, Resource, Response, Router};
 
 use crate::Failure;
 
-/// Entries of the store, whose longest name is that of an option, and bytes of all of them.
+/// Limits of `/store`: entries, and bytes of all values. Names have the maximum length of a Uri-Path option.
 const MAX_STORED: usize = 1024;
 const MAX_STORED_BYTES: usize = 16 << 20;
 
-/// The longest that `/large` can be asked to be, in bytes, and how long it is by itself.
+/// The maximum and the default length of `/large`, in bytes.
 const MAX_LARGE: usize = 1 << 20;
 const LARGE: usize = 8 << 10;
 
-/// Resources in the making.
+/// A builder of routes.
 #[derive(Default)]
 pub(super) struct Resources {
     router: Router,
     paths: BTreeSet<String>,
-    /// The resources that change every second.
+    /// The resource that changes every second, if there is one.
     clock: Option<Resource>,
 }
 
 type Answer = Result<Response, Rejection>;
 
 impl Resources {
-    /// A resource whose GET is answered with `text`.
+    /// Adds a resource that answers GET with `text`.
     pub(super) fn fixed(&mut self, path: &str, text: &str) -> Result<(), Failure> {
         let wrong = |what: String| Err(Failure::Usage(format!("--resource {path}={text}: {what}")));
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
@@ -55,7 +55,7 @@ impl Resources {
         Ok(())
     }
 
-    /// Resources for trying things out.
+    /// Adds the resources for trying things out.
     pub(super) fn demo(&mut self) -> Result<(), Failure> {
         for path in ["/clock", "/counter", "/delayed", "/echo", "/large", "/store"] {
             if self.paths.contains(path) {
@@ -96,7 +96,7 @@ impl Resources {
         self.paths.insert(path.to_owned());
     }
 
-    /// Returns the routes, and what is to be said to have changed every second.
+    /// Returns the routes, and the resource that changes every second.
     pub(super) fn finish(self) -> (Router, Option<Resource>) {
         (self.router, self.clock)
     }
@@ -121,7 +121,7 @@ async fn delayed(request: Request) -> Answer {
     Ok(text(format!("{seconds} s later")))
 }
 
-/// Lines of 64 bytes that say where each begins.
+/// Answers with lines of 64 bytes; each line has its own offset.
 async fn large(request: Request) -> Answer {
     let bytes: usize = request.argument("bytes").map_or(Ok(LARGE), str::parse)?;
     if bytes > MAX_LARGE {
@@ -146,7 +146,7 @@ async fn echo(request: Request) -> Answer {
     })
 }
 
-/// The values that were put, by name.
+/// The stored values by name.
 type Stored = BTreeMap<String, Value>;
 
 /// A payload with its Content-Format.
@@ -163,7 +163,7 @@ impl Value {
     }
 }
 
-/// A store of values by name, as long as the server runs.
+/// Adds `/store`, where clients put values by name. Values are kept in memory.
 fn store(router: Router) -> Router {
     let shared: Arc<Mutex<Stored>> = Arc::default();
     let on = |action: fn(&mut Stored, &Request) -> Answer| {
@@ -181,7 +181,7 @@ fn store(router: Router) -> Router {
         .conditional("/store/{name}")
 }
 
-/// Returns the names, a line each.
+/// Answers with the names, one per line.
 fn names(all: &Stored) -> Response {
     let mut names = String::new();
     for name in all.keys() {
@@ -208,7 +208,7 @@ fn stored(all: &mut Stored, request: &Request) -> Answer {
     Ok(response.option(option::ETAG, &etag))
 }
 
-/// Checks the conditions of a request. The store is locked: nothing changes before what is asked for is done.
+/// Checks the conditions of a request. The caller holds the lock, so nothing changes between check and action.
 fn check(all: &Stored, name: &str, request: &Request) -> Result<(), Rejection> {
     let etag = all.get(name).map(Value::etag);
     request.precondition(etag.as_ref().map(|etag| &etag[..]))
@@ -234,7 +234,7 @@ fn put(all: &mut Stored, request: &Request) -> Answer {
     Ok(response)
 }
 
-/// 2.02 whether it was there or not (RFC 7252 §5.8.4).
+/// Removes a value. The answer is 2.02 whether it existed or not (RFC 7252 §5.8.4).
 fn delete(all: &mut Stored, request: &Request) -> Answer {
     let name = name(request)?;
     check(all, name, request)?;

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     if run.film.is_some() && trials.first().is_some_and(|first| first.scenario.network.mesh.is_none()) {
         return Err(Failure::Usage("--film needs a scenario with a mesh".to_owned()));
     }
-    // Files are opened first: what cannot be written is known before the work.
+    // Files are opened first, so that an error costs no time.
     let draft = |path: &Option<PathBuf>| path.as_deref().map(Draft::create).transpose();
     let (page, film) = (draft(&run.report)?, draft(&run.film)?);
     let (pcap, trace) = (draft(&run.pcap)?, draft(&run.trace)?);
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     conducted.end()
 }
 
-/// Writes the film of the first run.
+/// Writes the animation of the first run.
 fn write_film(
     arguments: &Arguments,
     draft: Draft,
@@ -81,7 +81,7 @@ fn write_film(
     Ok(())
 }
 
-/// Writes the packets and events of the first run, where they are wanted.
+/// Writes the packets and events of the first run to the files that were asked for.
 fn capture(
     arguments: &Arguments,
     first: &Trial,
@@ -111,7 +111,7 @@ fn capture(
     Ok(())
 }
 
-/// Those named, or those of the scenario.
+/// Returns the mechanisms that were named, or else the scenario's.
 fn contenders(labels: &[String], scenario: &Scenario) -> Result<Vec<Contender>, Failure> {
     let labels = if labels.is_empty() { &scenario.defaults.mechanisms } else { labels };
     let contender = |label: &String| {

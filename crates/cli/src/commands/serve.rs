@@ -74,7 +74,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
         if let Some(clock) = clock {
             tokio::spawn(tick(clock));
         }
-        // Signals are taken before anybody is told that the server is there.
+        // Signals have to be handled before anybody learns that the server runs.
         tokio::task::yield_now().await;
         say_start(serve, &config, &listeners, identities, &router);
         run(listeners, &router).await
@@ -86,7 +86,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     finish(capture.as_deref(), serve.pcap.as_deref(), ended)
 }
 
-/// Returns the configuration within `--memory` and the bounds beside it.
+/// Returns the configuration that follows from `--memory`, `--max-peers` and `--max-observers`.
 fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
     raise_descriptor_limit();
     let budget = Budget::new(serve.memory);
@@ -97,14 +97,14 @@ fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
     ServerConfig { budget, profile, ..ServerConfig::default() }
 }
 
-/// Lets the process open as many files and connections as the system allows it: the lower limit that it begins with is for
-/// programs that use select(2).
+/// Raises the soft limit on open files to the hard limit. The soft limit is low by default for the sake of programs
+/// that use select(2).
 fn raise_descriptor_limit() {
     #[cfg(target_os = "linux")]
     {
         use nix::sys::resource::{Resource, getrlimit, setrlimit};
         if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-            // Without it there are fewer connections, and nothing else changes.
+            // Without it the server takes fewer connections; nothing else changes.
             let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
         }
     }
@@ -124,7 +124,7 @@ fn groups(texts: &[String]) -> Result<Vec<Membership>, Failure> {
     Ok(groups)
 }
 
-/// Returns the resources that are served, and those that change every second.
+/// Returns the routes, and the resource that changes every second.
 fn routes(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
     let mut resources = Resources::default();
     for (path, text) in &serve.resources {
@@ -138,7 +138,7 @@ fn routes(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
     Ok((Directory::open(path, serve.writable)?.behind(router), clock))
 }
 
-/// A server, how it is reached, and where.
+/// A server with its scheme, URI and address.
 struct Listener {
     scheme: Scheme,
     uri: String,
@@ -152,14 +152,14 @@ impl Listener {
         Ok(Self { scheme, uri: format!("{scheme}://{address}"), address, server })
     }
 
-    /// Returns its port, if it answers datagrams.
+    /// Returns the server's port, if it is over UDP or DTLS.
     fn datagrams(&self) -> Option<CoapPort> {
         let dtls = self.scheme == Scheme::Coaps;
         (dtls || self.scheme == Scheme::Coap).then(|| CoapPort { port: self.address.port(), dtls })
     }
 }
 
-/// Logs what is served and where, and what bounds it.
+/// Logs the URIs and limits at the start.
 fn say_start(
     serve: &Serve,
     config: &ServerConfig,
@@ -211,7 +211,7 @@ async fn reload_when_asked(credentials: Credentials, servers: Vec<ServerHandle>)
     }
 }
 
-/// Binds to all addresses, before anything is answered at one of them.
+/// Binds to all addresses. No request is answered before all have succeeded.
 fn listeners(
     serve: &Serve,
     config: &ServerConfig,
@@ -256,7 +256,7 @@ fn listeners(
     Ok(listeners)
 }
 
-/// Warns where strangers may write files.
+/// Warns if clients that do not identify themselves may write files.
 fn warn_of_writers(serve: &Serve, listeners: &[Listener]) {
     let open = |listener: &&Listener| match listener.scheme {
         Scheme::Coap | Scheme::CoapTcp | Scheme::CoapWs => true,
@@ -272,7 +272,7 @@ fn warn_of_writers(serve: &Serve, listeners: &[Listener]) {
     }
 }
 
-/// A server over a reliable transport.
+/// Binds a server over a reliable transport.
 fn bind_stream(
     scheme: Scheme,
     to: &[SocketAddr],
@@ -287,16 +287,16 @@ fn bind_stream(
     }
 }
 
-/// Where DTLS is, if nothing is said of it: beside UDP, as 5684 is beside 5683 (RFC 7252 §6.2).
+/// Returns the default address for DTLS: UDP's, one port higher, like 5684 after 5683 (RFC 7252 §6.2).
 fn one_higher(udp: &Listener, asked: &[SocketAddr]) -> Result<SocketAddr, Failure> {
     let mut address = udp.server.local_addr().map_err(|error| Failure::Io("the socket".to_owned(), error))?;
     let any = asked.iter().all(|asked| asked.port() == 0);
     let port = if any { Some(0) } else { address.port().checked_add(1) };
-    address.set_port(port.ok_or_else(|| Failure::Usage("--dtls has to say which port it is".to_owned()))?);
+    address.set_port(port.ok_or_else(|| Failure::Usage("give the port with --dtls".to_owned()))?);
     Ok(address)
 }
 
-/// Returns the addresses of an argument.
+/// Returns the addresses that an argument names.
 fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
     let addresses = text.to_socket_addrs().map_err(|error| {
         Failure::Usage(format!("{flag} takes ADDRESS:PORT, as [::]:5683, not {text:?} ({error})"))
@@ -304,7 +304,7 @@ fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
     Ok(addresses.collect())
 }
 
-/// A server at the first of these addresses that can be had.
+/// Binds a server to the first of these addresses that is available.
 fn bind(
     flag: &str,
     addresses: &[SocketAddr],
@@ -312,7 +312,7 @@ fn bind(
     server: impl Fn(&[SocketAddr]) -> io::Result<Server>,
 ) -> Result<Server, Failure> {
     let shown = addresses.first().map_or_else(String::new, SocketAddr::to_string);
-    // Several threads share a port of datagrams, and so they would with another server.
+    // Threads share a UDP port, so another server at the same port would not be noticed. A trial bind finds it.
     let alone =
         addresses.iter().map(|address| if datagrams { UdpSocket::bind(address).map(drop) } else { Ok(()) });
     let free = alone.reduce(Result::or).unwrap_or_else(|| Err(io::ErrorKind::AddrNotAvailable.into()));
@@ -333,7 +333,7 @@ fn bind(
     })
 }
 
-/// Serves until all have ended, or one cannot go on.
+/// Serves until all servers have ended or one fails.
 async fn run(listeners: Vec<Listener>, router: &Router) -> io::Result<()> {
     let mut serving = JoinSet::new();
     for listener in listeners {
@@ -345,7 +345,7 @@ async fn run(listeners: Vec<Listener>, router: &Router) -> io::Result<()> {
     Ok(())
 }
 
-/// Tells whoever observes a clock, at every full second.
+/// Notifies the observers of the clock at every full second.
 async fn tick(clock: Resource) {
     loop {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -354,7 +354,7 @@ async fn tick(clock: Resource) {
     }
 }
 
-/// Returns what a server did, in words.
+/// Returns a summary of a server's counters.
 fn summary(scheme: Scheme, handle: &ServerHandle) -> String {
     let stats = handle.stats();
     if !matches!(scheme, Scheme::Coap | Scheme::Coaps) {

@@ -1,4 +1,4 @@
-//! Runs the command as a user does and looks at what comes back.
+//! Runs the command like a user does, and returns what it prints.
 #![allow(dead_code, unreachable_pub)] // Each test file uses its share.
 
 use std::env::temp_dir;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio, id};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a call of the command left behind.
+/// The exit code and the outputs of a call.
 #[derive(Debug)]
 pub struct Outcome {
     pub code: Option<i32>,
@@ -16,28 +16,28 @@ pub struct Outcome {
     pub stderr: String,
 }
 
-/// The command, not yet called.
+/// Returns the command, not yet started.
 pub fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_coapace"))
 }
 
-/// Calls the command with these arguments and nothing to read.
+/// Runs the command with these arguments and an empty standard input.
 pub fn coapace(arguments: &[&str]) -> Outcome {
     finish(command().args(arguments), "")
 }
 
-/// Calls the command with `input` to read.
+/// Runs the command with `input` on standard input.
 pub fn coapace_reading(arguments: &[&str], input: &str) -> Outcome {
     finish(command().args(arguments), input)
 }
 
-/// Calls a prepared command with `input` to read.
+/// Runs a prepared command with `input` on standard input.
 pub fn finish(command: &mut Command, input: &str) -> Outcome {
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn().expect("the command starts");
     let mut stdin = child.stdin.take().expect("its standard input is a pipe");
     let input = input.as_bytes().to_vec();
-    // The command may stop reading: what it thinks of its input is for the test to look at.
+    // The command may stop reading early, so an error of writing is no failure.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("the command ends");
     writer.join().expect("the input is written");
@@ -49,13 +49,13 @@ pub fn finish(command: &mut Command, input: &str) -> Outcome {
 }
 
 impl Outcome {
-    /// Standard output of a call that succeeded.
+    /// Returns the standard output of a call that succeeded.
     pub fn success(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.stdout
     }
 
-    /// The line that a call which failed with `code` said, without the name of the command.
+    /// Returns the one line on standard error of a call that failed with `code`, without the name of the command.
     pub fn failure(&self, code: i32) -> &str {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert!(self.stderr.ends_with('\n'), "{self:?}");
@@ -67,7 +67,7 @@ impl Outcome {
     }
 }
 
-/// A folder of this test alone, removed when the test is over.
+/// A directory for one test, removed when the test is over.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -82,7 +82,7 @@ impl Scratch {
         &self.0
     }
 
-    /// The path of a file in the folder, as an argument.
+    /// Returns the path of a file in the directory, to be used as an argument.
     pub fn file(&self, name: &str) -> String {
         self.0.join(name).to_str().expect("temporary paths are UTF-8").to_owned()
     }
@@ -94,24 +94,24 @@ impl Drop for Scratch {
     }
 }
 
-/// `coapace serve` at a port of loopback, until it is dropped.
+/// A `coapace serve` at a loopback port. It is stopped when this is dropped.
 pub struct Serving {
     child: Child,
     stdout: BufReader<ChildStdout>,
     stderr: BufReader<ChildStderr>,
-    /// Where it is, without a slash at the end.
+    /// The first URI of the server, without a slash at the end.
     pub uri: String,
-    /// Where else: over DTLS, TCP, TLS, WebSockets, and both.
+    /// Its other URIs: over DTLS, TCP, TLS, WebSockets, and WebSockets with TLS.
     pub others: Vec<String>,
 }
 
 impl Serving {
-    /// Serves with these arguments beside the port.
+    /// Starts a server with these arguments at a free port.
     pub fn new(arguments: &[&str]) -> Self {
         Self::bound_to("127.0.0.1", arguments)
     }
 
-    /// The same at another address.
+    /// Starts a server at this address.
     pub fn bound_to(ip: &str, arguments: &[&str]) -> Self {
         let mut serve = command();
         serve.args(["serve", "--bind", &format!("{ip}:0")]).args(arguments);
@@ -135,30 +135,30 @@ impl Serving {
         serving
     }
 
-    /// The next line that it prints.
+    /// Returns the next line of its standard output.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("a line");
         line.trim_end().to_owned()
     }
 
-    /// The URI of a resource.
+    /// Returns the URI of a resource.
     pub fn at(&self, path: &str) -> String {
         format!("{}{path}", self.uri)
     }
 
-    /// Sends it a signal, as kill(1) does with this argument.
+    /// Sends it a signal, named like in kill(1).
     pub fn signal(&self, signal: &str) {
         let told = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(told.expect("kill runs").success());
     }
 
-    /// The exit code, once it has ended.
+    /// Returns the exit code, if it has ended.
     pub fn ended(&mut self) -> Option<i32> {
         self.child.wait().expect("it ends").code()
     }
 
-    /// Waits for a line on standard error that has all of these parts.
+    /// Waits for a line on standard error that contains all of these parts.
     pub fn says(&mut self, parts: &[&str]) -> String {
         loop {
             let mut line = String::new();
@@ -169,7 +169,7 @@ impl Serving {
         }
     }
 
-    /// Stops it as Ctrl-C does. Returns the exit code and what it said on standard error and was not read yet.
+    /// Stops it like Ctrl-C does. Returns the exit code and the unread rest of standard error.
     pub fn interrupt(mut self) -> (Option<i32>, String) {
         self.signal("-INT");
         let mut said = String::new();
@@ -185,7 +185,7 @@ impl Drop for Serving {
     }
 }
 
-/// The columns of a CSV: the header, then the rows. No field has a line break, or a quote in its text.
+/// Returns header and rows of a CSV. No field may contain a line break or a quote.
 pub fn csv(text: &str) -> (Vec<&str>, Vec<Vec<&str>>) {
     let fields = |line| {
         let mut quoted = false;
@@ -200,7 +200,7 @@ pub fn csv(text: &str) -> (Vec<&str>, Vec<Vec<&str>>) {
     (header, lines.collect())
 }
 
-/// One column of a CSV.
+/// Returns one column of a CSV.
 pub fn column<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let (header, rows) = csv(text);
     let place = header.iter().position(|title| *title == name).expect("a column of this name");

@@ -1,4 +1,4 @@
-//! Files in the making: written beside what they are to replace, and put in its place as a whole.
+//! Temporary files: written beside the file that they will replace, and then renamed.
 
 use std::fs::{File, Permissions};
 use std::hash::{BuildHasher, RandomState};
@@ -12,17 +12,18 @@ use cap_std::fs::{Dir, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt a
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc::O_NONBLOCK;
 
-/// Beginning of the names of files in the making; 16 hexadecimal digits follow. No request can name a file whose name begins
-/// with a dot.
+/// The prefix of temporary names; 16 hexadecimal digits follow. Requests cannot name such files, because names that
+/// begin with a dot are refused.
 const PREFIX: &str = ".coapace-";
 
-/// Names that are tried. That one is taken is next to impossible.
+/// Names that are tried. A collision is next to impossible.
 const ATTEMPTS: usize = 8;
 
-/// A file in the making. It is removed when this is dropped, unless it has found its place.
+/// A temporary file. Dropping it removes the file, unless it was renamed or linked to its final path.
 ///
-/// It is locked (flock(2)) as long as it is written. The system lifts the lock when the writer ends, however it ends, and
-/// by this [`sweep`] tells what a killed writer has left from what another server writes at this moment.
+/// It is locked (flock(2)) while it is written. The system releases the lock when the writer ends, even if it is
+/// killed. So [`sweep`] can tell the remains of a killed writer from a file that another server writes at this
+/// moment.
 pub(super) struct Temporary<'a> {
     top: &'a Dir,
     path: PathBuf,
@@ -31,10 +32,10 @@ pub(super) struct Temporary<'a> {
 }
 
 impl<'a> Temporary<'a> {
-    /// Writes `bytes` beside `path`, through to the disk.
+    /// Writes `bytes` to a temporary file beside `path`, and waits until they are on the disk.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub(super) fn write(top: &'a Dir, path: &Path, bytes: &[u8]) -> io::Result<Self> {
         let mut temporary = Self::create(top, path)?;
         temporary.file.write_all(bytes)?;
@@ -43,7 +44,7 @@ impl<'a> Temporary<'a> {
         Ok(temporary)
     }
 
-    /// Creates an empty file with a name that nobody can foresee, and locks it.
+    /// Creates an empty file with an unpredictable name, and locks it.
     fn create(top: &'a Dir, path: &Path) -> io::Result<Self> {
         for _ in 0..ATTEMPTS {
             let beside = path.with_file_name(format!("{PREFIX}{:016x}", random()));
@@ -51,7 +52,7 @@ impl<'a> Temporary<'a> {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 file => file?.into_std(),
             };
-            // Between these two lines a server that starts may have taken it for a remnant, and removed it.
+            // Between creation and lock, a starting server may have taken the file for remains and removed it.
             let locked = Flock::lock(file, FlockArg::LockExclusiveNonblock);
             match locked {
                 Ok(file) if file.metadata()?.nlink() > 0 => {
@@ -70,45 +71,45 @@ impl<'a> Temporary<'a> {
     /// Returns the metadata of the file.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub(super) fn metadata(&self) -> io::Result<Metadata> {
         Metadata::from_file(&self.file)
     }
 
-    /// Puts it in the place of the file at `path`, with that one's mode and owner.
+    /// Replaces the file at `path`, and takes over its mode and owner.
     ///
     /// # Errors
-    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) if it cannot be given to that owner, and those of the system.
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) if the owner cannot be set, and errors of the system.
     pub(super) fn replace(self, path: &Path, before: &Metadata) -> io::Result<()> {
         let own = self.file.metadata()?;
         let (user, group) = (before.uid(), before.gid());
         if (own.uid(), own.gid()) != (user, group) {
             fchown(&*self.file, Some(user), Some(group))?;
         }
-        // Writing into a file takes its set-user-ID bit away; replacing it does so too.
+        // Writing to a file clears its set-user-ID bit; replacing it does so too.
         self.file.set_permissions(Permissions::from_mode(before.mode() & 0o777))?;
         self.rename(path)
     }
 
-    /// Puts it at `path`, whatever is there.
+    /// Moves the file to `path`, whether something is there or not.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub(super) fn rename(mut self, path: &Path) -> io::Result<()> {
         self.top.rename(&self.path, self.top, path)?;
         self.placed = true;
         Ok(())
     }
 
-    /// Puts it at `path`, where nothing is.
+    /// Moves the file to `path`, where nothing may be.
     ///
     /// # Errors
-    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if something is, though another process has put it there a moment
-    /// ago, and those of the system.
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if something is there, even if another process has created
+    /// it a moment ago, and errors of the system.
     pub(super) fn link(self, path: &Path) -> io::Result<()> {
         match self.top.hard_link(&self.path, self.top, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-            // Some file systems have no links. There other processes may come between.
+            // Some file systems have no hard links. There another process may come between check and move.
             Err(_) => self.rename(path),
             Ok(()) => Ok(()),
         }
@@ -123,8 +124,8 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Removes the files in the making that killed writers have left in a directory and below. A file that is still written is
-/// locked, and stays.
+/// Removes the temporary files that killed writers have left in a directory and below. A file that is being written
+/// is locked, and stays.
 pub(super) fn sweep(top: &Dir) {
     let mut ahead = vec![PathBuf::from(".")];
     while let Some(path) = ahead.pop() {
@@ -142,7 +143,7 @@ pub(super) fn sweep(top: &Dir) {
     }
 }
 
-/// Returns whether a name is that of a file in the making.
+/// Returns whether a name is that of a temporary file.
 fn is_temporary(name: &str) -> bool {
     let digits = name.strip_prefix(PREFIX);
     digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
@@ -154,15 +155,15 @@ fn remove_unlocked(top: &Dir, path: &Path) -> io::Result<()> {
     top.remove_file(path)
 }
 
-/// Returns a number that nobody can foresee: the system draws the keys of a hasher.
+/// Returns an unpredictable number: the system draws the keys of a hasher.
 fn random() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Returns the present time, or a nanosecond after the last that was returned if that is later: no two files of this process
-/// have the same. The system's own time of modification is the same for everything that is written within a tick of its
-/// clock, some milliseconds, and two versions of a file could not be told apart by it.
+/// Returns the present time, or a nanosecond after the last returned time if that is later. So no two files of this
+/// process have the same time. The system's own modification time advances in ticks of some milliseconds, and could
+/// not tell two versions of a file apart.
 fn stamp() -> SystemTime {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
