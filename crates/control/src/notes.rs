@@ -197,5 +197,7 @@ pub(crate) const RTT_COAP: Notes = Notes {
     hazards: "While every answer is a sample, only the rate bounds the exchanges under way, up to 64 of them (`nstart`, or the \
         application's own NSTART if that is smaller). From a retransmission until the next sample the backed-off RTO is \
         kept, the rate does not rise, and one exchange is outstanding, like before the first sample. The next sample is the \
-        answer to the retransmission if the peer echoes the option, and otherwise the next exchange without one.",
+        answer to the retransmission if the peer echoes the option, and otherwise the next exchange without one. After an \
+        outage, the answers to what waited are samples as long as the outage. The rate recovers with each sample alone, and \
+        so may stay at one request in ten seconds for minutes.",
 };
