@@ -29,7 +29,7 @@ enum Workload {
 use Workload::{Closed, Endless, Flows};
 
 /// All of them, in the order of the page.
-const ALL: [(Metric, &str, bool, &[Workload]); 20] = [
+const ALL: [(Metric, &str, bool, &[Workload]); 19] = [
     (Metric::MedianFct, "fct-median", true, &[Closed]),
     (Metric::MeanFct, "fct-mean", false, &[Closed]),
     (Metric::FctP90, "fct-p90", false, &[Closed]),
@@ -43,7 +43,6 @@ const ALL: [(Metric, &str, bool, &[Workload]); 20] = [
     (Metric::CarriedLoad, "carried-load", true, &[Flows]),
     (Metric::SettlingTime, "settling-time", true, &[Flows]),
     (Metric::InitialRto, "initial-rto", false, &[Flows]),
-    (Metric::MeanRto, "mean-rto", false, &[Flows]),
     (Metric::EnergyPerByte, "energy-per-byte", true, &[Flows]),
     (Metric::ExchangeTime, "exchange-time", false, &[Closed, Endless]),
     (Metric::Goodput, "goodput", false, &[Closed, Endless]),

@@ -43,16 +43,6 @@ impl Published {
             }
         }
     }
-
-    /// Returns the figures in one field, `metric=value` separated by semicolons.
-    pub fn figures_field(&self) -> String {
-        let pairs: Vec<_> = self
-            .figures
-            .iter()
-            .map(|(metric, value)| format!("{metric}={}", super::number::field(Some(*value))))
-            .collect();
-        pairs.join(";")
-    }
 }
 
 /// A table of a paper, as near as its figures are asked to be.

@@ -28,11 +28,6 @@ impl Ratio {
         Self::of(&first.runs.iter().filter_map(pair).collect::<Option<Vec<_>>>()?)
     }
 
-    /// Returns whether the whole interval is on one side of 1: the seeds tell the two figures apart. One seed tells nothing.
-    pub fn is_clear(&self) -> bool {
-        self.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
-    }
-
     /// Returns the ratio and its interval; a dash for the interval of one seed.
     pub fn words(self) -> (String, String) {
         let number = |x: f64| if x == f64::INFINITY { "∞".to_owned() } else { significant(x, 3) };

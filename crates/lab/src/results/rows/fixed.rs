@@ -22,26 +22,26 @@ pub(crate) fn write<'a, T: 'a>(
     cells: impl IntoIterator<Item = &'a Cell>,
     rows: impl IntoIterator<Item = (&'a T, &'a Cell)>,
 ) -> io::Result<()> {
-    enum Source<'a, T> {
+    enum Lookup<'a, T> {
         Always(Of<T>),
         Knob(&'a str),
         Commit,
     }
     let knobs: BTreeSet<&str> =
         cells.into_iter().flat_map(|cell| cell.knobs.keys()).map(String::as_str).collect();
-    let always = columns.iter().map(|(name, _, of)| ((*name).to_owned(), Source::Always(*of)));
-    let knobs = knobs.into_iter().map(|name| (format!("knob.{name}"), Source::Knob(name)));
-    let sheet = Sheet::new(always.chain([("commit".to_owned(), Source::Commit)]).chain(knobs));
+    let always = columns.iter().map(|(name, _, of)| ((*name).to_owned(), Lookup::Always(*of)));
+    let knobs = knobs.into_iter().map(|name| (format!("knob.{name}"), Lookup::Knob(name)));
+    let sheet = Sheet::new(always.chain([("commit".to_owned(), Lookup::Commit)]).chain(knobs));
     if lines == Lines::Csv {
         out.write_all(sheet.header(|_| false).as_bytes())?;
     }
     for (row, cell) in rows {
-        let value = |source: &Source<T>| match source {
-            Source::Always(of) => of(row),
-            Source::Knob(name) => {
+        let value = |lookup: &Lookup<T>| match lookup {
+            Lookup::Always(of) => of(row),
+            Lookup::Knob(name) => {
                 cell.knobs.get(*name).map_or(Value::Nothing, |text| Value::number_or_text(text))
             }
-            Source::Commit => commit.into(),
+            Lookup::Commit => commit.into(),
         };
         let line = if lines == Lines::Csv { sheet.csv(value, |_| false) } else { sheet.json(value) };
         out.write_all(line.as_bytes())?;
