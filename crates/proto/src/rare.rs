@@ -1,5 +1,5 @@
-//! The parts of an endpoint that many endpoints never need. They lie behind one pointer, so that a client
-//! costs less memory.
+//! The rare parts of an endpoint: those that many endpoints never need. They lie behind one pointer, so that
+//! a client costs less memory.
 
 use alloc::boxed::Box;
 
@@ -10,6 +10,7 @@ use crate::measures::Measures;
 use crate::observe::Observers;
 use crate::outbox::Outbox;
 
+/// The rare parts of an endpoint, and the counts that only they need.
 #[derive(Debug)]
 pub(crate) struct Rare<A> {
     pub(crate) outbox: Outbox<A>,
@@ -30,7 +31,7 @@ pub(crate) struct Rare<A> {
 }
 
 impl<A> Rare<A> {
-    /// Returns the measures, if the endpoint measures. It borrows nothing but the field of the endpoint.
+    /// Returns the measures, if the endpoint measures. The other fields of the endpoint are not borrowed.
     pub(crate) fn measures(rare: &mut Option<Box<Self>>) -> Option<&mut Measures> {
         rare.as_mut()?.measures.as_deref_mut()
     }

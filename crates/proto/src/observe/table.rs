@@ -260,7 +260,7 @@ impl<A: Address> Observers<A> {
         let next_of_peer = self.by_peer.insert(to, slot).unwrap_or(NONE);
         self.last_serial = self.last_serial.wrapping_add(1);
         let (serial, sent_version) = (self.last_serial, resource.version);
-        self.registrations[slot] = Registration { sent_version, earlier, next_of_peer, serial, ..blank() };
+        self.registrations[slot] = Registration { sent_version, next_of_peer, earlier, serial, ..blank() };
         match earlier {
             NONE => resource.first = slot,
             earlier => self.registrations[earlier].later = slot,
