@@ -1,4 +1,4 @@
-//! A block-wise transfer whose other side says what it likes: both sides keep their bounds, and every transfer ends.
+//! A block-wise transfer with an arbitrary peer: both sides keep their bounds, and every transfer ends.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -12,9 +12,9 @@ struct Script<'a> {
     body: &'a [u8],
     szx: u8,
     max_body: u8,
-    /// Code and tail of each response.
+    /// The code of each response, and the bytes of its options and payload.
     responses: Vec<(u8, &'a [u8])>,
-    /// Client, code, seconds since the last, and tail of each request.
+    /// For each request its client, code, seconds since the last one, and the bytes of its options and payload.
     requests: Vec<(u8, u8, u8, &'a [u8])>,
     asked: u32,
 }

@@ -1,5 +1,5 @@
-//! Any cues in any order to any mechanism, with any value of a parameter: nothing panics. With the
-//! parameters of its presets, no timeout is zero and every exchange stays within the span.
+//! Any calls in any order to any mechanism, with any value of a parameter: nothing panics. With the parameters of its
+//! presets, no timeout is zero and every exchange ends within `max_span`.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -11,9 +11,9 @@ use libfuzzer_sys::fuzz_target;
 #[derive(Arbitrary, Debug)]
 struct Script<'a> {
     mechanism: u8,
-    /// 0 is no preset.
+    /// The preset; 0 is none.
     preset: u8,
-    /// A parameter, and the value it is set to, if it takes it.
+    /// A parameter, and a value for it. The value is ignored if the parameter does not accept it.
     setting: Option<(u8, &'a str)>,
     steps: Vec<(Step, u64, u32, u16)>,
 }
@@ -36,7 +36,7 @@ struct Facts {
     answered: Option<(u8, u64)>,
 }
 
-/// An exchange under way, how often it was retransmitted, and the sum of its timeouts.
+/// An open exchange, the number of its retransmissions, and the sum of its timeouts.
 struct Open {
     exchange: Exchange,
     retransmits: u8,

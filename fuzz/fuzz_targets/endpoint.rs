@@ -1,5 +1,5 @@
-//! An application, a network and a clock that do what they like to an endpoint: it keeps its bounds, every exchange ends
-//! at most once while they play, and once they leave it alone every one that is left ends.
+//! An endpoint with an arbitrary application, network and clock: it keeps its bounds, and every exchange ends at most once.
+//! When nothing more arrives, every remaining exchange ends.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,9 +13,9 @@ use coapace_proto::{
 };
 use libfuzzer_sys::fuzz_target;
 
-/// Peers there are.
+/// The number of peers.
 const PEERS: u8 = 3;
-/// Datagrams and requests kept to be answered.
+/// The most datagrams and requests that are kept to be answered.
 const KEPT: usize = 16;
 
 #[derive(Arbitrary, Debug)]
@@ -27,7 +27,7 @@ struct Script<'a> {
     steps: Vec<Step<'a>>,
 }
 
-/// Each modulo a few.
+/// Numbers in an action are taken modulo the number of choices.
 #[derive(Arbitrary, Debug)]
 struct Bounds {
     max_retransmit: u8,
@@ -51,7 +51,7 @@ enum Step<'a> {
         token: &'a [u8],
         content: Content<'a>,
     },
-    /// A request with the Observe option, to a group, or that asks for no response.
+    /// A request with the Observe option, to a group, or with No-Response.
     Further {
         to: u8,
         how: u8,
@@ -93,12 +93,12 @@ enum Step<'a> {
     Forget {
         peer: u8,
     },
-    /// Any bytes arrive.
+    /// Arbitrary bytes arrive.
     Datagram {
         from: u8,
         bytes: &'a [u8],
     },
-    /// What fits a datagram that was sent arrives from its addressee.
+    /// A fitting answer to a datagram that was sent arrives from its destination.
     Answer {
         which: u8,
         kind: u8,
@@ -106,21 +106,21 @@ enum Step<'a> {
         message_id: Option<u16>,
         content: Content<'a>,
     },
-    /// A datagram that was sent comes back from its addressee.
+    /// A datagram that was sent comes back from its destination.
     Mirror {
         which: u8,
     },
     Wait {
         ms: u16,
     },
-    /// The clock goes on to the deadline.
+    /// The clock advances to the deadline.
     Timeout,
     Transmit {
         draw: u32,
     },
 }
 
-/// Options and payload.
+/// The bytes of options and payload.
 #[derive(Arbitrary, Debug)]
 struct Content<'a> {
     rexmit_cnt: Option<u8>,
@@ -141,14 +141,14 @@ impl Content<'_> {
     }
 }
 
-/// What the application knows of an exchange.
+/// The application's view of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Known {
     Request,
     AcknowledgedRequest,
     Response,
     Ping,
-    /// An observation or a request to a group, which may be followed by notifications, or one without a response.
+    /// An observation or a request to a group, which notifications may follow, or a request that gets no response.
     Further,
 }
 
@@ -159,7 +159,7 @@ struct Play {
     open: BTreeMap<ExchangeId, Known>,
     /// Exchanges that notifications may name.
     listening: BTreeSet<ExchangeId>,
-    /// Exchanges that may end without a word.
+    /// Exchanges that may end without an event.
     untold: BTreeSet<ExchangeId>,
     requests: VecDeque<Responder<u8>>,
     sent: VecDeque<(u8, Vec<u8>)>,
@@ -247,7 +247,8 @@ impl Play {
                 if how % 3 < 2 {
                     self.listening.insert(exchange);
                 }
-                // Of what is not confirmable nothing need be told but to observers; it may leave as confirmable.
+                // The end of a non-confirmable message is reported for observers only. The message may still depart as
+                // confirmable.
                 if how % 3 == 0 || how % 3 == 2 && confirmable {
                     self.begun(exchange, Known::Further);
                 } else {
@@ -286,7 +287,7 @@ impl Play {
                 let place = usize::from(which) % self.open.len().max(1);
                 if let Some((&exchange, _)) = self.open.iter().nth(place) {
                     self.endpoint.cancel(now, exchange);
-                    // One that has failed is still told of.
+                    // A failed one is still reported.
                     self.take_events();
                     self.open.remove(&exchange);
                     self.listening.remove(&exchange);
@@ -355,7 +356,7 @@ impl Play {
             }
             Some(Event::Acknowledged { exchange }) => match self.ended(exchange) {
                 Known::Request => self.begun(exchange, Known::AcknowledgedRequest),
-                // An observation goes on until its response; a request without one is over.
+                // An observation continues until its response; a request without a response is over.
                 Known::Further if self.listening.contains(&exchange) => self.begun(exchange, Known::Further),
                 Known::Further => {}
                 known => assert_eq!(known, Known::Response, "acknowledged"),
@@ -406,7 +407,7 @@ impl Play {
         assert!(self.endpoint.exchanges() >= self.open.len());
     }
 
-    /// Nothing comes any more: what is left ends.
+    /// Nothing arrives any more, and all remaining exchanges end.
     fn end(&mut self) {
         for _ in 0..10_000 {
             self.transmit(0);

@@ -1,4 +1,4 @@
-//! Arbitrary text as links: each link that is read stands for itself, and none is larger than the text.
+//! Arbitrary text as links: every link that is read can be read again by itself, and none is longer than the text.
 #![no_main]
 
 use coapace_proto::link_format::{filter, parse};

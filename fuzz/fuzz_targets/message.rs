@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a message: what is read is written again, byte for byte.
+//! Arbitrary bytes as a message: a message that can be read is written again with equal bytes.
 #![no_main]
 
 use coapace_proto::{Message, Tail};
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(again.extended_token, message.extended_token);
     assert_eq!(message.token.is_extended(), message.extended_token.len() > 8);
 
-    // There is one encoding of every option and of the payload (RFC 7252 §3.1): made anew, the tail is the same.
+    // Options and payload have one encoding (RFC 7252 §3.1), so encoding them again gives equal bytes.
     let mut tail = Tail::default();
     for (number, value) in message.options() {
         tail = tail.option(number, value);

@@ -1,4 +1,4 @@
-//! Arbitrary bytes read as options: what is read is written again and reads the same.
+//! Arbitrary bytes as options: options that can be read are written again and read with equal result.
 #![no_main]
 
 use coapace_proto::{Code, Kind, Message, Options};

@@ -1,7 +1,7 @@
-//! Arbitrary text as a scenario: it is read or refused with a message.
+//! Arbitrary text as a scenario: it is accepted, or refused with a message.
 //!
-//! What follows a line `---` are settings, `key=value`, one a line; a text before it that is the name of a built-in
-//! scenario stands for that.
+//! Settings, one `key=value` a line, may follow a line `---`. The text before that line may be the name of a built-in
+//! scenario.
 #![no_main]
 
 use coapace_scenario::Scenario;

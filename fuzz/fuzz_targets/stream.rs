@@ -1,4 +1,4 @@
-//! A stream of RFC 8323, cut anywhere: the same messages and the same end as in one piece. The same bytes as a frame.
+//! A stream of RFC 8323, cut anywhere: messages and end are equal to those of the whole. The bytes are also read as a frame.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -13,10 +13,10 @@ struct Stream<'a> {
     bytes: &'a [u8],
 }
 
-/// Bytes that say how long a message is, at most: these are kept before it can be refused.
+/// The most bytes that tell the length of a message. They are kept before a message can be refused.
 const LENGTHS: usize = 5;
 
-/// The messages of the stream, how many bytes they took, and how it ended.
+/// The messages of a stream, the bytes they took, and how the stream ended.
 #[derive(Debug, PartialEq)]
 struct Read {
     messages: Vec<(Code, Token, Vec<u8>)>,
@@ -24,7 +24,7 @@ struct Read {
     end: Result<(), Broken>,
 }
 
-/// Reads the stream in `pieces`.
+/// Reads a stream in `pieces`.
 fn read<'a>(max_message_size: u16, pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
     let mut decoder = Decoder::new(max_message_size.into());
     let mut read = Read { messages: Vec::new(), bytes: 0, end: Ok(()) };
@@ -56,7 +56,7 @@ fn read<'a>(max_message_size: u16, pieces: impl IntoIterator<Item = &'a [u8]>) -
     read
 }
 
-/// Pieces whose lengths are `cuts`, over and over; 0 is one piece for all that is left.
+/// Cuts the bytes into pieces of the lengths `cuts`, repeated; 0 stands for the whole rest.
 fn cut<'a>(mut bytes: &'a [u8], cuts: &[u8; 6]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     for &length in cuts.iter().cycle() {

@@ -26,7 +26,7 @@ def fetch(number):
 
 
 def timed(count):
-    """Seconds, CPU seconds of the server, and how many of so many clients have the file."""
+    """Returns seconds, CPU seconds of the server, and the number of clients that have the file."""
     begun, used = time.monotonic(), server.cpu()
     clients = [fetch(number) for number in range(count)]
     end = begun + 90

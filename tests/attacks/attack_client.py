@@ -1,4 +1,4 @@
-"""The client at a bad server: none at all, a silent one, one that refuses, and one whose text commands a terminal.
+"""The client with bad servers: none, a silent one, one that refuses, and one whose text controls a terminal.
 
 `get -o FILE` keeps FILE as it was, `load` and a second interruption end in time, nothing that a terminal obeys is printed on
 one, and files that cannot be what they should be are refused at once.
@@ -31,7 +31,7 @@ uri = f"coap://127.0.0.1:{server.uris['coap']}"
 
 
 def run(*arguments, limit=30):
-    """Exit code and seconds of a call."""
+    """Runs a command. Returns exit code and seconds."""
     begun = time.monotonic()
     try:
         done = subprocess.run([command, *arguments], capture_output=True, timeout=limit, check=False)
@@ -78,7 +78,7 @@ bounds.check(seconds <= 5, f"serve, interrupted twice while a handler waits: {se
 
 
 def on_terminal(*arguments):
-    """What a call prints on a terminal."""
+    """Returns the output of a call on a terminal."""
     inside, outside = pty.openpty()
     process = subprocess.Popen([command, *arguments], stdin=subprocess.DEVNULL, stdout=outside, stderr=outside)
     os.close(outside)
@@ -95,7 +95,7 @@ def on_terminal(*arguments):
 
 
 def obeyed(printed):
-    """Bytes of control characters but ends of lines and tabs; those of C1 in UTF-8 too."""
+    """Counts the bytes of control characters, including C1 in UTF-8, except line breaks and tabs."""
     text = printed.decode("utf-8", "replace")
     return sum((ord(c) < 32 and c not in "\r\n\t") or 127 <= ord(c) < 160 for c in text)
 

@@ -1,4 +1,4 @@
-"""Connections that say nothing: 1300 silent ones over TCP, then as many that have said what they are able to do.
+"""Silent connections: 1300 over TCP that send nothing, then as many that send only a CSM.
 
 Each address that connects after them is answered at once, over TCP and over UDP with a file, for the connection that was
 silent for longest makes room, and descriptors are left for files.
@@ -14,14 +14,14 @@ from loopback import CSM, GET, Bounds, Client, Server, connected, directory, ove
 SILENT = 1_300
 bounds, command = Bounds(), sys.argv[1]
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-# The server inherits 1024, as from a login shell; this process needs more.
+# The server inherits 1024, like from a login shell; this process needs more.
 resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, hard))
 server = Server(command, "--directory", directory(f=1_000), "--tcp", "127.0.0.1:0", "--demo")
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8_192), hard))
 
 
 def asked():
-    """How long a new connection waits for an answer, in seconds."""
+    """Returns the time in seconds until a new connection is answered."""
     begun = time.monotonic()
     try:
         with connected(server.address("coap+tcp"), 5) as connection:

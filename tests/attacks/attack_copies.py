@@ -1,4 +1,4 @@
-"""Copies of requests that are not to be carried out twice, beside a flood of forged ones.
+"""Copies of requests that must not be carried out twice, during a flood of forged ones.
 
 A client sends 3000 POSTs, and a copy of each 20 s later, while forged sources send GETs as fast as they can: none is carried
 out twice, for what may be done again is remembered apart.
@@ -18,7 +18,7 @@ server = Server(command, "--demo")
 
 
 def flood(to, sent):
-    """Sends GETs with other Message IDs and tokens each from 64 addresses, until it is ended."""
+    """Sends GETs with changing Message IDs and tokens from 64 addresses, until it is ended."""
     sockets = []
     for number in range(64):
         forged = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -73,7 +73,7 @@ rate = sent.value / (time.monotonic() - begun)
 time.sleep(1)
 done = int(counter.ask(GET, path("counter"), seconds=20).payload) - before
 lost = POSTS - len(answered)
-# Each time that it is carried out the counter says another number.
+# The counter returns another number each time the request is carried out.
 twice = max(done - POSTS, sum(len(numbers) > 1 for numbers in answered.values()))
 bounds.check(twice == 0, f"beside {rate:.0f} forged GETs/s, {twice} of {POSTS} POSTs were carried out twice (0)")
 bounds.check(done >= len(answered), f"{len(answered)} were answered, {done} carried out ({lost} lost on the way twice)")

@@ -1,4 +1,4 @@
-"""Handlers that wait for long: 6000 forged requests for a response an hour later, beside GETs of a file.
+"""Waiting handlers: 6000 forged requests for a response an hour later, and GETs of a file meanwhile.
 
 Handlers that wait at one resource leave room for others: 20 of 20 files are served.
 """

@@ -1,4 +1,4 @@
-"""Half-open handshakes of DTLS: 10,000 clients that show their address and then say nothing more.
+"""Half-open handshakes of DTLS: 10,000 clients that verify their address and then send nothing more.
 
 What is kept of them is bounded, and a client whose handshake comes between them is served.
 """
@@ -26,7 +26,7 @@ def hello(random, message, cookie):
 
 
 def begin(number):
-    """Begins a handshake from an address of its own; whether the server asked for a cookie."""
+    """Begins a handshake from an address of its own. Returns whether the server asked for a cookie."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.bind((f"127.2.{number >> 8 & 255}.{number & 255}", 0))
         client.settimeout(2)
@@ -42,7 +42,7 @@ def begin(number):
 
 
 def served():
-    """How long a whole handshake and a GET take, in seconds."""
+    """Returns the time in seconds of a whole handshake and a GET."""
     begun = time.monotonic()
     uri = f"coaps://127.0.0.1:{server.uris['coaps']}/counter"
     got = subprocess.run([command, "get", uri, "--identity", "lamp", "--key", "secret"], capture_output=True, timeout=30, check=False)

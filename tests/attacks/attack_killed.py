@@ -1,4 +1,4 @@
-"""Killed writers: a server is killed 25 times while it writes files; no file is torn, and after the next start nothing is left.
+"""Killed writers: a server is killed 25 times while it writes files; no file is torn, and the next start removes all temporary files.
 
 Then modes: a file that only its owner reads stays so when it is replaced, and one that nobody may write is not replaced.
 """

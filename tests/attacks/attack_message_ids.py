@@ -24,7 +24,7 @@ try:
     while answered < REQUESTS:
         request, source = server.recvfrom(2_048)
         name, token = (source[1], request[2:4]), request[4:4 + (request[0] & 15)]
-        # The token tells a retransmission, which has the same, from another request.
+        # A retransmission repeats the token, another request does not.
         if (*name, token) not in known:
             again += name in known
             known |= {name, (*name, token)}

@@ -1,4 +1,4 @@
-"""Half requests at the metrics: 64 connections that begin a request of HTTP and do not end it.
+"""Incomplete requests for the metrics: 64 connections that begin an HTTP request and do not end it.
 
 Whoever asks for the metrics is answered, for the connection that has waited for longest makes room.
 """

@@ -1,4 +1,4 @@
-"""No attack, but a load: 20,000 observers under `--cc fasor`, to each of which 5 changes are told.
+"""A load, no attack: 20,000 observers under `--cc fasor`, each notified of 5 changes.
 
 The initial RTO is 8 s instead of 2 s, so that the buckets of the metrics tell it from what was learnt.
 None is lost, an RTO is learnt of every observer and not forgotten, and the memory of an observer is printed. All clients are
@@ -23,7 +23,7 @@ registered, told, values = set(), [0] * OBSERVERS, [set() for _ in range(OBSERVE
 
 
 def hear(seconds):
-    """Takes what has come; returns whether anything had."""
+    """Handles the datagrams that have arrived. Returns whether there were any."""
     received = clients.receive(seconds)
     if received is None:
         return False

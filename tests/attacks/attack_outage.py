@@ -22,14 +22,14 @@ bounds, command = Bounds(), sys.argv[1]
 
 
 def mechanisms():
-    """The names that `--cc` takes."""
+    """Returns the names that `--cc` takes."""
     listed = subprocess.run([command, "list", "mechanisms"], capture_output=True, text=True, check=True).stdout
     table = [line.split() for line in listed.split("\n\n")[0].splitlines()[1:]]
     return [name for name, state_bytes, *_ in table if state_bytes != "-"]  # without TCP, which has its own control
 
 
 def load(name, port, seconds, *arguments):
-    """Clients that ask for so long."""
+    """Runs clients for this long."""
     return subprocess.Popen(
         [command, "load", f"coap://127.0.0.1:{port}/counter", "--cc", name, "--duration", str(seconds),
          "--json", "--quiet", *arguments],
@@ -38,7 +38,7 @@ def load(name, port, seconds, *arguments):
 
 
 class Mortal:
-    """A peer that answers until it dies, and notes when datagrams come."""
+    """A peer that answers until it dies, and records the times of arriving datagrams."""
 
     def __init__(self):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -57,7 +57,7 @@ class Mortal:
         self.socket.sendto(request(CONTENT, message.number, message.token, [], b"1", ACK), source)
 
     def most(self):
-        """The most datagrams that came in any 45 s."""
+        """Returns the most datagrams that arrived in any 45 s."""
         return max((sum(0 <= other - first < WINDOW for other in self.came) for first in self.came), default=0)
 
 

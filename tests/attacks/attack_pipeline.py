@@ -1,4 +1,4 @@
-"""Answers that nobody reads: requests behind one another over TCP, TLS and WebSockets, and nothing is taken.
+"""Answers that nobody reads: requests without pause over TCP, TLS and WebSockets, whose answers are never read.
 
 A client announces that it takes messages of any size, asks 1024 times for a file of 8 MiB, and reads nothing. Then 100
 clients ask for a file of 64 KiB as often. The memory of the server grows by what the budget of its connections allows and
@@ -24,8 +24,8 @@ made = subprocess.run(
      "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
     capture_output=True, check=False,
 ).returncode == 0
-BUDGET = 96  # MiB for one client beyond what the server had
-ALL = 320  # MiB for a hundred
+BUDGET = 96  # MiB for one client, in addition to the server's own
+ALL = 320  # MiB for a hundred clients
 
 
 def sealed(to):
@@ -58,12 +58,13 @@ def upgraded(to):
 
 
 def frame(message):
-    """A binary frame whose mask changes nothing (RFC 6455 §5.2)."""
+    """Returns a binary frame with a mask that changes nothing (RFC 6455 §5.2)."""
     return struct.pack("!BB4x", 0x82, 0x80 | len(message)) + message
 
 
 def attack(scheme, count, name):
-    """Memory in MiB that `count` clients make a server take, and how long another client waited meanwhile."""
+    """Returns the memory in MiB that `count` clients make a server use, and the time another client waited
+    meanwhile."""
     arguments = ["--directory", place, "--tcp", "127.0.0.1:0", "--ws", "127.0.0.1:0"]
     if made:
         arguments += ["--tls", "127.0.0.1:0", "--cert", certificate, "--private-key", key]
@@ -79,7 +80,7 @@ def attack(scheme, count, name):
         try:
             connection.sendall(requests)
         except TimeoutError:
-            pass  # the server does not read what it would not answer
+            pass  # the server reads no request that it would not answer
         connections.append(connection)
     end = time.monotonic() + 8
     while time.monotonic() < end and server.lives() and server.memory() - before < 2_000:

@@ -1,4 +1,4 @@
-"""Forged registrations: 20,000 sources that are nobody ask to observe a counter, and then it changes.
+"""Forged registrations: 20,000 forged sources observe a counter, and then it changes.
 
 Honest clients, which show their address with an Echo option where they are asked for it, register before, during and after
 that: 40 of 40. What one change sends to the forged sources is bounded.
@@ -17,7 +17,7 @@ counter = [(OBSERVE, b""), *path("counter")]
 
 
 def registered(count):
-    """How many of so many new clients are registered, and the clients."""
+    """Registers new clients. Returns how many were accepted, and the clients."""
     clients = [Client(server.address()) for _ in range(count)]
     answers = [client.ask(GET, counter, seconds=3) for client in clients]
     return sum(answer is not None and answer.option(OBSERVE) is not None for answer in answers), clients
@@ -38,7 +38,7 @@ after, late = registered(40)
 bounds.check(after == 40, f"after them, {after} of 40 honest ones (40)")
 places = server.metric("coap_observers")
 bounds.check(places <= 8_192, f"{places:.0f} observers are registered (at most 8192)")
-# One change: what goes to the forged sources, and whether all others are told.
+# One change: counts the datagrams to forged sources, and checks that all other observers are notified.
 Client(server.address()).ask(POST, path("counter"))
 copies, end = 0, time.monotonic() + 12
 told = set()

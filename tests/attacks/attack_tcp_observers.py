@@ -1,4 +1,4 @@
-"""Observers over TCP: 150 connections that each ask to observe 4096 times, and 100 that observe a clock and read nothing.
+"""Observers over TCP: 150 connections that register 4096 times each, and 100 that observe a clock and read nothing.
 
 Memory grows by what the budget allows; those that find no room are answered without the Observe option, and counted.
 """
@@ -15,7 +15,7 @@ bounds, command = Bounds(), sys.argv[1]
 
 
 def observe(server, name, connections, read):
-    """Connections with as many observers as they can have."""
+    """Opens connections with as many observers as they can have."""
     opened = []
     requests = b"".join(
         over_tcp(GET, struct.pack("!H", number), [(OBSERVE, b""), *path(name)]) for number in range(OBSERVERS)

@@ -44,7 +44,7 @@ class Stream:
         return taken
 
     def message(self):
-        """Code, and options with payload, of the next message."""
+        """Returns code, and options with payload, of the next message."""
         first = self.take(1)[0]
         length = first >> 4
         if length == 13:
@@ -103,7 +103,7 @@ class Datagrams:
 
 
 def read(tail):
-    """The ETag of options, and the payload behind them."""
+    """Returns the ETag in the options, and the payload after them."""
     number, etag = 0, None
     while tail and tail[0] != 0xff:
         parts, tail = [tail[0] >> 4, tail[0] & 15], tail[1:]
@@ -119,7 +119,7 @@ def read(tail):
 
 
 def at_once(work):
-    """Runs `work` with the number of each client; what each returns, and those that failed."""
+    """Runs `work` with the number of each client. Returns the results, and the clients that failed."""
     results = [None] * CLIENTS
 
     def one(number):

@@ -1,4 +1,4 @@
-"""First blocks of uploads that never go on, 20,000 of them from forged sources, beside uploads that do.
+"""Uploads: 20,000 first blocks from forged sources that never continue, and complete uploads meanwhile.
 
 Uploads of 16 KiB, one block each 20 ms, arrive whole: 4 of 4. Their clients show an Echo option where they are asked for it.
 """
@@ -33,7 +33,7 @@ def flood():
 
 
 def upload(number):
-    """Whether an upload arrives."""
+    """Returns whether an upload arrives."""
     client, body = Client(server.address()), os.urandom(1_024 * BLOCKS)
     where = path(f"store/{number}")
     for place in range(BLOCKS):

@@ -1,4 +1,4 @@
-"""What the attacks have in common: a server to attack, messages of CoAP, and addresses of loopback to send from."""
+"""Code shared by the attacks: a server to attack, CoAP messages, and loopback addresses to send from."""
 
 import atexit
 import os
@@ -18,24 +18,24 @@ OBSERVE, URI_PATH, URI_QUERY, BLOCK1, ECHO = 6, 11, 15, 27, 252
 CON, NON, ACK, RST = 0, 1, 2, 3
 SKIPPED = 77
 
-# A shell has what runs in its background ignore SIGINT, and every process that is started there inherits it.
+# A shell sets SIGINT to be ignored in background jobs, and every process started there inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def skip(why):
-    """Ends an attack that cannot run here."""
+    """Ends an attack that cannot run on this machine."""
     print(f"   skipped: {why}")
     sys.exit(SKIPPED)
 
 
 class Bounds:
-    """The figures of an attack, and whether they keep to their bounds."""
+    """The figures of an attack, and whether they are within their bounds."""
 
     def __init__(self):
         self.broken = False
 
     def check(self, holds, text):
-        """Prints a figure, which has its bound in it, and notes whether that holds."""
+        """Prints a figure together with its bound, and records whether it is within it."""
         print(f"   {'held  ' if holds else 'BROKEN'} {text}", flush=True)
         self.broken |= not holds
 
@@ -44,7 +44,7 @@ class Bounds:
 
 
 class Server:
-    """A `coapace serve` of two threads with ports of the system's choice."""
+    """A `coapace serve` with two threads, at ports that the system chooses."""
 
     def __init__(self, command, *arguments):
         self.uris = {}
@@ -79,11 +79,11 @@ class Server:
         return ("127.0.0.1", self.uris[scheme])
 
     def memory(self):
-        """Resident memory in MiB."""
+        """Returns the resident memory in MiB."""
         return self._status("VmRSS")
 
     def peak(self):
-        """The most resident memory there ever was, in MiB."""
+        """Returns the peak of the resident memory in MiB."""
         return self._status("VmHWM")
 
     def _status(self, name):
@@ -94,12 +94,12 @@ class Server:
             return float("inf")
 
     def cpu(self):
-        """Seconds of CPU used."""
+        """Returns the seconds of CPU used."""
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def metric(self, name):
-        """The sum of a metric over its labels."""
+        """Returns the sum of a metric over its labels."""
         with socket.create_connection(self.address("http"), 10) as connection:
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
             text = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
@@ -108,7 +108,7 @@ class Server:
 
 
 def directory(**files):
-    """A directory with files of so many bytes, which is removed at the end."""
+    """Creates a directory with files of these sizes in bytes. It is removed at the end."""
     place = tempfile.TemporaryDirectory(prefix="coapace-attack-")
     atexit.register(place.cleanup)
     for name, size in files.items():
@@ -117,7 +117,7 @@ def directory(**files):
 
 
 def option(before, number, value):
-    """An option behind one of the number `before` (RFC 7252 §3.1)."""
+    """Returns an option that follows one with the number `before` (RFC 7252 §3.1)."""
     def part(n):
         return (n, b"") if n < 13 else (13, bytes([n - 13])) if n < 269 else (14, struct.pack("!H", n - 269))
     (delta, more), (length, longer) = part(number - before), part(len(value))
@@ -133,20 +133,20 @@ def options(*pairs):
 
 
 def path(text):
-    """The options of a path with a query."""
+    """Returns the options of a path with a query."""
     where, _, query = text.partition("?")
     segments = [(URI_PATH, segment.encode()) for segment in where.strip("/").split("/")]
     return segments + [(URI_QUERY, argument.encode()) for argument in query.split("&") if argument]
 
 
 def request(code, number, token, pairs, payload=b"", kind=CON):
-    """A datagram (RFC 7252 §3)."""
+    """Returns a datagram (RFC 7252 §3)."""
     head = struct.pack("!BBH", 0x40 | kind << 4 | len(token), code, number) + token
     return head + options(*pairs) + (b"\xff" + payload if payload else b"")
 
 
 class Message:
-    """A datagram that has come."""
+    """A received datagram."""
 
     def __init__(self, datagram):
         self.kind, length = datagram[0] >> 4 & 3, datagram[0] & 15
@@ -169,7 +169,7 @@ class Message:
 
 
 class Addresses:
-    """One UDP socket that sends from any address of 127.0.0.0/8, and says which of them a datagram came to."""
+    """One UDP socket that sends from any address of 127.0.0.0/8, and knows which of them a datagram was sent to."""
 
     def __init__(self):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -189,7 +189,7 @@ class Addresses:
                 select.select([], [self.socket], [], 1)
 
     def receive(self, seconds):
-        """The next datagram and the number of the address that it came to; None if there is none in time."""
+        """Returns the next datagram and the number of the address that it was sent to; None if none arrives in time."""
         if not select.select([self.socket], [], [], seconds)[0]:
             return None
         datagram, control, _, _ = self.socket.recvmsg(2_048, 64)
@@ -197,7 +197,7 @@ class Addresses:
         return struct.unpack("!I", address)[0] - 0x7f010000, datagram
 
     def drop(self):
-        """Forgets what has come."""
+        """Discards the datagrams that have arrived."""
         while self.receive(0) is not None:
             pass
 
@@ -207,7 +207,7 @@ def numbered(source):
 
 
 class Client:
-    """A client with an address of its own that keeps to the protocol: it retransmits, acknowledges, and answers Echo."""
+    """A client with its own address that follows the protocol: it retransmits, acknowledges, and answers Echo."""
 
     def __init__(self, to, host="127.0.0.1"):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -215,7 +215,8 @@ class Client:
         self.to, self.number, self.notified = to, int.from_bytes(os.urandom(2), "big"), []
 
     def ask(self, code, pairs, payload=b"", seconds=5, timeout=1):
-        """The response to a request, which is repeated with the Echo value where one is asked for; None without one."""
+        """Returns the response to a request; None without one. Repeats the request with the Echo value if the server
+        asks for it."""
         for _ in range(2):
             answer = self.exchange(code, pairs, payload, seconds, timeout)
             if answer is None or answer.code != 0x81 or answer.option(ECHO) is None:
@@ -238,7 +239,7 @@ class Client:
         return None
 
     def receive(self, seconds):
-        """What comes next, acknowledged; None if nothing does."""
+        """Returns the next message and acknowledges it; None if none arrives."""
         self.socket.settimeout(max(seconds, 0.001))
         try:
             message = Message(self.socket.recv(4_096))
@@ -249,11 +250,11 @@ class Client:
         return message
 
 
-CSM = bytes.fromhex("60e124ffffffff20")  # takes messages of up to 2^32 - 1 bytes, and does block-wise transfers
+CSM = bytes.fromhex("60e124ffffffff20")  # accepts messages of up to 2^32 - 1 bytes and block-wise transfers
 
 
 def connected(to, seconds=10):
-    """A connection over TCP (RFC 8323) whose CSMs are exchanged, with a small buffer for what it does not read."""
+    """A connection over TCP (RFC 8323) after the exchange of CSMs, with a small receive buffer."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     connection.settimeout(seconds)
@@ -263,7 +264,7 @@ def connected(to, seconds=10):
 
 
 def over_tcp(code, token, pairs, payload=b""):
-    """A message over TCP (RFC 8323 §3.2)."""
+    """Returns a message over TCP (RFC 8323 §3.2)."""
     body = options(*pairs) + (b"\xff" + payload if payload else b"")
     length = len(body)
     if length < 13:

@@ -20,7 +20,7 @@ final class ManualExecutor extends AbstractExecutorService implements ScheduledE
     private final ArrayDeque<Runnable> jobs = new ArrayDeque<>();
     private final List<Timer> timers = new ArrayList<>();
 
-    /** A job that waits. Cancelled by Californium, or fired by us. */
+    /** A waiting job. Californium may cancel it, and the script lets it run. */
     private static final class Timer extends FutureTask<Void> implements ScheduledFuture<Void> {
         final long delayNanos;
 
@@ -40,20 +40,20 @@ final class ManualExecutor extends AbstractExecutorService implements ScheduledE
         }
     }
 
-    /** Runs the jobs that are ready, and those that they make ready. */
+    /** Runs the jobs that are ready, and those that become ready by that. */
     void settle() {
         for (Runnable job = jobs.poll(); job != null; job = jobs.poll()) {
             job.run();
         }
     }
 
-    /** How long the armed timer waits, in milliseconds, or null if none is armed. */
+    /** The delay of the armed timer in milliseconds, or null if none is armed. */
     Long armedMillis() {
         Timer timer = armed();
         return timer == null ? null : timer.getDelay(TimeUnit.MILLISECONDS);
     }
 
-    /** The armed timer goes off. */
+    /** Lets the armed timer expire. */
     void fire() {
         Timer timer = armed();
         if (timer == null) {
@@ -63,7 +63,7 @@ final class ManualExecutor extends AbstractExecutorService implements ScheduledE
         settle();
     }
 
-    /** One exchange at a time has one timer at most. */
+    /** An exchange has one timer at most, and there is one exchange at a time. */
     private Timer armed() {
         timers.removeIf(Timer::isDone);
         if (timers.size() > 1) {
@@ -84,7 +84,7 @@ final class ManualExecutor extends AbstractExecutorService implements ScheduledE
         return timer;
     }
 
-    /** What is periodic sweeps tables and writes statistics: it is never run. */
+    /** Periodic jobs sweep tables and write statistics. They are never run. */
     @Override
     public ScheduledFuture<?> scheduleAtFixedRate(Runnable job, long first, long period, TimeUnit unit) {
         return new Timer(job, unit.toNanos(first));

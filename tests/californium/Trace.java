@@ -51,7 +51,7 @@ public final class Trace {
 
     private static final InetSocketAddress LOCAL = new InetSocketAddress(InetAddress.getLoopbackAddress(), 5684);
     private static final InetSocketAddress PEER = new InetSocketAddress(InetAddress.getLoopbackAddress(), 5683);
-    /** Californium takes a moment of 0 for none. */
+    /** Californium takes the time 0 for an unset one. */
     private static final BigDecimal ORIGIN_MS = BigDecimal.valueOf(1_000);
 
     private static volatile long nowNanos;
@@ -61,7 +61,7 @@ public final class Trace {
     private final Draw draw = new Draw();
     private final CoapEndpoint endpoint;
     private CongestionControlLayer layer;
-    /** By which the layer finds what it knows of the peer. */
+    /** The key of the peer's state in the layer. */
     private Exchange probe;
     /** The request of the open exchange. */
     private Request request;
@@ -110,7 +110,7 @@ public final class Trace {
         return atMillis.add(ORIGIN_MS).movePointRight(6).longValueExact();
     }
 
-    /** A fresh endpoint: Californium's own defaults, but for the algorithm. */
+    /** A fresh endpoint with Californium's own defaults, except for the algorithm. */
     private Trace(CongestionControlMode mode) throws Exception {
         Configuration config = Configuration.createStandardWithoutFile();
         config.set(CoapConfig.CONGESTION_CONTROL_ALGORITHM, mode);
@@ -136,7 +136,7 @@ public final class Trace {
         Field rand = ReliabilityLayer.class.getDeclaredField("rand");
         rand.setAccessible(true);
         rand.set(layer, draw);
-        endpoint.setExecutors(loop, new ManualExecutor()); // the second has nothing that belongs to an exchange
+        endpoint.setExecutors(loop, new ManualExecutor()); // the second executor has no jobs of an exchange
         endpoint.start();
     }
 
@@ -203,14 +203,14 @@ public final class Trace {
         }
     }
 
-    /** In place of a UDP socket: keeps the last datagram, so that it can be answered. */
+    /** Replaces the UDP socket: keeps the last datagram, so that it can be answered. */
     private final class Wire implements Connector {
 
         private RawDataChannel inbox;
         private byte[] last;
         int transmissions;
 
-        /** As a socket's sender thread: the callbacks come after the layers are through. */
+        /** Like in a socket's sender thread, the callbacks come after the layers are done. */
         @Override
         public void send(RawData data) {
             last = data.getBytes();
@@ -221,7 +221,7 @@ public final class Trace {
             });
         }
 
-        /** A message of the peer with the Message ID of the last datagram, and its token unless it is empty. */
+        /** A message of the peer with the Message ID of the last datagram, and with its token, unless it is empty. */
         void answer(int versionAndType, int code) {
             int tokenLength = code == 0 ? 0 : last[0] & 0x0f;
             byte[] bytes = Arrays.copyOf(last, 4 + tokenLength);

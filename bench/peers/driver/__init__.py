@@ -1,1 +1,1 @@
-"""What bench/peers/run is made of."""
+"""The parts of bench/peers/run."""

@@ -1,4 +1,4 @@
-"""The stacks: where their servers and clients are, and how they are built."""
+"""The stacks: the commands of their servers and clients, and how they are built."""
 
 import os
 import subprocess
@@ -11,15 +11,15 @@ BUILD = HERE / "build"
 PATH = "bench"
 PAYLOAD = "0123456789" * 6
 
-#: Every folder with a script `build` that leaves `server`, `client` and `version`.
+#: The names of the stacks: every folder whose script `build` makes `server`, `client` and `version`.
 STACKS = sorted(script.parent.name for script in HERE.glob("*/build") if script.is_file())
 FLOOR = "bare"
-#: How a script says that its stack cannot be had here, as automake does.
+#: Exit code of a build script whose stack cannot be had on this machine; automake uses the same code for skipped tests.
 UNAVAILABLE = 77
 
 
 class Missing(Exception):
-    """A stack that cannot be measured here, and why."""
+    """A stack that cannot be measured on this machine, with the reason."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Peer:
 
     @staticmethod
     def fill(command, port):
-        """The words of a command for a server at a port of 127.0.0.1."""
+        """Returns the words of a command for a server at a port of 127.0.0.1."""
         values = {"address": "127.0.0.1", "port": port, "path": PATH, "payload": PAYLOAD}
         for name, value in values.items():
             command = [word.replace(f"{{{name}}}", str(value)) for word in command]
@@ -50,14 +50,14 @@ def build_generator():
 
 
 def floor(generator):
-    """The bare responder and the bare client."""
+    """Returns the bare responder and the bare client, which keep no state."""
     words = ["--server", "{address}:{port}", "--path", "{path}", "--payload", "{payload}"]
     version = "recvfrom and sendto, no state"
     return Peer(FLOOR, version, [str(generator), "respond", *words], [str(generator), "get", *words])
 
 
 def build(name):
-    """Builds a stack from its registry."""
+    """Builds a stack from its package registry."""
     out = BUILD / name
     out.mkdir(parents=True, exist_ok=True)
     log = out / "build.log"

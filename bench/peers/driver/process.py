@@ -1,4 +1,4 @@
-"""Processes: started on a core, asked, measured, and ended whatever happens."""
+"""Processes: started on a core, given requests, measured, and ended in any case."""
 
 import os
 import select
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from .peer import PATH, PAYLOAD, Peer
 
-#: Seconds a server may take to answer its first request, and a client to make its requests.
+#: Limits in seconds: for a server's answer to its first request, and for a client's requests.
 START_LIMIT, CLIENT_LIMIT = 20, 120
 
 
 class Failure(Exception):
-    """What a stack did wrong, in words."""
+    """The fault of a stack, in words."""
 
 
 class Process:
@@ -24,10 +24,10 @@ class Process:
 
     def __init__(self, words, core, **pipes):
         self.errors = tempfile.TemporaryFile()
-        words = ["taskset", "-c", str(core), *words]  # replaced by the command: the process keeps its number
+        words = ["taskset", "-c", str(core), *words]  # taskset is replaced by the command, so the process ID stays
         pipes.setdefault("stdin", subprocess.DEVNULL)
         pipes.setdefault("stdout", subprocess.DEVNULL)
-        # Unbuffered: of what a dead process cannot be told, nothing is left to be written when its pipe is closed.
+        # Unbuffered, so nothing is left to write when the pipe of a dead process is closed.
         self.child = subprocess.Popen(words, bufsize=0, stderr=self.errors, start_new_session=True, **pipes)
         self.pid = self.child.pid
 
@@ -50,16 +50,17 @@ class Process:
                 file.close()
 
     def cpu_seconds(self):
-        """Processor time so far, of all threads, user and kernel: the kernel's clock of the process, clock_getcpuclockid(3)."""
+        """Returns the processor time so far, of all threads, user and kernel: the kernel's clock of the process,
+        clock_getcpuclockid(3)."""
         return time.clock_gettime_ns(~self.pid << 3 | 2) / 1e9
 
     def resident_bytes(self):
-        """What of the process is in memory."""
+        """Returns the resident memory of the process."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) * 1024
 
     def check(self):
-        """Raises if the process has ended."""
+        """Raises Failure if the process has ended."""
         if self.child.poll() is not None:
             self.errors.seek(0)
             words = self.errors.read().decode(errors="replace").strip().splitlines()
@@ -67,7 +68,7 @@ class Process:
 
 
 class Client(Process):
-    """A stack's client: `N` on its standard input makes it send N requests and print how many were answered."""
+    """A stack's client: it reads a number N from standard input, sends N requests and prints the number of answers."""
 
     def __init__(self, command, port, core):
         super().__init__(Peer.fill(command, port), core, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -88,7 +89,7 @@ class Client(Process):
 
 
 class Server(Process):
-    """A stack's server, once it answers as it should."""
+    """A stack's server, ready once it has answered a request correctly."""
 
     def __init__(self, peer, cores, generator):
         self.port = free_port()
@@ -104,7 +105,7 @@ class Server(Process):
         return self
 
     def wait(self):
-        """Until the first request is answered, rightly."""
+        """Waits until the first request is answered correctly."""
         deadline = time.monotonic() + START_LIMIT
         while time.monotonic() < deadline:
             self.check()
@@ -117,7 +118,7 @@ class Server(Process):
         raise Failure(f"did not answer in {START_LIMIT} s")
 
     def load(self, command, **options):
-        """Runs a command of the load generator against this server; returns what it prints."""
+        """Runs a command of the load generator against this server, and returns its output."""
         words = ["taskset", "-c", str(self.cores[1]), str(self.generator), command]
         options = {"server": f"127.0.0.1:{self.port}", "path": PATH, "payload": PAYLOAD, "pid": self.pid} | options
         for name, value in options.items():
@@ -131,7 +132,7 @@ class Server(Process):
 
 
 def free_port():
-    """A port of UDP that nothing listens to."""
+    """Returns a UDP port that is not in use."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -1,34 +1,36 @@
-"""What is measured. Every function takes a stack through one question in one round and yields (condition, measure, value)."""
+"""The measurements. Every function takes a stack through one question in one round and yields (condition, measure,
+value)."""
 
 from dataclasses import dataclass
 
 from .process import Client, Failure, Server
 
-#: Closed-loop clients at a time.
+#: The numbers of closed-loop clients.
 CLIENTS = (1, 16, 128, 1024)
 #: Malformed datagrams a second.
 FLOODS = (10_000, 50_000)
-#: Seconds after which a request of a source that asks once, or one in a flood, counts as lost. A flood may last 2 s only.
+#: Seconds after which a request counts as lost: of a source that makes only one, and of a client in a flood. A flood may last
+#: only 2 s.
 SOURCE_TIMEOUT, FLOOD_TIMEOUT = 1, 0.1
 
 
 @dataclass
 class Extent:
-    """How much is measured."""
+    """The amount of measuring."""
 
     #: Seconds under load before anything is measured.
     warm_up: float = 2
-    #: Seconds that each number of clients runs before it is measured, and is measured.
+    #: Seconds that each number of clients runs: before the measurement, and during it.
     settle: float = 0.5
     seconds: float = 2
-    #: Seconds after which a request of theirs counts as lost; well below the two together, or losses would not show.
+    #: Seconds after which such a request counts as lost. Much shorter than the sum of these two, or losses would not show.
     timeout: float = 1
-    #: Sources that ask once.
+    #: Number of sources that make one request each.
     sources: int = 20_000
-    #: Requests of a client before it is measured, and measured.
+    #: Requests of a client: before the measurement, and during it.
     client_warm_up: int = 5_000
     client_requests: int = 10_000
-    #: Malformed datagrams of a flood.
+    #: Number of malformed datagrams in a flood.
     datagrams: int = 100_000
 
 
@@ -37,30 +39,30 @@ QUICK = Extent(warm_up=0.5, settle=0.3, seconds=0.5, timeout=0.2, sources=2_000,
 
 
 class Bench:
-    """The cores (server's, generator's), the generator, the floor and the extent."""
+    """The cores of server and generator, the generator, the bare responder and client, and the amount of measuring."""
 
     def __init__(self, cores, generator, floor, extent):
         self.cores, self.generator, self.floor, self.extent = cores, generator, floor, extent
 
     def server(self, peer, cores=None):
-        """A server that has not been started yet."""
+        """Returns a server that has not been started yet."""
         return Server(peer, cores or self.cores, self.generator)
 
     def warm_up(self, server):
-        """The same history for every server that is measured."""
+        """Gives every measured server an equal history."""
         extent = self.extent
         server.load("load", first_address="127.0.4.1", clients=16, settle=0, seconds=extent.warm_up,
                     timeout=extent.timeout)
 
     def loads(self, server):
-        """The clients, in rising number; each number from an address of its own, so that no Message ID is used twice."""
+        """Runs rising numbers of clients. Each number has an address of its own, so no Message ID is used twice."""
         for index, clients in enumerate(CLIENTS, 1):
             got = server.load("load", first_address=f"127.0.1.{index}", clients=clients, settle=self.extent.settle,
                               seconds=self.extent.seconds, timeout=self.extent.timeout)
             yield clients, got
 
     def cpu(self, peer):
-        """What a request costs, by the number of clients."""
+        """Measures the cost of a request, by the number of clients."""
         with self.server(peer) as server:
             self.warm_up(server)
             for clients, got in self.loads(server):
@@ -71,7 +73,8 @@ class Bench:
                 yield clients, "generator_core_percent", percent(got["own_cpu"], got["seconds"])
 
     def sources(self, peer):
-        """The same after many sources have asked once, and what was kept of each."""
+        """Measures the cost of a request after many sources made one request each, and the memory kept for each
+        source."""
         extent = self.extent
         with self.server(peer) as server:
             self.warm_up(server)
@@ -84,7 +87,7 @@ class Bench:
                 yield from costs(clients, got)
 
     def client(self, peer):
-        """What a request costs a client, against the bare responder."""
+        """Measures the cost of a request for a client, against the bare responder."""
         if peer.client is None:
             return
         extent = self.extent
@@ -98,7 +101,7 @@ class Bench:
             yield "client", "cpu_us", used / extent.client_requests * 1e6
 
     def flood(self, peer):
-        """What is left for a client while malformed datagrams come."""
+        """Measures the rate of a client during a flood of malformed datagrams."""
         extent = self.extent
         for rate in FLOODS:
             with self.server(peer) as server:
@@ -120,7 +123,7 @@ QUESTIONS = ("cpu", "sources", "client", "flood")
 
 
 def costs(condition, got):
-    """Processor time a request that was answered."""
+    """Returns the processor time per answered request."""
     yield from wrongs(condition, got)
     if not got["answered"]:
         raise Failure(f"{condition} clients: no request was answered")
@@ -128,12 +131,12 @@ def costs(condition, got):
 
 
 def wrongs(condition, got):
-    """Wrong answers are a problem that is reported; strays are late answers and duplicates, and are counted."""
+    """Reports wrong answers as a problem. Strays are late answers and duplicates; they are only counted."""
     yield condition, "stray", got["stray"]
     if got["wrong"]:
         yield condition, "problem", f"{got['wrong']:.0f} wrong answers, the first: {got['problem']}"
 
 
 def percent(part, whole):
-    """A part in percent, 0 of nothing."""
+    """Returns a part in percent, 0 if the whole is 0."""
     return 100 * part / whole if whole else 0.0

@@ -1,4 +1,4 @@
-"""What was measured: medians, spreads, ratios of the same round, tables, CSV."""
+"""The results: medians, spreads, ratios within a round, tables, CSV."""
 
 import csv
 from collections import defaultdict
@@ -11,34 +11,34 @@ NOTHING = "–"
 
 
 class Results:
-    """Values by question, peer, condition and measure; one a round."""
+    """Values by question, peer, condition and measure; one for each round."""
 
     def __init__(self):
         self.values = defaultdict(dict)
         self.problems = []
 
     def add(self, question, peer, number, condition, measure, value):
-        """Keeps a value of a round, or a problem in words."""
+        """Adds a value of a round, or a problem in words."""
         if measure == "problem":
             self.problem(question, peer, number, f"{condition}: {value}")
         else:
             self.values[question, peer, str(condition), measure][number] = value
 
     def problem(self, question, peer, number, words):
-        """Keeps what went wrong."""
+        """Adds a problem."""
         self.problems.append(f"{peer}, {question}, round {number}: {words}")
 
     def get(self, question, peer, condition, measure):
-        """The values by round."""
+        """Returns the values by round."""
         return self.values.get((question, peer, str(condition), measure), {})
 
     def ratio(self, of, to):
-        """The ratios of two measures, each named as `get` does, in the rounds that have both."""
+        """Returns the ratios of two measures in the rounds that have both. Each is named like in `get`."""
         of, to = self.get(*of), self.get(*to)
         return {number: of[number] / to[number] for number in of.keys() & to.keys() if to[number]}
 
     def write_csv(self, path):
-        """One line a value."""
+        """Writes one line for each value."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["question", "peer", "condition", "measure", "round", "value"])
@@ -48,7 +48,7 @@ class Results:
 
 
 def figure(rounds, unit=""):
-    """The median and, of more rounds than one, the smallest and the largest value."""
+    """Formats the median and, if there are several rounds, the smallest and the largest value."""
     values = list(rounds.values())
     if not values:
         return NOTHING
@@ -57,7 +57,7 @@ def figure(rounds, unit=""):
 
 
 def number(value):
-    """Three digits, and no fewer than are before the point."""
+    """Formats a number with three digits, or more if there are more before the point."""
     value = float(f"{value:.3g}") if abs(value) < 1000 else value
     if abs(value) >= 1000:
         return f"{value:,.0f}"
@@ -65,7 +65,7 @@ def number(value):
 
 
 def table(title, header, rows):
-    """A table in Markdown that is aligned for a terminal, too."""
+    """Returns a table in Markdown that is also aligned for a terminal."""
     rows = [header, *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
     lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
@@ -74,7 +74,7 @@ def table(title, header, rows):
 
 
 def tables(results, question, peers):
-    """The tables of a question."""
+    """Returns the tables of a question."""
     return {"cpu": cpu, "sources": sources, "client": client, "flood": flood}[question](results, peers)
 
 

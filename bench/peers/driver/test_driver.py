@@ -1,4 +1,4 @@
-"""python3 -m unittest discover --start-directory bench/peers --top-level-directory bench/peers"""
+"""Run with: python3 -m unittest discover --start-directory bench/peers --top-level-directory bench/peers"""
 
 import os
 import subprocess

@@ -1,12 +1,12 @@
-// client ADDRESS PORT PATH PAYLOAD: for every number N on standard input, N GETs one after the other; prints how many were
-// answered with the payload.
+// client ADDRESS PORT PATH PAYLOAD: for every number N on standard input, makes N GETs one after the other, and prints the
+// number answered with the payload.
 "use strict";
 const coap = require("coap");
 const dgram = require("dgram");
 const readline = require("readline");
 
 const [hostname, port, path, payload] = process.argv.slice(2);
-// One socket for all requests; the default agent would open one for each of them.
+// All requests use one socket; the default agent would open one for each request.
 const agent = new coap.Agent({ socket: dgram.createSocket("udp4") });
 
 function get() {

@@ -11,6 +11,6 @@ const server = coap.createServer((request, response) => {
     response.end();
   }
 });
-// What cannot be parsed is reported here; without a listener it would end the process.
+// Datagrams that cannot be parsed are reported here. Without a listener they would end the process.
 server.on("error", () => {});
 server.listen(Number(port), address);

@@ -1,4 +1,4 @@
-//! The command `coapace` with a mechanism of one's own.
+//! The command `coapace` with an additional mechanism.
 
 mod twin;
 

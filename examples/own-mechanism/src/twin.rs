@@ -1,4 +1,4 @@
-//! `twin`: RFC 7252 §4.2 written anew. It decides what the built-in `default` decides, which is how it is tested.
+//! `twin`: RFC 7252 §4.2 written again. Its decisions equal those of the built-in `default`, so the test can compare them.
 
 use coapace_control::{
     Controller, Cue, Draw, Duration, Gauges, Limits, Marking, Notes, Outcome, OwnMechanism, Ratio, packed,
@@ -20,7 +20,7 @@ parameters! {
 }
 
 packed! {
-    /// One exchange: the draw that all its timeouts follow from, and how often they were doubled.
+    /// An exchange: the random draw behind all its timeouts, and the number of times that the timeout was doubled.
     pub(crate) struct TwinExchange { draw: Draw, doublings: u8 }
 }
 
@@ -64,10 +64,10 @@ impl Twin {
     }
 }
 
-/// The longest timeout (RFC 8085 §3.1.1).
+/// The upper bound of timeouts (RFC 8085 §3.1.1).
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Returns a span doubled so many times.
+/// Returns `span` doubled this many times.
 fn doubled(span: Duration, doublings: u8) -> Duration {
     span.times(1_u32.checked_shl(doublings.into()).unwrap_or(u32::MAX))
 }

@@ -1,4 +1,4 @@
-//! A mechanism of another crate runs in everything that a built-in one runs in, and as one that decides the same.
+//! A mechanism of another crate runs everywhere that a built-in one does, and gives equal results.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,14 +11,14 @@ use std::time::Duration;
 const RUN: [&str; 9] =
     ["run", "nb-iot", "--set", "clients=20", "--set", "errors=high", "--seeds", "2", "--quiet"];
 
-/// The command of this example, not yet called.
+/// Returns the command of this example, not yet started.
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_own-mechanism"));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// Calls it with `input` to read. Returns the exit code, standard output and standard error.
+/// Runs it with `input` on standard input. Returns the exit code, standard output and standard error.
 fn call(arguments: &[&str], input: &str) -> (i32, String, String) {
     let mut child = command(arguments).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -27,14 +27,14 @@ fn call(arguments: &[&str], input: &str) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// Standard output of a call that succeeds.
+/// Returns the standard output of a call that succeeds.
 fn succeed(arguments: &[&str]) -> String {
     let (code, stdout, stderr) = call(arguments, "");
     assert_eq!(code, 0, "{arguments:?}: {stderr}");
     stdout
 }
 
-/// A column of CSV whose fields have no quotes up to there.
+/// Returns a column of a CSV. The fields before it must have no quotes.
 fn column<'a>(csv: &'a str, name: &str) -> Vec<&'a str> {
     let mut rows = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let place = rows.next().unwrap().iter().position(|field| *field == name).unwrap();

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 #: How the documentation begins.
 HEAD = """# Interoperability
 
-What the clients and servers of other CoAP stacks and ours understand of each other, written by `tests/interop/run --markdown`.
-[tests/interop/README.md](../tests/interop/README.md) says how it is tried, and [cases.py](../tests/interop/driver/cases.py) what each case asks
-and looks at.
+Clients and servers of other CoAP stacks, tested against ours. `tests/interop/run --markdown` writes this page.
+[tests/interop/README.md](../tests/interop/README.md) describes the set-up, and [cases.py](../tests/interop/driver/cases.py) the requests and checks
+of each case.
 
-`pass`: as it should be. `–`: one of the two does not offer it. `peer`: it fails, by the other stack's fault. `ours`: it fails, by ours.
-The reasons are below each table.
+`pass`: the case succeeds. `–`: one of the two does not offer the feature. `peer`: the case fails because of the other stack. `ours`: it fails
+because of ours. The reasons are below each table.
 """
 
 #: The words of the table; a case that neither passes nor fails has a note.

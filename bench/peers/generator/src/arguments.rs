@@ -27,7 +27,7 @@ impl Arguments {
         Ok(Self(options))
     }
 
-    /// The value of an option.
+    /// Returns the value of an option.
     ///
     /// # Errors
     ///
@@ -37,38 +37,38 @@ impl Arguments {
         text.parse().map_err(|_| format!("--{name}: cannot read '{text}'").into())
     }
 
-    /// The value of an option given in seconds.
+    /// Returns the value of an option given in seconds.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get); negative or not finite.
+    /// Like [`get`](Self::get); also a value that is negative or not finite.
     pub fn seconds(&self, name: &str) -> Result<Duration> {
         Ok(Duration::try_from_secs_f64(self.get(name)?)?)
     }
 
-    /// The address of the server.
+    /// Returns the address of the server.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// Like [`get`](Self::get).
     pub fn server(&self) -> Result<SocketAddr> {
         self.get("server")
     }
 
-    /// What is asked and what has to be answered.
+    /// Returns the request to make and the response to expect.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get); a path that [`Exchange::new`] cannot write.
+    /// Like [`get`](Self::get); also a path that [`Exchange::new`] cannot write.
     pub fn exchange(&self) -> Result<Exchange> {
         Exchange::new(&self.get::<String>("path")?, &self.get::<String>("payload")?)
     }
 
-    /// The `index`-th address from `--first-address` on.
+    /// Returns the `index`-th address, counted from `--first-address`.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get); addresses run out.
+    /// Like [`get`](Self::get); also an index without an address.
     pub fn address(&self, index: u32) -> Result<Ipv4Addr> {
         let first = u32::from(self.get::<Ipv4Addr>("first-address")?);
         let address = first.checked_add(index).ok_or("no such address")?;

@@ -1,4 +1,4 @@
-//! The floor: a responder and a client that keep nothing and check what they must.
+//! The lower bound of costs: a responder and a client without state that make only the necessary checks.
 
 use std::io::{self, BufRead, Write};
 use std::net::UdpSocket;
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::arguments::Arguments;
 use crate::message::{Answer, MAX_DATAGRAM};
 
-/// Answers until the process is ended: one `recvfrom` and one `sendto` a request.
+/// Answers until the process is ended, with one `recvfrom` and one `sendto` a request.
 pub fn respond(arguments: &Arguments) -> Result<()> {
     let exchange = arguments.exchange()?;
     let socket = UdpSocket::bind(arguments.server()?)?;
@@ -16,13 +16,13 @@ pub fn respond(arguments: &Arguments) -> Result<()> {
     loop {
         let (length, source) = socket.recv_from(&mut request)?;
         if let Some(response) = exchange.respond(&request[..length], &mut response) {
-            // A source that is gone is no reason to end.
+            // An error because a source is gone does not end the responder.
             let _ = socket.send_to(response, source);
         }
     }
 }
 
-/// For every number N on standard input: N requests one after the other, and how many were answered on standard output.
+/// Reads numbers N from standard input. For each, makes N requests one after the other and prints the number of answers.
 pub fn get(arguments: &Arguments) -> Result<()> {
     let exchange = arguments.exchange()?;
     let socket = UdpSocket::bind("127.0.0.1:0")?;

@@ -1,4 +1,4 @@
-//! A closed-loop client: the next request departs when the last is answered or lost.
+//! A closed-loop client: it sends the next request when the last is answered or lost.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::message::{Answer, Exchange, MAX_DATAGRAM};
 
-/// How many requests a port makes: every Message ID once, RFC 7252 §4.4. The lifetime of an exchange outlasts a measurement.
+/// Requests from one port: every Message ID once, because EXCHANGE_LIFETIME is longer than a measurement (RFC 7252 §4.4).
 const REQUESTS_A_PORT: u32 = 1 << 16;
 
-/// What became of the requests.
+/// The outcomes of requests.
 #[derive(Clone, Default)]
 pub struct Tally {
     pub answered: u64,
-    /// Without a response for the timeout.
+    /// Requests without a response within the timeout.
     pub lost: u64,
-    /// Answered by something else than the response.
+    /// Requests with a wrong response.
     pub wrong: u64,
-    /// Acknowledgements of other Message IDs: late ones and duplicates.
+    /// Acknowledgements with other Message IDs: late ones and duplicates.
     pub stray: u64,
-    /// The first wrong answer, in words.
+    /// A description of the first wrong response.
     pub problem: Option<String>,
 }
 
 impl Tally {
-    /// What was added since `before`.
+    /// Returns the difference to an earlier state.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             answered: self.answered - before.answered,
@@ -36,7 +36,7 @@ impl Tally {
         }
     }
 
-    /// As `name=value` pairs, the problem last for it has spaces.
+    /// Returns `name=value` pairs. The problem comes last, because it has spaces.
     pub fn print(&self, prefix: &str) -> String {
         let Self { answered, lost, wrong, stray, problem } = self;
         let problem = problem.as_ref().map(|words| format!(" {prefix}problem={}", words.replace(' ', "_")));
@@ -47,10 +47,11 @@ impl Tally {
     }
 }
 
-/// One client with a socket of its own.
+/// A client with its own socket.
 pub struct Client {
     socket: UdpSocket,
-    /// Ports that have used all their Message IDs. They stay bound, so that the system hands none of them out again.
+    /// Sockets whose ports have used all their Message IDs. They stay bound, so that the system does not assign these ports
+    /// again.
     spent: Vec<UdpSocket>,
     server: SocketAddr,
     exchange: Exchange,
@@ -60,11 +61,11 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client at a port of `address` that the system chooses.
+    /// Creates a client at `address`, at a port that the system chooses.
     ///
     /// # Errors
     ///
-    /// The socket cannot be had.
+    /// The socket cannot be opened.
     pub fn new(address: Ipv4Addr, server: SocketAddr, exchange: &Exchange) -> Result<Self> {
         Ok(Self {
             socket: open(address, server)?,
@@ -77,12 +78,12 @@ impl Client {
         })
     }
 
-    /// The socket that requests are sent from now.
+    /// Returns the socket for requests from now on.
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
     }
 
-    /// Has the port used all its Message IDs?
+    /// Returns whether the port has used all its Message IDs.
     pub fn is_spent(&self) -> bool {
         self.requests > 0 && self.requests.is_multiple_of(REQUESTS_A_PORT)
     }
@@ -91,7 +92,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The socket cannot be had.
+    /// The socket cannot be opened.
     pub fn renew(&mut self) -> Result<()> {
         let SocketAddr::V4(here) = self.socket.local_addr()? else { return Err("not IPv4".into()) };
         let next = open(*here.ip(), self.server)?;
@@ -106,11 +107,11 @@ impl Client {
         self.request[4..8].copy_from_slice(&token.to_be_bytes());
         self.requests = self.requests.wrapping_add(1);
         self.sent = Some(now);
-        // What cannot be sent is not answered, and counted as lost.
+        // A request that cannot be sent gets no answer, and will count as lost.
         let _ = self.socket.send(&self.request);
     }
 
-    /// Reads what has arrived. Has the request come to its end?
+    /// Reads the datagrams that have arrived. Returns whether the request has ended.
     pub fn receive(&mut self, tally: &mut Tally) -> bool {
         let mut buffer = [0; MAX_DATAGRAM];
         while let Ok(length) = receive(&self.socket, &mut buffer) {
@@ -133,7 +134,7 @@ impl Client {
         false
     }
 
-    /// Is the request without a response for longer than `timeout`? Then it is lost.
+    /// Ends the request as lost if it has had no response for longer than `timeout`. Returns whether it has.
     pub fn expire(&mut self, now: Instant, timeout: Duration, tally: &mut Tally) -> bool {
         let expired = self.sent.is_some_and(|sent| now.saturating_duration_since(sent) > timeout);
         if expired {
@@ -151,7 +152,7 @@ fn open(address: Ipv4Addr, server: SocketAddr) -> Result<UdpSocket> {
     Ok(socket)
 }
 
-/// A datagram, past the notice that a port was unreachable when an earlier one was sent.
+/// Receives a datagram, and skips the error that reports an unreachable port for an earlier one.
 fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
     match socket.recv(buffer) {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => socket.recv(buffer),
@@ -170,7 +171,7 @@ mod tests {
         (server, client)
     }
 
-    /// What the server of the test receives, answered `times` times.
+    /// Answers the datagram that the test's server receives, `times` times.
     fn answer(server: &UdpSocket, times: usize) {
         let (mut request, mut response) = ([0; MAX_DATAGRAM], [0; MAX_DATAGRAM]);
         let (length, source) = server.recv_from(&mut request).unwrap();

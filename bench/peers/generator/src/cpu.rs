@@ -1,4 +1,4 @@
-//! Processor time, as the kernel accounts for it.
+//! Processor time in the kernel's accounting.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use nix::unistd::Pid;
 
 use crate::Result;
 
-/// The processor clock of a process: all its threads, those that have ended too, in user and kernel mode.
+/// The processor clock of a process: user and kernel mode of all threads, including those that have ended.
 pub struct Cpu(ClockId);
 
 impl Cpu {
-    /// Of another process.
+    /// Returns the clock of another process.
     ///
     /// # Errors
     ///
@@ -20,12 +20,12 @@ impl Cpu {
         Ok(Self(ClockId::pid_cpu_clock_id(Pid::from_raw(pid))?))
     }
 
-    /// Of this process.
+    /// Returns the clock of this process.
     pub fn own() -> Self {
         Self(ClockId::CLOCK_PROCESS_CPUTIME_ID)
     }
 
-    /// What the process has used so far.
+    /// Returns the processor time used so far.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Malformed datagrams at a rate, and one closed-loop client in their midst.
+//! A flood of malformed datagrams, and one closed-loop client in its midst.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -9,12 +9,13 @@ use crate::client::{Client, Tally};
 use crate::cpu::Cpu;
 use crate::message::malformed;
 
-/// The sockets, an address each, that the flood comes from.
+/// The number of sockets, each with its own address, that send the flood.
 const SOURCES: u32 = 64;
-/// Datagrams sent between two looks at the client, so that a flood that is behind its rate does not starve the client here.
+/// Datagrams sent between two checks of the client, so that a flood behind its rate does not starve the client in this
+/// process.
 const BURST: u64 = 16;
 
-/// `--seconds` with the client alone, then `--datagrams` at `--rate` a second with the client.
+/// Runs the client alone for `--seconds`, and then with `--datagrams` at `--rate` a second.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let (server, exchange) = (arguments.server()?, arguments.exchange()?);
     let (seconds, timeout) = (arguments.seconds("seconds")?, arguments.seconds("timeout")?);
@@ -40,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The client's requests, and what goes on beside them, as long as that says so.
+/// Runs the client together with another activity, until that returns that it is over.
 fn closed_loop(
     client: &mut Client,
     timeout: Duration,
@@ -59,7 +60,7 @@ fn closed_loop(
     Ok((tally, begun.elapsed()))
 }
 
-/// What is sent, and how much of it was.
+/// The datagrams to send, and how many are sent already.
 struct Flood {
     server: SocketAddr,
     sockets: Vec<UdpSocket>,
@@ -87,13 +88,13 @@ impl Flood {
         })
     }
 
-    /// Sends what is due since `begun`. Is there more to send?
+    /// Sends the datagrams that are due since `begun`. Returns whether there are more to send.
     fn advance(&mut self, begun: Instant) -> Result<bool> {
         let due = begun.elapsed().as_micros() as u64 * self.rate / 1_000_000;
         for _ in self.sent..due.min(self.sent + BURST).min(self.count) {
             let kinds = self.datagrams.len() as u64;
             let datagram = &mut self.datagrams[(self.sent % kinds) as usize];
-            // A Message ID of its own: what a server keeps of one datagram answers no other.
+            // Each has its own Message ID, so a server's memory of one does not answer another.
             if let Some(bytes) = datagram.get_mut(2..4) {
                 bytes.copy_from_slice(&(self.sent as u16).to_be_bytes());
             }

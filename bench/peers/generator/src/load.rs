@@ -1,4 +1,4 @@
-//! N closed-loop clients, a socket each, one thread.
+//! N closed-loop clients with a socket each, in one thread.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use crate::arguments::Arguments;
 use crate::client::{Client, Tally};
 use crate::cpu::Cpu;
 
-/// Clients that begin in one millisecond, so that the start is no burst that overflows the server's socket.
+/// Clients that begin within one millisecond, so that the start does not overflow the server's socket.
 const STARTS_A_MILLISECOND: usize = 16;
-/// How often the requests without a response are looked for.
+/// The interval of the search for requests without a response.
 const SWEEP: Duration = Duration::from_millis(20);
 
-/// The clients run for `--settle` and then for `--seconds`, which are measured.
+/// Runs the clients for `--settle`, and then for `--seconds`, which are measured.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let (settle, seconds, timeout) =
         (arguments.seconds("settle")?, arguments.seconds("seconds")?, arguments.seconds("timeout")?);
@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The clients and the epoll instance that knows their sockets by index.
+/// The clients, and the epoll instance that knows their sockets by index.
 struct Clients {
     epoll: Epoll,
     each: Vec<Client>,
@@ -61,7 +61,7 @@ impl Clients {
         Ok(Self { epoll, each: clients, begun: 0, tally: Tally::default(), swept: Instant::now() })
     }
 
-    /// Runs until `end`; `start` is when the first client began.
+    /// Runs until `end`; `start` is the time at which the first client began.
     fn run(&mut self, start: Instant, end: Instant, timeout: Duration) -> Result<()> {
         let mut events = [EpollEvent::empty(); 256];
         loop {
@@ -97,7 +97,7 @@ impl Clients {
         }
     }
 
-    /// The client's next request, from another port if the last has used all its Message IDs.
+    /// Sends the client's next request, from another port if this one has used all its Message IDs.
     fn next(&mut self, index: usize, now: Instant) -> Result<()> {
         let client = &mut self.each[index];
         if client.is_spent() {

@@ -1,5 +1,5 @@
-//! What `bench/peers/run` puts before, beside and around the servers it measures: closed-loop clients, sources that ask once,
-//! a flood of malformed datagrams, and a responder and a client that do nothing but what the wire asks of them.
+//! The program that `bench/peers/run` uses to load servers and clients: closed-loop clients, sources that make one request
+//! each, a flood of malformed datagrams, and a responder and a client that do no more than the protocol demands.
 //!
 //! Every command prints one line of `name=value` pairs on standard output.
 
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use arguments::Arguments;
 
-/// A failure that ends the program, in words.
+/// A description of the failure that ends the program.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 const HELP: &str = "\

@@ -1,4 +1,4 @@
-//! The messages: the request, the response that is right, and datagrams that are neither.
+//! Messages: the request, its correct response, and malformed datagrams.
 
 use crate::Result;
 
@@ -12,22 +12,22 @@ const GET: u8 = 0x01;
 const CONTENT: u8 = 0x45;
 const URI_PATH: u8 = 11;
 const PAYLOAD_MARKER: u8 = 0xFF;
-/// The bytes of every token that is sent.
+/// The length of every token.
 const TOKEN: usize = 4;
 const HEADER: usize = 4;
 
-/// What arrived instead of, or as, the response.
+/// A received datagram, compared to the expected response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// 2.05, piggybacked, with the token, the Message ID and the payload expected.
+    /// 2.05, piggybacked, with the expected token, Message ID and payload.
     Right,
-    /// Of another Message ID: late, or a duplicate.
+    /// A datagram with another Message ID: late, or a duplicate.
     Stray,
-    /// Anything else, in words.
+    /// Anything else, described in words.
     Wrong(String),
 }
 
-/// One request and its response, but for Message ID and token.
+/// A request and its response, without Message ID and token.
 #[derive(Clone)]
 pub struct Exchange {
     options: Vec<u8>,
@@ -39,7 +39,7 @@ impl Exchange {
     ///
     /// # Errors
     ///
-    /// A segment of the path is empty or longer than 12 bytes, which is all that an option with a short header takes.
+    /// A segment of the path is empty or longer than 12 bytes, the limit of a one-byte option header.
     pub fn new(path: &str, payload: &str) -> Result<Self> {
         let mut options = Vec::new();
         let mut delta = URI_PATH;
@@ -53,7 +53,7 @@ impl Exchange {
         Ok(Self { options, payload: payload.into() })
     }
 
-    /// The request with this Message ID and token.
+    /// Returns the request with this Message ID and token.
     pub fn request(&self, message_id: u16, token: u32) -> Vec<u8> {
         let mut message = vec![VERSION | CONFIRMABLE | TOKEN as u8, GET];
         message.extend(message_id.to_be_bytes());
@@ -62,7 +62,7 @@ impl Exchange {
         message
     }
 
-    /// Is `datagram` the piggybacked response to `request`?
+    /// Compares `datagram` with the piggybacked response to `request`.
     pub fn check(&self, request: &[u8], datagram: &[u8]) -> Answer {
         let Some(message) = Message::parse(datagram) else {
             return Answer::Wrong("a malformed message".into());
@@ -82,7 +82,7 @@ impl Exchange {
         }
     }
 
-    /// The response to `request` into `response`, or `None` if it is no confirmable GET. Options are not looked at.
+    /// Writes the response to `request` into `response`; `None` if it is no confirmable GET. Options are ignored.
     pub fn respond<'a>(&self, request: &[u8], response: &'a mut [u8; MAX_DATAGRAM]) -> Option<&'a [u8]> {
         let (first, token) = (*request.first()?, usize::from(request.first()? & 15));
         if first & 0xF0 != VERSION | CONFIRMABLE
@@ -103,7 +103,7 @@ impl Exchange {
     }
 }
 
-/// A message taken apart, RFC 7252 §3.
+/// A parsed message (RFC 7252 §3).
 struct Message<'a> {
     kind: u8,
     code: u8,
@@ -114,7 +114,7 @@ struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// `None` where the format is wrong.
+    /// Parses a message; `None` if its format is wrong.
     fn parse(datagram: &'a [u8]) -> Option<Self> {
         let (header, rest) = datagram.split_at_checked(HEADER)?;
         let token = usize::from(header[0] & 15);
@@ -137,7 +137,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// An option's delta or length, with the bytes that extend it; 15 is reserved.
+/// Reads an option's delta or length with its extending bytes; 15 is reserved.
 fn extended(nibble: u8, rest: &mut &[u8]) -> Option<usize> {
     let (bytes, base) = match nibble {
         13 => (1, 13),
@@ -150,7 +150,7 @@ fn extended(nibble: u8, rest: &mut &[u8]) -> Option<usize> {
     Some(extension.iter().fold(0, |value, byte| value << 8 | usize::from(*byte)) + base)
 }
 
-/// Datagrams that break the format of RFC 7252 §3, each in its own way; bytes 2 and 3 are their Message ID where they have one.
+/// Datagrams that break the format of RFC 7252 §3 in different ways. Bytes 2 and 3 are their Message ID if they have one.
 pub fn malformed() -> Vec<Vec<u8>> {
     let mut datagrams: Vec<Vec<u8>> = [
         &b"\x40\x01\x00"[..],                  // shorter than a header

@@ -1,4 +1,4 @@
-//! Sources that ask once, each from an address of its own.
+//! Sources that make one request each, each from its own address.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use crate::Result;
 use crate::arguments::Arguments;
 use crate::client::{Client, Tally};
 
-/// How often a source tries before it gives up.
+/// Attempts of a source before it gives up.
 const TRIES: u32 = 3;
 
-/// One source after the other makes one request; a lost one is made again, with another Message ID.
+/// Lets one source after the other make one request. A lost request is repeated with another Message ID.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let (server, exchange) = (arguments.server()?, arguments.exchange()?);
     let (count, timeout): (u32, _) = (arguments.get("count")?, arguments.seconds("timeout")?);
@@ -27,7 +27,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// One request. Has something come back?
+/// Makes one request. Returns whether something came back.
 fn ask(client: &mut Client, timeout: Duration, tally: &mut Tally) -> bool {
     client.begin(Instant::now());
     loop {
@@ -37,7 +37,7 @@ fn ask(client: &mut Client, timeout: Duration, tally: &mut Tally) -> bool {
         if client.expire(Instant::now(), timeout, tally) {
             return false;
         }
-        // The server may need the core, if there is only one for both.
+        // Gives the core to the server, in case there is only one.
         std::thread::yield_now();
     }
 }

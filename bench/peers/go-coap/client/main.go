@@ -1,5 +1,5 @@
-// client ADDRESS PORT PATH PAYLOAD: for every number N on standard input, N GETs one after the other; prints how many were
-// answered with the payload.
+// client ADDRESS PORT PATH PAYLOAD: for every number N on standard input, makes N GETs one after the other, and prints the
+// number answered with the payload.
 package main
 
 import (
