@@ -58,7 +58,9 @@ pub(crate) async fn serve_again(address: &str, router: Router, config: ServerCon
     let bound = async {
         loop {
             match Server::bind_with(address, config.clone()) {
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse => sleep(Duration::from_millis(5)).await,
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                    sleep(Duration::from_millis(5)).await;
+                }
                 bound => break bound.expect("a port of loopback"),
             }
         }
