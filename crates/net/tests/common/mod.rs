@@ -27,7 +27,7 @@ impl Running {
         format!("coap://{}{path}", self.address)
     }
 
-    /// Ends it in the middle of what it does: nobody is told.
+    /// Ends it in the middle of what it does.
     pub(crate) async fn crash(&mut self) {
         self.task.abort();
         let ended = (&mut self.task).await;

@@ -42,7 +42,14 @@ impl Plug {
             .interceptor(wire.clone())
             .build();
         let acknowledge_after = Duration::from_millis(50);
-        let config = ServerConfig { cores: 1, acknowledge_after, profile, ..ServerConfig::default() };
+        let shutdown_timeout = Duration::ZERO;
+        let config = ServerConfig {
+            cores: 1,
+            acknowledge_after,
+            shutdown_timeout,
+            profile,
+            ..ServerConfig::default()
+        };
         let state = State::default();
         let server = serve_at("127.0.0.1:0", state.router(), config.clone());
         Self { client, state, wire, server, config }
@@ -110,10 +117,12 @@ impl Plug {
     /// The server is rebooted, and has forgotten who observes it.
     pub(crate) async fn reboot_server(&mut self) {
         let address = self.address().to_string();
+        self.wire.server_is_off(true);
         self.server.crash().await;
         // As long as its handle is there, so is its socket.
         self.server = serve_at("127.0.0.1:0", Router::new(), self.config.clone());
         self.server = serve_again(&address, self.state.router(), self.config.clone()).await;
+        self.wire.server_is_off(false);
     }
 
     /// Sends a datagram that no client of ours would send, and returns what answers it.

@@ -30,6 +30,7 @@ struct State {
     looked_at: usize,
     losses: Vec<(Direction, String)>,
     off: bool,
+    server_off: bool,
     client_port: u16,
     capture: Option<Pcapng<BufWriter<File>>>,
 }
@@ -57,6 +58,11 @@ impl Wire {
     /// The client is without power: what arrives is not taken, what it would send never leaves.
     pub(crate) fn switch_off(&self) {
         self.state().off = true;
+    }
+
+    /// The server is without power: what it would say at its end never leaves. Back on, it is heard again.
+    pub(crate) fn server_is_off(&self, off: bool) {
+        self.state().server_off = off;
     }
 
     /// The port that the client sends from.
@@ -135,13 +141,14 @@ impl State {
 
 impl Interceptor for Wire {
     fn pass(&self, datagram: &Datagram<'_>) -> bool {
-        let off = {
+        let (off, server_off) = {
             let mut state = self.state();
             state.client_port = datagram.local.port();
-            state.off
+            (state.off, state.server_off)
         };
         match datagram.direction {
             Direction::Sent if off => false,
+            Direction::Received if server_off => false,
             direction => self.note(direction, datagram.bytes) && !off,
         }
     }
