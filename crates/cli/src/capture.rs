@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use coapace_net::{Datagram, Direction, Tap};
+use coapace_net::{Datagram, Direction, Interceptor};
 use coapace_sim::{CaptureFile, Time, udp_packet};
 
 /// Writes the datagrams of a client or server as pcapng, with the IP and UDP headers they have on the network.
@@ -91,7 +91,7 @@ impl Capture {
     }
 }
 
-impl Tap for Capture {
+impl Interceptor for Capture {
     fn pass(&self, datagram: &Datagram<'_>) -> bool {
         if let Some(writing) = &mut *self.writing() {
             writing.write(datagram);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use coapace_net::{Datagram, Direction, Tap};
+use coapace_net::{Datagram, Direction, Interceptor};
 
 use crate::capture::Capture;
 
@@ -37,7 +37,7 @@ impl Lossy {
     }
 }
 
-impl Tap for Lossy {
+impl Interceptor for Lossy {
     fn pass(&self, datagram: &Datagram<'_>) -> bool {
         let passes = !self.loses();
         if let Some(capture) = &self.capture

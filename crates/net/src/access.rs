@@ -13,13 +13,13 @@ use crate::Identity;
 
 const TARGET: &str = "coapace_net::access";
 
-/// Requests that are noted at once; of others nothing is said.
+/// The most requests that are noted at once. Others are not logged.
 const MAX_NOTED: usize = 65_536;
 
-/// Bytes of a path that are said.
+/// The most bytes of a path in the log.
 const MAX_PATH: usize = 256;
 
-/// Returns whether anybody wants to hear of requests.
+/// Returns whether anybody subscribes to requests.
 pub(crate) fn is_wanted() -> bool {
     tracing::enabled!(target: TARGET, Level::INFO)
 }
@@ -63,8 +63,7 @@ impl<K: Eq + Hash> AccessLog<K> {
         }
     }
 
-    /// Says of a noted request how it was answered: with what code, unless it got no response, and how many bytes of
-    /// options and payload.
+    /// Logs how a noted request was answered: the code, unless it got no response, and the bytes of options and payload.
     pub(crate) fn answered(&mut self, key: &K, code: Option<Code>, bytes: usize) {
         if self.noted.is_empty() {
             return;

@@ -1,11 +1,11 @@
-//! Who is at the other end, and at which of our own addresses.
+//! The address of a peer, and the own address that it talks to.
 
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::{Mutex, PoisonError};
 
-/// The address of a peer, and the local address it is talked to from: what an endpoint keeps of every message it
-/// remembers, so in 20 bytes. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
+/// The address of a peer, and the local address that it talks to. An endpoint keeps one with every message it remembers, so
+/// it takes 20 bytes. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Remote {
     ip: Ipv6Addr,
@@ -14,7 +14,7 @@ pub(crate) struct Remote {
     local: u16,
 }
 
-/// Equal to `Eq`, in three words.
+/// Agrees with `Eq`, and hashes three words.
 impl Hash for Remote {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let ip = self.ip.to_bits();
@@ -47,30 +47,30 @@ impl Remote {
         self.local
     }
 
-    /// A hash of the [`network`] that it is in.
+    /// Returns a hash of the [`network`] that it is in.
     pub(crate) fn source(&self) -> u64 {
         let bits = network(self.ip).to_bits();
         ((bits >> 64) as u64 ^ bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
     }
 
-    /// The address as people write it: IPv4 as such.
+    /// Returns the address in the form that people write, with IPv4 unmapped.
     pub(crate) fn address(&self) -> SocketAddr {
         SocketAddr::new(self.ip.to_canonical(), self.port)
     }
 
-    /// The address as an IPv6 socket takes it.
+    /// Returns the address in the form that an IPv6 socket takes.
     pub(crate) fn v6(&self, scope: u32) -> SocketAddrV6 {
         SocketAddrV6::new(self.ip, self.port, 0, scope)
     }
 }
 
-/// What counts as one source: an IPv4 address, or an IPv6 network of 64 bits, for a host there has all of its addresses (RFC
-/// 4291 §2.5.4).
+/// Returns what counts as one source: an IPv4 address, or an IPv6 network of 64 bits, for a host there has all of its
+/// addresses (RFC 4291 §2.5.4).
 pub(crate) fn network(ip: Ipv6Addr) -> Ipv6Addr {
     if ip.to_ipv4_mapped().is_some() { ip } else { Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64) }
 }
 
-/// An address as an IPv6 socket has it.
+/// Returns an address in the form of IPv6.
 pub(crate) fn mapped(ip: IpAddr) -> Ipv6Addr {
     match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -78,22 +78,22 @@ pub(crate) fn mapped(ip: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// One of our own addresses.
+/// An own address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Local {
-    /// Unspecified where the system is to choose.
+    /// The address, unspecified where the system is to choose.
     pub(crate) ip: Ipv6Addr,
-    /// The interface, where the peer's address is link-local and means nothing without; else 0.
+    /// The interface, where the peer's address is link-local and means nothing without one. Otherwise 0.
     pub(crate) scope: u32,
 }
 
 impl Local {
-    /// Whichever the system chooses.
+    /// An address of the system's choice.
     pub(crate) const ANY: Self = Self { ip: Ipv6Addr::UNSPECIFIED, scope: 0 };
 }
 
-/// Our own addresses that anything was sent to so far, numbered. A host has few; of one that answers for whole
-/// prefixes those beyond the bound are left to the system's choice.
+/// The own addresses that anything was sent to so far, numbered. A host has few. On one that answers for whole prefixes, the
+/// addresses beyond the bound are left to the system's choice.
 #[derive(Debug)]
 pub(crate) struct Locals(Mutex<Vec<Local>>);
 
@@ -106,7 +106,7 @@ impl Default for Locals {
 }
 
 impl Locals {
-    /// The number of this address.
+    /// Returns the number of this address.
     pub(crate) fn number(&self, local: Local) -> u16 {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match known.iter().position(|&other| other == local) {
@@ -119,7 +119,7 @@ impl Locals {
         }
     }
 
-    /// The address of this number.
+    /// Returns the address of this number.
     pub(crate) fn get(&self, number: u16) -> Local {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(usize::from(number)).copied().unwrap_or(Local::ANY)

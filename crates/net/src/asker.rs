@@ -10,12 +10,12 @@ use coapace_proto::block::{self, Transfer};
 use coapace_proto::{Code, ExchangeId, Options, Request, SendError, Tail, Token, echo};
 
 use crate::address::Remote;
-use crate::carrier::MAX_DATAGRAM;
-use crate::hub::{Hub, State};
-use crate::progress::Progress;
+use crate::datagram::hub::{Hub, Locked};
+use crate::datagram::io::MAX_DATAGRAM;
+use crate::progress::OnProgress;
 use crate::{Error, Response};
 
-/// How bodies larger than a datagram travel.
+/// The bounds of bodies larger than a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
     /// The size exponent of the largest block either side shall send.
@@ -31,24 +31,24 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// Bytes of a block.
+    /// Returns the bytes of a block.
     pub(crate) fn size(self) -> usize {
         16 << self.szx
     }
 
-    /// Whether a request takes more than its options and payload as they are.
+    /// Returns whether a request takes more than its options and payload in one message.
     pub(crate) fn are_needed(self, options: &Options, payload: usize) -> bool {
         let said = |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::SIZE1);
         self.szx < coapace_proto::block::MAX_SZX || payload > self.size() || options.iter().any(said)
     }
 }
 
-/// The exponent of the largest block of at most so many bytes (RFC 7959 §2.2).
+/// Returns the exponent of the largest block of at most so many bytes (RFC 7959 §2.2).
 pub(crate) fn szx(bytes: usize) -> u8 {
     (bytes.max(16).ilog2() - 4).min(coapace_proto::block::MAX_SZX.into()) as u8
 }
 
-/// Where the requests of a call go, and how.
+/// The endpoint, destination and form of the requests of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     pub(crate) hub: Arc<Hub>,
@@ -58,13 +58,12 @@ pub(crate) struct Asker {
     pub(crate) repeatable: bool,
     /// The token of all requests, if they have one in common.
     pub(crate) token: Option<Token>,
-    pub(crate) progress: Option<Progress>,
+    pub(crate) progress: Option<OnProgress>,
 }
 
 impl Asker {
-    /// Gives all blocks of a body one token, where nothing speaks against it: some servers know the blocks that belong
-    /// together by that alone (go-coap, node-coap), though nothing asks a client for it. Below DTLS no token is used twice
-    /// (RFC 9175 §4.2).
+    /// Gives all blocks of a body one token, except over DTLS, where no token is used twice (RFC 9175 §4.2). Some servers know
+    /// the blocks that belong together by that alone (go-coap, node-coap), though nothing asks a client for it.
     pub(crate) fn with_one_token(mut self) -> Self {
         if !self.hub.is_secure() {
             self.token = Some(self.hub.lock().token());
@@ -72,7 +71,7 @@ impl Asker {
         self
     }
 
-    /// The transfer of a body to come, and of another back.
+    /// Returns the transfer of a body to come, and of another back.
     pub(crate) fn transfer(&self, mut options: Options, body: Vec<u8>, blocks: Blocks) -> Transfer {
         if body.len() > blocks.size() && options.value(option::REQUEST_TAG).is_none() {
             // Tells it from others that this client has under way to the same resource (RFC 9175 §3.3).
@@ -81,7 +80,7 @@ impl Asker {
         Transfer::new(options, body, blocks.szx, blocks.max_body)
     }
 
-    /// One request of these options and this payload.
+    /// Sends one request of these options and this payload, and returns the response.
     pub(crate) async fn send(&self, tail: &Tail) -> Result<Response, Error> {
         let tail = tail.as_bytes();
         fits(tail)?;
@@ -99,18 +98,18 @@ impl Asks for Asker {
         self.send(&transfer.request()?).await
     }
 
-    fn progress(&self) -> Option<&Progress> {
+    fn progress(&self) -> Option<&OnProgress> {
         self.progress.as_ref()
     }
 }
 
-/// What asks for the parts of a transfer.
+/// Asks for the parts of a transfer, over one transport or the other.
 pub(crate) trait Asks: Sync {
-    /// One request, one response.
+    /// Sends the next request of a transfer, and returns the response.
     fn ask(&self, transfer: &Transfer) -> impl Future<Output = Result<Response, Error>> + Send;
 
     /// Returns the listener that is told of every block, if there is one.
-    fn progress(&self) -> Option<&Progress>;
+    fn progress(&self) -> Option<&OnProgress>;
 
     /// Goes on from the response to the first request, until all of the response is there.
     fn finish(
@@ -146,7 +145,7 @@ pub(crate) trait Asks: Sync {
     }
 }
 
-/// Whether a response is all there is: no part of a body, and no challenge.
+/// Returns whether a response is all there is: no part of a body, and no challenge.
 pub(crate) fn is_whole(response: &Response) -> bool {
     !response
         .options
@@ -154,7 +153,7 @@ pub(crate) fn is_whole(response: &Response) -> bool {
         .any(|(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::ECHO))
 }
 
-/// Whether a request fits into a datagram.
+/// Checks that a request fits into a datagram.
 pub(crate) fn fits(tail: &[u8]) -> Result<(), Error> {
     if tail.len() > MAX_DATAGRAM { Err(Error::TooLarge { bytes: tail.len() }) } else { Ok(()) }
 }
@@ -163,11 +162,10 @@ pub(crate) fn fits(tail: &[u8]) -> Result<(), Error> {
 pub(crate) async fn exchange(
     hub: &Arc<Hub>,
     to: Remote,
-    begin: impl FnOnce(&mut State, Instant, Remote) -> Result<ExchangeId, SendError>,
+    begin: impl FnOnce(&mut Locked, Instant, Remote) -> Result<ExchangeId, SendError>,
 ) -> Result<Response, Error> {
     let (id, told) = hub.with(|state, now| {
         let id = begin(state, now, to)?;
-        state.message_ids.take(now, to);
         Ok::<_, Error>((id, state.wait(now, id, to)))
     })?;
     let _abandoned = Abandon { hub, id };

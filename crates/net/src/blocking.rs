@@ -11,11 +11,11 @@ use bytes::Bytes;
 use coapace_control::Instant;
 use coapace_proto::Code;
 
-use crate::carrier::Single;
 use crate::client::Deaf;
 use crate::clock::Clock;
-use crate::driver::Driver;
-use crate::hub::Hub;
+use crate::datagram::driver::Driver;
+use crate::datagram::hub::Hub;
+use crate::datagram::io::Single;
 use crate::uri::Scheme;
 use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response, Stats};
 
@@ -44,7 +44,7 @@ use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response,
 #[derive(Debug)]
 pub struct Client {
     inner: crate::Client,
-    endpoints: Vec<Endpoint>,
+    endpoints: Vec<DrivenEndpoint>,
 }
 
 /// Tells the thread that waits which endpoint to drive, and when to look again.
@@ -241,7 +241,7 @@ impl Client {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());
         if let Some(undriven) = self.inner.undriven() {
-            // What was waited for may have been given up.
+            // An earlier call may have been given up while it waited.
             undriven.wait().until = None;
         }
         loop {
@@ -255,7 +255,7 @@ impl Client {
             let known = self.endpoints.iter().position(|endpoint| Arc::ptr_eq(&endpoint.driver.hub, &hub));
             let place = known.unwrap_or(self.endpoints.len());
             if known.is_none() {
-                self.endpoints.push(Endpoint::new(hub)?);
+                self.endpoints.push(DrivenEndpoint::new(hub)?);
             }
             let Some(endpoint) = self.endpoints.get_mut(place) else { return Err(Error::Closed) };
             endpoint.turn(give_up, until).map_err(Error::Io)?;
@@ -312,13 +312,13 @@ impl Iterator for Observation<'_> {
 
 /// An endpoint that whoever waits drives.
 #[derive(Debug)]
-struct Endpoint {
+struct DrivenEndpoint {
     driver: Driver<Single, Deaf>,
-    /// How long the system waits for a datagram.
+    /// The time that the system waits for a datagram.
     patience: Duration,
 }
 
-impl Endpoint {
+impl DrivenEndpoint {
     fn new(hub: Arc<Hub>) -> Result<Self, Error> {
         hub.socket.block().map_err(Error::Io)?;
         Ok(Self { driver: Driver::new(hub, Single::default(), Deaf), patience: Duration::MAX })
@@ -340,8 +340,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Has the system wait no longer than this. What it waits too short costs a call for nothing, and so does to tell it:
-    /// it is told when it would wait too long, or far too short.
+    /// Makes the system wait no longer than this. A wait that is too short costs a call for nothing, and so does setting it. It
+    /// is set when it would be too long, or far too short.
     fn be_patient(&mut self, left: Duration) -> io::Result<()> {
         if left < self.patience || left / 16 > self.patience {
             self.driver.hub.socket.set_patience(left.max(Duration::from_millis(1)))?;

@@ -1,12 +1,10 @@
 //! The memory that clients can make a server take, and the bounds that follow from it.
 
-#[cfg(feature = "tcp")]
 use std::sync::Arc;
 
 use coapace_proto::Config;
 
-#[cfg(feature = "tcp")]
-use crate::stream::{Places, Pool};
+use crate::stream::{Admission, Pool};
 
 /// Bytes of a destination and one observer there: state of the mechanism, entries in tables, and room for the tables to
 /// grow. `tests/attacks/attack_observers.py` measures 800.
@@ -15,17 +13,11 @@ const PEER: usize = 1_024;
 /// Bytes of a message that is remembered with a short response.
 const REMEMBERED: usize = 512;
 
-/// Bytes of a DTLS session or handshake.
-#[cfg(feature = "dtls")]
-const SESSION: usize = 8_192;
-
 /// Bytes of a connection with nothing in the common pool: buffers of TCP and TLS in this process, and the answers that every
 /// connection may have waiting.
-#[cfg(feature = "tcp")]
 const CONNECTION: usize = 128 << 10;
 
-/// Descriptors that are left for files, datagrams and whatever else the process opens.
-#[cfg(feature = "tcp")]
+/// The descriptors that are left for files, datagrams and all else that the process opens.
 const RESERVED: usize = 128;
 
 /// The memory that clients can make a server take. It bounds, and reserves nothing.
@@ -39,9 +31,7 @@ const RESERVED: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Budget {
     memory: usize,
-    #[cfg(feature = "tcp")]
-    pub(crate) places: Arc<Places>,
-    #[cfg(feature = "tcp")]
+    pub(crate) admission: Arc<Admission>,
     pub(crate) pool: Arc<Pool>,
 }
 
@@ -53,24 +43,18 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A budget of so many bytes; 1 MiB at least.
+    /// Returns a budget of so many bytes, 1 MiB at least.
     pub fn new(memory: usize) -> Self {
         let memory = memory.max(1 << 20);
-        Self {
-            memory,
-            #[cfg(feature = "tcp")]
-            places: Arc::default(),
-            #[cfg(feature = "tcp")]
-            pool: Arc::new(Pool::new(memory / 8)),
-        }
+        Self { memory, admission: Arc::default(), pool: Arc::new(Pool::new(memory / 8)) }
     }
 
-    /// The bytes of it.
+    /// Returns its bytes.
     pub fn memory(&self) -> usize {
         self.memory
     }
 
-    /// Sets the bounds of endpoints to what there is memory for: for all endpoints of a server together.
+    /// Returns a configuration with the bounds that the memory allows to all endpoints of a server together.
     #[must_use]
     pub fn bound(&self, config: Config) -> Config {
         Config {
@@ -81,32 +65,26 @@ impl Budget {
         }
     }
 
-    /// DTLS sessions, handshakes included, that there is memory for.
-    #[cfg(feature = "dtls")]
-    pub(crate) fn max_sessions(&self) -> usize {
-        self.count(SESSION) as usize
-    }
-
-    /// Places that there is memory and that there are descriptors for.
-    #[cfg(feature = "tcp")]
+    /// Returns how many connections there is memory for, and descriptors.
     pub fn max_connections(&self) -> usize {
         let descriptors = descriptors().saturating_sub(RESERVED).max(16);
         (self.count(CONNECTION) as usize).min(descriptors)
     }
 
-    fn count(&self, each: usize) -> u32 {
+    /// Returns how many there is memory for in an eighth of it, if each takes so many bytes.
+    pub(crate) fn count(&self, each: usize) -> u32 {
         u32::try_from(self.memory / 8 / each).unwrap_or(u32::MAX).max(1)
     }
 }
 
-/// Descriptors that the process may have open at once.
-#[cfg(all(feature = "tcp", target_os = "linux"))]
+/// Returns how many descriptors the process may have open at once.
+#[cfg(target_os = "linux")]
 fn descriptors() -> usize {
     use nix::sys::resource::{Resource, getrlimit};
     getrlimit(Resource::RLIMIT_NOFILE).map_or(1_024, |(soft, _)| usize::try_from(soft).unwrap_or(usize::MAX))
 }
 
-#[cfg(all(feature = "tcp", not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 fn descriptors() -> usize {
     1_024
 }

@@ -11,12 +11,14 @@ use coapace_proto::{Code, Config, block::TransferError};
 
 use crate::asker::{Asker, Asks, Blocks, exchange, is_whole, szx};
 use crate::client::Client;
-use crate::progress::Progress;
+use crate::progress::OnProgress;
+use crate::secure;
+use crate::subscription::Subscription;
 use crate::target::Target;
 use crate::uri::{BadUri, Scheme};
 use crate::{Error, Group, Observation, Options, Profile, Response, Transferred};
 
-/// A request that a client is to make: set up, then awaited. If what awaits it is dropped, the exchange is cancelled.
+/// A request of a client, which is set up and then awaited. If the future is dropped, the exchange is cancelled.
 #[derive(Debug)]
 #[must_use = "nothing is sent until it is awaited"]
 pub struct Call {
@@ -31,7 +33,7 @@ pub struct Call {
     mechanism: Option<Mechanism>,
     config: Option<Config>,
     blocks: Blocks,
-    progress: Option<Progress>,
+    progress: Option<OnProgress>,
 }
 
 impl Call {
@@ -92,32 +94,32 @@ impl Call {
         self
     }
 
-    /// How long to wait for the response, whatever the mechanism has in mind; then it is [`Error::TimedOut`].
+    /// Sets how long to wait for the response, whatever the mechanism has in mind. Then it is [`Error::TimedOut`].
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// The mechanism, in place of the client's. Requests of one mechanism learn from each other, and from no other.
+    /// Sets the mechanism, in place of the client's. Requests of one mechanism learn from each other, and from no other.
     pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
         self.mechanism = Some(mechanism);
         self
     }
 
-    /// The transmission parameters, in place of the client's.
+    /// Sets the transmission parameters, in place of the client's.
     pub fn config(mut self, config: Config) -> Self {
         self.config = Some(config);
         self
     }
 
-    /// The largest block, in bytes, in place of the client's
+    /// Sets the largest block, in bytes, in place of the client's
     /// ([`ClientBuilder::block_size`](crate::ClientBuilder::block_size)).
     pub fn block_size(mut self, bytes: usize) -> Self {
         self.blocks.szx = szx(bytes);
         self
     }
 
-    /// The largest body of the response, in bytes, in place of the client's.
+    /// Sets the largest body of the response, in bytes, in place of the client's.
     pub fn max_body(mut self, bytes: usize) -> Self {
         self.blocks.max_body = bytes;
         self
@@ -125,7 +127,7 @@ impl Call {
 
     /// Calls `each` after every block of a body that does not fit into a message, and says how far the transfer has come.
     pub fn progress(mut self, each: impl Fn(Transferred) + Send + Sync + 'static) -> Self {
-        self.progress = Some(Progress::new(each));
+        self.progress = Some(OnProgress::new(each));
         self
     }
 
@@ -139,18 +141,18 @@ impl Call {
         in_time(self.timeout, self.observe_unhurried()).await
     }
 
-    /// The observation, without a look at the time that was set for its beginning: that takes a runtime.
+    /// Begins the observation without a look at the time that was set for that, which takes a runtime.
     pub(crate) async fn observe_unhurried(self) -> Result<Observation, Error> {
-        #[cfg(feature = "tcp")]
         if let Some(stream) = self.stream().await? {
-            return Observation::over(self.client, stream, self.method, self.options, self.blocks).await;
+            let subscription = Subscription::stream(stream, self.method);
+            return Observation::begin(self.client, subscription, self.options, self.blocks).await;
         }
-        let asker = self.asker().await?;
-        Observation::begin(self.client, asker, self.options, self.blocks).await
+        let subscription = Subscription::datagrams(self.asker().await?);
+        Observation::begin(self.client, subscription, self.options, self.blocks).await
     }
 
     /// Sends it to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, never confirmable, over UDP
-    /// alone. What comes are the answers of its members. A timeout that was set means nothing here.
+    /// alone. The result has the answers of its members. A timeout that was set means nothing here.
     ///
     /// # Errors
     /// Those that a request meets before it is sent.
@@ -164,17 +166,17 @@ impl Call {
         Group::begin(self.client, asker, &self.options, &self.payload)
     }
 
-    /// How long a response is waited for, if that was said.
+    /// Returns how long the response is waited for, if that was set.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// The scheme of its URI.
+    /// Returns the scheme of its URI.
     pub(crate) fn scheme(&self) -> Option<Scheme> {
         self.target.as_ref().ok().map(|target| target.uri.scheme)
     }
 
-    /// It, without a look at the time that was set for it: that takes a runtime.
+    /// Makes the request without a look at the time that was set for it, which takes a runtime.
     pub(crate) async fn unhurried(mut self) -> Result<Response, Error> {
         self.transact().await
     }
@@ -183,11 +185,10 @@ impl Call {
         in_time(self.timeout, self.transact()).await
     }
 
-    /// What is rare is boxed: what every call is made of stays small.
+    /// Makes the request. Rare futures are boxed, so that the future of every call stays small.
     async fn transact(&mut self) -> Result<Response, Error> {
         let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
         let (code, blocks) = (self.method, self.blocks);
-        #[cfg(feature = "tcp")]
         if let Some(stream) = self.stream().await? {
             let progress = self.progress.take();
             return Box::pin(stream.transact(code, options, payload, blocks, progress)).await;
@@ -214,23 +215,19 @@ impl Call {
         .await
     }
 
-    /// The connection it goes over, if its scheme is one of a reliable transport (RFC 8323 §8).
-    #[cfg(feature = "tcp")]
+    /// Returns the connection it goes over, if its scheme is one of a reliable transport (RFC 8323 §8).
     async fn stream(&self) -> Result<Option<crate::stream::Stream>, Error> {
         let Ok(Target { uri, .. }) = self.target.as_deref() else { return Ok(None) };
         match uri.scheme {
+            Scheme::Coaps | Scheme::CoapsTcp | Scheme::CoapsWs if !secure::IS_BUILT => {
+                Err(Error::Scheme(uri.scheme))
+            }
             Scheme::Coap | Scheme::Coaps => Ok(None),
-            #[cfg(not(feature = "tls"))]
-            Scheme::CoapsTcp | Scheme::CoapsWs => Err(Error::Scheme(uri.scheme)),
-            #[cfg(all(not(feature = "ws"), feature = "tls"))]
-            Scheme::CoapWs | Scheme::CoapsWs => Err(Error::Scheme(uri.scheme)),
-            #[cfg(not(any(feature = "ws", feature = "tls")))]
-            Scheme::CoapWs => Err(Error::Scheme(uri.scheme)),
             _ => self.client.0.connections.to(uri, self.client.resolve(uri).await?).map(Some),
         }
     }
 
-    /// Where it goes.
+    /// Returns what asks for it, over UDP or DTLS.
     async fn asker(&self) -> Result<Asker, Error> {
         let uri = &self.target.as_ref().map_err(|&bad| bad)?.uri;
         let secure = match uri.scheme {
@@ -253,7 +250,7 @@ impl Call {
     }
 }
 
-/// The result of what takes no longer than `timeout`, if there is one.
+/// Returns the result of `what`, or [`Error::TimedOut`] if it takes longer than `timeout`.
 async fn in_time<T>(
     timeout: Option<Duration>,
     what: impl Future<Output = Result<T, Error>>,

@@ -1,4 +1,4 @@
-//! Time and chance, which the endpoint is told.
+//! The time and the random numbers that an endpoint is handed.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time;
@@ -19,12 +19,12 @@ impl Clock {
         Instant::from_micros(self.0.elapsed().as_micros() as u64)
     }
 
-    /// A moment of the system's clock.
+    /// Converts a moment of the system's clock.
     pub(crate) fn moment(&self, at: time::Instant) -> Instant {
         Instant::from_micros(at.saturating_duration_since(self.0).as_micros() as u64)
     }
 
-    /// When the system's clock shows this moment; nothing if that is a year away.
+    /// Returns when the system's clock shows this moment, or nothing if that is a year away.
     pub(crate) fn at(&self, moment: Instant) -> Option<tokio::time::Instant> {
         // A runtime takes a moment in the distant future for one that has passed.
         const DISTANT: time::Duration = time::Duration::from_secs(366 * 24 * 60 * 60);
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-/// Numbers that a stranger cannot guess: SipHash of a counter, with keys of the operating system.
+/// Makes numbers that a stranger cannot guess: SipHash of a counter, with keys of the operating system.
 #[derive(Debug, Default)]
 pub(crate) struct Random {
     keys: RandomState,
@@ -51,8 +51,8 @@ impl Random {
         Draw::from_bits(self.next() as u32)
     }
 
-    /// A token of 6 bytes: 32 bits of chance (RFC 7252 §5.3.1) and a count, so that no two under way are equal. There
-    /// is room for a mechanism that marks its transmissions in it.
+    /// Returns a token of 6 bytes: 32 random bits (RFC 7252 §5.3.1) and a count, so that no two under way are equal. Two bytes
+    /// are left for a mechanism that marks its transmissions in the token.
     pub(crate) fn token(&mut self) -> Token {
         let mut bytes = self.next().to_le_bytes();
         bytes[4..6].copy_from_slice(&(self.drawn as u16).to_le_bytes());

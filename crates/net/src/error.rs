@@ -12,7 +12,7 @@ use crate::uri::{BadUri, Scheme};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The URI is none.
+    /// The text is no URI.
     Uri(BadUri),
     /// There is no transport for this scheme.
     Scheme(Scheme),
@@ -20,12 +20,12 @@ pub enum Error {
     NotFound {
         /// The name.
         host: String,
-        /// What the resolver said.
+        /// The error of the resolver.
         error: io::Error,
     },
     /// Every transmission was in vain.
     GivenUp {
-        /// How many there were.
+        /// The number of transmissions.
         transmissions: u8,
     },
     /// The peer rejected the message (RFC 7252 §4.2).
@@ -51,16 +51,12 @@ pub enum Error {
     /// More mechanisms and parameters side by side than a client keeps endpoints for.
     TooManyProfiles,
     /// There is no DTLS session with the server.
-    #[cfg(feature = "dtls")]
     Session(crate::Refused),
     /// There is no TLS with the server.
-    #[cfg(feature = "tls")]
     Tls(crate::TlsError),
     /// The server of a connection, or the HTTP server before it, does not do what it should.
-    #[cfg(feature = "tcp")]
     Protocol(String),
     /// The connection could not be opened, or has ended before the response.
-    #[cfg(feature = "tcp")]
     Connection(io::ErrorKind),
     /// The client was closed, or the runtime it ran on.
     Closed,
@@ -98,13 +94,9 @@ impl fmt::Display for Error {
             Self::TooManyProfiles => f.write_str(
                 "too many mechanisms and parameters side by side; use the same for some requests, or another client",
             ),
-            #[cfg(feature = "dtls")]
             Self::Session(refused) => refused.fmt(f),
-            #[cfg(feature = "tls")]
             Self::Tls(error) => error.fmt(f),
-            #[cfg(feature = "tcp")]
             Self::Protocol(what) => f.write_str(what),
-            #[cfg(feature = "tcp")]
             Self::Connection(kind) => write!(f, "no connection: {kind}; check the port, and what speaks there"),
             Self::Closed => f.write_str("the client is closed, or its runtime has ended; use another client"),
             Self::Io(error) => error.fmt(f),
@@ -119,9 +111,7 @@ impl std::error::Error for Error {
             Self::NotFound { error, .. } | Self::Io(error) => Some(error),
             Self::Transfer(error) => Some(error),
             Self::Busy(error) => Some(error),
-            #[cfg(feature = "dtls")]
             Self::Session(refused) => Some(refused),
-            #[cfg(feature = "tls")]
             Self::Tls(error) => Some(error),
             _ => None,
         }

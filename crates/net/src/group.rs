@@ -11,12 +11,11 @@ use crate::{Client, Error, Response};
 /// Answers that may wait to be taken; more are lost, as on any path.
 const MAX_WAITING: usize = 1_024;
 
-/// What the members of a group answer, in the order of arrival. They spread their answers over a time of their own choice,
-/// 5 s as a rule (DEFAULT_LEISURE, RFC 7252 §8.2), and nobody says which is the last: how long to wait is the caller's to
-/// decide.
+/// The answers of a group's members, in the order of arrival. Members spread their answers over a time of their own choice,
+/// usually 5 s (DEFAULT_LEISURE, RFC 7252 §8.2), and nothing marks the last. The caller decides how long to wait.
 ///
-/// A member sends a large body in blocks, of which this is the first, or asks to repeat the request (4.01 with Echo): who
-/// wants all of it asks that member alone (RFC 7959 §2.8).
+/// A large body is sent as its first block, or its member asks to repeat the request (4.01 with Echo). All of it can be had
+/// from that member alone (RFC 7959 §2.8).
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), coapace_net::Error> {
@@ -36,7 +35,7 @@ pub struct Group {
     answers: mpsc::Receiver<Answer>,
 }
 
-/// Who answers, and what.
+/// A member, and its answer.
 pub(crate) type Answer = (SocketAddr, Response);
 
 impl Group {
@@ -61,14 +60,14 @@ impl Group {
         Ok(Self { asker, _client: client, id, answers })
     }
 
-    /// The next answer, and who gave it; nothing once the client is closed. Answers with an option that must be understood
-    /// and is not are left out. It may be dropped before it is done, and called again.
+    /// Returns the next answer and its member, or nothing once the client is closed. Answers with an option that must be
+    /// understood and is not are left out. The future may be dropped before it is done, and `next` called again.
     pub async fn next(&mut self) -> Option<(SocketAddr, Response)> {
         self.answers.recv().await
     }
 }
 
-/// What comes later is nobody's.
+/// Answers that come later are dropped.
 impl Drop for Group {
     fn drop(&mut self) {
         self.asker.hub.with(|state, now| {

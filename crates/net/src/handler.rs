@@ -10,17 +10,21 @@ use coapace_proto::Code;
 
 use crate::{Rejection, Request, Response};
 
-/// What came of calling a handler.
+/// The state of a handler after its first turn.
 pub(crate) enum Called {
-    /// It has answered.
-    Ready(Response),
-    /// It has panicked.
-    Panicked,
-    /// It waits for something: the rest of it, which has a [`Response`] in the end, or nothing if it panics.
+    /// It has answered, or panicked.
+    Ready(Option<Response>),
+    /// It waits for something. This is the rest of it.
     Pending(Pending),
 }
 
-/// The rest of a handler.
+impl From<Response> for Called {
+    fn from(response: Response) -> Self {
+        Self::Ready(Some(response))
+    }
+}
+
+/// The rest of a handler, which ends with a response, or with nothing if it panics.
 pub(crate) type Pending = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
 
 /// A handler of any type.
@@ -28,14 +32,14 @@ pub(crate) trait Handler: Send {
     /// Calls it, and lets it run until it first waits for something.
     fn call(&mut self, request: Request) -> Called;
 
-    /// The same handler for another core.
+    /// Returns a copy of the handler for another core.
     fn copy(&self) -> Box<dyn Handler>;
 }
 
 /// A function that returns a future.
 pub(crate) struct Function<F, Fut> {
     function: F,
-    /// Where the future of the next call is put: one allocation serves all calls that are over when they return.
+    /// The place for the future of the next call. One allocation serves all calls that are over when they return.
     place: Option<Pin<Box<Option<Fut>>>>,
 }
 
@@ -56,16 +60,16 @@ where
         let function = &self.function;
         let polled = catch_unwind(AssertUnwindSafe(|| {
             place.set(Some(function(request)));
-            // Whoever runs the rest polls again first.
+            // The task that runs the rest polls again first, so nothing has to wake it.
             poll_in(&mut place, &mut Context::from_waker(Waker::noop()))
         }));
         match polled {
             Ok(Poll::Ready(response)) => {
                 self.place = Some(place);
-                Called::Ready(response)
+                Called::Ready(Some(response))
             }
             Ok(Poll::Pending) => Called::Pending(Box::pin(Rest(place))),
-            Err(_) => Called::Panicked,
+            Err(_) => Called::Ready(None),
         }
     }
 
@@ -86,7 +90,7 @@ where
     Poll::Ready(result.unwrap_or_else(|error| error.into().into()))
 }
 
-/// A future that has begun; nothing comes of it if it panics.
+/// A future that has begun. It ends with nothing if it panics.
 struct Rest<Fut>(Pin<Box<Option<Fut>>>);
 
 impl<Fut, E> Future for Rest<Fut>
@@ -104,7 +108,10 @@ where
     }
 }
 
-/// What a client is told of a handler that panicked.
-pub(crate) const fn panicked() -> Response {
-    Response::new(Code(code::INTERNAL_SERVER_ERROR))
+/// Returns what a handler has said. One that has panicked is counted, and answered 5.00.
+pub(crate) fn or_panicked(response: Option<Response>, count: impl FnOnce()) -> Response {
+    response.unwrap_or_else(|| {
+        count();
+        Response::new(Code(code::INTERNAL_SERVER_ERROR))
+    })
 }

@@ -1,51 +1,39 @@
-//! Who a peer has shown to be.
+//! The identity that a peer has shown.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::address::Remote;
 
-/// Who a peer has shown to be, with a key or a certificate.
+/// The identity that a peer has shown, with a key or a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Identity {
     /// The identity of a pre-shared key (RFC 4279 §5.1).
     Psk(Vec<u8>),
     /// A certificate that was verified.
-    #[cfg(feature = "tls")]
     Certificate(Certificate),
 }
 
-/// Writes the identity of a key as text, with U+FFFD for what is none; of a certificate its subject.
+/// Writes the identity of a key as text, with U+FFFD for bytes that are no text. A certificate is written as its subject.
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Psk(identity) => f.write_str(&String::from_utf8_lossy(identity)),
-            #[cfg(feature = "tls")]
             Self::Certificate(certificate) => f.write_str(certificate.subject()),
         }
     }
 }
 
 /// A peer's own certificate, without those that vouch for it.
-#[cfg(feature = "tls")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    der: Vec<u8>,
-    subject: String,
-    public_key: Vec<u8>,
+    pub(crate) der: Vec<u8>,
+    pub(crate) subject: String,
+    pub(crate) public_key: Vec<u8>,
 }
 
-#[cfg(feature = "tls")]
 impl Certificate {
-    /// Nothing if it cannot be read.
-    pub(crate) fn read(der: &[u8]) -> Option<Self> {
-        use x509_cert::der::{Decode, Encode};
-        let certificate = x509_cert::Certificate::from_der(der).ok()?.tbs_certificate;
-        let public_key = certificate.subject_public_key_info.to_der().ok()?;
-        Some(Self { der: der.to_vec(), subject: certificate.subject.to_string(), public_key })
-    }
-
     /// All of it (X.509, DER).
     pub fn der(&self) -> &[u8] {
         &self.der
@@ -62,7 +50,7 @@ impl Certificate {
     }
 }
 
-/// Who asks: an address, and whose it is if that is known.
+/// A client: its address, and its identity if that is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) remote: Remote,

@@ -1,4 +1,4 @@
-//! What has come of an observation and was not taken yet: room for one.
+//! The newest notification of an observation, until it is taken.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,25 +8,26 @@ use tokio::sync::Notify;
 
 use crate::{Error, Response};
 
-/// Between a hub, which puts notifications in, and who awaits them. A newer representation takes the place of one that
-/// was not taken yet (RFC 7641 §1.3: the newest is what counts).
+/// A hub or a connection puts notifications in, and an observation takes them out. A newer representation takes the place of
+/// one that was not taken yet (RFC 7641 §1.3: the newest is what counts).
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    slot: Mutex<Slot>,
+    newest: Mutex<Newest>,
     /// Something was put in.
     pub(crate) arrived: Notify,
 }
 
+/// The newest representation, and what is known of those to come.
 #[derive(Debug, Default)]
-struct Slot {
-    newest: Option<Response>,
+struct Newest {
+    response: Option<Response>,
     order: Observation,
     /// A registration is under way: what it brings is waited for, however stale the representation is.
     registering: bool,
     end: Option<End>,
 }
 
-/// Nothing will come any more.
+/// The reason why nothing will come any more.
 #[derive(Debug)]
 enum End {
     /// The server has said so, or was never asked to go on.
@@ -35,87 +36,83 @@ enum End {
     Failed(Error),
 }
 
-/// What is in an inbox.
+/// The content of an inbox.
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// The newest representation.
     News(Response),
-    /// Nothing yet. Then the server is to be asked again; or not, as long as it is being asked.
+    /// Nothing yet. The moment is when to ask the server again. There is none while it is being asked.
     Nothing(Option<Instant>),
-    /// Nothing, and there will be nothing.
+    /// Nothing, and nothing will come.
     Over(Option<Error>),
 }
 
 impl Inbox {
-    fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Newest> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The response to a registration, or a notification. The response to the first registration goes its own way.
-    pub(crate) fn put(&self, now: Instant, message: &Message<'_>, response: Option<Response>) {
-        let mut slot = self.slot();
-        if std::mem::take(&mut slot.registering) && message.kind == Kind::Acknowledgement {
-            // It was said after everything that has come: a server that has been restarted may count from anywhere.
-            slot.order = Observation::new();
+    /// Puts in the response to a registration, or a notification. The response to the first registration goes its own way, and
+    /// only its order and freshness are noted. Over a connection, everything is `in_order` (RFC 8323 §7).
+    pub(crate) fn put(
+        &self,
+        now: Instant,
+        message: &Message<'_>,
+        in_order: bool,
+        response: Option<Response>,
+    ) {
+        let mut newest = self.lock();
+        let answers = std::mem::take(&mut newest.registering) && message.kind == Kind::Acknowledgement;
+        if answers || in_order {
+            // It is newer than everything that has come. A server that was restarted may count from anywhere.
+            newest.order = Observation::new();
         }
-        if !slot.order.update(now, message) {
+        if !newest.order.update(now, message) {
             return;
         }
         if message.code.0 >> 5 != 2 || message.observe().is_none() {
-            slot.end = Some(End::Over);
+            newest.end = Some(End::Over);
         }
-        slot.newest = response;
-        drop(slot);
+        newest.response = response;
+        drop(newest);
         self.arrived.notify_one();
     }
 
-    /// A notification over a reliable transport, where they keep their order (RFC 8323 §7); whether there will be more.
-    #[cfg(feature = "tcp")]
-    pub(crate) fn deliver(&self, response: Response, goes_on: bool) {
-        let mut slot = self.slot();
-        if !goes_on {
-            slot.end = Some(End::Over);
-        }
-        slot.newest = Some(response);
-        drop(slot);
-        self.arrived.notify_one();
-    }
-
-    /// The server is asked to go on.
+    /// Notes that the server is asked to go on.
     pub(crate) fn register(&self) {
-        self.slot().registering = true;
+        self.lock().registering = true;
     }
 
     /// Returns how long ago the newest representation has become stale.
     pub(crate) fn overdue(&self, now: Instant) -> Duration {
-        now.since(self.slot().order.fresh_until())
+        now.since(self.lock().order.fresh_until())
     }
 
-    /// Nothing will come any more.
+    /// Ends the observation with an error.
     pub(crate) fn fail(&self, error: Error) {
-        self.slot().end.get_or_insert(End::Failed(error));
+        self.lock().end.get_or_insert(End::Failed(error));
         self.arrived.notify_one();
     }
 
-    /// Whether the server sends, as far as is known here.
+    /// Returns whether the server goes on, as far as is known here.
     pub(crate) fn goes_on(&self) -> bool {
-        self.slot().end.is_none()
+        self.lock().end.is_none()
     }
 
     pub(crate) fn take(&self, draw: Draw) -> Taken {
-        let mut slot = self.slot();
-        if let Some(newest) = slot.newest.take() {
-            return Taken::News(newest);
+        let mut newest = self.lock();
+        if let Some(response) = newest.response.take() {
+            return Taken::News(response);
         }
-        match slot.end.take() {
+        match newest.end.take() {
             Some(end) => {
-                slot.end = Some(End::Over);
+                newest.end = Some(End::Over);
                 Taken::Over(match end {
                     End::Over => None,
                     End::Failed(error) => Some(error),
                 })
             }
-            None => Taken::Nothing((!slot.registering).then(|| slot.order.register_again_at(draw))),
+            None => Taken::Nothing((!newest.registering).then(|| newest.order.register_again_at(draw))),
         }
     }
 }
@@ -132,7 +129,7 @@ mod tests {
     fn put_as(kind: Kind, inbox: &Inbox, number: u32, text: &'static str) {
         let tail = Options::default().observe(number).max_age(30).tail(text.as_bytes()).unwrap();
         let message = Message { code: Code(0x45), tail: tail.as_bytes(), ..Message::empty(kind, 1) };
-        inbox.put(Instant::ZERO, &message, Some(Response::content(text)));
+        inbox.put(Instant::ZERO, &message, false, Some(Response::content(text)));
     }
 
     #[test]
@@ -164,7 +161,7 @@ mod tests {
     fn a_notification_without_the_option_is_the_last() {
         let inbox = Inbox::default();
         let message = Message { code: Code(0x84), ..Message::empty(Kind::Confirmable, 1) };
-        inbox.put(Instant::ZERO, &message, Some(Response::new(message.code)));
+        inbox.put(Instant::ZERO, &message, false, Some(Response::new(message.code)));
         assert!(matches!(inbox.take(Draw::ZERO), Taken::News(_)));
         assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(None)));
         assert!(!inbox.goes_on());

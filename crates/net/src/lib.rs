@@ -26,98 +26,91 @@
 //!
 //! # How it is built
 //!
-//! A *hub* is an endpoint with its socket, its clock and those who wait for its exchanges, behind one lock. A *driver*
-//! is the loop that receives for a hub and keeps its timers. A client's task sends by itself, and is woken by the
-//! driver; a server's driver calls handlers where it received, and answers whole batches with one call of the system.
-//! Datagrams move through a *carrier*: one for each call of the system, or many.
+//! * `datagram/`: endpoints on UDP sockets. A *hub* is an endpoint with its socket, its clock and those who wait for its
+//!   exchanges, behind one lock. A *driver* is the loop that receives for a hub and keeps its timers. A client's task sends
+//!   by itself, and is woken by the driver. A server's driver calls handlers where it has received, and answers whole batches
+//!   with one call of the system.
+//! * `stream/`: connections over TCP, TLS and WebSockets, with [`coapace_proto::stream`]. They have no retransmissions, no
+//!   endpoint and no mechanism.
+//! * `conversation/`: what a server does with requests and responses of either: blocks, kept responses, Observe, the bound of
+//!   handlers that wait.
+//! * `secure/`: DTLS and TLS, with the feature `tls`. The sessions of DTLS lie between an endpoint and its socket. They begin
+//!   before the first request is sent, so that no handshake is taken for a round trip.
 //!
-//! DTLS is a carrier whose datagrams are the plaintext of records; its sessions lie between the endpoint and the socket,
-//! and begin before the first request is sent, so that no handshake is taken for a round trip. TCP, TLS and WebSockets have no
-//! retransmissions here and no endpoint of this kind: their connections are over [`coapace_proto::stream`], with the same
-//! [`Router`] before them and the same [`Call`] behind them, and no mechanism.
+//! Before both kinds of server is the same [`Router`], behind both kinds of client the same [`Call`].
 //!
 //! A client has one port for each profile, as long as Message IDs last: towards one peer an endpoint has 65,536 of them in
-//! EXCHANGE_LIFETIME (RFC 7252 §4.4), 265 a second. Whoever asks faster is given further ports, each an endpoint of its own.
+//! EXCHANGE_LIFETIME (RFC 7252 §4.4), 265 a second. A client that asks faster gets further ports, each an endpoint of its own.
 //!
-//! It runs on Unix. On Linux a datagram is answered from the address it came to, servers [join groups](Membership), ICMP ends requests that cannot arrive,
-//! and the system is called for batches.
+//! It runs on Unix. On Linux a datagram is answered from the address it came to, servers [join groups](Membership), ICMP ends
+//! requests that cannot arrive, and the system is called for batches.
+//!
+//! # Words
+//!
+//! A *stranger* is a client that has not shown that its address is its own. A *place* is one of a bounded number. The *tail*
+//! of a message is its options and payload. The *leisure* of a response to a group is its delay (RFC 7252 §8.2). To *publish*
+//! is to send a notification to all observers of a resource.
+// Where the types of `insecure.rs` have no value, the code behind them is unreachable.
+#![cfg_attr(not(feature = "tls"), allow(dead_code, unreachable_code, unused_variables))]
+
 mod access;
 mod address;
-mod answers;
 mod asker;
-#[cfg(target_os = "linux")]
-mod batch;
 pub mod blocking;
 mod budget;
 mod call;
-mod carrier;
-#[cfg(feature = "tls")]
-mod certificates;
 mod client;
 mod clock;
-#[cfg(feature = "dtls")]
-mod cookie;
-mod driver;
-#[cfg(feature = "dtls")]
-mod dtls;
+mod conversation;
+mod counter;
+mod datagram;
+mod destinations;
 mod error;
 mod exposition;
 mod group;
 mod handler;
-mod hub;
+mod handshake_error;
 mod identity;
 mod inbox;
-mod kept;
-mod leisure;
+mod interceptor;
 mod limits;
 mod log;
 mod membership;
-mod message_ids;
 mod metrics;
 mod observation;
 mod profile;
 mod progress;
 mod rejection;
 mod request;
-mod requests;
+mod request_counts;
 mod resource;
 mod response;
 mod router;
+#[cfg(feature = "tls")]
+mod secure;
+#[cfg(not(feature = "tls"))]
+#[path = "insecure.rs"]
+mod secure;
 mod server;
-mod serving;
-#[cfg(feature = "dtls")]
-mod session;
-#[cfg(feature = "dtls")]
-mod session_table;
-#[cfg(feature = "dtls")]
-mod sessions;
-mod socket;
 mod stats;
-#[cfg(feature = "tcp")]
 mod stream;
-mod tap;
+mod subscription;
 mod target;
-mod terms;
 pub mod uri;
-mod waiting;
-mod watch;
 
-pub use answers::Verify;
 pub use budget::Budget;
 pub use call::Call;
-#[cfg(feature = "tls")]
-pub use certificates::{BadCertificate, Certificates, TlsError};
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
 pub use coapace_proto::block::{Bounds, TransferError, Transferred};
 pub use coapace_proto::{Code, Config, Histogram, Measures, Options, link_format};
-#[cfg(feature = "dtls")]
-pub use dtls::{Dtls, DtlsCounters, Refused};
+pub use datagram::answers::Verify;
+pub use destinations::Destination;
 pub use error::Error;
 pub use group::Group;
-#[cfg(feature = "tls")]
-pub use identity::Certificate;
-pub use identity::Identity;
+pub use handshake_error::{Refused, TlsError};
+pub use identity::{Certificate, Identity};
+pub use interceptor::{Datagram, Direction, Interceptor};
 pub use membership::{
     ALL_COAP_NODES, ALL_COAP_NODES_LINK_LOCAL, ALL_COAP_NODES_SITE_LOCAL, Membership, NoGroup, NotJoined,
 };
@@ -126,15 +119,14 @@ pub use observation::Observation;
 pub use profile::Profile;
 pub use rejection::Rejection;
 pub use request::Request;
-pub use requests::Requests;
+pub use request_counts::Requests;
 pub use resource::Resource;
 pub use response::Response;
 pub use router::Router;
+#[cfg(feature = "tls")]
+pub use secure::{BadCertificate, Certificates, Dtls};
 pub use server::{Server, ServerConfig, ServerHandle};
-pub use stats::{Destination, NetCounters, Stats};
-#[cfg(feature = "tcp")]
-pub use stream::TcpCounters;
-pub use tap::{Datagram, Direction, Tap};
+pub use stats::{DtlsCounters, NetCounters, Stats, TcpCounters};
 pub use uri::Uri;
 
 #[cfg(doctest)]

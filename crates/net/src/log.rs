@@ -1,7 +1,7 @@
-//! What is said through [`tracing`], under four targets: requests (`coapace_net::access`), handshakes
+//! Events for [`tracing`], under four targets: requests (`coapace_net::access`), handshakes
 //! (`coapace_net::handshake`), limits (`coapace_net::limit`) and observations (`coapace_net::observe`).
 //!
-//! No payload and no key is in any of it. What peers choose, such as paths and identities, is recorded as strings, which
+//! No event has a payload or a key. Text that peers choose, such as paths and identities, is recorded as strings, which
 //! subscribers escape.
 
 use std::fmt::Display;
@@ -43,13 +43,13 @@ impl Rate {
     }
 }
 
-/// A handshake has ended with a session or connection.
+/// Logs a handshake that has ended with a session or connection.
 pub(crate) fn handshake(transport: &str, peer: SocketAddr, identity: Option<&Identity>) {
     let identity = identity.map(ToString::to_string);
     tracing::info!(target: "coapace_net::handshake", transport, %peer, identity, "handshake completed");
 }
 
-/// A handshake has failed.
+/// Logs a handshake that has failed.
 pub(crate) fn handshake_failed(
     transport: &str,
     peer: SocketAddr,
@@ -63,12 +63,12 @@ pub(crate) fn handshake_failed(
     }
 }
 
-/// Somebody observes, or does so no more.
+/// Logs a client that observes, or does so no more.
 pub(crate) fn observer(peer: SocketAddr, what: &'static str) {
     tracing::debug!(target: "coapace_net::observe", %peer, what, "observer");
 }
 
-/// An observed representation is stale, and nothing newer has come.
+/// Logs that an observed representation is stale, and nothing newer has come.
 pub(crate) fn overdue(since: coapace_control::Duration) {
     let stale_s = since.as_micros() / 1_000_000;
     tracing::warn!(target: "coapace_net::observe", stale_s, "no notification has come in time; registering again");

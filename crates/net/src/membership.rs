@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use crate::socket::Socket;
+use crate::datagram::socket::Socket;
 
 /// All CoAP Nodes, IPv4 (RFC 7252 §12.8).
 pub const ALL_COAP_NODES: Ipv4Addr = Ipv4Addr::new(224, 0, 1, 187);
@@ -25,7 +25,7 @@ pub const ALL_COAP_NODES_SITE_LOCAL: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Membership {
     group: IpAddr,
-    /// Its name or index.
+    /// The name or index of the interface.
     interface: Option<String>,
     optional: bool,
 }
@@ -83,7 +83,7 @@ impl Membership {
         if !self.group.is_multicast() {
             return refused(io::ErrorKind::InvalidInput, "it is not the address of a group");
         }
-        // What came to a group could not be told from other datagrams.
+        // Datagrams to a group could not be told from others.
         if cfg!(not(target_os = "linux")) {
             return refused(io::ErrorKind::Unsupported, "servers join groups on Linux alone");
         }
@@ -118,7 +118,7 @@ impl Membership {
 /// ENODEV, of Linux.
 const NO_DEVICE: i32 = 19;
 
-/// As it is parsed.
+/// Writes it in the form that is parsed.
 impl fmt::Display for Membership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.group)?;
@@ -152,7 +152,7 @@ impl fmt::Display for NoGroup {
 
 impl std::error::Error for NoGroup {}
 
-/// What is inside the error of a server that could not join a group.
+/// The error inside that of a server which could not join a group.
 #[derive(Debug)]
 pub struct NotJoined {
     membership: Membership,

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use coapace_proto::Measures;
 
-use crate::hub::Hub;
+use crate::datagram::hub::Hub;
 use crate::{Profile, Requests, Stats};
 
 /// Counts, distributions and levels of a client or server, without anything of single peers. Its
@@ -12,7 +12,7 @@ use crate::{Profile, Requests, Stats};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// What was counted since it began.
+    /// The counts since it began.
     pub stats: Stats,
     /// The requests to a server.
     pub requests: Requests,
@@ -33,7 +33,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Adds those of another client or server: of one that serves the same resources in another way, say.
+    /// Adds the metrics of another client or server, such as one that serves the same resources over another transport.
     pub fn merge(&mut self, other: &Self) {
         let Self { stats, requests, measures, profiles, exchanges, observers, peers, sessions, pending } =
             other;
@@ -53,7 +53,6 @@ impl Metrics {
     /// Adds everything of an endpoint but its [`Stats`].
     pub(crate) fn add(&mut self, hub: &Hub) {
         self.pending += u64::from(hub.pending.load(Ordering::Relaxed));
-        #[cfg(feature = "dtls")]
         if let Some(sessions) = &hub.sessions {
             self.sessions += sessions.len() as u64;
         }

@@ -1,27 +1,25 @@
-//! A client's observation of a resource (RFC 7641).
+//! A client's observation of a resource (RFC 7641, RFC 8323 §7).
 
 use std::sync::Arc;
 
 use coap_numbers::option;
 use coapace_control::{Draw, Instant};
-#[cfg(feature = "tcp")]
-use coapace_proto::Code;
-use coapace_proto::block::{Transfer, TransferError};
-use coapace_proto::{ExchangeId, Options, Request, SendError, Token, echo};
+use coapace_proto::block::TransferError;
+use coapace_proto::{Code, Options, echo};
 
-use crate::asker::{Asker, Asks, Blocks, exchange, fits, is_whole};
-use crate::hub::State;
+use crate::asker::{Blocks, is_whole};
+use crate::clock::Random;
 use crate::inbox::{Inbox, Taken};
-#[cfg(feature = "tcp")]
-use crate::stream::{Observing, Stream};
+use crate::subscription::Subscription;
 use crate::{Client, Error, Response, log};
 
-/// What a server sends of a resource as it changes: the [response](Self::first) to the registration, and then
-/// [`next`](Self::next), again and again.
+/// The representations that a server sends of a resource as it changes: the [response](Self::first) to the registration, and
+/// then [`next`](Self::next), again and again.
 ///
-/// Only the newest representation is kept, so that who takes a long time for each sees the latest, not all. When the
+/// Only the newest representation is kept, so a program that takes a long time for each sees the latest and not all. When the
 /// representation is stale (Max-Age) and 5 to 15 s later nothing has come, [`next`](Self::next) registers again (RFC 7641
-/// §3.3.1). Dropping it tells the server, without waiting for its answer; [`end`](Self::end) waits.
+/// §3.3.1). Over a connection, that shows whether the server is there (RFC 8323 §7.3). Dropping the observation tells the
+/// server, without waiting for its answer; [`end`](Self::end) waits.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), coapace_net::Error> {
@@ -34,115 +32,46 @@ use crate::{Client, Error, Response, log};
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Observation(Way);
-
-#[derive(Debug)]
-enum Way {
-    Datagrams(Box<Datagrams>),
-    #[cfg(feature = "tcp")]
-    Stream(Box<Observing>),
-}
-
-/// What is done, whatever carries it.
-macro_rules! either {
-    ($self:expr, $it:ident => $what:expr) => {
-        match $self {
-            Way::Datagrams($it) => $what,
-            #[cfg(feature = "tcp")]
-            Way::Stream($it) => $what,
-        }
-    };
+pub struct Observation {
+    subscription: Subscription,
+    /// Keeps its endpoint or connection going.
+    client: Client,
+    options: Options,
+    blocks: Blocks,
+    inbox: Arc<Inbox>,
+    first: Response,
+    /// A notification of which blocks are missing.
+    partial: Option<Response>,
+    random: Random,
+    /// The draw for the moment of the next registration.
+    draw: Draw,
 }
 
 impl Observation {
     pub(crate) async fn begin(
         client: Client,
-        asker: Asker,
+        subscription: Subscription,
         options: Options,
         blocks: Blocks,
     ) -> Result<Self, Error> {
-        let begun = Datagrams::begin(client, asker, options, blocks).await?;
-        Ok(Self(Way::Datagrams(Box::new(begun))))
-    }
-
-    /// Over a reliable transport.
-    #[cfg(feature = "tcp")]
-    pub(crate) async fn over(
-        client: Client,
-        stream: Stream,
-        code: Code,
-        options: Options,
-        blocks: Blocks,
-    ) -> Result<Self, Error> {
-        let begun = Observing::begin(client, stream, code, options, blocks).await?;
-        Ok(Self(Way::Stream(Box::new(begun))))
-    }
-
-    /// The response to the registration: a success. It is all there is if the server does not let the resource be observed.
-    pub fn first(&self) -> &Response {
-        either!(&self.0, it => &it.first)
-    }
-
-    /// The next representation; nothing once the server has ended the observation. The last response may be an error
-    /// of the server, such as 4.04.
-    ///
-    /// It may be dropped before it is done, and called again.
-    ///
-    /// # Errors
-    /// What became of an attempt to register again, or to fetch the rest of a large representation; over a reliable
-    /// transport, what became of the connection. The observation goes on after the second, and is over after the others.
-    pub async fn next(&mut self) -> Option<Result<Response, Error>> {
-        either!(&mut self.0, it => it.next().await)
-    }
-
-    /// Tells the server that nothing is to come any more, and waits until it knows (RFC 7641 §3.6).
-    ///
-    /// # Errors
-    /// Why it does not know. It will learn it from the Reset that the next notification is answered with.
-    pub async fn end(self) -> Result<(), Error> {
-        either!(self.0, it => it.end().await)
-    }
-}
-
-/// Over UDP or DTLS.
-#[derive(Debug)]
-struct Datagrams {
-    asker: Asker,
-    /// Keeps the hub going.
-    client: Client,
-    options: Options,
-    blocks: Blocks,
-    token: Token,
-    id: Option<ExchangeId>,
-    inbox: Arc<Inbox>,
-    first: Response,
-    /// A notification of which blocks are missing.
-    partial: Option<Response>,
-    draw: Draw,
-}
-
-impl Datagrams {
-    async fn begin(client: Client, asker: Asker, options: Options, blocks: Blocks) -> Result<Self, Error> {
-        let token = asker.hub.lock().token();
-        let inbox = Arc::new(Inbox::default());
-        let draw = asker.hub.lock().draw();
+        let mut random = Random::default();
+        let draw = random.draw();
         let mut this = Self {
-            asker,
+            subscription,
             client,
             options,
             blocks,
-            token,
-            id: None,
-            inbox,
-            first: Response::new(coapace_proto::Code::EMPTY),
+            inbox: Arc::default(),
+            first: Response::new(Code::EMPTY),
             partial: None,
+            random,
             draw,
         };
         let mut response = this.register().await?;
         if let Some(value) = response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec)) {
             this.options = echo::repeated(std::mem::take(&mut this.options), &value);
-            this.forget();
-            this.inbox = Arc::new(Inbox::default());
+            this.subscription.forget();
+            this.inbox = Arc::default();
             response = this.register().await?;
         }
         if !response.is_success() {
@@ -152,45 +81,21 @@ impl Datagrams {
         Ok(this)
     }
 
-    /// Fetches what is missing of a representation.
-    async fn complete(&self, response: Response) -> Result<Response, Error> {
-        if is_whole(&response) || !response.is_success() {
-            return Ok(response);
-        }
-        self.asker.finish(self.transfer(), response).await
+    /// Returns the response to the registration: a success. It is all there is if the server does not let the resource be
+    /// observed.
+    pub fn first(&self) -> &Response {
+        &self.first
     }
 
-    fn transfer(&self) -> Transfer {
-        let options = self.options.clone().observe(0);
-        self.asker.transfer(options, Vec::new(), self.blocks)
-    }
-
-    /// Registers for the first time.
-    async fn register(&mut self) -> Result<Response, Error> {
-        let tail = self.transfer().request()?;
-        fits(tail.as_bytes())?;
-        let Self { asker, token, inbox, id, .. } = self;
-        exchange(&asker.hub, asker.to, |state, now, _| {
-            let begun = observe(asker, *token, inbox, state, now, tail.as_bytes())?;
-            *id = Some(begun);
-            Ok(begun)
-        })
-        .await
-    }
-
-    /// Asks the server to go on. What it answers comes as a notification does.
-    fn register_again(&mut self) -> Result<(), Error> {
-        let tail = self.transfer().request()?;
-        let Self { asker, token, inbox, id, .. } = self;
-        inbox.register();
-        asker.hub.with(|state, now| {
-            id.take().map(|id| state.forget(now, id));
-            *id = Some(observe(asker, *token, inbox, state, now, tail.as_bytes())?);
-            Ok::<_, Error>(())
-        })
-    }
-
-    async fn next(&mut self) -> Option<Result<Response, Error>> {
+    /// Returns the next representation, or nothing once the server has ended the observation. The last response may be an
+    /// error of the server, such as 4.04.
+    ///
+    /// The future may be dropped before it is done, and `next` called again.
+    ///
+    /// # Errors
+    /// Those of an attempt to register again, of the rest of a large representation, and of a connection that has ended. The
+    /// observation goes on after the second, and is over after the others.
+    pub async fn next(&mut self) -> Option<Result<Response, Error>> {
         loop {
             match self.inbox.take(self.draw) {
                 Taken::News(news) => self.partial = Some(news),
@@ -205,86 +110,80 @@ impl Datagrams {
             let finished = self.complete(news).await;
             self.partial = None;
             match finished {
-                // There is a newer one, and it will be told.
+                // There is a newer one, and its notification is on its way.
                 Err(Error::Transfer(TransferError::Changed)) => {}
                 finished => return Some(finished),
             }
         }
     }
 
+    /// Tells the server that nothing is to come any more, and waits until it knows (RFC 7641 §3.6).
+    ///
+    /// # Errors
+    /// The reason why it does not know. It will learn it from the Reset that the next notification is answered with.
+    pub async fn end(mut self) -> Result<(), Error> {
+        match self.farewell() {
+            Some(tail) => self.subscription.ask(&tail).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Fetches what is missing of a representation.
+    async fn complete(&self, response: Response) -> Result<Response, Error> {
+        if is_whole(&response) || !response.is_success() {
+            return Ok(response);
+        }
+        let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
+        self.subscription.finish(transfer, response).await
+    }
+
+    fn registration(&self) -> Options {
+        self.options.clone().observe(0)
+    }
+
+    async fn register(&mut self) -> Result<Response, Error> {
+        let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
+        self.subscription.register(transfer.request()?.as_bytes(), &self.inbox).await
+    }
+
+    async fn register_again(&mut self) -> Result<(), Error> {
+        let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
+        self.subscription.register_again(transfer.request()?.as_bytes(), &self.inbox).await
+    }
+
     /// Waits for something to come, or until it is time to register again.
     async fn wait(&mut self, again: Option<Instant>) {
-        let hub = &self.asker.hub;
+        let clock = self.subscription.clock();
         let arrived = self.inbox.arrived.notified();
-        let Some((again, at)) = again.and_then(|again| Some((again, hub.clock.at(again)?))) else {
+        let Some((again, at)) = again.and_then(|again| Some((again, clock.at(again)?))) else {
             return arrived.await;
         };
         let has_arrived = match self.client.undriven() {
-            Some(undriven) => undriven.before(again, &hub.clock, arrived).await,
+            Some(undriven) => undriven.before(again, &clock, arrived).await,
             None => tokio::time::timeout_at(at, arrived).await.is_ok(),
         };
         if !has_arrived {
-            log::overdue(self.inbox.overdue(self.asker.hub.clock.now()));
-            self.draw = self.asker.hub.lock().draw();
-            if let Err(error) = self.register_again() {
+            log::overdue(self.inbox.overdue(clock.now()));
+            self.draw = self.random.draw();
+            if let Err(error) = self.register_again().await {
                 self.inbox.fail(error);
             }
         }
     }
 
-    async fn end(mut self) -> Result<(), Error> {
-        if !self.forget() {
-            return Ok(());
+    /// Ends it here. Returns options and payload of the request that tells the server, if the server has to be told.
+    fn farewell(&mut self) -> Option<Vec<u8>> {
+        if !self.subscription.forget() || !self.inbox.goes_on() {
+            return None;
         }
-        let tail = self.farewell()?;
-        let ended = exchange(&self.asker.hub, self.asker.to, |state, now, to| {
-            state.endpoint.request(now, to, self.last_request(&tail))
-        });
-        ended.await.map(drop)
-    }
-
-    /// What comes from now on is rejected. Returns whether the server has to be told.
-    fn forget(&mut self) -> bool {
-        let Some(id) = self.id.take() else { return false };
-        self.asker.hub.with(|state, now| state.forget(now, id)) && self.inbox.goes_on()
-    }
-
-    /// Options of the request that ends it.
-    fn farewell(&self) -> Result<Vec<u8>, Error> {
-        let options = self.options.clone().without(option::BLOCK2).observe(1);
-        Ok(options.tail(&[]).map_err(TransferError::Option)?.into_bytes())
-    }
-
-    fn last_request<'a>(&self, tail: &'a [u8]) -> Request<'a> {
-        let Asker { code, confirmable, .. } = self.asker;
-        Request { confirmable, code, token: self.token, tail, repeatable: true }
+        Some(self.options.clone().without(option::BLOCK2).observe(1).tail(&[]).ok()?.into_bytes())
     }
 }
 
-impl Drop for Datagrams {
+impl Drop for Observation {
     fn drop(&mut self) {
-        if self.forget()
-            && let Ok(tail) = self.farewell()
-        {
-            // Whatever comes of it.
-            let request = self.last_request(&tail);
-            let _ = self.asker.hub.with(|state, now| state.endpoint.request(now, self.asker.to, request));
+        if let Some(tail) = self.farewell() {
+            self.subscription.send(&tail);
         }
     }
-}
-
-/// Sends a registration, and has its responses put into the inbox.
-fn observe(
-    asker: &Asker,
-    token: Token,
-    inbox: &Arc<Inbox>,
-    state: &mut State,
-    now: Instant,
-    tail: &[u8],
-) -> Result<ExchangeId, SendError> {
-    let &Asker { to, code, confirmable, .. } = asker;
-    let request = Request { confirmable, code, token, tail, repeatable: true };
-    let id = state.endpoint.observe(now, to, request)?;
-    state.observed.insert(id, inbox.clone());
-    Ok(id)
 }

@@ -1,4 +1,4 @@
-//! How an endpoint transmits.
+//! The mechanism and parameters of an endpoint.
 
 use coapace_control::{DefaultTimer, Mechanism};
 use coapace_proto::Config;
@@ -14,11 +14,11 @@ pub struct Profile {
 }
 
 impl Default for Profile {
-    /// RFC 7252's own, in bounds for a host: 4,096 exchanges, 1,024 destinations, 4,096 observers, 1,024
+    /// Returns RFC 7252's own congestion control, in bounds for a host: 4,096 exchanges, 1,024 destinations, 4,096 observers, 1,024
     /// observations, 32,768 messages remembered.
     ///
-    /// That is less than there are Message IDs: of a client that goes round them within EXCHANGE_LIFETIME, as it must
-    /// not (RFC 7252 §4.4), no request is taken for a duplicate of one long ago.
+    /// That is less than there are Message IDs. A client that goes round them within EXCHANGE_LIFETIME must not (RFC 7252
+    /// §4.4), but its requests are not taken for duplicates.
     fn default() -> Self {
         let config = Config {
             max_exchanges: 4_096,

@@ -1,4 +1,4 @@
-//! Progress of transfers in blocks.
+//! The progress of transfers in blocks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use coapace_proto::block::Transferred;
 
 /// A function that is called after every block.
 #[derive(Clone)]
-pub(crate) struct Progress(Arc<dyn Fn(Transferred) + Send + Sync>);
+pub(crate) struct OnProgress(Arc<dyn Fn(Transferred) + Send + Sync>);
 
-impl Progress {
+impl OnProgress {
     pub(crate) fn new(each: impl Fn(Transferred) + Send + Sync + 'static) -> Self {
         Self(Arc::new(each))
     }
@@ -19,8 +19,8 @@ impl Progress {
     }
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for OnProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Progress")
+        f.write_str("OnProgress")
     }
 }

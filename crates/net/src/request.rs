@@ -1,4 +1,4 @@
-//! What a client asks of a server.
+//! Requests that have arrived at a server.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::{Identity, Rejection};
 /// The parameters of a route, in the order of its path.
 pub(crate) type Names = Arc<[Box<str>]>;
 
-/// A request that arrived. It is its handler's own; what is short lies in it without a further allocation.
+/// A request that has arrived. Its handler owns it. A short request takes no allocation.
 #[derive(Clone, Debug)]
 pub struct Request {
     peer: Peer,
@@ -23,7 +23,7 @@ pub struct Request {
     code: Code,
     tail: SmallVec<[u8; 64]>,
     names: Option<Names>,
-    /// Where the values of the parameters lie in the tail: start and length.
+    /// The places of the parameters' values in the tail: start and length.
     values: SmallVec<[(u16, u16); 4]>,
 }
 
@@ -45,49 +45,50 @@ impl Request {
         self
     }
 
-    /// The client's address.
+    /// Returns the client's address.
     pub fn from(&self) -> SocketAddr {
         self.peer.remote.address()
     }
 
-    /// Who the client has shown to be: the identity of its pre-shared key, or its certificate. Nothing where it has
-    /// shown neither. Observers over UDP and DTLS share a call of the handler, with the request of the first of them: what
-    /// depends on who asks is not to be observed there.
+    /// Returns the identity that the client has shown: that of its pre-shared key, or its certificate. Observers over UDP and
+    /// DTLS share a call of the handler, with the request of the first of them. A representation that depends on who asks must
+    /// not be observed there.
     pub fn peer_identity(&self) -> Option<&Identity> {
         self.peer.identity.as_deref()
     }
 
-    /// The method: GET, PUT, … (constants in [`coap_numbers::code`]).
+    /// Returns the method: GET, PUT, … (constants in [`coap_numbers::code`]).
     pub fn method(&self) -> Code {
         self.code
     }
 
-    /// Whether the client wants to be sure of an answer, and retransmits until it has one.
+    /// Returns whether the client retransmits until it has an answer.
     pub fn is_confirmable(&self) -> bool {
         self.kind == Kind::Confirmable
     }
 
-    /// The request as a message, without its Message ID and token.
+    /// Returns the request as a message, without its Message ID and token.
     pub fn message(&self) -> Message<'_> {
         Message { code: self.code, tail: &self.tail, ..Message::empty(self.kind, 0) }
     }
 
-    /// The options as (number, value), in the order of their numbers.
+    /// Returns the options as (number, value), in the order of their numbers.
     pub fn options(&self) -> impl Iterator<Item = (u16, &[u8])> {
         self.message().options()
     }
 
-    /// The first option of this number.
+    /// Returns the first option of this number.
     pub fn option(&self, number: u16) -> Option<&[u8]> {
         self.options().find(|&(other, _)| other == number).map(|(_, value)| value)
     }
 
-    /// The first option of this number, as an unsigned integer.
+    /// Returns the first option of this number, as an unsigned integer.
     pub fn uint(&self, number: u16) -> Option<u64> {
         self.message().uint(number)
     }
 
-    /// The value of a parameter of the route: of `{id}` under `id`. Nothing if there is none, or if it is no text.
+    /// Returns the value of a parameter of the route, such as that of `{id}` under `id`. `None` if there is none, or if it is
+    /// no text.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let place = self.names.as_ref()?.iter().position(|other| **other == *name)?;
         let &(start, len) = self.values.get(place)?;
@@ -119,7 +120,7 @@ impl Request {
         if matches && !forbidden { Ok(()) } else { Err(Code(code::PRECONDITION_FAILED).into()) }
     }
 
-    /// The path, with a slash before each segment; `/` if there is none.
+    /// Returns the path, with a slash before each segment, or `/` if there is none.
     pub fn path(&self) -> String {
         let mut path = String::new();
         for (_, segment) in self.options().filter(|&(number, _)| number == option::URI_PATH) {
@@ -129,13 +130,13 @@ impl Request {
         if path.is_empty() { String::from("/") } else { path }
     }
 
-    /// The arguments of the query, in their order.
+    /// Returns the arguments of the query, in their order.
     pub fn query(&self) -> impl Iterator<Item = &str> {
         let arguments = self.options().filter(|&(number, _)| number == option::URI_QUERY);
         arguments.filter_map(|(_, argument)| std::str::from_utf8(argument).ok())
     }
 
-    /// The value of the argument `name=value`; empty if the argument is just the name.
+    /// Returns the value of the argument `name=value`, empty if the argument is just the name.
     pub fn argument(&self, name: &str) -> Option<&str> {
         self.query().find_map(|argument| {
             let (key, value) = argument.split_once('=').unwrap_or((argument, ""));
@@ -143,15 +144,15 @@ impl Request {
         })
     }
 
-    /// The payload, empty if there is none.
+    /// Returns the payload, empty if there is none.
     pub fn payload(&self) -> &[u8] {
         self.message().payload()
     }
 
-    /// The payload as text.
+    /// Returns the payload as text.
     ///
     /// # Errors
-    /// If it is none; converted into a [`Rejection`](crate::Rejection), 4.00.
+    /// The error of bytes that are no text. Converted into a [`Rejection`](crate::Rejection), it is 4.00.
     pub fn text(&self) -> Result<&str, std::str::Utf8Error> {
         std::str::from_utf8(self.message().payload())
     }

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::watch;
 
-use crate::hub::Hub;
+use crate::datagram::hub::Hub;
 
-/// Says that a resource has [`changed`](Self::changed). Its copies are the same resource.
+/// A resource that tells when it has [`changed`](Self::changed). Clones are the same resource.
 ///
-/// It is handed to [`Router::observe`](crate::Router::observe) together with the handler, and kept by whatever changes
-/// what the handler says:
+/// It is handed to [`Router::observe`](crate::Router::observe) together with the handler. The code that changes what the
+/// handler says keeps a clone:
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -27,11 +27,11 @@ use crate::hub::Hub;
 /// temperature.changed();
 /// ```
 #[derive(Clone, Debug)]
-pub struct Resource(Arc<Shared>);
+pub struct Resource(Arc<Watched>);
 
 #[derive(Debug)]
-struct Shared {
-    /// How often it has changed.
+struct Watched {
+    /// The number of its changes.
     version: watch::Sender<u64>,
     confirmable: bool,
     hubs: Mutex<Vec<Weak<Hub>>>,
@@ -44,23 +44,23 @@ impl Default for Resource {
 }
 
 impl Resource {
-    /// One whose notifications are confirmable: what was lost is sent again, in its newest state, under the mechanism
-    /// of the server's profile.
+    /// Returns a resource with confirmable notifications. A lost notification is sent again, in its newest state, under the
+    /// mechanism of the server's profile.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One whose notifications are non-confirmable, but for every eighth, and at the rate that RFC 7252 §4.7 has for
-    /// whom nothing is heard of.
+    /// Returns a resource with non-confirmable notifications, but for every eighth. Their rate is that of RFC 7252 §4.7 for
+    /// silent peers.
     pub fn non_confirmable() -> Self {
         Self::of(false)
     }
 
     fn of(confirmable: bool) -> Self {
-        Self(Arc::new(Shared { version: watch::Sender::new(0), confirmable, hubs: Mutex::default() }))
+        Self(Arc::new(Watched { version: watch::Sender::new(0), confirmable, hubs: Mutex::default() }))
     }
 
-    /// On every core whose clients observe it, the handler is called, once for each form of the request that they made
+    /// Notes that it has changed. On every core whose clients observe it, the handler is called, once for each form of the request that they made
     /// (query, Accept, parameters of the path), and what it returns is sent to all who made it. Changes that come
     /// faster than handlers or the network take them become one. An error ends the observations, and so does a
     /// Content-Format other than before: observers are sent 4.06 (RFC 7641 §4.2).
@@ -74,8 +74,7 @@ impl Resource {
         *self.0.version.borrow()
     }
 
-    /// Waits for changes from now on.
-    #[cfg(feature = "tcp")]
+    /// Returns what changes are awaited with, from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.0.version.subscribe()
     }
@@ -84,7 +83,7 @@ impl Resource {
         self.0.confirmable
     }
 
-    /// Changes are told to this hub too.
+    /// Has this hub told of changes too.
     pub(crate) fn attach(&self, hub: &Arc<Hub>) {
         let mut hubs = self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner);
         hubs.retain(|other| other.strong_count() > 0);

@@ -1,4 +1,4 @@
-//! What answers a request.
+//! Responses.
 
 use std::time::Duration;
 
@@ -6,6 +6,8 @@ use bytes::Bytes;
 use coap_numbers::{code, option};
 use coapace_proto::block::{self, Part};
 use coapace_proto::{Code, Kind, Message, Options};
+
+use crate::Error;
 
 /// A response: made by a handler, or received by a client.
 #[derive(Clone, Debug)]
@@ -16,17 +18,17 @@ pub struct Response {
     pub options: Options,
     /// The payload, empty if there is none.
     pub payload: Bytes,
-    /// From the call of the client to this response; zero in one that was not received.
+    /// The time from the call of the client to this response. Zero in a response that was not received.
     pub elapsed: Duration,
-    /// How often the request was sent, 1 if it was not retransmitted; of one in several blocks, the block that was sent
-    /// most often. 0 in a response that was not received.
+    /// The number of transmissions of the request, 1 if it was not retransmitted. If there were several blocks, it is that of
+    /// the block that was sent most often. 0 in a response that was not received.
     pub transmissions: u8,
-    /// For a part of a representation: the place of its first byte, and the bytes of the whole.
+    /// The place of the first byte and the bytes of the whole, if this is a part of a representation.
     pub(crate) part: Option<(u32, u32)>,
 }
 
 impl Response {
-    /// A response of this code and nothing else.
+    /// Returns a response of this code and nothing else.
     pub const fn new(code: Code) -> Self {
         Self {
             code,
@@ -38,13 +40,13 @@ impl Response {
         }
     }
 
-    /// 2.05: the answer to a GET.
+    /// Returns 2.05: the answer to a GET.
     pub fn content(payload: impl Into<Bytes>) -> Self {
         Self::new(Code(code::CONTENT)).payload(payload)
     }
 
-    /// 2.05 with the bytes from `offset` on of a representation that has `size` bytes: for a GET of what is too large to be
-    /// read as a whole. The handler is called for every block, and [`Request::range`](crate::Request::range) says what to
+    /// Returns 2.05 with the bytes from `offset` on of a representation that has `size` bytes: for a GET of what is too large
+    /// to be read as a whole. The handler is called for every block, and [`Request::range`](crate::Request::range) says what to
     /// read.
     ///
     /// A part begins where that range does or before it, and has 1024 bytes or more unless it is the last. The handler adds
@@ -56,17 +58,17 @@ impl Response {
         Self { part: Some((short(offset), short(size))), ..Self::content(payload) }
     }
 
-    /// 2.04: a PUT, POST or PATCH has changed the resource.
+    /// Returns 2.04: a PUT, POST or PATCH has changed the resource.
     pub const fn changed() -> Self {
         Self::new(Code(code::CHANGED))
     }
 
-    /// 2.01: a PUT or POST has made a resource.
+    /// Returns 2.01: a PUT or POST has made a resource.
     pub const fn created() -> Self {
         Self::new(Code(code::CREATED))
     }
 
-    /// 2.02: the resource is gone.
+    /// Returns 2.02: the resource is gone.
     pub const fn deleted() -> Self {
         Self::new(Code(code::DELETED))
     }
@@ -99,17 +101,17 @@ impl Response {
         self
     }
 
-    /// Whether the request was carried out: a code of class 2.
+    /// Returns whether the request was carried out: a code of class 2.
     pub fn is_success(&self) -> bool {
         self.code.0 >> 5 == 2
     }
 
-    /// The payload as text, with U+FFFD for what is none.
+    /// Returns the payload as text, with U+FFFD for bytes that are no text.
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.payload)
     }
 
-    /// The Content-Format.
+    /// Returns the Content-Format.
     pub fn format(&self) -> Option<u16> {
         self.options.uint(option::CONTENT_FORMAT)?.try_into().ok()
     }
@@ -141,14 +143,21 @@ impl Response {
         read(&Message { code: self.code, tail: &tail, ..Message::empty(Kind::Acknowledgement, 0) })
     }
 
-    pub(crate) fn received(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Self {
-        Self {
+    /// Reads a response that has arrived.
+    ///
+    /// # Errors
+    /// [`Error::BadOption`] if it has an option that must be understood and is not (RFC 7252 §5.4.1).
+    pub(crate) fn read(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Result<Self, Error> {
+        if let Some(number) = message.first_unrecognised(&[option::BLOCK1, option::BLOCK2]) {
+            return Err(Error::BadOption(number));
+        }
+        Ok(Self {
             code: message.code,
             options: Options::of(message),
             payload: Bytes::copy_from_slice(message.payload()),
             elapsed,
             transmissions,
             part: None,
-        }
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Which handler a request goes to.
+//! The way of a request to its handler.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,8 +16,8 @@ use crate::{Rejection, Request, Resource, Response};
 /// Handlers by path and method.
 ///
 /// A path is a row of segments, each behind a slash, as Uri-Path options have them (RFC 7252 §5.10.1); `{name}` stands
-/// for any segment, and [`Request::parameter`] has its value. Of two routes that match, the one whose earlier segments
-/// are literal is taken. What matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04; a method
+/// for any segment, and [`Request::parameter`] has its value. If two routes match, the one whose earlier segments are
+/// literal is taken. A request that matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04. A method
 /// without a handler is answered 4.05; an option that must be understood and is not, 4.02 (RFC 7252 §5.4.1), or 5.05
 /// where a proxy is asked for (§5.7.2). If-Match and If-None-Match count as understood where handlers are
 /// [`conditional`](Self::conditional). A GET of `/.well-known/core` is answered with links to the paths (RFC 6690), see
@@ -51,18 +51,18 @@ pub struct Router {
     understood: Vec<u16>,
 }
 
-/// What is behind a row of segments.
+/// The routes behind a row of segments.
 #[derive(Default)]
 struct Node {
     children: BTreeMap<Box<[u8]>, usize>,
     parameter: Option<usize>,
-    /// By method, GET (0.01) first.
+    /// The routes by method, GET (0.01) first.
     methods: [Option<Route>; METHODS],
-    /// What is observed here.
+    /// The resource, if it can be observed.
     resource: Option<Resource>,
-    /// The path, percent-encoded; none where it has parameters.
+    /// The path, percent-encoded. `None` where it has parameters.
     path: Option<String>,
-    /// What its link says (RFC 6690 §3).
+    /// The attributes of its link (RFC 6690 §3).
     attributes: Vec<(String, String)>,
     /// Set if the handlers keep to the conditions of requests.
     conditional: bool,
@@ -87,7 +87,7 @@ const UNDERSTOOD: [u16; 9] = [
     option::BLOCK2,
 ];
 
-/// How many of these are conditions.
+/// The number of conditions among these.
 const CONDITIONS: usize = 2;
 
 /// The path of RFC 6690 §4.
@@ -96,10 +96,10 @@ const WELL_KNOWN_CORE: [&[u8]; 2] = [b".well-known", b"core"];
 /// The Content-Format of links (RFC 7252 §12.3).
 const LINK_FORMAT: u16 = 40;
 
-/// Of RFC 7252 §12.1.1 and RFC 8132 §7.1.
+/// The methods of RFC 7252 §12.1.1 and RFC 8132 §7.1.
 const METHODS: usize = 7;
 
-/// Where a segment lies in the options and payload of a message: start and length.
+/// The place of a segment in the options and payload of a message: start and length.
 type Segment = (u16, u16);
 
 macro_rules! methods {
@@ -157,7 +157,7 @@ impl std::fmt::Debug for Router {
 }
 
 impl Router {
-    /// No routes: everything is answered 4.04.
+    /// Returns a router without routes, which answers everything 4.04.
     pub fn new() -> Self {
         Self::default()
     }
@@ -209,7 +209,7 @@ impl Router {
     /// `sz` are numbers, and one without a value is just there; one that no link may have is left out. `obs` is there by
     /// itself.
     ///
-    /// Every path that has routes and no parameters is a link. Who wants it otherwise routes `/.well-known/core`.
+    /// Every path that has routes and no parameters is a link. A route of `/.well-known/core` replaces all of them.
     #[must_use]
     pub fn describe(mut self, path: &str, attributes: &[(&str, &str)]) -> Self {
         let (node, _) = self.reach(path);
@@ -218,7 +218,7 @@ impl Router {
         self
     }
 
-    /// The node behind a path, made if need be, and the names of the parameters on the way.
+    /// Returns the node behind a path, made if need be, and the names of the parameters on the way.
     fn reach(&mut self, path: &str) -> (usize, Vec<Box<str>>) {
         let mut names: Vec<Box<str>> = Vec::new();
         let mut node = 0;
@@ -244,33 +244,34 @@ impl Router {
         (node, names)
     }
 
-    /// The resources that can be observed.
+    /// Returns the resources that can be observed.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.nodes.iter().filter_map(|node| node.resource.as_ref())
     }
 
-    /// What the path of a request lets observe.
+    /// Returns the resource that a request names, if it can be observed.
     pub(crate) fn observable(&self, message: &Message<'_>) -> Option<&Resource> {
-        let segments = message.uri_path().map(|segment| segment_of(message, segment));
-        let path: SmallVec<[Segment; 8]> = segments.collect();
-        let node = self.find(0, message.tail, &path, &mut SmallVec::new())?;
-        self.nodes[node].resource.as_ref()
+        self.nodes[self.node_of(message)?].resource.as_ref()
     }
 
-    /// A number of what the path of a request names: another for each path with routes, one for all of the fallback.
+    /// Returns a number for what a request names: another for each path with routes, one for all of the fallback.
     pub(crate) fn number_of(&self, message: &Message<'_>) -> usize {
-        let segments = message.uri_path().map(|segment| segment_of(message, segment));
-        let path: SmallVec<[Segment; 8]> = segments.collect();
-        self.find(0, message.tail, &path, &mut SmallVec::new()).unwrap_or(usize::MAX)
+        self.node_of(message).unwrap_or(usize::MAX)
     }
 
-    /// The links to all paths that have routes and no parameters, as `/.well-known/core` has them (RFC 6690 §4).
+    fn node_of(&self, message: &Message<'_>) -> Option<usize> {
+        let segments = message.uri_path().map(|segment| segment_of(message, segment));
+        let path: SmallVec<[Segment; 8]> = segments.collect();
+        self.find(0, message.tail, &path, &mut SmallVec::new())
+    }
+
+    /// Returns the links to all paths that have routes and no parameters, in the form of `/.well-known/core` (RFC 6690 §4).
     pub fn links(&self) -> String {
         let mut links = Writer::default();
         let routed = |node: &&Node| node.methods.iter().any(Option::is_some);
         for node in self.nodes.iter().filter(routed) {
             let Some(path) = &node.path else { continue };
-            // What no link may have is left out.
+            // Text that no link may have is left out.
             let Ok(linked) = links.clone().link(if path.is_empty() { "/" } else { path }) else { continue };
             links = node.attributes.iter().fold(linked, |links, (name, value)| {
                 let number = value.parse().ok().filter(|_| matches!(&**name, "ct" | "sz"));
@@ -289,14 +290,14 @@ impl Router {
         links.into_string()
     }
 
-    /// The links that a query asks for (RFC 6690 §4.1).
+    /// Returns the links that a query asks for (RFC 6690 §4.1).
     fn discover(&self, message: &Message<'_>) -> Response {
         let arguments: Vec<&str> =
             message.uri_query().map_while(|text| std::str::from_utf8(text).ok()).collect();
         Response::content(link_format::filter(&self.links(), &arguments)).content_format(LINK_FORMAT)
     }
 
-    /// What no path matches goes to `handler`, whatever its method.
+    /// Routes requests of any method that match no path to `handler`.
     #[must_use]
     pub fn fallback<F, Fut, E>(mut self, handler: F) -> Self
     where
@@ -328,7 +329,7 @@ impl Router {
         self
     }
 
-    /// The handlers understand the option of this number, and a request that has it is for them to judge.
+    /// Declares that the handlers understand the option of this number. Requests that have it are handed to them.
     #[must_use]
     pub fn understands(mut self, option: u16) -> Self {
         self.understood.push(option);
@@ -352,7 +353,7 @@ impl Router {
         if let Some(number) = critical.then(|| self.not_understood(found, message)).flatten() {
             let proxy = matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
             let code = if proxy { code::PROXYING_NOT_SUPPORTED } else { code::BAD_OPTION };
-            return Called::Ready(Response::new(Code(code)));
+            return Response::new(Code(code)).into();
         }
         let request = Request::new(peer.into(), message);
         match (found, &mut self.fallback) {
@@ -363,19 +364,19 @@ impl Router {
                     (Some(Route { names, handler }), _) => {
                         handler.call(request.with_parameters(names.clone(), &values))
                     }
-                    _ => Called::Ready(Response::new(Code(code::METHOD_NOT_ALLOWED))),
+                    _ => Response::new(Code(code::METHOD_NOT_ALLOWED)).into(),
                 }
             }
             (None, _) if message.code.0 == code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
-                Called::Ready(self.discover(message))
+                self.discover(message).into()
             }
             (None, Some(fallback)) => fallback.call(request),
-            (None, None) => Called::Ready(Response::new(Code(code::NOT_FOUND))),
+            (None, None) => Response::new(Code(code::NOT_FOUND)).into(),
         }
     }
 
-    /// The first critical option that neither this crate nor the handlers of a node understand; those of the fallback where
-    /// there is no node.
+    /// Returns the first critical option that neither this crate nor the handlers of a node understand. Where there is no
+    /// node, the handlers are the fallback.
     fn not_understood(&self, found: Option<usize>, message: &Message<'_>) -> Option<u16> {
         let conditional = found.map_or(self.conditional_fallback, |node| self.nodes[node].conditional);
         message.first_unrecognised(if conditional {
@@ -385,7 +386,7 @@ impl Router {
         })
     }
 
-    /// The node behind `path`, seen from `node`, that has routes; the values of parameters on the way.
+    /// Returns the node behind `path`, seen from `node`, that has routes. Adds the values of parameters on the way.
     fn find(
         &self,
         node: usize,
@@ -411,13 +412,13 @@ impl Router {
     }
 }
 
-/// Where a segment of a message's path lies.
+/// Returns the place of a segment of a message's path.
 fn segment_of(message: &Message<'_>, segment: &[u8]) -> Segment {
     let start = segment.as_ptr() as usize - message.tail.as_ptr() as usize;
     (start as u16, segment.len() as u16)
 }
 
-/// The place of a method among the routes of a node.
+/// Returns the place of a method among the routes of a node.
 fn index(method: Code) -> Option<usize> {
     usize::from(method.0).checked_sub(1)
 }

@@ -1,4 +1,4 @@
-//! A server: one endpoint for each core, on one port.
+//! A server: the same port on all cores.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -12,67 +12,65 @@ use coapace_proto::{Config, Setup};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::answers::Verify;
-use crate::carrier::Carrier;
-#[cfg(feature = "tls")]
-use crate::certificates::ServerTls;
-use crate::driver::Driver;
-use crate::hub::Hub;
+use crate::datagram::answers::Verify;
+use crate::datagram::driver::Driver;
+use crate::datagram::hub::Hub;
+use crate::datagram::io::DatagramIo;
+use crate::datagram::serving::Serving;
+use crate::datagram::socket::{Socket, Use};
 use crate::limits::{self, Limits};
-use crate::serving::Serving;
-use crate::socket::{Socket, Use};
-#[cfg(feature = "tcp")]
+use crate::secure::{Sealed, ServerTls};
 use crate::stream::{Acceptor, Shared};
-use crate::{Budget, Membership, Metrics, Profile, Router, Stats, Tap};
+use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Response, Router, Stats};
 
-/// What a server is set up with.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// The memory that clients can make it take. It bounds connections and DTLS sessions, and what waits for them.
+    /// The memory that clients can make it take. It bounds connections, DTLS sessions, and all that waits for them.
     pub budget: Budget,
     /// The mechanism of its own exchanges (separate responses and notifications), and the bounds of its endpoints.
     /// Peers, observers and remembered messages are those of all endpoints together, of which each has an equal share;
     /// the other bounds are each one's own. [`Budget::bound`] sets what follows from the memory.
     pub profile: Profile,
-    /// Endpoints, each with a thread and a socket of its own; the system spreads the clients over them. As many as the
-    /// process has cores, unless set.
+    /// The number of endpoints, each with a thread and a socket of its own, over which the system spreads the clients. The
+    /// cores of the process, unless set.
     pub cores: usize,
-    /// Handlers of one endpoint that may wait for something at once. One more is dropped where it would begin to wait,
-    /// and its request answered 5.03. A resource may have as many of these places as are left free, so that one of which
-    /// the handlers wait for long leaves room for others; clients that have not shown an Echo option may have half as many
-    /// there, and are asked for it beyond.
+    /// The handlers of one endpoint over UDP or DTLS that may wait for something at once. One more is dropped where it would
+    /// begin to wait, and its request answered 5.03. A resource may take as many of these places as it leaves free, so a
+    /// resource whose handlers wait for long leaves room for others. Clients that have not shown an Echo option may take half
+    /// as many, and are asked for it beyond. Over connections, memory is the bound ([`Budget`]).
     pub max_pending: u32,
-    /// How long a handler may take until its request is acknowledged and the response becomes a separate one (RFC 7252
-    /// §5.2.2). To be well below ACK_TIMEOUT, which is 2 s.
+    /// The time that a handler may take until its request is acknowledged and the response becomes a separate one (RFC 7252
+    /// §5.2.2). It should be well below ACK_TIMEOUT, which is 2 s.
     pub acknowledge_after: Duration,
-    /// What Max-Age a 5.03 has, in whole seconds: when the client may try again.
+    /// The Max-Age of a 5.03, in whole seconds, after which the client may try again.
     pub retry_after: Duration,
-    /// Connections of a server over TCP, TLS and WebSockets, over all cores, if the [`budget`](Self::budget) does not bound
-    /// them before. One more, and one of the address that has most makes room: one that has not begun or is idle, and of
-    /// these the one that was not heard of for longest.
+    /// The most connections of a server over TCP, TLS and WebSockets, over all cores, if the [`budget`](Self::budget) does not
+    /// bound them before. If there is one more, one of the address that has most makes room: preferably one that has not begun
+    /// or is idle, and among equals the one that was silent for longest.
     pub max_connections: usize,
-    /// How long such a connection may be silent until it is released. One with observers is pinged first, and released
-    /// when it stays silent once more as long.
+    /// The time that such a connection may be silent until it is released. A connection with observers is pinged first, and
+    /// released when it stays silent as long again.
     pub idle_timeout: Duration,
-    /// Groups that a server over UDP joins. It has to be bound to every address, and on Linux. Of what comes to a group,
-    /// non-confirmable requests are answered, with what has a payload and is no error, after a moment (RFC 7252 §8); it
-    /// observes nothing. What is larger than the client [may be sent](Verify) is its first block.
+    /// The groups that a server over UDP joins. It has to be bound to every address, and on Linux. Non-confirmable requests to
+    /// a group are answered after a moment, with responses that have a payload and are no error (RFC 7252 §8). They register no
+    /// observers. A response that is larger than the client [may be sent](Verify) is cut to its first block.
     pub groups: Vec<Membership>,
-    /// DEFAULT_LEISURE: the span from which that moment is drawn (RFC 7252 §8.2). 5 s, unless set.
+    /// The span from which that moment is drawn (DEFAULT_LEISURE, RFC 7252 §8.2). 5 s, unless set.
     pub leisure: Duration,
-    /// Responses that may wait for their moment. One more is dropped; shutting down drops all.
+    /// The responses that may wait for their moment. One more is dropped. Shutting down drops all.
     pub max_delayed: usize,
-    /// Bodies larger than a block, in each endpoint: those of requests that are not complete, as many again of responses
-    /// of which the client has not asked for the last block, and the largest block. 256 bodies of at most 1 MiB, 8 MiB
-    /// in all, unless set. A response that there is no room for costs a GET another call of the handler for each block,
-    /// and ends with 4.08 after other methods.
+    /// The bounds of bodies larger than a block, in each endpoint: of requests that are not complete, as many again of
+    /// responses of which the client has not asked for the last block, and the largest block. 256 bodies of at most 1 MiB,
+    /// 8 MiB in all, unless set. Without room for a response, a GET costs another call of the handler for each block, and
+    /// other methods end with 4.08.
     pub bodies: Bounds,
-    /// Who has to show that its address is its own before it is sent large responses.
+    /// The clients that have to show that their address is their own, before they are sent large responses.
     pub verify: Verify,
-    /// How long handlers and separate responses may go on when the server shuts down.
+    /// The time that handlers and separate responses may go on when the server shuts down.
     pub shutdown_timeout: Duration,
-    /// What watches its datagrams, on all cores. With it datagrams leave one for each call of the system.
-    pub tap: Option<Arc<dyn Tap>>,
+    /// Sees its datagrams, on all cores, and may lose them. With it, datagrams leave one with each call of the system.
+    pub interceptor: Option<Arc<dyn Interceptor>>,
 }
 
 impl Default for ServerConfig {
@@ -94,13 +92,18 @@ impl Default for ServerConfig {
             bodies: Bounds { max_bodies: 256, max_body: 1 << 20, max_bytes: 8 << 20, ..Bounds::default() },
             verify: Verify::default(),
             shutdown_timeout: Duration::from_secs(10),
-            tap: None,
+            interceptor: None,
         }
     }
 }
 
 impl ServerConfig {
-    /// What each endpoint is set up with.
+    /// Returns the answer to a request for which there is no room.
+    pub(crate) fn unavailable(&self) -> Response {
+        Rejection::unavailable(u32::try_from(self.retry_after.as_secs()).unwrap_or(u32::MAX)).into()
+    }
+
+    /// Returns the setup of each endpoint.
     pub(crate) fn of_each_core(&self) -> Setup<Mechanism> {
         let Profile { mechanism, config } = self.profile;
         let cores = u32::try_from(self.cores.max(1)).unwrap_or(u32::MAX);
@@ -114,7 +117,7 @@ impl ServerConfig {
     }
 }
 
-/// A server that is bound, and will answer once it is told with what.
+/// A server that is bound, and answers once it has a router.
 ///
 /// ```no_run
 /// use coapace_net::{Rejection, Request, Response, Router, Server};
@@ -132,7 +135,6 @@ impl ServerConfig {
 pub struct Server {
     config: ServerConfig,
     hubs: Vec<Arc<Hub>>,
-    #[cfg(feature = "tcp")]
     tcp: Option<(std::net::TcpListener, Acceptor, Arc<Shared>)>,
 }
 
@@ -155,52 +157,13 @@ impl Server {
         Self::bind_hubs(address, config, &groups, |socket, setup| Ok(Hub::new(socket, setup)))
     }
 
-    /// Binds to the first of the addresses that can be had, to serve `coaps` there. The port is 5684 by default (RFC
-    /// 7252 §6.2). Where the host has several addresses, bind to one: at `[::]` the system chooses which of them a
-    /// record leaves from.
-    ///
-    /// # Errors
-    /// Those of the system for the last of them, or [`InvalidInput`](io::ErrorKind::InvalidInput) if `dtls` is a
-    /// client's.
-    #[cfg(feature = "dtls")]
-    pub fn bind_dtls(
-        address: impl ToSocketAddrs,
-        config: ServerConfig,
-        dtls: &crate::Dtls,
-    ) -> io::Result<Self> {
-        if !dtls.is_server() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the keys of a client cannot serve"));
-        }
-        let dtls = dtls.clone().at_most(config.budget.max_sessions().div_ceil(config.cores.max(1)));
-        Self::bind_hubs(address, config, &[], |socket, setup| Hub::secured(socket, setup, &dtls))
-    }
-
-    /// Binds to the first of the addresses that can be had, to serve `coap+tcp` there (RFC 8323). Of the configuration,
-    /// what concerns mechanisms and messages means nothing here. Each core accepts connections, and answers them.
+    /// Binds to the first of the addresses that can be had, to serve `coap+tcp` there (RFC 8323). The settings of mechanisms
+    /// and messages mean nothing here. Each core accepts connections, and answers them.
     ///
     /// # Errors
     /// Those of the system for the last of them.
-    #[cfg(feature = "tcp")]
     pub fn bind_tcp(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
         Self::bind_stream(address, config, Acceptor::default())
-    }
-
-    /// Binds to the first of the addresses that can be had, to serve `coaps+tcp` there (RFC 8323 §8.2). The port is 5684
-    /// by default.
-    ///
-    /// # Errors
-    /// Those of the system for the last of them, or [`InvalidInput`](io::ErrorKind::InvalidInput) if the certificates do
-    /// not make a server.
-    #[cfg(feature = "tls")]
-    #[allow(clippy::field_reassign_with_default)] // without WebSockets it is the only field
-    pub fn bind_tls(
-        address: impl ToSocketAddrs,
-        config: ServerConfig,
-        certificates: &crate::Certificates,
-    ) -> io::Result<Self> {
-        let mut acceptor = Acceptor::default();
-        acceptor.tls = Some(ServerTls::new(certificates, false)?);
-        Self::bind_stream(address, config, acceptor)
     }
 
     /// Binds to the first of the addresses that can be had, to serve `coap+ws` there: WebSockets at
@@ -208,93 +171,55 @@ impl Server {
     ///
     /// # Errors
     /// Those of the system for the last of them.
-    #[cfg(feature = "ws")]
     pub fn bind_ws(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
-        Self::bind_stream(address, config, Acceptor { ws: true, ..Acceptor::default() })
+        Self::bind_stream(address, config, Acceptor { tls: None, ws: true })
     }
 
-    /// Binds to the first of the addresses that can be had, to serve `coaps+ws` there (RFC 8323 §8.4). The port is 443
-    /// by default.
-    ///
-    /// # Errors
-    /// As of [`bind_tls`](Self::bind_tls).
-    #[cfg(all(feature = "tls", feature = "ws"))]
-    pub fn bind_wss(
-        address: impl ToSocketAddrs,
-        config: ServerConfig,
-        certificates: &crate::Certificates,
-    ) -> io::Result<Self> {
-        let tls = Some(ServerTls::new(certificates, true)?);
-        Self::bind_stream(address, config, Acceptor { tls, ws: true })
-    }
-
-    #[cfg(feature = "tcp")]
-    fn bind_stream(
+    pub(crate) fn bind_stream(
         address: impl ToSocketAddrs,
         config: ServerConfig,
         acceptor: Acceptor,
     ) -> io::Result<Self> {
-        let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
-        for address in address.to_socket_addrs()? {
-            bound = crate::stream::listen(address);
-            if bound.is_ok() {
-                break;
-            }
-        }
-        Ok(Self { config, hubs: Vec::new(), tcp: Some((bound?, acceptor, Shared::new())) })
+        let listener = first(address, crate::stream::listen)?;
+        Ok(Self { config, hubs: Vec::new(), tcp: Some((listener, acceptor, Shared::new())) })
     }
 
-    fn bind_hubs(
+    pub(crate) fn bind_hubs(
         address: impl ToSocketAddrs,
         config: ServerConfig,
         groups: &[Membership],
         hub: impl Fn(Socket, Arc<Setup<Mechanism>>) -> io::Result<Arc<Hub>>,
     ) -> io::Result<Self> {
-        let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
-        for address in address.to_socket_addrs()? {
-            bound = sockets(address, config.cores.max(1));
-            if bound.is_ok() {
-                break;
-            }
-        }
+        let mut bound = first(address, |address| sockets(address, config.cores.max(1)))?;
         let setup = Arc::new(config.of_each_core());
-        let mut bound = bound?;
-        // One of them, for each that is a member gets a copy of every datagram.
+        // Only one of them joins, for each member gets a copy of every datagram.
         if let Some(first) = bound.first_mut() {
             Membership::join_all(groups, first)?;
         }
-        let watched = bound.into_iter().map(|mut socket| {
-            socket.tap.clone_from(&config.tap);
+        let intercepted = bound.into_iter().map(|mut socket| {
+            socket.interceptor.clone_from(&config.interceptor);
             hub(socket, setup.clone())
         });
-        let hubs = watched.collect::<Result<_, _>>()?;
-        Ok(Self {
-            config,
-            hubs,
-            #[cfg(feature = "tcp")]
-            tcp: None,
-        })
+        let hubs = intercepted.collect::<Result<_, _>>()?;
+        Ok(Self { config, hubs, tcp: None })
     }
 
-    /// The address it is bound to.
+    /// Returns the address it is bound to.
     ///
     /// # Errors
     /// Those of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        #[cfg(feature = "tcp")]
         if let Some((listener, ..)) = &self.tcp {
             return listener.local_addr();
         }
         self.hubs.first().ok_or(io::ErrorKind::NotConnected)?.socket.local_addr()
     }
 
-    /// A handle to read its counters and to shut it down.
+    /// Returns a handle to read its counters and to shut it down.
     pub fn handle(&self) -> ServerHandle {
         ServerHandle {
             hubs: self.hubs.as_slice().into(),
-            #[cfg(feature = "tcp")]
             tcp: self.tcp.as_ref().map(|(.., shared)| shared.clone()),
-            #[cfg(feature = "tls")]
             tls: self.tcp.as_ref().and_then(|(_, acceptor, _)| acceptor.tls.clone()),
         }
     }
@@ -309,27 +234,15 @@ impl Server {
         let end = Closing(self.handle());
         let (tell, mut told) = watch::channel(Ok::<(), Arc<io::Error>>(()));
         for (core, hub) in self.hubs.into_iter().enumerate() {
-            let (router, tell, config) = (router.clone(), tell.clone(), self.config.clone());
-            thread::Builder::new().name(format!("coap-{core}")).spawn(move || {
-                if let Err(error) = serve_core(hub, router, config) {
-                    let _ = tell.send_replace(Err(Arc::new(error)));
-                }
-            })?;
+            let (router, config) = (router.clone(), self.config.clone());
+            spawn(format!("coap-{core}"), &tell, move || serve_core(hub, router, config))?;
         }
-        #[cfg(feature = "tcp")]
         if let Some((listener, acceptor, shared)) = self.tcp {
             for core in 0..self.config.cores.max(1) {
-                let (tell, config, router) = (tell.clone(), self.config.clone(), router.clone());
+                let (router, config) = (router.clone(), self.config.clone());
                 let (listener, acceptor, shared) = (listener.try_clone()?, acceptor.clone(), shared.clone());
-                thread::Builder::new().name(format!("coap-tcp-{core}")).spawn(move || {
-                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                    let serve = |runtime: tokio::runtime::Runtime| {
-                        runtime.block_on(crate::stream::serve(listener, acceptor, router, config, shared))
-                    };
-                    if let Err(error) = runtime.and_then(serve) {
-                        let _ = tell.send_replace(Err(Arc::new(error)));
-                    }
-                })?;
+                let serve = move || crate::stream::serve(listener, acceptor, router, config, shared);
+                spawn(format!("coap-tcp-{core}"), &tell, serve)?;
             }
         }
         drop(tell);
@@ -352,7 +265,19 @@ impl Server {
     }
 }
 
-/// Sockets at one address.
+/// Returns what is bound at the first of the addresses where that is possible.
+fn first<T>(address: impl ToSocketAddrs, mut bind: impl FnMut(SocketAddr) -> io::Result<T>) -> io::Result<T> {
+    let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
+    for address in address.to_socket_addrs()? {
+        bound = bind(address);
+        if bound.is_ok() {
+            break;
+        }
+    }
+    bound
+}
+
+/// Returns so many sockets at one address.
 fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
     let first = Socket::bind(address, Use::Serve { shared: count > 1 })?;
     // Port 0 was the system's to choose.
@@ -361,27 +286,38 @@ fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
     std::iter::once(Ok(first)).chain(others).collect()
 }
 
-/// The thread of one core.
-fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async move {
-        hub.lock().serve(&config, hub.is_secure());
-        let service = Serving::new(&hub, router, config);
-        #[cfg(feature = "dtls")]
-        if let Some(sessions) = hub.sessions.clone() {
-            let carrier = crate::sessions::Sealed::new(sessions);
-            return drive(Driver::new(hub, carrier, service)).await;
+/// Runs one core in a thread and a runtime of its own.
+fn spawn<F: Future<Output = io::Result<()>>>(
+    name: String,
+    tell: &watch::Sender<Result<(), Arc<io::Error>>>,
+    core: impl FnOnce() -> F + Send + 'static,
+) -> io::Result<()> {
+    let tell = tell.clone();
+    let run = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        if let Err(error) = runtime.and_then(|runtime| runtime.block_on(core())) {
+            let _ = tell.send_replace(Err(Arc::new(error)));
         }
-        #[cfg(target_os = "linux")]
-        let carrier = crate::batch::Batch::of(&hub.socket);
-        #[cfg(not(target_os = "linux"))]
-        let carrier = crate::carrier::Single::default();
-        drive(Driver::new(hub, carrier, service)).await
-    })
+    };
+    thread::Builder::new().name(name).spawn(run).map(drop)
+}
+
+/// Serves datagrams on one core.
+async fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::Result<()> {
+    hub.lock().serve(&config, hub.is_secure());
+    let service = Serving::new(&hub, router, config);
+    if let Some(sessions) = hub.sessions.clone() {
+        return drive(Driver::new(hub, Sealed::new(&sessions), service)).await;
+    }
+    #[cfg(target_os = "linux")]
+    let io = crate::datagram::batch::Batch::of(&hub.socket);
+    #[cfg(not(target_os = "linux"))]
+    let io = crate::datagram::io::Single::default();
+    drive(Driver::new(hub, io, service)).await
 }
 
 /// Runs a driver to its end, or until it takes too long to shut down.
-async fn drive(driver: Driver<impl Carrier, Serving>) -> io::Result<()> {
+async fn drive(driver: Driver<impl DatagramIo, Serving>) -> io::Result<()> {
     let (hub, shutdown_timeout) = (driver.hub.clone(), driver.service.config.shutdown_timeout);
     tokio::select! {
         ended = driver.run() => ended,
@@ -399,27 +335,24 @@ async fn patience(hub: &Hub, shutdown_timeout: Duration) {
 #[derive(Clone, Debug)]
 pub struct ServerHandle {
     hubs: Arc<[Arc<Hub>]>,
-    #[cfg(feature = "tcp")]
     tcp: Option<Arc<Shared>>,
-    #[cfg(feature = "tls")]
-    tls: Option<ServerTls>,
+    pub(crate) tls: Option<ServerTls>,
 }
 
 impl ServerHandle {
-    /// What was counted so far, over all cores.
+    /// Returns the counts so far, over all cores.
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
         for hub in &*self.hubs {
-            sum.add(hub);
+            sum.count(hub);
         }
-        #[cfg(feature = "tcp")]
         if let Some(shared) = &self.tcp {
             sum.tcp = *shared.counters();
         }
         sum
     }
 
-    /// All that can be read of the server now, over all cores.
+    /// Returns all that can be read of the server now, over all cores.
     pub fn metrics(&self) -> Metrics {
         let mut sum = Metrics::default();
         for hub in &*self.hubs {
@@ -429,19 +362,8 @@ impl ServerHandle {
         sum
     }
 
-    /// Lets connections over TLS begin with other certificates from now on. Those that are there go on. A server without
-    /// TLS has no use for them.
-    ///
-    /// # Errors
-    /// [`BadCertificate`](crate::BadCertificate) if they do not make a server; then it keeps those that it has.
-    #[cfg(feature = "tls")]
-    pub fn set_certificates(&self, certificates: &crate::Certificates) -> Result<(), crate::BadCertificate> {
-        self.tls.as_ref().map_or(Ok(()), |tls| tls.replace(certificates))
-    }
-
-    /// Whether it has been [told to end](Self::shutdown).
+    /// Returns whether it has been [told to end](Self::shutdown).
     pub fn is_closing(&self) -> bool {
-        #[cfg(feature = "tcp")]
         if self.tcp.as_ref().is_some_and(|shared| shared.is_closing()) {
             return true;
         }
@@ -453,14 +375,13 @@ impl ServerHandle {
     /// [`shutdown_timeout`](ServerConfig::shutdown_timeout) at most. Then [`Server::serve`] returns.
     pub fn shutdown(&self) {
         self.hubs.iter().for_each(|hub| hub.close());
-        #[cfg(feature = "tcp")]
         if let Some(shared) = &self.tcp {
             shared.close();
         }
     }
 }
 
-/// Whoever drops it, the server ends.
+/// Ends the server when it is dropped.
 struct Closing(ServerHandle);
 
 impl Drop for Closing {

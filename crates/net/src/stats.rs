@@ -1,217 +1,177 @@
-//! What can be read of a client or server while it runs.
+//! The counts of a client or server.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use coapace_control::Gauges;
 use coapace_proto::Counters;
-use foldhash::{HashMap, HashMapExt};
 
-use crate::address::Remote;
-use crate::hub::Hub;
+use crate::counter::{Counted, Counter, counters};
+use crate::datagram::hub::Hub;
 
 /// Counts of a client or server since it began, over all of its endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// What the endpoints have counted.
+    /// The counts of the endpoints.
     pub endpoint: Counters,
-    /// What was counted around them.
+    /// The counts of what is around the endpoints.
     pub net: NetCounters,
-    /// What was counted of DTLS sessions.
-    #[cfg(feature = "dtls")]
-    pub dtls: crate::DtlsCounters,
-    /// What was counted of a server's connections over TCP.
-    #[cfg(feature = "tcp")]
-    pub tcp: crate::TcpCounters,
+    /// The counts of DTLS sessions.
+    pub dtls: DtlsCounters,
+    /// The counts of a server's connections over TCP.
+    pub tcp: TcpCounters,
 }
 
-/// Counts of what happens between the network and an endpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct NetCounters {
-    /// Datagrams longer than 2048 bytes, which were dropped.
-    pub truncated: u64,
-    /// Datagrams that the system would not send.
-    pub send_errors: u64,
-    /// Requests answered 5.03, because too many handlers were waiting or the server was closing.
-    pub refused: u64,
-    /// Handlers that panicked.
-    pub panics: u64,
-    /// Responses that could not be sent because a table of the endpoint was full.
-    pub responses_dropped: u64,
-    /// Requests that clients were asked to repeat, to show that their address is their own (RFC 9175 §2.3).
-    pub challenged: u64,
-    /// Handlers that had to wait, and were answered by a task.
-    pub deferred: u64,
-    /// Requests that came to a group.
-    pub group_requests: u64,
-    /// Responses to these that were dropped, because too many waited for their moment.
-    pub group_responses_dropped: u64,
-    /// Observers that have said that they want no more notifications (RFC 7641 §3.6: Observe 1).
-    pub deregistered: u64,
-    /// Registrations of observers that there was no room for: they were answered as if they had not asked to observe (RFC
-    /// 7641 §4.1).
-    pub observers_refused: u64,
+counters! { extern Counters {
+    /// Datagrams received.
+    Datagrams: received => "coap_datagrams_received_total";
+    /// Datagrams received that are no CoAP, have a format error (RFC 7252 §4.2, §4.3), or came to a group and are no
+    /// non-confirmable request (§8.1).
+    Datagrams: malformed => "coap_datagrams_malformed_total";
+    /// Copies of messages seen before (RFC 7252 §4.5), answered like the first.
+    Datagrams: duplicates => "coap_duplicates_total";
+    /// Acknowledgements, resets and responses to no exchange under way: often the trace of a needless retransmission.
+    Datagrams: late_replies => "coap_datagrams_late_total";
+    /// Own exchanges whose first transmission departed.
+    CongestionControl: started => "coap_exchanges_started_total";
+    /// Retransmissions (RFC 7252 §4.2).
+    CongestionControl: retransmissions => "coap_retransmissions_total";
+    /// Own exchanges that were answered or acknowledged.
+    CongestionControl: completed => "coap_exchanges_ended_total" { outcome = "completed" };
+    /// Messages that left as confirmable though they need not be: the eighth in a row (draft-ietf-core-cocoa-03 §5).
+    CongestionControl: converted => "coap_converted_total";
+    /// Own exchanges that nothing answered after MAX_RETRANSMIT (RFC 7252 §4.2).
+    CongestionControl: given_up => "coap_exchanges_ended_total" { outcome = "given_up" };
+    /// Own exchanges that were acknowledged, and that no response followed.
+    CongestionControl: timed_out => "coap_exchanges_ended_total" { outcome = "timed_out" };
+    /// Own exchanges that a Reset rejected.
+    CongestionControl: rejected => "coap_exchanges_ended_total" { outcome = "rejected" };
+    /// Representations sent to observers, each once for each observer.
+    Observe: notifications => "coap_notifications_total";
+    /// Representations that an observer was not sent, because a newer one came before they could depart (RFC 7641 §4.5.2).
+    Observe: notifications_replaced => "coap_notifications_replaced_total";
+    /// Observers that answered a notification with a Reset.
+    Observe: observers_rejected => "coap_observers_removed_total" { reason = "rejected" };
+    /// Observers that did not answer a confirmable notification.
+    Observe: observers_given_up => "coap_observers_removed_total" { reason = "given_up" };
+    /// Observers of unverified addresses that made room for others.
+    Observe: observers_displaced => "coap_observers_removed_total" { reason = "displaced" },
+        warn "unverified observers ended for others";
+    /// Peers that made room for others, with what was learnt of them.
+    Datagrams: peers_evicted => "coap_peers_evicted_total", warn "peers forgotten for others";
+    /// Responses, acknowledgements and resets that found a table of the endpoint full.
+    Requests: replies_dropped => "coap_responses_dropped_total", warn "replies without room";
+    /// Messages forgotten before EXCHANGE_LIFETIME, for want of room: a copy of one would be carried out again. Idempotent
+    /// requests are remembered apart and forgotten first.
+    Datagrams: forgotten_early => "coap_duplicates_forgotten_total", warn "messages forgotten before their lifetime";
+} }
+
+counters! {
+    /// Counts of what happens between the network and an endpoint.
+    pub struct NetCounters {
+        /// Datagrams of more than 2048 bytes, dropped and not counted as received.
+        Datagrams: truncated => "coap_datagrams_truncated_total", warn "datagrams longer than is taken";
+        /// Datagrams that the system would not send.
+        Datagrams: send_errors => "coap_send_errors_total", warn "datagrams that the system would not send";
+        /// Requests answered 5.03 by the server itself: too many handlers were waiting, or it was closing.
+        Requests: refused => "coap_requests_refused_total", warn "requests refused with 5.03";
+        /// Handlers over UDP and DTLS that panicked, answered 5.00.
+        Requests: panics => "coap_handler_panics_total", warn "handlers that panicked";
+        /// Separate responses that found a table of the endpoint full.
+        Requests: responses_dropped => "coap_responses_dropped_total", warn "responses without room";
+        /// Requests answered 4.01 with an Echo option: the client has to show that its address is its own (RFC 9175 §2.4).
+        Requests: challenged => "coap_challenges_total";
+        /// Handlers that had to wait.
+        Requests: deferred => "coap_handlers_deferred_total";
+        /// Requests that came to a group (RFC 7252 §8).
+        Requests: group_requests => "coap_group_requests_total";
+        /// Responses to groups that were dropped, because too many waited for their moment (RFC 7252 §8.2).
+        Requests: group_responses_dropped => "coap_group_responses_dropped_total",
+            warn "responses to groups without room";
+        /// Observers that asked to be removed, with Observe 1 (RFC 7641 §3.6).
+        Observe: deregistered => "coap_observers_removed_total" { reason = "deregistered" };
+        /// Registrations that found no room, answered without the Observe option (RFC 7641 §4.1).
+        Observe: observers_refused => "coap_observers_refused_total", warn "observers refused";
+    }
 }
 
-/// Adds fields.
-macro_rules! sum {
-    ($into:expr, $from:expr, $($field:ident),+) => { $($into.$field += $from.$field;)+ };
+counters! {
+    /// Counts of what happens to DTLS sessions.
+    pub struct DtlsCounters {
+        /// Cookies that a server asked sources for, before it kept anything of them (RFC 6347 §4.2.1).
+        Transports: cookies_asked => "coap_dtls_cookies_total";
+        /// Datagrams that belonged to no DTLS session and began none.
+        Transports: strays => "coap_dtls_strays_total";
+        /// Handshakes that ended with a session.
+        Transports: handshakes => "coap_dtls_handshakes_total" { result = "completed" };
+        /// Handshakes that failed, for whatever reason.
+        Transports: handshakes_failed => "coap_dtls_handshakes_total" { result = "failed" };
+        /// Failed handshakes that a server ended with an alert: no cipher suite in common, a wrong identity or key.
+        Transports: alerts_sent => "coap_dtls_alerts_total";
+        /// Sessions that the peer closed.
+        Transports: closed_by_peer => "coap_dtls_sessions_ended_total" { reason = "closed_by_peer" };
+        /// Sessions that were without a datagram for too long.
+        Transports: idle => "coap_dtls_sessions_ended_total" { reason = "idle" };
+        /// Sessions and handshakes that made room for others.
+        Transports: evicted => "coap_dtls_sessions_ended_total" { reason = "evicted" },
+            warn "DTLS sessions ended for others";
+        /// Datagrams that were not sent because their DTLS session had ended.
+        Transports: unsent => "coap_dtls_unsent_total";
+    }
+}
+
+counters! {
+    /// Counts of what happens to connections over TCP, with or without TLS and WebSockets.
+    pub struct TcpCounters {
+        /// Connections accepted (RFC 8323), those of TLS and WebSockets too.
+        Transports: connections => "coap_tcp_connections_total";
+        /// Connections whose handshake of TLS or WebSocket failed.
+        Transports: handshakes_failed => "coap_tcp_handshakes_failed_total";
+        /// Requests over TCP, by neither method nor code.
+        Transports: requests => "coap_tcp_requests_total";
+        /// Representations sent to observers over TCP.
+        Transports: notifications => "coap_tcp_notifications_total";
+        /// Connections whose client broke the protocol (RFC 8323 §5.6).
+        Transports: aborted => "coap_tcp_connections_ended_total" { reason = "aborted" },
+            warn "connections against the protocol";
+        /// Connections that were silent for too long.
+        Transports: idle => "coap_tcp_connections_ended_total" { reason = "idle" };
+        /// Connections whose client took nothing for 30 s.
+        Transports: stalled => "coap_tcp_connections_ended_total" { reason = "stalled" },
+            warn "connections of clients that take nothing";
+        /// Connections that made room for others.
+        Transports: evicted => "coap_tcp_connections_ended_total" { reason = "evicted" },
+            warn "connections ended for others";
+        /// Registrations over TCP that found no room.
+        Transports: observers_refused => "coap_tcp_observers_refused_total", warn "observers over TCP refused";
+        /// Handlers over TCP that panicked, answered 5.00.
+        Requests: panics => "coap_handler_panics_total", warn "handlers over TCP that panicked";
+        /// Responses over TCP that were larger than the client takes, answered 5.00.
+        Transports: too_large => "coap_tcp_responses_too_large_total", warn "responses larger than the client takes";
+    }
 }
 
 impl Stats {
-    pub(crate) fn add(&mut self, hub: &Hub) {
+    /// Adds the counts of an endpoint.
+    pub(crate) fn count(&mut self, hub: &Hub) {
         {
             let state = hub.lock();
-            self.add_counters(&state.endpoint.counters(), &state.counters);
+            self.endpoint.add(&state.endpoint.counters());
+            self.net.add(&state.counters);
         }
-        #[cfg(feature = "dtls")]
         if let Some(sessions) = &hub.sessions {
             self.dtls.add(&sessions.counters());
         }
     }
 
-    /// Adds those of another client or server.
+    /// Adds the counts of another client or server.
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.add_counters(&other.endpoint, &other.net);
-        #[cfg(feature = "dtls")]
+        self.endpoint.add(&other.endpoint);
+        self.net.add(&other.net);
         self.dtls.add(&other.dtls);
-        #[cfg(feature = "tcp")]
-        sum!(
-            self.tcp,
-            other.tcp,
-            connections,
-            handshakes_failed,
-            requests,
-            notifications,
-            aborted,
-            idle,
-            stalled,
-            evicted,
-            observers_refused,
-            panics,
-            too_large
-        );
+        self.tcp.add(&other.tcp);
     }
 
-    fn add_counters(&mut self, counters: &Counters, net: &NetCounters) {
-        sum!(
-            self.endpoint,
-            counters,
-            received,
-            malformed,
-            duplicates,
-            late_replies,
-            started,
-            retransmissions,
-            completed,
-            converted,
-            given_up,
-            timed_out,
-            rejected,
-            notifications,
-            notifications_replaced,
-            observers_rejected,
-            observers_given_up,
-            observers_displaced,
-            peers_evicted,
-            replies_dropped,
-            forgotten_early
-        );
-        sum!(
-            self.net,
-            net,
-            truncated,
-            send_errors,
-            refused,
-            panics,
-            responses_dropped,
-            challenged,
-            deferred,
-            group_requests,
-            group_responses_dropped,
-            deregistered,
-            observers_refused
-        );
-    }
-}
-
-/// What a client knows of one destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Destination {
-    /// Its address.
-    pub address: SocketAddr,
-    /// The RTO: the estimate that timeouts start from, before dither.
-    pub rto: Duration,
-    /// The smoothed round-trip time, once measured, and by a mechanism that measures.
-    pub srtt: Option<Duration>,
-    /// The variation of the round-trip time, likewise.
-    pub rttvar: Option<Duration>,
-    /// Exchanges that have ended.
-    pub exchanges: u64,
-    /// Of these, without an answer.
-    pub failed: u64,
-    /// Retransmissions of all of these.
-    pub retransmissions: u64,
-}
-
-impl Destination {
-    pub(crate) fn new(remote: Remote, counts: Counts, gauges: Option<Gauges>) -> Self {
-        let Gauges { rto, srtt, rttvar, .. } = gauges.unwrap_or_default();
-        Self {
-            address: remote.address(),
-            rto: rto.into(),
-            srtt: srtt.map(Into::into),
-            rttvar: rttvar.map(Into::into),
-            exchanges: counts.exchanges,
-            failed: counts.failed,
-            retransmissions: counts.retransmissions,
-        }
-    }
-}
-
-/// How an exchange ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Answered,
-    Failed,
-}
-
-/// Counts of one destination.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    exchanges: u64,
-    failed: u64,
-    retransmissions: u64,
-}
-
-/// Counts of the destinations of a client; of so many at most.
-#[derive(Debug)]
-pub(crate) struct Destinations {
-    counts: HashMap<Remote, Counts>,
-    bound: usize,
-}
-
-impl Destinations {
-    pub(crate) fn new(bound: usize) -> Self {
-        Self { counts: HashMap::new(), bound }
-    }
-
-    pub(crate) fn count(&mut self, to: Remote, ended: Ended, transmissions: u8) {
-        if self.counts.len() >= self.bound && !self.counts.contains_key(&to) {
-            // Any of them: none is worth more than another.
-            let Some(&other) = self.counts.keys().next() else { return };
-            self.counts.remove(&other);
-        }
-        let counts = self.counts.entry(to).or_default();
-        counts.exchanges += 1;
-        counts.failed += u64::from(ended == Ended::Failed);
-        counts.retransmissions += u64::from(transmissions.saturating_sub(1));
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Remote, Counts)> {
-        self.counts.iter().map(|(&remote, &counts)| (remote, counts))
+    /// Returns every counter with its value.
+    pub(crate) fn counters(&self) -> impl Iterator<Item = (&'static Counter, u64)> {
+        let endpoint = self.endpoint.counters().chain(self.net.counters());
+        endpoint.chain(self.dtls.counters()).chain(self.tcp.counters())
     }
 }

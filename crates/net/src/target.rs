@@ -1,4 +1,4 @@
-//! What a request is for: a URI, taken apart once.
+//! The target of a request: a URI, taken apart once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,13 +13,13 @@ pub(crate) struct Target {
     pub(crate) options: Options,
 }
 
-/// The target of a client's last request. Who polls a resource has it without taking its URI apart again, which would be
-/// a fifth of the instructions of a request.
+/// The target of a client's last request. A program that polls a resource has it without taking its URI apart again, which
+/// would be a fifth of the instructions of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Last(Mutex<Option<Arc<Target>>>);
 
 impl Last {
-    /// The target of this URI, which is the last one from now on.
+    /// Returns the target of this URI, and remembers it.
     pub(crate) fn target(&self, text: &str) -> Result<Arc<Target>, BadUri> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(target) = last.as_ref().filter(|target| &*target.text == text) {

@@ -1,7 +1,6 @@
 //! URIs of CoAP and the options they become (RFC 7252 §6, RFC 8323 §8).
 
 use std::fmt::{self, Write as _};
-#[cfg(feature = "tcp")]
 use std::net::SocketAddr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -10,7 +9,7 @@ use coap_numbers::option;
 
 use crate::Options;
 
-/// How a resource is reached.
+/// The transport of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// `coap`: UDP (RFC 7252 §6.1).
@@ -31,7 +30,7 @@ impl Scheme {
     const ALL: [Self; 6] =
         [Self::Coap, Self::Coaps, Self::CoapTcp, Self::CoapsTcp, Self::CoapWs, Self::CoapsWs];
 
-    /// Its name, in lower case.
+    /// A name, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Coap => "coap",
@@ -72,9 +71,9 @@ pub enum Host {
 /// A URI, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uri {
-    /// How the resource is reached.
+    /// The transport.
     pub scheme: Scheme,
-    /// Where it is.
+    /// The host.
     pub host: Host,
     /// At which port.
     pub port: u16,
@@ -101,7 +100,7 @@ pub enum BadUri {
     Port,
     /// A character that would have to be percent-encoded; holds its place in bytes.
     Character(usize),
-    /// What is percent-encoded is no text; or a percent sign is not followed by two hexadecimal digits.
+    /// The percent-encoded bytes are no text, or a percent sign is not followed by two hexadecimal digits.
     Encoding,
     /// A segment or argument is longer than the 255 bytes of an option (RFC 7252 §5.10).
     TooLong,
@@ -218,7 +217,7 @@ fn without_dots(path: &str) -> Vec<&str> {
     if segments == [""] { Vec::new() } else { segments }
 }
 
-/// What is percent-encoded becomes itself (RFC 3986 §2.1); nothing if a `%` is not followed by two hexadecimal digits.
+/// Decodes percent-encoded text (RFC 3986 §2.1). Returns nothing if a `%` is not followed by two hexadecimal digits.
 pub fn percent_decoded(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -245,7 +244,7 @@ fn decode(text: &str) -> Result<String, BadUri> {
     if decoded.len() > 255 { Err(BadUri::TooLong) } else { Ok(decoded) }
 }
 
-/// Whether a byte stands for itself in a path and in a query: unreserved, `:`, `@`, and of the delimiters all but `&`
+/// Returns whether a byte stands for itself in a path and in a query: unreserved, `:`, `@`, and all delimiters but `&`
 /// (RFC 7252 §6.5).
 const fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
@@ -339,8 +338,7 @@ impl fmt::Display for Host {
 }
 
 impl Uri {
-    /// Host and port as an HTTP server is told them: an IPv6 address in brackets, without its zone, and the port always.
-    #[cfg(feature = "tcp")]
+    /// Returns host and port in the form for an HTTP server: an IPv6 address in brackets, without its zone, and the port always.
     pub(crate) fn authority(&self) -> String {
         match &self.host {
             Host::Address(address, _) => SocketAddr::new(*address, self.port).to_string(),
@@ -348,8 +346,8 @@ impl Uri {
         }
     }
 
-    /// The options of a request for this resource (RFC 7252 §6.4 steps 5 to 9): Uri-Host of a name, Uri-Path and
-    /// Uri-Query. Uri-Port is where the request goes, and need not be said.
+    /// Returns the options of a request for this resource (RFC 7252 §6.4 steps 5 to 9): Uri-Host of a name, Uri-Path and
+    /// Uri-Query. Uri-Port is the port that the request goes to, and need not be sent.
     pub fn options(&self) -> Options {
         let mut options = Options::new();
         if let Host::Name(name) = &self.host {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use coapace_net::blocking::Client;
 use coapace_net::{
-    Code, Datagram, Direction, Error, Rejection, Request, Resource, Response, Router, Server, ServerConfig,
-    Tap,
+    Code, Datagram, Direction, Error, Interceptor, Rejection, Request, Resource, Response, Router, Server,
+    ServerConfig,
 };
 
 /// A server in a thread of its own, as the client has no runtime to share. Returns where it is.
@@ -75,7 +75,7 @@ struct Loss {
     sent: AtomicU32,
 }
 
-impl Tap for Loss {
+impl Interceptor for Loss {
     fn pass(&self, datagram: &Datagram<'_>) -> bool {
         datagram.direction == Direction::Received || self.sent.fetch_add(1, Ordering::Relaxed) % 2 == 1
     }
@@ -86,7 +86,7 @@ fn what_is_lost_is_sent_again_when_its_timeout_is_over() {
     let server = serve();
     let tap = Arc::new(Loss::default());
     let builder = Client::builder().mechanism("default:ack_timeout=50ms".parse().unwrap());
-    let mut client = builder.tap(tap).build_blocking();
+    let mut client = builder.interceptor(tap).build_blocking();
     for _ in 0..3 {
         let response = client.get(&format!("{server}/hello")).unwrap();
         assert_eq!((response.text().as_ref(), response.transmissions), ("Hello", 2));

@@ -1,5 +1,5 @@
 //! `coaps` over loopback: clients and servers of this crate, and what strangers do to them.
-#![cfg(feature = "dtls")]
+#![cfg(feature = "tls")]
 
 mod common;
 mod secured;

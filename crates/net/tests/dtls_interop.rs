@@ -1,5 +1,5 @@
 //! `coaps` with libcoap at the other end: its examples, if they are installed, with OpenSSL and with GnuTLS.
-#![cfg(feature = "dtls")]
+#![cfg(feature = "tls")]
 
 mod secured;
 

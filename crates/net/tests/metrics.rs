@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use coap_numbers::code;
 use coapace_net::{
-    Client, Code, Config, Datagram, Direction, Metrics, Options, Profile, Rejection, Request, Resource,
-    Response, Router, ServerConfig, Tap, Verify,
+    Client, Code, Config, Datagram, Direction, Interceptor, Metrics, Options, Profile, Rejection, Request,
+    Resource, Response, Router, ServerConfig, Verify,
 };
 use common::{serve, serve_with, until};
 use tokio::time::sleep;
@@ -142,7 +142,7 @@ async fn requests_are_counted_by_method_and_code_and_those_without_an_answer_too
 #[derive(Debug, Default)]
 struct Losing(AtomicBool);
 
-impl Tap for Losing {
+impl Interceptor for Losing {
     fn pass(&self, datagram: &Datagram<'_>) -> bool {
         datagram.direction == Direction::Sent || !self.0.swap(false, Relaxed)
     }
@@ -154,7 +154,7 @@ async fn notifications_that_are_lost_make_retransmissions_and_weak_samples() {
     let profile = Profile::from("default:ack_timeout=100ms".parse::<coapace_net::Mechanism>().unwrap());
     let config = ServerConfig { cores: 1, profile, ..ServerConfig::default() };
     let server = serve_with(router(&number), config);
-    let client = Client::builder().tap(losing.clone()).build();
+    let client = Client::builder().interceptor(losing.clone()).build();
     let mut observation = client.observe(&server.uri("/number")).await.unwrap();
     let completed = || server.handle.stats().endpoint.completed;
     for nth in 0..3 {

@@ -1,5 +1,5 @@
 //! What is the same over TCP, TLS and WebSockets.
-#![cfg(all(feature = "tls", feature = "ws"))]
+#![cfg(feature = "tls")]
 
 mod certified;
 

@@ -1,5 +1,4 @@
 //! `coap+tcp` over loopback and with libcoap at the other end.
-#![cfg(feature = "tcp")]
 
 mod common;
 
@@ -74,6 +73,7 @@ async fn requests_share_a_connection_and_overtake_each_other() {
     assert_eq!(client.get(&server.uri("/panic")).await.unwrap().code, Code(0xa0));
     let counted = server.handle.stats().tcp;
     assert_eq!((counted.connections, counted.requests, counted.panics), (1, 4, 1));
+    assert!(server.handle.metrics().to_string().contains("\ncoap_handler_panics_total 1\n"));
 }
 
 #[tokio::test]
@@ -217,6 +217,23 @@ async fn observers_that_there_is_no_memory_for_are_answered_and_counted() {
         let next = timeout(Duration::from_secs(5), observation.next()).await.expect("in time");
         assert_eq!(next.unwrap().unwrap().text(), "now");
     }
+}
+
+#[tokio::test]
+async fn an_observation_ends_with_4_06_when_the_content_format_changes() {
+    let (resource, format) = (Resource::new(), Arc::new(AtomicUsize::new(0)));
+    let read = format.clone();
+    let router = Router::new().observe("/o", &resource, move |_| {
+        let format = read.load(Ordering::Relaxed) as u16;
+        async move { Ok::<_, Rejection>(Response::content("now").content_format(format)) }
+    });
+    let server = start(router, ServerConfig::default());
+    let mut observation = Client::new().observe(&server.uri("/o")).await.unwrap();
+    format.store(50, Ordering::Relaxed);
+    resource.changed();
+    let last = timeout(Duration::from_secs(5), observation.next()).await.expect("in time");
+    assert_eq!(last.unwrap().unwrap().code, Code(0x86), "RFC 7641 §4.2");
+    assert!(observation.next().await.is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -1,5 +1,4 @@
 //! `coap+ws`: what a server says to those who are no clients of it, and to those who do not listen.
-#![cfg(feature = "ws")]
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -296,4 +296,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     pub fn peers(&self) -> usize {
         self.peers.len()
     }
+
+    /// Returns whether messages to a peer have Message IDs left that it does not remember (RFC 7252 §4.4). If not, 8,192 may be
+    /// left for what is under way, and what begins later may have to wait. Another endpoint, on another port, has others.
+    pub fn has_message_ids(&self, now: Instant, peer: A) -> bool {
+        let known = self.peers.find(peer).map(|peer| &self.peers[peer].message_ids);
+        known.is_none_or(|ids| ids.has_spare_block(now, || self.setup.exchange_lifetime()))
+    }
 }

@@ -36,6 +36,15 @@ impl MessageIds {
         }
     }
 
+    /// Returns whether the block after the one in use is free. If it is not, few IDs may be left.
+    pub(crate) fn has_spare_block(&self, now: Instant, lifetime: impl FnOnce() -> Duration) -> bool {
+        let Some(left) = &self.left else { return true };
+        match left[(usize::from(self.next / BLOCK) + 1) % BLOCKS] {
+            Instant::ZERO => true,
+            left => left + lifetime() <= now,
+        }
+    }
+
     /// Returns the next ID, even if it is not [free](Self::free_at) yet.
     #[inline]
     pub(crate) fn take(&mut self, now: Instant) -> u16 {
@@ -79,6 +88,25 @@ mod tests {
         }
         let least = 300_000 / 65_536 - 1;
         assert!(now >= Instant::from_secs(least * 247), "1,000 a second had to wait: {now:?}");
+    }
+
+    #[test]
+    fn before_ids_run_out_a_block_of_them_is_left() {
+        let now = Instant::from_secs(1);
+        for first in [0, 1, 5_000, 65_535] {
+            let mut ids = MessageIds::from(first);
+            let mut spare = 0;
+            while ids.has_spare_block(now, || LIFETIME) {
+                assert!(ids.free_at(|| LIFETIME) <= now);
+                ids.take(now);
+                spare += 1;
+            }
+            let left = (0..1 << 16)
+                .take_while(|_| ids.free_at(|| LIFETIME) <= now && ids.take(now) < u16::MAX)
+                .count();
+            assert!(spare >= 6 * usize::from(BLOCK) && left >= 4_096, "{first}: {spare}, and {left} left");
+            assert!(ids.has_spare_block(now + LIFETIME, || LIFETIME), "free again");
+        }
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Setup {
     pub(super) fn client(&self) -> Result<Client, Failure> {
         let builder = self.builder()?;
         Ok(match &self.capture {
-            Some(capture) => builder.tap(capture.clone()).build(),
+            Some(capture) => builder.interceptor(capture.clone()).build(),
             None => builder.build(),
         })
     }

@@ -63,7 +63,7 @@ impl Asked {
     /// Returns a client, and the transport that drops some of its datagrams.
     fn client(&self, nth: u32) -> Result<(Client, Arc<Lossy>), Failure> {
         let lossy = Arc::new(Lossy::new(self.load.loss, nth.into(), self.setup.capture.clone()));
-        Ok((self.setup.builder()?.tap(lossy.clone()).build(), lossy))
+        Ok((self.setup.builder()?.interceptor(lossy.clone()).build(), lossy))
     }
 
     async fn ask(&self, client: &Client) -> Result<Response, Error> {

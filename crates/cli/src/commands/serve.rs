@@ -37,7 +37,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     let credentials = Credentials::read(serve)?;
     let as_coap = serve.pcap_as_coap;
     let capture = serve.pcap.as_deref().map(|path| capture(path, as_coap)).transpose()?;
-    config.tap = capture.clone().map(|capture| capture as _);
+    config.interceptor = capture.clone().map(|capture| capture as _);
 
     let exporter = serve.metrics.as_deref().map(Exporter::bind).transpose()?;
     let listeners = listeners(serve, &config, &credentials)?;

@@ -15,10 +15,10 @@ use super::{MAX_MESSAGE, PATIENCE};
 /// Lengths, code and token of a message on TCP, at most.
 const HEAD: usize = 14;
 
-/// What is queued, in bytes, when nothing more is added: the system has buffers of its own.
+/// The bytes in the queue beyond which nothing more is added. The system has buffers of its own.
 const FULL: usize = 16 << 10;
 
-/// What is queued, in bytes, when nothing more is heard: who does not listen.
+/// The bytes in the queue beyond which nothing more is read: the peer does not take what is sent to it.
 const DEAF: usize = 4 * MAX_MESSAGE as usize;
 
 /// A connection, and what its peer has said of itself.
@@ -27,15 +27,15 @@ pub(crate) struct Connection {
     wire: Box<dyn Wire>,
     /// The largest message the peer takes, in bytes.
     max_message_size: u32,
-    /// The peer does block-wise transfers.
+    /// Set if the peer does block-wise transfers.
     block_wise: bool,
-    /// The peer's CSM has come.
+    /// Set once the peer's CSM has come.
     greeted: bool,
-    /// When the peer will have taken nothing for too long.
+    /// Ends when the peer has taken nothing for too long.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-/// What has come.
+/// A message or signal that has come.
 #[derive(Debug)]
 pub(crate) enum Received {
     /// A request, response or empty message.
@@ -57,32 +57,32 @@ impl Connection {
         this
     }
 
-    /// Whether the peer has said what it is able to do.
+    /// Returns whether the peer has said what it is able to do.
     pub(crate) fn is_greeted(&self) -> bool {
         self.greeted
     }
 
-    /// The most bytes of options and payload that the peer takes in a message.
+    /// Returns the most bytes of options and payload that the peer takes in a message.
     pub(crate) fn room(&self) -> usize {
         (self.max_message_size as usize).saturating_sub(HEAD)
     }
 
-    /// Whether the peer takes parts of bodies, and of which form: `Some(true)` is BERT (RFC 8323 §6).
+    /// Returns whether the peer takes blocks. `Some(true)` means that it takes many in one message (BERT, RFC 8323 §6).
     pub(crate) fn blocks(&self) -> Option<bool> {
         self.block_wise.then_some(self.max_message_size > stream::BASE_MAX_MESSAGE_SIZE)
     }
 
-    /// Bytes that are to be written.
+    /// Returns the bytes that are to be written.
     pub(crate) fn queued(&self) -> usize {
         self.wire.queued()
     }
 
-    /// Whether so much is queued that nothing more should be.
+    /// Returns whether so much is queued that nothing more should be.
     pub(crate) fn is_full(&self) -> bool {
         self.wire.queued() >= FULL
     }
 
-    /// Whether nothing is left to be written.
+    /// Returns whether nothing is left to be written.
     pub(crate) fn is_written(&self) -> bool {
         self.wire.queued() == 0
     }
@@ -98,18 +98,18 @@ impl Connection {
         self.push(code, token, &tail);
     }
 
-    /// Writes what is queued, and reads if `hear`: until something has come, or all that was queued has left. Returns
-    /// whether it was the former. To be dropped at will.
+    /// Writes the queue, and reads if `hear`, until something has come or the queue is empty. Returns whether something has
+    /// come. The future may be dropped at any time.
     ///
     /// # Errors
-    /// Why nothing more comes. If it is the peer's fault, it is told with the next [`flush`](Self::flush).
+    /// The reason why nothing more comes. If it is the peer's fault, it is told with the next [`flush`](Self::flush).
     pub(crate) async fn turn(&mut self, hear: bool, mut each: impl FnMut(Received)) -> Result<bool, Ended> {
         let ended = poll_fn(|context| {
             let hear = hear && self.wire.queued() < DEAF;
             if hear && let Poll::Ready(read) = self.poll_read(context, &mut each) {
                 return Poll::Ready(read.map(|()| true));
             }
-            // What reading has queued leaves with the next turn.
+            // Signals that reading has queued leave with the next turn.
             let waiting = !self.is_written();
             match self.poll_write(context) {
                 Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
@@ -133,9 +133,6 @@ impl Connection {
     }
 
     /// Writes all that is queued, and says that there will be no more.
-    ///
-    /// # Errors
-    /// As of [`flush`](Self::flush).
     pub(crate) async fn close(&mut self) -> io::Result<()> {
         self.flush().await?;
         poll_fn(|context| self.wire.poll_close(context)).await

@@ -1,37 +1,35 @@
-//! Why a connection is lost, told to all who wait for it.
+//! The reason why a connection is lost, for all that wait for it.
 
 use std::io;
 
 use super::wire::Ended;
 use crate::Error;
+use crate::secure::tls_error;
 
-/// Why there is no connection, or no longer.
+/// The reason why there is no connection, or no longer.
 #[derive(Clone, Debug)]
 pub(crate) enum Lost {
     /// The system, or the peer's end of it.
     Io(io::ErrorKind),
-    /// What the library of TLS says.
-    #[cfg(feature = "tls")]
+    /// The error of TLS.
     Tls(crate::TlsError),
-    /// What the peer did, or its HTTP server.
+    /// A fault of the peer, or of its HTTP server.
     Protocol(String),
 }
 
 impl Lost {
-    /// What came of opening a connection to the host of this name.
+    /// Reads the error of a connection to the host of this name that could not be opened.
     pub(crate) fn opening(error: &io::Error, name: &str) -> Self {
-        #[cfg(feature = "tls")]
-        if let Some(error) = error.get_ref().and_then(|error| error.downcast_ref()) {
-            return Self::Tls(crate::TlsError::of(error, name));
+        if let Some(error) = tls_error(error, name) {
+            return Self::Tls(error);
         }
-        let _ = name;
         match error.get_ref() {
             Some(said) if error.kind() == io::ErrorKind::InvalidData => Self::Protocol(said.to_string()),
             _ => Self::Io(error.kind()),
         }
     }
 
-    /// What came of a connection that was open.
+    /// Reads the end of a connection that was open.
     pub(crate) fn open(ended: &Ended, name: &str) -> Self {
         match ended {
             // A server of TLS 1.3 refuses a certificate after the client has taken the handshake for done.
@@ -52,7 +50,6 @@ impl From<Lost> for Error {
     fn from(lost: Lost) -> Self {
         match lost {
             Lost::Io(kind) => Self::Connection(kind),
-            #[cfg(feature = "tls")]
             Lost::Tls(error) => Self::Tls(error),
             Lost::Protocol(what) => Self::Protocol(what),
         }

@@ -4,32 +4,31 @@
 //! WebSocket (`frames.rs`). All else is the same for all of them: a [`Connection`](connection::Connection) has the
 //! signals, the client its requests (`client.rs`), the server its conversations (`server.rs`, `talk.rs`). What these may
 //! take of the server's memory is bounded: a connection has a place (`places.rs`) and a share (`share.rs`).
-mod bytes;
+mod admission;
+mod byte_wire;
 mod client;
 mod connection;
-#[cfg(feature = "ws")]
-mod frames;
+mod frame_wire;
 mod lost;
 mod observers;
-mod observing;
-mod places;
 mod server;
 mod share;
 mod talk;
+mod unanswered;
 mod wire;
 
-#[cfg(feature = "tls")]
-pub(crate) use client::Connector;
-pub(crate) use client::{Connections, Stream};
+pub(crate) use admission::Admission;
+pub(crate) use client::{Asking, Connections, Outstanding, Stream};
 pub(crate) use lost::Lost;
-pub(crate) use observing::Observing;
-pub(crate) use places::Places;
-pub use server::TcpCounters;
 pub(crate) use server::{Acceptor, Shared, listen, serve};
 pub(crate) use share::Pool;
+pub(crate) use wire::ByteStream;
 
-/// The largest message that is taken, in bytes (RFC 8323 §5.3.1): what the places of a route's parameters reach.
+/// The largest message that is taken, in bytes (RFC 8323 §5.3.1). The places of a route's parameters reach no further.
 const MAX_MESSAGE: u32 = 65_535;
 
-/// How long a peer may take nothing of what is sent to it, and take until a connection with it is there.
+/// The time that a peer may take nothing of what is sent to it, and the time to open a connection.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// The most requests of one connection of a client that may be under way, observations included. Others wait.
+const MAX_OUTSTANDING: usize = 256;

@@ -1,4 +1,4 @@
-//! What a client observes over one connection (RFC 7641, RFC 8323 §7).
+//! The observers of one connection (RFC 7641, RFC 8323 §7).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,18 +9,18 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::share::Share;
 use crate::Resource;
-use crate::terms::Terms;
+use crate::conversation::{Format, Terms};
 
-/// Bytes that an observer takes, beside its request: a task, its places in tables, and what it waits with.
+/// The bytes that an observer takes beside its request: a task, entries in tables, and what it waits with.
 const OBSERVER: usize = 1_024;
 
-/// The observers of one connection. Nothing is made for one whose resource has changed until the client can be sent it:
-/// what waits is the observer and not a representation, so the newest is what it gets.
+/// The observers of one connection. No handler is called for an observer whose resource has changed until its client can be
+/// sent something. So it is the observer that waits and not a representation, and the client gets the newest.
 #[derive(Debug, Default)]
 pub(super) struct Observers {
     /// Those whose resource has not changed.
     watching: JoinSet<Observer>,
-    /// Those that are to be told, the first to be told first.
+    /// Those whose resource has changed, the first to change first.
     due: VecDeque<Observer>,
     known: HashMap<Token, Known>,
     begun: u64,
@@ -28,13 +28,13 @@ pub(super) struct Observers {
 
 #[derive(Debug)]
 struct Known {
-    /// Tells it from an earlier one with the same token.
+    /// Distinguishes it from an earlier one with the same token.
     number: u64,
     bytes: usize,
     watch: Option<AbortHandle>,
 }
 
-/// One that is told again and again.
+/// An observer, which is sent a notification with each change.
 #[derive(Debug)]
 pub(super) struct Observer {
     number: u64,
@@ -43,6 +43,7 @@ pub(super) struct Observer {
     /// Options and payload of the request.
     tail: Vec<u8>,
     pub(super) terms: Terms,
+    pub(super) format: Format,
 }
 
 impl Observers {
@@ -54,7 +55,7 @@ impl Observers {
         self.known.is_empty()
     }
 
-    /// One who asks to observe; nothing if there is no room.
+    /// Adds the sender of a request to the observers. Returns nothing if there is no room.
     pub(super) fn begin(
         &mut self,
         share: &mut Share,
@@ -72,10 +73,11 @@ impl Observers {
         self.begun += 1;
         let number = self.begun;
         self.known.insert(terms.token, Known { number, bytes, watch: None });
-        Some(Observer { number, changes: resource.changes(), code: request.code, tail, terms })
+        let (changes, code) = (resource.changes(), request.code);
+        Some(Observer { number, changes, code, tail, terms, format: Format::default() })
     }
 
-    /// Whether it is still to be told.
+    /// Returns whether an observer has not been ended or replaced.
     pub(super) fn has(&self, observer: &Observer) -> bool {
         self.known.get(&observer.terms.token).is_some_and(|known| known.number == observer.number)
     }
@@ -86,26 +88,26 @@ impl Observers {
             && known.number == observer.number
         {
             known.watch = Some(self.watching.spawn(async move {
-                // That there will be no more is to be told as well.
+                // An error says that there will be no more changes. The client has to be told that as well.
                 let _ = observer.changes.changed().await;
                 observer
             }));
         }
     }
 
-    /// Returns once one more is to be told. To be dropped at will.
+    /// Returns when one more is due. The future may be dropped at any time.
     pub(super) async fn changed(&mut self) {
         if let Some(Ok(observer)) = self.watching.join_next().await {
             self.due.push_back(observer);
         }
     }
 
-    /// Whether any waits for a change.
+    /// Returns whether any waits for a change.
     pub(super) fn are_watching(&self) -> bool {
         !self.watching.is_empty()
     }
 
-    /// The next to be told.
+    /// Returns the next that is due.
     pub(super) fn next_due(&mut self) -> Option<Observer> {
         while let Some(observer) = self.due.pop_front() {
             if self.has(&observer) {
@@ -123,7 +125,7 @@ impl Observers {
         }
     }
 
-    /// Ends all of them; returns their tokens.
+    /// Ends all of them. Returns their tokens.
     pub(super) fn end_all(&mut self, share: &mut Share) -> Vec<Token> {
         self.watching.abort_all();
         self.due.clear();
@@ -133,9 +135,8 @@ impl Observers {
 }
 
 impl Observer {
-    /// The request that the handler is called with again. What changes meanwhile is in what it says now.
-    ///
-    /// Returns nothing if the resource has ended.
+    /// Returns the request that the handler is called with again, or nothing if the resource has ended. Changes up to now
+    /// are in what the handler will say.
     pub(super) fn request(&mut self) -> Option<Message<'_>> {
         self.changes.has_changed().ok()?;
         self.changes.mark_unchanged();

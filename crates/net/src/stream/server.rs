@@ -7,61 +7,32 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use coapace_proto::block::{BERT, Bounds, Reassembly};
+use coapace_proto::block::{BERT, Bounds};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::PATIENCE;
-use super::bytes::Bytes;
+use super::admission::Admitted;
+use super::byte_wire::ByteWire;
 use super::connection::Connection;
-use super::places::Place;
 use super::talk::Talk;
 use super::wire::{ByteStream, Wire};
 use crate::address::{Remote, mapped};
-#[cfg(feature = "tls")]
-use crate::certificates::ServerTls;
 use crate::clock::Clock;
+use crate::conversation::Bodies;
 use crate::identity::{Identity, Peer};
-use crate::kept::Kept;
-use crate::{Router, ServerConfig, log};
+use crate::secure::ServerTls;
+use crate::{Router, ServerConfig, TcpCounters, log};
 
-/// What the tasks of a server and its handles share.
+/// The part of a server that its tasks and handles share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(super) closing: watch::Sender<bool>,
     counters: Mutex<TcpCounters>,
-    /// Numbers connections, so that what is kept for one is not for the next from the same port.
+    /// Numbers connections, so that a response that is kept for one is not sent to the next from the same port.
     begun: AtomicU16,
-}
-
-/// Counts of what happens to connections over TCP, with or without TLS and WebSockets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TcpCounters {
-    /// Connections that were accepted.
-    pub connections: u64,
-    /// Of these, those of which nothing came because the handshake of TLS or the WebSocket failed.
-    pub handshakes_failed: u64,
-    /// Requests that arrived.
-    pub requests: u64,
-    /// Notifications that were sent to observers.
-    pub notifications: u64,
-    /// Connections ended because the peer did not keep to the protocol (RFC 8323 §5.6).
-    pub aborted: u64,
-    /// Connections closed because nothing came for [`ServerConfig::idle_timeout`].
-    pub idle: u64,
-    /// Connections closed because the client took nothing of what was sent to it for 30 s.
-    pub stalled: u64,
-    /// Connections that made room for others, because there were as many as there may be.
-    pub evicted: u64,
-    /// Registrations of observers that there was no room for: they were answered as if they had not asked to observe.
-    pub observers_refused: u64,
-    /// Handlers that panicked.
-    pub panics: u64,
-    /// Responses larger than the client takes, replaced by 5.00.
-    pub too_large: u64,
 }
 
 impl Shared {
@@ -86,12 +57,10 @@ impl Shared {
     }
 }
 
-/// What is between TCP and the messages of a server.
+/// The layers between TCP and the messages of a server.
 #[derive(Clone, Default)]
 pub(crate) struct Acceptor {
-    #[cfg(feature = "tls")]
     pub(crate) tls: Option<ServerTls>,
-    #[cfg(feature = "ws")]
     pub(crate) ws: bool,
 }
 
@@ -104,15 +73,7 @@ impl fmt::Debug for Acceptor {
 impl Acceptor {
     /// Returns the scheme of what is served.
     fn scheme(&self) -> &'static str {
-        #[cfg(feature = "tls")]
-        let tls = self.tls.is_some();
-        #[cfg(not(feature = "tls"))]
-        let tls = false;
-        #[cfg(feature = "ws")]
-        let ws = self.ws;
-        #[cfg(not(feature = "ws"))]
-        let ws = false;
-        match (tls, ws) {
+        match (self.tls.is_some(), self.ws) {
             (false, false) => "coap+tcp",
             (true, false) => "coaps+tcp",
             (false, true) => "coap+ws",
@@ -125,23 +86,14 @@ impl Acceptor {
         let _ = stream.set_nodelay(true);
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
-        #[cfg(feature = "tls")]
         let (stream, identity): (Box<dyn ByteStream>, _) = match &self.tls {
             None => (Box::new(stream), None),
-            Some(tls) => {
-                let stream = tls.acceptor().accept(stream).await?;
-                let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
-                let certificate = shown.and_then(|shown| crate::Certificate::read(shown));
-                (Box::new(stream), certificate.map(Identity::Certificate).map(Arc::new))
-            }
+            Some(tls) => tls.accept(stream).await?,
         };
-        #[cfg(not(feature = "tls"))]
-        let (stream, identity): (Box<dyn ByteStream>, _) = (Box::new(stream), None);
-        #[cfg(feature = "ws")]
         if self.ws {
-            return Ok((Box::new(super::frames::Frames::accept(stream).await?), identity));
+            return Ok((Box::new(super::frame_wire::FrameWire::accept(stream).await?), identity));
         }
-        Ok((Box::new(Bytes::new(stream)), identity))
+        Ok((Box::new(ByteWire::new(stream)), identity))
     }
 }
 
@@ -150,7 +102,7 @@ impl Acceptor {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT: u32 = 32 << 10;
 
-/// What the connections of one core share.
+/// The part of a server that the connections of one core share.
 pub(super) struct Core {
     pub(super) router: Mutex<Router>,
     pub(super) bodies: Mutex<Bodies>,
@@ -161,16 +113,7 @@ pub(super) struct Core {
     pub(super) shared: Arc<Shared>,
 }
 
-/// Bodies that are not complete: of requests, and responses of which clients have only the first blocks.
-pub(super) struct Bodies {
-    pub(super) requests: Reassembly<Remote>,
-    pub(super) responses: Kept,
-}
-
-/// Accepts connections until the server is closed; those that are there may then end, for a while.
-///
-/// # Errors
-/// If the runtime cannot watch the socket.
+/// Accepts connections until the server is closed. Those that are there may then end, for a while.
 pub(crate) async fn serve(
     listener: std::net::TcpListener,
     acceptor: Acceptor,
@@ -182,8 +125,7 @@ pub(crate) async fn serve(
     let mut connections = JoinSet::new();
     let mut closing = shared.closing.subscribe();
     let bounds = Bounds { max_szx: BERT, ..config.bodies };
-    let bodies = Bodies { requests: Reassembly::new(bounds), responses: Kept::new(bounds) };
-    let (router, bodies, clock) = (router.into(), bodies.into(), Clock::start());
+    let (router, bodies, clock) = (router.into(), Bodies::new(bounds).into(), Clock::start());
     let core = Arc::new(Core {
         router,
         bodies,
@@ -198,9 +140,9 @@ pub(crate) async fn serve(
                 Ok((stream, from)) => {
                     shared.counters().connections += 1;
                     let bound = core.config.max_connections.min(core.config.budget.max_connections());
-                    let table = &core.config.budget.places;
-                    let (place, full) = table.enter(mapped(from.ip()), bound);
-                    connections.spawn(begin(core.clone(), acceptor.clone(), stream, from, place));
+                    let table = &core.config.budget.admission;
+                    let (admitted, full) = table.enter(mapped(from.ip()), bound);
+                    connections.spawn(begin(core.clone(), acceptor.clone(), stream, from, admitted));
                     if full {
                         // The one that makes room is to close its descriptor before the next one is taken.
                         tokio::task::yield_now().await;
@@ -219,16 +161,16 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// Ends when the server is to.
+/// Returns when the server is closed.
 pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
     let _ = closing.wait_for(|closing| *closing).await;
 }
 
-/// A connection, from its first byte on.
-async fn begin(core: Arc<Core>, acceptor: Acceptor, stream: TcpStream, from: SocketAddr, place: Place) {
+/// Serves a connection, from its first byte on.
+async fn begin(core: Arc<Core>, acceptor: Acceptor, stream: TcpStream, from: SocketAddr, admitted: Admitted) {
     let accepted = tokio::select! {
         accepted = timeout(PATIENCE, acceptor.accept(stream)) => accepted,
-        () = place.left() => {
+        () = admitted.left() => {
             core.shared.counters().evicted += 1;
             return;
         }
@@ -246,13 +188,10 @@ async fn begin(core: Arc<Core>, acceptor: Acceptor, stream: TcpStream, from: Soc
     }
     let number = core.shared.begun.fetch_add(1, Ordering::Relaxed);
     let remote = Remote::new(mapped(from.ip()), from.port(), number);
-    Talk::new(core, Connection::new(wire), Peer { remote, identity }, place).run().await;
+    Talk::new(core, Connection::new(wire), Peer { remote, identity }, admitted).run().await;
 }
 
-/// A socket that listens.
-///
-/// # Errors
-/// Those of the system.
+/// Returns a socket that listens.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let domain = socket2::Domain::for_address(address);
     let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;

@@ -1,19 +1,19 @@
-//! What a connection takes of a server's memory, for answers that wait and for what is observed.
+//! The share of a connection in a server's memory, for answers that wait and for observers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that an answer is taken for until it is there: as long as the largest message of a server.
+/// The bytes that an answer counts until it is there: as many as the largest message of a server has.
 pub(super) const ANSWER: usize = super::MAX_MESSAGE as usize;
 
-/// Bytes of answers that every connection may have waiting, whatever others have. One answer always has room beside some
+/// The bytes of answers that every connection may have waiting, whatever others have. One answer always has room beside some
 /// that are queued, so a connection whose client reads goes on.
 const OWN: usize = ANSWER + (32 << 10);
 
-/// A connection may have so much of what is left: 1/8. However many take as much as they can, there is some left.
+/// A connection may have 1/8 of what is left. However many take as much as they can, there is some left.
 const PART: usize = 8;
 
-/// What all connections have together, beyond what is each one's own.
+/// The memory that all connections have together, beyond what is each one's own.
 #[derive(Debug)]
 pub(crate) struct Pool {
     bytes: usize,
@@ -26,7 +26,7 @@ impl Pool {
     }
 }
 
-/// What one connection has taken.
+/// The memory that one connection has taken.
 #[derive(Debug)]
 pub(super) struct Share {
     pool: Arc<Pool>,
@@ -39,12 +39,12 @@ impl Share {
         Self { pool, answers: 0, observers: 0 }
     }
 
-    /// Says how many bytes of answers wait: those that are queued, and [`ANSWER`] for each handler that is at it.
+    /// Sets how many bytes of answers wait: those that are queued, and [`ANSWER`] for each handler that waits.
     pub(super) fn set_answers(&mut self, bytes: usize) {
         self.change(bytes, self.observers);
     }
 
-    /// Whether there is room for one more answer.
+    /// Returns whether there is room for one more answer.
     pub(super) fn has_room(&self) -> bool {
         self.admits(beyond_own(self.answers + ANSWER) + self.observers)
     }

@@ -2,61 +2,60 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use coap_numbers::{code, option};
-use coapace_proto::block::{Assembled, BERT, Block, MAX_SZX, Slice};
+use coap_numbers::code;
 use coapace_proto::stream::Signal;
-use coapace_proto::{Code, Kind, Message, Options, Token};
+use coapace_proto::{Code, Kind, Message, Token};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::PATIENCE;
+use super::admission::{Admitted, Doing};
 use super::connection::{Connection, Received};
 use super::observers::{Observer, Observers};
-use super::places::{Doing, Place};
 use super::server::{Core, closed};
 use super::share::{ANSWER, Share};
 use super::wire::Ended;
+use crate::Response;
 use crate::access::{self, AccessLog};
-use crate::handler::{Called, panicked};
+use crate::conversation::{Answered, Bodies, Medium, Step, Terms, Wish};
+use crate::handler::{Called, or_panicked};
 use crate::identity::Peer;
-use crate::terms::Terms;
-use crate::{Rejection, Response};
 
 /// One connection of a server.
 pub(super) struct Talk {
     core: Arc<Core>,
     connection: Connection,
     peer: Peer,
-    place: Place,
+    admitted: Admitted,
     share: Share,
-    /// What has come and was not looked at yet: of one reading.
+    /// The messages of the last reading that were not looked at yet.
     arrived: VecDeque<Received>,
     /// Handlers that wait for something.
-    handlers: JoinSet<Answer>,
+    handlers: JoinSet<Said>,
     /// The requests that are not answered.
     access: AccessLog<Token>,
     observers: Observers,
 }
 
-/// What a handler says.
-struct Answer {
+/// What a handler has said.
+struct Said {
     terms: Terms,
-    /// Nothing if it has panicked.
+    /// `None` if it has panicked.
     response: Option<Response>,
     observer: Option<Observer>,
 }
 
 impl Talk {
-    pub(super) fn new(core: Arc<Core>, connection: Connection, peer: Peer, place: Place) -> Self {
+    pub(super) fn new(core: Arc<Core>, connection: Connection, peer: Peer, admitted: Admitted) -> Self {
         let share = Share::new(core.config.budget.pool.clone());
         Self {
             core,
             connection,
             peer,
-            place,
+            admitted,
             share,
             arrived: VecDeque::new(),
             handlers: JoinSet::new(),
@@ -80,7 +79,7 @@ impl Talk {
             Err(Ended::Io(_) | Ended::Aborted) => return,
             Ok(()) => {}
         }
-        // What was wrong is told if that is still possible.
+        // The client is told what was wrong, if that is still possible.
         let _ = tokio::time::timeout(Duration::from_secs(1), self.connection.close()).await;
     }
 
@@ -96,30 +95,30 @@ impl Talk {
             }
             let full = self.connection.is_full();
             let hear = open && !full && self.arrived.is_empty();
-            let Self { connection, arrived, handlers, observers, place, .. } = self;
+            let Self { connection, arrived, handlers, observers, admitted, .. } = self;
             tokio::select! {
                 turned = connection.turn(hear, |each| arrived.push_back(each)) => {
                     if turned? {
                         pinged = false;
-                        place.heard();
+                        admitted.heard();
                         let patience = if connection.is_greeted() { idle_timeout } else { PATIENCE };
                         idle.as_mut().reset(Instant::now() + patience.min(idle_timeout));
                     }
                 }
                 Some(done) = handlers.join_next(), if !handlers.is_empty() && !full => {
-                    if let Ok(answer) = done {
-                        self.settle(answer);
+                    if let Ok(said) = done {
+                        self.settle(said);
                     }
                 }
                 () = observers.changed(), if observers.are_watching() => {}
-                () = place.left() => {
+                () = admitted.left() => {
                     self.core.shared.counters().evicted += 1;
                     self.connection.signal(Signal::Release, Token::EMPTY);
                     return Ok(());
                 }
                 () = &mut idle, if open => {
                     idle.as_mut().reset(Instant::now() + idle_timeout);
-                    // Whoever waits for an answer is not idle. Who observes may be gone.
+                    // A client that waits for an answer is not idle. A client that observes may be gone.
                     if !self.handlers.is_empty() {
                         continue;
                     }
@@ -141,8 +140,8 @@ impl Talk {
         }
     }
 
-    /// Answers what has arrived and tells observers, as long as there is room for what comes of it. A client that does not
-    /// listen is not heard, and no handler is called for it. Returns whether more may come.
+    /// Answers what has arrived and calls handlers for observers, as long as there is room for what they say. While a client
+    /// does not take its responses, nothing is read from it, and no handler is called for it. Returns whether more may come.
     fn go_on(&mut self, mut open: bool) -> bool {
         if !open {
             self.observers.end_all(&mut self.share);
@@ -161,11 +160,11 @@ impl Talk {
             () if self.handlers.is_empty() && self.observers.is_empty() => Doing::Idle,
             () => Doing::Busy,
         };
-        self.place.set(doing);
+        self.admitted.set(doing);
         open
     }
 
-    /// Whether one more answer may be made.
+    /// Returns whether one more answer may be made.
     fn has_room(&mut self) -> bool {
         self.share.set_answers(self.connection.queued() + self.handlers.len() * ANSWER);
         !self.connection.is_full() && self.share.has_room()
@@ -173,8 +172,7 @@ impl Talk {
 
     /// Sends every observer its last notification: the server ends (RFC 7641 §4.2).
     fn dismiss_observers(&mut self) {
-        let seconds = u32::try_from(self.core.config.retry_after.as_secs()).unwrap_or(u32::MAX);
-        let farewell = Response::from(Rejection::unavailable(seconds));
+        let farewell = self.core.config.unavailable();
         let mut tail = Vec::new();
         farewell.options.write(&farewell.payload, &mut tail);
         for token in self.observers.end_all(&mut self.share) {
@@ -204,38 +202,17 @@ impl Talk {
             let peer = self.peer.remote.address();
             self.access.note(message.token, transport, peer, identity, message);
         }
-        let block2 = message.block2_reliable();
-        let mut terms = Terms::of(message, block2);
-        let now = self.core.clock.now();
-        let core = self.core.clone();
-        let mut bodies = core.bodies.lock().unwrap_or_else(PoisonError::into_inner);
-        if block2.is_some_and(|block| block.num() > 0) {
-            match bodies.responses.get(now, self.peer.remote, terms.operation) {
-                Some(response) => {
-                    drop(bodies);
-                    return self.answer(&terms, response);
-                }
-                // Once more does no harm, and is the only way where nothing could be kept.
-                None if message.code.0 == code::GET => {}
-                None => {
-                    return self.push(&terms, &Response::new(Code(code::REQUEST_ENTITY_INCOMPLETE)));
-                }
-            }
-        }
-        let mut whole = Vec::new();
-        let mut request = *message;
-        match bodies.requests.handle(now, self.peer.remote, message) {
-            Assembled::Answer { code, tail } => {
-                return self.push_encoded(&terms, code, tail.as_bytes());
-            }
-            Assembled::Whole { block: None, .. } => {}
-            Assembled::Whole { body, block } => {
-                terms.block1 = block;
-                Options::of(message).without(option::BLOCK1).without(option::SIZE1).write(&body, &mut whole);
-                request.tail = &whole;
-            }
-        }
-        drop(bodies);
+        let mut terms = Terms::of(message, message.block2_reliable()).verified();
+        let (now, from) = (self.core.clock.now(), self.peer.remote);
+        let step = self.core.bodies().take(now, from, message, &mut terms);
+        let tail = match step {
+            Step::Call(tail) => tail,
+            Step::Answer(response) => return self.answer(&terms, response),
+            Step::Reply(code, tail) => return self.push(&terms, code, tail.as_bytes()),
+            // Every client of a connection is verified.
+            Step::Challenge => return self.push(&terms, Code(code::SERVICE_UNAVAILABLE), &[]),
+        };
+        let request = Message { tail: &tail, ..*message };
         let observer = self.register(&request, terms);
         let called = self.core.call(&self.peer, &request);
         self.called(terms, observer, called);
@@ -244,24 +221,20 @@ impl Talk {
     /// Goes on with what a handler has said, or is to say.
     fn called(&mut self, terms: Terms, observer: Option<Observer>, called: Called) {
         match called {
-            Called::Ready(response) => self.settle(Answer { terms, response: Some(response), observer }),
-            Called::Panicked => self.settle(Answer { terms, response: None, observer }),
+            Called::Ready(response) => self.settle(Said { terms, response, observer }),
             Called::Pending(rest) => {
-                self.handlers.spawn(async move { Answer { terms, response: rest.await, observer } });
+                self.handlers.spawn(async move { Said { terms, response: rest.await, observer } });
             }
         }
     }
 
-    /// What a request says of observation (RFC 7641, RFC 8323 §7). If there is no room, it is answered as if it had not
-    /// asked.
+    /// Begins or ends an observation, if the request asks for that (RFC 7641, RFC 8323 §7). Without room, the request is
+    /// answered as if it had not asked.
     fn register(&mut self, request: &Message<'_>, terms: Terms) -> Option<Observer> {
-        if request.code.0 != code::GET || terms.block2.is_some_and(|block| block.num() > 0) {
-            return None;
-        }
-        let asked = request.observe()?;
+        let wish = terms.wish(request)?;
         self.observers.end(&mut self.share, request.token);
         let router = self.core.router.lock().unwrap_or_else(PoisonError::into_inner);
-        let resource = router.observable(request).filter(|_| asked == 0)?;
+        let resource = router.observable(request).filter(|_| wish == Wish::Observe)?;
         let room = self.observers.len() < self.core.config.profile.config.max_observers as usize;
         let begin = || self.observers.begin(&mut self.share, resource, request, terms);
         let observer = room.then(begin).flatten();
@@ -275,25 +248,23 @@ impl Talk {
         let terms = observer.terms;
         let called = match observer.request() {
             Some(request) => self.core.call(&self.peer, &request),
-            None => Called::Ready(Response::new(Code(code::SERVICE_UNAVAILABLE))),
+            None => Response::new(Code(code::SERVICE_UNAVAILABLE)).into(),
         };
         self.called(terms, Some(observer), called);
     }
 
-    /// Answers what a handler has said, and goes on with the observation if it was one.
-    fn settle(&mut self, answer: Answer) {
-        let Answer { mut terms, response, observer } = answer;
-        let response = response.unwrap_or_else(|| {
-            self.core.shared.counters().panics += 1;
-            panicked()
-        });
+    /// Answers with what a handler has said, and goes on with the observation if it was one.
+    fn settle(&mut self, said: Said) {
+        let Said { mut terms, response, observer } = said;
+        let response = or_panicked(response, || self.core.shared.counters().panics += 1);
         let Some(mut observer) = observer else { return self.answer(&terms, response) };
         if !self.observers.has(&observer) {
-            // It has asked for no more, or again, in the meantime. The first answer it gets all the same.
+            // The client has ended or repeated its registration in the meantime. It gets the first answer all the same.
             return if terms.observed.is_none() {
                 self.answer(&terms, response);
             };
         }
+        let response = observer.format.admit(response);
         if !response.is_success() {
             self.observers.end(&mut self.share, terms.token);
             return self.answer(&terms, response);
@@ -308,71 +279,32 @@ impl Talk {
 
     /// Answers a request on its terms.
     fn answer(&mut self, terms: &Terms, response: Response) {
-        if terms.suppresses(response.code) {
-            return self.access.answered(&terms.token, None, 0);
-        }
-        let (room, blocks) = (self.room(), self.connection.blocks());
-        let response = if response.size() > room { response.with_etag() } else { response };
-        let asked = terms.block2.filter(|_| response.is_success());
-        let options = terms.block1.into_iter().fold(response.options.clone(), Options::block1);
-        let options = terms.observed.into_iter().fold(options, Options::observe);
-        let mut tail = Vec::new();
-        options.write(&[], &mut tail);
-        let left = room.saturating_sub(tail.len());
-        let is_whole = response.representation().is_whole();
-        let fits = asked.is_none() && is_whole && response.payload.len() < left;
-        let bert = asked.map_or(blocks == Some(true), |block| block.szx() == BERT);
-        if fits {
-            return self.push(terms, &Response { options, ..response });
-        }
-        // A client that did not speak of blocks may know them all the same (RFC 8323 §5.3.2).
-        let slice = if bert {
-            Slice::reliable_of(response.representation(), asked, left)
-        } else {
-            Slice::of(response.representation(), asked, MAX_SZX)
-        };
-        let Some(slice) = slice else {
-            return self.push(terms, &Response::new(Code(code::BAD_REQUEST)));
-        };
-        let last = asked.map_or(0, Block::offset) + slice.payload.len() == response.size();
-        tail.clear();
-        slice.options(options).write(slice.payload, &mut tail);
-        self.push_encoded(terms, response.code, &tail);
-        let (now, to) = (self.core.clock.now(), Some(self.peer.remote));
-        let mut bodies = self.core.bodies.lock().unwrap_or_else(PoisonError::into_inner);
-        match terms.block2.is_none_or(|block| block.num() == 0) {
-            true if !last => bodies.responses.put(now, to, terms.operation, response),
-            false if last => bodies.responses.take(to, terms.operation),
-            _ => {}
+        let bert = self.connection.blocks() == Some(true);
+        // A message lies in memory here until the client takes it, so it is no larger than those that are taken from clients.
+        let medium = Medium::Stream { room: self.connection.room().min(ANSWER), bert };
+        let (now, to, mut tail) = (self.core.clock.now(), Some(self.peer.remote), Vec::new());
+        let answered = self.core.bodies().answer(now, to, terms, response, medium, &mut tail);
+        match answered {
+            Answered::Send(code) => self.push(terms, code, &tail),
+            Answered::Unwanted => self.access.answered(&terms.token, None, 0),
+            Answered::TooLarge => {
+                self.core.shared.counters().too_large += 1;
+                self.push(terms, Code(code::INTERNAL_SERVER_ERROR), &[]);
+            }
         }
     }
 
-    /// The most bytes of options and payload in a message to the client: no more than is taken from it, for what it has to
-    /// take lies in memory here until then.
-    fn room(&self) -> usize {
-        self.connection.room().min(ANSWER)
-    }
-
-    /// Queues a response as it is.
-    fn push(&mut self, terms: &Terms, response: &Response) {
-        let mut tail = Vec::new();
-        response.options.write(&response.payload, &mut tail);
-        self.push_encoded(terms, response.code, &tail);
-    }
-
-    fn push_encoded(&mut self, terms: &Terms, code: Code, tail: &[u8]) {
-        let (code, tail) = if tail.len() <= self.room() {
-            (code, tail)
-        } else {
-            self.core.shared.counters().too_large += 1;
-            (panicked().code, &[][..])
-        };
+    fn push(&mut self, terms: &Terms, code: Code, tail: &[u8]) {
         self.connection.push(code, terms.token, tail);
         self.access.answered(&terms.token, Some(code), tail.len());
     }
 }
 
 impl Core {
+    fn bodies(&self) -> MutexGuard<'_, Bodies> {
+        self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn call(&self, peer: &Peer, request: &Message<'_>) -> Called {
         let mut router = self.router.lock().unwrap_or_else(PoisonError::into_inner);
         router.call(peer.clone(), request)

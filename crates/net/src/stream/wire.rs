@@ -1,4 +1,4 @@
-//! What carries whole messages.
+//! The two ways to carry whole messages.
 
 use std::fmt;
 use std::io;
@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 use coapace_proto::stream::{Broken, StreamMessage};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Why nothing more comes.
+/// The reason why nothing more comes.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// The system, or what is between it and the messages.
+    /// An error of the system, of TLS or of the WebSocket.
     Io(io::Error),
-    /// The peer does not keep to the protocol: it is to be told (RFC 8323 §5.6).
+    /// The peer does not keep to the protocol, and has to be told (RFC 8323 §5.6).
     Broken(Broken),
     /// The peer has aborted.
     Aborted,
@@ -52,7 +52,7 @@ pub(crate) trait Wire: Send + fmt::Debug {
     ) -> Poll<Result<(), Ended>>;
 }
 
-/// What bytes are read from and written to: TCP, or TLS over it.
+/// A stream of bytes: TCP, or TLS over it.
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin + fmt::Debug {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin + fmt::Debug> ByteStream for T {}

@@ -36,8 +36,11 @@ impl Plug {
         let timer = format!("default:ack_timeout={ack_timeout},ack_random_factor=1");
         let profile = Profile { mechanism: timer.parse().expect("a mechanism"), config };
         let wire = Arc::new(Wire::new(case));
-        let client =
-            Client::builder().mechanism(profile.mechanism).config(profile.config).tap(wire.clone()).build();
+        let client = Client::builder()
+            .mechanism(profile.mechanism)
+            .config(profile.config)
+            .interceptor(wire.clone())
+            .build();
         let acknowledge_after = Duration::from_millis(50);
         let shutdown_timeout = Duration::ZERO;
         let config = ServerConfig {

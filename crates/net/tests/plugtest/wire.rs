@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
-use coapace_net::{Datagram, Direction, Tap};
+use coapace_net::{Datagram, Direction, Interceptor};
 use coapace_sim::{Accounting, Event, Mark, NodeId, Pcapng, Record, Tap as _, Time, Transport};
 use tokio::sync::Notify;
 
@@ -139,7 +139,7 @@ impl State {
     }
 }
 
-impl Tap for Wire {
+impl Interceptor for Wire {
     fn pass(&self, datagram: &Datagram<'_>) -> bool {
         let (off, server_off) = {
             let mut state = self.state();

@@ -1,0 +1,241 @@
+//! Bodies larger than a message: those of requests put together, those of responses cut into blocks (RFC 7959).
+
+use std::borrow::Cow;
+
+use coap_numbers::{code, option};
+use coapace_control::Instant;
+use coapace_proto::block::{Assembled, BERT, Block, Bounds, MAX_SZX, Reassembly, Slice, Unverified};
+use coapace_proto::{Code, Message, Options, Tail};
+
+use super::kept::Kept;
+use super::terms::{Terms, length};
+use crate::Response;
+use crate::address::Remote;
+
+/// The bodies that a server has in part: of requests that are not complete, and of responses of which clients have only
+/// the first blocks.
+#[derive(Debug)]
+pub(crate) struct Bodies {
+    requests: Reassembly<Remote>,
+    responses: Kept,
+}
+
+/// What a server is to do with a request.
+#[derive(Debug)]
+pub(crate) enum Step<'a> {
+    /// Call the handler, with these options and this payload. The body is whole.
+    Call(Cow<'a, [u8]>),
+    /// Answer with this response, of which the client has the blocks before.
+    Answer(Response),
+    /// Send this code with these options.
+    Reply(Code, Tail),
+    /// Ask the client to show that its address is its own: there is no room for more bodies of strangers.
+    Challenge,
+}
+
+/// What carries a response, and how much it may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Medium {
+    /// A datagram with a block of 2^(`max_szx` + 4) bytes at most. [`Terms`] bound the whole message.
+    Datagram { max_szx: u8 },
+    /// A message over a connection with `room` bytes of options and payload at most, to a client that takes many
+    /// blocks in one message (BERT) or does not.
+    Stream { room: usize, bert: bool },
+}
+
+/// What a server is to do with a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    /// Send this code, with the options and payload that were written.
+    Send(Code),
+    /// Send nothing: the client does not want this response (RFC 7967).
+    Unwanted,
+    /// The response does not fit into what this client may be sent.
+    TooLarge,
+}
+
+impl Bodies {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self { requests: Reassembly::new(bounds), responses: Kept::new(bounds) }
+    }
+
+    /// Takes a request, which may be for a further block of a response, or a block of a body.
+    pub(crate) fn take<'a>(
+        &mut self,
+        now: Instant,
+        from: Remote,
+        message: &Message<'a>,
+        terms: &mut Terms,
+    ) -> Step<'a> {
+        if terms.block2.is_some_and(|block| block.num() > 0) {
+            match self.responses.get(now, from, terms.operation) {
+                Some(response) => return Step::Answer(response),
+                // To call the handler of a GET again does no harm. It is the only way where the response was not kept.
+                None if message.code.0 == code::GET => {}
+                None => return Step::Reply(Code(code::REQUEST_ENTITY_INCOMPLETE), Tail::default()),
+            }
+        }
+        match self.requests.handle_from(now, from, terms.verified, message) {
+            Err(Unverified) => Step::Challenge,
+            Ok(Assembled::Answer { code, tail }) => Step::Reply(code, tail),
+            Ok(Assembled::Whole { block: None, .. }) => Step::Call(Cow::Borrowed(message.tail)),
+            Ok(Assembled::Whole { body, block }) => {
+                terms.block1 = block;
+                let mut whole = Vec::new();
+                Options::of(message).without(option::BLOCK1).without(option::SIZE1).write(&body, &mut whole);
+                Step::Call(Cow::Owned(whole))
+            }
+        }
+    }
+
+    /// Writes options and payload of the message that answers a request on its terms, and keeps the response if the client
+    /// will ask for further blocks. A response to nobody in particular (`to`) is one to all observers.
+    pub(crate) fn answer(
+        &mut self,
+        now: Instant,
+        to: Option<Remote>,
+        terms: &Terms,
+        response: Response,
+        medium: Medium,
+        into: &mut Vec<u8>,
+    ) -> Answered {
+        if terms.suppresses(response.code) {
+            return Answered::Unwanted;
+        }
+        let asked = terms.block2.filter(|_| response.is_success());
+        let observed = terms.observed.filter(|_| response.is_success());
+        let (mut szx, whole) = match medium {
+            Medium::Datagram { max_szx } => (max_szx, 16 << max_szx),
+            Medium::Stream { room, .. } => (MAX_SZX, room),
+        };
+        let response = if response.size() > whole { response.with_etag() } else { response };
+        let mut options = terms.block1.into_iter().fold(response.options.clone(), Options::block1);
+        options = observed.into_iter().fold(options, Options::observe);
+        let mut stream_room = None;
+        if let Medium::Stream { room, bert } = medium {
+            into.clear();
+            options.write(&[], into);
+            let left = room.saturating_sub(into.len());
+            let fits = response.representation().is_whole() && response.payload.len() < left;
+            if asked.is_none() && fits {
+                into.clear();
+                options.write(&response.payload, into);
+                return Answered::Send(response.code);
+            }
+            // A client that did not speak of blocks may know those of datagrams (RFC 8323 §5.3.2).
+            stream_room = asked.map_or(bert, |block| block.szx() == BERT).then_some(left);
+        }
+        let last = loop {
+            let part = response.representation();
+            let slice = match stream_room {
+                Some(left) => Slice::reliable_of(part, asked, left),
+                None => Slice::of(part, asked, szx),
+            };
+            into.clear();
+            let Some(slice) = slice else { return Answered::Send(Code(code::BAD_REQUEST)) };
+            slice.options(options.clone()).write(slice.payload, into);
+            let fits = match medium {
+                Medium::Datagram { .. } => length(terms.token, into.len()) <= terms.allowance,
+                Medium::Stream { room, .. } => into.len() <= room,
+            };
+            if fits {
+                break asked.map_or(0, Block::offset) + slice.payload.len() == response.size();
+            }
+            match (medium, szx.checked_sub(1)) {
+                // The request has had its effect and cannot be asked for again: in blocks that anyone may be sent.
+                (Medium::Datagram { .. }, _) if terms.repeatable => return Answered::TooLarge,
+                (_, Some(smaller)) if stream_room.is_none() => szx = smaller,
+                (Medium::Datagram { .. }, _) => break false,
+                (Medium::Stream { .. }, _) => return Answered::TooLarge,
+            }
+        };
+        let (code, is_first) = (response.code, terms.block2.is_none_or(|block| block.num() == 0));
+        if is_first && !last && !terms.to_group {
+            self.responses.put(now, to, terms.operation, response);
+        } else if !is_first && last {
+            self.responses.take(to, terms.operation);
+        }
+        Answered::Send(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coapace_proto::Kind;
+
+    const PEER: Remote = Remote::new(std::net::Ipv6Addr::LOCALHOST, 1, 0);
+
+    fn request(options: &Options, code: u8, read: impl FnOnce(&Message<'_>)) {
+        let tail = options.tail(&[]).unwrap();
+        let message =
+            Message { code: Code(code), tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 0) };
+        read(&message);
+    }
+
+    /// Answers a request that is not verified, and returns what is to be done and how many bytes were written.
+    fn answered(code: u8, response: Response, medium: Medium) -> (Answered, usize) {
+        let (mut bodies, mut into) = (Bodies::new(Bounds::default()), Vec::new());
+        let mut answered = Answered::Unwanted;
+        request(&Options::default().uri_path("x"), code, |message| {
+            let terms = Terms::of(message, None);
+            answered = bodies.answer(Instant::ZERO, Some(PEER), &terms, response, medium, &mut into);
+        });
+        (answered, into.len())
+    }
+
+    #[test]
+    fn a_stranger_is_asked_again_where_that_does_no_harm_and_sent_small_blocks_where_it_would() {
+        let datagram = Medium::Datagram { max_szx: MAX_SZX };
+        let large = || Response::content(vec![7; 500]);
+        assert_eq!(answered(code::GET, large(), datagram).0, Answered::TooLarge);
+        let (post, bytes) = answered(code::POST, large(), datagram);
+        assert!(post == Answered::Send(Code(code::CONTENT)) && bytes < 136, "{bytes}");
+    }
+
+    #[test]
+    fn a_message_over_a_connection_is_filled_and_options_that_do_not_fit_are_too_large() {
+        let stream = |bert| Medium::Stream { room: 5_000, bert };
+        let send = Answered::Send(Code(code::CONTENT));
+        let large = || Response::content(vec![7; 9_000]);
+        let (bert, bytes) = answered(code::GET, large(), stream(true));
+        assert!(bert == send && bytes > 4 * 1_024, "{bytes}");
+        let (blocks, bytes) = answered(code::GET, large(), stream(false));
+        assert!(blocks == send && bytes < 1_100, "{bytes}");
+        assert_eq!(answered(code::GET, Response::content(vec![7; 4_900]), stream(false)), (send, 4_901));
+        let options = (0..30).fold(large(), |response, _| response.option(8, &[7; 250]));
+        assert_eq!(answered(code::GET, options, stream(false)).0, Answered::TooLarge);
+    }
+
+    #[test]
+    fn a_block_whose_response_was_not_kept_calls_a_get_again_and_ends_a_post() {
+        let mut bodies = Bodies::new(Bounds::default());
+        let second = Options::default().block2(Block::new(1, false, 0).unwrap());
+        for (method, calls) in [(code::GET, true), (code::POST, false)] {
+            request(&second, method, |message| {
+                let mut terms = Terms::of(message, message.block2().unwrap());
+                let step = bodies.take(Instant::ZERO, PEER, message, &mut terms);
+                assert_eq!(matches!(step, Step::Call(_)), calls, "{step:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn the_blocks_of_a_response_come_from_one_call_and_the_last_ends_that() {
+        let (mut bodies, mut into) = (Bodies::new(Bounds::default()), Vec::new());
+        let medium = Medium::Datagram { max_szx: 2 };
+        for num in 0..4_u32 {
+            let options = Options::default().block2(Block::new(num, false, 2).unwrap());
+            request(&options, code::POST, |message| {
+                let mut terms = Terms::of(message, message.block2().unwrap());
+                let response = match bodies.take(Instant::ZERO, PEER, message, &mut terms) {
+                    Step::Call(_) if num == 0 => Response::content(vec![7; 150]),
+                    Step::Answer(response) if (1..3).contains(&num) => response,
+                    step => return assert!(num == 3 && matches!(step, Step::Reply(..)), "{num} {step:?}"),
+                };
+                let sent = bodies.answer(Instant::ZERO, Some(PEER), &terms, response, medium, &mut into);
+                assert_eq!(sent, Answered::Send(Code(code::CONTENT)));
+            });
+        }
+    }
+}

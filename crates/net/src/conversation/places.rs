@@ -1,0 +1,126 @@
+//! The bound of handlers that wait for something: how many places each resource may take, and how many strangers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The places of the handlers of one endpoint. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    max: u32,
+    taken: Arc<Mutex<Occupied>>,
+}
+
+#[derive(Debug, Default)]
+struct Occupied {
+    all: u32,
+    by_resource: HashMap<usize, Occupancy>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Occupancy {
+    all: u32,
+    strangers: u32,
+}
+
+/// A place that a waiting handler has taken. Dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Places,
+    resource: usize,
+    stranger: bool,
+}
+
+/// Why a handler may not wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoPlace {
+    /// The resource has taken as many places as it may.
+    Full,
+    /// Strangers have taken as many as they may. A client that shows its address finds room.
+    Strangers,
+}
+
+impl Places {
+    pub(crate) fn new(max: u32) -> Self {
+        Self { max, taken: Arc::default() }
+    }
+
+    /// Takes a place for a handler of a resource, whose client is verified or a `stranger`. A resource may take as many places
+    /// as it leaves free, so several resources that are asked for without end take equal parts and leave one. Strangers may
+    /// take half as many.
+    pub(crate) fn take(&self, resource: usize, stranger: bool) -> Result<Place, NoPlace> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.max.saturating_sub(taken.all);
+        let counts = taken.by_resource.entry(resource).or_default();
+        if counts.all >= free {
+            return Err(NoPlace::Full);
+        }
+        if stranger && counts.strangers >= free.div_ceil(2) {
+            return Err(NoPlace::Strangers);
+        }
+        counts.all += 1;
+        counts.strangers += u32::from(stranger);
+        taken.all += 1;
+        Ok(Place { places: self.clone(), resource, stranger })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.places.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.all -= 1;
+        if let Some(counts) = taken.by_resource.get_mut(&self.resource) {
+            counts.all -= 1;
+            counts.strangers -= u32::from(self.stranger);
+            if counts.all == 0 {
+                taken.by_resource.remove(&self.resource);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(places: &Places, resource: usize, stranger: bool) -> (Vec<Place>, NoPlace) {
+        let mut taken = Vec::new();
+        loop {
+            match places.take(resource, stranger) {
+                Ok(place) => taken.push(place),
+                Err(why) => return (taken, why),
+            }
+        }
+    }
+
+    #[test]
+    fn strangers_at_one_resource_leave_room_for_others_there_and_for_other_resources() {
+        let places = Places::new(900);
+        let (strangers, why) = fill(&places, 1, true);
+        assert_eq!((strangers.len(), why), (300, NoPlace::Strangers));
+        let (files, _) = fill(&places, 2, true);
+        assert_eq!(files.len(), 200);
+        drop(files);
+        let (verified, why) = fill(&places, 1, false);
+        assert_eq!((verified.len(), why), (150, NoPlace::Full), "as many as are free, with the strangers");
+        assert!(places.take(2, true).is_ok());
+    }
+
+    #[test]
+    fn every_resource_that_is_asked_for_without_end_leaves_some_to_others() {
+        let places = Places::new(1_024);
+        let filled: Vec<_> = (0..5).map(|resource| fill(&places, resource, false)).collect();
+        assert!(filled.iter().all(|(places, why)| !places.is_empty() && *why == NoPlace::Full));
+        assert!(places.take(9, true).is_ok());
+        drop(filled);
+        assert!(places.taken.lock().unwrap().by_resource.is_empty());
+    }
+
+    #[test]
+    fn the_only_place_there_is_can_be_had_by_anyone() {
+        let places = Places::new(1);
+        let place = places.take(1, true).unwrap();
+        assert_eq!(places.take(1, true).unwrap_err(), NoPlace::Full);
+        drop(place);
+        assert!(places.take(2, true).is_ok());
+    }
+}

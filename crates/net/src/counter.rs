@@ -1,0 +1,98 @@
+//! Counters, declared once: a field, how two are added, a line of Prometheus, a row of `docs/metrics.md`, a line of the log.
+
+/// A part of `docs/metrics.md`, and of what Prometheus is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Section {
+    CongestionControl,
+    Requests,
+    Datagrams,
+    Observe,
+    Transports,
+}
+
+/// A counter: where it is exported, and the words for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counter {
+    pub(crate) section: Section,
+    /// The name of the metric. Counters with one name and other labels are one metric, and those with one label too are
+    /// added.
+    pub(crate) metric: &'static str,
+    /// The name and value of its label, if it has one.
+    pub(crate) label: Option<(&'static str, &'static str)>,
+    /// The documentation of the field.
+    pub(crate) text: &'static str,
+    /// The words for the log, if it counts a bound that was reached.
+    pub(crate) warning: Option<&'static str>,
+}
+
+/// A struct of counters.
+pub(crate) trait Counted {
+    /// The counters, in the order of the fields.
+    const COUNTERS: &'static [Counter];
+
+    /// Returns the values of the fields, in their order.
+    fn values(&self) -> Vec<u64>;
+
+    /// Adds the counts of another client or server.
+    fn add(&mut self, other: &Self);
+
+    /// Returns each counter with its value.
+    fn counters(&self) -> impl Iterator<Item = (&'static Counter, u64)> {
+        Self::COUNTERS.iter().zip(self.values())
+    }
+}
+
+/// Declares counters. A field is
+///
+/// ```text
+/// /// Its documentation, which is also that of the metric.
+/// Section: name => "coap_metric_total" { label = "value" }, warn "words for the log";
+/// ```
+///
+/// where the label and the words may be missing. `pub struct` declares the struct as well; `extern` takes one of another
+/// crate, of which every field has to be named.
+macro_rules! counters {
+    ($(#[doc = $about:literal])+ pub struct $name:ident {
+        $($(#[doc = $text:literal])+ $section:ident: $field:ident => $metric:literal
+            $({ $label:ident = $value:literal })? $(, warn $warning:literal)?;)+
+    }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct $name {
+            $($(#[doc = $text])+ pub $field: u64,)+
+        }
+
+        $crate::counter::counters! { extern $name {
+            $($(#[doc = $text])+ $section: $field => $metric $({ $label = $value })? $(, warn $warning)?;)+
+        } }
+    };
+    (extern $name:ident {
+        $($(#[doc = $text:literal])+ $section:ident: $field:ident => $metric:literal
+            $({ $label:ident = $value:literal })? $(, warn $warning:literal)?;)+
+    }) => {
+        impl $crate::counter::Counted for $name {
+            const COUNTERS: &'static [$crate::counter::Counter] = &[$($crate::counter::Counter {
+                section: $crate::counter::Section::$section,
+                metric: $metric,
+                label: $crate::counter::counters!(@optional $((stringify!($label), $value))?),
+                text: concat!($($text),+),
+                warning: $crate::counter::counters!(@optional $($warning)?),
+            },)+];
+
+            fn values(&self) -> Vec<u64> {
+                let Self { $($field),+ } = self;
+                vec![$(*$field),+]
+            }
+
+            fn add(&mut self, other: &Self) {
+                let Self { $($field),+ } = other;
+                $(self.$field += $field;)+
+            }
+        }
+    };
+    (@optional) => { None };
+    (@optional $what:expr) => { Some($what) };
+}
+
+pub(crate) use counters;

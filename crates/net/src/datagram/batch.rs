@@ -1,0 +1,244 @@
+//! Many datagrams for each call of the system: recvmmsg(2) and sendmmsg(2).
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{Ipv6Addr, SocketAddrV4};
+use std::os::fd::AsRawFd;
+
+use nix::libc;
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, SockaddrIn, SockaddrIn6, SockaddrLike,
+    recvmmsg, sendmmsg, sendmsg,
+};
+
+use super::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, send_singly};
+use super::socket::Socket;
+use crate::Direction;
+use crate::address::{Local, Remote};
+
+/// The most datagrams in one call.
+const BATCH: usize = 32;
+
+/// The batches of a socket of either family. They stay on one thread, for the headers hold pointers.
+#[derive(Debug)]
+pub(crate) enum Batch {
+    V4(Headers<SockaddrIn>),
+    V6(Headers<SockaddrIn6>),
+}
+
+impl Batch {
+    pub(crate) fn of(socket: &Socket) -> Self {
+        if socket.v6 { Self::V6(Headers::of(socket)) } else { Self::V4(Headers::of(socket)) }
+    }
+}
+
+impl DatagramIo for Batch {
+    fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, bool, &[u8])) -> io::Result<Reception> {
+        match self {
+            Self::V4(headers) => headers.receive(socket, each),
+            Self::V6(headers) => headers.receive(socket, each),
+        }
+    }
+
+    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+        match self {
+            _ if socket.interceptor.is_some() => send_singly(socket, outgoing),
+            Self::V4(headers) => headers.send(socket, outgoing),
+            Self::V6(headers) => headers.send(socket, outgoing),
+        }
+    }
+}
+
+/// The difference between the families of addresses.
+pub(crate) trait Family: SockaddrLike + Copy {
+    /// Room for the local address in a control message.
+    fn space() -> Vec<u8>;
+    /// Returns a peer's address. A socket of IPv4 is never asked for one of IPv6.
+    fn of(to: Remote, local: Local) -> Self;
+    /// Returns IP address, port and scope.
+    fn parts(&self) -> (Ipv6Addr, u16, u32);
+    /// Returns the local address in a control message, and whether the datagram came to a group.
+    fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)>;
+    /// Calls `with` with the control message that names the local address.
+    fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T;
+}
+
+impl Family for SockaddrIn {
+    fn space() -> Vec<u8> {
+        nix::cmsg_space!(libc::in_pktinfo)
+    }
+
+    fn of(to: Remote, _: Local) -> Self {
+        let ip = to.ip().to_ipv4_mapped().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
+        SocketAddrV4::new(ip, to.port()).into()
+    }
+
+    fn parts(&self) -> (Ipv6Addr, u16, u32) {
+        (self.ip().to_ipv6_mapped(), self.port(), 0)
+    }
+
+    fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)> {
+        let ControlMessageOwned::Ipv4PacketInfo(info) = control else { return None };
+        // `ipi_spec_dst` is ours even if the datagram went to a group, or to all of a network.
+        let own = std::net::Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr));
+        Some((own.to_ipv6_mapped(), info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr))
+    }
+
+    fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
+        let ip = local.ip.to_ipv4_mapped().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
+        let own = libc::in_addr { s_addr: u32::from(ip).to_be() };
+        let any = libc::in_addr { s_addr: 0 };
+        let info = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: own, ipi_addr: any };
+        with(&[ControlMessage::Ipv4PacketInfo(&info)])
+    }
+}
+
+impl Family for SockaddrIn6 {
+    fn space() -> Vec<u8> {
+        nix::cmsg_space!(libc::in6_pktinfo)
+    }
+
+    fn of(to: Remote, local: Local) -> Self {
+        to.v6(local.scope).into()
+    }
+
+    fn parts(&self) -> (Ipv6Addr, u16, u32) {
+        (self.ip(), self.port(), self.scope_id())
+    }
+
+    fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)> {
+        let ControlMessageOwned::Ipv6PacketInfo(info) = control else { return None };
+        let ip = Ipv6Addr::from(info.ipi6_addr.s6_addr);
+        // A group is nobody's source.
+        let group =
+            ip.is_multicast() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_multicast() || ip.is_broadcast());
+        Some((if group { Ipv6Addr::UNSPECIFIED } else { ip }, group))
+    }
+
+    fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
+        let ipi6_addr = libc::in6_addr { s6_addr: local.ip.octets() };
+        let info = libc::in6_pktinfo { ipi6_addr, ipi6_ifindex: local.scope };
+        with(&[ControlMessage::Ipv6PacketInfo(&info)])
+    }
+}
+
+/// The headers and buffers of batches.
+#[derive(Debug)]
+pub(crate) struct Headers<S> {
+    received: MultiHeaders<S>,
+    /// One for datagrams without a local address, and one for datagrams with one.
+    sent: MultiHeaders<S>,
+    sent_from: MultiHeaders<S>,
+    buffers: Box<[u8]>,
+    addresses: Vec<Option<S>>,
+    /// The local address that the last datagram came to, and its number.
+    last: (Local, u16),
+}
+
+impl<S: Family> Headers<S> {
+    fn of(socket: &Socket) -> Self {
+        Self {
+            received: MultiHeaders::preallocate(BATCH, socket.tells_local.then(S::space)),
+            sent: MultiHeaders::preallocate(BATCH, None),
+            sent_from: MultiHeaders::preallocate(BATCH, Some(S::space())),
+            buffers: vec![0; BATCH * MAX_DATAGRAM].into(),
+            addresses: Vec::with_capacity(BATCH),
+            last: (Local::ANY, 0),
+        }
+    }
+
+    fn receive(
+        &mut self,
+        socket: &Socket,
+        mut each: impl FnMut(Remote, bool, &[u8]),
+    ) -> io::Result<Reception> {
+        let mut buffers = self.buffers.chunks_exact_mut(MAX_DATAGRAM);
+        let mut slices: [[IoSliceMut<'_>; 1]; BATCH] =
+            std::array::from_fn(|_| [IoSliceMut::new(buffers.next().unwrap_or_default())]);
+        let fd = socket.as_raw_fd();
+        let messages = recvmmsg(fd, &mut self.received, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None)?;
+        let mut received = Reception::default();
+        let mut count = 0;
+        for message in messages {
+            count += 1;
+            if message.flags.contains(MsgFlags::MSG_TRUNC) {
+                received.truncated += 1;
+                continue;
+            }
+            let Some(address) = message.address else { continue };
+            let (ip, port, scope) = address.parts();
+            let told = if socket.tells_local {
+                message.cmsgs().ok().and_then(|mut controls| controls.find_map(S::told))
+            } else {
+                None
+            };
+            let (ip_here, to_group) = told.unwrap_or((Ipv6Addr::UNSPECIFIED, false));
+            if to_group && !socket.is_member {
+                continue;
+            }
+            let local = Local { ip: ip_here, scope };
+            if self.last.0 != local {
+                self.last = (local, socket.locals.number(local));
+            }
+            let from = Remote::new(ip, port, self.last.1);
+            let bytes = message.iovs().next().unwrap_or_default();
+            if socket.passes(Direction::Received, from, bytes) {
+                each(from, to_group, bytes);
+            }
+        }
+        // Where several had come, others have come meanwhile: to look again costs less than to wait for word of them.
+        received.more = count > 1;
+        Ok(received)
+    }
+
+    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+        while let Some((first, _)) = outgoing.get(0) {
+            let number = first.local();
+            let local = if number == self.last.1 { self.last.0 } else { socket.locals.get(number) };
+            match self.send_alike(socket, outgoing, number, local) {
+                Ok(count) => outgoing.advance(count),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => outgoing.fail(error),
+            }
+        }
+    }
+
+    /// Sends as many from the front of `outgoing` as leave from the same local address. They share a control message.
+    fn send_alike(
+        &mut self,
+        socket: &Socket,
+        outgoing: &Outgoing,
+        number: u16,
+        local: Local,
+    ) -> io::Result<usize> {
+        self.addresses.clear();
+        let mut slices: [[IoSlice<'_>; 1]; BATCH] = [[IoSlice::new(&[])]; BATCH];
+        for (nth, slice) in slices.iter_mut().enumerate() {
+            let Some((to, bytes)) = outgoing.get(nth).filter(|(to, _)| to.local() == number) else { break };
+            *slice = [IoSlice::new(bytes)];
+            self.addresses.push(Some(S::of(to, local)));
+        }
+        let slices = slices[..self.addresses.len()].iter();
+        let (fd, addresses, flags) = (socket.as_raw_fd(), &self.addresses, MsgFlags::MSG_DONTWAIT);
+        let sent = if local.ip.is_unspecified() {
+            sendmmsg(fd, &mut self.sent, slices, addresses, [], flags)?.count()
+        } else {
+            S::tell(local, |control| {
+                sendmmsg(fd, &mut self.sent_from, slices, addresses, control, flags).map(Iterator::count)
+            })?
+        };
+        Ok(sent)
+    }
+
+    /// Sends one datagram from the local address of `to`.
+    pub(crate) fn send_one(socket: &Socket, to: Remote, bytes: &[u8]) -> io::Result<()> {
+        let local = socket.locals.get(to.local());
+        let (slices, address) = ([IoSlice::new(bytes)], S::of(to, local));
+        let (fd, flags) = (socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
+        if local.ip.is_unspecified() {
+            sendmsg(fd, &slices, &[], flags, Some(&address))?;
+        } else {
+            S::tell(local, |control| sendmsg(fd, &slices, control, flags, Some(&address)))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! The loop that owns an endpoint's socket and timers: receive, handle, send, wait.
+
+use std::io;
+use std::sync::Arc;
+use std::task::Poll;
+
+use coapace_control::Instant;
+use coapace_proto::{Event, Message, Responder};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+use super::hub::{Hub, Locked};
+use super::io::DatagramIo;
+use super::watch::{Sign, Watch};
+use crate::address::Remote;
+
+/// The number of batches received before other tasks of the thread get their turn.
+const ROUNDS: u32 = 8;
+
+/// What a driver hands requests to.
+pub(crate) trait Service {
+    fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
+
+    /// Returns whether datagrams are to come.
+    fn expects(&self, _: &Locked) -> bool {
+        true
+    }
+
+    /// Sends observers what has changed.
+    fn resources_changed(&mut self, _: &Arc<Hub>) {}
+
+    /// Tells all observers that the hub begins to close.
+    fn closing(&mut self, _: &Arc<Hub>) {}
+}
+
+/// The loop of one endpoint.
+#[derive(Debug)]
+pub(crate) struct Driver<C, S> {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) carrier: C,
+    pub(crate) service: S,
+    /// Set if the system has not been asked whether more has come.
+    unasked: bool,
+}
+
+impl<C: DatagramIo, S: Service> Driver<C, S> {
+    pub(crate) fn new(hub: Arc<Hub>, carrier: C, service: S) -> Self {
+        Self { hub, carrier, service, unasked: false }
+    }
+
+    /// Runs until the hub is closing and nothing is under way any more.
+    pub(crate) async fn run(mut self) -> io::Result<()> {
+        let hub = self.hub.clone();
+        let watched = UdpSocket::from_std(hub.socket.duplicate()?)?;
+        let mut watch = Watch::of(&watched, &hub.attention);
+        // The moment the timer is set for. A timer that is set too early fires in vain once. To move it with every exchange
+        // would cost more.
+        let mut armed = Instant::MAX;
+        let mut farewell_said = false;
+        loop {
+            if hub.is_closing() && !std::mem::replace(&mut farewell_said, true) {
+                self.service.closing(&hub);
+                self.send(hub.clock.now());
+            }
+            if hub.has_changed() {
+                self.service.resources_changed(&hub);
+                self.send(hub.clock.now());
+            }
+            let carrier_at = self.carrier.deadline().map(|at| hub.clock.moment(at));
+            let blocked = {
+                let mut state = hub.lock();
+                let deadline = [state.poll_timeout(), carrier_at].into_iter().flatten().min();
+                if let Some(deadline) = deadline.filter(|&deadline| deadline < armed)
+                    && let Some(at) = hub.clock.at(deadline)
+                {
+                    watch.set_timer(at);
+                    armed = deadline;
+                }
+                state.armed = armed;
+                !state.outgoing.is_empty()
+            };
+            if hub.is_closing() && hub.is_idle() {
+                self.carrier.close(&hub.socket);
+                return Ok(());
+            }
+            match watch.next(blocked, armed != Instant::MAX).await? {
+                Sign::Readable => {
+                    if watched.try_io(Interest::READABLE, || self.rounds()).is_ok() {
+                        // There is more, but other tasks of this thread have their turn first.
+                        tokio::task::yield_now().await;
+                    }
+                    if std::mem::take(&mut self.unasked) {
+                        requeue().await;
+                        while !self.service.expects(&hub.lock()) && self.rounds_to_the_end() {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                }
+                Sign::Writable => {
+                    let _ = watched.try_io(Interest::WRITABLE, || {
+                        self.send(hub.clock.now());
+                        drained()
+                    });
+                }
+                Sign::Error => {
+                    let _ = watched.try_io(Interest::ERROR, || {
+                        self.take_errors();
+                        drained()
+                    });
+                }
+                Sign::Attention => {}
+                Sign::Timer => {
+                    armed = Instant::MAX;
+                    self.send(hub.clock.now());
+                }
+            }
+            if carrier_at.is_some_and(|at| at <= hub.clock.now()) {
+                self.carrier.timeout(&hub.socket);
+            }
+        }
+    }
+
+    /// Receives, handles and sends for so many rounds.
+    ///
+    /// # Errors
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) as soon as nothing is left, or nothing is expected any more.
+    ///
+    /// When an awaited response has come, the task that awaited it most likely sends the next request, and the system will
+    /// tell when that is answered. To ask the system first would be a call in vain for every request of a client.
+    fn rounds(&mut self) -> io::Result<()> {
+        for _ in 0..ROUNDS {
+            if !self.round() {
+                return drained();
+            }
+            if !self.service.expects(&self.hub.lock()) {
+                self.unasked = true;
+                return drained();
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives so many rounds, whatever is expected. Returns whether more may be there.
+    fn rounds_to_the_end(&mut self) -> bool {
+        (0..ROUNDS).all(|_| self.round())
+    }
+
+    /// Receives a batch, handles and answers it. Returns whether more may be there.
+    pub(crate) fn round(&mut self) -> bool {
+        let Self { hub, carrier, service, .. } = self;
+        // The time is taken with the first datagram: the system may have waited for it.
+        let mut now = None;
+        let received = carrier.receive(&hub.socket, |from, to_group, bytes| {
+            let now = *now.get_or_insert_with(|| hub.clock.now());
+            let mut state = hub.lock();
+            let event = if to_group {
+                state.endpoint.handle_group_datagram(now, from, bytes)
+            } else {
+                state.endpoint.handle_datagram(now, from, bytes)
+            };
+            match event {
+                Some(Event::Request { responder, message }) => {
+                    // A handler may use the hub.
+                    drop(state);
+                    service.request(hub, now, responder, &message);
+                }
+                Some(event) => state.tell(now, Some(from), event),
+                None => {}
+            }
+        });
+        let now = now.unwrap_or_else(|| hub.clock.now());
+        match received {
+            Ok(received) => {
+                if received.truncated > 0 {
+                    hub.lock().counters.truncated += received.truncated;
+                }
+                self.send(now);
+                received.more
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.send(now);
+                false
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            Err(_) => {
+                // The error is what ICMP said of a datagram before. The next call receives again.
+                self.take_errors();
+                true
+            }
+        }
+    }
+
+    /// Sends what there is to send, and what a deadline that has passed asks for. Timers have no turn of their own as long as
+    /// datagrams keep coming.
+    pub(crate) fn send(&mut self, now: Instant) {
+        let Self { hub, carrier, .. } = self;
+        let mut state = hub.lock();
+        if state.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            state.endpoint.handle_timeout(now);
+        }
+        state.server().send_delayed(now);
+        state.send(now, |outgoing| carrier.send(&hub.socket, outgoing));
+    }
+
+    fn take_errors(&mut self) {
+        let now = self.hub.clock.now();
+        self.hub.socket.take_errors(|to, error| self.hub.unreachable(now, to, &error));
+    }
+}
+
+/// Lets the tasks that are ready have their turn, and nothing else. [`yield_now`](tokio::task::yield_now) would have the
+/// runtime ask the system for news in between.
+async fn requeue() {
+    let mut first = true;
+    std::future::poll_fn(|cx| {
+        if std::mem::take(&mut first) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// Returns what tells the runtime that it has to wait for the system.
+fn drained() -> io::Result<()> {
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
+/// However the loop ends, nobody waits for nothing.
+impl<C, S> Drop for Driver<C, S> {
+    fn drop(&mut self) {
+        self.hub.close();
+        self.hub.lock().give_up_all();
+    }
+}

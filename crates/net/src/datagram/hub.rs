@@ -1,0 +1,387 @@
+//! An endpoint, and what the tasks around it share: socket, clock, and those who wait for its exchanges.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use coapace_control::{Instant, Mechanism};
+use coapace_proto::{Endpoint, Event, ExchangeId, Failure, Setup};
+use foldhash::{HashMap, HashMapExt};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::answers::{Answering, Answers};
+use super::io::{Outgoing, send_singly};
+use super::socket::Socket;
+use crate::address::Remote;
+use crate::clock::{Clock, Random};
+use crate::destinations::{Destinations, ExchangeEnd};
+use crate::group::Answer;
+use crate::identity::Peer;
+use crate::inbox::Inbox;
+use crate::secure::{Dtls, Sessions};
+use crate::{Error, NetCounters, Response, ServerConfig, log};
+
+/// One endpoint on one socket. A driver receives and keeps its timers. Any other task that has something to send sends it on
+/// the spot, without a detour through the driver's task.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    state: Mutex<Locked>,
+    pub(crate) socket: Socket,
+    /// The sessions that its datagrams go through, if it is one of DTLS.
+    pub(crate) sessions: Option<Arc<Sessions>>,
+    pub(crate) clock: Clock,
+    /// Wakes the driver: there is an earlier deadline, something left to send, or the end.
+    pub(crate) attention: Notify,
+    /// Set when a resource of the server has changed.
+    changed: AtomicBool,
+    /// Set when no new requests are taken.
+    closing: AtomicBool,
+    /// Notified when it begins to close.
+    end: Notify,
+    /// The number of handlers that wait for something.
+    pub(crate) pending: AtomicU32,
+}
+
+/// The part of a hub that is behind its lock.
+#[derive(Debug)]
+pub(crate) struct Locked {
+    pub(crate) endpoint: Endpoint<Mechanism, Remote>,
+    pub(crate) outgoing: Outgoing,
+    pub(crate) counters: NetCounters,
+    pub(crate) destinations: Destinations,
+    random: Random,
+    waiting: HashMap<ExchangeId, Waiter>,
+    /// Inboxes for the notifications of own observations.
+    pub(crate) observed: HashMap<ExchangeId, Arc<Inbox>>,
+    /// Requests to groups: when each was sent, and where its answers go.
+    pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<Answer>)>,
+    /// The part that only servers use.
+    pub(crate) answers: Answers,
+    /// The moment when the driver looks by itself. A deadline later than this need not wake it.
+    pub(crate) armed: Instant,
+}
+
+/// A task that waits for the end of an exchange.
+#[derive(Debug)]
+struct Waiter {
+    to: Remote,
+    since: Instant,
+    tell: oneshot::Sender<Result<Response, Error>>,
+}
+
+impl Hub {
+    pub(crate) fn new(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Arc<Self> {
+        Arc::new(Self::open(socket, setup))
+    }
+
+    /// Returns a hub whose datagrams go through DTLS.
+    pub(crate) fn secured(
+        socket: Socket,
+        setup: Arc<Setup<Mechanism>>,
+        dtls: &Dtls,
+    ) -> io::Result<Arc<Self>> {
+        let sessions = Some(Arc::new(Sessions::new(dtls)?));
+        Ok(Arc::new(Self { sessions, ..Self::open(socket, setup) }))
+    }
+
+    fn open(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Self {
+        let mut random = Random::default();
+        let max_destinations = setup.config.max_peers as usize;
+        let mut endpoint = Endpoint::new(setup, random.next());
+        endpoint.measure();
+        let state = Locked {
+            endpoint,
+            outgoing: Outgoing::default(),
+            counters: NetCounters::default(),
+            destinations: Destinations::new(max_destinations),
+            random,
+            waiting: HashMap::new(),
+            observed: HashMap::new(),
+            groups: HashMap::new(),
+            answers: Answers::of(&ServerConfig::default(), [0; 16], false),
+            armed: Instant::MAX,
+        };
+        Self {
+            state: Mutex::new(state),
+            socket,
+            sessions: None,
+            clock: Clock::start(),
+            attention: Notify::new(),
+            changed: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            end: Notify::new(),
+            pending: AtomicU32::new(0),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Locked> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the endpoint, and then sends what there is to send.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Locked, Instant) -> T) -> T {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let done = act(&mut state, now);
+        state.send(now, |outgoing| self.transmit(outgoing));
+        let sooner = state.poll_timeout().is_some_and(|at| at < state.armed);
+        if sooner || !state.outgoing.is_empty() {
+            self.attention.notify_one();
+        }
+        done
+    }
+
+    /// Sends from the front of `outgoing` as far as the system takes it.
+    fn transmit(&self, outgoing: &mut Outgoing) {
+        if let Some(sessions) = &self.sessions {
+            return sessions.send(&self.socket, outgoing);
+        }
+        send_singly(&self.socket, outgoing);
+    }
+
+    /// Takes the news that a destination cannot be reached.
+    pub(crate) fn unreachable(&self, now: Instant, to: Remote, error: &io::Error) {
+        if let Some(sessions) = &self.sessions {
+            sessions.unreachable(to, error);
+        }
+        self.lock().unreachable(now, to, error);
+    }
+
+    /// Has the driver look which observed resources have changed.
+    pub(crate) fn look_at_resources(&self) {
+        self.changed.store(true, Ordering::Release);
+        self.attention.notify_one();
+    }
+
+    /// Returns whether a resource has changed since the last call.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed) && self.changed.swap(false, Ordering::Acquire)
+    }
+
+    /// Takes no new requests from now on. Exchanges under way may end.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.attention.notify_one();
+        self.end.notify_waiters();
+    }
+
+    /// Returns once it is closing.
+    pub(crate) async fn closed(&self) {
+        let mut end = std::pin::pin!(self.end.notified());
+        // Enlisted before the look, so that no word is missed.
+        end.as_mut().enable();
+        if !self.is_closing() {
+            end.await;
+        }
+    }
+
+    /// Returns whether its datagrams go through DTLS.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.sessions.is_some()
+    }
+
+    /// Returns a peer of the endpoint with the identity that it has shown.
+    pub(crate) fn peer(&self, remote: Remote) -> Peer {
+        let identity = self.sessions.as_ref().and_then(|sessions| sessions.identity(remote));
+        Peer { remote, identity }
+    }
+
+    /// Returns whether messages to this address have Message IDs left.
+    pub(crate) fn has_message_ids(&self, address: std::net::SocketAddr) -> bool {
+        self.lock().endpoint.has_message_ids(self.clock.now(), self.socket.remote(address))
+    }
+
+    /// Returns what the endpoint calls the peer at this address. Over DTLS, waits until there is a session.
+    pub(crate) async fn reach(&self, address: std::net::SocketAddr) -> Result<Remote, Error> {
+        let to = self.socket.remote(address);
+        if let Some(sessions) = &self.sessions {
+            return Box::pin(sessions.connect(self, to)).await.map_err(Error::Session);
+        }
+        Ok(to)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Returns whether nothing is under way any more.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending.load(Ordering::Acquire) == 0 && {
+            let state = self.lock();
+            state.endpoint.exchanges() == 0 && state.outgoing.is_empty()
+        }
+    }
+
+    /// Cancels an exchange that nobody waits for any more. The next one may leave in its place.
+    pub(crate) fn abandon(&self, exchange: ExchangeId) {
+        if self.lock().waiting.remove(&exchange).is_some() {
+            self.with(|state, now| state.endpoint.cancel(now, exchange));
+        }
+    }
+}
+
+impl Locked {
+    /// Returns the server at work.
+    pub(crate) fn server(&mut self) -> Answering<'_> {
+        let Self { endpoint, answers, counters, random, .. } = self;
+        Answering { answers, endpoint, counters, random }
+    }
+
+    /// Returns when there is something to do without a datagram.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        [self.endpoint.poll_timeout(), self.answers.leisure.next()].into_iter().flatten().min()
+    }
+
+    /// Returns a token for a request.
+    pub(crate) fn token(&mut self) -> coapace_proto::Token {
+        self.random.token()
+    }
+
+    /// Ends an own observation, whose notifications are rejected from now on. Returns whether there was one.
+    pub(crate) fn forget(&mut self, now: Instant, observation: ExchangeId) -> bool {
+        self.endpoint.cancel(now, observation);
+        self.observed.remove(&observation).is_some()
+    }
+
+    /// Makes it a server's.
+    pub(crate) fn serve(&mut self, config: &ServerConfig, secure: bool) {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&self.random.next().to_le_bytes());
+        key[8..].copy_from_slice(&self.random.next().to_le_bytes());
+        self.answers = Answers::of(config, key, secure);
+        self.endpoint.set_source(Remote::source);
+    }
+
+    /// Returns where the result of an exchange arrives.
+    pub(crate) fn wait(
+        &mut self,
+        now: Instant,
+        exchange: ExchangeId,
+        to: Remote,
+    ) -> oneshot::Receiver<Result<Response, Error>> {
+        let (tell, told) = oneshot::channel();
+        self.waiting.insert(exchange, Waiter { to, since: now, tell });
+        told
+    }
+
+    /// Sends what the endpoint has to send, as long as `send` gets rid of it. Exchanges that have failed meanwhile end.
+    pub(crate) fn send(&mut self, now: Instant, mut send: impl FnMut(&mut Outgoing)) {
+        loop {
+            let Self { endpoint, outgoing, random, .. } = self;
+            // Few enough that all lie in one call, and their bytes in a cache.
+            while outgoing.len() < 32 {
+                let Some(transmit) = endpoint.poll_transmit(now, |_| random.draw(), &mut outgoing.bytes)
+                else {
+                    break;
+                };
+                outgoing.push(transmit.to);
+            }
+            if outgoing.is_empty() {
+                break;
+            }
+            send(outgoing);
+            if !outgoing.is_empty() {
+                break;
+            }
+        }
+        for (to, error) in std::mem::take(&mut self.outgoing.failed) {
+            self.counters.send_errors += 1;
+            self.unreachable(now, to, &error);
+        }
+        while let Some(event) = self.endpoint.poll_event() {
+            self.tell(now, None, event);
+        }
+    }
+
+    /// Hands what became of an exchange to the task that waits for it. `from` is the peer, if it has arrived just now.
+    pub(crate) fn tell(&mut self, now: Instant, from: Option<Remote>, event: Event<'_, Remote>) {
+        let exchange = match event {
+            Event::Response { exchange, .. } | Event::Pong { exchange } | Event::Failed { exchange, .. } => {
+                exchange
+            }
+            Event::Notification { exchange, message } => {
+                if let (Some(from), Some((since, tell))) = (from, self.groups.get(&exchange))
+                    && let Ok(response) = Response::read(&message, now.since(*since).into(), 1)
+                {
+                    // An answer that finds no room, or nobody, is lost.
+                    let _ = tell.try_send((from.address(), response));
+                }
+                if let Some(inbox) = self.observed.get(&exchange) {
+                    match Response::read(&message, Duration::ZERO, 1) {
+                        Ok(response) => inbox.put(now, &message, false, Some(response)),
+                        Err(error) => inbox.fail(error),
+                    }
+                }
+                return;
+            }
+            Event::ObserverGone { observer, .. } => {
+                return log::observer(observer.to.address(), "gone");
+            }
+            Event::Acknowledged { .. } | Event::Request { .. } => return,
+        };
+        let waiting = self.waiting.remove(&exchange);
+        let inbox = self.observed.get(&exchange);
+        if waiting.is_none() && inbox.is_none() {
+            return;
+        }
+        let transmissions = self.endpoint.retransmissions(exchange) + 1;
+        let elapsed = waiting.as_ref().map_or(Duration::ZERO, |waiting| now.since(waiting.since).into());
+        let result = match event {
+            Event::Failed { failure, .. } => Err(failed(failure, transmissions)),
+            Event::Response { message, .. } => {
+                let response = Response::read(&message, elapsed, transmissions);
+                if let (Some(inbox), Ok(response)) = (inbox, &response) {
+                    inbox.put(now, &message, false, waiting.is_none().then(|| response.clone()));
+                }
+                response
+            }
+            _ => Ok(Response { elapsed, transmissions, ..Response::new(coapace_proto::Code::EMPTY) }),
+        };
+        if let (None, Some(inbox), Err(_)) = (&waiting, inbox, &result)
+            && let Err(error) = result
+        {
+            return inbox.fail(error);
+        }
+        let Some(waiting) = waiting else { return };
+        if result.is_err() {
+            self.observed.remove(&exchange);
+        }
+        let ended =
+            if matches!(event, Event::Failed { .. }) { ExchangeEnd::Failed } else { ExchangeEnd::Answered };
+        self.destinations.count(waiting.to, ended, transmissions);
+        // Whoever waited may have stopped a moment ago.
+        let _ = waiting.tell.send(result);
+    }
+
+    /// Ends all that is under way to a destination that cannot be reached.
+    pub(crate) fn unreachable(&mut self, now: Instant, to: Remote, error: &io::Error) {
+        let there: Vec<ExchangeId> =
+            self.waiting.iter().filter(|(_, waiting)| waiting.to == to).map(|(&id, _)| id).collect();
+        for exchange in there {
+            let Some(waiting) = self.waiting.remove(&exchange) else { continue };
+            self.destinations.count(to, ExchangeEnd::Failed, self.endpoint.retransmissions(exchange) + 1);
+            self.forget(now, exchange);
+            let _ = waiting.tell.send(Err(Error::Unreachable(error.kind())));
+        }
+    }
+
+    /// Ends all that anybody waits for: nothing will come any more.
+    pub(crate) fn give_up_all(&mut self) {
+        for (_, waiting) in self.waiting.drain() {
+            let _ = waiting.tell.send(Err(Error::Closed));
+        }
+        for (_, inbox) in self.observed.drain() {
+            inbox.fail(Error::Closed);
+        }
+        self.groups.clear();
+    }
+}
+
+fn failed(failure: Failure, transmissions: u8) -> Error {
+    match failure {
+        Failure::GivenUp => Error::GivenUp { transmissions },
+        Failure::Reset => Error::Reset,
+        Failure::TimedOut => Error::TimedOut,
+    }
+}

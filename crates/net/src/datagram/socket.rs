@@ -1,0 +1,256 @@
+//! A UDP socket: IPv4, IPv6, or both.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::address::{Local, Locals, Remote, mapped};
+use crate::{Datagram, Direction, Interceptor};
+
+/// The bytes asked for the queue of received datagrams. The system may give less. The queue has to hold what 1,000 clients
+/// that begin at once send in half a second.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// The purpose of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// To answer from the address that a request came to.
+    Serve {
+        /// Set if several sockets have the port, over which the system spreads the sources.
+        shared: bool,
+    },
+    /// To ask, and be told what ICMP says of destinations.
+    Ask,
+}
+
+/// A bound, non-blocking UDP socket.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    inner: UdpSocket,
+    /// Set if it is one of IPv6, perhaps with IPv4 mapped into it.
+    pub(crate) v6: bool,
+    /// Set if the system says which local address a datagram came to.
+    pub(crate) tells_local: bool,
+    /// Set if it has joined a group. Otherwise it drops what comes to groups, or to all of a network.
+    pub(crate) is_member: bool,
+    pub(crate) locals: Locals,
+    /// With an interceptor, datagrams leave one with each call of the system.
+    pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.inner.as_raw_fd()
+    }
+}
+
+impl Socket {
+    /// Binds to `address`. `[::]` is every address of IPv4 as well.
+    pub(crate) fn bind(address: SocketAddr, r#use: Use) -> io::Result<Self> {
+        let domain = socket2::Domain::for_address(address);
+        let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, None)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(false)?;
+        }
+        if r#use == (Use::Serve { shared: true }) {
+            socket.set_reuse_port(true)?;
+        }
+        // What the system gives is enough to go on with.
+        let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        let serves = matches!(r#use, Use::Serve { .. });
+        let mut socket = Self {
+            inner: socket.into(),
+            v6: address.is_ipv6(),
+            tells_local: serves && address.ip().is_unspecified(),
+            is_member: false,
+            locals: Locals::default(),
+            interceptor: None,
+        };
+        socket.set_options(r#use)?;
+        Ok(socket)
+    }
+
+    /// Opens a socket at a port of the system's choice, to ask what is at `destination`. A socket of IPv6 could ask IPv4 as
+    /// well, but the system does more for each of its datagrams.
+    pub(crate) fn open(destination: SocketAddr) -> io::Result<Self> {
+        let any: IpAddr = match destination {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        Self::bind((any, 0).into(), Use::Ask)
+    }
+
+    /// Returns the socket once more, for a runtime to watch.
+    pub(crate) fn duplicate(&self) -> io::Result<UdpSocket> {
+        self.inner.try_clone()
+    }
+
+    /// Makes receiving wait for a datagram.
+    pub(crate) fn block(&self) -> io::Result<()> {
+        self.inner.set_nonblocking(false)
+    }
+
+    /// Makes receiving wait for so long at most.
+    pub(crate) fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        self.inner.set_read_timeout(Some(patience))
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    /// Returns whether the interceptor lets a datagram go on. Without one, all do.
+    pub(crate) fn passes(&self, direction: Direction, peer: Remote, bytes: &[u8]) -> bool {
+        let Some(interceptor) = &self.interceptor else { return true };
+        let Ok(mut local) = self.local_addr() else { return true };
+        let told = self.locals.get(peer.local()).ip;
+        if !told.is_unspecified() {
+            local.set_ip(told.to_canonical());
+        }
+        interceptor.pass(&Datagram { direction, local, peer: peer.address(), bytes })
+    }
+
+    /// Receives one datagram. Returns its length and its sender.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<(usize, Remote)> {
+        let (len, from) = self.inner.recv_from(buffer)?;
+        Ok((len, self.remote(from)))
+    }
+
+    /// Returns the peer at this address. A link-local address means something on its interface alone.
+    pub(crate) fn remote(&self, address: SocketAddr) -> Remote {
+        let local = match address {
+            SocketAddr::V6(address) if address.scope_id() != 0 => {
+                self.locals.number(Local { scope: address.scope_id(), ..Local::ANY })
+            }
+            _ => 0,
+        };
+        Remote::new(mapped(address.ip()), address.port(), local)
+    }
+
+    /// Returns the address of a peer in the form that this socket takes.
+    fn address_of(&self, to: Remote) -> io::Result<SocketAddr> {
+        if self.v6 {
+            return Ok(to.v6(self.locals.get(to.local()).scope).into());
+        }
+        let ip = to.ip().to_ipv4_mapped().ok_or(io::ErrorKind::NetworkUnreachable)?;
+        Ok((ip, to.port()).into())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn set_options(&mut self, r#use: Use) -> io::Result<()> {
+        use nix::sys::socket::{setsockopt, sockopt};
+        if self.tells_local && self.v6 {
+            setsockopt(&self.inner, sockopt::Ipv6RecvPacketInfo, &true)?;
+        } else if self.tells_local {
+            setsockopt(&self.inner, sockopt::Ipv4PacketInfo, &true)?;
+        }
+        if self.tells_local {
+            // A socket would hear every group that anyone on this host has joined, so each of a port would have a copy.
+            let socket = socket2::SockRef::from(&self.inner);
+            socket.set_multicast_all_v4(false)?;
+            if self.v6 {
+                // Linux before 4.20 knows no such thing.
+                let _ = socket.set_multicast_all_v6(false);
+            }
+        }
+        if r#use == Use::Ask {
+            setsockopt(&self.inner, sockopt::Ipv4RecvErr, &true)?;
+            if self.v6 {
+                setsockopt(&self.inner, sockopt::Ipv6RecvErr, &true)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn set_options(&mut self, _: Use) -> io::Result<()> {
+        self.tells_local = false;
+        Ok(())
+    }
+
+    /// Joins a group on the interface of this name or index, or on one that the system chooses.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn join(&self, group: IpAddr, interface: Option<&str>) -> io::Result<()> {
+        use nix::net::if_::if_nametoindex;
+        let index = interface.map_or(Ok(0), |name| name.parse().or_else(|_| if_nametoindex(name)))?;
+        let socket = socket2::SockRef::from(&self.inner);
+        match group {
+            IpAddr::V4(group) => {
+                socket.join_multicast_v4_n(&group, &socket2::InterfaceIndexOrAddress::Index(index))
+            }
+            IpAddr::V6(group) => socket.join_multicast_v6(&group, index),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn join(&self, _: IpAddr, _: Option<&str>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Sends one datagram, from the local address of `to`.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn send(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
+        use super::batch::Headers;
+        if to.local() != 0 && self.tells_local {
+            return if self.v6 {
+                Headers::<nix::sys::socket::SockaddrIn6>::send_one(self, to, bytes)
+            } else {
+                Headers::<nix::sys::socket::SockaddrIn>::send_one(self, to, bytes)
+            };
+        }
+        self.send_from_any(to, bytes)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn send(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
+        self.send_from_any(to, bytes)
+    }
+
+    fn send_from_any(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
+        let address = self.address_of(to)?;
+        match self.inner.send_to(bytes, address) {
+            // An error of a datagram before, told late: this one has not been sent.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                self.inner.send_to(bytes, address).map(drop)
+            }
+            sent => sent.map(drop),
+        }
+    }
+
+    /// Hands to `each` what ICMP said of datagrams that this socket sent, with their destination.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn take_errors(&self, mut each: impl FnMut(Remote, io::Error)) {
+        use nix::sys::socket::{ControlMessageOwned as Control, MsgFlags, SockaddrStorage, recvmsg};
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        let mut control = nix::cmsg_space!(nix::libc::sock_extended_err, nix::libc::sockaddr_in6);
+        let mut bytes = [0; 4];
+        loop {
+            let mut slices = [io::IoSliceMut::new(&mut bytes)];
+            let Ok(message) =
+                recvmsg::<SockaddrStorage>(self.as_raw_fd(), &mut slices, Some(&mut control), flags)
+            else {
+                return;
+            };
+            let to = message.address.and_then(|to| {
+                let v4 = to.as_sockaddr_in().map(|to| SocketAddr::V4((*to).into()));
+                v4.or_else(|| to.as_sockaddr_in6().map(|to| SocketAddr::V6((*to).into())))
+            });
+            let errors = message.cmsgs().into_iter().flatten().filter_map(|control| match control {
+                Control::Ipv4RecvErr(error, _) | Control::Ipv6RecvErr(error, _) => Some(error.ee_errno),
+                _ => None,
+            });
+            for errno in errors {
+                if let Some(to) = to {
+                    each(self.remote(to), io::Error::from_raw_os_error(errno.cast_signed()));
+                }
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn take_errors(&self, _: impl FnMut(Remote, io::Error)) {}
+}

@@ -1,0 +1,80 @@
+//! The events that a driver waits for.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{Interest, Ready};
+use tokio::net::UdpSocket;
+use tokio::sync::{Notify, futures::Notified};
+use tokio::time::{Instant, Sleep};
+
+/// The reason why a driver goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sign {
+    /// Datagrams may have come.
+    Readable,
+    /// The system takes datagrams again.
+    Writable,
+    /// The system has an error to tell.
+    Error,
+    /// The hub wants its driver to look again.
+    Attention,
+    /// The time has come that the timer was set for.
+    Timer,
+}
+
+/// Waits for a socket, a hub's call for attention and a timer at once. Each keeps its place in the lists of the runtime from
+/// one datagram to the next. To enter all of them for every datagram is a twentieth of a client's instructions.
+pub(crate) struct Watch<'a> {
+    socket: &'a UdpSocket,
+    errors: Pin<Box<dyn Future<Output = io::Result<Ready>> + Send + 'a>>,
+    attention: &'a Notify,
+    called: Pin<Box<Notified<'a>>>,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn of(socket: &'a UdpSocket, attention: &'a Notify) -> Self {
+        Self {
+            socket,
+            errors: Box::pin(socket.ready(Interest::ERROR)),
+            attention,
+            called: Box::pin(attention.notified()),
+            timer: Box::pin(tokio::time::sleep_until(Instant::now())),
+        }
+    }
+
+    pub(crate) fn set_timer(&mut self, at: Instant) {
+        self.timer.as_mut().reset(at);
+    }
+
+    /// Waits for a sign. [`Sign::Writable`] comes only if the system took no more datagrams (`blocked`), and [`Sign::Timer`]
+    /// only if the timer is set.
+    pub(crate) async fn next(&mut self, blocked: bool, timer: bool) -> io::Result<Sign> {
+        poll_fn(|cx| self.poll(cx, blocked, timer)).await
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, blocked: bool, timer: bool) -> Poll<io::Result<Sign>> {
+        // Datagrams first: whatever handles them sees to the deadlines too.
+        if let Poll::Ready(ready) = self.socket.poll_recv_ready(cx) {
+            return Poll::Ready(ready.map(|()| Sign::Readable));
+        }
+        if blocked && let Poll::Ready(ready) = self.socket.poll_send_ready(cx) {
+            return Poll::Ready(ready.map(|()| Sign::Writable));
+        }
+        if let Poll::Ready(ready) = self.errors.as_mut().poll(cx) {
+            self.errors = Box::pin(self.socket.ready(Interest::ERROR));
+            return Poll::Ready(ready.map(|_| Sign::Error));
+        }
+        if self.called.as_mut().poll(cx).is_ready() {
+            self.called.set(self.attention.notified());
+            return Poll::Ready(Ok(Sign::Attention));
+        }
+        if timer && self.timer.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ok(Sign::Timer));
+        }
+        Poll::Pending
+    }
+}

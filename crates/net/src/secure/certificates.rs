@@ -1,0 +1,286 @@
+//! TLS, for `coaps+tcp` and `coaps+ws`: the certificates that are trusted, and the own one.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::net::TcpStream;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::{
+    self, AlertDescription, CertificateError, ClientConfig, RootCertStore, ServerConfig,
+};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+use crate::TlsError;
+use crate::identity::{Certificate, Identity};
+use crate::stream::ByteStream;
+
+/// The name of CoAP in the negotiation of protocols (RFC 8323 §8.2), and that of what WebSockets begin with.
+const COAP: &[u8] = b"coap";
+const HTTP: &[u8] = b"http/1.1";
+
+/// The certificates that are trusted, and the own certificate with its key. At first none is trusted.
+///
+/// A client needs the roots of its servers. A server needs its own certificate; if it trusts roots, its clients have to
+/// show certificates too.
+///
+/// ```no_run
+/// use coapace_net::{Certificates, Client, Server, ServerConfig};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let own = Certificates::new().identity(&std::fs::read("server.pem")?, &std::fs::read("server.key")?)?;
+/// let server = Server::bind_tls("[::]:5684", ServerConfig::default(), &own)?;
+///
+/// let roots = Certificates::new().trust(&std::fs::read("ca.pem")?)?;
+/// let client = Client::builder().certificates(&roots)?.build();
+/// let call = client.get("coaps+tcp://example.com/temperature");
+/// # drop(call);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Certificates {
+    roots: Arc<RootCertStore>,
+    own: Option<Arc<Own>>,
+    anonymous: bool,
+}
+
+pub(crate) struct Own {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
+}
+
+/// Prints no keys.
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificates")
+            .field("roots", &self.roots.len())
+            .field("identity", &self.own.is_some())
+            .field("anonymous", &self.anonymous)
+            .finish()
+    }
+}
+
+/// Why certificates or keys cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadCertificate {
+    /// The file is not PEM.
+    Pem(String),
+    /// There is no certificate in it.
+    None,
+    /// A certificate cannot be read, or its key is of a kind that is not known here.
+    Unusable(String),
+    /// The key is not that of the certificate.
+    Mismatch,
+}
+
+impl fmt::Display for BadCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pem(why) => write!(f, "not a PEM file: {why}"),
+            Self::None => f.write_str("there is no certificate in it"),
+            Self::Unusable(why) => write!(f, "the certificate cannot be used: {why}"),
+            Self::Mismatch => f.write_str("the private key is not that of the certificate"),
+        }
+    }
+}
+
+impl std::error::Error for BadCertificate {}
+
+impl From<rustls::Error> for BadCertificate {
+    fn from(error: rustls::Error) -> Self {
+        match error {
+            rustls::Error::InconsistentKeys(_) => Self::Mismatch,
+            other => Self::Unusable(other.to_string()),
+        }
+    }
+}
+
+impl From<BadCertificate> for io::Error {
+    fn from(bad: BadCertificate) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, bad)
+    }
+}
+
+impl Default for Certificates {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BadCertificate> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match read {
+        Ok(found) if found.is_empty() => Err(BadCertificate::None),
+        Ok(found) => Ok(found),
+        Err(error) => Err(BadCertificate::Pem(error.to_string())),
+    }
+}
+
+impl Certificates {
+    /// Returns certificates that trust nobody, and have none of their own.
+    pub fn new() -> Self {
+        Self { roots: RootCertStore::empty().into(), own: None, anonymous: false }
+    }
+
+    /// Trusts these certificates, in PEM, and those that they vouch for.
+    ///
+    /// # Errors
+    /// [`BadCertificate`].
+    pub fn trust(mut self, pem: &[u8]) -> Result<Self, BadCertificate> {
+        let roots = Arc::make_mut(&mut self.roots);
+        for root in certificates(pem)? {
+            roots.add(root)?;
+        }
+        Ok(self)
+    }
+
+    /// Sets the own certificate in PEM, followed by those between it and the root, and its private key in PEM.
+    ///
+    /// # Errors
+    /// [`BadCertificate`].
+    pub fn identity(mut self, chain: &[u8], key: &[u8]) -> Result<Self, BadCertificate> {
+        let chain = certificates(chain)?;
+        let key =
+            PrivateKeyDer::from_pem_slice(key).map_err(|error| BadCertificate::Pem(error.to_string()))?;
+        CertifiedKey::from_der(chain.clone(), key.clone_key(), &ring::default_provider())?;
+        self.own = Some(Arc::new(Own { chain, key }));
+        Ok(self)
+    }
+
+    /// Lets a server take clients that show no certificate. A certificate that is shown has to be good nevertheless.
+    #[must_use]
+    pub fn allow_anonymous(mut self) -> Self {
+        self.anonymous = true;
+        self
+    }
+
+    /// Returns how connections begin for `coaps+tcp`, and for `coaps+ws`.
+    pub(super) fn connectors(&self) -> Result<[Connector; 2], BadCertificate> {
+        let builder = ClientConfig::builder_with_provider(ring::default_provider().into())
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(self.roots.clone());
+        let config = match &self.own {
+            Some(own) => builder.with_client_auth_cert(own.chain.clone(), own.key.clone_key())?,
+            None => builder.with_no_client_auth(),
+        };
+        Ok([COAP, HTTP].map(|protocol| {
+            let mut config = config.clone();
+            config.alpn_protocols = vec![protocol.into()];
+            Connector(Arc::new(config).into())
+        }))
+    }
+
+    /// Returns how connections of a server begin for `coaps+tcp`, or with `ws` for `coaps+ws`.
+    fn acceptor(&self, ws: bool) -> Result<TlsAcceptor, BadCertificate> {
+        let own = self.own.as_ref().ok_or(BadCertificate::None)?;
+        let provider = Arc::new(ring::default_provider());
+        let builder =
+            ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+        let builder = if self.roots.is_empty() {
+            builder.with_no_client_auth()
+        } else {
+            let verifier = WebPkiClientVerifier::builder_with_provider(self.roots.clone(), provider);
+            let verifier =
+                if self.anonymous { verifier.allow_unauthenticated().build() } else { verifier.build() };
+            let verifier = verifier.map_err(|error| BadCertificate::Unusable(error.to_string()))?;
+            builder.with_client_cert_verifier(verifier)
+        };
+        let mut config = builder.with_single_cert(own.chain.clone(), own.key.clone_key())?;
+        config.alpn_protocols = vec![if ws { HTTP } else { COAP }.into()];
+        Ok(Arc::new(config).into())
+    }
+}
+
+/// Begins a client's connections over TLS.
+#[derive(Clone)]
+pub(crate) struct Connector(TlsConnector);
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector")
+    }
+}
+
+impl Connector {
+    /// Makes the handshake with the server of this name. Returns the stream within.
+    pub(crate) async fn connect(&self, name: &str, stream: TcpStream) -> io::Result<Box<dyn ByteStream>> {
+        let name = ServerName::try_from(name.to_owned());
+        let name = name.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(Box::new(self.0.connect(name, stream).await?))
+    }
+}
+
+/// Reads a certificate, if it is one.
+fn read(der: &[u8]) -> Option<Certificate> {
+    use x509_cert::der::{Decode, Encode};
+    let certificate = x509_cert::Certificate::from_der(der).ok()?.tbs_certificate;
+    let public_key = certificate.subject_public_key_info.to_der().ok()?;
+    Some(Certificate { der: der.to_vec(), subject: certificate.subject.to_string(), public_key })
+}
+
+/// Begins a server's connections over TLS. Its certificates may be replaced while it runs.
+#[derive(Clone)]
+pub(crate) struct ServerTls {
+    acceptor: Arc<RwLock<TlsAcceptor>>,
+    ws: bool,
+}
+
+impl ServerTls {
+    /// Begins connections of `coaps+tcp`, or with `ws` of `coaps+ws`.
+    pub(crate) fn new(certificates: &Certificates, ws: bool) -> Result<Self, BadCertificate> {
+        Ok(Self { acceptor: Arc::new(RwLock::new(certificates.acceptor(ws)?)), ws })
+    }
+
+    /// Takes other certificates, if they make a server.
+    pub(crate) fn replace(&self, certificates: &Certificates) -> Result<(), BadCertificate> {
+        let acceptor = certificates.acceptor(self.ws)?;
+        *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+        Ok(())
+    }
+
+    /// Makes the handshake of a connection. Returns the stream within, and the certificate that the client has shown.
+    pub(crate) async fn accept(
+        &self,
+        stream: TcpStream,
+    ) -> io::Result<(Box<dyn ByteStream>, Option<Arc<Identity>>)> {
+        let acceptor = self.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let stream = acceptor.accept(stream).await?;
+        let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        let certificate = shown.and_then(|shown| read(shown));
+        Ok((Box::new(stream), certificate.map(Identity::Certificate).map(Arc::new)))
+    }
+}
+
+impl fmt::Debug for ServerTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerTls").field("ws", &self.ws).finish_non_exhaustive()
+    }
+}
+
+/// Returns what the library of TLS says of the peer of this name, if it is the library that says it.
+pub(crate) fn tls_error(error: &io::Error, name: &str) -> Option<TlsError> {
+    use CertificateError as Bad;
+    let error: &rustls::Error = error.get_ref()?.downcast_ref()?;
+    Some(match error {
+        rustls::Error::InvalidCertificate(bad) => match bad {
+            Bad::UnknownIssuer => TlsError::UnknownIssuer,
+            Bad::NotValidForName | Bad::NotValidForNameContext { .. } => TlsError::NotValidFor(name.into()),
+            Bad::Expired | Bad::ExpiredContext { .. } => TlsError::Expired,
+            Bad::NotValidYet | Bad::NotValidYetContext { .. } => TlsError::NotYetValid,
+            other => TlsError::Other(other.to_string()),
+        },
+        rustls::Error::AlertReceived(alert) => TlsError::Refused(match alert {
+            AlertDescription::CertificateRequired => String::from("it wants a certificate"),
+            AlertDescription::UnknownCA => String::from("it does not know who issued the certificate"),
+            AlertDescription::NoApplicationProtocol => String::from("it does not speak CoAP here"),
+            other => format!("alert {}", u8::from(*other)),
+        }),
+        other => TlsError::Other(other.to_string()),
+    })
+}

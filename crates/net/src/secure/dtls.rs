@@ -1,0 +1,233 @@
+//! `coaps`: DTLS 1.2 with pre-shared keys (RFC 7252 §9.1.3.1), for clients and servers.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dimpl::crypto::{CryptoProvider, Dtls12CipherSuite, HmacProvider, rust_crypto};
+use dimpl::{Config, CryptoError, HashAlgorithm, PskResolver};
+
+use super::cookie::COOKIE;
+use crate::Refused;
+
+/// Datagrams of a handshake are no longer than this, in bytes: they pass every path of IPv6.
+const MTU: usize = 1_200;
+
+/// The key of an identity.
+type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
+
+/// The setup of DTLS: the keys, and the bounds of its sessions.
+///
+/// The cipher suite is `TLS_PSK_WITH_AES_128_CCM_8`, which every CoAP implementation with pre-shared keys has. The
+/// extended master secret (RFC 7627) is required of the peer.
+///
+/// ```
+/// use coapace_net::{Client, Dtls, Server, ServerConfig};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let keys = Dtls::server(|identity| (identity == b"lamp-7").then(|| b"a long secret".to_vec()));
+/// let server = Server::bind_dtls("127.0.0.1:0", ServerConfig::default(), &keys)?;
+///
+/// let client = Client::builder().dtls(Dtls::client("lamp-7", "a long secret")).build();
+/// let call = client.get(&format!("coaps://{}/temperature", server.local_addr()?));
+/// # drop(call);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Dtls {
+    pub(crate) keys: Keys,
+    max_sessions: Option<usize>,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) handshake_timeout: Duration,
+}
+
+#[derive(Clone)]
+pub(crate) enum Keys {
+    Client { identity: Vec<u8>, key: Arc<Lookup> },
+    Server { keys: Arc<Lookup> },
+}
+
+/// Prints no keys.
+impl fmt::Debug for Dtls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let role = match &self.keys {
+            Keys::Client { .. } => "client",
+            Keys::Server { .. } => "server",
+        };
+        f.debug_struct("Dtls")
+            .field("role", &role)
+            .field("max_sessions", &self.max_sessions)
+            .field("idle_timeout", &self.idle_timeout)
+            .field("handshake_timeout", &self.handshake_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Dtls {
+    /// Returns the setup of a client of this identity, which has this key. RFC 4279 §5.3 wants identities of up to 128 bytes and keys of up
+    /// to 64 to be taken by everybody.
+    pub fn client(identity: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        let key = key.into();
+        Self::new(Keys::Client { identity: identity.into(), key: Arc::new(move |_| Some(key.clone())) })
+    }
+
+    /// Returns the setup of a server with the keys that `lookup` knows. It returns nothing for an unknown identity. It is
+    /// called while datagrams wait, so it should not take long. A client is not told whether the identity or the key is wrong.
+    pub fn server(lookup: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
+        Self::new(Keys::Server { keys: Arc::new(lookup) })
+    }
+
+    fn new(keys: Keys) -> Self {
+        Self {
+            keys,
+            max_sessions: None,
+            idle_timeout: Duration::from_secs(24 * 60 * 60),
+            handshake_timeout: Duration::from_secs(40),
+        }
+    }
+
+    /// Sets the number of sessions, handshakes included, that each endpoint keeps, at least 1. Unless set, a client keeps 10,000,
+    /// and a server as many as there is [memory](crate::Budget) for. If there is one more, the oldest handshake makes room, or
+    /// the session that was not used for longest. Handshakes have an eighth of the places, at least 16.
+    #[must_use]
+    pub fn max_sessions(mut self, max: usize) -> Self {
+        self.max_sessions = Some(max.max(1));
+        self
+    }
+
+    /// Sets how many sessions there are if nobody has said it.
+    pub(crate) fn at_most(mut self, max: usize) -> Self {
+        self.max_sessions.get_or_insert(max.max(1));
+        self
+    }
+
+    pub(crate) fn sessions(&self) -> usize {
+        self.max_sessions.unwrap_or(10_000)
+    }
+
+    /// Returns how many handshakes may be under way.
+    pub(crate) fn handshakes(&self) -> usize {
+        (self.sessions() / 8).max(16)
+    }
+
+    /// Sets the time that a session may be without a datagram until it is closed. A day, unless set.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = timeout;
+        self
+    }
+
+    /// Sets the time that a handshake may take. 40 s, unless set. Flights are repeated in the first 31 s.
+    #[must_use]
+    pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.handshake_timeout = timeout;
+        self
+    }
+
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self.keys, Keys::Server { .. })
+    }
+
+    /// Returns the setup in the form that the library takes.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if it does not: a timeout of nothing, or of ten years.
+    pub(crate) fn build(&self) -> io::Result<Arc<Config>> {
+        let provider = CryptoProvider { hmac_provider: &Hmac, ..rust_crypto::default_provider() };
+        let builder = Config::builder()
+            .with_crypto_provider(provider)
+            .mtu(MTU)
+            .handshake_timeout(self.handshake_timeout)
+            .dtls12_cipher_suites(&[Dtls12CipherSuite::PSK_AES128_CCM_8])
+            .dtls13_cipher_suites(&[]);
+        let resolver = |keys: &Arc<Lookup>| Arc::new(Resolver(AssertUnwindSafe(keys.clone())));
+        let builder = match &self.keys {
+            Keys::Client { identity, key } => builder.with_psk_client(identity.clone(), resolver(key)),
+            Keys::Server { keys } => builder.with_psk_server(None, resolver(keys)),
+        };
+        let built = builder.build();
+        built.map(Arc::new).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))
+    }
+}
+
+struct Resolver(AssertUnwindSafe<Arc<Lookup>>);
+
+impl PskResolver for Resolver {
+    fn resolve(&self, identity: &[u8]) -> Option<Vec<u8>> {
+        let key = (self.0)(identity);
+        RESOLVED.set(Some((identity.to_vec(), key.is_some())));
+        key
+    }
+}
+
+thread_local! {
+    /// The cookie that the library is to take for its own.
+    static SHOWN: Cell<Option<[u8; COOKIE]>> = const { Cell::new(None) };
+}
+
+thread_local! {
+    /// The identity whose key the library has asked for last, and whether there is one.
+    static RESOLVED: Cell<Option<(Vec<u8>, bool)>> = const { Cell::new(None) };
+}
+
+/// Returns the identity whose key the library has asked for since the last call of this, and whether there is one.
+pub(crate) fn take_resolved() -> Option<(Vec<u8>, bool)> {
+    RESOLVED.take()
+}
+
+/// Lets the library take this cookie for its own, as long as `act` runs.
+///
+/// The library keeps a session for every ClientHello, with a cookie of that session. Here a session begins with the
+/// second ClientHello, whose cookie [`Cookies`](super::cookie::Cookies) has verified; and it is part of what both sides
+/// hash, so it cannot be replaced by another.
+pub(crate) fn with_cookie<T>(cookie: [u8; COOKIE], act: impl FnOnce() -> T) -> T {
+    struct Reset;
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            SHOWN.set(None);
+        }
+    }
+    SHOWN.set(Some(cookie));
+    let _reset = Reset;
+    act()
+}
+
+/// The library's HMAC. It calls `hmac_sha256` for cookies of DTLS 1.2 alone, and derives keys with `hmac`.
+#[derive(Debug)]
+struct Hmac;
+
+impl HmacProvider for Hmac {
+    fn hmac_sha256(&self, key: &[u8], data: &[u8]) -> Result<[u8; COOKIE], CryptoError> {
+        match SHOWN.get() {
+            Some(cookie) => Ok(cookie),
+            None => rust_crypto::default_provider().hmac_provider.hmac_sha256(key, data),
+        }
+    }
+
+    fn hmac(
+        &self,
+        hash: HashAlgorithm,
+        key: &[u8],
+        data: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, CryptoError> {
+        rust_crypto::default_provider().hmac_provider.hmac(hash, key, data, out)
+    }
+}
+
+impl From<dimpl::Error> for Refused {
+    fn from(error: dimpl::Error) -> Self {
+        match error {
+            dimpl::Error::SecurityError(dimpl::SecurityError::FatalAlert { description }) => {
+                Self::Alert(description)
+            }
+            dimpl::Error::Timeout(_) => Self::TimedOut,
+            other => Self::Protocol(other.to_string()),
+        }
+    }
+}

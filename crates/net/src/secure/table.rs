@@ -1,0 +1,336 @@
+//! The DTLS sessions of one endpoint, by the address of their peer. Decides who may begin one, and which makes room.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use dimpl::Output;
+
+use super::cookie::{Cookies, Hello};
+use super::dtls::{Dtls, Keys, take_resolved, with_cookie};
+use super::session::{MAX_READY, Next, Seen, Session};
+use crate::address::{Remote, network};
+use crate::datagram::io::{MAX_DATAGRAM, Outgoing, send_singly};
+use crate::datagram::socket::Socket;
+use crate::identity::Identity;
+use crate::{DtlsCounters, Refused, log};
+
+/// The most bytes that a record adds to a datagram: header, explicit nonce, tag.
+pub(crate) const OVERHEAD: usize = 13 + 8 + 16;
+
+/// The alerts of a server whose handshake fails (RFC 5246 §7.2).
+const HANDSHAKE_FAILURE: u8 = 40;
+const DECRYPT_ERROR: u8 = 51;
+
+/// The sessions, and all that orders them.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) setup: Dtls,
+    library: Arc<dimpl::Config>,
+    /// The cookies of a server.
+    cookies: Option<Cookies>,
+    pub(crate) sessions: HashMap<Remote, Session>,
+    /// The number of handshakes among them.
+    handshakes: usize,
+    /// The sessions in the order in which they make room: handshakes first, then by their last use.
+    order: BTreeMap<(bool, u64), Remote>,
+    /// The moments when sessions want to repeat something or give up.
+    pub(crate) timers: BTreeSet<(Instant, Remote)>,
+    /// Counts uses.
+    uses: u64,
+    /// Counts sessions.
+    begun: u16,
+    /// Records on their way to the system.
+    pub(crate) ready: Outgoing,
+    pub(crate) counters: DtlsCounters,
+    /// The buffer for the library's output.
+    buffer: Vec<u8>,
+}
+
+/// Returns the key of a session, for which the own address that it came to does not matter.
+pub(crate) fn key(remote: Remote) -> Remote {
+    Remote::new(remote.ip(), remote.port(), 0)
+}
+
+impl Table {
+    pub(crate) fn new(setup: &Dtls) -> io::Result<Self> {
+        let cookies = match setup.keys {
+            Keys::Client { .. } => None,
+            Keys::Server { .. } => Some(Cookies::new(Instant::now())),
+        };
+        Ok(Self {
+            setup: setup.clone(),
+            library: setup.build()?,
+            cookies,
+            sessions: HashMap::new(),
+            handshakes: 0,
+            order: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            uses: 0,
+            begun: 0,
+            ready: Outgoing::default(),
+            counters: DtlsCounters::default(),
+            buffer: vec![0; MAX_DATAGRAM + OVERHEAD],
+        })
+    }
+
+    pub(crate) fn open(&mut self, now: Instant, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
+        let place = key(from);
+        if let Some(cookies) = &self.cookies
+            && let Some(hello) = Hello::read(datagram)
+        {
+            if hello.message == 0 {
+                if self.ready.len() < MAX_READY {
+                    self.counters.cookies_asked += 1;
+                    cookies.request(now, from, &hello, &mut self.ready.bytes);
+                    self.ready.push(from);
+                }
+                return;
+            }
+            let again = self.sessions.get(&place).is_some_and(|session| session.random == hello.random());
+            if !again {
+                if hello.message == 1 && cookies.verify(now, from, &hello) {
+                    self.accept(now, from, &hello, datagram);
+                } else {
+                    self.counters.strays += 1;
+                }
+                return;
+            }
+        }
+        let server = self.cookies.is_some();
+        let Some(session) = self.sessions.get_mut(&place) else {
+            self.counters.strays += 1;
+            return;
+        };
+        if server && !session.connected {
+            session.seen.see(datagram);
+        }
+        let before = arrived.len();
+        self.drive(now, place, Some(arrived), |session| {
+            session.library.handle_timeout(now)?;
+            session.library.handle_packet(datagram)
+        });
+        if arrived.len() > before {
+            self.touch(now, place);
+        }
+    }
+
+    /// Notes that a session was used.
+    fn touch(&mut self, now: Instant, place: Remote) {
+        let Some(session) = self.sessions.get_mut(&place) else { return };
+        self.uses += 1;
+        self.order.remove(&(session.connected, session.used));
+        (session.used, session.used_at) = (self.uses, now);
+        self.order.insert((session.connected, session.used), place);
+    }
+
+    /// Begins a server's session with the ClientHello that has a cookie.
+    fn accept(&mut self, now: Instant, from: Remote, hello: &Hello<'_>, datagram: &[u8]) {
+        let Some(cookie) = hello.cookie() else { return };
+        let place = key(from);
+        // The client has lost what was before (RFC 6347 §4.2.8), as whoever is at its address can tell.
+        self.remove(place, &Refused::GivenUp);
+        self.begun = self.begun.wrapping_add(1);
+        let peer = Remote::new(from.ip(), from.port(), self.begun);
+        let library = dimpl::Dtls::new_12_psk(self.library.clone(), now);
+        self.insert(now, from, peer, library, hello.random().to_vec());
+        let first = hello.first();
+        self.drive(now, place, None, |session| {
+            session.library.handle_timeout(now)?;
+            with_cookie(cookie, || session.library.handle_packet(&first))?;
+            // The library asks for the cookie, which the client has shown already.
+            let mut unused = [0; 128];
+            while let Output::Packet(_) = session.library.poll_output(&mut unused) {}
+            with_cookie(cookie, || session.library.handle_packet(datagram))
+        });
+    }
+
+    /// Begins a client's session.
+    pub(crate) fn begin(&mut self, now: Instant, to: Remote) -> Result<(), Refused> {
+        if self.cookies.is_some() {
+            return Err(Refused::NoKeys);
+        }
+        let mut library = dimpl::Dtls::new_12_psk(self.library.clone(), now);
+        library.set_active(true);
+        self.insert(now, to, to, library, Vec::new());
+        self.drive(now, key(to), None, |session| session.library.handle_timeout(now));
+        Ok(())
+    }
+
+    fn insert(&mut self, now: Instant, path: Remote, peer: Remote, library: dimpl::Dtls, random: Vec<u8>) {
+        while self.sessions.len() >= self.setup.sessions() || self.handshakes >= self.setup.handshakes() {
+            let Some(leaving) = self.first_to_leave(path) else { break };
+            self.counters.evicted += 1;
+            self.close(now, leaving);
+        }
+        self.handshakes += 1;
+        self.uses += 1;
+        self.order.insert((false, self.uses), key(path));
+        let session = Session {
+            library,
+            path,
+            peer,
+            random,
+            connected: false,
+            identity: None,
+            is_unknown: false,
+            used: self.uses,
+            used_at: now,
+            timer: None,
+            seen: Seen::default(),
+            waiting: Vec::new(),
+        };
+        self.sessions.insert(key(path), session);
+    }
+
+    /// Returns the session that makes room for one with this peer. If its own network has an eighth of the handshakes, it is the
+    /// oldest of these, so that it pushes out no others. Otherwise it is the oldest handshake, or the session that was not used
+    /// for longest.
+    fn first_to_leave(&self, newcomer: Remote) -> Option<Remote> {
+        let source = network(newcomer.ip());
+        let handshakes = self.order.range(..(true, 0)).map(|(_, &place)| place);
+        let mut own = handshakes.filter(|place| network(place.ip()) == source);
+        let oldest = own.next();
+        let has_its_share = own.count() >= self.setup.handshakes() / 8;
+        let first = self.order.first_key_value().map(|(_, &place)| place);
+        oldest.filter(|_| has_its_share).or(first)
+    }
+
+    /// Seals a datagram. A client's session that has ended begins anew; what is not sent meanwhile is retransmitted.
+    pub(crate) fn seal(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
+        let place = key(to);
+        let Some(session) = self.sessions.get(&place) else {
+            self.counters.unsent += 1;
+            let _ = self.begin(now, to);
+            return;
+        };
+        if !session.connected || session.peer != to {
+            self.counters.unsent += 1;
+            return;
+        }
+        self.touch(now, place);
+        self.drive(now, place, None, |session| {
+            session.library.handle_timeout(now)?;
+            session.library.send_application_data(bytes).map(drop)
+        });
+    }
+
+    /// Lets the library do something with a session, and takes what comes of it.
+    pub(crate) fn drive(
+        &mut self,
+        now: Instant,
+        place: Remote,
+        arrived: Option<&mut Outgoing>,
+        act: impl FnOnce(&mut Session) -> Result<(), dimpl::Error>,
+    ) {
+        let Self { sessions, handshakes, order, timers, ready, counters, buffer, cookies, .. } = self;
+        let Some(session) = sessions.get_mut(&place) else { return };
+        let (was_connected, timer) = (session.connected, session.timer);
+        // If strangers make the library panic, it is the end of one session and no more.
+        take_resolved();
+        let next = catch_unwind(AssertUnwindSafe(|| {
+            let done = act(session);
+            let next = session.take_output(ready, arrived, buffer);
+            done.map_or_else(|error| Next::Fails(error.into()), |()| next)
+        }));
+        let next = next.unwrap_or_else(|_| Next::Fails(Refused::Protocol("the library panicked".into())));
+        if let Some((identity, known)) = take_resolved() {
+            session.is_unknown = !known;
+            session.identity = Some(Arc::new(Identity::Psk(identity)));
+        }
+        if session.timer != timer {
+            timer.map(|at| timers.remove(&(at, place)));
+            session.timer.map(|at| timers.insert((at, place)));
+        }
+        if session.connected && !was_connected {
+            order.remove(&(false, session.used));
+            order.insert((true, session.used), place);
+            *handshakes -= 1;
+            counters.handshakes += 1;
+            log::handshake("coaps", session.path.address(), session.identity.as_deref());
+            for tell in session.waiting.drain(..) {
+                let _ = tell.send(Ok(session.peer));
+            }
+        }
+        let keys_differ = cookies.is_some() && !session.connected && session.seen.all();
+        match next {
+            Next::Stays | Next::Fails(_) if keys_differ => {
+                self.fail(place, DECRYPT_ERROR, &Refused::Alert(DECRYPT_ERROR));
+            }
+            Next::Stays => {}
+            Next::Closed => {
+                self.counters.closed_by_peer += 1;
+                self.close(now, place);
+            }
+            Next::Fails(why) => self.fail(place, HANDSHAKE_FAILURE, &why),
+        }
+    }
+
+    /// Ends a session that has failed.
+    fn fail(&mut self, place: Remote, alert: u8, why: &Refused) {
+        let Some(session) = self.sessions.get(&place) else { return };
+        if !session.connected {
+            self.counters.handshakes_failed += 1;
+            // A client's failure is the result of its requests.
+            if self.cookies.is_some() {
+                let reason: &dyn std::fmt::Display = match why {
+                    _ if session.is_unknown => &"unknown identity",
+                    Refused::Alert(DECRYPT_ERROR) => &"wrong key",
+                    why => why,
+                };
+                log::handshake_failed("coaps", session.path.address(), session.identity.as_deref(), reason);
+            }
+            if self.cookies.is_some() && !matches!(why, Refused::TimedOut) {
+                self.counters.alerts_sent += 1;
+                // Fatal, in a record that is not sealed: there are no keys. Its number is one that no flight reaches.
+                let record = [21, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 2, 2, alert];
+                self.ready.bytes.extend_from_slice(&record);
+                self.ready.push(session.path);
+            }
+        }
+        self.remove(place, why);
+    }
+
+    /// Closes a session, and says so to its peer.
+    pub(crate) fn close(&mut self, now: Instant, place: Remote) {
+        let Self { sessions, ready, buffer, .. } = self;
+        if let Some(session) = sessions.get_mut(&place)
+            && session.connected
+        {
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                let closed = session.library.handle_timeout(now).and_then(|()| session.library.close());
+                session.take_output(ready, None, buffer);
+                closed
+            }));
+        }
+        self.remove(place, &Refused::GivenUp);
+    }
+
+    pub(crate) fn remove(&mut self, place: Remote, why: &Refused) {
+        let Some(session) = self.sessions.remove(&place) else { return };
+        self.order.remove(&(session.connected, session.used));
+        self.handshakes -= usize::from(!session.connected);
+        // A table that was large once is not kept for ever.
+        if self.sessions.capacity() > 1_024 + 4 * self.sessions.len() {
+            self.sessions.shrink_to(2 * self.sessions.len());
+        }
+        if let Some(at) = session.timer {
+            self.timers.remove(&(at, place));
+        }
+        for tell in session.waiting {
+            let _ = tell.send(Err(why.clone()));
+        }
+    }
+
+    /// Returns the session that was not used for longest, and when it was used.
+    pub(crate) fn longest_unused(&self) -> Option<(Remote, Instant)> {
+        let (_, place) = self.order.range((true, 0)..).next()?;
+        self.sessions.get(place).map(|session| (*place, session.used_at))
+    }
+
+    pub(crate) fn flush(&mut self, socket: &Socket) {
+        send_singly(socket, &mut self.ready);
+    }
+}

@@ -1,0 +1,178 @@
+//! The bound of a server's connections, and which of them makes room when it is reached.
+
+use std::collections::HashMap;
+use std::net::Ipv6Addr;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::Notify;
+
+use crate::address::network;
+
+/// The connections of all servers that share a [`Budget`](crate::Budget).
+#[derive(Debug)]
+pub(crate) struct Admission {
+    since: Instant,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    connections: HashMap<u64, Arc<Activity>>,
+    begun: u64,
+}
+
+/// What a connection does, the least worthy first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doing {
+    /// Its handshake or its first message is still to come.
+    Opening,
+    /// It waits for a request.
+    Idle,
+    /// It waits for an answer, or observes.
+    Busy,
+}
+
+/// What is known of a connection.
+#[derive(Debug)]
+struct Activity {
+    /// Its [`network`].
+    from: Ipv6Addr,
+    doing: AtomicU8,
+    /// The moment when something was heard last, in milliseconds since the table was made.
+    heard: AtomicU64,
+    leave: Notify,
+}
+
+/// A connection that was admitted. Dropping it leaves its place to others.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    table: Arc<Admission>,
+    number: u64,
+    state: Arc<Activity>,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Self { since: Instant::now(), open: Mutex::default() }
+    }
+}
+
+impl Admission {
+    /// Admits a connection from this address. Returns it, and whether another has to leave for it because there are `bound`.
+    ///
+    /// The one that leaves is from the address that has most connections. Of these it is one whose activity is worth least,
+    /// and among equals the one that was silent for longest. So an address that opens many pushes out its own, and no others.
+    pub(crate) fn enter(self: &Arc<Self>, from: Ipv6Addr, bound: usize) -> (Admitted, bool) {
+        let from = network(from);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = open.connections.len() >= bound.max(1);
+        let leaving = if full { open.first_to_leave() } else { None };
+        if let Some(state) = leaving.and_then(|number| open.connections.remove(&number)) {
+            state.leave.notify_one();
+        }
+        open.begun += 1;
+        let state = Arc::new(Activity {
+            from,
+            doing: AtomicU8::new(Doing::Opening as u8),
+            heard: AtomicU64::new(self.now()),
+            leave: Notify::new(),
+        });
+        let number = open.begun;
+        open.connections.insert(number, state.clone());
+        (Admitted { table: self.clone(), number, state }, full)
+    }
+
+    fn now(&self) -> u64 {
+        self.since.elapsed().as_millis() as u64
+    }
+}
+
+impl Open {
+    fn first_to_leave(&self) -> Option<u64> {
+        let mut counts: HashMap<Ipv6Addr, usize> = HashMap::new();
+        for state in self.connections.values() {
+            *counts.entry(state.from).or_default() += 1;
+        }
+        let most = counts.values().copied().max()?;
+        let of_these = self.connections.iter().filter(|(_, state)| counts[&state.from] == most);
+        let worth =
+            |state: &Activity| (state.doing.load(Ordering::Relaxed), state.heard.load(Ordering::Relaxed));
+        of_these.min_by_key(|&(&number, state)| (worth(state), number)).map(|(&number, _)| number)
+    }
+}
+
+impl Admitted {
+    /// Notes that something was heard.
+    pub(crate) fn heard(&self) {
+        self.state.heard.store(self.table.now(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, doing: Doing) {
+        self.state.doing.store(doing as u8, Ordering::Relaxed);
+    }
+
+    /// Returns when the connection has to make room.
+    pub(crate) async fn left(&self) {
+        self.state.leave.notified().await;
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.table.open.lock().unwrap_or_else(PoisonError::into_inner).connections.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> Ipv6Addr {
+        crate::address::mapped(text.parse().unwrap())
+    }
+
+    /// Returns whether a connection has been told to make room.
+    fn leaves(place: &Admitted) -> bool {
+        use std::future::Future;
+        let mut left = std::pin::pin!(place.left());
+        left.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn the_address_with_most_connections_makes_room_and_others_stay() {
+        let table = Arc::new(Admission::default());
+        let many: Vec<Admitted> = (0..3).map(|_| table.enter(address("192.0.2.1"), 4).0).collect();
+        let (other, full) = table.enter(address("192.0.2.2"), 4);
+        assert!(!full);
+        let (newcomer, full) = table.enter(address("192.0.2.3"), 4);
+        assert!(full && leaves(&many[0]));
+        assert!(![&many[1], &many[2], &other, &newcomer].into_iter().any(leaves));
+    }
+
+    #[test]
+    fn what_has_not_begun_makes_room_before_what_is_idle_and_that_before_what_waits_for_an_answer() {
+        let table = Arc::new(Admission::default());
+        let connections: Vec<Admitted> = (0..3).map(|_| table.enter(address("192.0.2.1"), 3).0).collect();
+        connections[0].set(Doing::Busy);
+        connections[1].set(Doing::Idle);
+        let order = [2, 1, 0];
+        let mut newcomers = Vec::new();
+        for (before, &next) in order.iter().enumerate() {
+            assert!(!leaves(&connections[next]), "not before its turn");
+            let (newcomer, _) = table.enter(address("192.0.2.1"), 3);
+            newcomer.set(Doing::Busy);
+            newcomers.push(newcomer);
+            assert!(leaves(&connections[next]), "{before}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_free_again_when_its_connection_ends() {
+        let table = Arc::new(Admission::default());
+        let (place, _) = table.enter(address("192.0.2.1"), 1);
+        drop(place);
+        assert!(!table.enter(address("192.0.2.1"), 1).1);
+    }
+}
