@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes the vectors beside this file: for every mechanism and preset a script of events, and what each event has to arm.
+"""Writes the vectors beside this file: for every mechanism and preset a script of events, with the timeout that each has to arm.
 
     python3 vectors/generate.py            writes the files
-    python3 vectors/generate.py --check    tells, by its exit status, whether they are as it would write them
+    python3 vectors/generate.py --check    checks them; the exit status is 0 if the files are up to date
 """
 
 import sys
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # a check leaves nothing behind
+sys.dont_write_bytecode = True  # a check leaves no files behind
 
 from reference.catalogue import traces  # noqa: E402
 from reference.worked import worked  # noqa: E402

@@ -1,6 +1,6 @@
 """Block-wise reading: a file of 8 MiB in blocks of 1024 bytes, by one client and by sixteen at once, and a flood of last blocks.
 
-A block must cost what its bytes cost, however large the file is.
+The cost of a block must not depend on the size of the file.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The client with bad servers: none, a silent one, one that refuses, and one whose text controls a terminal.
 
-`get -o FILE` keeps FILE as it was, `load` and a second interruption end in time, nothing that a terminal obeys is printed on
-one, and files that cannot be what they should be are refused at once.
+`get -o FILE` leaves FILE unchanged, `load` and a second interruption end in time, no control characters are printed on a
+terminal, and invalid input files are refused at once.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Silent connections: 1300 over TCP that send nothing, then as many that send only a CSM.
 
-Each address that connects after them is answered at once, over TCP and over UDP with a file, for the connection that was
-silent for longest makes room, and descriptors are left for files.
+Each address that connects after them is answered at once, over TCP and over UDP with a file: the connection that was
+silent for longest is closed, and descriptors are kept free for files.
 """
 
 import resource

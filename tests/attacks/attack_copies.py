@@ -1,7 +1,7 @@
 """Copies of requests that must not be carried out twice, during a flood of forged ones.
 
-A client sends 3000 POSTs, and a copy of each 20 s later, while forged sources send GETs as fast as they can: none is carried
-out twice, for what may be done again is remembered apart.
+A client sends 3000 POSTs, and a copy of each 20 s later, while forged sources send GETs as fast as they can: no POST is carried
+out twice, because requests that are safe to repeat are remembered in another table.
 """
 
 import multiprocessing

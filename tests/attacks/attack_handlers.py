@@ -1,6 +1,6 @@
 """Waiting handlers: 6000 forged requests for a response an hour later, and GETs of a file meanwhile.
 
-Handlers that wait at one resource leave room for others: 20 of 20 files are served.
+The waiting handlers of one resource leave room for other requests: 20 of 20 files are served.
 """
 
 import sys

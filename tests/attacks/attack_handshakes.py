@@ -1,6 +1,6 @@
 """Half-open handshakes of DTLS: 10,000 clients that verify their address and then send nothing more.
 
-What is kept of them is bounded, and a client whose handshake comes between them is served.
+The number of handshakes kept is bounded, and a client in between completes its handshake and is served.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Killed writers: a server is killed 25 times while it writes files; no file is torn, and the next start removes all temporary files.
+"""Killed writers: a server is killed 25 times while it writes; no file is torn, and the next start removes temporary files.
 
-Then modes: a file that only its owner reads stays so when it is replaced, and one that nobody may write is not replaced.
+Then modes: a file that only its owner may read keeps its mode when it is replaced, and a read-only file is not replaced.
 """
 
 import pathlib

@@ -1,6 +1,6 @@
 """Incomplete requests for the metrics: 64 connections that begin an HTTP request and do not end it.
 
-Whoever asks for the metrics is answered, for the connection that has waited for longest makes room.
+A complete request for the metrics is answered, because the connection that has waited for longest is closed.
 """
 
 import socket

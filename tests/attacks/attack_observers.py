@@ -1,8 +1,8 @@
 """A load, no attack: 20,000 observers under `--cc fasor`, each notified of 5 changes.
 
-The initial RTO is 8 s instead of 2 s, so that the buckets of the metrics tell it from what was learnt.
-None is lost, an RTO is learnt of every observer and not forgotten, and the memory of an observer is printed. All clients are
-one socket with 20,000 addresses, which acknowledges what comes and shows Echo options where they are asked for.
+The initial RTO is 8 s instead of 2 s, so that the buckets of the metrics tell it from measured ones.
+No notification is lost, an RTO is measured and kept for every observer, and the memory of an observer is printed. All clients
+are one socket with 20,000 addresses, which acknowledges notifications and returns Echo options.
 """
 
 import re

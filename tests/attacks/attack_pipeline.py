@@ -1,8 +1,8 @@
 """Answers that nobody reads: requests without pause over TCP, TLS and WebSockets, whose answers are never read.
 
 A client announces that it takes messages of any size, asks 1024 times for a file of 8 MiB, and reads nothing. Then 100
-clients ask for a file of 64 KiB as often. The memory of the server grows by what the budget of its connections allows and
-by no more, and another client is answered meanwhile.
+clients ask 1024 times each for a file of 64 KiB. The memory of the server grows no more than the budget of its connections
+allows, and another client is answered meanwhile.
 """
 
 import base64

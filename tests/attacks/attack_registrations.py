@@ -1,7 +1,7 @@
 """Forged registrations: 20,000 forged sources observe a counter, and then it changes.
 
-Honest clients, which show their address with an Echo option where they are asked for it, register before, during and after
-that: 40 of 40. What one change sends to the forged sources is bounded.
+Honest clients, which return an Echo option where they are asked for it, register before, during and after
+that: 40 of 40. The number of datagrams to the forged sources after a change is bounded.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Observers over TCP: 150 connections that register 4096 times each, and 100 that observe a clock and read nothing.
 
-Memory grows by what the budget allows; those that find no room are answered without the Observe option, and counted.
+Memory grows no more than the budget allows. Registrations without room are answered without the Observe option, and counted.
 """
 
 import select

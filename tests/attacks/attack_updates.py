@@ -1,7 +1,7 @@
 """Lost updates: eight clients change one file under If-Match, and create names under If-None-Match, over UDP, TCP and WebSockets at once.
 
 Each client reads a counter with its ETag and writes the next number with If-Match, 10,000 rounds in all. Afterwards the
-counter has to be as far as there were successes. Then all try to create 500 names with If-None-Match, and each name has to be
+counter has to equal the number of successes. Then all try to create 500 names with If-None-Match, and each name has to be
 created once.
 """
 

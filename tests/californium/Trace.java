@@ -37,14 +37,14 @@ import org.eclipse.californium.elements.config.UdpConfig;
 import org.eclipse.californium.elements.util.ClockUtil;
 
 /**
- * Replays scripts of exchanges through Californium, as {@code coapace trace} does through a mechanism.
+ * Replays scripts of exchanges through Californium, like {@code coapace trace} does through a mechanism.
  *
- * <p>{@code Trace COCOA < scripts.csv > trace.csv}: a script is what vectors/README.md describes; a header begins the
- * next, with a fresh endpoint. {@code timeout_ms} is the delay of the timer that Californium armed, {@code rto_ms} what
- * {@link RemoteEndpoint#getRTO()} says after the event. A script that cannot be followed, or that Californium does not
+ * <p>{@code Trace COCOA < scripts.csv > trace.csv}: vectors/README.md describes scripts. A header begins the
+ * next script, with a fresh endpoint. {@code timeout_ms} is the delay of the timer that Californium armed, {@code rto_ms} is
+ * {@link RemoteEndpoint#getRTO()} after the event. A script that cannot be followed, or that Californium does not
  * follow, ends the program with an exception.
  *
- * <p>All of Californium between {@code Endpoint.sendRequest} and the datagram is real. Ours are the socket
+ * <p>All of Californium between {@code Endpoint.sendRequest} and the datagram is real. Replaced are the socket
  * ({@link Wire}), the threads ({@link ManualExecutor}), the clock and the random numbers ({@link Draw}).
  */
 public final class Trace {
@@ -189,7 +189,7 @@ public final class Trace {
     }
 
     /**
-     * In place of Californium's random numbers: the draw of the script. Californium dithers by a whole number of
+     * Replaces Californium's random numbers by the draw of the script. Californium dithers by a whole number of
      * milliseconds, the upper bound included; the draw is a part of the span from 0 to there.
      */
     private static final class Draw extends Random {

@@ -1,6 +1,6 @@
-"""judge.py FOLDER: what ttproto 0.1.16 says of the captures TD_….pcap there.
+"""judge.py FOLDER: prints the verdicts of ttproto 0.1.16 on the captures TD_….pcap there.
 
-Any verdict but `pass` is a failure, and so is a case that is missing. It runs where ttproto is installed.
+A verdict other than `pass` is a failure, and so is a missing case. It needs ttproto.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ with contextlib.redirect_stdout(io.StringIO()):
     from ttproto.tat_coap.common import CoAPTestCase
 
 # ttproto sorts the datagrams of a capture by token, and takes each further request that looks like the first of the case for
-# another run of it. Where a case has several such requests, it so demands one token for all: of CORE_20 to CORE_23 it demands
-# different ones at the same time, which leaves only the empty one. RFC 7252 §5.3.1 lets a client choose tokens as it likes as
-# long as none is used for two requests at once, RFC 7959 §3.4 those of the blocks of a body too, and the test descriptions
-# say "may or may not be" the same. For these cases, ttproto is told that the capture is one run; its checks are all its own.
+# another run of it. So where a case has several such requests, it demands one token for all. In CORE_20 to CORE_23 it demands
+# different tokens at the same time, which leaves only the empty one. RFC 7252 §5.3.1 lets a client choose tokens freely as
+# long as none is used for two requests at once, RFC 7959 §3.4 also for the blocks of a body, and the test descriptions say
+# "may or may not be" equal. For these cases ttproto is told that the capture is one run; its checks are unchanged.
 ONE_RUN = ["BLOCK_%02d" % n for n in range(1, 7)] + ["CORE_%02d" % n for n in range(20, 24)]
 
-# There are templates for these.
+# ttproto has templates for these.
 AS_THEY_ARE = (
     ["CORE_%02d" % n for n in range(1, 20) if n != 16]
     + ["CORE_31"]
@@ -32,7 +32,7 @@ by_token = CoAPTestCase.__dict__["correlate"]
 
 
 def as_one_run(cls, conversations, _):
-    """All datagrams of the conversations, in the order of the capture."""
+    """Returns all datagrams of the conversations, in the order of the capture."""
     run = Conversation(cls.get_nodes_identification_templates())
     frames = [frame for conversation in conversations for frame in conversation]
     for frame in sorted(frames, key=lambda frame: frame["id"]):
@@ -41,7 +41,7 @@ def as_one_run(cls, conversations, _):
 
 
 def judge(case, capture):
-    """The verdict of ttproto and its reasons."""
+    """Returns the verdict of ttproto and its reasons."""
     CoAPTestCase.correlate = classmethod(as_one_run) if case in ONE_RUN else by_token
     with contextlib.redirect_stdout(io.StringIO()):
         _, verdict, _, reasons, _, errors = Analyzer("tat_coap").analyse(capture, "TD_COAP_" + case)
@@ -49,7 +49,7 @@ def judge(case, capture):
 
 
 def cut(capture, frames):
-    """A copy of a capture that ends after so many frames."""
+    """Makes a copy of a capture that ends after this many frames."""
     shortened = os.path.join(os.path.dirname(capture), "cut.pcap")
     with open(capture, "rb") as file:
         data = file.read()
@@ -71,7 +71,7 @@ def main():
         if verdict != "pass":
             failed.append(case)
             print(reasons, file=sys.stderr)
-        # A judge that cannot say no is none: a request is not the case, nor is the first exchange of several.
+        # This checks that ttproto can refuse: a request alone does not pass, nor does the first exchange of several.
         if judge(case, cut(capture, 2 if case in ONE_RUN else 1))[0] == "pass":
             failed.append(case)
             print("the beginning passes for %s" % case, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""wireshark.py FOLDER COMMAND: what tshark says of the captures TD_….pcapng there, and of one of `COMMAND get --pcap`.
+"""wireshark.py FOLDER COMMAND: checks what tshark finds in the captures TD_….pcapng there, and in one of `COMMAND get --pcap`.
 
 It marks as retransmitted exactly the confirmable messages that were sent again, and its response times are those of the
 capture, and of the command, within a millisecond.
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-# Retransmissions that arrive, or leave, on lossy paths; nowhere else there are any.
+# Retransmissions that arrive, or leave, on lossy paths. Other captures have none.
 RETRANSMISSIONS = {"CORE_15": 2, "CORE_16": 3, "OBS_05": 2, "OBS_11": 1}
 
 MILLISECOND = 0.001
@@ -22,7 +22,7 @@ REQUESTS = 15
 
 
 def read(capture, *options):
-    """The frames of a capture, as dictionaries of what tshark says of each."""
+    """Returns the frames of a capture, as dictionaries of the fields that tshark prints."""
     fields = FIELDS.split()
     call = ["tshark", "-r", capture, "-T", "fields", "-E", "separator=,", *options]
     for field in fields:
@@ -32,7 +32,7 @@ def read(capture, *options):
 
 
 def examine(name, frames):
-    """The numbers of retransmissions and of response times, both checked against the datagrams."""
+    """Returns the numbers of retransmissions and of response times, both checked against the datagrams."""
     seen, retransmissions, times = set(), 0, []
     for frame in frames:
         sent = (frame["udp.srcport"], frame["udp.payload"])
@@ -50,7 +50,7 @@ def examine(name, frames):
 
 
 def answer_the_second(server):
-    """Answers every second datagram with 2.05 and no payload: the first of each request is not heard."""
+    """Answers every second datagram with 2.05 and no payload, so the first transmission of each request is ignored."""
     for _ in range(REQUESTS):
         server.recv(2048)
         request, client = server.recvfrom(2048)
@@ -59,7 +59,8 @@ def answer_the_second(server):
 
 
 def ask(command, capture):
-    """Has the command ask a server that hears every second datagram. Returns the port and what it says it took, in s."""
+    """Runs the command against a server that ignores every other datagram. Returns the port, and the times that the
+    command printed, in s."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
         server.settimeout(10)
@@ -95,7 +96,7 @@ def main():
     retransmissions, times = examine("get", read(capture, "-d", "udp.port==%d,coap" % port))
     assert (retransmissions, len(times), len(elapsed)) == (REQUESTS, REQUESTS, REQUESTS), (times, elapsed)
     apart = [said - time for said, time in zip(elapsed, times)]
-    # Of all, half: whoever shares the machine may come between a clock that is read and a datagram that leaves.
+    # The median is compared, because another process may run between the reading of the clock and the departure of a datagram.
     assert abs(statistics.median(apart)) < MILLISECOND, apart
     print("tshark: coapace get: %d retransmissions, elapsed and response time %.3f ms apart (median), %.3f ms at most"
           % (retransmissions, 1000 * statistics.median(apart), 1000 * max(apart, key=abs)))

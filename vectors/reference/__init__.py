@@ -1,12 +1,12 @@
 """A second implementation of the mechanisms, in exact fractions of a millisecond and with no regard for speed or size.
 
-It is written from the RFCs, the drafts and the papers, to be read beside them; what it shares with the crate is the reading
-of the sources: where one is open, the choice is stated in the file of the mechanism in crates/control/src. A parameter is
+It is written from the RFCs, the drafts and the papers, to be read beside them. It shares only the reading
+of the sources with the crate: where a source leaves a choice, the file of the mechanism in crates/control/src states it. A parameter is
 an attribute of its class, with the name it has in `NAME:parameter=value`.
 
     units         milliseconds, microseconds, ticks
     estimator     SRTT and RTTVAR
-    mechanism     what all mechanisms have; a timer that doubles
+    mechanism     the base of all mechanisms; a timer that doubles
     timers        default, linux-rto, basic-rto
     fullbackoff   fullbackoff1, fullbackoff2, gst-coap
     peak_hopper   peak-hopper

@@ -51,7 +51,8 @@ FASOR_PRESETS = {
     "fast-slow": {**THESIS, "variant": "fast-slow", "initial_k": 4},
 }
 
-# Name, class, values in which it differs from its class, presets. A preset sets everything, save what `kept` names.
+# Name, class, the values that differ from its class, and presets. A preset sets every parameter, except those that `kept`
+# names.
 MECHANISMS = [
     ("default", Default, {}, {"rfc7252": {}, "erbium": {"ack_timeout": 3 * SECOND, "final_wait": False}}),
     ("fullbackoff1", FullBackoff, {}, {"contiki": CONTIKI_BACKOFF}),
@@ -78,11 +79,11 @@ MECHANISMS = [
 
 
 def kept(name, preset, values):
-    """What a preset leaves as it is: how the mechanism decays or is marked, that CocoaStrong takes no weak sample, and all
-    that sets the first CoCoA apart from CoCoA+, which were published together."""
+    """Returns the parameters that a preset does not change: how the mechanism decays or is marked, that CocoaStrong
+    takes no weak sample, and all differences between the first CoCoA and CoCoA+, which were published together."""
     names = {"decay", "marked"}
     if preset == "paper-2015" and values == COCOA_0:
-        # What CoCoA+ has and the first does not is as it is in all.
+        # Parameters that CoCoA+ has and the first CoCoA does not have their values in Cocoa.
         return {key: getattr(Cocoa, key) for key in PLUS} | values
     if preset in ("californium-2", "californium-3") and values.get("max_weak_n") == 0:
         names.add("max_weak_n")
@@ -90,7 +91,7 @@ def kept(name, preset, values):
 
 
 def mechanism(text):
-    """The mechanism of `NAME:preset=PRESET,parameter=value`."""
+    """Returns the mechanism of `NAME:preset=PRESET,parameter=value`."""
     name, _, settings = text.partition(":")
     settings = dict(setting.split("=") for setting in settings.split(",") if setting)
     _, kind, values, presets = next(entry for entry in MECHANISMS if entry[0] == name)
@@ -103,7 +104,7 @@ def mechanism(text):
 
 
 def read(kind, key, text):
-    """A value of a parameter: a switch, a word, a time or a number."""
+    """Returns the value of a parameter: a switch, a word, a time or a number."""
     usual = getattr(kind, key)
     if isinstance(usual, bool):
         return text == "on"
@@ -112,7 +113,7 @@ def read(kind, key, text):
     return duration(text) if text[-1] == "s" else F(text)
 
 
-# What comes before the life that all lead: by mechanism, by mechanism and preset, and by preset of the CoCoA family.
+# Scripts that run before the common one: by mechanism, by mechanism and preset, and by preset of the CoCoA family.
 BEFORE = {
     "fullbackoff1": [scripts.full_backoff],
     "fullbackoff2": [scripts.full_backoff],
@@ -147,8 +148,8 @@ BEFORE_IN_COCOA = {
 
 
 def traces():
-    """Those of each mechanism and of each of its presets, but once for all of CoCoA's relatives where a preset leaves nothing
-    of what sets them apart."""
+    """Yields the traces of each mechanism and of each of its presets. A preset that makes several relatives of CoCoA
+    equal has one trace."""
     for name, kind, values, presets in MECHANISMS:
         yield lives(name, BEFORE.get(name, []))
         for preset in presets:
@@ -159,8 +160,8 @@ def traces():
 
 
 def lives(text, before):
-    """One with an exchange at a time, one with exchanges that overlap."""
-    luck = 8 if "californium" in text else 7  # where a timeout is whole ticks, the other comes too close to the next
+    """Returns two traces: one exchange at a time, and exchanges that overlap."""
+    luck = 8 if "californium" in text else 7  # where a timeout is whole ticks, 7 comes too close to the next tick
     alone, together = Trace(text, mechanism(text), luck), Trace(text, mechanism(text), luck)
     for script in [*before, scripts.whole_life]:
         script(alone)

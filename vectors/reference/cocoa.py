@@ -5,17 +5,17 @@ from .mechanism import Exchange, Mechanism
 from .timers import in_ticks
 from .units import LONGEST, MICROSECOND, MILLISECOND, MIN_RTO, SECOND, F, apart, down, nearest
 
-IDLE = 9 * MILLISECOND  # how far from a threshold a script keeps an idle time: stamps are whole milliseconds
+IDLE = 9 * MILLISECOND  # distance of a script's idle times from a threshold: time stamps are whole milliseconds
 
 
 class Cocoa(Mechanism):
-    """draft-ietf-core-cocoa-03 section 4; with other values what came before and after it, and what was programmed."""
+    """draft-ietf-core-cocoa-03 section 4. Other values give earlier and later versions, and implementations."""
 
     min_rto = MIN_RTO
     min_timeout = MICROSECOND
-    max_rto = 60 * SECOND  # of the estimate
-    max_estimate = LONGEST  # of what one estimator says
-    max_timeout = 32 * SECOND  # of the backoff
+    max_rto = 60 * SECOND  # of the estimate that timeouts start from
+    max_estimate = LONGEST  # of the RTO of one estimator
+    max_timeout = 32 * SECOND  # of timeouts after backoff
     redither = False
     k_strong, k_weak = 4, 1
     strong_weight, weak_weight = F(1, 2), F(1, 4)
@@ -36,8 +36,8 @@ class Cocoa(Mechanism):
     granularity = MILLISECOND
     shortest = F(0)
 
-    renewed = None  # the stamp that ageing goes by
-    strong_run = 0  # strong samples one after the other
+    renewed = None  # the time stamp for ageing
+    strong_run = 0  # consecutive strong samples
     retransmitted = 0  # retransmissions since the last strong sample
 
     def __init__(self, **parameters):
@@ -51,7 +51,7 @@ class Cocoa(Mechanism):
     # Variable backoff factor, section 4.2.1.
 
     def thresholds(self):
-        """What counts as a small and as a large RTO (Meng et al. 2017: a band around the strong estimate)."""
+        """The bounds of a small and a large RTO (Meng et al. 2017: a band around the strong estimate)."""
         if self.band == "fixed":
             return self.vbf_low, self.vbf_high
         first = self.strong.srtt is None
@@ -64,7 +64,7 @@ class Cocoa(Mechanism):
         apart(rto, high)
         return self.vbf_small if rto < low else self.vbf_large if rto > high else self.vbf_middle
 
-    # Ageing, section 4.3: what was not renewed for long goes back towards what it was at first.
+    # Ageing, section 4.3: an RTO that was not renewed for long moves back towards its initial value.
 
     def age(self, now):
         if self.renewed is None or self.ageing == "off":
@@ -79,7 +79,7 @@ class Cocoa(Mechanism):
         return apart(idle, patience, by=IDLE) > patience
 
     def eased(self, rto):
-        """In whole ticks: Californium divides integers."""
+        """Rounded to whole ticks, because Californium divides integers."""
         return down(SECOND + rto / 2, self.tick)
 
     def age_as_in_draft_03(self, rto, idle, now):
@@ -97,13 +97,13 @@ class Cocoa(Mechanism):
         return rto, self.renewed
 
     def age_as_in_cocoa_plus(self, rto, idle, now):
-        """Betzler et al. 2015 section 3 adds the ageing of large ones."""
+        """Betzler et al. 2015 section 3 adds the ageing of large RTOs."""
         if rto > 2 * SECOND and self.idles(idle, 30 * SECOND):
             return (2 * SECOND + rto) / 2, now
         return self.age_as_in_cocoa_0(rto, idle, now)
 
     def age_as_in_er_cocoa(self, rto, idle, now):
-        """A step at every start, for the stamp stays."""
+        """One step at every start, because the time stamp is not renewed."""
         if apart(rto, SECOND) < SECOND and self.idles(idle, 16 * rto):
             rto = SECOND
         elif apart(rto, 3 * SECOND) > 3 * SECOND and self.idles(idle, 4 * rto):
@@ -111,7 +111,7 @@ class Cocoa(Mechanism):
         return rto, self.renewed
 
     def age_as_in_californium_2(self, rto, idle, now):
-        """The loops go on asking for the RTO that they began with."""
+        """The loops test the RTO from before the first step."""
         began, steps = rto, 0
         while apart(began, SECOND) < SECOND and steps < 63 and self.idles(idle, 16 * began):
             rto, idle, steps = 2 * rto, idle - 16 * began, steps + 1
@@ -128,17 +128,17 @@ class Cocoa(Mechanism):
     def start(self, now, draw, outstanding):
         before = self.rto
         self.age(now)
-        # Californium 3 ages only after it has taken the timeout, Californium 2 after it has chosen the factor.
+        # Californium 3 ages after it has taken the timeout, Californium 2 after it has chosen the backoff factor.
         rto = before if self.ageing == "californium-3" else self.rto
         judged = before if self.ageing in ("californium-2", "californium-3") else self.rto
         if self.renewed is None:
-            rto *= outstanding  # section 4.1: the k-th at once, while nothing was measured; the factor is that of one
+            rto *= outstanding  # section 4.1: the k-th parallel exchange before any measurement; the backoff factor is that of one RTO
         x = Exchange(self.armed(max(self.dithered(rto, draw), self.min_timeout)), base=min(rto, self.longest()))
         x.factor = self.vbf(x.timeout if self.vbf_on == "dithered" else judged)
         return x
 
     def longest(self):
-        """A first timeout may be as long as the estimate, though the backoff is truncated before (section 4.2.1)."""
+        """A first timeout may be as long as the estimate, though the backoff is truncated earlier (section 4.2.1)."""
         return max(self.max_rto, self.max_timeout)
 
     def armed(self, timeout):
@@ -167,7 +167,7 @@ class Cocoa(Mechanism):
             self.mind_backoff(x, now)
 
     def mind_backoff(self, x, now):
-        """Järvinen et al. 2018, Rathod 2022 section 5.1: what it was backed off to, or at least that."""
+        """Järvinen et al. 2018, Rathod 2022 section 5.1: the RTO after backoff, or at least that."""
         if self.after_backoff != "forget":
             usual = self.rto if self.after_backoff == "maximum" else F(0)
             self.rto, self.renewed = self.bounded(max(usual, x.timeout)), now
@@ -187,7 +187,8 @@ class Cocoa(Mechanism):
         self.take(r, now, self.strong, self.k_strong, self.weight())
 
     def weight(self):
-        """Of a strong sample; Rathod 2022 section 5.2 trusts them the more the more there are one after the other."""
+        """The weight of a strong sample. Rathod 2022 section 5.2 raises it with the number of consecutive strong
+        samples."""
         if self.weighting == "fixed":
             return self.strong_weight
         return min(sum(F(1, 2) ** c for c in range(1, self.strong_run + 1)), F(99, 100))
@@ -215,11 +216,11 @@ AGEING = {
     "californium-3": Cocoa.age_as_in_californium_3,
 }
 
-# What the sources have: no lower bound of the RTO.
+# The sources have no lower bound of the RTO.
 PUBLISHED = {"min_rto": MICROSECOND}
 
-# Betzler's er-cocoa for Contiki: the weak weight the wrong way round, any number of retransmissions, a give-up and a Reset as
-# samples, a bound of what an estimator says, and none of a timeout.
+# Betzler's er-cocoa for Contiki: the weak weight reversed, any number of retransmissions, a give-up and a Reset as
+# samples, a bound of each estimator's RTO, and none of a timeout.
 ER_COCOA = {
     **PUBLISHED,
     "max_estimate": 60 * SECOND,
@@ -235,7 +236,7 @@ ER_COCOA = {
     "final_wait": False,
 }
 
-# The two gains as Betzler et al. 2015 section 2.2 prints them and Californium has them.
+# The two gains printed in Betzler et al. 2015 section 2.2, which Californium has.
 SWAPPED = {"srtt_gain": F(1, 4), "rttvar_gain": F(1, 8)}
 
 CALIFORNIUM = {**PUBLISHED, **SWAPPED, "max_rto": 32 * SECOND, "max_timeout": 60 * SECOND, "tick": MILLISECOND}

@@ -5,8 +5,8 @@ from .units import MILLISECOND, F, apart
 
 
 class Eifel(Timer):
-    """Ludwig and Sklower 2000, Rathod 2022 section 4.3: falling round-trip times leave RTTVAR alone; rising ones raise it
-    with a gain of 1/3 and let it sink with one of 1/9."""
+    """Ludwig and Sklower 2000, Rathod 2022 section 4.3: falling round-trip times leave RTTVAR unchanged; rising ones
+    raise it with a gain of 1/3 and lower it with one of 1/9."""
 
     tick = MILLISECOND
     first_sample = "rfc6298"

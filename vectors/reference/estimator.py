@@ -4,7 +4,7 @@ from .units import MICROSECOND, MILLISECOND, F, down, nearest
 
 
 class Rtt:
-    """RFC 6298 section 2: the variance first, and of the first sample a fraction of it as RTTVAR."""
+    """RFC 6298 section 2: the variance is updated first. The first sample sets RTTVAR to a fraction of itself."""
 
     def __init__(self, first=F(1, 2), srtt_gain=F(1, 8), rttvar_gain=F(1, 4), tick=MICROSECOND):
         self.first, self.srtt_gain, self.rttvar_gain, self.tick = first, srtt_gain, rttvar_gain, tick

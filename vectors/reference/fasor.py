@@ -6,10 +6,11 @@ from .units import MIN_RTO, F
 
 
 class Fasor(Mechanism):
-    """draft-ietf-core-fasor-02 section 4; the thesis dithers the slow RTO too and has two more variants (section 7.1.1)."""
+    """draft-ietf-core-fasor-02 section 4. The thesis dithers the slow RTO too, and has two more variants (section
+    7.1.1)."""
 
     min_rto = MIN_RTO
-    initial_k = 1  # RTTVAR of the first sample, in eighths of it
+    initial_k = 1  # RTTVAR of the first sample, in eighths of the sample
     slow_dither = False
     variant = "normal"
     give_up = "advance"
@@ -71,17 +72,17 @@ class Fasor(Mechanism):
         if x.n > 0:
             self.suspect(elapsed)
         elif x.before == self.ambiguous:
-            self.state = "fast"  # not for one that was under way when congestion showed
+            self.state = "fast"  # not for an exchange that was open when congestion showed
 
     def gave_up(self, x, now, elapsed):
-        """As if an answer had come when the last timeout passed; the sources do not say."""
+        """Acts like an answer when the last timeout passes. The sources leave this open."""
         if self.give_up == "advance":
             before = self.slow or F(0)
             self.suspect(x.waited)
             self.slow = max(before, min(self.slow, self.max_rto))
 
     def suspect(self, elapsed):
-        """An exchange needed retransmissions. Of the states that follow FAST each variant has its first and its second."""
+        """An exchange needed retransmissions. Each variant has its own first and second state after FAST."""
         self.slow = F(3, 2) * elapsed
         self.ambiguous += 1
         first, second = {

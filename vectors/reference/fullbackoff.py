@@ -5,8 +5,8 @@ from .units import LONGEST, SECOND, apart
 
 
 class FullBackoff(Mechanism):
-    """Järvinen et al. 2018, Rathod 2022 sections 3.1 and 3.2: what an exchange was backed off to is where the next one
-    starts. `decay` says what an exchange without retransmissions does to it."""
+    """Järvinen et al. 2018, Rathod 2022 sections 3.1 and 3.2: the next exchange starts from the backed-off RTO of the
+    last. `decay` is the effect of an exchange without retransmissions on it."""
 
     ack_timeout = 2 * SECOND
     decay = "reset"
@@ -14,14 +14,14 @@ class FullBackoff(Mechanism):
     give_up = "learn"
 
     kept = None
-    count = 0  # of exchanges without retransmissions, one after the other
+    count = 0  # consecutive exchanges without retransmissions
 
     @property
     def rto(self):
         return self.ack_timeout if self.kept is None else self.kept
 
     def start(self, now, draw, outstanding):
-        # Algorithm 1, lines 5 and 6: what was kept is dithered too, and by a part of ACK_TIMEOUT, as the code does it.
+        # Algorithm 1, lines 5 and 6: the kept RTO is dithered too, by a part of ACK_TIMEOUT, like in the code.
         dither = draw * (self.ack_random_factor - 1) * self.ack_timeout
         timeout = min(self.rto, self.max_rto) + (dither if self.kept is None or self.redither else 0)
         return Exchange(min(timeout, LONGEST))

@@ -6,12 +6,12 @@ from .cocoa import ER_COCOA, Cocoa
 from .mechanism import Exchange, Mechanism
 from .units import MICROSECOND, MIN_RTO, SECOND, F, apart, down
 
-TICK = SECOND / 128  # of Contiki's clock
+TICK = SECOND / 128  # a tick of Contiki's clock
 
 
 class Gradient(Mechanism):
-    """Rathod 2022 section 6, with Hayes and Armitage 2011: the RTO grows, with a probability, while the delay rises from
-    interval to interval, and shrinks otherwise."""
+    """Rathod 2022 section 6, with Hayes and Armitage 2011: the RTO grows, with a probability, while the delay rises
+    from interval to interval. It shrinks otherwise."""
 
     min_rto, max_rto = MIN_RTO, 32 * SECOND
     backoff = F(142, 100)
@@ -19,8 +19,8 @@ class Gradient(Mechanism):
     scaling = 23438 * MICROSECOND  # three ticks
     draws_on_ack = True
 
-    opened = None  # when the interval was, in whole milliseconds
-    before = None  # smallest and largest sample of the interval before
+    opened = None  # the beginning of the interval, in whole milliseconds
+    before = None  # smallest and largest sample of the last interval
 
     def __init__(self, **parameters):
         super().__init__(**parameters)
@@ -49,7 +49,7 @@ class Gradient(Mechanism):
             smallest, largest = (F(sum(window), len(window)) for window in self.gradients)
             self.rto *= self.up if self.rises(smallest if smallest > 0 else largest, draw) else self.down
         self.before = extremes
-        # It never undercuts what was just measured.
+        # It never falls below the last measurement.
         self.rto = min(max(self.rto, extremes[1], self.min_rto), self.max_rto)
 
     def rises(self, gradient, draw):
@@ -62,20 +62,20 @@ class Gradient(Mechanism):
 
 
 def whole(ms):
-    """Milliseconds, halves away from zero, in 16 bits."""
+    """Rounds to milliseconds, halves away from zero, in 16 bits."""
     rounded = int(abs(ms) + F(1, 2))
     return min(rounded, 32767) * (-1 if ms < 0 else 1)
 
 
 class Student(Cocoa):
-    """CoCoA++ as it was programmed on top of er-cocoa: the gradient chooses the factor of a retransmission, and the sum of
+    """CoCoA++ as implemented on top of er-cocoa: the gradient chooses the factor of a retransmission, and the sum of
     the gradients is divided by the number of groups."""
 
     max_timeout = 60 * SECOND
     up, down = F(142, 100), F(7, 10)
 
     count = groups = 0
-    lowest = None  # of the group
+    lowest = None  # the smallest sample of the group
     average = F(0)
 
     def __init__(self):
@@ -93,6 +93,6 @@ class Student(Cocoa):
         if self.count % 5:
             self.lowest = r if self.lowest is None else min(self.lowest, r)
             return
-        # The fifth closes its group and is not in it. The sum of the differences is the last minimum.
+        # The fifth sample closes its group and does not belong to it. The sum of the differences is the last minimum.
         self.groups += 1
         self.average, self.lowest = self.lowest / self.groups, None

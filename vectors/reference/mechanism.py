@@ -1,10 +1,10 @@
-"""What all mechanisms have, and a timer that doubles."""
+"""The base class of all mechanisms, and a timer that doubles."""
 
 from .units import LONGEST, MICROSECOND, MIN_RTO, SECOND, F
 
 
 class Exchange:
-    """One confirmable message: `timeout` is the one in force, `n` counts retransmissions."""
+    """One confirmable message. `timeout` is the one in force, `n` counts retransmissions."""
 
     def __init__(self, timeout, **facts):
         self.n, self.timeout = 0, timeout
@@ -12,7 +12,7 @@ class Exchange:
 
 
 class Mechanism:
-    """Attributes of the class are parameters; `rto` is the estimate that timeouts start from."""
+    """Attributes of the class are parameters. `rto` is the estimate that timeouts start from."""
 
     initial_rto = 2 * SECOND
     ack_random_factor = F(3, 2)
@@ -20,9 +20,9 @@ class Mechanism:
     final_wait = True
     tick = MICROSECOND
 
-    shortest = MICROSECOND  # what a sample of nothing counts as
+    shortest = MICROSECOND  # a sample of zero counts as this
     draws_on_ack = False
-    next = None  # the moment at which the next confirmable may depart
+    next = None  # the earliest time for the next confirmable message
 
     def __init__(self, **parameters):
         for name, value in parameters.items():
@@ -33,21 +33,23 @@ class Mechanism:
         return rto + draw * (self.ack_random_factor - 1) * rto
 
     def start(self, now, draw, outstanding):
-        """The first transmission departs, of that many exchanges under way, itself included: the exchange."""
+        """The first transmission departs; `outstanding` counts the open exchanges, including this one. Returns the
+        exchange."""
         raise NotImplementedError
 
     def retransmit(self, x, draw):
-        """A retransmission has departed, the n-th: sets the timeout in force."""
+        """The n-th retransmission has departed. Sets the timeout in force."""
         raise NotImplementedError
 
     def acked(self, x, now, elapsed, answer, draw):
-        """Acknowledged, `elapsed` since the first transmission and `answer` since the one answered, if that is told."""
+        """Acknowledged, `elapsed` after the first transmission and `answer` after the answered one, if that is
+        known."""
 
     def gave_up(self, x, now, elapsed):
-        """Given up."""
+        """The exchange was given up."""
 
     def reset(self, x, now, elapsed):
-        """Rejected by a Reset, which changes nothing in any mechanism but er-cocoa."""
+        """Rejected by a Reset, which only er-cocoa takes as a sample."""
 
 
 class Timer(Mechanism):
@@ -55,7 +57,7 @@ class Timer(Mechanism):
     exchanges until a strong sample, and is not dithered again."""
 
     min_rto = MIN_RTO
-    max_timeout = None  # as max_rto
+    max_timeout = None  # like max_rto
     keep_backoff = True
     redither = False
 
@@ -84,5 +86,5 @@ class Timer(Mechanism):
             self.backoff, self.estimate = None, min(self.measured(elapsed), self.max_rto)
 
     def measured(self, r):
-        """The RTO after a strong sample."""
+        """Updates the RTO after a strong sample."""
         raise NotImplementedError

@@ -6,8 +6,8 @@ from .units import MILLISECOND, SECOND, F, down
 
 
 class PeakHopper(Timer):
-    """Ekström and Ludwig 2004: the RTO hops above a peak of the round-trip time, the higher the steeper it rose, and fades.
-    `rise=californium-3` is Californium's PeakhopperRto."""
+    """Ekström and Ludwig 2004: the RTO hops above a peak of the round-trip time, higher after a steeper rise, and
+    fades. `rise=californium-3` is Californium's PeakhopperRto."""
 
     max_timeout = 60 * SECOND
     fade = 24
@@ -17,8 +17,8 @@ class PeakHopper(Timer):
     rise = "signed"
 
     b = None
-    before = None  # the sample before, as the hop sees it
-    last = None  # the sample before, as the lower bound sees it
+    before = None  # the previous sample, for the hop
+    last = None  # the previous sample, for the lower bound
 
     def measured(self, r):
         r = in_ticks(r, self.tick)
@@ -37,8 +37,8 @@ class PeakHopper(Timer):
         return max(rto, least)
 
     def hop(self, r):
-        """How steeply the round-trip time rose."""
+        """The steepness of the rise of the round-trip time."""
         if self.rise == "signed":
             return (r - self.before) / self.before
-        # Of the new sample instead of the one before, in whole milliseconds, falls as well as rises, and doubled.
+        # Relative to the new sample, not the previous one; in whole milliseconds, falls as well as rises, and doubled.
         return 2 * (1 if self.before == 0 else abs(r // 1 - self.before // 1) // (r // 1))

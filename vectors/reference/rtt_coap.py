@@ -3,12 +3,12 @@
 from .mechanism import Exchange, Mechanism
 from .units import MILLISECOND, MIN_RTO, SECOND, F, apart
 
-FINE = 2**64  # rates are kept in this part of one a second: exact fractions of them would grow without end
+FINE = 2**64  # rates are multiples of this part of one message a second: exact fractions would grow without end
 
 
 class RttCoap(Mechanism):
-    """Ancillotti, Bolettieri and Bruno 2018: a rate of confirmable messages that follows the load, which shows in how a fast
-    average of the round-trip time compares with a slow one."""
+    """Ancillotti, Bolettieri and Bruno 2018: a rate of confirmable messages that follows the load. The load is
+    estimated by comparing a fast with a slow average of the round-trip time."""
 
     alpha_s, alpha_l, beta_l = F(1, 2), F(1, 8), F(1, 8)
     omega_fast, omega_slow = F(1, 5), F(1, 20)
@@ -24,8 +24,8 @@ class RttCoap(Mechanism):
 
     def __init__(self, **parameters):
         super().__init__(**parameters)
-        self.rate = SECOND / self.initial_interval  # a second
-        self.seen = []  # the regions
+        self.rate = SECOND / self.initial_interval  # messages a second
+        self.seen = []  # the load regions so far
 
     @property
     def rto(self):
@@ -57,7 +57,7 @@ class RttCoap(Mechanism):
             self.change(-self.delta(self.omega_fast))
 
     def learn_retransmission(self, was_needed):
-        """The moving average of it, in 1/65536."""
+        """The moving average of the region, in 1/65536."""
         mu = (1 - self.mu_weight) * self.mu + self.mu_weight * was_needed
         self.mu = F((mu * 65536 + F(1, 2)) // 1, 65536)
 
@@ -98,7 +98,7 @@ class RttCoap(Mechanism):
             self.change(-self.delta(self.omega_fast))
 
     def delta(self, omega):
-        """Towards one message a round-trip time while below it."""
+        """Approaches one message per round-trip time while below it."""
         one = SECOND / (self.initial_rto if self.srtt_l is None else self.srtt_l)
         apart(self.rate, one, by=one / 1_000_000)
         return omega * (one - self.rate) if self.rate < one else omega * one

@@ -1,4 +1,4 @@
-"""The events: scripts that bring mechanisms to their branches. Each asserts what it was written to reach."""
+"""The events: scripts that take mechanisms through their branches. Each asserts that it reaches the intended ones."""
 
 from .units import SECOND, F
 
@@ -28,7 +28,7 @@ def whole_life(trace):
         trace.exchange(after=rtt, answered=0)
     for lost in (1, 1, 1, 2, 3, 4):  # a chain of ambiguous answers
         trace.exchange(lost=lost, after="431.017", answered=lost)
-    trace.exchange(lost=1, after="700")  # the answer does not tell
+    trace.exchange(lost=1, after="700")  # the answer does not tell which transmission it is for
     trace.exchange(after="12.5", end="reset")
     trace.exchange(lost=2, after="12.5", end="reset")
     trace.exchange(after="650")
@@ -57,9 +57,9 @@ def whole_life(trace):
 
 
 def overlapping(trace):
-    """Exchanges that overlap, the first four before anything was measured. They end in another order than they began in,
-    lose the same packets and back off each for itself, and begin and end while another is retransmitted, rejected or given
-    up; all of a second time over a path that is a hundred times as fast."""
+    """Exchanges that overlap, the first four before any measurement. They end in another order than they began, lose
+    equal packets and back off independently. They begin and end while another is retransmitted, rejected or given up.
+    All of this is repeated over a path that is a hundred times as fast."""
     at = trace.now
 
     def moment(ms, scale):
@@ -74,7 +74,7 @@ def overlapping(trace):
         trace.answer(moment("655.5", scale), a)
         trace.begin(moment("700.3", scale), e)
         trace.answer(moment("1210.75", scale), e)
-        trace.answer(moment("5100.125", scale), d)  # retransmitted where the RTO is below that
+        trace.answer(moment("5100.125", scale), d)  # retransmitted where the RTO is below that time
         trace.begin(moment("5200.9", scale), f)
         trace.answer(moment("5290.1", scale), c, ordinal=0)
         trace.begin(moment("5301.4", scale), g)
@@ -83,7 +83,7 @@ def overlapping(trace):
         at = trace.now + 10
         for ms, name in (0, a), ("1.1", b), ("2.2", c):
             trace.begin(moment(ms, scale), name)
-        trace.answer(moment("7777.3", scale), b)  # all have lost their first transmissions, and one is lost for good
+        trace.answer(moment("7777.3", scale), b)  # all have lost their first transmissions, and one loses all
         trace.begin(moment("7779.9", scale), d)
         trace.answer(moment("8111.8", scale), d)
         trace.answer(moment("8490.2", scale), a, ordinal=1)
@@ -95,7 +95,7 @@ def overlapping(trace):
 
 
 def full_backoff(trace):
-    """What was kept decays to the default and to nothing, is kept over resets, and is bounded."""
+    """The kept RTO decays to the default and to nothing, survives resets, and is bounded."""
     mechanism = trace.mechanism
     trace.exchange(lost=5, after=100, draw="")
     kept = mechanism.rto
@@ -132,14 +132,14 @@ def peaks(trace):
     """A peak, its fading, a second peak before it has faded, and a steep one."""
     for rtt in (100, 100, 100, 200, 100, 100, 100, "150.5", 100, 99, 98, "97.5", 300, "10.1", "10.2", "10.1", 900):
         trace.exchange(after=rtt)
-    trace.exchange(lost=2, share="0.5")  # a backed-off RTO, then without a strong sample once more
+    trace.exchange(lost=2, share="0.5")  # a backed-off RTO, then another one without a strong sample between
     trace.exchange(lost=1, share="0.5", answered=1)
     trace.exchange(after=100, end="reset")
     trace.exchange(after=100)
 
 
 def small_peak(trace):
-    """Small round-trip times, the second below the first, where the lower bound of the RTO is all that counts."""
+    """Small round-trip times, the second below the first, where only the lower bound of the RTO matters."""
     for rtt in (101, 50, 25, 101, 102):
         trace.exchange(after=rtt)
 
@@ -148,14 +148,14 @@ def both_gains(trace):
     """Rises above RTTVAR and below it, and falls."""
     for rtt in (100, 100, 90, 80, 200, 100, 110, 400, 380, 385, "390.001", 900, 850, 300):
         trace.exchange(after=rtt)
-    trace.exchange(lost=2, share="0.5")  # a backed-off RTO, then without a strong sample once more
+    trace.exchange(lost=2, share="0.5")  # a backed-off RTO, then another one without a strong sample between
     trace.exchange(lost=1, share="0.5", answered=1)
     trace.exchange(after=100, end="reset")
     trace.exchange(after=350)
 
 
 def ageing(trace):
-    """A small RTO, backed off, then left alone and looked at more than once; a large one likewise, and one at its bound."""
+    """A small RTO, backed off, then idle and read more than once; likewise a large one, and one at its bound."""
     trace.exchange(lost=1, after=10, end="reset")
     for rtt in ("25.4", "24.7", "25.5"):
         trace.exchange(after=rtt)
@@ -190,7 +190,7 @@ def after_backoff(trace):
 
 
 def trusted(trace):
-    """Strong samples one after the other up to the greatest weight, and what takes it away again."""
+    """Consecutive strong samples up to the greatest weight, and the event that resets it."""
     for rtt in (1000, 900, 1100, 1000, 1050, 950, 1400):
         trace.exchange(after=rtt)
     assert trace.mechanism.weight() == F(99, 100)
@@ -212,12 +212,12 @@ def moving_band(trace):
     trace.idle(60_000)
     trace.exchange(lost=2, after=10, end="reset")
     assert mechanism.rto < 2 * SECOND, "it has not aged"
-    for _ in range(3):  # the answer does not tell
+    for _ in range(3):  # the answer does not tell which transmission it is for
         trace.exchange(lost=2, share="0.9")
     assert mechanism.rto > 3 * SECOND
     trace.idle(200_000)
     trace.exchange(lost=1, after=60, answered=0)
-    for rtt, lost in ((110, 3), (120, 5), (95, 1), (130, 2)):  # one of any number of transmissions is told
+    for rtt, lost in ((110, 3), (120, 5), (95, 1), (130, 2)):  # the answer tells one of any number of transmissions
         trace.exchange(lost=lost, after=rtt, answered=lost)
     trace.exchange(lost=2, after="70.125", answered=1)
 
@@ -237,22 +237,22 @@ def forgetting(trace):
 
 
 def gradients(trace):
-    """Intervals of two round-trip times, more than a window of them: delay that rises and falls, at its smallest or only
-    at its largest, with luck and without; bounds; and samples of retransmitted exchanges."""
+    """Intervals of two round-trip times, more than a window of them: delay that rises and falls in its minimum or only
+    in its maximum, with favourable draws and without; bounds; and samples of retransmitted exchanges."""
     told = []
 
     def interval(first, last, draw):
-        """Opened by one sample and closed by the next."""
+        """An interval that one sample opens and the next closes."""
         before = trace.mechanism.rto
         trace.exchange(after=first, draws=("0.3", "0.9"))
         trace.idle(2 * F(last))
         trace.exchange(after=last, draws=("0.6", draw))
         told.append(trace.mechanism.rto > before)
 
-    interval(100, 2100, "0")  # the first tells no gradient, but is a lower bound
+    interval(100, 2100, "0")  # the first gives no gradient, but is a lower bound
     interval(120, 100, "0.5")  # falls
     interval(150, 160, "0.64")  # rises
-    interval(170, "200.5", "0.65")  # rises, without luck
+    interval(170, "200.5", "0.65")  # rises, with an unfavourable draw
     interval(F("170.2"), F("212.9"), "0.5")  # the smallest stays
     for first, last, draw in ((90, 100, "0"), (80, 90, "0.1"), (200, 230, "0.44"), (240, 250, "0.51"), (20, 30, "0")):
         interval(first, last, draw)
@@ -267,12 +267,12 @@ def gradients(trace):
 
 
 def groups(trace):
-    """Groups of five samples: slow ones, less slow ones, quick ones; retransmissions with luck and without. A Reset is a sample
-    too."""
+    """Groups of five samples: slow, less slow and quick ones; retransmissions with favourable draws and without. A
+    Reset is a sample too."""
     mechanism = trace.mechanism
 
     def factors(*draws):
-        """Of retransmissions at these draws, the exchange reset after a while."""
+        """The directions of retransmissions at these draws. The exchange is reset later."""
         first = len(trace.rows)
         trace.exchange(lost=len(draws), after=2500, end="reset", draws=("0.25", *draws))
         armed = [F(row.split(",")[4]) for row in trace.rows[first:-1]]
@@ -294,7 +294,8 @@ def groups(trace):
 
 
 def regions(trace):
-    """Load that is low, normal and, by messages lost, medium; the bounds of the rate; answers that do not tell."""
+    """Load that is low, normal and, because of losses, medium; the bounds of the rate; answers that do not tell their
+    transmission."""
     mechanism = trace.mechanism
     trace.give_up(2)  # before the first sample
     for rtt in (100, 100, 102, 100, 99, 100, 100, 101):

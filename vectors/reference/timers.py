@@ -46,7 +46,7 @@ class LinuxRto(Timer):
 
 class LinuxRttvar:
     """Linux's mean deviation, which a falling round-trip time hardly raises, and RTTVAR, which follows its peak at once
-    and its fall slowly. The peak starts anew with every sample, but the first and the second share one (Californium)."""
+    and its fall slowly. Each sample begins a new peak, except that the first two share one (Californium)."""
 
     def __init__(self, tick, min_mdev):
         self.tick, self.min_mdev = tick, min_mdev
@@ -75,7 +75,7 @@ class LinuxRttvar:
 
 
 class BasicRto(Timer):
-    """Californium's BasicRto: half as much again as the last sample, strong or weak."""
+    """Californium's BasicRto: 1.5 times the last sample, strong or weak."""
 
     factor = F(3, 2)
     max_weak_n = 2
@@ -91,5 +91,5 @@ class BasicRto(Timer):
 
 
 def in_ticks(r, tick):
-    """A sample, which is of whole microseconds, as a clock of that tick measures it: whole ticks, at least one."""
+    """Rounds a sample of whole microseconds like a clock with that tick: whole ticks, at least one."""
     return r if tick == MICROSECOND else max(r // tick * tick, tick)

@@ -1,20 +1,20 @@
-"""One mechanism driven through events."""
+"""Drives one mechanism through events."""
 
 from .units import LONGEST, MICROSECOND, F, decimal
 
 HEADER = "at_ms,event,draw,answered,timeout_ms,rto_ms,next_ms"
-MAX_RETRANSMIT = 4  # of exchanges that overlap
+MAX_RETRANSMIT = 4  # for exchanges that overlap
 
 
 class Open:
-    """An exchange under way: what the mechanism keeps of it, when its transmissions departed, and when its timer is due."""
+    """An open exchange: the mechanism's part, the times of its transmissions, and the deadline of its timer."""
 
     def __init__(self, x):
         self.x, self.departures, self.due = x, [], None
 
 
 class Trace:
-    """Timers fire when they are due, or where a script says so late. Exchanges that overlap have names."""
+    """Timers fire when they are due, or later if a script says so. Exchanges that overlap have names."""
 
     def __init__(self, name, mechanism, luck=7):
         self.name, self.mechanism, self.now = name, mechanism, F(0)
@@ -23,13 +23,13 @@ class Trace:
 
     @property
     def x(self):
-        """The exchange of the last event."""
+        """Returns the exchange of the last event."""
         return self.last.x
 
     def draw(self):
-        """0, 0.5, and others in between, of at most six places."""
+        """Returns a draw: 0, 0.5, or others in between, with at most six places."""
         self.luck = (self.luck * 7919 + 12345) % 1000003
-        # The highest leaves no doubt how many whole ticks a timeout has.
+        # The highest draw leaves no doubt about the number of whole ticks in a timeout.
         highest = "0.999999" if self.mechanism.tick == MICROSECOND else "0.987651"
         return ["", "0.5", highest][self.luck % 3] if self.luck % 5 == 0 else f"0.{self.luck % 1000000:06d}"
 
@@ -60,7 +60,7 @@ class Trace:
         self.depart("timeout", name, draw)
 
     def since(self, ordinal):
-        """How long ago that transmission departed, as a sample."""
+        """Returns the time since that transmission departed, as a sample."""
         return min(max(self.now - self.last.departures[ordinal], self.mechanism.shortest), LONGEST)
 
     def end(self, event, answered=None, draw="", name=""):
@@ -75,9 +75,9 @@ class Trace:
         self.row(event, name, draw, answered="" if answered is None else str(answered))
 
     def exchange(self, lost=0, after=None, rtt=None, share=None, answered=None, end="ack", draw=None, draws=()):
-        """Starts, loses that many transmissions, and ends `after` the last of them, or `rtt` after the first, or when
-        that `share` of the last timeout is over. Draws are told one by one (of the start, the timeouts and, if the
-        mechanism draws there, the end), or `draw` is that of the start and the others are 0, or luck has them."""
+        """Starts, loses `lost` transmissions, and ends: `after` the last of them, or `rtt` after the first, or when
+        `share` of the last timeout has passed. `draws` are those of the start, the timeouts and, if the mechanism draws
+        there, the end. With `draw` the start has that and the others 0. Without both, draws are generated."""
         told = iter([draw] + (lost + 1) * [""] if draw is not None else draws or iter(self.draw, None))
         self.start(next(told))
         for _ in range(lost):
@@ -101,10 +101,10 @@ class Trace:
             self.now = self.last.due
         self.end("giveup")
 
-    # Exchanges that overlap, in whose time timers fire as they are due.
+    # Exchanges that overlap. Their timers fire when they are due.
 
     def advance(self, at):
-        """Retransmits and gives up what is due until then."""
+        """Retransmits and gives up every exchange that is due until then."""
         at = F(at)
         while self.open and min(opened.due for opened in self.open.values()) <= at:
             name = min(self.open, key=lambda name: self.open[name].due)
@@ -124,7 +124,7 @@ class Trace:
         self.start(self.draw() if draw is None else draw, name)
 
     def answer(self, at, name, ordinal=None, end="ack"):
-        """If it has not been given up; the last transmission is answered, or the one named."""
+        """Answers the exchange, if it has not been given up: the last transmission, or the one named."""
         self.advance(at)
         if name in self.open:
             retransmits = self.open[name].x.n

@@ -5,18 +5,18 @@ from fractions import Fraction as F
 SECOND = F(1000)
 MILLISECOND = F(1)
 MICROSECOND = F(1, 1000)
-LONGEST = 2**28 * MICROSECOND  # what is stored saturates here
+LONGEST = 2**28 * MICROSECOND  # stored values saturate here
 MIN_RTO = 50 * MILLISECOND  # the lower bound of an RTO that follows a path
 
 
 def apart(value, threshold, by=2 * MICROSECOND):
-    """Refuses a script that decides on a hair's breadth: fixed point may fall on the other side."""
+    """Refuses a script whose decision is too close to its threshold: fixed point may decide otherwise."""
     assert value == threshold or abs(value - threshold) > by, f"{value} is too close to {threshold}"
     return value
 
 
 def down(value, tick):
-    """To a multiple of `tick`; a tick of a microsecond rounds nothing."""
+    """Rounds down to a multiple of `tick`; a tick of a microsecond rounds nothing."""
     if tick == MICROSECOND:
         return value
     floor = value // tick * tick
@@ -26,18 +26,18 @@ def down(value, tick):
 
 
 def nearest(value, tick):
-    """To the nearest multiple of `tick`, half up; a tick of a microsecond rounds nothing."""
+    """Rounds to the nearest multiple of `tick`, half up; a tick of a microsecond rounds nothing."""
     return value if tick == MICROSECOND else down(value + tick / 2, tick)
 
 
 def decimal(value, places=3):
-    """Rounded half up."""
+    """Rounds half up."""
     scaled = int(value * 10**places + F(1, 2))
     return f"{scaled // 10**places}.{scaled % 10**places:0{places}d}"
 
 
 def duration(text):
-    """`2s`, `1.5s`, `500ms`, `800us`."""
+    """Reads `2s`, `1.5s`, `500ms` or `800us`."""
     for unit, length in (("us", MICROSECOND), ("ms", MILLISECOND), ("s", SECOND)):
         if text.endswith(unit):
             return F(text[: -len(unit)]) * length

@@ -1,4 +1,5 @@
-"""Tables of worked numbers, each row from a state of its own. Most were published; the others can be worked out by hand."""
+"""Tables of worked numbers. Each row begins with a fresh state. Most were published; the others can be worked out by
+hand."""
 
 from .catalogue import mechanism
 from .scripts import COCOA_SAMPLES, FASOR_SAMPLES, round_trips
@@ -33,7 +34,8 @@ def worked():
 
 
 def left_alone(text, idle, aged):
-    """Starts that long after a sample. A strong weight of 0 lets the RTO count as measured without changing it."""
+    """Starts an exchange this long after a sample. A strong weight of 0 makes the RTO count as measured without a
+    change."""
     trace = run(text)
     trace.exchange(after=25, draw="")
     trace.idle(idle * SECOND)
@@ -43,7 +45,7 @@ def left_alone(text, idle, aged):
 
 
 def cocoa_ageing():
-    """The draft, section 4.3, and what Californium makes of it."""
+    """The draft, section 4.3, and Californium's version of it."""
     for rto, idle, aged in (
         ("0.05", 10, 400),
         ("0.3", 20, 1200),
@@ -58,7 +60,7 @@ def cocoa_ageing():
         yield left_alone(f"cocoa:initial_rto={rto}s,strong_weight=0", idle, aged)
     trace = run("cocoa:initial_rto=32s,strong_weight=0")
     trace.exchange(after=25, draw="")
-    for seconds in (150, 50):  # 128 s and 68 s of them age it, though it was looked at in between
+    for seconds in (150, 50):  # 128 s and 68 s of these age it, though it was read in between
         trace.idle(seconds * SECOND)
         trace.exchange(after=0, end="reset", draw="")
     assert trace.mechanism.rto == 9500
@@ -111,14 +113,14 @@ def fasor():
 
 
 def cocoa_variants():
-    """The same sequence through Californium's gains and floor of the deviation, and through er-cocoa; and a small and a
-    large RTO left alone in Californium 2 and 3."""
+    """The sequence above through Californium's gains and lower bound of the deviation, and through er-cocoa; and the
+    ageing of a small and a large RTO in Californium 2 and 3."""
     trace = run("cocoa:ageing=off,srtt_gain=0.25,rttvar_gain=0.125,granularity=100ms")
     round_trips(trace, *COCOA_SAMPLES)
     trace.rto(2500, 2625, 2578.1, 3246.1, 4208.0, 4208.0, 3348.9, places=1)
     yield trace
-    # The bound lets so many retransmissions depart within the samples, of which the fifth is 9.1 s for that; the timer is late
-    # when the sixth is answered.
+    # The bound allows this many retransmissions within the samples. Because of it the fifth sample is 9.1 s. The timer is
+    # late when the sixth is answered.
     trace = run("cocoa:preset=er-cocoa,ageing=off,max_timeout=4.4s")
     round_trips(trace, *COCOA_SAMPLES[:4], (9100, 2), *COCOA_SAMPLES[5:])
     trace.rto(2500, 2500, 2312.5, 4515.6, 6313.3, 10697.9, 7148.9, places=1)
@@ -135,14 +137,14 @@ def cocoa_variants():
 
 
 def gst_coap():
-    """What was kept is divided by 2, 4 and 8: 128 s, 64 s, 16 s, 2 s; and once more, and it is below ACK_TIMEOUT."""
+    """The kept RTO is divided by 2, 4 and 8: 128 s, 64 s, 16 s, 2 s; once more, and it is below ACK_TIMEOUT."""
     trace = run("gst-coap:max_rto=268s")
     trace.exchange(lost=6, after=100, draw="")
     for _ in range(4):
         trace.exchange(after=100, draw="0.5")
     trace.exchange(after=100, draw="0.5")
     trace.rto(128000, 64000, 16000, 2000, 2000, 2000)
-    # Kept or forgotten it is dithered, by a part of ACK_TIMEOUT (algorithm 1, lines 5 and 6).
+    # Kept or forgotten, it is dithered by a part of ACK_TIMEOUT (algorithm 1, lines 5 and 6).
     armed = [row.split(",")[4] for row in trace.rows if ",start," in row]
     assert armed == ["2000.000", "128500.000", "64500.000", "16500.000", "2500.000", "2500.000"], armed
     yield trace
@@ -176,7 +178,7 @@ def fasor_variants():
 
 
 def blind_starts():
-    """draft-ietf-core-cocoa-03, section 4.1: before anything was measured the k-th of exchanges at once waits k times 2 s."""
+    """draft-ietf-core-cocoa-03, section 4.1: before any measurement the k-th parallel exchange waits k times 2 s."""
     trace = run("cocoa")
     for name, armed in ("1", 2000), ("2", 4000), ("3", 6000):
         trace.start(name=name)
@@ -186,7 +188,7 @@ def blind_starts():
     trace.start(name="2")  # something was measured: half of 3 s and half of 2 s
     assert trace.x.timeout == 2500
     yield trace
-    trace = run("cocoa")  # one that has ended counts no longer, measured or not
+    trace = run("cocoa")  # an exchange that has ended counts no longer, measured or not
     trace.start(name="1")
     trace.end("reset", name="1")
     trace.start(name="2")
@@ -195,7 +197,8 @@ def blind_starts():
 
 
 def bounds():
-    """The lower bound of the RTO; CoCoA's backoff truncated and its estimate not, the thesis's example; er-cocoa's estimate."""
+    """The lower bound of the RTO; CoCoA's backoff truncated, and its estimate not, which is the thesis's example;
+    er-cocoa's estimate."""
     for text, samples, rto, armed in (
         ("fasor", ((2, 0),), 50, (50, 100)),
         ("fasor:preset=draft-02", ((2, 0),), 3, (3, 6)),
@@ -212,13 +215,13 @@ def bounds():
         if armed is not None:
             first = trace.x.timeout
             trace.timeout()
-            dither = first - armed[0]  # FASOR's, of its SRTT
+            dither = first - armed[0]  # dither of FASOR, from its SRTT
             assert trace.x.timeout == armed[1] + 2 * dither and dither <= 2, (text, first, trace.x.timeout)
         yield trace
 
 
 def eifel():
-    """From SRTT 100 ms and RTTVAR 50 ms, which the first sample makes."""
+    """Begins with SRTT 100 ms and RTTVAR 50 ms, which the first sample gives."""
     trace = run("coap-eifel")
     round_trips(trace, *((r, 0) for r in (100, 100, 90, 80, 200, 100)))
     trace.rto(250, 233.3, 230.0, 224.4, 325.2, 316.0, places=1)
@@ -231,7 +234,7 @@ def peak_hopper():
     round_trips(trace, *((r, 0) for r in (100, 100, 100, 200, 100, 100)))
     trace.rto(175, 171.9, 168.9, 400, 391.7, 375.3, places=1)
     yield trace
-    trace = run("peak-hopper:min_rto=1us")  # two granularities above the sample, but for the first
+    trace = run("peak-hopper:min_rto=1us")  # two granularities above the sample, except for the first
     round_trips(trace, ("1.5", 0), ("1.5", 0), ("2.5", 0))
     trace.rto(2.625, 3.5, 4.5)
     yield trace
@@ -259,7 +262,8 @@ def gsrtc():
 
 
 def cocoa_i_band():
-    """A first sample of 600 ms makes an estimate of 1.8 s and a band from 0.6 s to 3 s: below it, within it, above it."""
+    """A first sample of 600 ms gives an estimate of 1.8 s and a band from 0.6 s to 3 s: below it, within it, above
+    it."""
     for rto, idle, factor in (("0.5", 0, 3), ("0.7", 0, 2), ("2.9", 0, 2), ("3.1", 0, F(3, 2))):
         trace = run(f"cocoa-i:initial_rto={rto}s,strong_weight=0")
         trace.exchange(lost=1, after=600, answered=1, draw="")
@@ -278,7 +282,7 @@ def cocoa_i_band():
 
 
 def rtt_coap_regions():
-    """Steady round-trip times, a fall, a step that is high, and, with a faster deviation, one that is medium."""
+    """Steady round-trip times, a fall, a high step, and a medium one, which needs a faster deviation."""
     for text, steps, seen in (
         ("rtt-coap", (100, 50), ["low"]),
         ("rtt-coap:beta_l=0.25", (100, 200), ["medium"]),
@@ -293,7 +297,7 @@ def rtt_coap_regions():
 
 
 def rtt_coap_fastest():
-    """A round-trip time of a millisecond: 1/20 of what lacks to 1000 messages a second, up to 256 a second."""
+    """A round-trip time of a millisecond: 1/20 of the distance to 1000 messages a second, up to 256 a second."""
     trace = run("rtt-coap")
     rates = []
     for _ in range(8):
@@ -304,7 +308,8 @@ def rtt_coap_fastest():
 
 
 def linux_deviation():
-    """By hand, in whole milliseconds: the mean deviation sinks by a quarter of what lacks, and by 1/32 at a fall."""
+    """By hand, in whole milliseconds: the mean deviation falls by a quarter of the distance, and by 1/32 after a
+    falling round-trip time."""
     trace = run("linux-rto:preset=californium-3")
     round_trips(trace, *((r, 0) for r in (1000, 1000, 1000, 1000, 1000, 1000, 1000, 500)))
     # mdev 500, 375, 281, 211, 158, 119, 89, 100; RTTVAR 500, 500, 445, 387, 330, 277, 230, 198; SRTT 1000, then 938.

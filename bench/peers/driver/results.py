@@ -96,7 +96,7 @@ def cpu(results, peers):
         return figure(results.get("cpu", peer, clients, "rate")) + lost
 
     return [
-        table("Processor time of the server a request, µs, and the median ratio to the bare responder of the same round",
+        table("Processor time of the server per request, µs, and the median ratio to the bare responder of the same round",
               clients_header(), [row(peer, cost) for peer in peers]),
         table("Requests answered a second", clients_header(), [row(peer, rate) for peer in peers]),
     ]
@@ -113,7 +113,7 @@ def sources(results, peers):
         return [peer, *cells, kept, figure(results.get("sources", peer, "sources", "answered_percent"))]
 
     header = [*clients_header(), "bytes a source", "answered, %"]
-    title = "Processor time a request after the sources, as a multiple of the time without them; memory they leave behind"
+    title = "Processor time per request after the sources, as a multiple of the time without them, and the memory kept for them"
     return [table(title, header, map(row, peers))]
 
 
@@ -123,7 +123,7 @@ def client(results, peers):
         return [peer, figure(results.get(*of)), figure(results.ratio(of, to))]
 
     rows = [row(peer) for peer in peers if results.get("client", peer, "client", "cpu_us")]
-    return [table("Processor time of a client a request", ["stack", "µs", "× bare"], rows)]
+    return [table("Processor time of a client per request", ["stack", "µs", "× bare"], rows)]
 
 
 def flood(results, peers):

@@ -63,8 +63,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a scenario with one or more mechanisms
     Run(Run),
-    /// Share one bottleneck between every two mechanisms, half the clients each, and show who takes how much from
-    /// whom
+    /// Let every two mechanisms share one bottleneck, half the clients each: who takes how much
     Coexist(Coexist),
     /// Run the experiments of a paper and print what was published beside what is measured
     Reproduce(Reproduce),

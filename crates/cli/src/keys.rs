@@ -23,7 +23,7 @@ pub(crate) fn key(text: &str) -> Result<Vec<u8>, Failure> {
 fn plain(text: &[u8]) -> Result<Vec<u8>, Failure> {
     let key = match text.strip_prefix(b"0x") {
         Some(digits) => bytes_of_hex(digits)
-            .ok_or_else(|| Failure::Usage("a key has pairs of hexadecimal digits behind 0x".to_owned()))?,
+            .ok_or_else(|| Failure::Usage("a key has pairs of hexadecimal digits after 0x".to_owned()))?,
         None => text.to_vec(),
     };
     if key.is_empty() { Err(Failure::Usage("a key is not empty".to_owned())) } else { Ok(key) }

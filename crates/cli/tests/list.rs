@@ -62,7 +62,7 @@ fn a_knob_of_a_listed_scenario_takes_the_default_that_is_shown() {
                 let setting = setting.split("  (or ").next().unwrap_or(setting);
                 let mut run =
                     vec!["run", scenario, "--set", setting, "--seeds", "1", "--mechanism", "default"];
-                // Of two settings of a knob the last counts. So the knob is read, and one client keeps the run
+                // The last of two settings of a knob counts. So the knob is read, and one client keeps the run
                 // short. In a mesh the number of clients follows from the topology.
                 if has_clients {
                     run.extend(["--set", "clients=1"]);

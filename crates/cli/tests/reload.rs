@@ -19,7 +19,7 @@ fn keys_come_from_a_file_as_libcoap_has_it() {
     let file = scratch.file("keys");
     fs::write(&file, "# hint,identity,key\nCoAP,lamp-7,a,b c\r\n\n,lamp-8,0xcafe42\n").expect("a file");
     let server = Serving::new(&["--demo", "--keys", &file]);
-    assert_eq!(get(&server, "lamp-7", "a,b c"), Some(0), "all behind the second comma is the key");
+    assert_eq!(get(&server, "lamp-7", "a,b c"), Some(0), "everything after the second comma is the key");
     assert_eq!(get(&server, "lamp-8", "0xcafe42"), Some(0));
     assert_eq!(get(&server, "lamp-8", "cafe42"), Some(1));
 }

@@ -25,7 +25,7 @@ async def main(method, uri, *flags):
         request.transport_tuning = aiocoap.Unreliable
     if "block" in flags:
         exponent = int(flags["block"]).bit_length() - 5
-        await context.find_remote_and_interface(request)  # gives it an address that knows of block sizes
+        await context.find_remote_and_interface(request)  # sets an address that block sizes can be stored for
         request.remote.maximum_block_size_exp = exponent
         if method == "GET":
             request.opt.block2 = (0, False, exponent)
@@ -40,7 +40,7 @@ async def main(method, uri, *flags):
             if left == 0:
                 break
         asked.observation.cancel()
-        await asyncio.sleep(2.5)  # it acknowledges the next notification, and answers the one after with a Reset
+        await asyncio.sleep(2.5)  # the client acknowledges the next notification, and answers the one after it with a Reset
     else:
         show(await context.request(request).response)
     await context.shutdown()

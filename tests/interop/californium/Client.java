@@ -65,7 +65,7 @@ public final class Client {
         });
         left.await();
         relation.proactiveCancel();
-        Thread.sleep(500);  // until it is acknowledged
+        Thread.sleep(500);  // until the message is acknowledged
     }
 
     public static void main(String[] arguments) throws Exception {
@@ -111,7 +111,7 @@ public final class Client {
                 fail("no response");
             }
             show(response);
-            Thread.sleep(100);  // what is to be acknowledged is
+            Thread.sleep(100);  // until pending acknowledgements are sent
         }
         System.exit(0);
     }

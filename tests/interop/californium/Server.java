@@ -26,7 +26,7 @@ import org.eclipse.californium.scandium.dtls.pskstore.AdvancedMultiPskStore;
 
 /** Server PORT IDENTITY KEY: the resources of tests/interop with Californium, over UDP and TCP, and over DTLS at the next port. */
 public final class Server {
-    /** A resource that leaves every method to one function. */
+    /** A resource that passes every method to one function. */
     private static final class Simple extends CoapResource {
         private final Consumer<CoapExchange> answer;
 
@@ -41,7 +41,7 @@ public final class Server {
         }
     }
 
-    /** Seconds since 1970, told every second. */
+    /** Seconds since 1970; observers are notified every second. */
     private static final class Clock extends CoapResource {
         Clock() {
             super("clock");
@@ -61,7 +61,7 @@ public final class Server {
         }
     }
 
-    /** What was put, by name. */
+    /** The values that were put, by name. */
     private static final class Store extends CoapResource {
         private final Map<String, byte[]> stored = new ConcurrentHashMap<>();
 

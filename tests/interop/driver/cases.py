@@ -1,4 +1,4 @@
-"""The cases: what a client asks, what the server has to answer, and what has to be seen between them.
+"""The cases: the requests of a client, the correct answers of the server, and the checks on the datagrams between them.
 
 Every case is the same whichever side is ours. A case is a function that takes a `Pair` and raises `Failure`."""
 
@@ -8,9 +8,9 @@ from .message import ACKNOWLEDGEMENT, BLOCK1, BLOCK2, CONFIRMABLE, CONTENT_FORMA
 from .process import Failure, call
 from .relay import Relay
 
-#: A key that both sides have, and one that they have not.
+#: A key that both sides have, and one that neither has.
 IDENTITY, KEY, WRONG_KEY = "lamp-7", "a long secret", "another secret"
-#: What a body of more than one block is: the same lines that every server has at /large.
+#: A body of more than one block: the lines that every server has at /large.
 LARGE = "".join(f"{offset:<63}\n" for offset in range(0, 8192, 64)).encode()
 #: All cases by name, in the order of the table.
 CASES = {}
@@ -27,15 +27,16 @@ class Pair:
     """A client of one stack and a server of another."""
 
     def __init__(self, client, ports, name, limit):
-        #: `limit` is what one call of the client may take, in seconds.
+        #: `limit` is the longest duration of one call of the client, in seconds.
         self.program, self.ports, self.limit = client, ports, limit
         #: A resource that no other case touches.
         self.store = f"/store/{name.replace(' ', '-')}"
-        #: What stood between them, for whoever wants to know what was seen.
+        #: The relays between them, to print the datagrams of a failed case.
         self.relays = []
 
     def ask(self, method, path, payload=b"", *flags, via=None, scheme="coap", limit=None):
-        """One call of the client: a list of codes and payloads, one of each response. `via` is a relay."""
+        """Makes one call of the client. Returns a list of codes and payloads, one for each response. `via` is a
+        relay."""
         port = via.port if via else self.ports[scheme]
         words = [self.program, method, f"{scheme}://127.0.0.1:{port}{path}", *flags]
         status, out, said = call(words, payload, limit or self.limit)
@@ -48,7 +49,7 @@ class Pair:
         return responses
 
     def one(self, *arguments, code, payload=None, **named):
-        """Asks, and wants one response of this code (one of several) and payload."""
+        """Makes a request. Expects one response with this code (or one of several) and this payload."""
         codes = (code,) if isinstance(code, str) else code
         responses = self.ask(*arguments, **named)
         what = f"{arguments[0]} {arguments[1]}"
@@ -147,7 +148,7 @@ def non(pair):
         seen = relay.messages()
         want(len(seen) == 2 or seen[1][1].type == CONFIRMABLE, f"{len(seen)} messages for a non-confirmable request")
         want(seen[0][1].type == NON_CONFIRMABLE, "the request is not non-confirmable")
-        # A non-confirmable response is what it should be, and need not be (RFC 7252 §5.2.3).
+        # The response should be non-confirmable, but need not be (RFC 7252 §5.2.3).
         want(seen[1][1].type in (CONFIRMABLE, NON_CONFIRMABLE), "the response is an acknowledgement")
 
 
@@ -173,7 +174,7 @@ def lost_response(pair):
 def observe(pair):
     with pair.relay() as relay:
         follow(pair, via=relay)
-        time.sleep(0.3)  # what is still on its way
+        time.sleep(0.3)  # time for datagrams that are still on their way
         sent = relay.messages()
         notifications = [message for side, message in sent if side == "server" and message.option(OBSERVE) is not None]
         want(len(notifications) >= 4, f"{len(notifications)} responses with Observe instead of 4")
@@ -184,7 +185,7 @@ def observe(pair):
         resets = [message for side, message in sent if side == "client" and message.type == RESET and message.id in known]
         want(asked[0].option(OBSERVE) == 0, "no Observe: 0 in the request")
         want(ends or resets, "the client does not cancel: neither Observe: 1 nor a Reset")
-        time.sleep(1.5)  # the clock goes on
+        time.sleep(1.5)  # the clock ticks meanwhile
         want(len(relay.messages()) == len(sent), "the server goes on after it was told to stop")
 
 
@@ -196,7 +197,7 @@ def follow(pair, *flags, **named):
 
 
 def blocks(relay, side, number):
-    """The numbers and sizes of the blocks that one side sent."""
+    """Returns the numbers and sizes of the blocks that one side sent."""
     return [message.block(number) for sender, message in relay.messages(side) if message.block(number)]
 
 
@@ -256,7 +257,7 @@ def ping(pair):
 
 
 def over(scheme, *flags):
-    """The cases that every transport has."""
+    """Adds the cases that every transport has."""
     def asking(pair):
         return lambda *arguments, **named: pair.one(*arguments, *flags, scheme=scheme, **named)
 
@@ -301,7 +302,7 @@ def wrong_key(pair):
 
 
 def over_stream(scheme):
-    """The cases of a reliable transport."""
+    """Adds the cases of a reliable transport."""
     over(scheme)
 
     @case(f"{scheme} ping")

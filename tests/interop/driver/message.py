@@ -1,4 +1,4 @@
-"""What is read of a datagram (RFC 7252 §3): enough to say what happened on the wire."""
+"""A parser of datagrams (RFC 7252 §3), for checks of what was sent."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class Message:
 
     @classmethod
     def read(cls, data):
-        """Raises ValueError or IndexError if it is none."""
+        """Parses a message; raises ValueError or IndexError if it is malformed."""
         if data[0] >> 6 != 1:
             raise ValueError("no message of version 1")
         length = data[0] & 15
@@ -38,11 +38,11 @@ class Message:
         return cls(data[0] >> 4 & 3, code, int.from_bytes(data[2:4], "big"), data[4:4 + length], options)
 
     def option(self, number):
-        """The first value of an option as an unsigned integer, or None."""
+        """Returns the first value of an option as an unsigned integer, or None."""
         return next((int.from_bytes(value, "big") for found, value in self.options if found == number), None)
 
     def block(self, number):
-        """Number and size in bytes of Block1 or Block2 (RFC 7959 §2.2), or None."""
+        """Returns number and size in bytes of Block1 or Block2 (RFC 7959 §2.2), or None."""
         value = self.option(number)
         return None if value is None else (value >> 4, 16 << (value & 7))
 

@@ -1,4 +1,4 @@
-"""The stacks: where their servers and clients are, how they are built, what they do not offer."""
+"""The stacks: their servers and clients, how they are built, and the cases that they do not offer."""
 
 import os
 import socket
@@ -16,22 +16,22 @@ ROOT = HERE.parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
 
 OURS = "coapace"
-#: Every other folder with limits. Its name is the stack's.
+#: The other stacks: every folder that has limits. Its name is the stack's.
 PEERS = sorted({file.parent.name for file in HERE.glob("*/limits")} - {OURS})
-#: How a script says that its stack cannot be had here, as automake does.
+#: Exit code of a build script whose stack cannot be had on this machine; automake uses the same code for skipped tests.
 UNAVAILABLE = 77
-#: Seconds for a build with nothing fetched yet, and for a server to listen.
+#: Seconds for a build that has to fetch everything, and for a server to listen.
 BUILD_LIMIT, START_LIMIT = 240, 30
 
 
 class Missing(Exception):
-    """A stack that cannot be had here, and why."""
+    """A stack that cannot be had on this machine, with the reason."""
 
 
 @dataclass
 class Limit:
-    """Why a case, or several (`coaps *`), do not pass: as a server or a client, it is "not offered",
-    or wrong by the "peer" or by "ours"."""
+    """The reason why a case, or several (`coaps *`), do not pass with a stack as a server or client: it is "not
+    offered", or the "peer" or "ours" is wrong."""
 
     role: str
     case: str
@@ -49,11 +49,11 @@ class Peer:
     limits: list
 
     def limit(self, role, case):
-        """What of it is said of a case, if anything."""
+        """Returns the limit for a case, if there is one."""
         return next((limit for limit in self.limits if limit.role == role and fnmatchcase(case, limit.case)), None)
 
     def serve(self, *words):
-        """Its server at a free port of loopback, to be told `words`."""
+        """Starts its server at a free loopback port, with `words` as arguments."""
         port = free_port()
         return Server([self.folder / "server", str(port), *words], port)
 
@@ -62,8 +62,8 @@ class Peer:
 
 
 class Server(Process):
-    """A server: CoAP over UDP and TCP at one port, over DTLS and TLS at the next, as with 5683 and 5684; over WebSockets
-    3000 above, where aiocoap has them."""
+    """A server: CoAP over UDP and TCP at one port, over DTLS and TLS at the next, like 5683 and 5684; over WebSockets
+    at 3000 above, like aiocoap."""
 
     def __init__(self, words, port):
         self.ports = {"coap": port, "coap+tcp": port, "coaps": port + 1, "coaps+tcp": port + 1, "coap+ws": port + 3000}
@@ -79,7 +79,7 @@ class Server(Process):
 
 
 def free_port():
-    """A port of UDP and TCP that nothing listens to, nor to the others of a `Server`."""
+    """Returns a port that is free for UDP and TCP, and so are the others of a `Server`."""
     while True:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as first, ExitStack() as others:
             first.bind(("127.0.0.1", 0))
@@ -94,7 +94,7 @@ def free_port():
 
 
 def certify():
-    """Makes the certificates of this run, where CERTIFICATES says to every server and client."""
+    """Makes the certificates of this run, in the folder that CERTIFICATES names to every server and client."""
     out = TARGET / "interop" / "certificates"
     out.mkdir(parents=True, exist_ok=True)
     subprocess.run([HERE / "certify", out], check=True)
@@ -102,7 +102,8 @@ def certify():
 
 
 def build(name):
-    """Builds a stack into the folder interop of the target directory; Missing says why it cannot be had."""
+    """Builds a stack into the folder interop of the target directory. Raises Missing with the reason if it cannot be
+    had."""
     out = TARGET / "interop" / name
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile("w+") as log:
@@ -118,13 +119,13 @@ def build(name):
 
 
 def builder(name, out):
-    """The script of its own, or that of bench/peers for the programs of this folder."""
+    """Returns the stack's own build script, or else that of bench/peers, which builds the programs of this folder."""
     own = HERE / name / "build"
     return [own, out] if own.exists() else [ROOT / "bench" / "peers" / name / "build", out, HERE / name]
 
 
 def limits(file):
-    """Lines of `server|client CASE, …: not offered|peer|ours: REASON`."""
+    """Reads lines of `server|client CASE, …: not offered|peer|ours: REASON`."""
     found = []
     for line in file.read_text().splitlines() if file.exists() else ():
         if not line.strip() or line.startswith("#"):

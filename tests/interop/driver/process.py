@@ -1,4 +1,4 @@
-"""Processes: started, given a time, and ended whatever happens, with all that they started."""
+"""Processes: started, given a time limit, and ended in any case together with their children."""
 
 import os
 import select
@@ -9,7 +9,7 @@ import time
 
 
 class Failure(Exception):
-    """What did not go as it should, in words."""
+    """A failure, in words."""
 
 
 class Process:
@@ -40,7 +40,7 @@ class Process:
                 file.close()
 
     def wait(self, limit):
-        """Its exit status within `limit` seconds."""
+        """Returns its exit status, if it ends within `limit` seconds."""
         try:
             return self.child.wait(limit)
         except subprocess.TimeoutExpired:
@@ -60,14 +60,14 @@ class Process:
             text += more
 
     def last_words(self):
-        """The last line on standard error."""
+        """Returns the last line on standard error."""
         self.errors.seek(0)
         lines = self.errors.read().strip().splitlines()
         return lines[-1] if lines else "it says nothing"
 
 
 def call(words, payload, limit):
-    """Runs a command to its end: exit status, standard output, and the last line of standard error."""
+    """Runs a command to its end. Returns exit status, standard output, and the last line of standard error."""
     with Process(words, stdin=subprocess.PIPE) as process:
         try:
             out, _ = process.child.communicate(payload, limit)

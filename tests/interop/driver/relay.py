@@ -1,4 +1,4 @@
-"""What stands between a client and a server over UDP: it passes datagrams on, keeps what it saw, and loses some if asked."""
+"""A relay between a client and a server over UDP: it passes datagrams on, records them, and drops some if asked."""
 
 import select
 import socket
@@ -10,8 +10,8 @@ LOOPBACK = "127.0.0.1"
 
 
 class Relay:
-    """A relay to a port of loopback, at a port of its own. `lose` says of which side the first datagram is lost: "client",
-    "server" or nothing."""
+    """A relay to a loopback port, at a port of its own. `lose` names the side whose first datagram is dropped:
+    "client", "server" or nothing."""
 
     def __init__(self, port, lose=None):
         self.target = (LOOPBACK, port)
@@ -19,9 +19,9 @@ class Relay:
         self.front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.front.bind((LOOPBACK, 0))
         self.port = self.front.getsockname()[1]
-        #: The socket towards the server for each address of a client, and back.
+        #: The socket towards the server for each address of a client, and the reverse.
         self.up, self.down = {}, {}
-        #: What passed or was lost, in order: the side that sent it, and its bytes.
+        #: The datagrams in order, dropped ones included: the side that sent each, and its bytes.
         self.seen = []
         self.stopping, self.stopped = socket.socketpair()
         self.thread = threading.Thread(target=self.work, daemon=True)
@@ -45,7 +45,7 @@ class Relay:
                 try:
                     data, source = end.recvfrom(65535)
                 except ConnectionError:
-                    continue  # nobody listens there: the client's timeout says so
+                    continue  # nobody listens there: the client reports the timeout
                 if end is self.front:
                     self.pass_on("client", data, self.upward(source), self.target)
                 else:
@@ -69,5 +69,5 @@ class Relay:
             pass
 
     def messages(self, side=None):
-        """What was sent by one side, or by both: a list of sides and messages."""
+        """Returns the messages sent by one side, or by both: a list of sides and messages."""
         return [(sender, Message.read(data)) for sender, data in list(self.seen) if side in (None, sender)]

@@ -1,8 +1,8 @@
-"""What became of the cases, as a table for a terminal or for the documentation."""
+"""The outcomes of the cases, as a table for a terminal or for the documentation."""
 
 from dataclasses import dataclass
 
-#: How the documentation begins.
+#: The beginning of the documentation.
 HEAD = """# Interoperability
 
 Clients and servers of other CoAP stacks, tested against ours. `tests/interop/run --markdown` writes this page.
@@ -13,14 +13,14 @@ of each case.
 because of ours. The reasons are below each table.
 """
 
-#: The words of the table; a case that neither passes nor fails has a note.
+#: The words of the table. A case that is neither pass nor fail has a note.
 WORDS = {"pass": "pass", "fail": "FAIL", "not offered": "–", "peer": "peer", "ours": "ours"}
 ROLES = {"client": "their client, our server", "server": "our client, their server"}
 
 
 @dataclass
 class Result:
-    """What became of one case: `word` is a key of WORDS. The role is what the other stack is."""
+    """The outcome of one case. `word` is a key of WORDS; `role` is that of the other stack."""
 
     peer: str
     role: str
@@ -30,7 +30,7 @@ class Result:
 
 
 class Results:
-    """Of all stacks."""
+    """The results of all stacks."""
 
     def __init__(self, cases):
         self.cases, self.peers, self.all, self.missing = cases, [], {}, {}
@@ -41,19 +41,19 @@ class Results:
             self.all[peer.name, result.role, result.case] = result
 
     def broken(self, peer, reason):
-        """Keeps that a stack did not come as far as its cases."""
+        """Records that a stack did not reach its cases."""
         self.add(peer, [Result(peer.name, role, case, "fail", reason) for role in ROLES for case in self.cases])
 
     def failed(self):
         return any(result.word == "fail" for result in self.all.values())
 
     def rows(self, role):
-        """The header and a row for each case of one direction."""
+        """Returns the header, and a row for each case of one direction."""
         names = [peer.name for peer in self.peers]
         return [["case", *names]] + [[case, *(WORDS[self.all[name, role, case].word] for name in names)] for case in self.cases]
 
     def notes(self):
-        """Why cases did not pass, those with the same reason in one line."""
+        """Returns the reasons of the cases that did not pass. Cases with equal reasons share a line."""
         found = {}
         for result in self.all.values():
             if result.word != "pass":

@@ -14,7 +14,7 @@ if "non" in flags:
 if "block" in flags:
     words += ["-b", flags["block"]]
 if "observe" in flags:
-    # It observes for so many seconds, and cancels.
+    # coap-client observes for this many seconds, and cancels.
     words += ["-s", str(int(flags["observe"]) - 1), "-w"]
 if "identity" in flags:
     words += ["-u", flags["identity"], "-k", flags["key"]]
@@ -30,7 +30,7 @@ with tempfile.TemporaryDirectory() as folder:
     if "observe" not in flags:
         words += ["-o", received]
     called = subprocess.run([*words, uri], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    # It logs what it sends and receives; the last code of a response is the one of the whole.
+    # It logs the messages sent and received. The last code of a response is the code of the whole.
     log = called.stdout.decode(errors="replace")
     codes = re.findall(r" c:([245]\.\d\d) ", log)
     if not codes:

@@ -9,7 +9,7 @@
 
 #define MAX_STORED 64
 
-/* What was put, by path; an entry without a path is free. */
+/* The values that were put, by path; an entry without a path is free. */
 static struct stored {
     char path[64];
     uint8_t *bytes;
@@ -24,7 +24,7 @@ static void release(coap_session_t *session, void *bytes) {
     free(bytes);
 }
 
-/* Answers with a copy of these bytes, in blocks if need be. */
+/* Answers with a copy of these bytes, in blocks if necessary. */
 static void answer(coap_resource_t *resource, coap_session_t *session, const coap_pdu_t *request, const coap_string_t *query,
                    coap_pdu_t *response, const uint8_t *bytes, size_t length) {
     uint8_t *copy = malloc(length + 1);
@@ -37,7 +37,7 @@ static void answer(coap_resource_t *resource, coap_session_t *session, const coa
                                  release, copy);
 }
 
-/* The number behind "NAME=" in the query. */
+/* Returns the number after "NAME=" in the query. */
 static size_t argument(const coap_string_t *query, const char *name, size_t otherwise) {
     size_t length = strlen(name);
     if (!query || query->length < length || memcmp(query->s, name, length) != 0) return otherwise;
@@ -64,7 +64,7 @@ static void delayed(coap_resource_t *resource, coap_session_t *session, const co
                     coap_pdu_t *response) {
     size_t seconds = argument(query, "s=", 5);
     if (!coap_find_async(session, coap_pdu_get_token(request))) {
-        /* Acknowledged now; the handler is called again when it is time. */
+        /* Acknowledged now; libcoap calls the handler again when the time has passed. */
         coap_register_async(session, request, seconds * COAP_TICKS_PER_SECOND);
         return;
     }
@@ -105,7 +105,7 @@ static void tell_time(coap_resource_t *resource, coap_session_t *session, const 
     answer(resource, session, request, query, response, (const uint8_t *)text, (size_t)length);
 }
 
-/* The entry of a path, or a free one if there is none, or NULL. */
+/* Returns the entry of a path, or a free one if there is none, or NULL. */
 static struct stored *find(const coap_string_t *path) {
     struct stored *empty = NULL;
     for (struct stored *each = stored; each < stored + MAX_STORED; each++) {
@@ -118,7 +118,7 @@ static struct stored *find(const coap_string_t *path) {
     return empty;
 }
 
-/* Every path that is none of the others. */
+/* Handles every path without a resource of its own. */
 static void store(coap_resource_t *resource, coap_session_t *session, const coap_pdu_t *request, const coap_string_t *query,
                   coap_pdu_t *response) {
     coap_string_t *path = coap_get_uri_path(request);

@@ -14,7 +14,7 @@ const request = coap.request({
   confirmable: !("non" in flags), observe: "observe" in flags,
 });
 if (payload.length > 0) request.setOption("Content-Format", "text/plain");
-// The size exponent of the first block; what fits into one goes without.
+// The size exponent of the first block; a payload that fits into one block has no Block1.
 const exponent = Math.log2(Number(flags.block || 1024)) - 4;
 if (payload.length > 16 << exponent) request.setOption("Block1", Buffer.of(exponent));
 if (method === "GET" && "block" in flags) request.setOption("Block2", Buffer.of(exponent));
@@ -36,7 +36,7 @@ request.on("response", (response) => {
     show(response.code, bytes);
     if (--left > 0) return;
     response.close(true);
-    setTimeout(() => process.exit(0), 500);  // until it is acknowledged
+    setTimeout(() => process.exit(0), 500);  // until the message is acknowledged
   });
 });
 request.end(payload.length > 0 ? payload : undefined);

@@ -338,7 +338,7 @@ fn numbered_option(text: &str) -> Result<(u16, Encoded), String> {
         return Ok((number, Encoded(value.as_bytes().to_vec())));
     };
     let bytes = bytes_of_hex(digits.as_bytes());
-    let bytes = bytes.ok_or_else(|| "expected pairs of hexadecimal digits behind 0x".to_owned())?;
+    let bytes = bytes.ok_or_else(|| "expected pairs of hexadecimal digits after 0x".to_owned())?;
     Ok((number, Encoded(bytes)))
 }
 

@@ -30,7 +30,7 @@ import (
 	"github.com/plgd-dev/go-coap/v3/udp"
 )
 
-// What it does not name, it sends all the same.
+// go-coap has no names for FETCH, PATCH and iPATCH, but sends their codes.
 var methods = map[string]codes.Code{
 	"GET": codes.GET, "POST": codes.POST, "PUT": codes.PUT, "DELETE": codes.DELETE, "FETCH": 5, "PATCH": 6, "iPATCH": 7,
 }
@@ -48,7 +48,7 @@ func check(err error) {
 	}
 }
 
-// The size exponent of the blocks that are wished for, and whether any is.
+// Returns the size exponent of the wanted blocks, and whether there is one.
 func szx(flags map[string]string) (blockwise.SZX, bool) {
 	text, found := flags["block"]
 	size, err := strconv.Atoi(text)
@@ -60,7 +60,7 @@ func szx(flags map[string]string) (blockwise.SZX, bool) {
 
 func dial(uri *url.URL, flags map[string]string) (mux.Conn, error) {
 	size, _ := szx(flags)
-	// What the server can do is known before it is asked.
+	// The capabilities of the server have to be known before the request.
 	greeted := options.WithCSMExchangeTimeout(5 * time.Second)
 	blocks := options.WithBlockwise(true, size, 10*time.Second)
 	switch uri.Scheme {
@@ -129,7 +129,7 @@ func main() {
 	response, err := conn.Do(request)
 	check(err)
 	show(response)
-	time.Sleep(100 * time.Millisecond) // what is to be acknowledged is
+	time.Sleep(100 * time.Millisecond) // until pending acknowledgements are sent
 }
 
 func follow(ctx context.Context, conn mux.Conn, path, count string) {

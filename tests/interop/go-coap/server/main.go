@@ -23,12 +23,12 @@ import (
 	"github.com/plgd-dev/go-coap/v3/mux"
 )
 
-// What is served, and to whom the clock is told.
+// The stored values, and the observers of the clock.
 type resources struct {
 	sync.Mutex
 	stored map[string][]byte
 	count  int
-	// The observations of the clock by address and token; what is closed ends one.
+	// The observations of the clock by address and token. Closing a channel ends its observation.
 	observers map[string]chan struct{}
 }
 
@@ -44,7 +44,7 @@ func seconds() []byte {
 	return []byte(strconv.FormatInt(time.Now().Unix(), 10))
 }
 
-// The number that an argument of the query gives.
+// Returns the number in an argument of the query.
 func argument(r *mux.Message, name string, otherwise int) int {
 	queries, _ := r.Queries()
 	for _, query := range queries {
@@ -57,7 +57,7 @@ func argument(r *mux.Message, name string, otherwise int) int {
 	return otherwise
 }
 
-// A message of its own, for what is sent later.
+// Copies a message, so that it can be sent later.
 func later(conn mux.Conn, token message.Token, payload []byte, observe int) {
 	response := conn.AcquireMessage(conn.Context())
 	defer conn.ReleaseMessage(response)
@@ -147,7 +147,7 @@ func (all *resources) ServeCOAP(w mux.ResponseWriter, r *mux.Message) {
 			code = codes.Content
 		}
 	case path == "/delayed":
-		// Who returns without a response has it acknowledged.
+		// Returning without a response makes go-coap acknowledge the request.
 		conn, token, delay := w.Conn(), bytes.Clone(r.Token()), argument(r, "s", 5)
 		time.AfterFunc(time.Duration(delay)*time.Second, func() {
 			later(conn, token, []byte(fmt.Sprintf("%d s later", delay)), -1)
@@ -203,7 +203,7 @@ func main() {
 	go func() { log.Fatal(coap.ListenAndServe("tcp", at(port), all)) }()
 	go func() { log.Fatal(coap.ListenAndServeDTLS("udp", at(port+1), secured, all)) }()
 	go func() { log.Fatal(coap.ListenAndServeTCPTLS("tcp", at(port+1), certified, all)) }()
-	time.Sleep(200 * time.Millisecond) // it does not say when it listens
+	time.Sleep(200 * time.Millisecond) // go-coap does not report when it listens
 	fmt.Println("ready")
 	select {}
 }
