@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_column_holds_what_changes_node_by_node() {
         let node = |role| FilmNode { role, name: "n".to_owned() };
-        let moment = |sent, parent| FilmMoment { sent, parent, ..FilmMoment::default() };
+        let moment = |sent, parent| FilmMoment { parent, sent, ..FilmMoment::default() };
         let film = Film {
             step_s: 2.0,
             nodes: vec![node(FilmRole::Root), node(FilmRole::Client)],

@@ -7,8 +7,11 @@ use super::lines::Lines;
 use crate::results::sheet::{Always, Value};
 use crate::results::{CellResult, Verdict, verdicts};
 
+/// How a value is found in a verdict.
+type OfVerdict = fn(&Verdict<'_>) -> Value;
+
 /// The columns of verdicts.
-pub(in crate::results) const COLUMNS: &[Always<for<'a, 'b> fn(&'a Verdict<'b>) -> Value>] = &[
+pub(in crate::results) const COLUMNS: &[Always<OfVerdict>] = &[
     ("scenario", "The scenario's name.", |it| (&it.above.cell.scenario).into()),
     ("workload", "The kind of the workload.", |it| (&it.above.cell.workload).into()),
     ("clients", "How many clients there are.", |it| Value::Count(it.above.cell.clients.into())),
