@@ -28,7 +28,7 @@ parameters! {
         max_weak_n: u8 = 2,
         /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; 1 is no dither.
         ack_random_factor: Ratio = Ratio::new(1, 1),
-        /// Lower bound of the RTO, as in Californium.
+        /// Lower bound of the RTO, like in Californium.
         min_rto: Duration = Duration::from_millis(500),
         /// Upper bound of the RTO. Counts as 268 s if above.
         max_rto: Duration = Duration::from_secs(32),

@@ -1,6 +1,6 @@
 //! `coap-eifel`: the Eifel retransmission timer for CoAP.
 //!
-//! **Source.** Rathod 2022 (doctoral thesis) §4.3, after Ludwig and Sklower 2000. The preset `contiki` is Rathod's code.
+//! **Source.** Rathod 2022 (doctoral thesis) §4.3, after Ludwig and Sklower 2000. The preset `contiki` follows Rathod's code.
 //!
 //! **Idea.** An estimator with a gain of 1/3 follows a rising round-trip time at once and a falling one slowly. A sample
 //! below the average does not lower the variation, and the variation rises faster than it decays. The RTO is never below
@@ -8,8 +8,8 @@
 //!
 //! **Readings where the sources are open**
 //! * The thesis writes the initial RTO as "2 × ticks". The 2 s of ACK_TIMEOUT are meant.
-//! * The first sample r makes SRTT = r and RTTVAR = r/2, as in RFC 6298 §2.2.
-//! * A backoff is kept until the next unambiguous sample (Karn), as in TCP and in Rathod's code. Without it no unambiguous
+//! * The first sample r makes SRTT = r and RTTVAR = r/2, like in RFC 6298 §2.2.
+//! * A backoff is kept until the next unambiguous sample (Karn), like in TCP and in Rathod's code. Without it no unambiguous
 //!   sample would ever come once the round-trip time has outgrown the RTO.
 //!
 //! **Differences from the source**

@@ -1,7 +1,7 @@
 //! `fullbackoff1`, `fullbackoff2`, `gst-coap`: the timer of RFC 7252 with a backoff that outlives its exchange.
 //!
 //! **Source.** Järvinen et al. 2018 and Rathod 2022 (doctoral thesis) §3.1 for `fullbackoff1` and `fullbackoff2`; Rathod 2022
-//! §3.2 for `gst-coap`. The preset `contiki` is Rathod's code.
+//! §3.2 for `gst-coap`. The preset `contiki` follows Rathod's code.
 //!
 //! **Idea.** No round-trip time is measured. If an exchange needed a retransmission, the next one starts from the timeout
 //! that was in force when the answer came. The three differ in the decay of that kept backoff: an answer to a first
@@ -10,7 +10,7 @@
 //! **Readings where the sources are open**
 //! * Rathod's algorithm 1 (lines 5 and 6) dithers every first transmission, a kept backoff too. The amount is that of his
 //!   code: U(0, (ACK_RANDOM_FACTOR − 1)·ACK_TIMEOUT). `redither=off` arms a kept backoff without dither.
-//! * A backoff outlives an exchange that is given up, as in his code. The texts speak of exchanges that succeed
+//! * A backoff outlives an exchange that is given up, like in his code. The texts speak of exchanges that succeed
 //!   (`give_up=keep`).
 //!
 //! **Differences from the source**

@@ -1,6 +1,6 @@
 //! `linux-rto`: the retransmission timer of TCP, with which papers on CoAP compare.
 //!
-//! **Source.** RFC 6298 (Proposed Standard, for TCP). The preset `californium-3` is the class `LinuxRto` of Californium 3.
+//! **Source.** RFC 6298 (Proposed Standard, for TCP). The preset `californium-3` follows the class `LinuxRto` of Californium 3.
 //!
 //! **Idea.** The RTO is SRTT + 4·RTTVAR from unambiguous samples alone. A timeout doubles it, and the doubled RTO is kept
 //! until the next unambiguous sample (Karn).

@@ -1,7 +1,7 @@
 //! `peak-hopper`: the Peak-Hopper retransmission timer.
 //!
 //! **Source.** Ekström and Ludwig 2004, "The Peak-Hopper", for TCP. Only its draft of July 2003 was available, so the rules
-//! are those of the draft. The preset `californium-3` is the class `PeakhopperRto` of Californium 3.
+//! are those of the draft. The preset `californium-3` follows the class `PeakhopperRto` of Californium 3.
 //!
 //! **Idea.** Two timers in one. A short-term timer hops above the round-trip time, by as much as that rose. A long-term
 //! timer fades slowly from the last peak. The longer of them is the RTO.

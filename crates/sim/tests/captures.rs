@@ -1,4 +1,4 @@
-//! Captures as others read them.
+//! Captures, read by tshark and block by block.
 #![allow(missing_docs)]
 
 mod hosts;
@@ -8,7 +8,7 @@ use std::process::Command;
 use coapace_sim::{Accounting, Counters, Loss, Pcapng, Time};
 use hosts::thesis_in;
 
-/// A capture of a run with losses and drops, and what it should contain.
+/// Returns a capture of a run with losses and drops, and the counters of that run.
 fn capture(accounting: Accounting) -> (Vec<u8>, Counters) {
     let mut world = thesis_in(accounting, 1, 400, Loss::Random(0.1), 20, |network| {
         (Pcapng::new(Vec::new(), network.accounting(), 0..1, network.hop_names()), Counters::new())

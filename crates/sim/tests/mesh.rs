@@ -155,7 +155,7 @@ fn table(world: &World<Host, Counters, Mesh>, events: u64, end: Time) -> String 
     for node in (0..world.nodes().len() as u32).map(NodeId) {
         let parent = mesh.parent(node).map_or("-".to_owned(), |parent| parent.0.to_string());
         let arrived = world.nodes()[0].heard.iter().filter(|(_, from, _)| *from == node);
-        let last = arrived.clone().last().map_or(0, |(at, ..)| at.as_nanos());
+        let last = arrived.clone().next_back().map_or(0, |(at, ..)| at.as_nanos());
         let radio = mesh.radio_times(node, end);
         let (transmit, receive) = (radio.transmit_ns, radio.receive_ns);
         write!(table, "\n{} {parent} {} {last} {transmit} {receive}", node.0, arrived.count()).unwrap();

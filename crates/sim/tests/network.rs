@@ -212,8 +212,8 @@ fn a_bottleneck_carries_what_it_did() {
     let mut table =
         String::from("buffer loss hop packets bytes dropped lost max_queue_bytes mean_queue_bytes\n");
     for (buffer, percent) in [(2_500, 0), (14_100, 2)] {
-        let loss = if percent == 0 { Loss::None } else { Loss::Random(f64::from(percent) / 100.0) };
-        let mut world = thesis(1, buffer, loss, 50, Counters::new());
+        let model = if percent == 0 { Loss::None } else { Loss::Random(f64::from(percent) / 100.0) };
+        let mut world = thesis(1, buffer, model, 50, Counters::new());
         let end = Time::from_secs(60);
         world.run(end);
         for (hop, name) in (0..).zip(world.medium().hop_names()) {

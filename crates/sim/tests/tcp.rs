@@ -19,8 +19,8 @@ const CLIENT: NodeId = NodeId(1);
 
 /// A host of the testbed.
 enum TcpHost {
-    Server(TcpServer),
-    Client(TcpClient),
+    Server(Box<TcpServer>),
+    Client(Box<TcpClient>),
 }
 
 impl Node for TcpHost {
@@ -97,7 +97,7 @@ impl Cell {
         let network = bottleneck(luck, Accounting::Ipv4, self.buffer_bytes, self.loss);
         let mut world = World::new(network, Packets::default());
         let server = TcpServer::new(SERVER, response(), 10_000, self.server, seeds.bits(0, 0, 0));
-        world.add(ROOM, TcpHost::Server(server));
+        world.add(ROOM, TcpHost::Server(Box::new(server)));
         for client in 1..=u64::from(self.clients) {
             let batches = if self.continuous { vec![50] } else { batches(|n| draws.below(10, client, n, 0)) };
             // Continuous clients have connected long before the clock starts.
@@ -106,7 +106,7 @@ impl Cell {
             let plan = plan(batches, connect_at);
             let node = NodeId(client as u32);
             let client = TcpClient::new(node, plan, TcpParameters::default(), seeds.bits(client, 0, 0));
-            world.add(FIELD, TcpHost::Client(client));
+            world.add(FIELD, TcpHost::Client(Box::new(client)));
         }
         world.wake_all();
         let end = Time::from_secs(50_000);
@@ -130,7 +130,7 @@ fn batches(draw: impl Fn(u64) -> u64) -> Vec<u32> {
 impl Run {
     fn clients(&self) -> impl Iterator<Item = &TcpClient> {
         self.world.nodes().iter().filter_map(|host| match host {
-            TcpHost::Client(client) => Some(client),
+            TcpHost::Client(client) => Some(client.as_ref()),
             TcpHost::Server(_) => None,
         })
     }

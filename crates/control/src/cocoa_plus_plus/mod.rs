@@ -1,7 +1,7 @@
 //! `cocoa-plus-plus`: CoCoA++, an RTO steered by delay gradients.
 //!
 //! **Source.** Rathod 2022 (doctoral thesis) §6, after CAIA delay gradients (CDG), Hayes and Armitage 2011. The preset
-//! `student-contiki` is an implementation for Contiki that students published.
+//! `student-contiki` follows an implementation for Contiki that students published.
 //!
 //! **Idea.** The trend of the round-trip time counts, not its average. Over intervals of two round trips, the least and the
 //! greatest sample are compared with those of the interval before. While they rise, the RTO grows by 1.42, with a
@@ -12,7 +12,7 @@
 //! * An interval closes with the first sample that comes two of its own round-trip times after the sample that opened it.
 //! * Every acknowledged exchange is a sample, measured from its first transmission. With unambiguous samples alone, an RTO
 //!   that is too short would never be corrected.
-//! * The greatest samples count only if the least ones do not rise, as in CDG.
+//! * The greatest samples count only if the least ones do not rise, like in CDG.
 //! * G is 3 ticks of Contiki's clock.
 //!
 //! **Differences from the source**

@@ -215,7 +215,7 @@ mod tests {
         assert!(!knows(1, 8) && !knows(1, 7), "of each sender the last frame");
     }
 
-    /// The least and the longest backoff of many, in microseconds.
+    /// Returns the least and the longest backoff of many, in microseconds.
     fn bounds(config: &MacConfig, backoffs: u8, attempts: u8) -> (u64, u64) {
         let luck = Luck::new(1).stream("backoff");
         let mut mac = Mac::default();

@@ -125,7 +125,7 @@ mod tests {
     };
     const ONE_HOP: Leg = Leg { hop_limit: 64, option: None };
 
-    /// A mesh in which all goes as told, and what was sent on its air.
+    /// A mesh without chance, and the frames that were sent in it.
     struct Air {
         capture: MeshPcapng<Vec<u8>>,
         now: Time,
@@ -148,7 +148,7 @@ mod tests {
             self.now = self.now + u64::from(frame.bytes) * 32_000 + 192_001;
         }
 
-        /// The frames of a datagram on a hop.
+        /// Returns the frames of a datagram on a hop.
         fn frames(&mut self, datagram: Datagram<'_>, from: u32, to: Option<u32>, leg: Leg) -> Vec<Frame> {
             let (from, to) = (NodeId(from), to.map(NodeId));
             let (length, is_icmpv6) = match datagram.content {
@@ -166,7 +166,7 @@ mod tests {
             (0..fragments).map(&mut frame).collect()
         }
 
-        /// A datagram passes a hop. Frames to one node are acknowledged, and the first is sent twice.
+        /// Sends a datagram over a hop. Frames to one node are acknowledged, and the first is sent twice.
         fn hop(&mut self, datagram: Datagram<'_>, from: u32, to: Option<u32>, leg: Leg) {
             for frame in self.frames(datagram, from, to, leg) {
                 self.handle_event(FrameEvent::Sent, &frame, Some(datagram));
@@ -182,7 +182,7 @@ mod tests {
             }
         }
 
-        /// A datagram is given up after its first frame.
+        /// Gives a datagram up after its first frame.
         fn give_up(&mut self, datagram: Datagram<'_>, from: u32, to: Option<u32>, leg: Leg) {
             let frame = self.frames(datagram, from, to, leg)[0];
             self.handle_event(FrameEvent::Sent, &frame, Some(datagram));
@@ -190,7 +190,7 @@ mod tests {
             self.handle_event(FrameEvent::NotAcknowledged, &frame, Some(datagram));
         }
 
-        /// From node 3 over 2 and 1 to node 0, the root.
+        /// Sends a message from node 3 over 2 and 1 to node 0, the root.
         fn up(&mut self, message: &[u8]) {
             let datagram =
                 Datagram { source: NodeId(3), dest: Some(NodeId(0)), content: Content::Udp(message) };
@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    /// An ICMPv6 message of RPL (RFC 6550 §6).
+    /// Returns an ICMPv6 message of RPL (RFC 6550 §6).
     fn rpl(source: u32, dest: Option<u32>, code: u8, body: &[u8]) -> Vec<u8> {
         let mut message = [&[155, code, 0, 0], body].concat();
         let dest = dest.map_or(ALL_RPL_NODES, |node| link_local(NodeId(node)));
@@ -215,7 +215,7 @@ mod tests {
         message
     }
 
-    /// A non-confirmable 2.05 with a payload of `length` bytes.
+    /// Returns a non-confirmable 2.05 with a payload of `length` bytes.
     fn content(message_id: u16, length: usize) -> Vec<u8> {
         let mut message = vec![0x50, 0x45];
         message.extend_from_slice(&message_id.to_be_bytes());
@@ -224,7 +224,7 @@ mod tests {
         message
     }
 
-    /// A DODAG of four in a line is formed, and messages go up it: short ones, one in fragments, and one that is given up
+    /// Forms a DODAG of four nodes in a line and sends messages up it: short ones, one in fragments, and one that is given up
     /// and sent again.
     fn line() -> Air {
         let mut air = Air::new();
@@ -251,7 +251,7 @@ mod tests {
         air
     }
 
-    /// The packets of a capture: interface, time and length of each.
+    /// Returns the interface, time and length of each packet of a capture.
     fn packets(bytes: &[u8]) -> Vec<(u32, Time, u16)> {
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word"));
         let (mut at, mut packets) = (0, Vec::new());

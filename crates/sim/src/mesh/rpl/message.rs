@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// A capture of IPv6 packets (link type 229), one of each message.
+    /// Returns a capture of IPv6 packets (link type 229), one of each message.
     fn capture() -> Vec<u8> {
         let mut capture = Vec::new();
         for word in [0xa1b2_c3d4u32, 4 << 16 | 2, 0, 0, 65_535, 229] {

@@ -132,7 +132,7 @@ mod tests {
         (NodeId(to), NodeId(next))
     }
 
-    /// The path sequence after `count` more DAOs.
+    /// Returns the path sequence after `count` more DAOs.
     fn path(count: usize) -> Sequence {
         (0..count).fold(Sequence::CIRCLE, |path, _| path.next())
     }

@@ -82,7 +82,7 @@ mod tests {
         Draws::new(Luck::new(1).stream("trickle"), NodeId(1))
     }
 
-    /// The lengths of the first `count` intervals and the moments within them at which something was sent.
+    /// Returns the lengths of the first `count` intervals, and the moments within them at which a DIO was sent.
     fn intervals(config: &RplConfig, count: usize, hears: u8) -> Vec<(u64, Option<u64>)> {
         let (mut trickle, mut draws) = (Trickle::STOPPED, draws());
         let mut result = Vec::new();
