@@ -59,8 +59,8 @@ impl Server {
     }
 }
 
-/// Runs a transfer to its end. Returns the number of requests, and the body that the server had when it began to
-/// respond.
+/// Runs a transfer to its end. Returns the number of requests, and the body that the server had when it began
+/// to respond.
 fn run(transfer: &mut Transfer, server: &mut Server) -> (u32, Result<Vec<u8>, TransferError>) {
     let mut received = None;
     for requests in 1.. {
