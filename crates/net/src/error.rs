@@ -97,7 +97,7 @@ impl fmt::Display for Error {
             Self::Session(refused) => refused.fmt(f),
             Self::Tls(error) => error.fmt(f),
             Self::Protocol(what) => f.write_str(what),
-            Self::Connection(kind) => write!(f, "no connection: {kind}; check the port, and what speaks there"),
+            Self::Connection(kind) => write!(f, "no connection: {kind}; check the port, and which protocol it speaks"),
             Self::Closed => f.write_str("the client is closed, or its runtime has ended; use another client"),
             Self::Io(error) => error.fmt(f),
         }
