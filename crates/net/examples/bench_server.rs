@@ -59,7 +59,7 @@ async fn temperature(_: Request) -> Result<Response, Rejection> {
 fn ours(address: &str) -> io::Result<()> {
     let server = Server::bind_with(address, ServerConfig { cores: 1, ..ServerConfig::default() })?;
     println!("{}", server.local_addr()?.port());
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     runtime.block_on(server.serve(Router::new().get("/temp", temperature)))
 }
 

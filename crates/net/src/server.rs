@@ -230,6 +230,9 @@ impl Server {
     ///
     /// # Errors
     /// If a thread cannot be started, or the runtime cannot watch a socket.
+    ///
+    /// # Panics
+    /// Without a runtime of tokio that has timers (`enable_time`).
     pub async fn serve(self, router: Router) -> io::Result<()> {
         let end = Closing(self.handle());
         let (tell, mut told) = watch::channel(Ok::<(), Arc<io::Error>>(()));
