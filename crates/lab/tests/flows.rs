@@ -57,7 +57,7 @@ fn what_is_lost_is_sent_again_and_delays_tell() {
     near(flow.delays.quantile_s(0.5).unwrap(), 0.05, 0.03);
     assert!(flow.delays.quantile_s(0.85).unwrap() > 2.0);
     near(run.retransmissions as f64, (flow.offered - flow.dropped) as f64 * 0.25, 0.15);
-    // What is backed off to does not count.
+    // A backed-off timeout does not count.
     near(run.timeouts.initial_s().unwrap(), 2.5, 0.05);
     assert!((2.5..=3.0).contains(&run.timeouts.max_s().unwrap()));
     let impatient = measured("default", CONSTANT, &[("clients.max_retransmit", "0"), lossy[0]]);

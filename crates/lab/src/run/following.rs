@@ -105,7 +105,7 @@ mod tests {
         following.step(at(2), 3, [client, sink], [7, relay], mark);
         following.step(at(3), 1, [client, sink], [7, 0], mark);
         following.step(at(4), 0, [sink, client], [0, 7], mark);
-        // What had begun before is not half a journey.
+        // A journey that began before is left out: half of it would be missing.
         following.step(at(4), 3, [client, sink], [7, relay], Mark { exchange: 5, transmission: 0 });
         let journeys = following.finish();
         assert_eq!(journeys.len(), 1);

@@ -20,7 +20,7 @@ pub(crate) struct Bodies {
     responses: Kept,
 }
 
-/// What a server is to do with a request.
+/// The next step of a server with a request.
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
     /// Call the handler, with these options and this payload. The body is whole.
@@ -33,7 +33,7 @@ pub(crate) enum Step<'a> {
     Challenge,
 }
 
-/// What carries a response, and how much it may be.
+/// The transport of a response, and how large the response may be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Medium {
     /// A datagram with a block of 2^(`max_szx` + 4) bytes at most. [`Terms`] bound the whole message.
@@ -43,7 +43,7 @@ pub(crate) enum Medium {
     Stream { room: usize, bert: bool },
 }
 
-/// What a server is to do with a response.
+/// The outcome of writing a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answered {
     /// Send this code, with the options and payload that were written.

@@ -11,7 +11,7 @@
 //! 4. The router calls the handler. A handler that waits takes a [`Place`] first, where the server has so many and no more.
 //! 5. [`Bodies::answer`] cuts what the handler has said to the size that the client takes.
 //!
-//! What differs is stated by [`Medium`] and [`Terms`]. Over datagrams, blocks have a size of their own, and a stranger is
+//! [`Medium`] and [`Terms`] state what differs. Over datagrams, blocks have a size of their own, and a stranger is
 //! sent no more than three times what it sent. Over connections a message may hold many blocks (BERT), every client
 //! is known to be where it says it is, and a server stops reading where it has no room: it has no need of 5.03.
 mod bodies;

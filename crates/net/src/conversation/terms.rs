@@ -31,7 +31,7 @@ pub(crate) struct Terms {
     pub(crate) to_group: bool,
 }
 
-/// What a request says of observation (RFC 7641 §2).
+/// The Observe option of a request (RFC 7641 §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// To be told of changes.

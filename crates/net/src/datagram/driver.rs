@@ -17,7 +17,7 @@ use crate::address::Remote;
 /// The number of batches received before other tasks of the thread get their turn.
 const ROUNDS: u32 = 8;
 
-/// What a driver hands requests to.
+/// Takes the requests that a driver receives.
 pub(crate) trait Service {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
 
