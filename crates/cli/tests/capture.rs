@@ -7,8 +7,13 @@ use common::{Scratch, Serving, coapace};
 /// Returns the packets of a capture as tshark reads them: one per line, with the fields separated by tabs.
 fn tshark(file: &str, fields: &[&str], port: &str) -> Option<String> {
     let decode = format!("udp.port=={port},coap");
+    read(file, &["-d", &decode, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"], fields)
+}
+
+/// Runs tshark on a capture with further arguments. Returns the fields of each packet, or nothing without tshark.
+fn read(file: &str, more: &[&str], fields: &[&str]) -> Option<String> {
     let mut tshark = std::process::Command::new("tshark");
-    tshark.args(["-r", file, "-d", &decode, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
+    tshark.args(["-r", file]).args(more);
     tshark.args(["-T", "fields"]).args(fields.iter().flat_map(|field| ["-e", field]));
     let Ok(output) = tshark.output() else {
         println!("skipped: no tshark");
@@ -95,14 +100,7 @@ fn ping_is_captured(server: &Serving, file: &str, port: &str) {
 
 /// Returns the codes of the CoAP messages that tshark finds by port numbers alone.
 fn by_itself(file: &str, more: &[&str]) -> Option<String> {
-    let mut tshark = std::process::Command::new("tshark");
-    tshark.args(["-r", file]).args(more).args(["-T", "fields", "-e", "coap.code"]);
-    let Ok(output) = tshark.output() else {
-        println!("skipped: no tshark");
-        return None;
-    };
-    assert!(output.status.success(), "{output:?}");
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    read(file, more, &["coap.code"])
 }
 
 #[test]

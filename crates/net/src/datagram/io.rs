@@ -114,17 +114,26 @@ impl DatagramIo for Single {
         socket: &Socket,
         mut each: impl FnMut(Remote, bool, &[u8]),
     ) -> io::Result<Reception> {
-        let (len, from) = socket.receive(&mut self.buffer)?;
-        let fits = len <= MAX_DATAGRAM;
-        if fits && socket.passes(Direction::Received, from, &self.buffer[..len]) {
-            each(from, false, &self.buffer[..len]);
-        }
-        Ok(Reception { more: true, truncated: u64::from(!fits) })
+        receive_singly(socket, &mut self.buffer, |from, bytes| each(from, false, bytes))
     }
 
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
         send_singly(socket, outgoing);
     }
+}
+
+/// Receives one datagram into a buffer that has a byte more than the longest that is taken.
+pub(crate) fn receive_singly(
+    socket: &Socket,
+    buffer: &mut [u8],
+    take: impl FnOnce(Remote, &[u8]),
+) -> io::Result<Reception> {
+    let (len, from) = socket.receive(buffer)?;
+    let fits = len < buffer.len();
+    if fits && socket.passes(Direction::Received, from, &buffer[..len]) {
+        take(from, &buffer[..len]);
+    }
+    Ok(Reception { more: true, truncated: u64::from(!fits) })
 }
 
 /// Sends one datagram with each call of the system.

@@ -10,10 +10,10 @@ use super::dtls::Dtls;
 use super::table::{OVERHEAD, Table, key};
 use crate::address::Remote;
 use crate::datagram::hub::Hub;
-use crate::datagram::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception};
+use crate::datagram::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, receive_singly};
 use crate::datagram::socket::Socket;
 use crate::identity::Identity;
-use crate::{Direction, DtlsCounters, Refused};
+use crate::{DtlsCounters, Refused};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -164,16 +164,14 @@ impl DatagramIo for Sealed {
         socket: &Socket,
         mut each: impl FnMut(Remote, bool, &[u8]),
     ) -> io::Result<Reception> {
-        let (len, from) = socket.receive(&mut self.buffer)?;
-        let fits = len < self.buffer.len();
-        if fits && socket.passes(Direction::Received, from, &self.buffer[..len]) {
-            self.sessions.open(socket, from, &self.buffer[..len], &mut self.arrived);
-            while let Some((from, bytes)) = self.arrived.get(0) {
+        let Self { sessions, buffer, arrived } = self;
+        receive_singly(socket, buffer, |from, record| {
+            sessions.open(socket, from, record, arrived);
+            while let Some((from, bytes)) = arrived.get(0) {
                 each(from, false, bytes);
-                self.arrived.advance(1);
+                arrived.advance(1);
             }
-        }
-        Ok(Reception { more: true, truncated: u64::from(!fits) })
+        })
     }
 
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {

@@ -23,7 +23,7 @@ struct Open {
     begun: u64,
 }
 
-/// What a connection does, the least worthy first.
+/// The activity of a connection, the least worthy first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Doing {
     /// Its handshake or its first message is still to come.
@@ -34,7 +34,7 @@ pub(crate) enum Doing {
     Busy,
 }
 
-/// What is known of a connection.
+/// The record of a connection.
 #[derive(Debug)]
 struct Activity {
     /// Its [`network`].

@@ -40,7 +40,7 @@ pub(super) struct Talk {
     observers: Observers,
 }
 
-/// What a handler has said.
+/// The result of a handler.
 struct Said {
     terms: Terms,
     /// `None` if it has panicked.
