@@ -184,6 +184,16 @@ pub(super) mod tests {
         [a, result("b", b)]
     }
 
+    /// Returns an order that is held with 60 clients, and one that is not with 180.
+    pub(in crate::results) fn held_and_not_held() -> Vec<CellResult> {
+        let held = claimed(&[30.0, 33.0, 36.0], Relation::Above, &[10.0, 11.0, 12.5]);
+        let mut not_held = claimed(&[1.0, 1.1, 1.2], Relation::NotBelow, &[2.0, 2.0, 2.0]);
+        for result in &mut not_held {
+            result.cell.clients = 180;
+        }
+        held.into_iter().chain(not_held).collect()
+    }
+
     fn held(results: &[CellResult]) -> bool {
         let verdicts = verdicts(results);
         assert_eq!(verdicts.len(), 1);

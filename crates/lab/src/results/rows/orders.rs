@@ -59,23 +59,13 @@ pub fn write_verdicts(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Relation;
-    use crate::results::verdict::tests::claimed;
-
-    fn results() -> Vec<CellResult> {
-        let held = claimed(&[30.0, 33.0, 36.0], Relation::Above, &[10.0, 11.0, 12.5]);
-        let mut not_held = claimed(&[1.0, 1.1, 1.2], Relation::NotBelow, &[2.0, 2.0, 2.0]);
-        for result in &mut not_held {
-            result.cell.clients = 180;
-        }
-        held.into_iter().chain(not_held).collect()
-    }
+    use crate::results::verdict::tests::held_and_not_held;
 
     #[test]
     fn rows_for_programs_say_what_was_compared_and_whether_it_held() {
         let (mut csv, mut json) = (Vec::new(), Vec::new());
-        write_verdicts(&mut csv, Lines::Csv, "c0ffee", &results()).unwrap();
-        write_verdicts(&mut json, Lines::Json, "c0ffee", &results()).unwrap();
+        write_verdicts(&mut csv, Lines::Csv, "c0ffee", &held_and_not_held()).unwrap();
+        write_verdicts(&mut json, Lines::Json, "c0ffee", &held_and_not_held()).unwrap();
         let lines: Vec<serde_json::Value> =
             str::from_utf8(&json).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let mut csv = csv::Reader::from_reader(csv.as_slice());

@@ -48,23 +48,13 @@ pub(super) fn table(results: &[CellResult]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::results::rows::lines::Lines;
-    use crate::results::verdict::tests::{claimed, claimed_times};
+    use crate::results::verdict::tests::{claimed_times, held_and_not_held};
     use crate::results::{Relation, terminal_table, write_verdicts};
-
-    fn results() -> Vec<CellResult> {
-        let held = claimed(&[30.0, 33.0, 36.0], Relation::Above, &[10.0, 11.0, 12.5]);
-        let mut not_held = claimed(&[1.0, 1.1, 1.2], Relation::NotBelow, &[2.0, 2.0, 2.0]);
-        for result in &mut not_held {
-            result.cell.clients = 180;
-        }
-        held.into_iter().chain(not_held).collect()
-    }
 
     #[test]
     fn orders_stand_below_the_table_of_results_with_what_became_of_them() {
-        let text = terminal_table(&results(), Some(200));
+        let text = terminal_table(&held_and_not_held(), Some(200));
         let (_, orders) = text.split_once("published order").unwrap();
         let rows: Vec<Vec<&str>> = orders.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[2][..7], ["180", "a", "≥", "b", "1.100", "2.000", "0.548"]);
@@ -73,7 +63,7 @@ mod tests {
         assert!(text.contains("\nNot held, throughput a ≥ b: other timers\n"), "{text}");
         assert!(!text.contains("a > b: other timers"), "it held");
         assert!(text.contains("throughput in exchanges/s. Times:"), "{text}");
-        let mut unclaimed = results();
+        let mut unclaimed = held_and_not_held();
         for result in &mut unclaimed {
             result.published = None;
         }
