@@ -11,7 +11,7 @@ use crate::coexistence;
 
 const HEAD: &str = "# Columns, fields and events
 
-<!-- Generated from the tables of columns in crates/lab. Rewrite with: BLESS=1 cargo test -p coapace-lab --test results -->
+<!-- Generated from the tables of columns in crates/lab. Rewrite with: BLESS=1 cargo test -p coapace-lab --test it results:: -->
 
 CSV (`--format csv`) and JSON lines (`--format json`) have the same names and the same values, in the same units: seconds, bit/s, fractions of 1.
 A value that is not known is empty in CSV and `null` in JSON. Numbers have six decimals at most. The table of the terminal shows

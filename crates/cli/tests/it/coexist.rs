@@ -1,0 +1,192 @@
+//! `coapace coexist`, and mixes of mechanisms in `coapace run`.
+
+use std::fs;
+
+use crate::common::{Scratch, coapace, column, csv};
+use coapace_control::REGISTRY;
+
+/// Sixty clients behind a small buffer, for forty seconds.
+const SHORT: [&str; 13] = [
+    "coexist",
+    "coexistence",
+    "--set",
+    "clients=60",
+    "--set",
+    "buffer=2500",
+    "--set",
+    "duration=40 s",
+    "--set",
+    "workload.warm_up=5 s",
+    "--seeds",
+    "2",
+    "--quiet",
+];
+
+fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [base, more].concat()
+}
+
+#[test]
+fn every_registered_mechanism_meets_every_other_and_the_shares_of_a_pair_add_up() {
+    let out = coapace(&with(&SHORT, &["--format", "csv"])).success();
+    let (mechanisms, rivals) = (column(&out, "mechanism"), column(&out, "rival"));
+    let shares: Vec<f64> =
+        column(&out, "relative_share").iter().map(|share| share.parse().unwrap()).collect();
+    let size = REGISTRY.len();
+    assert_eq!(mechanisms.len(), size * size);
+    for (row, entry) in REGISTRY.iter().enumerate() {
+        for (place, other) in REGISTRY.iter().enumerate() {
+            let cell = row * size + place;
+            assert_eq!((mechanisms[cell], rivals[cell]), (entry.name, other.name));
+            let sum = shares[cell] + shares[place * size + row];
+            assert!((sum - 2.0).abs() < 1e-5, "{} and {}: {sum}", entry.name, other.name);
+        }
+    }
+    let off = shares.iter().map(|share| (share - 1.0).abs()).fold(0.0, f64::max);
+    assert!(off > 0.02, "they are not all alike: {off}");
+}
+
+#[test]
+fn the_matrix_does_not_depend_on_the_number_of_threads() {
+    for form in [&["--format", "csv"][..], &["--format", "json"], &[]] {
+        let on = |jobs| {
+            let named = ["--mechanism", "default", "--mechanism", "cocoa:ageing=off", "--jobs", jobs];
+            coapace(&with(&with(&SHORT, &named), form)).success()
+        };
+        assert_eq!(on("1"), on("2"), "{form:?}");
+    }
+}
+
+#[test]
+fn the_table_numbers_the_mechanisms_and_says_who_takes_most() {
+    let out = coapace(&with(&SHORT, &["--mechanism", "default", "--mechanism", "fasor"])).success();
+    let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(rows.iter().any(|row| row.starts_with(&["1", "default", "·"])), "{out}");
+    assert!(rows.iter().any(|row| row.starts_with(&["2", "fasor"]) && row[3] == "·"), "{out}");
+    for start in ["Takes the most: ", "Takes the least: ", "Starves: ", "Fair: ", "Together: "] {
+        assert_eq!(out.lines().filter(|line| line.starts_with(start)).count(), 1, "{start}: {out}");
+    }
+}
+
+#[test]
+fn json_lines_have_the_names_of_the_columns() {
+    let named = ["--mechanism", "default", "--mechanism", "fasor"];
+    let rows = coapace(&with(&with(&SHORT, &named), &["--format", "csv"])).success();
+    let lines = coapace(&with(&with(&SHORT, &named), &["--format", "json"])).success();
+    assert_eq!(lines.lines().count(), 4);
+    let (header, _) = csv(&rows);
+    for (line, hash) in lines.lines().zip(column(&rows, "trace_hash")) {
+        let object: serde_json::Value = serde_json::from_str(line).expect("a JSON object");
+        assert!(header.iter().all(|name| object.get(name).is_some()), "{line}");
+        assert_eq!(object["trace_hash"], hash);
+    }
+}
+
+#[test]
+fn the_report_has_the_pairs_and_opens_without_a_network() {
+    let scratch = Scratch::new();
+    let file = scratch.file("report.html");
+    coapace(&with(&SHORT, &["--mechanism", "default", "--mechanism", "fasor", "--report", &file])).success();
+    let html = fs::read_to_string(file).expect("the report");
+    for part in ["Who takes how much from whom", "\"kind\":\"squares\"", "coapace coexist coexistence --set"]
+    {
+        assert!(html.contains(part), "{part}");
+    }
+    let foreign = ["<script src", "<link ", "<img "].map(|tag| html.matches(tag).count());
+    assert_eq!(foreign, [0; 3]);
+}
+
+#[test]
+fn what_the_runs_took_is_said_at_the_end_but_not_among_the_results() {
+    let named = ["--mechanism", "default", "--mechanism", "fasor"];
+    let loud: Vec<&str> = with(&SHORT, &named).into_iter().filter(|word| *word != "--quiet").collect();
+    let outcome = coapace(&loud);
+    let last = outcome.stderr.lines().last().expect("a remark").to_owned();
+    assert!(last.starts_with("6 runs, ") && last.ends_with(" s"), "{last}");
+    assert!(!outcome.success().contains("6 runs"));
+}
+
+#[test]
+fn what_cannot_be_paired_is_told_in_one_line() {
+    for (arguments, told) in [
+        (&["--mechanism", "cocoa"][..], "a pair needs two mechanisms"),
+        (&["--mechanism", "cocoa", "--mechanism", "cocoa"], "\"cocoa\" is named twice"),
+        (&["--mechanism", "cocoa", "--mechanism", "tcp"], "\"tcp\" cannot be paired"),
+        (&["--mechanism", "cocoa", "--mechanism", "fasor+default"], "\"fasor+default\" cannot be paired"),
+        (&["--mechanism", "cocoa", "--mechanism", "coca"], "did you mean cocoa?"),
+        (&["--set", "clients=1"], "needs at least 2 clients"),
+    ] {
+        let outcome = coapace(&with(&["coexist"], arguments));
+        assert!(outcome.failure(2).contains(told), "{outcome:?}");
+        assert_eq!(outcome.stdout, "");
+    }
+    assert!(coapace(&["coexist", "coexistance"]).failure(2).contains("did you mean `coexistence`?"));
+    assert!(
+        coapace(&["coexist", "--report", "no-such-folder/x.html"]).failure(1).starts_with("cannot write ")
+    );
+}
+
+#[test]
+fn a_mix_is_run_wherever_a_mechanism_is_and_its_populations_are_told_apart() {
+    let run = [
+        "run",
+        "nb-iot",
+        "--set",
+        "clients=61",
+        "--set",
+        "buffer=1000",
+        "--mechanism",
+        "cocoa:ageing=off*2+default",
+        "--seeds",
+        "1",
+        "--quiet",
+    ];
+    let out = coapace(&with(&run, &["--format", "csv"])).success();
+    assert_eq!(column(&out, "mechanism"), ["cocoa:ageing=off*2+default"]);
+    let share =
+        |mechanism| -> f64 { column(&out, &format!("share.{mechanism}"))[0].parse().expect("a share") };
+    assert!((share("cocoa:ageing=off") + share("default") - 1.0).abs() < 1e-5);
+
+    let json = coapace(&with(&run, &["--format", "json", "--each"])).success();
+    let object: serde_json::Value = serde_json::from_str(json.trim()).expect("a JSON object");
+    let populations = object["populations"].as_array().expect("populations");
+    let clients: Vec<_> = populations.iter().map(|own| own["clients"].as_u64().unwrap()).collect();
+    assert_eq!(clients, [41, 20], "two of every three");
+    for sum in ["exchanges", "retransmissions"] {
+        let of_populations: u64 = populations.iter().map(|own| own[sum].as_u64().unwrap()).sum();
+        let of_all = match &object[sum] {
+            serde_json::Value::Array(clients) => clients.iter().map(|count| count.as_u64().unwrap()).sum(),
+            number => number.as_u64().unwrap(),
+        };
+        assert_eq!(of_populations, of_all, "{sum}");
+    }
+    let table = coapace(&run).success();
+    assert!(table.contains("of which") && table.contains("61 clients"), "{table}");
+}
+
+#[test]
+fn a_mix_that_cannot_be_is_told_in_one_line() {
+    for (label, told) in [
+        ("cocoa+tcp", "`tcp` cannot be part of a mix"),
+        ("cocoa+", "has a part without a name"),
+        ("cocoa+coca", "did you mean cocoa?"),
+        ("cocoa*0+default", "from 1 to 100"),
+        ("cocoa*20+default", "needs at least 11 clients"),
+    ] {
+        let outcome = coapace(&["run", "nb-iot", "--set", "clients=10", "--mechanism", label]);
+        assert!(outcome.failure(2).contains(told), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_run_of_fixed_duration_has_a_throughput_and_no_completion_time() {
+    let run = ["run", "nb-iot", "--set", "workload.exchanges=none", "--set", "workload.duration=60 s"];
+    let rest = ["--set", "workload.warm_up=10 s", "--seeds", "2", "--quiet", "--mechanism", "default"];
+    let out = coapace(&with(&with(&run, &rest), &["--format", "csv"])).success();
+    assert_eq!(column(&out, "median_fct_s"), [""]);
+    assert_eq!(column(&out, "clients_gave_up"), [""], "nobody has an end to reach");
+    let throughput: f64 = column(&out, "throughput")[0].parse().expect("exchanges per second");
+    let exchanges: f64 = column(&out, "exchanges")[0].parse().expect("exchanges");
+    assert!((throughput - exchanges / 50.0).abs() < 1e-5, "{throughput}");
+    assert!(coapace(&with(&run, &rest)).success().contains("throughput"));
+}

@@ -1,0 +1,112 @@
+//! `coapace` without a command, `coapace reproduce`, and the remarks beside their results.
+
+use std::fs;
+
+use crate::common::{Scratch, coapace, column, command, finish};
+use coapace_control::REGISTRY;
+
+#[test]
+fn without_a_command_every_mechanism_is_compared_and_a_report_written() {
+    let scratch = Scratch::new();
+    let outcome = finish(command().current_dir(scratch.path()), "");
+    assert!(outcome.stderr.contains("report: coapace-report.html"), "{}", outcome.stderr);
+    let table = outcome.success();
+    for name in REGISTRY.iter().map(|entry| entry.name).chain(["tcp"]) {
+        let called = |word: &str| word == name || word.starts_with(&format!("{name}:"));
+        // Rows of the table are indented. Sentences on which mechanism is fastest are not.
+        let rows = table.lines().filter(|line| line.starts_with(' '));
+        let rows = rows.filter(|line| line.split_whitespace().any(called)).count();
+        assert_eq!(rows, 2, "{name} has a row for each buffer:\n{table}");
+    }
+    let report = fs::read_to_string(scratch.path().join("coapace-report.html")).expect("the report");
+    for name in REGISTRY.iter().map(|entry| entry.name).chain(["tcp"]) {
+        assert!(report.contains(name), "{name}");
+    }
+    assert_eq!(fs::read_dir(scratch.path()).expect("the folder").count(), 1, "nothing else is written");
+}
+
+#[test]
+fn a_reproduction_has_a_row_for_each_published_figure_and_sums_up_how_near_they_are() {
+    let published = include_str!("../../../../papers/raitahila2019/published.csv").lines().count() - 1;
+    let outcome = coapace(&["reproduce", "raitahila2019", "--quick", "--format", "csv"]);
+    let is_summary = |line: &&str| line.starts_with("raitahila2019 published figures: ");
+    let summary = outcome.stderr.lines().find(is_summary).expect("a summary").to_owned();
+    assert!(outcome.stderr.lines().any(|line| line == "quick: 2 seeds"), "{}", outcome.stderr);
+    let rows = outcome.success();
+    let figures: Vec<&str> =
+        column(&rows, "relative_error").into_iter().filter(|error| !error.is_empty()).collect();
+    assert_eq!(figures.len(), published, "the others have part in published orders alone");
+
+    let errors: Vec<f64> =
+        figures.iter().map(|error| error.parse::<f64>().expect("a number").abs()).collect();
+    let near = errors.iter().filter(|error| **error <= 0.05).count();
+    assert!(summary.contains(&format!("{near} of {published} within 5 %")), "{summary}");
+}
+
+#[test]
+fn published_orders_are_told_as_held_or_not_held_with_a_ratio_for_each_and_a_total() {
+    let outcome = coapace(&["reproduce", "meng2017", "--seeds", "2", "--format", "csv", "--orders"]);
+    let summary = outcome.stderr.lines().last().expect("a summary").to_owned();
+    let rows = outcome.success();
+    let numbers = |name| -> Vec<f64> {
+        column(&rows, name).iter().map(|field| field.parse().expect("a number")).collect()
+    };
+    let (ratios, low, high) = (numbers("ratio"), numbers("ratio_low"), numbers("ratio_high"));
+    let relations = column(&rows, "relation");
+    let held = column(&rows, "held");
+    assert_eq!(
+        held.len(),
+        50,
+        "9 numbers of clients, 7 losses, 10 delays, one of them twice; two orders each"
+    );
+    for place in 0..held.len() {
+        assert!(low[place] <= ratios[place] && ratios[place] <= high[place]);
+        let expected = if relations[place] == ">" { low[place] > 1.0 } else { high[place] >= 1.0 };
+        assert_eq!(held[place], expected.to_string());
+    }
+    assert!(held.is_sorted(), "what did not hold comes first: false before true");
+    let count = held.iter().filter(|held| **held == "true").count();
+    assert!(summary.starts_with(&format!("meng2017 published orders: {count} of 50 held")), "{summary}");
+}
+
+#[test]
+fn other_mechanisms_stand_beside_those_of_the_paper_in_table_and_report() {
+    let scratch = Scratch::new();
+    let report = scratch.file("meng.html");
+    let table =
+        coapace(&["reproduce", "meng2017", "--seeds", "1", "-m", "fasor", "--report", &report]).success();
+    assert_eq!(table.lines().filter(|line| line.contains(" fasor ")).count(), 25, "it is beside the others");
+    let verdicts =
+        table.lines().filter(|line| line.ends_with(" held") || line.ends_with(" in order")).count();
+    assert_eq!(verdicts, 50 + 1, "one a line, and the total:\n{table}");
+    let summary = table.lines().last().expect("a summary");
+    assert!(summary.starts_with("meng2017 published orders: "), "{table}");
+    let page = fs::read_to_string(&report).expect("the report");
+    for knob in ["clients", "loss", "delay"] {
+        assert!(page.contains(&format!("\"name\":\"throughput-over-{knob}--")), "over {knob}");
+    }
+}
+
+#[test]
+fn quiet_silences_everything_but_the_results() {
+    let scratch = Scratch::new();
+    let (report, pcap) = (scratch.file("r.html"), scratch.file("r.pcapng"));
+    let run = ["run", "nb-iot", "--set", "clients=2", "--seeds", "2", "--mechanism", "default"];
+    let loud = coapace(&[&run[..], &["--report", &report, "--pcap", &pcap]].concat());
+    assert!(
+        loud.stderr.contains("report: ") && loud.stderr.contains("captured: default, seed 1"),
+        "{loud:?}"
+    );
+    let quiet = coapace(&[&run[..], &["--report", &report, "--pcap", &pcap, "--quiet"]].concat());
+    assert_eq!(quiet.stderr, "");
+    assert_eq!(quiet.success(), loud.success());
+}
+
+#[test]
+fn no_progress_bar_is_drawn_into_a_pipe() {
+    let outcome =
+        coapace(&["run", "nb-iot", "--set", "clients=5", "--seeds", "10", "--mechanism", "default"]);
+    assert!(!outcome.stderr.contains(['\r', '\u{1b}', '█', '░']), "{outcome:?}");
+    let table = outcome.success();
+    assert!(!table.contains(['\r', '\u{1b}']), "{table:?}");
+}

@@ -1,0 +1,236 @@
+//! Errors: one line, and the exit code 2 for wrong arguments or 1 for input that cannot be used.
+
+use std::fs;
+use std::io::pipe;
+
+use crate::common::{Scratch, coapace, command};
+
+/// Runs the command and returns its only line on standard error. Standard output has to be empty.
+fn refused(code: i32, arguments: &[&str]) -> String {
+    let outcome = coapace(arguments);
+    assert_eq!(outcome.stdout, "", "{arguments:?}");
+    outcome.failure(code).to_owned()
+}
+
+#[test]
+fn an_unknown_mechanism_is_told_with_the_nearest_and_with_all_there_are() {
+    for arguments in [&["run", "nb-iot", "--mechanism", "coca"][..], &["trace", "coca"]] {
+        let line = refused(2, arguments);
+        assert!(line.starts_with("no mechanism is called \"coca\"; did you mean cocoa?"), "{line}");
+        assert!(coapace_control::REGISTRY.iter().all(|entry| line.contains(entry.name)), "{line}");
+    }
+}
+
+#[test]
+fn an_unknown_parameter_or_preset_is_told_with_the_nearest() {
+    let line = refused(2, &["run", "nb-iot", "--mechanism", "cocoa:max-rto=3s"]);
+    assert!(line.contains("no parameter of cocoa is called \"max-rto\"; did you mean max_rto?"), "{line}");
+    let line = refused(2, &["run", "nb-iot", "--mechanism", "fasor:preset=fastslow"]);
+    assert!(line.contains("did you mean fast-slow?"), "{line}");
+}
+
+#[test]
+fn a_bad_value_is_told_with_what_would_do() {
+    let line = refused(2, &["run", "nb-iot", "--mechanism", "cocoa:max_rto=abc"]);
+    assert!(
+        line.starts_with("max_rto of cocoa is a time above zero such as ") && line.ends_with("not \"abc\""),
+        "{line}"
+    );
+    let line = refused(2, &["run", "nb-iot", "--mechanism", "cocoa:max_rto"]);
+    assert!(line.contains("is no parameter=value"), "{line}");
+}
+
+#[test]
+fn an_unknown_scenario_or_paper_is_told_with_what_there_is() {
+    let line = refused(2, &["run", "nbiot"]);
+    assert!(line.contains("did you mean `nb-iot`?"), "{line}");
+    let line = refused(2, &["reproduce", "raitahila"]);
+    assert!(line.contains("raitahila2019, meng2017, betzler2015, ancillotti2018, rathod2022"), "{line}");
+}
+
+#[test]
+fn what_a_reproduction_cannot_do_is_told_before_the_work() {
+    let line = refused(2, &["reproduce", "meng2017", "-m", "coca"]);
+    assert!(line.contains("did you mean cocoa?"), "{line}");
+    let line = refused(2, &["reproduce", "meng2017", "-m", "cocoa*100+default"]);
+    assert!(line.contains("clients, or a mechanism has none"), "{line}");
+    let line = refused(2, &["reproduce", "meng2017", "--orders"]);
+    assert_eq!(line, "--orders needs --format csv or --format json");
+}
+
+#[test]
+fn a_setting_that_does_not_fit_is_told_as_it_was_given() {
+    for (setting, part) in [
+        ("clints=3", "unknown key `clints`; did you mean `clients`?"),
+        ("clients=abc", "must be a whole number from 1 to 1000000, not `abc`"),
+        ("clients=0", "must be a whole number from 1"),
+        ("errors=meduim", "did you mean `medium`?"),
+        ("buffer=10", "must hold one message"),
+        ("network.up.radio.rate=fast", "network.up.radio.rate"),
+    ] {
+        let line = refused(2, &["run", "nb-iot", "--set", setting]);
+        assert!(line.starts_with(&format!("--set {setting}: ")) && line.contains(part), "{line}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_scenario_file_is_told_with_its_line() {
+    let scratch = Scratch::new();
+    let file = scratch.file("bad.toml");
+    for (text, told) in
+        [("title = \"x\"\nclinets = 3\n", ":2: unknown key `clinets`"), ("title =\n", ":1: not TOML")]
+    {
+        fs::write(&file, text).expect("the scenario");
+        let outcome = coapace(&["run", &file]);
+        assert!(outcome.stderr.starts_with(&format!("coapace: {file}{told}")), "{outcome:?}");
+        assert_eq!((outcome.stderr.lines().count(), outcome.stdout.as_str()), (1, ""));
+    }
+}
+
+#[test]
+fn a_missing_file_is_told_in_one_line() {
+    let scratch = Scratch::new();
+    let file = scratch.file("missing.toml");
+    let outcome = coapace(&["run", &file]);
+    assert!(outcome.stderr.starts_with(&format!("coapace: {file}: ")), "{outcome:?}");
+    assert_eq!((outcome.stderr.lines().count(), outcome.stdout.as_str()), (1, ""));
+}
+
+#[test]
+fn a_scenario_file_that_is_missing_or_wrong_is_bad_input_and_no_wrong_usage() {
+    let scratch = Scratch::new();
+    refused(1, &["run", &scratch.file("missing.toml")]);
+    let file = scratch.file("bad.toml");
+    fs::write(&file, "clinets = 3\n").expect("the scenario");
+    refused(1, &["run", &file]);
+}
+
+#[test]
+fn arguments_that_cannot_be_read_are_told_in_one_line_too() {
+    for arguments in [
+        &["run"][..],
+        &["frobnicate"],
+        &["run", "nb-iot", "--set", "clients"],
+        &["run", "nb-iot", "--seeds", "0"],
+        &["run", "nb-iot", "--jobs", "0"],
+        &["run", "nb-iot", "--format", "xml"],
+        &["list", "everything"],
+    ] {
+        refused(2, arguments);
+    }
+}
+
+#[test]
+fn arguments_that_cannot_be_read_are_wrong_usage() {
+    for arguments in [
+        &["run"][..],
+        &["frobnicate"],
+        &["run", "nb-iot", "--set", "clients"],
+        &["run", "nb-iot", "--seeds", "0"],
+    ] {
+        let outcome = coapace(arguments);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{outcome:?}");
+        assert!(!outcome.stderr.is_empty());
+    }
+}
+
+#[test]
+fn a_path_that_cannot_be_written_is_told_before_the_work() {
+    let scratch = Scratch::new();
+    let path = scratch.file("no-such-folder/file");
+    let file = scratch.file("file");
+    fs::write(&file, "").expect("a file");
+    let line = refused(1, &["run", "nb-iot", "--set", "clients=100000", "-m", "default", "--figures", &file]);
+    assert!(line.starts_with(&format!("cannot write {file}: ")), "{line}");
+    for option in ["--report", "--pcap", "--trace"] {
+        // A run with this many clients would take minutes.
+        let line = refused(
+            1,
+            &["run", "nb-iot", "--set", "clients=100000", "--mechanism", "default", option, &path],
+        );
+        assert!(line.starts_with(&format!("cannot write {path}: ")), "{line}");
+    }
+    let line = refused(1, &["reproduce", "raitahila2019", "--quiet", "--report", &path]);
+    assert!(line.starts_with(&format!("cannot write {path}: ")), "{line}");
+}
+
+#[test]
+fn quiet_does_not_hide_what_went_wrong() {
+    let line = refused(2, &["run", "nb-iot", "--quiet", "--mechanism", "coca"]);
+    assert!(line.contains("coca"), "{line}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let run =
+        ["run", "nb-iot", "--set", "clients=1", "--seeds", "1", "--mechanism", "default", "--format", "csv"];
+    for arguments in [&["list", "mechanisms"][..], &run] {
+        let (reader, writer) = pipe().expect("a pipe");
+        drop(reader);
+        let output = command().args(arguments).stdout(writer).output().expect("the command ends");
+        assert_eq!(
+            (output.status.code(), output.stderr.is_empty()),
+            (Some(0), true),
+            "{arguments:?}: {output:?}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_of_a_completion_script_that_has_seen_enough_is_no_failure() {
+    let (reader, writer) = pipe().expect("a pipe");
+    drop(reader);
+    let output = command().args(["completions", "bash"]).stdout(writer).output().expect("the command ends");
+    assert_eq!((output.status.code(), output.stderr.is_empty()), (Some(0), true), "{output:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    let full = || fs::File::options().write(true).open("/dev/full").expect("a device that is always full");
+    let output = command().args(["list", "mechanisms"]).stdout(full()).output().expect("the command ends");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("coapace: standard output: ") && stderr.lines().count() == 1, "{stderr}");
+
+    let run = ["run", "nb-iot", "--set", "clients=3", "--seeds", "1", "--mechanism", "default"];
+    for option in ["--report", "--pcap", "--trace"] {
+        let outcome = coapace(&[&run[..], &["--quiet", option, "/dev/full"]].concat());
+        assert!(outcome.failure(1).starts_with("cannot write "), "{outcome:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_remark_that_nobody_can_hear_does_not_stop_the_work() {
+    let scratch = Scratch::new();
+    let full = fs::File::options().write(true).open("/dev/full").expect("a device that is always full");
+    let report = scratch.file("report.html");
+    let run = [
+        "run",
+        "nb-iot",
+        "--set",
+        "clients=1",
+        "--seeds",
+        "1",
+        "--mechanism",
+        "default",
+        "--report",
+        &report,
+    ];
+    let output = command().args(run).stderr(full).output().expect("the command ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(!output.stdout.is_empty());
+}
+
+#[test]
+fn what_is_about_datagrams_is_refused_where_there_are_none() {
+    for arguments in [
+        &["get", "coap+tcp://[::1]/x", "--pcap", "x.pcapng"][..],
+        &["observe", "coap+ws://[::1]/x", "--pcap", "x.pcapng"],
+        &["load", "coap+tcp://[::1]/x", "--loss", "0.1"],
+    ] {
+        let line = refused(2, arguments);
+        assert!(line.contains("is about datagrams"), "{line}");
+    }
+}

@@ -1,0 +1,24 @@
+//! Tests of the command, run like a user runs it.
+
+mod capture;
+#[path = "../../../net/tests/it/certified.rs"]
+mod certified;
+mod coexist;
+mod common;
+mod compare;
+mod device;
+mod errors;
+mod files;
+mod help;
+mod interrupt;
+mod libcoap;
+mod list;
+mod logs;
+mod metrics;
+mod observe;
+mod reload;
+mod run;
+mod serve;
+mod terminal;
+mod tls;
+mod trace;

@@ -1,0 +1,114 @@
+//! Observations: lost notifications, and their end by either side.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Serving, command};
+
+/// Starts `coapace observe` and reads its first line.
+fn observing(uri: &str, more: &[&str]) -> (Child, BufReader<ChildStdout>) {
+    let mut child = command()
+        .args(["observe", uri])
+        .args(more)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
+    assert!(lines.read_line(&mut String::new()).expect("text") > 0, "a first line");
+    (child, lines)
+}
+
+fn stderr(child: &mut Child) -> String {
+    let mut said = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+    said
+}
+
+fn value(text: &str, sample: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{sample} in {text}")).parse().expect("a number")
+}
+
+fn scrape(address: &str) -> String {
+    use std::io::Write;
+    let mut stream = std::net::TcpStream::connect(address).expect("somebody listens");
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("taken");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("text");
+    text
+}
+
+#[test]
+fn both_signals_deregister_over_every_transport() {
+    let keys = ["-u", "lamp-7", "-k", "secret"];
+    let arguments = ["--demo", "--tcp", "127.0.0.1:0", "--ws", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
+    let mut server = Serving::new(&[&arguments[..], &keys].concat());
+    let metrics = server.line();
+    let metrics = metrics.trim_start_matches("http://").trim_end_matches("/metrics").to_owned();
+    let uris = [&[server.uri.clone()][..], &server.others].concat();
+    for (count, (uri, signal)) in uris.iter().zip(["-TERM", "-INT", "-TERM", "-TERM"]).enumerate() {
+        let (mut child, _lines) = observing(&format!("{uri}/clock"), &keys);
+        if count < 2 {
+            assert_eq!(value(&scrape(&metrics), "coap_observers"), 1, "{uri}");
+        }
+        let told = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(told.expect("kill runs").success());
+        assert_eq!(child.wait().expect("it ends").code(), Some(0), "{uri}: {}", stderr(&mut child));
+    }
+    let text = scrape(&metrics);
+    assert_eq!(value(&text, "coap_observers"), 0);
+    assert_eq!(value(&text, "coap_observers_removed_total{reason=\"deregistered\"}"), 2);
+}
+
+#[test]
+fn a_server_that_stops_ends_observations_with_5_03() {
+    let server = Serving::new(&["--demo", "--tcp", "127.0.0.1:0"]);
+    let observers = [&server.uri, &server.others[0]].map(|uri| observing(&format!("{uri}/clock"), &[]));
+    let begun = Instant::now();
+    let (code, said) = server.interrupt();
+    assert_eq!(code, Some(0), "{said}");
+    for (mut child, _lines) in observers {
+        assert_eq!(child.wait().expect("it ends").code(), Some(3));
+        let said = stderr(&mut child);
+        assert!(said.contains("5.03 Service Unavailable"), "{said}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_notification_that_does_not_come_is_noticed_and_registered_for_again() {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+    let uri = format!("coap://{}/x", socket.local_addr().expect("bound"));
+    let server = std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        let mut answer = |number: u8| {
+            let (len, client) = socket.recv_from(&mut buffer).expect("a registration");
+            let registration = &buffer[..len];
+            assert!(registration.ends_with(b"\x60\x51x"), "Observe: 0, Uri-Path: x");
+            let token = usize::from(registration[0] & 15);
+            let head = [0x60 | registration[0] & 15, 0x45];
+            // Observe with this number, Max-Age 1.
+            let rest = [0x61, number, 0x81, 1, 0xff, b'0' + number];
+            let answer = [&head[..], &registration[2..4 + token], &rest].concat();
+            socket.send_to(&answer, client).expect("sent");
+            registration[4..4 + token].to_vec()
+        };
+        let first = answer(1);
+        let begun = Instant::now();
+        assert_eq!(first, answer(2), "the token is that of the first (RFC 7641 §3.3.1)");
+        begun.elapsed()
+    });
+    let (mut child, mut lines) = observing(&uri, &["--count", "2"]);
+    let mut line = String::new();
+    lines.read_line(&mut line).expect("text");
+    assert_eq!(line, "2\n");
+    let waited = server.join().expect("no panic");
+    assert!(waited >= Duration::from_millis(5_500), "{waited:?}: Max-Age and 5 to 15 s");
+    let _ = child.wait();
+    let said = stderr(&mut child);
+    assert!(said.starts_with("no notification has come in time; registering again"), "{said}");
+}

@@ -1,0 +1,334 @@
+//! `coapace run`: rows, captures, traces, reports.
+
+use std::fs;
+
+use crate::common::{Scratch, coapace, column, csv};
+
+/// The first columns, whose order is fixed. Others may be added after them.
+const FIRST_COLUMNS: &str = "workload,clients,buffer_bytes,link_errors,mechanism,median_fct_s,p10,p25,p75,p90,\
+                             retransmissions_per_client,unnecessary_per_client,drops";
+
+/// A short run.
+const SHORT: [&str; 7] = ["run", "nb-iot", "--set", "clients=3", "--seeds", "2", "--quiet"];
+
+/// Fifteen clients behind a buffer of 400 bytes: packets are dropped, so there are retransmissions.
+const CONGESTED: [&str; 14] = [
+    "run",
+    "nb-iot",
+    "--set",
+    "clients=15",
+    "--set",
+    "buffer=400",
+    "--mechanism",
+    "default",
+    "--mechanism",
+    "fasor-token",
+    "--mechanism",
+    "tcp",
+    "--seeds",
+    "3",
+];
+
+fn with<'a>(base: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [base, more].concat()
+}
+
+#[test]
+fn the_first_columns_are_those_of_the_published_tables() {
+    let out = coapace(&with(&SHORT, &["--mechanism", "default", "--format", "csv"])).success();
+    assert!(out.starts_with(&format!("{FIRST_COLUMNS},")), "{out}");
+    let (_, rows) = csv(&out);
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0][..5], ["continuous", "3", "1410000", "none", "default"]);
+    let quantiles: Vec<f64> = ["p10", "p25", "median_fct_s", "p75", "p90"]
+        .map(|name| column(&out, name)[0].parse().expect("seconds"))
+        .into();
+    assert!(quantiles.is_sorted(), "{quantiles:?}");
+    // 50 exchanges take at least 600 ms of delay and 20 ms of jitter each.
+    assert!(quantiles[0] > 31.0 && quantiles[4] < 40.0, "{quantiles:?}");
+}
+
+#[test]
+fn the_mechanism_column_repeats_the_command_line() {
+    let named = ["cocoa:preset=libcoap-2019", "default:ack_timeout=2.5s", "tcp"];
+    let options = named.iter().flat_map(|name| ["--mechanism", name]).collect::<Vec<_>>();
+    let out = coapace(&with(&with(&SHORT, &options), &["--format", "csv"])).success();
+    assert_eq!(column(&out, "mechanism"), named);
+}
+
+#[test]
+fn a_mechanism_with_two_settings_stays_one_field() {
+    let name = "cocoa:max_rto=20s,k_weak=2";
+    let out = coapace(&with(&SHORT, &["--mechanism", name, "--format", "csv"])).success();
+    let row = out.lines().nth(1).expect("a row");
+    assert!(row.contains(&format!(",\"{name}\",")), "{row}");
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    for form in [&["--format", "csv"][..], &["--format", "csv", "--each"], &["--format", "json", "--each"]] {
+        let on = |jobs| coapace(&with(&with(&CONGESTED, form), &["--jobs", jobs, "--quiet"])).success();
+        let (one, two) = (on("1"), on("2"));
+        assert!(one.contains("trace_hash"), "{form:?}");
+        assert_eq!(one, two, "{form:?}");
+    }
+}
+
+#[test]
+fn every_seed_is_another_run_and_the_same_seed_the_same() {
+    let out = coapace(&with(&CONGESTED, &["--format", "csv", "--each", "--quiet"])).success();
+    assert_eq!(column(&out, "seed"), ["1", "2", "3"].repeat(3));
+    let mut hashes = column(&out, "trace_hash");
+    assert!(
+        hashes.iter().all(|hash| hash.len() == 16 && u64::from_str_radix(hash, 16).is_ok()),
+        "{hashes:?}"
+    );
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), 9, "three mechanisms and three seeds are nine different runs");
+    assert!(column(&out, "drops").iter().all(|drops| *drops != "0"), "the buffer overflows");
+}
+
+#[test]
+fn json_lines_are_objects_with_the_names_of_the_columns() {
+    let rows = coapace(&with(&CONGESTED, &["--format", "csv", "--quiet"])).success();
+    let lines = coapace(&with(&CONGESTED, &["--format", "json", "--quiet"])).success();
+    assert_eq!(lines.lines().count(), 3);
+    for (line, mechanism) in lines.lines().zip(column(&rows, "mechanism")) {
+        let object: serde_json::Value = serde_json::from_str(line).expect("a JSON object");
+        assert_eq!(object["mechanism"], mechanism);
+        for name in FIRST_COLUMNS.split(',') {
+            assert!(object.get(name).is_some_and(|value| !value.is_null()), "{name}: {line}");
+        }
+    }
+    for (line, hash) in lines.lines().zip(column(&rows, "trace_hash")) {
+        let object: serde_json::Value = serde_json::from_str(line).expect("a JSON object");
+        assert_eq!(object["trace_hash"], hash);
+    }
+}
+
+#[test]
+fn each_run_is_one_json_line_with_the_completion_time_of_every_client() {
+    let lines = coapace(&with(&SHORT, &["--mechanism", "default", "--format", "json", "--each"])).success();
+    assert_eq!(lines.lines().count(), 2);
+    for line in lines.lines() {
+        let object: serde_json::Value = serde_json::from_str(line).expect("a JSON object");
+        assert_eq!(object["fct_s"].as_array().map(Vec::len), Some(3), "{line}");
+    }
+}
+
+#[test]
+fn the_table_names_the_conditions_once_and_every_mechanism() {
+    let out = coapace(&with(&SHORT, &["--mechanism", "default", "--mechanism", "linux-rto"])).success();
+    assert!(out.starts_with("nb-iot · continuous workload · 3 clients · "), "{out}");
+    assert_eq!(out.matches("3 clients").count(), 1);
+    for name in ["default", "linux-rto", "median FCT"] {
+        assert!(out.contains(name), "{name}: {out}");
+    }
+}
+
+#[test]
+fn a_capture_is_pcapng_with_a_packet_for_each_event_that_the_trace_tells_of() {
+    let scratch = Scratch::new();
+    let (pcap, trace) = (scratch.file("run.pcapng"), scratch.file("run.csv"));
+    coapace(&with(&CONGESTED, &["--quiet", "--pcap", &pcap, "--trace", &trace])).success();
+
+    let trace = fs::read_to_string(trace).expect("the trace");
+    let events = column(&trace, "event");
+    let of = |name| events.iter().filter(|event| **event == name).count();
+    let told = of("sent") + of("delivered") + of("dropped") + of("lost");
+    assert!(of("dropped") > 0);
+    assert_eq!(packets(&fs::read(pcap).expect("the capture")), told);
+}
+
+/// Returns the number of Enhanced Packet Blocks in a little-endian pcapng file, and checks that its blocks have no
+/// gaps.
+fn packets(mut file: &[u8]) -> usize {
+    let word = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().expect("four bytes"));
+    assert_eq!((word(file), word(&file[8..])), (0x0a0d_0d0a, 0x1a2b_3c4d), "a section header comes first");
+    let mut packets = 0;
+    while !file.is_empty() {
+        let length = word(&file[4..]) as usize;
+        assert!(
+            length >= 12 && length.is_multiple_of(4) && length <= file.len(),
+            "a block of {length} bytes"
+        );
+        assert_eq!(word(&file[length - 4..]) as usize, length, "a block ends with its length");
+        packets += usize::from(word(file) == 6);
+        file = &file[length..];
+    }
+    packets
+}
+
+#[test]
+fn a_trace_tells_in_order_what_became_of_every_packet() {
+    let scratch = Scratch::new();
+    let file = scratch.file("run.csv");
+    coapace(&with(&CONGESTED, &["--quiet", "--trace", &file])).success();
+    let trace = fs::read_to_string(file).expect("the trace");
+    assert_eq!(
+        trace.lines().next(),
+        Some("time_s,event,hop,from,to,bytes,queue_bytes,exchange,transmission,rank,rto_s")
+    );
+
+    let times: Vec<f64> =
+        column(&trace, "time_s").iter().map(|time| time.parse().expect("seconds")).collect();
+    assert!(times.is_sorted());
+    let events = column(&trace, "event");
+    let of = |name| events.iter().filter(|event| **event == name).count();
+    assert!(of("rto") >= 15, "each client's RTO as it changes: {}", of("rto"));
+    assert_eq!(of("sent"), of("delivered") + of("dropped") + of("lost"), "nothing vanishes");
+    // Fifteen clients make 50 exchanges of at least a request and a response.
+    assert!(of("delivered") >= 1500, "{}", of("delivered"));
+    let nodes = column(&trace, "from");
+    assert!(
+        (0..=15).all(|node: u32| nodes.contains(&node.to_string().as_str())),
+        "the server is 0, the clients 1 to 15"
+    );
+}
+
+#[test]
+fn the_trace_of_a_mesh_has_what_rpl_and_the_timers_do_and_the_film_is_a_gif() {
+    let scratch = Scratch::new();
+    let (trace, film) = (scratch.file("mesh.csv"), scratch.file("mesh.gif"));
+    let run = [
+        "run",
+        "mesh-grid",
+        "--set",
+        "routing=rpl",
+        "--set",
+        "duration=120 s",
+        "-m",
+        "cocoa",
+        "--seeds",
+        "1",
+    ];
+    coapace(&[&run[..], &["--quiet", "--trace", &trace, "--film", &film]].concat()).success();
+    let trace = fs::read_to_string(trace).expect("the trace");
+    let events = column(&trace, "event");
+    for event in ["rpl dis", "rpl dio", "rpl dao", "rpl parent", "rpl rank", "rto", "frame sent"] {
+        assert!(events.contains(&event), "{event}");
+    }
+    let film = fs::read(film).expect("the film");
+    assert!(film.starts_with(b"GIF89a") && film.len() > 10_000, "{} bytes", film.len());
+}
+
+#[test]
+fn a_film_needs_a_mesh() {
+    let scratch = Scratch::new();
+    let outcome = coapace(&with(&SHORT, &["--film", &scratch.file("film.gif")]));
+    let line = outcome.failure(2);
+    assert!(line.contains("--film needs a scenario with a mesh"), "{line}");
+}
+
+#[test]
+fn what_is_watched_is_not_changed() {
+    let scratch = Scratch::new();
+    let (pcap, trace) = (scratch.file("run.pcapng"), scratch.file("run.csv"));
+    let plain = coapace(&with(&CONGESTED, &["--format", "csv", "--quiet"])).success();
+    let watched = with(&CONGESTED, &["--format", "csv", "--quiet", "--pcap", &pcap, "--trace", &trace]);
+    assert_eq!(coapace(&watched).success(), plain);
+}
+
+#[test]
+fn a_report_is_one_html_file_that_names_how_it_was_made() {
+    let scratch = Scratch::new();
+    let file = scratch.file("report.html");
+    coapace(&with(&SHORT, &["--mechanism", "default", "--mechanism", "fasor", "--report", &file])).success();
+    let html = fs::read_to_string(file).expect("the report");
+    assert!(html.to_ascii_lowercase().starts_with("<!doctype html>"));
+    assert!(html.trim_end().ends_with("</html>"));
+    for part in ["fasor", "default", "coapace run nb-iot --set clients=3"] {
+        assert!(html.contains(part), "{part}");
+    }
+    let foreign = ["<script src", "<link ", "<img "].map(|tag| html.matches(tag).count());
+    assert_eq!(foreign, [0; 3], "it opens without a network");
+}
+
+#[test]
+fn figures_are_written_as_svg_pdf_and_png_named_after_their_charts() {
+    let scratch = Scratch::new();
+    let dir = scratch.file("figures");
+    let outcome = coapace(&with(&SHORT[..6], &["-m", "default", "-m", "fasor", "--figures", &dir]));
+    let remarks = outcome.stderr.clone();
+    outcome.success();
+    assert!(remarks.contains(&format!("charts in {dir}, each as SVG, PDF and PNG")), "{remarks}");
+    for (name, start) in [
+        ("fct-median.svg", &b"<svg "[..]),
+        ("fct-median.pdf", b"%PDF-"),
+        ("fct-median.png", b"\x89PNG"),
+        ("fct-cdf.svg", b"<svg "),
+    ] {
+        let file = fs::read(std::path::Path::new(&dir).join(name)).expect(name);
+        assert!(file.starts_with(start), "{name}");
+    }
+    let svg = fs::read_to_string(std::path::Path::new(&dir).join("fct-cdf.svg")).expect("a figure");
+    for text in ["Clients that are done", "FCT in seconds", ">default<", ">fasor<"] {
+        assert!(svg.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn a_scenario_of_ones_own_runs_as_a_built_in_one_does() {
+    let scratch = Scratch::new();
+    let file = scratch.file("wire.toml");
+    let wire = "title = \"A wire\"\nsummary = \"Nothing lost, nothing late.\"\nsource = \"illustrative\"\n\
+                [clients]\ncount = 2\n[workload]\nkind = \"continuous\"\n\
+                [[network.up]]\nname = \"wire\"\ndelay = \"10 ms\"\n[[network.down]]\nname = \"wire\"\ndelay = \"10 ms\"\n";
+    fs::write(&file, wire).expect("the scenario");
+    let out =
+        coapace(&["run", &file, "--mechanism", "default", "--seeds", "1", "--quiet", "--format", "csv"])
+            .success();
+    // 50 exchanges of 20 ms.
+    assert_eq!(column(&out, "median_fct_s"), ["1"]);
+    assert_eq!(column(&out, "scenario"), ["wire"]);
+}
+
+#[test]
+fn a_grid_runs_every_combination_and_has_a_column_for_each_knob() {
+    let run =
+        ["run", "nb-iot", "--set", "clients=2,3", "--set", "errors=none,low", "--seeds", "2", "--quiet"];
+    let with_mechanisms = with(&run, &["-m", "default", "-m", "cocoa", "--format", "csv"]);
+    let out = coapace(&with_mechanisms).success();
+    assert_eq!(column(&out, "knob.clients"), ["2", "2", "2", "2", "3", "3", "3", "3"]);
+    assert_eq!(column(&out, "knob.errors"), ["none", "none", "low", "low", "none", "none", "low", "low"]);
+    assert_eq!(column(&out, "mechanism"), ["default", "cocoa"].repeat(4));
+    assert_eq!(column(&out, "compared_with"), ["", "default"].repeat(4));
+    let table = coapace(&with(&run, &["-m", "default", "-m", "cocoa"])).success();
+    let header = table.lines().find(|line| line.contains("mechanism")).expect("a header");
+    assert_eq!(header.split_whitespace().take(3).collect::<Vec<_>>(), ["clients", "errors", "mechanism"]);
+    let outcome = coapace(&["run", "nb-iot", "--set", "clients=2,,3"]);
+    assert!(outcome.failure(2).contains("a value is missing beside a comma"), "{outcome:?}");
+}
+
+#[test]
+fn seeds_can_be_a_range_that_continues_another() {
+    let run =
+        ["run", "nb-iot", "--set", "clients=2", "-m", "default", "--quiet", "--format", "csv", "--each"];
+    let all = coapace(&with(&run, &["--seeds", "4"])).success();
+    let rest = coapace(&with(&run, &["--seeds", "3-4"])).success();
+    assert_eq!(column(&rest, "seed"), ["3", "4"]);
+    assert_eq!(column(&rest, "trace_hash"), column(&all, "trace_hash")[2..]);
+    let cells = coapace(&with(&run[..run.len() - 1], &["--seeds", "3-4"])).success();
+    assert_eq!((column(&cells, "seed_first"), column(&cells, "seed_last")), (vec!["3"], vec!["4"]));
+    coapace(&with(&run, &["--seeds", "4-3"])).failure(2);
+}
+
+#[test]
+fn a_time_and_a_share_are_written_alike_everywhere() {
+    let base = ["run", "nb-iot", "--set", "clients=2", "--seeds", "1", "--quiet", "--format", "csv"];
+    let hash = |set: &str, mechanism: &str| {
+        let out = coapace(&with(&base, &["--set", set, "-m", mechanism])).success();
+        (column(&out, "scenario_hash")[0].to_owned(), column(&out, "trace_hash")[0].to_owned())
+    };
+    let delay = "network.up.radio.delay";
+    let expected = hash(&format!("{delay}=300 ms"), "default:ack_timeout=1.5s");
+    for (time, timeout) in
+        [("300ms", "1500 ms"), ("0.3", "1.5"), ("0.3 s", "1.5 s"), ("300000us", "1500000us")]
+    {
+        let (scenario, trace) = hash(&format!("{delay}={time}"), &format!("default:ack_timeout={timeout}"));
+        assert_eq!((scenario, trace), expected, "{time} {timeout}");
+    }
+    let loss = "network.up.radio.loss";
+    assert_eq!(hash(&format!("{loss}=0.1"), "default"), hash(&format!("{loss}=10 %"), "default"));
+}

@@ -1,0 +1,81 @@
+//! `coapace trace`.
+
+use std::fmt::Write;
+
+use crate::common::{coapace_reading, column, csv};
+
+/// Mechanisms and their vectors: a CSV with the input columns and the columns that `trace` has to print.
+const VECTORS: [(&str, &str); 3] = [
+    ("default", include_str!("../../../../vectors/default.csv")),
+    ("cocoa:preset=draft-03", include_str!("../../../../vectors/cocoa@draft-03.csv")),
+    ("fasor-token:preset=libcoap-2019", include_str!("../../../../vectors/fasor-token@libcoap-2019.csv")),
+];
+
+#[test]
+fn a_vector_is_reproduced_to_the_microsecond() {
+    let micros = |field: &str| field.replace('.', "").parse::<i64>().ok();
+    for (mechanism, file) in VECTORS {
+        let vector = file.split("# mechanism ").nth(1).expect("a first run");
+        let (_, vector) = vector.split_once('\n').expect("lines behind its name");
+        let out = coapace_reading(&["trace", mechanism], vector).success();
+        assert_eq!(out.lines().next(), Some("at_ms,event,timeout_ms,rto_ms,next_ms"));
+        let expected: String = vector.lines().fold(String::new(), |mut all, line| {
+            let _ = writeln!(all, "{line}");
+            all
+        });
+        assert_eq!(column(&out, "at_ms"), column(&expected, "at_ms"));
+        assert_eq!(column(&out, "event"), column(&expected, "event"));
+        for name in ["timeout_ms", "rto_ms"] {
+            for (row, (ours, theirs)) in
+                column(&out, name).into_iter().zip(column(&expected, name)).enumerate()
+            {
+                let near = match (micros(ours), micros(theirs)) {
+                    (Some(ours), Some(theirs)) => ours.abs_diff(theirs) <= 1,
+                    (ours, theirs) => ours == theirs,
+                };
+                assert!(near, "{mechanism}, row {row}: {name} is {ours}, not {theirs}");
+            }
+        }
+        assert!(csv(&out).1.len() > 50, "{mechanism}: the vector is no empty one");
+    }
+}
+
+#[test]
+fn a_parameter_on_the_command_line_changes_what_is_armed() {
+    let script = "at_ms,event,draw\n0,start,0\n";
+    let timeout = |mechanism| coapace_reading(&["trace", mechanism], script).success();
+    assert_eq!(column(&timeout("default"), "timeout_ms"), ["2000.000"]);
+    assert_eq!(column(&timeout("default:ack_timeout=3s"), "timeout_ms"), ["3000.000"]);
+}
+
+#[test]
+fn a_line_that_cannot_be_followed_is_told_by_its_number() {
+    // Comments and blank lines count, like in an editor.
+    for (script, told) in [
+        ("at_ms,event\n0,start\n5,bogus\n", "line 3: unknown event \"bogus\""),
+        ("# a comment\n\nat_ms,event\n0,ack\n", "line 4: ack, but no exchange is open"),
+        ("at_ms,event\n10,start\n5,ack\n", "line 3: time goes backwards"),
+        ("at_ms,event,draw\n0,start,1.5\n", "line 2: draw is \"1.5\""),
+        ("at_ms,event\nx,start\n", "line 2: at_ms is \"x\""),
+    ] {
+        let outcome = coapace_reading(&["trace", "fasor"], script);
+        let line = outcome.failure(1);
+        assert!(line.starts_with(&format!("standard input: {told}")), "{line}");
+    }
+}
+
+#[test]
+fn what_came_before_a_bad_line_is_printed_and_nothing_after_it() {
+    let outcome = coapace_reading(&["trace", "default"], "at_ms,event,draw\n0,start,0\n5,bogus,\n9,ack,\n");
+    outcome.failure(1);
+    assert_eq!(outcome.stdout, "at_ms,event,timeout_ms,rto_ms,next_ms\n0.000,start,2000.000,2000.000,\n");
+}
+
+#[test]
+fn a_script_without_a_header_is_told_which_columns_it_needs() {
+    for script in ["", "0,start\n", "at_ms\n0\n"] {
+        let outcome = coapace_reading(&["trace", "default"], script);
+        assert!(outcome.failure(1).contains("the header lacks"), "{outcome:?}");
+        assert_eq!(outcome.stdout, "");
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of the laboratory.
+
+mod californium;
+mod flows;
+mod mesh;
+mod results;
+mod run;
+mod vectors;

@@ -1,0 +1,17 @@
+//! The reference page, `docs/results.md`.
+
+use std::fs;
+use std::path::Path;
+
+use coapace_lab::results::reference;
+
+#[test]
+fn the_reference_page_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.md");
+    let page = reference();
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == page, "rewrite it: BLESS=1 cargo test -p coapace-lab --test it results::");
+}

@@ -1,0 +1,399 @@
+//! A server and a client in one process.
+
+use std::time::{Duration, Instant};
+
+use crate::common::{Running, serve, serve_at, serve_with, until};
+use coap_numbers::option;
+use coapace_net::{Client, Code, Config, Error, Profile, Rejection, Request, Response, Router, ServerConfig};
+
+async fn temperature(_: Request) -> Result<Response, Rejection> {
+    Ok(Response::content("21.5").content_format(0))
+}
+
+async fn echo(request: Request) -> Result<Response, Rejection> {
+    Ok(Response::content(request.payload().to_vec()))
+}
+
+async fn slow(request: Request) -> Result<Response, Rejection> {
+    let ms = request.argument("ms").unwrap_or("500").parse()?;
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+    Ok(Response::content("late"))
+}
+
+async fn panics(_: Request) -> Result<Response, Rejection> {
+    panic!("as it is meant to");
+}
+
+async fn panics_later(_: Request) -> Result<Response, Rejection> {
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    panic!("as it is meant to");
+}
+
+async fn by_id(request: Request) -> Result<Response, Rejection> {
+    let id: u32 = request.parameter("id").ok_or(Rejection::not_found())?.parse()?;
+    Ok(Response::content(format!("{id} by {}", request.path())))
+}
+
+fn router() -> Router {
+    Router::new()
+        .get("/temperature", temperature)
+        .post("/echo", echo)
+        .put("/echo", echo)
+        .delete("/echo", echo)
+        .fetch("/echo", echo)
+        .patch("/echo", echo)
+        .ipatch("/echo", echo)
+        .get("/slow", slow)
+        .get("/panic", panics)
+        .get("/panic/later", panics_later)
+        .get("/things/{id}", by_id)
+        .get("/things/all", temperature)
+        .get("/things/{id}/parts/{part}", |request: Request| async move {
+            let part = request.parameter("part").unwrap_or("?").to_owned();
+            Ok::<_, Rejection>(Response::content(part))
+        })
+}
+
+fn started() -> Running {
+    serve(router())
+}
+
+async fn text_of(client: &Client, uri: &str) -> String {
+    client.get(uri).await.unwrap().text().into_owned()
+}
+
+#[tokio::test]
+async fn a_get_is_answered_on_its_acknowledgement() {
+    let server = started();
+    let client = Client::new();
+    let response = client.get(&server.uri("/temperature")).await.unwrap();
+    assert_eq!((response.code, response.text().as_ref()), (Code(0x45), "21.5"));
+    assert_eq!((response.format(), response.transmissions), (Some(0), 1));
+    assert!(response.elapsed > Duration::ZERO && response.elapsed < Duration::from_secs(1));
+    let stats = server.handle.stats();
+    assert_eq!((stats.endpoint.received, stats.endpoint.started), (1, 0), "no separate response");
+}
+
+#[tokio::test]
+async fn every_method_reaches_its_handler_with_its_payload() {
+    let server = started();
+    let client = Client::new();
+    let uri = &server.uri("/echo");
+    let calls = [client.post(uri), client.put(uri), client.delete(uri), client.fetch(uri)];
+    for call in calls.into_iter().chain([client.patch(uri), client.ipatch(uri)]) {
+        assert_eq!(call.payload("abc").await.unwrap().text(), "abc");
+    }
+}
+
+#[tokio::test]
+async fn parameters_of_the_path_are_handed_over_and_literal_segments_come_first() {
+    let server = started();
+    let client = Client::new();
+    assert_eq!(text_of(&client, &server.uri("/things/7")).await, "7 by /things/7");
+    assert_eq!(text_of(&client, &server.uri("/things/all")).await, "21.5");
+    assert_eq!(text_of(&client, &server.uri("/things/all/parts/a%20b")).await, "a b");
+    let response = client.get(&server.uri("/things/seven")).await.unwrap();
+    assert_eq!(response.code, Code(0x80), "a parameter that is no number is a bad request");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_4_04_and_what_cannot_be_done_there_4_05() {
+    let server = started();
+    let client = Client::new();
+    let code = async |call: coapace_net::Call| call.await.unwrap().code;
+    assert_eq!(code(client.get(&server.uri("/nothing"))).await, Code(0x84));
+    assert_eq!(code(client.get(&server.uri("/things"))).await, Code(0x84));
+    assert_eq!(code(client.get(&server.uri("/"))).await, Code(0x84));
+    assert_eq!(code(client.put(&server.uri("/temperature"))).await, Code(0x85));
+    assert_eq!(code(client.get(&server.uri("/temperature")).option(65_001, b"")).await, Code(0x82));
+    assert_eq!(code(client.get(&server.uri("/temperature")).option(65_000, b"")).await, Code(0x45));
+    assert_eq!(code(client.get(&server.uri("/")).option(35, b"coap://h/")).await, Code(0xa5));
+}
+
+#[tokio::test]
+async fn a_condition_goes_to_handlers_that_keep_to_it_and_is_4_02_elsewhere() {
+    async fn update(request: Request) -> Result<Response, Rejection> {
+        request.precondition((request.path() != "/nothing").then_some(b"v1"))?;
+        Ok(Response::changed())
+    }
+    let router = Router::new().put("/there", update).conditional("/there").put("/nothing", update);
+    let router = router.conditional("/nothing").put("/careless", echo);
+    let server = serve(router.clone());
+    let with_fallback = serve(router.clone().fallback(echo));
+    let conditional = serve(router.fallback(update).conditional_fallback());
+    let client = Client::new();
+    let [one, any, none] =
+        [(option::IF_MATCH, &b"v1"[..]), (option::IF_MATCH, b""), (option::IF_NONE_MATCH, b"")];
+    let other = (option::IF_MATCH, &b"v2"[..]);
+    for (server, path, options, code) in [
+        (&server, "/there", &[one][..], 0x44),
+        (&server, "/there", &[other, one], 0x44),
+        (&server, "/there", &[any], 0x44),
+        (&server, "/there", &[other], 0x8c),
+        (&server, "/there", &[none], 0x8c),
+        (&server, "/there", &[one, none], 0x8c),
+        (&server, "/nothing", &[none], 0x44),
+        (&server, "/nothing", &[any], 0x8c),
+        (&server, "/careless", &[], 0x45),
+        (&server, "/careless", &[one], 0x82),
+        (&server, "/careless", &[none], 0x82),
+        (&with_fallback, "/elsewhere", &[none], 0x82),
+        (&conditional, "/elsewhere", &[other], 0x8c),
+        (&conditional, "/careless", &[other], 0x82),
+    ] {
+        let call = client.put(&server.uri(path));
+        let call = options.iter().fold(call, |call, &(number, value)| call.option(number, value));
+        assert_eq!(call.await.unwrap().code, Code(code), "{path} {options:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_fallback_takes_what_no_path_matches() {
+    let server = serve(router().fallback(|request: Request| async move {
+        Ok::<_, Rejection>(Response::content(format!("no {}", request.path())))
+    }));
+    assert_eq!(text_of(&Client::new(), &server.uri("/x/y")).await, "no /x/y");
+}
+
+#[tokio::test]
+async fn a_handler_that_waits_is_acknowledged_in_time_and_answered_separately() {
+    let server = started();
+    let client = Client::new();
+    // Longer than ACK_TIMEOUT: without the acknowledgement there would be a retransmission.
+    let response = client.get(&server.uri("/slow?ms=3500")).await.unwrap();
+    assert_eq!((response.text().as_ref(), response.transmissions), ("late", 1));
+    // The client has its response before the server has the acknowledgement.
+    until(|| server.handle.stats().endpoint.completed == 1).await;
+    let stats = server.handle.stats();
+    assert_eq!((stats.endpoint.started, stats.net.deferred), (1, 1));
+    assert_eq!(stats.endpoint.duplicates, 0);
+}
+
+#[tokio::test]
+async fn a_handler_that_waits_for_less_is_answered_on_the_acknowledgement() {
+    let server = started();
+    let response = Client::new().get(&server.uri("/slow?ms=20")).await.unwrap();
+    assert_eq!(response.text(), "late");
+    assert_eq!(server.handle.stats().endpoint.started, 0);
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_is_answered_5_00_and_the_server_goes_on() {
+    let server = started();
+    let client = Client::new();
+    for path in ["/panic", "/panic/later"] {
+        assert_eq!(client.get(&server.uri(path)).await.unwrap().code, Code(0xa0));
+    }
+    assert_eq!(text_of(&client, &server.uri("/temperature")).await, "21.5");
+    assert_eq!(server.handle.stats().net.panics, 2);
+}
+
+#[tokio::test]
+async fn a_non_confirmable_request_is_answered_without_confirmation() {
+    let server = started();
+    let client = Client::new();
+    let response = client.get(&server.uri("/temperature")).non_confirmable().await.unwrap();
+    assert_eq!(response.text(), "21.5");
+    let slow = client.get(&server.uri("/slow?ms=400")).non_confirmable().await.unwrap();
+    assert_eq!(slow.text(), "late");
+    assert_eq!(server.handle.stats().endpoint.started, 0, "nothing of it is confirmable");
+}
+
+#[tokio::test]
+async fn a_ping_is_answered() {
+    let server = started();
+    let client = Client::new();
+    let pong = client.ping(&server.uri("")).await.unwrap();
+    assert_eq!((pong.code, pong.transmissions), (Code(0), 1));
+}
+
+#[tokio::test]
+async fn what_is_beyond_the_bound_of_waiting_handlers_is_refused_with_max_age() {
+    let config = ServerConfig { max_pending: 1, cores: 1, ..ServerConfig::default() };
+    let server = serve_with(router(), config);
+    let (first, second) = (Client::new(), Client::new());
+    let uri = server.uri("/slow?ms=300");
+    let waiting = tokio::spawn({
+        let uri = uri.clone();
+        async move { first.get(&uri).await.unwrap().code }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let refused = second.get(&uri).await.unwrap();
+    assert_eq!((refused.code, refused.options.uint(14)), (Code(0xa3), Some(5)));
+    assert_eq!(waiting.await.unwrap(), Code(0x45));
+    assert_eq!(text_of(&second, &server.uri("/slow?ms=1")).await, "late", "there is room again");
+    assert_eq!(server.handle.stats().net.refused, 1);
+}
+
+#[tokio::test]
+async fn many_tasks_share_a_client_and_nstart_is_kept() {
+    let server = started();
+    let client = Client::new();
+    let calls: Vec<_> = (0..200)
+        .map(|n| {
+            let (client, uri) = (client.clone(), server.uri("/echo"));
+            tokio::spawn(async move { (n, client.post(&uri).payload(format!("{n}")).await.unwrap()) })
+        })
+        .collect();
+    for call in calls {
+        let (n, response) = call.await.unwrap();
+        assert_eq!(response.text(), n.to_string());
+    }
+    let [(_, there)] = client.destinations()[..] else { panic!("one destination") };
+    assert_eq!((there.exchanges, there.failed, there.address), (200, 0, server.address));
+    assert_eq!(client.stats().endpoint.completed, 200);
+}
+
+#[tokio::test]
+async fn a_mechanism_of_a_request_learns_for_itself() {
+    let server = started();
+    let client = Client::builder().mechanism("cocoa".parse().unwrap()).build();
+    let uri = server.uri("/temperature");
+    client.get(&uri).await.unwrap();
+    client.get(&uri).mechanism("fasor".parse().unwrap()).await.unwrap();
+    client.get(&uri).await.unwrap();
+    let mut exchanges: Vec<_> = client.destinations().iter().map(|(_, there)| there.exchanges).collect();
+    exchanges.sort_unstable();
+    assert_eq!(exchanges, [1, 2]);
+    for (profile, there) in client.destinations() {
+        assert!(there.srtt.is_some() && there.rto < Duration::from_secs(2), "{profile:?} {there:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_destination_may_have_a_profile_of_its_own() {
+    let (near, far) = (started(), started());
+    let cocoa = Profile::from("cocoa".parse::<coapace_net::Mechanism>().unwrap());
+    let client = Client::builder().destination("127.0.0.1", far.address.port(), cocoa).build();
+    client.get(&near.uri("/temperature")).await.unwrap();
+    client.get(&far.uri("/temperature")).await.unwrap();
+    for (profile, there) in client.destinations() {
+        let expected = if there.address == far.address { cocoa } else { Profile::default() };
+        assert_eq!((profile, there.exchanges), (expected, 1));
+    }
+    assert_eq!(client.destinations().len(), 2);
+}
+
+#[tokio::test]
+async fn a_response_that_must_be_understood_and_is_not_is_an_error_and_so_is_a_reset() {
+    let strange = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = strange.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut request = [0; 100];
+        let (_, from) = strange.recv_from(&mut request).unwrap();
+        // 2.05 with option 9, which is critical and nobody's.
+        let token = &request[4..10];
+        let content = [&[0x66, 0x45, request[2], request[3]], token, &[0x90]].concat();
+        strange.send_to(&content, from).unwrap();
+        let (_, from) = strange.recv_from(&mut request).unwrap();
+        strange.send_to(&[0x70, 0, request[2], request[3]], from).unwrap();
+    });
+    let client = Client::new();
+    let uri = format!("coap://{address}/x");
+    let error = client.get(&uri).await.unwrap_err();
+    assert!(matches!(error, Error::BadOption(9)), "{error}");
+    let error = client.get(&uri).await.unwrap_err();
+    assert!(matches!(error, Error::Reset), "{error}");
+}
+
+#[tokio::test]
+async fn dropping_the_call_cancels_the_exchange() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let client = Client::new();
+    let uri = format!("coap://{}/x", silent.local_addr().unwrap());
+    let call = client.get(&uri).timeout(Duration::from_millis(50));
+    assert!(matches!(call.await, Err(Error::TimedOut)));
+    // NSTART is 1: the next would wait if the first were still there.
+    let mut buffer = [0; 100];
+    silent.recv(&mut buffer).unwrap();
+    let call = client.get(&uri).timeout(Duration::from_millis(50));
+    assert!(matches!(call.await, Err(Error::TimedOut)));
+    silent.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    silent.recv(&mut buffer).expect("the second request");
+}
+
+#[tokio::test]
+async fn a_closed_port_is_unreachable_at_once() {
+    let gone = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let began = Instant::now();
+    let error = Client::new().get(&format!("coap://{gone}/x")).await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable(std::io::ErrorKind::ConnectionRefused)), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_name_that_nobody_has_is_not_found() {
+    let error = Client::new().get("coap://nobody.invalid/x").await.unwrap_err();
+    assert!(matches!(error, Error::NotFound { .. }), "{error}");
+    let error = Client::new().get("coap://h h/x").await.unwrap_err();
+    assert!(matches!(error, Error::Uri(_)), "{error}");
+    let error = Client::new().get("coaps+ws://localhost/x").await.unwrap_err();
+    #[cfg(feature = "tls")]
+    assert_eq!(error.to_string(), "the client trusts no certificates");
+    #[cfg(not(feature = "tls"))]
+    assert!(matches!(error, Error::Scheme(_)), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_home_is_given_up_after_the_last_retransmission() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let config = Config { max_retransmit: 1, ..Config::default() };
+    let mechanism = "default:ack_timeout=100ms".parse().unwrap();
+    let client = Client::builder().mechanism(mechanism).config(config).build();
+    let uri = format!("coap://{}/x", silent.local_addr().unwrap());
+    let error = client.get(&uri).await.unwrap_err();
+    assert!(matches!(error, Error::GivenUp { transmissions: 2 }), "{error}");
+    let [(_, there)] = client.destinations()[..] else { panic!("one destination") };
+    assert_eq!((there.exchanges, there.failed, there.retransmissions), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn a_shutdown_lets_handlers_end_and_refuses_new_requests() {
+    let mut server = started();
+    let client = Client::new();
+    let uri = server.uri("/slow?ms=600");
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.get(&uri).await.unwrap().text().into_owned() }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    server.handle.shutdown();
+    let other = Client::new().get(&server.uri("/temperature")).await.unwrap();
+    assert_eq!(other.code, Code(0xa3));
+    assert_eq!(waiting.await.unwrap(), "late");
+    tokio::time::timeout(Duration::from_secs(5), server.ended()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_comes_from_the_address_that_was_asked() {
+    for bind in ["[::]:0", "0.0.0.0:0"] {
+        let server = serve_at(bind, router(), ServerConfig::default());
+        let client = Client::new();
+        let hosts = ["127.0.0.5", "127.0.0.1", "[::1]"];
+        for host in hosts.into_iter().filter(|host| bind.starts_with('[') || !host.starts_with('[')) {
+            // A client is told only what comes from where it asked. More often than there are places in a batch.
+            let uri = format!("coap://{host}:{}/temperature", server.address.port());
+            for _ in 0..50 {
+                assert_eq!(text_of(&client, &uri).await, "21.5");
+            }
+            let uri = format!("coap://{host}:{}/slow?ms=300", server.address.port());
+            assert_eq!(text_of(&client, &uri).await, "late", "a separate response");
+        }
+    }
+}
+
+#[tokio::test]
+async fn several_cores_share_a_port() {
+    let config = ServerConfig { cores: 3, ..ServerConfig::default() };
+    let server = serve_with(router(), config);
+    let calls: Vec<_> = (0..30)
+        .map(|_| {
+            let uri = server.uri("/temperature");
+            tokio::spawn(async move { Client::new().get(&uri).await.unwrap().code })
+        })
+        .collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap(), Code(0x45));
+    }
+    assert_eq!(server.handle.stats().endpoint.received, 30);
+}

@@ -1,0 +1,155 @@
+//! What passes between a client and a server: noted, lost where a case wants it, and captured.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+
+use coapace_net::{Datagram, Direction, Interceptor};
+use coapace_sim::{Accounting, Event, Mark, NodeId, Pcapng, Record, Tap as _, Time, Transport};
+use tokio::sync::Notify;
+
+use super::seen::Seen;
+
+/// In captures, the server is at port 5683 of 10.0.0.1, wherever it is bound: that is how judges know it.
+const SERVER: NodeId = NodeId(1);
+const CLIENT: NodeId = NodeId(2);
+
+/// The client's end of the path to the server.
+#[derive(Debug, Default)]
+pub(crate) struct Wire {
+    state: Mutex<State>,
+    passed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    seen: Vec<Seen>,
+    /// How many of them the case has looked at.
+    looked_at: usize,
+    losses: Vec<(Direction, String)>,
+    off: bool,
+    server_off: bool,
+    client_port: u16,
+    capture: Option<Pcapng<BufWriter<File>>>,
+}
+
+impl Wire {
+    /// With a capture of this name, if captures are wanted.
+    pub(crate) fn new(case: &str) -> Self {
+        let capture = std::env::var_os("COAPACE_CAPTURES").map(|folder| {
+            let path = PathBuf::from(folder).join(case).with_extension("pcapng");
+            let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            Pcapng::new(BufWriter::new(file), Accounting::Ipv4, SERVER.0..CLIENT.0, &[])
+        });
+        Self { state: Mutex::new(State { capture, ..State::default() }), passed: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no case has panicked here")
+    }
+
+    /// The next datagram of this direction and [name](Seen::name) is lost.
+    pub(crate) fn lose(&self, direction: Direction, name: &str) {
+        self.state().losses.push((direction, name.into()));
+    }
+
+    /// The client is without power: what arrives is not taken, what it would send never leaves.
+    pub(crate) fn switch_off(&self) {
+        self.state().off = true;
+    }
+
+    /// The server is without power: what it would say at its end never leaves. Back on, it is heard again.
+    pub(crate) fn server_is_off(&self, off: bool) {
+        self.state().server_off = off;
+    }
+
+    /// The port that the client sends from.
+    pub(crate) fn client_port(&self) -> u16 {
+        self.state().client_port
+    }
+
+    /// A datagram passes, or is lost.
+    pub(crate) fn note(&self, direction: Direction, bytes: &[u8]) -> bool {
+        let mut state = self.state();
+        let mut seen = Seen::new(direction, bytes);
+        let name = seen.name();
+        let loss = state.losses.iter().position(|loss| *loss == (direction, name.clone()));
+        seen.is_lost = loss.map(|place| state.losses.remove(place)).is_some();
+        let goes_on = !seen.is_lost;
+        // At the client's interface, what it sends is there before it is lost, what it would receive is not.
+        if goes_on || direction == Direction::Sent {
+            state.capture(direction, bytes);
+        }
+        state.seen.push(seen);
+        drop(state);
+        self.passed.notify_one();
+        goes_on
+    }
+
+    /// The next datagram that the case has not looked at; nothing if none passes in time.
+    pub(crate) async fn next(&self, patience: Duration) -> Option<Seen> {
+        let next = async {
+            loop {
+                if let Some(seen) = self.state().next() {
+                    return seen;
+                }
+                self.passed.notified().await;
+            }
+        };
+        tokio::time::timeout(patience, next).await.ok()
+    }
+
+    /// Ends the capture.
+    pub(crate) fn finish(&self) {
+        if let Some(capture) = self.state().capture.take() {
+            capture.finish().expect("room for the capture");
+        }
+    }
+}
+
+impl State {
+    fn next(&mut self) -> Option<Seen> {
+        let seen = self.seen.get(self.looked_at)?.clone();
+        self.looked_at += 1;
+        Some(seen)
+    }
+
+    fn capture(&mut self, direction: Direction, bytes: &[u8]) {
+        let Some(capture) = &mut self.capture else { return };
+        let (from, to, event) = match direction {
+            Direction::Sent => (CLIENT, SERVER, Event::Sent),
+            Direction::Received => (SERVER, CLIENT, Event::Delivered),
+        };
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        capture.record(&Record {
+            time: Time::from_nanos(since.as_nanos() as u64),
+            event,
+            hop: None,
+            from,
+            to,
+            mark: Mark::default(),
+            transport: Transport::Udp,
+            wire_bytes: Accounting::Ipv4.wire_bytes(Transport::Udp, bytes.len()),
+            queue_bytes: 0,
+            wait_ns: 0,
+            bytes,
+        });
+    }
+}
+
+impl Interceptor for Wire {
+    fn pass(&self, datagram: &Datagram<'_>) -> bool {
+        let (off, server_off) = {
+            let mut state = self.state();
+            state.client_port = datagram.local.port();
+            (state.off, state.server_off)
+        };
+        match datagram.direction {
+            Direction::Sent if off => false,
+            Direction::Received if server_off => false,
+            direction => self.note(direction, datagram.bytes) && !off,
+        }
+    }
+}

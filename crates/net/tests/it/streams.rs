@@ -1,0 +1,243 @@
+//! What is the same over TCP, TLS and WebSockets.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::certified::Authority;
+use coapace_net::{
+    Bounds, Certificates, Client, Code, Error, Rejection, Request, Resource, Response, Router, Server,
+    ServerConfig, ServerHandle, TransferError,
+};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+const SCHEMES: [&str; 4] = ["coap+tcp", "coaps+tcp", "coap+ws", "coaps+ws"];
+
+struct Running {
+    scheme: &'static str,
+    address: SocketAddr,
+    handle: ServerHandle,
+    client: Client,
+    count: Arc<AtomicU32>,
+    resource: Resource,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Running {
+    fn uri(&self, path: &str) -> String {
+        format!("{}://{}{path}", self.scheme, self.address)
+    }
+
+    fn change(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.resource.changed();
+    }
+}
+
+fn serve(scheme: &'static str, config: ServerConfig) -> Running {
+    let authority = Authority::new();
+    let own = authority.issue(&["127.0.0.1"]);
+    let own = Certificates::new().identity(own.certificate.as_bytes(), own.key.as_bytes()).unwrap();
+    let roots = Certificates::new().trust(authority.pem.as_bytes()).unwrap();
+    let (count, resource) = (Arc::new(AtomicU32::new(0)), Resource::new());
+    let (read, large) = (count.clone(), count.clone());
+    let router = Router::new()
+        .get("/hello", |_| async { Ok::<_, Rejection>(Response::content("Hello!")) })
+        .get("/slow", |_| async {
+            sleep(Duration::from_millis(200)).await;
+            Ok::<_, Rejection>(Response::content("done"))
+        })
+        .post("/echo", |request: Request| async move {
+            Ok::<_, Rejection>(Response::content(request.payload().to_vec()))
+        })
+        .observe("/count", &resource, move |request: Request| {
+            let text = read.load(Ordering::Relaxed).to_string();
+            let age = request.argument("age").map_or(Ok(60), str::parse);
+            async move { Ok::<_, Rejection>(Response::content(text).max_age(age?)) }
+        })
+        .observe("/large", &resource, move |_| {
+            let body = vec![large.load(Ordering::Relaxed) as u8; 150_000];
+            async move { Ok::<_, Rejection>(Response::content(body)) }
+        });
+    let at = "127.0.0.1:0";
+    let server = match scheme {
+        "coap+tcp" => Server::bind_tcp(at, config),
+        "coaps+tcp" => Server::bind_tls(at, config, &own),
+        "coap+ws" => Server::bind_ws(at, config),
+        _ => Server::bind_wss(at, config, &own),
+    };
+    let server = server.expect("a port of loopback");
+    let (address, handle) = (server.local_addr().expect("bound"), server.handle());
+    let client = Client::builder().certificates(&roots).unwrap().build();
+    let task = tokio::spawn(server.serve(router));
+    Running { scheme, address, handle, client, count, resource, task }
+}
+
+fn all() -> impl Iterator<Item = Running> {
+    SCHEMES.into_iter().map(|scheme| serve(scheme, ServerConfig::default()))
+}
+
+#[tokio::test]
+async fn requests_share_a_connection_and_overtake_each_other() {
+    for server in all() {
+        let client = &server.client;
+        let (slow, hello) = (server.uri("/slow"), server.uri("/hello"));
+        let (slow, hello) = tokio::join!(client.get(&slow).into_future(), client.get(&hello).into_future());
+        let (slow, hello) = (slow.unwrap(), hello.unwrap());
+        assert_eq!((slow.text().as_ref(), hello.text().as_ref()), ("done", "Hello!"), "{}", server.scheme);
+        assert!(hello.elapsed < slow.elapsed);
+        client.ping(&server.uri("/")).await.unwrap();
+        assert_eq!(client.get(&server.uri("/nowhere")).await.unwrap().code, Code(0x84));
+        let counted = server.handle.stats().tcp;
+        assert_eq!((counted.connections, counted.requests), (1, 3));
+    }
+}
+
+#[tokio::test]
+async fn bodies_larger_than_a_message_go_both_ways_in_blocks() {
+    for server in all() {
+        for len in [0_usize, 1, 1_152, 65_400, 65_600, 200_000] {
+            let body: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+            let call = server.client.post(&server.uri("/echo")).payload(body.clone());
+            assert_eq!(call.await.unwrap().payload, body, "{} {len}", server.scheme);
+        }
+        let call = server.client.post(&server.uri("/echo")).payload(vec![7; 5_000]).block_size(256);
+        assert_eq!(call.await.unwrap().payload, vec![7; 5_000], "{}", server.scheme);
+        let error = server.client.get(&server.uri("/large")).max_body(100_000).await.unwrap_err();
+        assert!(matches!(error, Error::Transfer(TransferError::TooLarge)), "{error:?}");
+        assert_eq!(server.handle.stats().tcp.too_large, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_body_larger_than_the_server_takes_is_answered_4_13() {
+    let bodies = Bounds { max_body: 100_000, ..ServerConfig::default().bodies };
+    let server = serve("coap+tcp", ServerConfig { bodies, ..ServerConfig::default() });
+    let response = server.client.post(&server.uri("/echo")).payload(vec![7; 150_000]).await.unwrap();
+    assert_eq!(response.code, Code(0x8d));
+}
+
+#[tokio::test]
+async fn what_is_observed_is_told_in_its_newest_state() {
+    for server in all() {
+        let mut seen = server.client.observe(&server.uri("/count")).await.unwrap();
+        let mut large = server.client.observe(&server.uri("/large")).await.unwrap();
+        assert_eq!((seen.first().text().as_ref(), large.first().payload.len()), ("0", 150_000));
+        for nth in 1..=3_u8 {
+            server.change();
+            let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
+            let told = told.unwrap().unwrap();
+            assert_eq!(told.text(), nth.to_string(), "{}", server.scheme);
+            // Observe: 1 was in the first response.
+            assert_eq!(told.options.value(6), Some(&[nth + 1][..]), "{}", server.scheme);
+            let told = timeout(Duration::from_secs(5), large.next()).await.expect("within 5 s");
+            assert_eq!(told.unwrap().unwrap().payload, vec![nth; 150_000], "{}", server.scheme);
+        }
+        assert_eq!(server.handle.stats().tcp.notifications, 6);
+        seen.end().await.unwrap();
+        drop(large);
+        server.client.get(&server.uri("/hello")).await.unwrap();
+        server.change();
+        sleep(Duration::from_millis(50)).await;
+        assert_eq!(server.handle.stats().tcp.notifications, 6, "{}", server.scheme);
+        // Once more, and the server says that it goes.
+        let mut seen = server.client.observe(&server.uri("/count")).await.unwrap();
+        server.handle.shutdown();
+        let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
+        let told = told.expect("a last notification").unwrap();
+        assert_eq!(told.code, Code(0xa3), "{}: 5.03 (RFC 7641 §4.2)", server.scheme);
+        assert!(seen.next().await.is_none());
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_observed_has_one_response() {
+    for server in all() {
+        let mut seen = server.client.observe(&server.uri("/hello")).await.unwrap();
+        assert_eq!(seen.first().text(), "Hello!");
+        assert!(seen.next().await.is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_answers_what_is_under_way_and_ends() {
+    for mut server in all() {
+        let call = tokio::spawn(server.client.get(&server.uri("/slow")).into_future());
+        while server.handle.stats().tcp.requests < 1 {
+            sleep(Duration::from_millis(5)).await;
+        }
+        server.handle.shutdown();
+        assert_eq!(call.await.unwrap().unwrap().text(), "done", "{}", server.scheme);
+        timeout(Duration::from_secs(5), &mut server.task).await.expect("it ends").unwrap().unwrap();
+        let error = server.client.get(&server.uri("/hello")).await.unwrap_err();
+        assert!(matches!(error, Error::Connection(_)), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn observers_that_are_there_keep_an_idle_connection_and_others_do_not() {
+    for scheme in SCHEMES {
+        let idle_timeout = Duration::from_millis(100);
+        let server = serve(scheme, ServerConfig { idle_timeout, ..ServerConfig::default() });
+        let mut seen = server.client.observe(&server.uri("/count")).await.unwrap();
+        sleep(Duration::from_millis(500)).await;
+        server.change();
+        let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
+        assert_eq!(told.unwrap().unwrap().text(), "1", "{scheme}");
+        assert_eq!(server.handle.stats().tcp.idle, 0);
+        seen.end().await.unwrap();
+        sleep(Duration::from_millis(500)).await;
+        assert_eq!(server.handle.stats().tcp.idle, 1, "{scheme}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_beyond_the_bound_takes_the_place_of_one_that_is_idle() {
+    let config = ServerConfig { max_connections: 1, ..ServerConfig::default() };
+    let server = serve("coap+ws", config);
+    let first = Client::new();
+    first.get(&server.uri("/hello")).await.unwrap();
+    let second = Client::new();
+    for client in [&second, &first] {
+        let answer = client.get(&server.uri("/hello")).timeout(Duration::from_secs(5)).await;
+        assert_eq!(answer.unwrap().text(), "Hello!", "each takes the place of the other");
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_that_never_ends_costs_one_connection_and_other_clients_nothing() {
+    for server in all() {
+        let silent = tokio::net::TcpStream::connect(server.address).await.unwrap();
+        let response = server.client.get(&server.uri("/hello")).timeout(Duration::from_secs(5)).await;
+        assert_eq!(response.unwrap().text(), "Hello!", "{}", server.scheme);
+        drop(silent);
+    }
+}
+
+#[tokio::test]
+async fn a_stale_representation_is_asked_for_again() {
+    let server = serve("coap+tcp", ServerConfig::default());
+    let mut seen = server.client.observe(&server.uri("/count?age=0")).await.unwrap();
+    // The server does not say that it has changed.
+    server.count.store(5, Ordering::Relaxed);
+    let begun = std::time::Instant::now();
+    let mut news = None;
+    while news.is_none() && begun.elapsed() < Duration::from_secs(25) {
+        news = timeout(Duration::from_millis(100), seen.next()).await.ok();
+    }
+    let news = news.expect("5 to 15 s after Max-Age (RFC 7641 §3.3.1)").unwrap().unwrap();
+    assert_eq!(news.text(), "5");
+    assert!(begun.elapsed() > Duration::from_millis(4_500), "too early");
+    server.change();
+    let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
+    assert_eq!(told.unwrap().unwrap().text(), "6", "it goes on");
+}

@@ -1,0 +1,307 @@
+//! `coap+tcp` over loopback and with libcoap at the other end.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::common::until;
+use coapace_net::{
+    Budget, Client, Code, Error, Rejection, Request, Resource, Response, Router, Server, ServerConfig,
+    ServerHandle,
+};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+struct Running {
+    address: SocketAddr,
+    handle: ServerHandle,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Running {
+    fn uri(&self, path: &str) -> String {
+        format!("coap+tcp://{}{path}", self.address)
+    }
+}
+
+fn serve(config: ServerConfig) -> Running {
+    let router = Router::new()
+        .get("/hello", |_| async { Ok::<_, Rejection>(Response::content("Hello!")) })
+        .get("/large", |_| async { Ok::<_, Rejection>(Response::content(vec![b'x'; 2_000])) })
+        .get("/slow", |_| async {
+            sleep(Duration::from_millis(200)).await;
+            Ok::<_, Rejection>(Response::content("done"))
+        })
+        .get("/panic", |request: Request| async move {
+            assert!(request.payload() != b"", "as asked");
+            Ok::<_, Rejection>(Response::content(""))
+        })
+        .post("/echo", |request: Request| async move {
+            Ok::<_, Rejection>(Response::content(request.payload().to_vec()))
+        });
+    start(router, config)
+}
+
+fn start(router: Router, config: ServerConfig) -> Running {
+    let server = Server::bind_tcp("127.0.0.1:0", config).expect("a port of loopback");
+    let (address, handle) = (server.local_addr().expect("bound"), server.handle());
+    Running { address, handle, task: tokio::spawn(server.serve(router)) }
+}
+
+#[tokio::test]
+async fn requests_share_a_connection_and_overtake_each_other() {
+    let server = serve(ServerConfig::default());
+    let client = Client::new();
+    let (slow, hello) = (server.uri("/slow"), server.uri("/hello"));
+    let (slow, hello) = tokio::join!(client.get(&slow).into_future(), client.get(&hello).into_future());
+    let (slow, hello) = (slow.unwrap(), hello.unwrap());
+    assert_eq!((slow.text().as_ref(), hello.text().as_ref()), ("done", "Hello!"));
+    assert!(hello.elapsed < slow.elapsed);
+    client.ping(&server.uri("/")).await.unwrap();
+    assert_eq!(client.get(&server.uri("/nowhere")).await.unwrap().code, Code(0x84));
+    assert_eq!(client.get(&server.uri("/panic")).await.unwrap().code, Code(0xa0));
+    let counted = server.handle.stats().tcp;
+    assert_eq!((counted.connections, counted.requests, counted.panics), (1, 4, 1));
+    assert!(server.handle.metrics().to_string().contains("\ncoap_handler_panics_total 1\n"));
+}
+
+#[tokio::test]
+async fn payloads_pass_up_to_the_largest_message() {
+    let server = serve(ServerConfig::default());
+    let client = Client::new();
+    for len in [0, 1, 2_000, 20_000, 65_000] {
+        let payload = vec![7; len];
+        let response = client.post(&server.uri("/echo")).payload(payload.clone()).await.unwrap();
+        assert_eq!(response.payload, payload, "{len}");
+    }
+}
+
+#[tokio::test]
+async fn many_tasks_ask_at_once() {
+    let server = serve(ServerConfig::default());
+    let client = Client::new();
+    let uri = server.uri("/slow");
+    let calls: Vec<_> = (0..500).map(|_| tokio::spawn(client.get(&uri).into_future())).collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap().text(), "done");
+    }
+    assert_eq!(server.handle.stats().tcp.connections, 1);
+}
+
+#[tokio::test]
+async fn a_closed_port_is_an_error_at_once() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = Client::new().get(&format!("coap+tcp://{address}/")).await.unwrap_err();
+    assert!(matches!(error, Error::Connection(io::ErrorKind::ConnectionRefused)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_shutdown_answers_what_is_under_way_and_ends() {
+    let mut server = serve(ServerConfig::default());
+    let client = Client::new();
+    let call = tokio::spawn(client.get(&server.uri("/slow")).into_future());
+    until(|| server.handle.stats().tcp.requests == 1).await;
+    server.handle.shutdown();
+    assert_eq!(call.await.unwrap().unwrap().text(), "done");
+    timeout(Duration::from_secs(5), &mut server.task).await.expect("it ends").unwrap().unwrap();
+    let error = client.get(&server.uri("/hello")).await.unwrap_err();
+    assert!(matches!(error, Error::Connection(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_released_and_the_next_request_opens_another() {
+    let server = serve(ServerConfig { idle_timeout: Duration::from_millis(100), ..ServerConfig::default() });
+    let client = Client::new();
+    for nth in 1..=2 {
+        client.get(&server.uri("/hello")).await.unwrap();
+        until(|| server.handle.stats().tcp.idle == nth).await;
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(server.handle.stats().tcp.connections, 2);
+}
+
+/// What a server says to these bytes until it closes the connection.
+fn said(server: &Running, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).unwrap();
+    said
+}
+
+/// A connection whose client says that it takes messages of any size.
+fn greedy(address: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(&[0x60, 0xe1, 0x24, 0xff, 0xff, 0xff, 0xff, 0x20]).unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn no_handler_is_called_for_answers_that_a_client_does_not_take() {
+    let called = Arc::new(AtomicUsize::new(0));
+    let count = called.clone();
+    let router = Router::new().get("/f", move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        async {
+            sleep(Duration::from_millis(1)).await;
+            Ok::<_, Rejection>(Response::content(vec![0; 60_000]))
+        }
+    });
+    let config = ServerConfig { budget: Budget::new(16 << 20), ..ServerConfig::default() };
+    let server = start(router, config);
+    let mut streams: Vec<TcpStream> = (0..4).map(|_| greedy(server.address)).collect();
+    for stream in &mut streams {
+        stream.write_all(&[0x20, 0x01, 0xb1, b'f'].repeat(1_000)).unwrap();
+    }
+    sleep(Duration::from_millis(500)).await;
+    // Of 4,000. The system's buffers take a few megabytes for each.
+    let before = called.load(Ordering::Relaxed);
+    assert!((4..1_000).contains(&before), "{before} handlers were called");
+    sleep(Duration::from_millis(300)).await;
+    assert_eq!(called.load(Ordering::Relaxed), before, "nothing goes on");
+    // A client that reads is served beside them.
+    assert_eq!(Client::new().get(&server.uri("/f")).await.unwrap().payload.len(), 60_000);
+    std::thread::spawn(move || io::copy(&mut streams[0], &mut io::sink()));
+    until(|| called.load(Ordering::Relaxed) >= before + 500).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_connection_that_was_silent_for_longest_makes_room() {
+    let server = serve(ServerConfig { max_connections: 2, ..ServerConfig::default() });
+    let silent = TcpStream::connect(server.address).unwrap();
+    until(|| server.handle.stats().tcp.connections == 1).await;
+    let client = Client::new();
+    assert_eq!(client.get(&server.uri("/hello")).await.unwrap().text(), "Hello!");
+    assert_eq!(Client::new().get(&server.uri("/hello")).await.unwrap().text(), "Hello!");
+    assert_eq!(server.handle.stats().tcp.evicted, 1);
+    silent.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    io::copy(&mut &silent, &mut io::sink()).expect("the end of the silent connection");
+    assert_eq!(client.get(&server.uri("/hello")).await.unwrap().text(), "Hello!");
+    assert_eq!(server.handle.stats().tcp.connections, 3, "the other one has stayed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn observers_that_there_is_no_memory_for_are_answered_and_counted() {
+    let resource = Resource::new();
+    let router =
+        Router::new().observe("/o", &resource, |_| async { Ok::<_, Rejection>(Response::content("now")) });
+    // An eighth of an eighth is for the observers of one connection: 16 KiB.
+    let server = start(router, ServerConfig { budget: Budget::new(1 << 20), ..ServerConfig::default() });
+    let client = Client::new();
+    let mut observations = Vec::new();
+    let mut refused = 0;
+    for _ in 0..20 {
+        match client.observe(&server.uri("/o")).await {
+            Ok(observation) if observation.first().options.uint(6).is_some() => {
+                observations.push(observation);
+            }
+            _ => refused += 1,
+        }
+    }
+    assert!(observations.len() >= 10 && refused >= 1, "{} and {refused}", observations.len());
+    assert_eq!(server.handle.stats().tcp.observers_refused, refused);
+    resource.changed();
+    for observation in &mut observations {
+        let next = timeout(Duration::from_secs(5), observation.next()).await.expect("in time");
+        assert_eq!(next.unwrap().unwrap().text(), "now");
+    }
+}
+
+#[tokio::test]
+async fn an_observation_ends_with_4_06_when_the_content_format_changes() {
+    let (resource, format) = (Resource::new(), Arc::new(AtomicUsize::new(0)));
+    let read = format.clone();
+    let router = Router::new().observe("/o", &resource, move |_| {
+        let format = read.load(Ordering::Relaxed) as u16;
+        async move { Ok::<_, Rejection>(Response::content("now").content_format(format)) }
+    });
+    let server = start(router, ServerConfig::default());
+    let mut observation = Client::new().observe(&server.uri("/o")).await.unwrap();
+    format.store(50, Ordering::Relaxed);
+    resource.changed();
+    let last = timeout(Duration::from_secs(5), observation.next()).await.expect("in time");
+    assert_eq!(last.unwrap().unwrap().code, Code(0x86), "RFC 7641 §4.2");
+    assert!(observation.next().await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_request_before_the_csm_and_a_message_too_long_abort_the_connection() {
+    let server = serve(ServerConfig::default());
+    let get = [0x01, 0x01, 0x7f];
+    let too_long = [0x00, 0xe1, 0xf0, 0, 0, 255, 255, 1];
+    for (nth, bytes) in [&get[..], &too_long].into_iter().enumerate() {
+        // A CSM with Max-Message-Size 65535 and Block-wise-Transfer, and an Abort.
+        assert_eq!(said(&server, bytes), [0x40, 0xe1, 0x22, 0xff, 0xff, 0x20, 0x00, 0xe5]);
+        assert_eq!(server.handle.stats().tcp.aborted, nth as u64 + 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_client_that_did_not_speak_of_blocks_is_sent_blocks_of_what_does_not_fit_into_a_message() {
+    let server = serve(ServerConfig::default());
+    // An empty CSM, a GET of /large with the token 7, and a Release.
+    let asked = [&[0x00, 0xe1, 0x61, 0x01, 0x07, 0xb5][..], b"large", &[0x00, 0xe4]].concat();
+    let said = said(&server, &asked);
+    assert!(said.ends_with(&[b'x'; 1_024]) && !said.ends_with(&[b'x'; 1_025]), "a block of 1024 bytes");
+    assert!(said.windows(2).any(|pair| pair == [0x45, 0x07]), "2.05 with the token: {said:x?}");
+    // Block2 0/1/1024, and Size2 2000.
+    assert!(said.windows(4).any(|four| four == [0x0e, 0x52, 0x07, 0xd0]), "{said:x?}");
+    assert_eq!(server.handle.stats().tcp.too_large, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_release_is_answered_by_the_end_of_the_connection() {
+    let server = serve(ServerConfig::default());
+    // CSM, GET /hello with the token 7f, Release.
+    let bytes = [&[0x00, 0xe1, 0x61, 0x01, 0x7f, 0xb5][..], b"hello", &[0x00, 0xe4]].concat();
+    let expected = [&[0x40, 0xe1, 0x22, 0xff, 0xff, 0x20, 0x71, 0x45, 0x7f, 0xff][..], b"Hello!"].concat();
+    assert_eq!(said(&server, &bytes), expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn clients_of_libcoap_are_answered() {
+    let server = serve(ServerConfig::default());
+    let uri = server.uri("/hello");
+    let ask = move || Command::new("coap-client-openssl").args(["-B", "5"]).arg(uri).output();
+    let Ok(output) = tokio::task::spawn_blocking(ask).await.unwrap() else {
+        eprintln!("skipped: coap-client-openssl is not installed");
+        return;
+    };
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "Hello!", "{output:?}");
+}
+
+#[tokio::test]
+async fn servers_of_libcoap_answer() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = Command::new("coap-server-openssl");
+    command.args(["-A", "127.0.0.1", "-p", &free.port().to_string()]);
+    let Ok(mut child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
+        eprintln!("skipped: coap-server-openssl is not installed");
+        return;
+    };
+    for _ in 0..100 {
+        if std::net::TcpStream::connect(free).is_ok() {
+            break;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    let client = Client::new();
+    let uri = format!("coap+tcp://{free}/");
+    let answers = async { (client.get(&uri).await, client.ping(&uri).await) };
+    let answers = timeout(Duration::from_secs(10), answers).await;
+    let _ = child.kill();
+    let _ = child.wait();
+    let (response, pong) = answers.expect("within 10 s");
+    assert!(response.unwrap().text().contains("libcoap"));
+    pong.unwrap();
+}

@@ -1,0 +1,16 @@
+//! Tests of endpoints, datagram by datagram.
+
+mod common;
+mod end;
+mod endpoint;
+mod extended_tokens;
+mod faults;
+mod final_wait;
+mod further;
+mod markings;
+mod measures;
+mod million;
+mod non_confirmable;
+mod noting;
+mod observe;
+mod patience;

@@ -1,0 +1,595 @@
+//! Markings on the wire, and the samples that the mechanism gets by them.
+
+use crate::common::{CONTENT, Client, GET, ms, reply_to, secs};
+use coapace_control::{Draw, Duration, Instant};
+use coapace_proto::{Code, Config, Event, Kind, Message, REXMIT_CNT, Request, SendError, Tail, Token};
+
+const PEER: u32 = 9;
+
+/// The bytes of Rexmit-Cnt after Uri-Path (65020 - 11 = 269 + 0xfce4), with a value of one byte and without a
+/// value.
+const COUNT: [u8; 3] = [0xe1, 0xfc, 0xe4];
+const COUNT_0: [u8; 3] = [0xe0, 0xfc, 0xe4];
+
+fn running(mechanism: &str) -> Client {
+    Client::running(mechanism, Config::default())
+}
+
+/// Returns a GET of `x` with the token `t` and the Message ID of `sent`, with `token` and `option` added.
+fn get_like(sent: &[u8], token: &[u8], option: &[u8]) -> Vec<u8> {
+    [&[0x41 + token.len() as u8, GET.0, sent[2], sent[3], b't'], token, b"\xb1x", option].concat()
+}
+
+/// Lets the timer fire. Returns the moment, and the retransmission.
+fn retransmitted(client: &mut Client) -> (Instant, Vec<u8>) {
+    let at = client.endpoint.poll_timeout().unwrap();
+    client.endpoint.handle_timeout(at);
+    (at, client.sent(at).unwrap())
+}
+
+/// Sends a GET and lets its timer fire `times` times. Returns when each transmission departed, and its bytes.
+fn transmissions(client: &mut Client, times: usize) -> Vec<(Instant, Vec<u8>)> {
+    client.get(ms(0), "t");
+    let mut sent = vec![(ms(0), client.sent(ms(0)).unwrap())];
+    sent.extend((0..times).map(|_| retransmitted(client)));
+    sent
+}
+
+/// Answers `request` on its acknowledgement with `tail`. Returns the token that the application gets.
+fn answer(client: &mut Client, now: Instant, request: &[u8], tail: &[u8]) -> Token {
+    let response = reply_to(request, Kind::Acknowledgement, CONTENT, tail);
+    let Some(Event::Response { message, .. }) = client.receive(now, &response) else { panic!("no response") };
+    message.token
+}
+
+fn token(bytes: &[u8]) -> Token {
+    Token::new(bytes).unwrap()
+}
+
+fn rexmit_cnt(value: &[u8]) -> Vec<u8> {
+    Tail::default().option(REXMIT_CNT, value).into_bytes()
+}
+
+/// Returns the Rexmit-Cnt option of a datagram.
+fn count_of(datagram: &[u8]) -> Option<u8> {
+    Message::parse(datagram).unwrap().rexmit_cnt
+}
+
+fn srtt(client: &Client) -> Option<Duration> {
+    client.endpoint.gauges(PEER).unwrap().srtt
+}
+
+/// Lets the peer show that it answers each copy of a request with the marking of that copy. The mechanism
+/// learns nothing of the path from that.
+fn answers_each(client: &mut Client) {
+    let sent = transmissions(client, 1);
+    let now = sent[1].0 + Duration::from_millis(100);
+    let tails = [0, 1].map(|ordinal| count_of(&sent[ordinal].1).map_or(vec![], |count| rexmit_cnt(&[count])));
+    answer(client, now, &sent[0].1, &tails[0]);
+    assert!(client.receive(now, &reply_to(&sent[1].1, Kind::Acknowledgement, CONTENT, &tails[1])).is_none());
+    assert_eq!(srtt(client), None);
+}
+
+#[test]
+fn the_ordinal_follows_the_token_of_retransmissions_and_nothing_else_changes() {
+    let sent = transmissions(&mut running("fasor-token"), 3);
+    let first = &sent[0].1;
+    assert_eq!(*first, get_like(first, b"", b""), "the first transmission is as the application wants it");
+    for (ordinal, (_, bytes)) in sent.iter().enumerate().skip(1) {
+        assert_eq!(*bytes, get_like(first, &[ordinal as u8], b""));
+    }
+}
+
+#[test]
+fn the_libcoap_of_2019_has_an_ordinal_in_the_first_transmission_too() {
+    let sent = transmissions(&mut running("fasor-token:preset=libcoap-2019"), 3);
+    for (ordinal, (_, bytes)) in sent.iter().enumerate() {
+        assert_eq!(*bytes, get_like(&sent[0].1, &[ordinal as u8], b""));
+    }
+}
+
+#[test]
+fn an_answer_is_a_sample_of_the_transmission_that_its_token_names() {
+    for mechanism in ["fasor-token", "fasor-token:preset=libcoap-2019"] {
+        for ordinal in 0..=2 {
+            let mut client = running(mechanism);
+            answers_each(&mut client);
+            let sent = transmissions(&mut client, 2);
+            let now = sent[2].0 + Duration::from_millis(100);
+            let told = answer(&mut client, now, &sent[ordinal].1, b"");
+            assert_eq!(told, token(b"t"), "the application is told its own token");
+            assert_eq!(
+                srtt(&client),
+                Some(now.since(sent[ordinal].0)),
+                "{mechanism}, transmission {ordinal}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_may_be_the_repeated_first_one_is_no_sample() {
+    for (mechanism, option) in [("fasor-token", None), ("fasor-option", Some(255))] {
+        // The first answer was lost. A server that remembers it repeats it for the second copy, with the same
+        // ordinal.
+        let mut client = running(mechanism);
+        let sent = transmissions(&mut client, 2);
+        let now = sent[2].0 + Duration::from_millis(1);
+        let tail = option.map_or(vec![], |count| rexmit_cnt(&[count]));
+        answer(&mut client, now, &sent[0].1, &tail);
+        assert_eq!(srtt(&client), None, "{mechanism}: it took {:?}, or a millisecond", now.since(ms(0)));
+
+        // The same answer comes again, for the copy that was still on its way. The server has not shown
+        // anything.
+        let again = reply_to(&sent[0].1, Kind::Acknowledgement, CONTENT, &tail);
+        assert!(client.receive(now, &again).is_none());
+        let sent = transmissions(&mut client, 1);
+        answer(&mut client, sent[1].0 + Duration::from_millis(1), &sent[0].1, &rexmit_cnt(&[0]));
+        assert_eq!(srtt(&client), None, "{mechanism}");
+    }
+}
+
+#[test]
+fn an_answer_before_the_timeout_of_the_transmission_it_names_is_a_sample() {
+    let mut client = running("fasor-token");
+    let sent = transmissions(&mut client, 1);
+    let now = sent[1].0 + Duration::from_millis(100);
+    answer(&mut client, now, &sent[1].1, b"");
+    assert_eq!(srtt(&client), Some(Duration::from_millis(100)));
+}
+
+#[test]
+fn without_a_marking_an_answer_after_a_retransmission_is_no_sample() {
+    let mut client = running("fasor");
+    let sent = transmissions(&mut client, 1);
+    assert_eq!(sent[0].1, sent[1].1);
+    answer(&mut client, sent[1].0 + Duration::from_millis(100), &sent[1].1, b"");
+    assert_eq!(srtt(&client), None);
+}
+
+#[test]
+fn an_answer_to_a_transmission_that_never_was_answers_nothing() {
+    let mut client = running("fasor-token");
+    let mut sent = transmissions(&mut client, 1);
+    let (at, mut forged) = sent.remove(1);
+    forged[5] = 2;
+    let forged = reply_to(&forged, Kind::Acknowledgement, CONTENT, b"");
+    assert!(client.receive(at + Duration::from_millis(100), &forged).is_none());
+    assert_eq!((client.endpoint.exchanges(), client.endpoint.counters().late_replies), (1, 1));
+}
+
+#[test]
+fn where_every_transmission_is_marked_the_bare_token_answers_none() {
+    let mut client = running("fasor-token:preset=libcoap-2019");
+    let sent = transmissions(&mut client, 0);
+    let bare = get_like(&sent[0].1, b"", b"");
+    assert!(client.receive(ms(100), &reply_to(&bare, Kind::Acknowledgement, CONTENT, b"")).is_none());
+    assert_eq!((client.endpoint.exchanges(), client.endpoint.counters().late_replies), (1, 1));
+}
+
+#[test]
+fn a_separate_response_may_carry_the_token_of_any_transmission() {
+    for ordinal in 0..=1 {
+        let mut client = running("fasor-token");
+        let sent = transmissions(&mut client, 1);
+        let now = sent[1].0 + Duration::from_millis(100);
+        let separate = reply_to(&sent[ordinal].1, Kind::NonConfirmable, CONTENT, b"");
+        let Some(Event::Response { message, .. }) = client.receive(now, &separate) else { panic!() };
+        assert_eq!(message.token, token(b"t"));
+        assert_eq!(srtt(&client), None, "the server's time is in it");
+    }
+}
+
+#[test]
+fn a_token_of_eight_bytes_is_refused_where_the_ordinal_needs_the_last_and_nothing_changes() {
+    for mechanism in ["fasor-token", "fasor-token:preset=libcoap-2019"] {
+        let mut client = running(mechanism);
+        let request =
+            Request { confirmable: true, code: GET, token: token(b"12345678"), tail: b"", repeatable: false };
+        assert_eq!(client.endpoint.request(ms(0), PEER, request), Err(SendError::TokenTooLong));
+        assert_eq!((client.endpoint.exchanges(), client.endpoint.peers()), (0, 0));
+        assert_eq!((client.sent(ms(0)), client.endpoint.poll_timeout()), (None, None));
+
+        let longest = Request { token: token(b"1234567"), ..request };
+        assert!(client.endpoint.request(ms(0), PEER, longest).is_ok());
+    }
+}
+
+#[test]
+fn what_is_not_marked_may_have_a_token_of_eight_bytes() {
+    let mut client = running("fasor-token:preset=libcoap-2019");
+    let request =
+        Request { confirmable: false, code: GET, token: token(b"12345678"), tail: b"", repeatable: false };
+    client.endpoint.request(ms(0), PEER, request).unwrap();
+    assert_eq!(
+        client.sent(ms(0)).unwrap()[4..],
+        *b"12345678",
+        "a non-confirmable request is not retransmitted"
+    );
+
+    let mut server = running("fasor-token");
+    let get = [b"\x48\x01\x12\x34".as_slice(), b"12345678"].concat();
+    let Some(Event::Request { responder, .. }) = server.receive(ms(0), &get) else { panic!() };
+    let responder = server.endpoint.acknowledge(ms(0), responder);
+    server.sent(ms(0)).unwrap();
+    assert!(server.endpoint.respond(secs(5), responder, CONTENT, b"").is_ok());
+}
+
+#[test]
+fn a_separate_response_keeps_its_token_message_id_and_options_in_every_transmission() {
+    for mechanism in
+        ["fasor-token", "fasor-token:preset=libcoap-2019", "fasor-option", "fasor:marking=fresh-message-id"]
+    {
+        let mut server = running(mechanism);
+        let get = [&[0x41, GET.0, 0x12, 0x34, b't'][..], &rexmit_cnt(&[255])].concat();
+        let Some(Event::Request { responder, .. }) = server.receive(ms(0), &get) else { panic!() };
+        let responder = server.endpoint.acknowledge(ms(0), responder);
+        assert_eq!(server.sent(ms(0)).unwrap(), [0x60, 0, 0x12, 0x34], "an empty message carries nothing");
+        server.endpoint.respond(secs(5), responder, CONTENT, b"\xff1").unwrap();
+        let first = server.sent(secs(5)).unwrap();
+        assert_eq!(first, [0x41, CONTENT.0, first[2], first[3], b't', 0xff, b'1'], "{mechanism}");
+        for _ in 0..3 {
+            assert_eq!(retransmitted(&mut server).1, first, "{mechanism}");
+        }
+    }
+}
+
+#[test]
+fn a_ping_is_empty_in_every_transmission() {
+    for mechanism in
+        ["fasor-token", "fasor-token:preset=libcoap-2019", "fasor-option", "fasor:marking=fresh-message-id"]
+    {
+        let mut client = running(mechanism);
+        let exchange = client.endpoint.ping(ms(0), PEER).unwrap();
+        let first = client.sent(ms(0)).unwrap();
+        assert_eq!(first, [0x40, 0, first[2], first[3]], "{mechanism}: RFC 7252 §4.1");
+        assert_eq!(retransmitted(&mut client).1, first, "{mechanism}");
+        let reset = [0x70, 0, first[2], first[3]];
+        let pong = client.receive(secs(5), &reset);
+        assert!(matches!(pong, Some(Event::Pong { exchange: e }) if e == exchange));
+    }
+}
+
+#[test]
+fn a_server_that_deduplicates_answers_a_duplicate_with_the_duplicates_own_token() {
+    let mut client = running("fasor-token");
+    let mut server = Client::default();
+    let sent = transmissions(&mut client, 1);
+    let Some(Event::Request { responder, .. }) = server.receive(ms(10), &sent[0].1) else { panic!() };
+    server.endpoint.respond(ms(10), responder, CONTENT, b"\xff!").unwrap();
+    let lost = server.sent(ms(10)).unwrap();
+    assert_eq!(lost[4..], *b"t\xff!");
+
+    let (at, again) = &sent[1];
+    let now = *at + Duration::from_millis(20);
+    assert!(server.receive(now, again).is_none(), "delivered once");
+    let replayed = server.sent(now).unwrap();
+    assert_eq!(replayed[4..], *b"t\x01\xff!");
+
+    let now = now + Duration::from_millis(20);
+    let Some(Event::Response { message, .. }) = client.receive(now, &replayed) else { panic!() };
+    assert_eq!((message.token, message.payload()), (token(b"t"), &b"!"[..]));
+    assert_eq!(srtt(&client), Some(Duration::from_millis(40)));
+}
+
+#[test]
+fn the_first_request_to_an_unknown_peer_asks_with_255_and_retransmissions_count() {
+    let sent = transmissions(&mut running("fasor-option"), 3);
+    for (value, (_, bytes)) in [255, 1, 2, 3].into_iter().zip(&sent) {
+        assert_eq!(*bytes, get_like(&sent[0].1, b"", &[&COUNT[..], &[value]].concat()));
+    }
+}
+
+#[test]
+fn a_peer_that_echoes_is_remembered_and_a_first_transmission_counts_zero_in_no_bytes() {
+    let mut client = running("fasor-option");
+    let sent = transmissions(&mut client, 0);
+    answer(&mut client, ms(100), &sent[0].1, &rexmit_cnt(&[255]));
+    assert_eq!(srtt(&client), Some(Duration::from_millis(100)), "255 names the first transmission");
+
+    let sent = transmissions(&mut client, 2);
+    assert_eq!(sent[0].1, get_like(&sent[0].1, b"", &COUNT_0));
+    assert_eq!(sent[1].1, get_like(&sent[0].1, b"", &[&COUNT[..], &[1]].concat()));
+    assert_eq!(sent[2].1, get_like(&sent[0].1, b"", &[&COUNT[..], &[2]].concat()));
+}
+
+#[test]
+fn an_echoed_option_names_the_transmission() {
+    for (ordinal, echoed) in [(0, 0), (1, 1), (2, 2)] {
+        let mut client = running("fasor-option");
+        answers_each(&mut client);
+        let sent = transmissions(&mut client, 2);
+        let now = sent[2].0 + Duration::from_millis(100);
+        assert_eq!(answer(&mut client, now, &sent[ordinal].1, &rexmit_cnt(&[echoed])), token(b"t"));
+        assert_eq!(srtt(&client), Some(now.since(sent[ordinal].0)), "echo of {echoed}");
+    }
+}
+
+#[test]
+fn an_echo_of_a_transmission_that_never_was_is_no_sample() {
+    let mut client = running("fasor-option");
+    let sent = transmissions(&mut client, 1);
+    answer(&mut client, sent[1].0 + Duration::from_millis(100), &sent[1].1, &rexmit_cnt(&[2]));
+    assert_eq!(srtt(&client), None);
+}
+
+#[test]
+fn a_peer_that_does_not_echo_is_asked_again_after_fifteen_exchanges() {
+    let mut client = running("fasor-option");
+    let sent = transmissions(&mut client, 1);
+    answer(&mut client, sent[1].0 + Duration::from_millis(100), &sent[1].1, b"");
+    assert_eq!(srtt(&client), None, "ambiguous, as without a marking");
+
+    let sent = transmissions(&mut client, 1);
+    assert_eq!(sent[0].1, get_like(&sent[0].1, b"", b""));
+    assert_eq!(sent[1].1, sent[0].1);
+    answer(&mut client, sent[1].0 + Duration::from_millis(100), &sent[1].1, &rexmit_cnt(&[1]));
+    assert_eq!(srtt(&client), None, "draft-ietf-core-fasor-02 §4.4: the request had none");
+
+    let mut asked = Vec::new();
+    for exchange in 2..=17 {
+        let sent = transmissions(&mut client, 0);
+        asked.extend(count_of(&sent[0].1).map(|count| (exchange, count)));
+        answer(&mut client, sent[0].0, &sent[0].1, b"");
+    }
+    assert_eq!(asked, [(16, 255)]);
+}
+
+#[test]
+fn a_peer_that_echoed_before_is_asked_at_once_when_an_answer_lacks_the_option() {
+    let mut client = running("fasor-option");
+    for (count, tail) in [(255, rexmit_cnt(&[255])), (0, vec![]), (255, rexmit_cnt(&[255])), (0, vec![])] {
+        let sent = transmissions(&mut client, 0);
+        assert_eq!(count_of(&sent[0].1), Some(count));
+        answer(&mut client, sent[0].0, &sent[0].1, &tail);
+    }
+}
+
+#[test]
+fn an_empty_acknowledgement_says_nothing_about_the_option() {
+    let mut client = running("fasor-option");
+    let sent = transmissions(&mut client, 0);
+    let request = &sent[0].1;
+    client.receive(ms(100), &[0x60, 0, request[2], request[3]]).unwrap();
+    let separate = reply_to(request, Kind::NonConfirmable, CONTENT, b"");
+    assert!(matches!(client.receive(ms(200), &separate), Some(Event::Response { .. })));
+    let sent = transmissions(&mut client, 0);
+    assert_eq!(count_of(&sent[0].1), Some(0), "whether it echoes is still open");
+}
+
+#[test]
+fn the_option_goes_after_lower_options_and_before_the_payload() {
+    for (tail, marked) in [
+        (Tail::default(), b"\xe1\xfc\xef\xff".to_vec()),
+        (Tail::default().payload(b"p"), b"\xe1\xfc\xef\xff\xffp".to_vec()),
+        (Tail::default().option(11, b"x").payload(b"p"), b"\xb1x\xe1\xfc\xe4\xff\xffp".to_vec()),
+        (Tail::default().option(65_007, b"x"), b"\xe1\xfc\xe2x\xd1\x00\xff".to_vec()),
+        (Tail::default().option(65_019, b""), b"\xe0\xfc\xee\x11\xff".to_vec()),
+        // Rexmit-Cnt is left out before an option with a greater number, which would have to be encoded anew.
+        (Tail::default().option(65_021, b"x"), b"\xe1\xfc\xf0x".to_vec()),
+    ] {
+        let mut client = running("fasor-option");
+        let request = Request {
+            confirmable: true,
+            code: GET,
+            token: Token::EMPTY,
+            tail: tail.as_bytes(),
+            repeatable: false,
+        };
+        client.endpoint.request(ms(0), PEER, request).unwrap();
+        let sent = client.sent(ms(0)).unwrap();
+        assert_eq!(sent[4..], marked[..], "{tail:02x?}");
+        assert!(Message::parse(&sent).is_ok());
+    }
+}
+
+#[test]
+fn a_non_confirmable_request_carries_no_option() {
+    let mut client = running("fasor-option");
+    let request = Request { confirmable: false, code: GET, token: token(b"t"), tail: b"", repeatable: false };
+    client.endpoint.request(ms(0), PEER, request).unwrap();
+    assert_eq!(count_of(&client.sent(ms(0)).unwrap()), None);
+}
+
+#[test]
+fn a_server_echoes_the_option_on_piggybacked_responses_only() {
+    let mut client = running("fasor-option");
+    let mut server = Client::default();
+    let sent = transmissions(&mut client, 1);
+
+    let Some(Event::Request { responder, .. }) = server.receive(ms(0), &sent[0].1) else { panic!() };
+    server.endpoint.respond(ms(0), responder, CONTENT, b"\xff!").unwrap();
+    let first = server.sent(ms(0)).unwrap();
+    assert_eq!(first[4..], *b"t\xe1\xfc\xef\xff\xff!", "its value unmodified, before the payload");
+
+    assert!(server.receive(secs(1), &sent[1].1).is_none());
+    let replayed = server.sent(secs(1)).unwrap();
+    assert_eq!(count_of(&replayed), Some(1), "a duplicate is answered with the duplicate's own count");
+
+    let non = [&[0x51, GET.0, 0xaa, 0xbb, b't'][..], &rexmit_cnt(&[1])].concat();
+    let Some(Event::Request { responder, .. }) = server.receive(secs(2), &non) else { panic!() };
+    server.endpoint.respond(secs(2), responder, CONTENT, b"").unwrap();
+    assert_eq!(count_of(&server.sent(secs(2)).unwrap()), None);
+}
+
+#[test]
+fn a_client_and_a_server_of_ours_agree_on_the_option() {
+    let mut client = running("fasor-option");
+    let mut server = Client::default();
+    let mut counts = Vec::new();
+    for at in 0..3 {
+        client.get(secs(at), "t");
+        let request = client.sent(secs(at)).unwrap();
+        counts.push(count_of(&request));
+        let Some(Event::Request { responder, .. }) = server.receive(secs(at), &request) else { panic!() };
+        server.endpoint.respond(secs(at), responder, CONTENT, b"").unwrap();
+        let response = server.sent(secs(at)).unwrap();
+        let now = secs(at) + Duration::from_millis(80);
+        assert!(matches!(client.receive(now, &response), Some(Event::Response { .. })));
+    }
+    assert_eq!(counts, [Some(255), Some(0), Some(0)]);
+    assert_eq!(srtt(&client), Some(Duration::from_millis(80)));
+}
+
+#[test]
+fn a_second_option_counts_as_unrecognised() {
+    let mut client = running("fasor-option");
+    answers_each(&mut client);
+    let sent = transmissions(&mut client, 2);
+    let now = sent[2].0 + Duration::from_millis(100);
+    let twice = Tail::default().option(REXMIT_CNT, &[1]).option(REXMIT_CNT, &[2]).into_bytes();
+    answer(&mut client, now, &sent[1].1, &twice);
+    assert_eq!(srtt(&client), Some(now.since(sent[1].0)), "RFC 7252 §5.4.5: the first one holds");
+}
+
+#[test]
+fn with_fresh_message_ids_the_acknowledgement_names_the_transmission() {
+    for ordinal in 0..=2 {
+        for empty in [false, true] {
+            let mut client = running("fasor:marking=fresh-message-id");
+            let sent = transmissions(&mut client, 2);
+            for (n, (_, bytes)) in sent.iter().enumerate() {
+                let id = |bytes: &[u8]| u16::from_be_bytes([bytes[2], bytes[3]]);
+                assert_eq!(id(bytes), id(&sent[0].1).wrapping_add(n as u16));
+                assert_eq!(*bytes, get_like(bytes, b"", b""), "only the Message ID differs");
+            }
+            let now = sent[2].0 + Duration::from_millis(100);
+            let request = &sent[ordinal].1;
+            if empty {
+                let empty = [0x60, 0, request[2], request[3]];
+                let ack = client.receive(now, &empty);
+                assert!(matches!(ack, Some(Event::Acknowledged { .. })));
+            } else {
+                answer(&mut client, now, request, b"");
+            }
+            assert_eq!(srtt(&client), Some(now.since(sent[ordinal].0)), "transmission {ordinal}");
+        }
+    }
+}
+
+#[test]
+fn a_request_that_must_not_be_carried_out_twice_keeps_its_message_id() {
+    // A POST, a PATCH, and a POST that the application declares repeatable.
+    for (code, repeatable, fresh) in [(2, false, false), (6, false, false), (2, true, true), (3, false, true)]
+    {
+        let mut client = running("cocoa-i");
+        let request =
+            Request { confirmable: true, code: Code(code), token: token(b"t"), tail: b"", repeatable };
+        client.endpoint.request(ms(0), 9, request).unwrap();
+        let (first, (_, again)) = (client.sent(ms(0)).unwrap(), retransmitted(&mut client));
+        assert_eq!(first[2..4] != again[2..4], fresh, "{code}");
+    }
+}
+
+#[test]
+fn an_idempotent_method_with_an_option_that_makes_it_depend_on_what_was_before_keeps_its_message_id() {
+    // Requests with If-Match, If-None-Match (RFC 7252 §5.10.8) or Block1 (RFC 7959 §2.5) are not repeatable.
+    // One with Uri-Path is.
+    for (option, value, fresh) in
+        [(1, &b"e"[..], false), (5, b"", false), (27, b"\x08", false), (11, b"x", true)]
+    {
+        let mut client = running("cocoa-i");
+        let tail = Tail::default().option(option, value).payload(b"21.5").into_bytes();
+        let request =
+            Request { confirmable: true, code: Code(3), token: token(b"t"), tail: &tail, repeatable: false };
+        client.endpoint.request(ms(0), PEER, request).unwrap();
+        let (first, (_, again)) = (client.sent(ms(0)).unwrap(), retransmitted(&mut client));
+        assert_eq!(first[2..4] != again[2..4], fresh, "a PUT with option {option}");
+    }
+}
+
+#[test]
+fn a_reset_of_any_fresh_message_id_ends_the_exchange() {
+    for ordinal in 0..=1 {
+        let mut client = running("fasor:marking=fresh-message-id");
+        let sent = transmissions(&mut client, 1);
+        let request = &sent[ordinal].1;
+        let reset = [0x70, 0, request[2], request[3]];
+        let event = client.receive(secs(9), &reset);
+        assert!(matches!(event, Some(Event::Failed { .. })));
+        assert_eq!(client.endpoint.exchanges(), 0);
+    }
+}
+
+#[test]
+fn as_many_exchanges_as_nstart_are_outstanding_and_each_answer_lets_one_more_go() {
+    let mut client = Client::with(Config { nstart: Some(2), ..Config::default() });
+    for token in ["a", "b", "c", "d"] {
+        client.get(ms(0), token);
+    }
+    let sent: Vec<_> = std::iter::from_fn(|| client.sent(ms(0))).collect();
+    assert_eq!(sent.iter().map(|bytes| bytes[4]).collect::<Vec<_>>(), b"ab");
+    assert_ne!(sent[0][2..4], sent[1][2..4]);
+
+    answer(&mut client, ms(50), &sent[1], b"");
+    assert_eq!(client.sent(ms(50)).unwrap()[4], b'c');
+    assert_eq!(client.sent(ms(50)), None);
+    client.receive(ms(60), &[0x60, 0, sent[0][2], sent[0][3]]).unwrap();
+    assert_eq!(client.sent(ms(60)).unwrap()[4], b'd', "an empty acknowledgement frees a place too");
+    assert_eq!(client.endpoint.exchanges(), 3, "a awaits its response, c and d are outstanding");
+}
+
+#[test]
+fn nstart_is_counted_for_each_destination() {
+    let mut client = Client::default();
+    let mut buffer = Vec::new();
+    let mut departed = Vec::new();
+    for to in [1, 2, 1, 2, 3] {
+        let request =
+            Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
+        client.endpoint.request(ms(0), to, request).unwrap();
+    }
+    while let Some(transmit) = client.endpoint.poll_transmit(ms(0), |_| Draw::ZERO, &mut buffer) {
+        departed.push(transmit.to);
+    }
+    assert_eq!(departed, [1, 2, 3]);
+}
+
+/// Runs an exchange with `peer` at `at`, which is answered 100 ms later.
+fn exchange_with(client: &mut Client, at: Instant, peer: u32) {
+    let request =
+        Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: b"", repeatable: false };
+    client.endpoint.request(at, peer, request).unwrap();
+    let mut bytes = Vec::new();
+    assert!(client.endpoint.poll_transmit(at, |_| Draw::ZERO, &mut bytes).is_some());
+    let response = reply_to(&bytes, Kind::Acknowledgement, CONTENT, b"");
+    let now = at + Duration::from_millis(100);
+    assert!(client.endpoint.handle_datagram(now, peer, &response).is_some());
+}
+
+#[test]
+fn what_was_learnt_of_the_peer_used_least_lately_is_what_is_forgotten() {
+    let mut client = Client::running("fasor", Config { max_peers: 2, ..Config::default() });
+    for (at, peer) in [(0, 1), (1, 2), (2, 1), (3, 3)] {
+        exchange_with(&mut client, secs(at), peer);
+    }
+    let srtt = |peer| client.endpoint.gauges(peer).map(|gauges| gauges.srtt);
+    assert_eq!(srtt(1), Some(Some(Duration::from_millis(100))));
+    assert_eq!(srtt(2), None);
+    assert_eq!(srtt(3), Some(Some(Duration::from_millis(100))));
+    assert_eq!(client.endpoint.peers(), 2);
+}
+
+#[test]
+fn a_refused_request_drives_no_peer_out() {
+    let config = Config { max_peers: 1, max_exchanges: 0, ..Config::default() };
+    let mut full = Client::with(config);
+    let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
+    assert_eq!(full.endpoint.request(ms(0), 1, request), Err(SendError::ExchangesFull));
+    assert_eq!(full.endpoint.peers(), 0);
+
+    let mut client = Client::running("fasor-token", Config { max_peers: 1, ..Config::default() });
+    exchange_with(&mut client, ms(0), 1);
+    let request = Request { token: token(b"12345678"), ..request };
+    assert_eq!(client.endpoint.request(secs(1), 2, request), Err(SendError::TokenTooLong));
+    assert!(client.endpoint.gauges(1).unwrap().srtt.is_some());
+}
+
+#[test]
+fn a_peer_that_is_forgotten_is_unmeasured_and_an_unknown_one_has_no_gauges() {
+    let mut client = Client::running("fasor", Config::default());
+    assert_eq!(client.endpoint.gauges(1), None);
+    exchange_with(&mut client, ms(0), 1);
+    client.endpoint.forget(1);
+    assert_eq!(client.endpoint.gauges(1).unwrap().srtt, None);
+}

@@ -1,0 +1,277 @@
+//! A mesh from end to end: hosts that know nothing of radios, and the packets that arrive.
+
+use std::fmt::Write;
+
+use coapace_sim::mesh::{
+    LowpanConfig, MacConfig, Mesh, MeshConfig, MeshError, NodeCounters, RadioConfig, RoutingConfig, RplConfig,
+};
+use coapace_sim::{
+    Counters, Layout, Luck, Mark, Node, NodeId, Outgoing, Position, Site, Time, Transport, Waypoint, World,
+};
+
+/// A host that sends a packet every `every_ns`, and keeps a list of the packets that arrive.
+struct Host {
+    to: Option<NodeId>,
+    next: Time,
+    every_ns: u64,
+    bytes: usize,
+    sent: u32,
+    is_due: bool,
+    heard: Vec<(Time, NodeId, u32)>,
+}
+
+impl Node for Host {
+    fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
+        assert!(bytes.iter().all(|&byte| byte == mark.exchange as u8));
+        self.heard.push((now, from, mark.exchange));
+    }
+    fn handle_timeout(&mut self, now: Time) {
+        self.is_due = true;
+        self.next = now + self.every_ns;
+    }
+    fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let to = self.to.filter(|_| self.is_due)?;
+        self.is_due = false;
+        buffer.resize(self.bytes, self.sent as u8);
+        let mark = Mark { exchange: self.sent, transmission: 0 };
+        self.sent += 1;
+        Some(Outgoing { to, mark, transport: Transport::Udp })
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.to.map(|_| self.next)
+    }
+}
+
+fn config() -> MeshConfig {
+    MeshConfig {
+        radio: RadioConfig::UNIT_DISK,
+        mac: MacConfig::STANDARD,
+        lowpan: LowpanConfig::CONTIKI_3,
+        routing: RoutingConfig::Shortest,
+    }
+}
+
+fn chain(nodes: u32) -> Layout {
+    let places = (0..nodes).map(|n| Position { x: 10.0 * f64::from(n), y: 0.0 }).collect();
+    Layout { places, root: 0, sinks: vec![0] }
+}
+
+fn grid(side: u32) -> Layout {
+    let place = |n: u32| Position { x: 10.0 * f64::from(n % side), y: 10.0 * f64::from(n / side) };
+    Layout { places: (0..side * side).map(place).collect(), root: 0, sinks: vec![0] }
+}
+
+/// Returns a world in which every node but the sink sends it packets of so many bytes, every so many milliseconds, each from
+/// another moment on.
+fn world(
+    seed: u64,
+    layout: &Layout,
+    waypoints: Vec<Waypoint>,
+    config: MeshConfig,
+    (interval_ms, bytes): (u64, usize),
+) -> World<Host, Counters, Mesh> {
+    let luck = Luck::new(seed);
+    let mesh = Mesh::new(luck, layout, waypoints, config).unwrap();
+    let mut world = World::new(mesh, Counters::new());
+    let every_ns = interval_ms * 1_000_000;
+    for node in 0..layout.places.len() as u64 {
+        let next = Time::from_secs(2) + luck.stream("first").below(every_ns, node, 0, 0);
+        let to = (node != 0).then_some(NodeId(0));
+        world.add(Site(0), Host { to, next, every_ns, bytes, sent: 0, is_due: false, heard: Vec::new() });
+    }
+    world.wake_all();
+    world
+}
+
+fn total(world: &World<Host, Counters, Mesh>, of: fn(NodeCounters) -> u64) -> u64 {
+    (0..world.nodes().len() as u32).map(|node| of(world.medium().counters(NodeId(node)))).sum()
+}
+
+#[test]
+fn what_little_there_is_arrives_over_many_hops_in_the_time_that_frames_take() {
+    let mut world = world(1, &chain(6), Vec::new(), config(), (10_000, 40));
+    world.run(Time::from_secs(62));
+    let sink = &world.nodes()[0];
+    assert_eq!(sink.heard.len(), 5 * 6);
+    assert_eq!(world.tap().delivered, 30);
+    assert_eq!(world.medium().in_flight(), 0);
+    // Hop by hop: 1 + 2 + 3 + 4 + 5, six times; each frame is acknowledged.
+    assert_eq!(total(&world, |node| node.frames), 90);
+    assert_eq!(total(&world, |node| node.acks), 90);
+}
+
+#[test]
+fn hidden_nodes_collide_and_long_backoffs_between_retries_repair_it() {
+    // 0 – 1 – 2: 0 and 2 do not hear each other, and both send to 1.
+    let layout = Layout { root: 1, sinks: vec![1], ..chain(3) };
+    let run = |mac| {
+        let luck = Luck::new(3);
+        let mesh = Mesh::new(luck, &layout, Vec::new(), MeshConfig { mac, ..config() }).unwrap();
+        let mut world = World::new(mesh, Counters::new());
+        for node in 0..3 {
+            let (next, to) = (Time::from_secs(2), (node != 1).then_some(NodeId(1)));
+            let every_ns = 100_000_000 + 1_300_000 * node;
+            world.add(Site(0), Host { to, next, every_ns, bytes: 60, sent: 0, is_due: false, heard: vec![] });
+        }
+        world.wake_all();
+        world.run(Time::from_secs(60));
+        let sent: u32 = world.nodes().iter().map(|node| node.sent).sum();
+        (world.nodes()[1].heard.len() as f64 / f64::from(sent), total(&world, |node| node.collided))
+    };
+    let (share, collided) = run(MacConfig { max_frame_retries: 0, ..MacConfig::STANDARD });
+    assert!(collided > 50 && share < 0.95, "{share} {collided}");
+    let (share, _) = run(MacConfig::CONTIKI_NG);
+    assert!(share > 0.99, "{share}");
+    // A frame takes longer than the longest first backoff, so of two hidden nodes that have collided both will again.
+    let (share, _) = run(MacConfig { max_frame_retries: 7, ..MacConfig::STANDARD });
+    assert!(share < 0.99, "{share}");
+    let (share, _) = run(MacConfig::NONE);
+    assert!(share < 0.95, "{share}");
+}
+
+#[test]
+fn a_run_is_its_seed() {
+    let run = |seed| {
+        let lossy = RadioConfig { delivery: (0.75, 1.0), ..RadioConfig::UNIT_DISK };
+        let config = MeshConfig { radio: lossy, mac: MacConfig::CONTIKI_3, ..config() };
+        let mut world = world(seed, &grid(4), Vec::new(), config, (1_000, 60));
+        world.run(Time::from_secs(60)).hash
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+/// Returns a run as a table: a row for each node with its parent, the packets of it that arrived at the sink, the nanosecond
+/// at which the last of them arrived, the time that its radio was sending and receiving, and its counters.
+fn table(world: &World<Host, Counters, Mesh>, events: u64, end: Time) -> String {
+    let mut table = format!("# {events} events\nnode parent arrived last_ns transmit_ns receive_ns");
+    for (name, _) in NodeCounters::default().named() {
+        write!(table, " {name}").unwrap();
+    }
+    let mesh = world.medium();
+    for node in (0..world.nodes().len() as u32).map(NodeId) {
+        let parent = mesh.parent(node).map_or("-".to_owned(), |parent| parent.0.to_string());
+        let arrived = world.nodes()[0].heard.iter().filter(|(_, from, _)| *from == node);
+        let last = arrived.clone().next_back().map_or(0, |(at, ..)| at.as_nanos());
+        let radio = mesh.radio_times(node, end);
+        let (transmit, receive) = (radio.transmit_ns, radio.receive_ns);
+        write!(table, "\n{} {parent} {} {last} {transmit} {receive}", node.0, arrived.count()).unwrap();
+        for (_, count) in mesh.counters(node).named() {
+            write!(table, " {count}").unwrap();
+        }
+    }
+    table + "\n"
+}
+
+#[test]
+fn these_runs_do_what_they_did() {
+    let rpl = RoutingConfig::Rpl(RplConfig::CONTIKI_3);
+    for (name, mac, routing) in [
+        ("mesh-standard-shortest.txt", MacConfig::STANDARD, RoutingConfig::Shortest),
+        ("mesh-contiki-2-rpl.txt", MacConfig::CONTIKI_2, rpl.clone()),
+        ("mesh-contiki-ng-rpl.txt", MacConfig::CONTIKI_NG, rpl),
+    ] {
+        let config = MeshConfig { mac, routing, ..config() };
+        let (mut world, end) = (world(1, &grid(6), Vec::new(), config, (700, 90)), Time::from_secs(60));
+        let events = world.run(end).events;
+        crate::snapshot::check(name, &table(&world, events, end));
+    }
+}
+
+#[test]
+fn what_is_sent_is_delivered_or_dropped_or_still_there() {
+    for (mac, every_ms) in
+        [(MacConfig::STANDARD, 300), (MacConfig::CONTIKI_2, 300), (MacConfig::CONTIKI_NG, 100)]
+    {
+        let mut world = world(1, &grid(5), Vec::new(), MeshConfig { mac, ..config() }, (every_ms, 60));
+        world.run(Time::from_secs(30));
+        let counters = world.tap();
+        assert!(counters.dropped > 0, "the load is too high: {counters:?}");
+        // A packet may arrive and be given up where its acknowledgement was lost.
+        let accounted = counters.delivered + counters.dropped + world.medium().in_flight() as u64;
+        assert!(accounted >= counters.sent, "{counters:?}");
+        // When nothing more is sent, nothing stays behind.
+        for node in 0..25 {
+            world.node_mut(NodeId(node)).unwrap().to = None;
+        }
+        world.run(Time::from_secs(120));
+        assert_eq!(world.medium().in_flight(), 0);
+        assert!((0..25).all(|node| world.medium().queued(NodeId(node)) == 0));
+    }
+}
+
+#[test]
+fn a_node_that_walks_away_is_not_heard_until_it_comes_back() {
+    let step = |time, x| Waypoint { time: Time::from_secs(time), node: 1, position: Position { x, y: 0.0 } };
+    let waypoints = vec![step(40, 10.0), step(20, 100.0)];
+    let mut world = world(1, &chain(2), waypoints, config(), (1_000, 40));
+    world.run(Time::from_secs(60));
+    let heard = &world.nodes()[0].heard;
+    let between = |from, to| {
+        heard.iter().filter(|(at, ..)| (Time::from_secs(from)..Time::from_secs(to)).contains(at)).count()
+    };
+    assert_eq!((between(3, 20), between(20, 40), between(40, 60)), (17, 0, 20));
+    assert_eq!(world.medium().counters(NodeId(1)).no_route, 20);
+}
+
+#[test]
+fn with_rpl_a_grid_finds_its_routes_and_everything_arrives() {
+    for mac in [MacConfig::STANDARD, MacConfig::CONTIKI_2, MacConfig::CONTIKI_NG] {
+        let config = MeshConfig { mac, routing: RoutingConfig::Rpl(RplConfig::CONTIKI_3), ..config() };
+        let mut world = world(1, &grid(6), Vec::new(), config, (20_000, 40));
+        world.run(Time::from_secs(120));
+        let before = world.nodes()[0].heard.len();
+        world.run(Time::from_secs(320));
+        let heard = world.nodes()[0].heard.len() - before;
+        assert!((340..=350).contains(&heard), "{mac:?}: {heard} of 350");
+        assert_eq!(world.medium().parent(NodeId(0)), None);
+        for node in 1..36 {
+            // Up the tree to the border router, over more hops than the shortest path at most by a few.
+            let (mut at, mut hops) = (NodeId(node), 0);
+            while at != NodeId(0) {
+                at = world.medium().parent(at).unwrap();
+                hops += 1;
+                assert!(hops <= node % 6 + node / 6 + 4, "from {node}");
+            }
+        }
+        let control = total(&world, |node| node.control_frames);
+        let frames = total(&world, |node| node.frames);
+        assert!(control > 100 && control < frames / 2, "{mac:?}: {control} of {frames}");
+    }
+}
+
+#[test]
+fn with_rpl_a_node_that_walks_to_the_other_end_is_found_again() {
+    let to = |time, x| Waypoint { time: Time::from_secs(time), node: 5, position: Position { x, y: 5.0 } };
+    let config = MeshConfig { routing: RoutingConfig::Rpl(RplConfig::CONTIKI_3), ..config() };
+    let mut world = world(1, &chain(6), vec![to(200, 5.0)], config, (5_000, 40));
+    world.run(Time::from_secs(199));
+    assert_eq!(world.medium().parent(NodeId(5)), Some(NodeId(4)));
+    world.run(Time::from_secs(500));
+    assert!(world.medium().parent(NodeId(5)).is_some_and(|parent| parent.0 < 2), "between both");
+    let of_it = |&&(at, from, _): &&(Time, NodeId, u32)| from == NodeId(5) && at > Time::from_secs(400);
+    assert!(world.nodes()[0].heard.iter().filter(of_it).count() >= 19);
+}
+
+#[test]
+fn radios_account_for_every_nanosecond() {
+    let mut world = world(1, &grid(3), Vec::new(), config(), (200, 60));
+    world.run(Time::from_secs(30));
+    for node in 0..9 {
+        let times = world.medium().radio_times(NodeId(node), Time::from_secs(30));
+        let all = times.transmit_ns + times.receive_ns + times.listen_ns + times.sleep_ns;
+        assert_eq!(all, 30_000_000_000);
+        assert!(times.transmit_ns > 0 && times.receive_ns > 0 && times.sleep_ns < 1_000_000_000);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_mesh_is_told() {
+    let new = |layout: &Layout, node| {
+        let waypoint = Waypoint { time: Time::ZERO, node, position: Position::default() };
+        Mesh::new(Luck::new(1), layout, vec![waypoint], config()).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(new(&Layout::default(), 0), MeshError::Nodes(0));
+    assert_eq!(new(&Layout { sinks: vec![7], ..chain(3) }, 0), MeshError::Unknown(7));
+    assert_eq!(new(&chain(3), 3), MeshError::Waypoint(3));
+}
