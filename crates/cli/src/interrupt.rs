@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::draft;
-use crate::failure::INTERRUPTED;
+use crate::failure::{Failure, INTERRUPTED};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -63,19 +63,31 @@ pub(crate) fn wait<T>(thread: JoinHandle<T>, stop: &AtomicBool) -> Option<thread
     Some(thread.join())
 }
 
-/// Returns with Ctrl-C, or when the system asks for the end (SIGTERM), so that the command may end in order. The next of
-/// either ends it at once.
+/// Handles Ctrl-C and SIGTERM from the call on. Returns a future that is ready with the first of either; the next of either
+/// then ends the process immediately.
 ///
 /// # Errors
 /// If the system takes no handler.
-pub(crate) async fn interrupted() -> io::Result<()> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    either(&mut interrupt, &mut terminate).await;
-    tokio::spawn(async move {
+///
+/// # Panics
+/// If it is not called in a runtime of tokio.
+pub(crate) fn interrupted() -> Result<impl Future<Output = ()>, Failure> {
+    let (mut interrupt, mut terminate) = (arrivals(SignalKind::interrupt())?, arrivals(SignalKind::terminate())?);
+    Ok(async move {
         either(&mut interrupt, &mut terminate).await;
-        exit(INTERRUPTED.into());
-    });
-    Ok(())
+        tokio::spawn(async move {
+            either(&mut interrupt, &mut terminate).await;
+            exit(INTERRUPTED.into());
+        });
+    })
+}
+
+/// Handles a signal from the call on. Returns its arrivals.
+///
+/// # Errors
+/// If the system takes no handler.
+pub(crate) fn arrivals(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| Failure::Io("cannot handle signals".to_owned(), error))
 }
 
 async fn either(interrupt: &mut Signal, terminate: &mut Signal) {

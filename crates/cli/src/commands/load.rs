@@ -105,7 +105,7 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
     }
     let bar = progress::milliseconds(asked.load.duration, arguments.quiet);
     let mut tally = Tally::default();
-    let mut interrupted = std::pin::pin!(interrupted());
+    let mut interrupted = std::pin::pin!(interrupted()?);
     loop {
         tokio::select! {
             joined = tasks.join_next() => match joined {
@@ -117,7 +117,7 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
                 bar.set_position(begin.elapsed().as_millis() as u64);
                 bar.set_message(format!("{} requests", asked.over.load(Ordering::Relaxed)));
             }
-            _ = &mut interrupted => return Err(Failure::Input("interrupted; there is no result".to_owned())),
+            () = &mut interrupted => return Err(Failure::Input("interrupted; there is no result".to_owned())),
         }
     }
     bar.finish_and_clear();

@@ -31,11 +31,9 @@ async fn follow(
     client: &Client,
 ) -> Result<(), Failure> {
     let call = on_terms(client.get(&observe.uri), &observe.terms, &observe.transmission);
-    let mut interrupted = std::pin::pin!(interrupted());
+    let mut interrupted = std::pin::pin!(interrupted()?);
     let registered = tokio::select! {
-        // Polled first, so that signals are handled from here on.
-        biased;
-        _ = &mut interrupted => return Ok(()),
+        () = &mut interrupted => return Ok(()),
         registered = call.observe() => registered,
     };
     let mut observation = match registered {
@@ -67,7 +65,7 @@ async fn follow(
                 }
             },
             () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => break,
-            _ = &mut interrupted => break,
+            () = &mut interrupted => break,
         };
     }
     bid_farewell(observation, &observe.uri).await;

@@ -10,6 +10,7 @@ use coapace_net::{
     ServerHandle, link_format,
 };
 use coapace_scenario::naming::parse_mechanism;
+use tokio::signal::unix::{Signal, SignalKind};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
@@ -21,7 +22,7 @@ use crate::arguments::{Arguments, Serve};
 use crate::capture::CoapPort;
 use crate::credentials::Credentials;
 use crate::exporter::Exporter;
-use crate::interrupt::interrupted;
+use crate::interrupt::{arrivals, interrupted};
 use crate::{Failure, logging};
 
 pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure> {
@@ -46,6 +47,12 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
         let decode_as = capture.name_ports(listeners.iter().filter_map(Listener::datagrams).collect());
         info!(file = %file.display(), decode_as, "capturing");
     }
+    // Whoever reads a URI knows that the server runs, and may send it a signal.
+    let runtime = runtime()?;
+    let (interrupted, hangup) = {
+        let _inside = runtime.enter();
+        (interrupted()?, arrivals(SignalKind::hangup())?)
+    };
     let mut out = io::stdout().lock();
     listeners.iter().try_for_each(|listener| writeln!(out, "{}", listener.uri))?;
     if let Some(exporter) = &exporter {
@@ -53,19 +60,18 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     }
     out.flush()?;
     drop(out);
-    let handle = |listener: &Listener| (listener.scheme, listener.uri.clone(), listener.server.handle());
-    let handles: Vec<(Scheme, String, ServerHandle)> = listeners.iter().map(handle).collect();
+    let known = |listener: &Listener| (listener.scheme, listener.uri.clone(), listener.server.handle());
+    let handles: Vec<(Scheme, String, ServerHandle)> = listeners.iter().map(known).collect();
     let stop = handles.clone();
-    let ended = runtime()?.block_on(async {
+    let ended = runtime.block_on(async {
         let servers: Vec<ServerHandle> = handles.iter().map(|(_, _, handle)| handle.clone()).collect();
         let identities = credentials.identities();
-        tokio::spawn(reload_when_asked(credentials, servers.clone()));
+        tokio::spawn(reload_at(hangup, credentials, servers.clone()));
         tokio::spawn(async move {
-            if interrupted().await.is_ok() {
-                info!("stopping");
-                for (_, _, handle) in &stop {
-                    handle.shutdown();
-                }
+            interrupted.await;
+            info!("stopping");
+            for (_, _, handle) in &stop {
+                handle.shutdown();
             }
         });
         if let Some(exporter) = exporter {
@@ -74,8 +80,6 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
         if let Some(clock) = clock {
             tokio::spawn(tick(clock));
         }
-        // Signals have to be handled before anybody learns that the server runs.
-        tokio::task::yield_now().await;
         say_start(serve, &config, &listeners, identities, &router);
         run(listeners, &router).await
     });
@@ -198,10 +202,8 @@ fn say_start(
 }
 
 /// Reads keys and certificates again at every SIGHUP.
-async fn reload_when_asked(credentials: Credentials, servers: Vec<ServerHandle>) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut asked) = signal(SignalKind::hangup()) else { return };
-    while asked.recv().await.is_some() {
+async fn reload_at(mut hangup: Signal, credentials: Credentials, servers: Vec<ServerHandle>) {
+    while hangup.recv().await.is_some() {
         match credentials.reload(&servers) {
             Ok(()) => info!(identities = credentials.identities(), "reloaded keys and certificates"),
             Err(failure) => {
