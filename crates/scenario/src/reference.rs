@@ -1,4 +1,4 @@
-//! The reference page of the keys, from their declaration.
+//! The reference page of the keys, made from their declarations.
 
 use std::fmt::Write;
 
@@ -95,7 +95,7 @@ Every row of the results carries the hash of its scenario: FNV-1a, 64 bits, of a
 and the way a value is written do not change it; names of hops do, because the random numbers of a hop belong to its name.
 ";
 
-/// Returns the page `docs/scenarios.md`: every key, what it accepts, its default and its meaning; and the built-in scenarios.
+/// Returns the page `docs/scenarios.md`: every key with its kind, its default and its meaning, and the built-in scenarios.
 pub fn reference() -> String {
     let mut page = HEAD.to_owned();
     page.push_str("| name | what it is | source | knobs |\n|---|---|---|---|\n");
