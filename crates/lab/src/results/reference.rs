@@ -42,7 +42,7 @@ const OWN: &str = "## Columns of knobs, flows and mixes
 
 ";
 
-/// Returns the page: every column, every field and every event of a trace.
+/// Returns the page: every column, every field, and every event of a trace.
 pub fn reference() -> String {
     let mut page = String::from(HEAD) + METRICS;
     for metric in Metric::ALL {

@@ -6,7 +6,7 @@ use crate::results::number::significant_or_dash;
 use crate::results::verdict::{metrics, reasons};
 use crate::results::{CellResult, Ratio, verdicts};
 
-/// Returns the published orders among `results`, one row each; nothing if there are none.
+/// Returns the published orders among `results`, a row for each; empty if there are none.
 pub(super) fn table(results: &[CellResult]) -> String {
     let verdicts = verdicts(results);
     if verdicts.is_empty() {
