@@ -5,7 +5,7 @@ use coapace_scenario::{Scenario, WorkloadKind};
 
 use crate::mix::{Mix, Part};
 
-/// One of those compared: a mechanism, a mix or TCP.
+/// A mechanism, a mix of several, or TCP, which is compared with others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
     /// The text that named it.

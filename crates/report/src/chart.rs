@@ -23,7 +23,7 @@ pub(super) struct Chart {
     pub(super) body: Body,
 }
 
-/// What is drawn between the axes.
+/// The content between the axes.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum Body {
