@@ -198,7 +198,10 @@ mod tests {
         let some = conduct(&trials(2, 3), 1, &|| ());
         assert_eq!((seeds(&all[0]), seeds(&some[0])), (vec![1, 2, 3, 4], vec![3, 4]));
         assert_eq!(all[1].runs[2].trace_hash, some[1].runs[0].trace_hash);
-        assert!(!some[0].runs[0].rto.is_empty() && some[0].runs[1].rto.is_empty(), "of the first seed");
+        assert!(
+            !some[0].runs[0].rto.is_empty() && some[0].runs[1].rto.is_empty(),
+            "only the first seed has a series"
+        );
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn a_closed_loop_of_requests_runs_over_a_mesh_too() {
     let text = "title = 'm'\nsummary = 'm'\nsource = 'm'\n[workload]\nkind = 'continuous'\nexchanges = 5\n\
                 [network.mesh.topology]\nnodes = 9\n";
     let scenario = Scenario::parse("m", "m.toml", text, &[]).unwrap();
-    assert_eq!(scenario.clients.count, 7, "the sink and the border router are none");
+    assert_eq!(scenario.clients.count, 7, "the sink and the border router are no clients");
     let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Totals);
     assert_eq!(run.completed() + run.given_up, 35);
     assert!(run.completed() >= 33 && run.fct_s.iter().flatten().all(|fct| *fct < 60.0), "{:?}", run.fct_s);
@@ -71,7 +71,7 @@ fn a_preset_gives_the_keys_that_are_not_said() {
     assert_eq!((contiki.preset, contiki.max_frame_retries, own.max_frame_retries), (Preset::Contiki3, 7, 0));
     assert_eq!(contiki.min_be, own.min_be);
     let spelt_out = load(&[("mac", "contiki-2"), ("network.mesh.mac.queue_frames", "8")]).unwrap();
-    assert_eq!(spelt_out.hash(), load(&[]).unwrap().hash(), "what the preset says anyway");
+    assert_eq!(spelt_out.hash(), load(&[]).unwrap().hash(), "the setting equals the preset");
     assert_ne!(load(&[("mac", "standard")]).unwrap().hash(), spelt_out.hash());
     assert_eq!(load(&[("mac", "standard")]).unwrap().knob("mac"), Some("standard"));
 }

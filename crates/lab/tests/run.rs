@@ -105,7 +105,7 @@ fn the_throughput_of_clients_that_finish_is_over_the_time_until_the_last_has() {
 fn a_population_that_finishes_sooner_has_more_of_the_throughput() {
     let run = measured("cocoa+default", &[("errors", "high"), ("clients", "40")]);
     let [cocoa, default] = run.populations.as_slice() else { panic!("{run:?}") };
-    assert_eq!((cocoa.exchanges, default.exchanges), (1000, 1000), "all of them finish");
+    assert_eq!((cocoa.exchanges, default.exchanges), (1000, 1000), "all clients finish");
     let rates =
         |first: usize| run.fct_s.iter().skip(first).step_by(2).map(|fct| 50.0 / fct.unwrap()).sum::<f64>();
     assert!((cocoa.throughput - rates(0)).abs() < 1e-9 && (default.throughput - rates(1)).abs() < 1e-9);

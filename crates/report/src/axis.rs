@@ -128,7 +128,7 @@ mod tests {
         let axis = Axis::around("FCT in seconds", "s", &[0.5, 50.0]);
         assert!(axis.log && axis.title == "FCT in seconds, logarithmic");
         assert_eq!(axis.ticks, [1.0, 3.0, 10.0, 30.0]);
-        assert!(!Axis::around("", "", &[0.0, 50.0]).log, "nothing has no logarithm");
+        assert!(!Axis::around("", "", &[0.0, 50.0]).log, "0 has no logarithm");
     }
 
     #[test]

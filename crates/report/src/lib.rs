@@ -148,7 +148,7 @@ mod tests {
     fn a_hostile_mechanism_name_is_text_everywhere() {
         let name = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">&amp;";
         let page = own_part(&page(vec![result(name, 2500, 30.0), result("cocoa", 2500, 20.0)]));
-        assert!(!page.contains("<script>alert") && !page.contains("<img"), "markup came through");
+        assert!(!page.contains("<script>alert") && !page.contains("<img"), "the name became markup");
         assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
         assert!(page.contains("onerror=&quot;alert(&#39;2&#39;)&quot;&gt;&amp;amp;"));
         // The chart library, the data, and the page's own script.
@@ -206,12 +206,19 @@ mod tests {
         let row = |claim| table.find(claim).unwrap();
         assert!(row("cocoa ≥ 2 default") < row("default &gt; cocoa"));
         assert_eq!(table.matches("<strong>not held</strong>").count(), 1);
-        assert_eq!(table.matches("&lt;slow&gt;").count(), 1, "why, where it did not hold");
+        assert_eq!(
+            table.matches("&lt;slow&gt;").count(),
+            1,
+            "the reason stands where the order did not hold"
+        );
         assert!(table.contains("<td>≥ 2.00</td>"), "the published ratio: {table}");
         assert!(page.contains(
             "Published orders: 1 of 2 held; cocoa ≥ 2 default: 0 of 1 held; default &gt; cocoa: 1 of 1 held."
         ));
-        assert!(!self::page(vec![result("default", 2500, 30.0)]).contains("id=\"orders\""), "there is none");
+        assert!(
+            !self::page(vec![result("default", 2500, 30.0)]).contains("id=\"orders\""),
+            "no order was published"
+        );
     }
 
     #[test]
@@ -232,7 +239,10 @@ mod tests {
         }
         assert!(!tables.contains(">default<") && !section("published").contains(">cocoa<"));
         assert!(page.contains("0 of 1 figures of published tables are within the factors asked for."));
-        assert!(page.contains("0 of 1 published median are met within 5\u{a0}%"), "the other");
+        assert!(
+            page.contains("0 of 1 published median are met within 5\u{a0}%"),
+            "the figure without a table"
+        );
     }
 
     #[test]

@@ -172,7 +172,7 @@ mod tests {
         let ((over_clients, lines), (_, over_loss)) = (&sweeps[0], &sweeps[1]);
         assert_eq!(over_clients.y.title, "throughput in exchanges/s");
         assert_eq!(over_clients.name, "throughput-over-clients");
-        assert_eq!(lines.len(), 2, "b was measured at two");
+        assert_eq!(lines.len(), 2, "`b` was measured at two numbers of clients");
         let line = &lines[0];
         assert_eq!((&line.x, &line.y), (&vec![20.0, 40.0, 60.0], &vec![3.0, 6.0, 9.0]));
         // The two values lie 1 above and 1 below the mean: Student's t is 12.706, the deviation √2, and the divisor √2.
@@ -185,7 +185,7 @@ mod tests {
         let words = ["none", "low", "high"].map(|loss| result("a", 60, loss, 5.0));
         assert!(sweeps(words.into()).is_empty());
         let units = ["70 ms", "80 ms", "1 s"].map(|delay| result("a", 60, delay, 5.0));
-        assert!(sweeps(units.into()).is_empty(), "units that differ");
+        assert!(sweeps(units.into()).is_empty(), "the units differ");
     }
 
     #[test]

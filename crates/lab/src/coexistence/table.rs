@@ -93,7 +93,7 @@ mod tests {
         let mut matrix = matrix(&["default", "cocoa"], 2);
         assert!(
             !matrix.table().contains("* \n") && matrix.table().matches('*').count() == 1,
-            "the legend's only"
+            "only the legend has a star"
         );
         matrix.encounters[1].kept = Some(0.3);
         assert_eq!(matrix.table().matches('*').count(), 2);

@@ -185,6 +185,6 @@ mod tests {
         assert!(trials.iter().all(|trial| trial.scenario.knob("loss") == Some("4 %") && trial.seeds == 2));
         assert_eq!(paper.trials(false, &[]).unwrap()[0].scenario.knob("loss"), Some("8 %"));
         let raitahila = Paper::find("raitahila2019").unwrap();
-        assert_eq!(raitahila.quick().unwrap(), "2 seeds", "nothing else is less");
+        assert_eq!(raitahila.quick().unwrap(), "2 seeds", "only the seeds are fewer");
     }
 }

@@ -203,7 +203,7 @@ pub(super) mod tests {
         assert_eq!(result.compared().len(), 2);
         let published = result.published.as_mut().unwrap();
         published.extend(Published::figure(Metric::ExchangeTime, 1.0, ""));
-        assert_eq!(result.relative_error(), None, "a figure that is not known is met worst");
+        assert_eq!(result.relative_error(), None, "an unknown figure is the worst");
     }
 
     #[test]

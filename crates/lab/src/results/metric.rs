@@ -185,7 +185,7 @@ mod tests {
         let run = flowing(1, 60);
         assert_eq!(Metric::Pdr.of_run(&run), Some(0.5), "60 of 120 offered");
         assert_eq!(Metric::PdrSent.of_run(&run), Some(0.6), "20 were dropped");
-        assert_eq!(Metric::DroppedByApplication.of_run(&run), Some(40.0), "of both flows");
+        assert_eq!(Metric::DroppedByApplication.of_run(&run), Some(40.0), "both flows count");
     }
 
     #[test]

@@ -128,7 +128,7 @@ pub(super) mod tests {
             let results = [printed("Table 1", 1.5, 10.0, &[measured])];
             assert_eq!(judged(&results)[0].within(), within, "{measured}");
         }
-        assert!(!judged(&[printed("Table 1", 1.5, 10.0, &[])])[0].within(), "it is not known");
+        assert!(!judged(&[printed("Table 1", 1.5, 10.0, &[])])[0].within(), "nothing was measured");
     }
 
     #[test]

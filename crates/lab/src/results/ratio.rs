@@ -91,7 +91,7 @@ mod tests {
         let Ratio { mean, interval } = Ratio::of(&[(2.0, 1.0), (8.0, 1.0)]).unwrap();
         assert!((mean - 4.0).abs() < 1e-9);
         let (low, high) = interval.unwrap();
-        assert!((low * high - 16.0).abs() < 1e-6, "as far below as above, as a factor");
+        assert!((low * high - 16.0).abs() < 1e-6, "the ends are equally far from the mean, as factors");
         assert_eq!(Ratio::of(&[(3.0, 2.0)]), Some(Ratio { mean: (1.5f64).ln().exp(), interval: None }));
     }
 

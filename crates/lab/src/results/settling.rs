@@ -99,7 +99,7 @@ mod tests {
         let mut few = arrivals(0..0);
         few.truncate(104);
         few.push((105.0, 5.0));
-        assert_eq!(time_s(&few), None, "an empty window is not settled");
+        assert_eq!(time_s(&few), None, "an empty window ends nothing");
         few.push((124.5, 1.0));
         assert_eq!(time_s(&few), Some(125.0 - 100.5));
     }

@@ -250,7 +250,10 @@ mod tests {
             "{text}"
         );
         assert!(rows.contains(&vec!["a+b", "b", "1", "25.0", "%", "0.75", "0", "0.500", "1.000"]), "{text}");
-        assert!(!terminal_table(&two(), Some(80)).contains("Share of"), "there is none without a mix");
+        assert!(
+            !terminal_table(&two(), Some(80)).contains("Share of"),
+            "results without a mix have no such table"
+        );
     }
 
     #[test]

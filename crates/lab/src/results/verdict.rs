@@ -244,7 +244,10 @@ pub(super) mod tests {
         ] {
             assert_eq!(held(&claimed_times(&MANY, relation, times, &FEW)), expected, "{relation} {times}");
         }
-        assert!(held(&claimed_times(&FEW, Relation::NotBelow, 0.3, &MANY)), "less, and not less than that");
+        assert!(
+            held(&claimed_times(&FEW, Relation::NotBelow, 0.3, &MANY)),
+            "the figure is less, but more than 0.3 of the other"
+        );
     }
 
     #[test]
@@ -252,8 +255,8 @@ pub(super) mod tests {
         assert!(held(&claimed_times(&MANY, Relation::Times, 1.1, &FEW)));
         assert!(!held(&claimed_times(&MANY, Relation::Times, 0.9, &FEW)));
         assert!(held(&claimed_times(&FEW, Relation::Times, 0.9, &MANY)));
-        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 1.1, &FEW)), "it may be chance");
-        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 0.9, &FEW)), "it may be chance");
+        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 1.1, &FEW)), "the difference may be chance");
+        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 0.9, &FEW)), "the difference may be chance");
     }
 
     #[test]
@@ -286,7 +289,7 @@ pub(super) mod tests {
         let ratio = verdicts[0].ratio.unwrap();
         assert!((ratio.mean - 3.0).abs() < 1e-12, "{ratio:?}");
         let (low, high) = ratio.interval.unwrap();
-        assert!((low - 3.0).abs() < 1e-9 && (high - 3.0).abs() < 1e-9, "each seed has thrice as many");
+        assert!((low - 3.0).abs() < 1e-9 && (high - 3.0).abs() < 1e-9, "the ratio is 3 with each seed");
         assert_eq!(verdicts[0].figures, [Some(33.0), Some(11.0)]);
         assert_eq!(verdicts[0].claim(), "a > b");
     }

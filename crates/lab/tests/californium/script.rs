@@ -203,7 +203,7 @@ impl<'a> Script<'a> {
                 self.mechanism.gauges(&state).rto.as_micros().abs_diff(edge * MILLISECOND)
             };
             let tried = (1..=30_000).map(|rtt| (distance(rtt), rtt));
-            let (distance, rtt) = tried.min().expect("thirty thousand of them");
+            let (distance, rtt) = tried.min().expect("there are 30,000");
             self.answered(rtt * MILLISECOND, 0);
             if distance < MILLISECOND {
                 return;

@@ -326,7 +326,7 @@ mod tests {
         let read = Simulation::parse(text).unwrap();
         let position = Position { x: 4.25, y: 26.5 };
         assert_eq!(read.motes, [Mote { id: 1, position, description: "RPL Border Router".into() }]);
-        assert_eq!(read.medium, DiskMedium::default(), "what is not said is as Cooja has it");
+        assert_eq!(read.medium, DiskMedium::default(), "missing keys have the defaults of Cooja");
     }
 
     #[test]
@@ -352,7 +352,10 @@ mod tests {
         };
         // A comparison of all attributes with each other would take half a minute.
         assert_eq!(refused(&with(300_000)), "line 4: an element has more than 100 attributes");
-        assert!(refused(&with(100)).contains("'<'"), "so many are left to the parser");
+        assert!(
+            refused(&with(100)).contains("'<'"),
+            "100 attributes are allowed, so the parser finds another error"
+        );
         let script = format!(
             "<script><![CDATA[if (1 < 2) {{ {} }}]]><!-- < {0} --></script><mote>",
             "a = 1;".repeat(200)

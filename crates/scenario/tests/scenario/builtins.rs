@@ -74,7 +74,7 @@ fn every_published_cell_of_the_thesis_is_reached_by_knobs() {
         let scenario = load("nb-iot", &set).unwrap();
 
         let values: Vec<_> = scenario.knob_values().iter().map(|(name, value)| (&**name, &**value)).collect();
-        assert_eq!(values, set, "what was set is what is reported");
+        assert_eq!(values, set, "the reported values are those that were set");
         assert_eq!(scenario.clients.count.to_string(), clients);
         assert_eq!(scenario.workload.kind == WorkloadKind::Random, workload == "random");
         let average = match errors {

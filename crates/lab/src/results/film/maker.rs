@@ -108,7 +108,7 @@ mod tests {
         assert!((film.step_s - 16.0).abs() < f64::EPSILON);
         assert!(film.frames.iter().zip(0..).all(|(frame, i)| frame[1].sent == 3 * 32 * i));
         let peaks: Vec<_> = (0..film.frames.len()).filter(|&i| film.frames[i][1].queued == 9).collect();
-        assert_eq!(peaks, [4_321_usize.div_ceil(32)], "once, in the frame that follows");
+        assert_eq!(peaks, [4_321_usize.div_ceil(32)], "the peak is in one frame, the next that is kept");
         assert!(film.frames.iter().all(|frame| frame[0].queued == 0));
     }
 
