@@ -43,7 +43,7 @@ struct Said {
 }
 
 impl Experiment {
-    /// Returns a claim for each condition and mechanism. Those of the lowest figures come first.
+    /// Returns a claim for each condition and mechanism. An order gives its mechanisms from the lowest figure to the highest.
     pub(super) fn claims<'a>(
         &self,
         mechanism_of: &dyn Fn(&str) -> Result<&'a str, String>,
