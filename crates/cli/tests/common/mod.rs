@@ -101,7 +101,7 @@ pub struct Serving {
     stderr: BufReader<ChildStderr>,
     /// The first URI of the server, without a slash at the end.
     pub uri: String,
-    /// The other URIs of the server: over DTLS, TCP, TLS, WebSockets, and WebSockets with TLS.
+    /// Its other URIs: over DTLS, TCP, TLS, WebSockets, and WebSockets with TLS.
     pub others: Vec<String>,
 }
 
