@@ -128,12 +128,14 @@ pub(in crate::results) const NESTED: &[Always<OfRow>] = &[
     ),
     (
         "rto",
-        "The RTO over time: `name`, `points` of seconds and seconds, `step_s` within which points were merged. Of the first seed.",
+        "The RTO over time: `name`, `points` of seconds and seconds, `step_s` within which points were merged; for the first seed alone.",
         |row| row.nested(|run| &run.rto),
     ),
-    ("queues", "The length of each queue over time, in bytes, as `rto`. Of the first seed.", |row| {
-        row.nested(|run| &run.queues)
-    }),
+    (
+        "queues",
+        "The length of each queue over time, in bytes, like `rto`; for the first seed alone.",
+        |row| row.nested(|run| &run.queues),
+    ),
 ];
 
 /// The name of an energy, and a function that returns it.
