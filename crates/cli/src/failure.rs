@@ -8,7 +8,7 @@ use coapace_scenario::ScenarioError;
 /// Exit code of a command that was interrupted: 128 and the number of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Why a command failed.
+/// The cause of a command's failure.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The command line cannot be understood: exit code 2.

@@ -131,8 +131,8 @@ fn page() -> String {
     let mut page = format!(
         "# Mechanisms\n\n<!-- Generated from the registry, crates/control/src/notes.rs and firmware/report.csv. Rewrite with: \
          {BLESS} -->\n\n\
-         What can be chosen by name, what it costs and what is known against it. Which takes from which where they share a \
-         bottleneck: see [docs/coexistence.md](coexistence.md).\n\n\
+         The mechanisms that can be chosen by name, their costs, and their known hazards. Which of them takes from which at a \
+         shared bottleneck is in [docs/coexistence.md](coexistence.md).\n\n\
          Costs are those of a Cortex-M3, the C library with this mechanism alone and its parameters constants, made by {tools}. \
          RAM counts the byte that says whose state it is; an exchange under way takes {exchange} bytes more, whatever the \
          mechanism. Flash is all that an image grows by. Stack is the most of any call. Instructions, not cycles, are the \

@@ -1,4 +1,4 @@
-//! How fast this machine simulates, and how the cost grows with the number of clients.
+//! The speed of the simulator on this machine, and the growth of the cost with the number of clients.
 
 use std::fs;
 use std::hint::black_box;
@@ -13,9 +13,9 @@ use crate::run::{Observe, run};
 /// The cost of simulating a number of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// Clients.
+    /// The number of clients.
     pub clients: u32,
-    /// Requests sent, retransmissions included; as many responses were.
+    /// Requests sent, retransmissions included. The number of responses is the same.
     pub requests: u64,
     /// Exchanges completed.
     pub exchanges: u64,
@@ -23,12 +23,13 @@ pub struct Cost {
     pub events: u64,
     /// CPU time, in seconds.
     pub cpu_s: f64,
-    /// Growth of the memory of this process over the run at its peak, in bytes for each client; where the system tells.
+    /// Growth of the peak memory of this process over the run, in bytes for each client; `None` where the system does not
+    /// report it.
     pub bytes_per_client: Option<f64>,
 }
 
 impl Cost {
-    /// Nanoseconds of CPU for each event.
+    /// Returns the nanoseconds of CPU time for each event.
     pub fn ns_per_event(&self) -> f64 {
         self.cpu_s * 1e9 / self.events.max(1) as f64
     }
@@ -37,13 +38,13 @@ impl Cost {
 /// The time that calls of a controller take.
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
-    /// Which mechanism.
+    /// The name of the mechanism.
     pub mechanism: &'static str,
-    /// Nanoseconds of `on_start`, `on_retransmit` and `on_end`, medians.
+    /// The median times of `on_start`, `on_retransmit` and `on_end`, in nanoseconds.
     pub ns: [f64; 3],
 }
 
-/// Times the calls of every mechanism, in an exchange with one retransmission, through the run-time choice.
+/// Measures the calls of every mechanism in an exchange with one retransmission. The mechanism is chosen at run time.
 pub fn controller_calls() -> impl Iterator<Item = Calls> {
     const ROUNDS: usize = 200;
     const CALLS: u32 = 1_000;
@@ -89,11 +90,11 @@ pub fn controller_calls() -> impl Iterator<Item = Calls> {
     })
 }
 
-/// Simulates the thesis's bottleneck without a limit on its buffers, under `default`, with the link as many times as fast as there
-/// are times 400 clients: the load of each client is the same for any number of them.
+/// Simulates the bottleneck of Raitahila 2019 without a limit on its buffers, under `default`. The rate of the link grows with
+/// the clients: it is that of the thesis for 400. So the load of each client does not depend on their number.
 ///
 /// # Errors
-/// None for numbers of clients from 1 to 1,000,000.
+/// Returns an error for a number of clients outside of 1 to 1,000,000.
 pub fn simulate(clients: u32) -> Result<Cost, ScenarioError> {
     let scaled = |rate: u64| format!("{} bit/s", (rate * u64::from(clients)).div_ceil(400));
     let settings = [
@@ -123,9 +124,10 @@ pub fn simulate(clients: u32) -> Result<Cost, ScenarioError> {
     })
 }
 
-/// CPU time of this thread so far, in seconds: from the kernel's accounting where there is one, else wall-clock time.
+/// Returns the CPU time of this thread so far, in seconds, from the kernel's accounting. Where there is none, it is wall-clock
+/// time.
 fn cpu_seconds() -> f64 {
-    // On-CPU time of the thread in nanoseconds is the first field (Documentation/scheduler/sched-stats.rst).
+    // The first field is the time on the CPU in nanoseconds (Documentation/scheduler/sched-stats.rst).
     let accounted = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ns = accounted.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
     ns.map_or_else(wall_seconds, |ns| ns / 1e9)
@@ -145,12 +147,12 @@ fn peak_bytes() -> Option<u64> {
     status("VmHWM:")
 }
 
-/// Makes the peak start anew; where that is not allowed, the peak is that of the process.
+/// Sets the peak of the memory back to the present value. Where this is not allowed, the peak stays that of the process.
 fn reset_peak() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// A figure of this process's memory, in bytes (Linux).
+/// Returns a number from this process's status in bytes (Linux).
 fn status(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;

@@ -1,4 +1,4 @@
-//! One run written down packet by packet.
+//! A record of one run, packet by packet.
 
 use std::io::{self, Write};
 
@@ -9,11 +9,11 @@ use crate::contender::Contender;
 use crate::results::RunResult;
 use crate::run::{Observe, accounting, hop_names, run_tapped};
 
-/// Runs `scenario` once and writes its packets, or the frames of its mesh, as pcapng to `pcap`, and every event as CSV to
-/// `trace`.
+/// Runs `scenario` once. Writes its packets, or the frames of its mesh, to `pcap` as pcapng, and every event to `trace` as
+/// CSV.
 ///
 /// # Errors
-/// The first that writing met.
+/// Returns the first error in writing.
 pub fn write<W: Write>(
     scenario: &Scenario,
     contender: &Contender,
@@ -22,7 +22,7 @@ pub fn write<W: Write>(
     trace: Option<W>,
 ) -> io::Result<RunResult> {
     let hops = hop_names(scenario);
-    // The servers come first; the others are clients.
+    // The nodes with the lowest numbers are the servers. The others are clients.
     let servers = 0..scenario.server.count;
     let (pcap, frames) = match &scenario.network.mesh {
         Some(mesh) => (None, pcap.map(|file| MeshPcapng::new(file, &mesh.lowpan.config()))),

@@ -1,7 +1,7 @@
-//! Every pair of mechanisms at one bottleneck: who takes how much from whom.
+//! Every pair of mechanisms at one bottleneck: how much each takes from the other.
 //!
-//! In each pair half the clients have the one mechanism, half the other; and each mechanism is alone with its own kind
-//! once. `docs/coexistence.md` defines what is measured.
+//! In each pair one half of the clients has the first mechanism, the other half the second. Each mechanism also runs once with
+//! all clients. `docs/coexistence.md` defines what is measured.
 
 mod rows;
 mod standing;
@@ -20,13 +20,15 @@ use crate::results::{Cell, CellResult, PopulationSummary, Summary};
 use crate::run::Observe;
 use coapace_scenario::Scenario;
 
-/// A mechanism that keeps less than this share of what it gets among its own kind is starved.
+/// The bound of starvation: a mechanism is starved if its clients keep less than this share of the throughput that they have
+/// where all clients have this mechanism.
 pub const STARVED: f64 = 0.5;
 
-/// Returns the runs of a matrix: of every two of the `mechanisms` both together, and of each alone.
+/// Returns the trials of a matrix: one for each pair of the `mechanisms`, and one for each mechanism alone.
 ///
 /// # Errors
-/// One clear line if these cannot be paired: fewer than two, one named twice, `tcp`, a mix, or too few clients.
+/// Returns one line if there are fewer than two mechanisms, one is named twice, one is `tcp` or a mix, or there are too few
+/// clients.
 pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) -> Result<Vec<Trial>, String> {
     let part = |contender: &Contender| {
         let only = contender.only().cloned();
@@ -62,45 +64,46 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
     mechanisms: Vec<String>,
-    /// The encounters of every mechanism with every other, row by row; on the diagonal it is alone.
+    /// The encounters of every mechanism with every other, row by row. On the diagonal it is alone.
     encounters: Vec<Encounter>,
-    /// One for each mechanism that is alone.
+    /// The cells of each mechanism alone.
     alone: Vec<CellResult>,
     runs: u64,
     events: u64,
 }
 
-/// One mechanism in the company of another.
+/// One mechanism that shares the network with another.
 #[derive(Clone, Debug, Default)]
 pub struct Encounter {
-    /// The clients that have it.
+    /// The clients that have the mechanism.
     pub own: PopulationSummary,
-    /// The mechanism of the other clients; its own where it is alone.
+    /// The mechanism of the other clients; the same mechanism where it is alone.
     pub rival: String,
-    /// The throughput of one of these clients, beside what it is where all have the same mechanism; `None` if that is none.
+    /// The throughput of one of these clients, as a fraction of what it is where all clients have the mechanism; `None` if
+    /// that is 0.
     pub kept: Option<f64>,
     /// All clients together.
     pub pair: Summary,
-    /// Retransmissions among the requests that all clients sent, from 0 to 1.
+    /// Retransmissions of all clients as a fraction of the requests that they sent, from 0 to 1.
     pub retransmission_share: Option<f64>,
     /// The cell of the pair.
     pub cell: Cell,
 }
 
 impl Encounter {
-    /// Its share of the throughput beside its share of the clients: 1 is fair, 2 is everything.
+    /// Returns the mechanism's share of the throughput divided by its share of the clients: 1 is fair, 2 is everything.
     pub fn relative_share(&self) -> Option<f64> {
         self.own.relative_share
     }
 
-    /// Returns whether the other leaves it less than [`STARVED`] of what it has among its own kind.
+    /// Returns whether the other mechanism leaves it less than [`STARVED`] of the throughput that it has alone.
     pub fn is_starved(&self) -> bool {
         self.kept.is_some_and(|kept| kept < STARVED)
     }
 }
 
 impl Matrix {
-    /// Makes the matrix of the results of [`trials`], in their order.
+    /// Makes the matrix from the results of [`trials`], in their order.
     pub fn of(results: &[CellResult]) -> Self {
         let alone: Vec<CellResult> = results.iter().filter(|result| !result.is_mix()).cloned().collect();
         let size = alone.len();
@@ -145,32 +148,32 @@ impl Matrix {
         &self.mechanisms
     }
 
-    /// Each mechanism alone.
+    /// Returns the cells of each mechanism alone.
     pub fn alone(&self) -> &[CellResult] {
         &self.alone
     }
 
-    /// Returns the mechanism of `row` in the company of that of `column`.
+    /// Returns the mechanism of `row` sharing the network with that of `column`.
     ///
     /// # Panics
-    /// If there is no such row or column.
+    /// Panics if there is no such row or column.
     pub fn encounter(&self, row: usize, column: usize) -> &Encounter {
         &self.encounters[row * self.mechanisms.len() + column]
     }
 
-    /// Returns every encounter of two mechanisms, with row and column.
+    /// Returns every encounter with its row and column.
     pub fn encounters(&self) -> impl Iterator<Item = (usize, usize, &Encounter)> {
         let size = self.mechanisms.len();
         let all = self.encounters.iter().enumerate();
         all.map(move |(place, encounter)| (place / size, place % size, encounter))
     }
 
-    /// Returns how many runs it comes from.
+    /// Returns the number of runs behind the matrix.
     pub fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// Returns how many events these runs had.
+    /// Returns the number of events in these runs.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -181,7 +184,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::experiment::conduct;
 
-    /// A short matrix of these mechanisms, run on so many threads.
+    /// Makes a short matrix of these mechanisms on so many threads.
     pub(crate) fn matrix(names: &[&str], jobs: usize) -> Matrix {
         let contenders: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap()).collect();
         let trials = trials(&scenario("60"), &contenders, 2).unwrap();
@@ -224,7 +227,7 @@ pub(crate) mod tests {
             let kept = encounter.own.throughput_per_client / alone;
             assert!((encounter.kept.unwrap() - kept).abs() < 1e-12);
         }
-        // If all had the same, the sums would say nothing.
+        // Equal shares would let the sums below hold trivially.
         assert!((matrix.encounter(0, 1).relative_share().unwrap() - 1.0).abs() > 0.001);
     }
 

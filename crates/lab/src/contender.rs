@@ -5,21 +5,21 @@ use coapace_scenario::{Scenario, WorkloadKind};
 
 use crate::mix::{Mix, Part};
 
-/// One of those compared.
+/// A mechanism, a mix of several, or TCP, which is compared with others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
-    /// The text by which it was asked for.
+    /// The text that named it.
     pub label: String,
-    /// The mix over UDP, or TCP.
+    /// The mechanisms and the transport.
     pub kind: ContenderKind,
 }
 
-/// How exchanges are carried.
+/// The transport of the exchanges, and their mechanisms.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ContenderKind {
-    /// Over UDP, with one congestion control for all clients, or with several in populations.
+    /// UDP, with one congestion control for all clients, or with several.
     Udp(Mix),
-    /// Over TCP (RFC 8323).
+    /// TCP (RFC 8323).
     Tcp,
 }
 
@@ -27,7 +27,7 @@ impl Contender {
     /// Reads `tcp`, `NAME`, `NAME:parameter=value,…`, or a [mix](Mix::parse) of several with `+` between them.
     ///
     /// # Errors
-    /// One clear line.
+    /// Returns one line that says what is wrong.
     pub fn parse(label: &str) -> Result<Self, String> {
         let kind = match label.split_once(':') {
             None if label == TCP => ContenderKind::Tcp,
@@ -41,14 +41,14 @@ impl Contender {
         Ok(Self { label: label.to_owned(), kind })
     }
 
-    /// Returns every mechanism there is, and TCP.
+    /// Returns every known mechanism, and TCP.
     pub fn all() -> Vec<Self> {
         let entries = mechanisms().entries();
         let udp = entries.map(|entry| Self::udp(Part::new(entry.name, entry.mechanism)));
         udp.chain([Self { label: TCP.to_owned(), kind: ContenderKind::Tcp }]).collect()
     }
 
-    /// One mechanism for all clients.
+    /// Returns the contender with one mechanism for all clients.
     fn udp(part: Part) -> Self {
         Self { label: part.label.clone(), kind: ContenderKind::Udp(Mix::of(vec![part])) }
     }
@@ -61,16 +61,16 @@ impl Contender {
         }
     }
 
-    /// Two populations, half of the clients each.
+    /// Returns the mix of two mechanisms with half of the clients each.
     pub fn pair(one: &Part, other: &Part) -> Self {
         let parts = vec![one.clone(), other.clone()];
         Self { label: format!("{}+{}", one.label, other.label), kind: ContenderKind::Udp(Mix::of(parts)) }
     }
 
-    /// Whether there are enough clients for every population to have one.
+    /// Checks that there are enough clients for every population to have one.
     ///
     /// # Errors
-    /// One clear line.
+    /// Returns one line that says what is wrong.
     pub fn fits(&self, scenario: &Scenario) -> Result<(), String> {
         let fewest = match &self.kind {
             ContenderKind::Udp(mix) => mix.fewest_clients(),
@@ -90,10 +90,10 @@ impl Contender {
         ))
     }
 
-    /// [`all`](Self::all), but those that are among `preferred` in a variant, in that variant.
+    /// Returns [`all`](Self::all), but with the variants in `preferred` in place of the plain mechanisms.
     ///
     /// # Errors
-    /// One clear line if one of `preferred` cannot be read.
+    /// Returns one line if one of `preferred` cannot be read.
     pub fn all_preferring(preferred: &[String]) -> Result<Vec<Self>, String> {
         let name = |label: &str| label.split(':').next().map(str::to_owned);
         let variant = |any: Self| {

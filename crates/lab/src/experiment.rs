@@ -1,4 +1,4 @@
-//! Many runs in parallel: scenarios by contenders by seeds.
+//! Many runs in parallel: every scenario with every contender and every seed.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -21,31 +21,31 @@ pub struct Trial {
     pub scenario: Arc<Scenario>,
     /// The mechanism, the mix or TCP that carries the exchanges.
     pub contender: Contender,
-    /// Repetitions.
+    /// The number of runs.
     pub seeds: u32,
-    /// The seed of the first repetition; each of the others has the next one.
+    /// The seed of the first run. Each further run has the next one.
     pub first_seed: u64,
     /// The published figures and orders.
     pub published: Option<Published>,
-    /// Whether series of the first seed are recorded, which the report draws.
+    /// The series that the run with the first seed records for the report, if any.
     pub observe: Observe,
 }
 
-/// How often an interruption is looked for while nothing else happens.
+/// The longest time without a look at an interruption.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Runs all trials on `jobs` threads (0: one a core) and calls `progress` after each run. The results do not depend on the
-/// number of threads.
+/// Runs all trials on `jobs` threads (0: one for each core) and calls `progress` after each run. The results do not depend on
+/// the number of threads.
 pub fn conduct(trials: &[Trial], jobs: usize, progress: &dyn Fn()) -> Vec<CellResult> {
     conduct_until(trials, jobs, &AtomicBool::new(false), &mut |_| progress())
 }
 
-/// Runs trials as [`conduct`] does, until all are done or `stop` is true: then it returns what it has at once, and runs
-/// under way are left behind. `ran` is called by this thread after each run, with all results so far in the order of the
+/// Runs trials like [`conduct`], until all are done or `stop` is true. Then it returns the results so far at once, and
+/// abandons the runs that are not over. This thread calls `ran` after each run, with all results so far in the order of the
 /// trials.
 ///
 /// # Panics
-/// If a run does.
+/// Panics if a run does.
 pub fn conduct_until(
     trials: &[Trial],
     jobs: usize,
@@ -59,13 +59,13 @@ pub fn conduct_until(
     let threads: Vec<_> = (0..jobs.min(all.runs.len()))
         .filter_map(|_| {
             let (all, sender) = (all.clone(), sender.clone());
-            // Whoever receives may have left.
+            // The receiver is gone after an interruption.
             let work = move || while all.next().is_some_and(|result| sender.send(result).is_ok()) {};
             thread::Builder::new().spawn(work).ok()
         })
         .collect();
     if threads.is_empty() {
-        // No threads to be had: run here.
+        // No thread could be started, so this one makes the runs.
         while !stop.load(Ordering::Relaxed)
             && let Some((trial, result)) = all.next()
         {
@@ -94,10 +94,10 @@ pub fn conduct_until(
     cells
 }
 
-/// The runs that are to be made. Heavy and light trials lie side by side: taking single runs keeps every thread busy to the end.
+/// The runs to make. Threads take single runs, so heavy trials keep no thread busy alone at the end.
 struct Work {
     trials: Vec<Trial>,
-    /// The number of a trial, and a seed.
+    /// The number of the trial and the seed of each run.
     runs: Vec<(usize, u64)>,
     taken: AtomicUsize,
 }
@@ -124,7 +124,7 @@ impl Work {
     }
 }
 
-/// Puts a run into the order of the seeds.
+/// Inserts a run in the order of the seeds.
 fn insert(cell: &mut CellResult, result: RunResult) {
     let place = cell.runs.partition_point(|run| run.seed < result.seed);
     cell.runs.insert(place, result);
@@ -135,13 +135,13 @@ pub fn cells(trials: &[Trial]) -> Vec<CellResult> {
     trials.iter().map(Trial::empty).collect()
 }
 
-/// Counts the runs that [`conduct`] makes of these.
+/// Returns the number of runs that [`conduct`] makes of these trials.
 pub fn runs(trials: &[Trial]) -> usize {
     trials.iter().map(|trial| trial.seeds as usize).sum()
 }
 
 impl Trial {
-    /// A trial beside what was published for the same scenario and mechanism, if anything was.
+    /// Makes a trial with what was published for the same scenario and mechanism, if anything was.
     pub fn new(scenario: &Arc<Scenario>, contender: Contender, seeds: u32) -> Self {
         let published = published_for(scenario, &contender.label);
         Self {
@@ -198,7 +198,10 @@ mod tests {
         let some = conduct(&trials(2, 3), 1, &|| ());
         assert_eq!((seeds(&all[0]), seeds(&some[0])), (vec![1, 2, 3, 4], vec![3, 4]));
         assert_eq!(all[1].runs[2].trace_hash, some[1].runs[0].trace_hash);
-        assert!(!some[0].runs[0].rto.is_empty() && some[0].runs[1].rto.is_empty(), "of the first seed");
+        assert!(
+            !some[0].runs[0].rto.is_empty() && some[0].runs[1].rto.is_empty(),
+            "only the first seed has a series"
+        );
     }
 
     #[test]

@@ -8,13 +8,13 @@ pub const MOST: usize = 10_000;
 /// A setting of a scenario: key and value.
 type Setting = (String, String);
 
-/// Returns the settings of every condition that these `settings` name, the first key varying slowest.
+/// Returns the settings of every condition that `settings` describe. The first key varies slowest.
 ///
-/// Commas separate values: `clients=10,50,100`. A comma within quotes, brackets or braces does not, so that
-/// `sinks=[0,1]` and `uri_path="a,b"` are one value. Where a key is set more than once, the last setting counts.
+/// Commas separate values: `clients=10,50,100`. A comma within quotes, brackets or braces does not, so `sinks=[0,1]` and
+/// `uri_path="a,b"` are one value each. Where a key is set more than once, the last setting counts.
 ///
 /// # Errors
-/// One clear line: a value that is missing beside a comma, or more than [`MOST`] conditions.
+/// Returns one line if a value beside a comma is missing, or there are more than [`MOST`] conditions.
 pub fn conditions(settings: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
     let mut conditions: Vec<Vec<Setting>> = vec![Vec::new()];
     for (place, (key, text)) in settings.iter().enumerate() {

@@ -1,10 +1,18 @@
-//! The laboratory: runs of scenarios, their metrics, and what papers published of them.
+//! The laboratory: runs of scenarios, their metrics, and the published figures that they are compared with.
 //!
-//! * An experiment is a list of [trials](experiment::Trial): a scenario with one [contender](contender::Contender), which is
-//!   a mechanism, a mix of several, or TCP.
+//! * A *contender* is a mechanism, a mix of several, or CoAP over TCP. A *population* is the clients of a mix that have the
+//!   same mechanism.
+//! * A *knob* is a short name for settings of a scenario. A *condition* is a scenario with a value for each knob.
+//! * An *experiment* is a list of [trials](experiment::Trial). A trial is a condition with one
+//!   [contender](contender::Contender).
 //! * A [run](run::run) is a trial with one seed. It makes a [`RunResult`](results::RunResult).
-//! * A [cell](results::CellResult) is all runs of a trial: one scenario with one value for each of its knobs, and one contender.
-//! * A [film](results::Film) is what the nodes of a mesh did in a run, moment by moment.
+//! * A [cell](results::CellResult) is all runs of a trial.
+//! * A *metric* is a quantity of a run or of a cell, such as the median flow completion time (FCT). A *figure* is its value.
+//! * A *flow* is a series of messages that clients offer to a server. A *sink* is a server in a mesh or of a flow. A *mote* is
+//!   a host with flows.
+//! * A [film](results::Film) is what the nodes of a mesh did in a run, moment by moment. A [journey](results::Journey) is the
+//!   way of one exchange through the mesh.
+//! * The *standing* of a mechanism is how it fares when it shares a network with each of the others in turn.
 
 pub mod bench;
 pub mod capture;

@@ -4,36 +4,36 @@ use coapace_control::Mechanism;
 use coapace_scenario::naming::TCP;
 use coapace_scenario::naming::parse_mechanism_beside_tcp;
 
-/// The heaviest a part can be.
+/// The greatest weight of a part.
 const HEAVIEST: u32 = 100;
 
 /// The most parts of a mix.
 const MOST: usize = 64;
 
-/// One or more mechanisms and how they are dealt out to the clients.
+/// One or more mechanisms, and how they are dealt out to the clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
     parts: Vec<Part>,
-    /// Which part each client of one round belongs to; the next clients begin the round again.
+    /// The part of each client in one round. The next clients begin the round again.
     round: Vec<usize>,
 }
 
 /// The mechanism of one population.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The mechanism as it was asked for.
+    /// The text that named the mechanism.
     pub label: String,
-    /// The mechanism itself.
+    /// The mechanism with its parameters.
     pub mechanism: Mechanism,
-    /// How many clients it has for each client of a part that weighs 1.
+    /// The clients that have it for each client of a part of weight 1.
     pub weight: u32,
 }
 
 impl Mix {
-    /// Reads `PART` or `PART+PART+…`, a part being `NAME`, `NAME:parameter=value,…`, or either with `*WEIGHT` behind it.
+    /// Reads `PART` or `PART+PART+…`. A part is `NAME` or `NAME:parameter=value,…`, with `*WEIGHT` behind it or without.
     ///
     /// # Errors
-    /// One clear line.
+    /// Returns one line that says what is wrong.
     pub fn parse(label: &str) -> Result<Self, String> {
         let labels: Vec<&str> = label.split('+').collect();
         if labels.len() > MOST {
@@ -68,12 +68,12 @@ impl Mix {
         Self { parts, round }
     }
 
-    /// Returns the parts, in the order they were named.
+    /// Returns the parts, in the order in which they were named.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// Returns the number of the part that a client belongs to, the first client being 0.
+    /// Returns the number of the part that a client belongs to. The first client is 0.
     pub fn part_of(&self, client: u32) -> usize {
         // A round is never empty where there is a part.
         self.round.get(client as usize % self.round.len().max(1)).copied().unwrap_or(0)
@@ -87,7 +87,7 @@ impl Mix {
 }
 
 impl Part {
-    /// A mechanism that weighs 1.
+    /// Makes a part of weight 1.
     pub fn new(label: impl Into<String>, mechanism: Mechanism) -> Self {
         Self { label: label.into(), mechanism, weight: 1 }
     }
@@ -100,17 +100,17 @@ fn weighed(part: &str, weight: &str) -> Result<u32, String> {
     })
 }
 
-/// One round of turns in which each part has as many as it weighs, spread as evenly as they can be. Parts of equal weight
+/// Returns a round in which each part has as many turns as it weighs, spread as evenly as they can be. Parts of equal weight
 /// take turns.
 fn round(weights: &[u32]) -> Vec<usize> {
     let total: i64 = weights.iter().map(|&weight| i64::from(weight)).sum();
-    // The debt to each part. At each turn all earn their weight, and who is owed most pays for the turn.
+    // Each turn is owed to the parts in proportion to their weights. The part that is owed most takes it.
     let mut owed = vec![0_i64; weights.len()];
     let turn = |_| {
         for (owed, weight) in owed.iter_mut().zip(weights) {
             *owed += i64::from(*weight);
         }
-        // The first among equals.
+        // Among equals, the first takes the turn.
         let next = (0..owed.len()).rev().max_by_key(|&part| owed[part]).unwrap_or(0);
         if let Some(owed) = owed.get_mut(next) {
             *owed -= total;

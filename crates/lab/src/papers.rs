@@ -1,4 +1,4 @@
-//! Published experiments: their figures, orders and ratios as data, run by the same means as everything else.
+//! Published experiments: their figures, orders and ratios as data. They are run like any other scenario.
 
 mod claim;
 mod experiment;
@@ -14,14 +14,14 @@ pub use self::source::Source;
 /// A paper that can be reproduced.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub key: &'static str,
     source: &'static str,
-    /// Its figures as CSV; empty if it publishes orders alone.
+    /// The published figures as CSV; empty if the paper publishes orders alone.
     published: &'static str,
 }
 
-/// Every paper there is: a folder under `papers/` and an entry here.
+/// The known papers. Each is a folder under `papers/` and an entry here.
 pub const PAPERS: &[Paper] = &[
     Paper {
         key: "raitahila2019",
@@ -52,26 +52,26 @@ impl Paper {
         PAPERS.iter().find(|paper| paper.key == key)
     }
 
-    /// Reads what is known of the paper.
+    /// Reads `source.toml` of the paper.
     ///
     /// # Errors
-    /// One line that says what is wrong with its folder.
+    /// Returns one line that says what is wrong with its folder.
     pub fn source(&self) -> Result<Source, String> {
         toml::from_str(self.source)
             .map_err(|error| format!("papers/{}/source.toml: {}", self.key, error.message()))
     }
 
-    /// Returns in words by what quick runs are less: `2 seeds, duration 120 s instead of 600 s`.
+    /// Returns the reduction of quick runs in words: `2 seeds, duration 120 s instead of 600 s`.
     ///
     /// # Errors
-    /// One line that says what is wrong with its folder.
+    /// Returns one line that says what is wrong with its folder.
     pub fn quick(&self) -> Result<String, String> {
         let source = self.source()?;
         let claims = self.claims(&source)?;
         source.quick_words(&claims).map_err(|error| self.wrong(&error))
     }
 
-    /// Returns an error with the name of the paper's folder.
+    /// Returns the error with the name of the paper's folder before it.
     fn wrong(&self, error: &str) -> String {
         format!("papers/{}: {error}", self.key)
     }
@@ -81,7 +81,7 @@ impl Paper {
 mod tests {
     use super::*;
 
-    /// A paper about `lossy-switch` with these experiments and figures.
+    /// Makes a paper on `lossy-switch` with these experiments and figures.
     pub(super) fn paper(experiments: &str, published: &'static str) -> Paper {
         let head = "key = 'k'\ntitle = 't'\nsource = 's'\nfigure = 'f'\nscenario = 'lossy-switch'\nquick_seeds = 2\n\
                     mechanisms = { ours = 'cocoa-i', plain = 'default' }\ncolumns = { loss = 'loss' }\n";

@@ -1,10 +1,10 @@
-//! A script of events through one mechanism, step by step: the engine of `coapace trace`.
+//! Replays a script of events through one mechanism, step by step. `coapace trace` does this.
 //!
-//! The script is CSV with the columns `at_ms` (milliseconds, to three places), `event` (`start`, `timeout`, `ack`,
-//! `reset`, `giveup`), `draw` (from 0 to below 1, empty for 0), `answered` (the ordinal of the transmission that an `ack`
-//! answers, 0 for the first, empty where it is not known) and `exchange` (a name that tells apart exchanges that overlap; empty
-//! is a name too), in any order; other columns and lines that begin with `#` are passed over. `timeout` means that the timer
-//! fired and a retransmission departed.
+//! The script is CSV with the columns `at_ms` (milliseconds, to three places), `event` (`start`, `timeout`, `ack`, `reset`,
+//! `giveup`), `draw` (from 0 to below 1, empty for 0), `answered` (the ordinal of the transmission that an `ack` answers, 0
+//! for the first, empty where it is not known) and `exchange` (a name that tells overlapping exchanges apart, which may be
+//! empty), in any order. Other columns and lines that begin with `#` are skipped. `timeout` means that the timer fired and a
+//! retransmission departed.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -15,17 +15,17 @@ use coapace_control::{
     Answer, Controller, Cue, Draw, Duration, Exchange, Instant, Marking, Mechanism, Outcome, Sample, State,
 };
 
-/// Why a script could not be replayed. Reads as one line.
+/// The error of a script that cannot be replayed. It prints as one line.
 #[derive(Debug)]
 pub enum ReplayError {
-    /// A line of the script, counted from 1, cannot be followed; says why.
+    /// A line of the script cannot be followed.
     Script {
-        /// The line.
+        /// The number of the line, counted from 1.
         line: u64,
         /// The problem.
         problem: String,
     },
-    /// The script has no such column.
+    /// The script lacks this column.
     MissingColumn(&'static str),
     /// The script cannot be read.
     Input(io::Error),
@@ -51,14 +51,14 @@ impl fmt::Display for ReplayError {
 
 impl Error for ReplayError {}
 
-/// Replays `script` through `mechanism` and writes, for each event, `at_ms,event,timeout_ms,rto_ms,next_ms`: the timeout
-/// that is armed (empty if none is), the RTO, which is the estimate that timeouts start from, before dither, and the time
-/// until the next confirmable message may depart (empty if the mechanism does not pace them).
+/// Replays `script` through `mechanism` and writes `at_ms,event,timeout_ms,rto_ms,next_ms` for each event. `timeout_ms` is the
+/// timeout that is armed, or empty. `rto_ms` is the RTO: the estimate that timeouts start from, before dither. `next_ms` is
+/// the time until the next confirmable message may depart, or empty if the mechanism does not pace messages.
 ///
 /// # Errors
-/// [`ReplayError`] names the line that cannot be followed; what came before it has been written.
+/// Returns a [`ReplayError`] with the line that cannot be followed. The lines before it have been written.
 pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> Result<(), ReplayError> {
-    // Lines are split by hand, for the csv crate does not count comments and blank lines, and nothing here is ever quoted.
+    // The csv crate does not count comments and blank lines. Nothing here is quoted, so lines are split by hand.
     let passed_over = |text: &str| text.trim().is_empty() || text.starts_with('#');
     let mut lines = io::BufReader::new(script)
         .lines()
@@ -116,7 +116,7 @@ impl Event {
     }
 }
 
-/// Where in a line the columns are.
+/// The places of the columns in a line.
 struct Columns {
     at: usize,
     event: usize,
@@ -127,7 +127,7 @@ struct Columns {
 
 impl Columns {
     fn of(header: &str) -> Result<Self, ReplayError> {
-        // A spreadsheet may put a byte order mark first.
+        // A spreadsheet may have written a byte order mark at the beginning.
         let header = header.trim_start_matches('\u{feff}');
         let column = |name: &str| header.split(',').position(|title| title.trim() == name);
         Ok(Self {
@@ -171,19 +171,19 @@ impl Columns {
     }
 }
 
-/// One mechanism, one destination.
+/// One mechanism with one destination.
 struct Player<'a> {
     mechanism: &'a Mechanism,
     state: State,
     now: Instant,
-    /// The exchanges under way, by name.
+    /// The open exchanges by name.
     open: BTreeMap<String, Open>,
 }
 
-/// An exchange under way.
+/// An open exchange.
 struct Open {
     exchange: Exchange,
-    /// When each transmission departed, for as many as an ordinal can count.
+    /// The times at which transmissions departed, as many as an ordinal can count.
     departures: Vec<Instant>,
     retransmits: u8,
     last: Instant,
@@ -194,7 +194,7 @@ impl<'a> Player<'a> {
         Self { mechanism, state: mechanism.state(), now: Instant::ZERO, open: BTreeMap::new() }
     }
 
-    /// Plays one step. Returns the timeout it arms, if it arms one.
+    /// Plays one step. Returns the timeout that it arms, if any.
     fn play(&mut self, step: &Step) -> Result<Option<Duration>, String> {
         let &Step { now, event, draw, answered, exchange: name } = step;
         if now < self.now {
@@ -206,7 +206,7 @@ impl<'a> Player<'a> {
         }
         self.now = now;
         let open = self.open.remove(name);
-        // The present one is taken out for as long as the step lasts.
+        // The exchange of this step was removed above, so it is added here.
         let outstanding = u16::try_from(self.open.len() + 1).map_err(|_| "too many exchanges are open")?;
         let cue = Cue { now, draw, outstanding };
         let called = if name.is_empty() { String::new() } else { format!(" {name}") };
@@ -241,14 +241,14 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Returns the time until the next confirmable message may depart, if that is paced.
+    /// Returns the time until the next confirmable message may depart, if the mechanism paces messages.
     fn next(&self, now: Instant) -> Option<Duration> {
         let next = self.mechanism.limits(&self.state).next_confirmable;
         (next > Instant::ZERO).then(|| next.since(now))
     }
 
-    /// Returns the facts of an answer. What it answers is told only to a mechanism that asks for a marking: without one the wire
-    /// would not carry it. So one script serves every mechanism.
+    /// Returns the facts of an answer. Only a mechanism that asks for a marking learns which transmission was answered,
+    /// because the wire does not say so without one. So one script serves every mechanism.
     fn sample(&self, open: &Open, answered: Option<u8>) -> Result<Sample, String> {
         let answered = match answered {
             None => None,
@@ -281,7 +281,7 @@ impl Open {
     }
 }
 
-/// Microseconds, shown as milliseconds with three places.
+/// Microseconds that print as milliseconds with three decimal places.
 struct Millis(u64);
 
 impl fmt::Display for Millis {
@@ -290,7 +290,7 @@ impl fmt::Display for Millis {
     }
 }
 
-/// Milliseconds with up to three places, as microseconds.
+/// Reads milliseconds with up to three decimal places, as microseconds.
 fn parse_millis(text: &str) -> Option<u64> {
     let (whole, fraction) = decimal(text)?;
     if fraction.len() > 3 {
@@ -300,7 +300,7 @@ fn parse_millis(text: &str) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(1_000)?.checked_add(micros)
 }
 
-/// A decimal in [0, 1) as the nearest draw. Digits beyond the eighteenth are too small to matter.
+/// Reads a decimal in [0, 1) as the nearest draw. Digits after the eighteenth are ignored.
 fn parse_draw(text: &str) -> Option<Draw> {
     let (whole, fraction) = decimal(text)?;
     if whole.bytes().any(|digit| digit != b'0') {
@@ -311,7 +311,7 @@ fn parse_draw(text: &str) -> Option<Draw> {
     Some(Draw::from_bits(u32::try_from(((fraction << 32) + scale / 2) / scale).unwrap_or(u32::MAX)))
 }
 
-/// Returns the digits before and after the point. At least one before it.
+/// Returns the digits before and after the decimal point, at least one before it.
 fn decimal(text: &str) -> Option<(&str, &str)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

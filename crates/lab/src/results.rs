@@ -1,7 +1,7 @@
-//! Measurements of runs, pooled over seeds, and written down: CSV, JSON lines, a table for the terminal.
+//! Measurements of runs, pooled over seeds and written as CSV, as JSON lines, or as a table for the terminal.
 //!
-//! A [`RunResult`] is one seed of one [`Cell`]; a [`CellResult`] pools the seeds. Every row that is written names the
-//! commit, the seed (or the range of seeds), the scenario's hash and the trace's hash, so it can be made again.
+//! A [`RunResult`] is one seed of one [`Cell`]. A [`CellResult`] pools the seeds. Every row that is written has the commit,
+//! the seed or the range of seeds, the scenario's hash and the trace's hash, so the results can be made again.
 
 mod cell;
 pub mod conditions;

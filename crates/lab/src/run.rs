@@ -1,4 +1,4 @@
-//! One run: a scenario, a contender, a seed.
+//! One run: a scenario, a contender and a seed.
 
 mod closed;
 mod endpoints;
@@ -28,13 +28,13 @@ use medium::CountingMedium;
 use seats::Seats;
 use tcp::{CONNECTING, connects_beforehand};
 
-/// The measured part of a run that lasts a fixed time: beginning and end.
+/// The beginning and the end of the measured part of a run of fixed length.
 type Window = (Time, Time);
 
-/// A run that does not end by itself is ended after so many simulated seconds.
+/// The latest end of a run without a fixed length, in simulated time.
 const LIMIT: Time = Time::from_secs(1_000_000);
 
-/// Points that a recorded series has at most.
+/// The most points of a recorded series of a queue.
 const POINTS: usize = 800;
 
 /// Runs `scenario` with `contender` and the random numbers of `seed`.
@@ -52,12 +52,12 @@ pub fn run(scenario: &Scenario, contender: &Contender, seed: u64, observe: Obser
         let points = queues.hop(HopId(hop)).iter().map(|&(time, bytes)| (time.as_secs_f64(), bytes as f64));
         Series { name, points: points.collect(), ..Series::default() }
     });
-    // A hop without a link has no queue.
+    // A hop without a rate has no queue.
     result.queues = series.filter(|series| series.points.iter().any(|&(_, bytes)| bytes > 0.0)).collect();
     result
 }
 
-/// Does the same as [`run`] under the eyes of `tap`, which is returned.
+/// Runs like [`run`], reports every event to `tap`, and returns it.
 pub fn run_tapped<T: Tap>(
     scenario: &Scenario,
     contender: &Contender,
@@ -126,7 +126,7 @@ fn simulate<T: Tap, M: CountingMedium>(
     result.trace_hash = Hash64(hash);
     result.duration_s =
         window.map_or(ended_at.as_secs_f64(), |(from, end)| end.as_secs_f64() - from.as_secs_f64());
-    // Until the last client had its last response; if one never had, until nothing more happened.
+    // The measured time ends with the last response of the last client, or with the run if a client never had it.
     let finished = result.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
     let measured_s = finished.filter(|_| window.is_none()).unwrap_or(result.duration_s);
     if measured_s > 0.0 {
@@ -148,7 +148,7 @@ fn simulate<T: Tap, M: CountingMedium>(
     (result, tap)
 }
 
-/// Returns the window of a workload with a duration.
+/// Returns the measured part of a workload with a duration; `None` for other workloads.
 fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
     let duration = scenario.workload.duration?;
     let start = match &contender.kind {
@@ -158,7 +158,7 @@ fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
     Some((start + nanos(scenario.workload.warm_up), start + nanos(duration)))
 }
 
-/// Returns what the hosts and the network have counted up to now.
+/// Returns what the hosts and the network have counted so far.
 fn counted(scenario: &Scenario, contender: &Contender, hosts: &[Host], counters: &Counters) -> RunResult {
     let populations = match &contender.kind {
         ContenderKind::Udp(mix) => mix.parts().iter().map(|part| Population::new(&part.label)).collect(),

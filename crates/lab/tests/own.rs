@@ -1,10 +1,10 @@
-//! Own mechanisms among those that can be named. One test, for a program adds them once.
+//! A test of own mechanisms among those that can be named. There is one test, because a program adds them once.
 
 use coapace_control::{Entry, REGISTRY};
 use coapace_lab::contender::Contender;
 use coapace_scenario::naming::{add, mechanisms, parse_mechanism};
 
-/// A built-in mechanism under another name: what matters here is the name alone.
+/// Returns a built-in mechanism under another name.
 const fn named(name: &'static str) -> Entry {
     Entry { name, ..REGISTRY[0] }
 }

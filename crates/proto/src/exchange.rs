@@ -86,15 +86,15 @@ impl Stage {
 /// The end of an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum End {
-    /// It got the answer that it asked for. The mechanism is told this outcome.
+    /// The exchange got the answer that it asked for. The mechanism gets this outcome.
     Answered(Outcome),
     /// No answer is due, or nobody waits for it any longer.
     Cancelled,
-    /// It failed.
+    /// The exchange failed.
     Failed(Failure),
 }
 
-/// Why an exchange failed.
+/// The cause of a failed exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// No answer arrived until the timeout after the last retransmission passed, or until the last

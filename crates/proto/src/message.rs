@@ -137,11 +137,11 @@ pub struct Message<'a> {
     pub rexmit_cnt: Option<u8>,
 }
 
-/// Why bytes are not a message.
+/// The reason why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// They are shorter than a header, or have another version than 1. They are ignored silently (RFC 7252
-    /// §3).
+    /// The bytes are shorter than a header, or have another version than 1. They are ignored silently (RFC
+    /// 7252 §3).
     NotCoap,
     /// The header can be read, but the rest is wrong. They are rejected (RFC 7252 §4.2, §4.3).
     Format {

@@ -63,8 +63,8 @@ pub(crate) enum RexmitCntEcho {
     /// A request that asks has departed.
     Asked,
     Yes,
-    /// It answered without the option. It is asked again after this number of exchanges, because the answer
-    /// may have come from a proxy or may have been a copy.
+    /// The peer answered without the option. It is asked again after this number of exchanges, because the
+    /// answer may have come from a proxy or may have been a copy.
     No(u8),
 }
 

@@ -30,7 +30,7 @@ pub struct Request<'a> {
     pub repeatable: bool,
 }
 
-/// Why the endpoint does not take a message.
+/// The reason why the endpoint does not take a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
     /// [`max_exchanges`](crate::Config::max_exchanges) are under way or waiting.

@@ -31,8 +31,8 @@ pub struct StreamMessage<'a> {
     pub tail: &'a [u8],
 }
 
-/// Why a connection cannot go on. The endpoint sends a [`Signal::Abort`] and closes the connection (RFC 8323
-/// §5.6).
+/// The reason why a connection cannot go on. The endpoint sends a [`Signal::Abort`] and closes the
+/// connection (RFC 8323 §5.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// A message is larger than the receiver takes.

@@ -10,19 +10,19 @@ use super::drawing::Scene;
 use super::export::{parse, pixels};
 use super::parallel::each;
 
-/// From one picture to the next, in hundredths of a second.
+/// The time from one picture to the next, in hundredths of a second.
 const DELAY: u16 = 10;
-/// Pictures that are drawn at a time: what they take stays bounded.
+/// The number of pictures that are drawn at a time, which bounds their memory.
 const CHUNK: usize = 32;
-/// Pictures from which the colours are taken.
+/// The number of pictures from which the palette is taken.
 const SAMPLES: usize = 12;
-/// The place in the palette of what is as in the picture before.
+/// The index in the palette that means: like this pixel in the picture before.
 const UNCHANGED: u8 = 255;
 
-/// Writes `film` as an animated GIF, ten steps a second, over and over. `title` stands above it.
+/// Writes `film` as an animated GIF that repeats for ever, ten frames of the film a second. `title` stands above the picture.
 ///
 /// # Errors
-/// A film without nodes or frames, and what `out` meets.
+/// Returns an error for a film without nodes or frames, and the errors of `out`.
 pub fn write_film_gif(film: &Film, title: &str, out: impl Write) -> io::Result<()> {
     let scene = Scene::new(film, title).ok_or_else(|| io::Error::other("there is no film"))?;
     let draw = |moment: usize| -> io::Result<(u16, u16, Vec<[u8; 3]>)> {
@@ -64,7 +64,7 @@ pub fn write_film_gif(film: &Film, title: &str, out: impl Write) -> io::Result<(
     Ok(())
 }
 
-/// The colours that are most common: pictures of few flat colours keep these as they are.
+/// The most common colours of the pictures. They have few flat colours, so these are kept exactly.
 struct Palette {
     colours: Vec<[u8; 3]>,
     known: HashMap<[u8; 3], u8>,
@@ -75,14 +75,14 @@ impl Palette {
         let mut counts: HashMap<[u8; 3], u64> = HashMap::new();
         pixels.for_each(|colour| *counts.entry(*colour).or_default() += 1);
         let mut counts: Vec<_> = counts.into_iter().collect();
-        // By colour where they are equally common: the file is always the same.
+        // Equally common colours are sorted by their values, so the file is always the same.
         counts.sort_unstable_by_key(|(colour, count)| (std::cmp::Reverse(*count), *colour));
         let colours: Vec<_> =
             counts.into_iter().take(usize::from(UNCHANGED)).map(|(colour, _)| colour).collect();
         Self { colours, known: HashMap::new() }
     }
 
-    /// Returns all 256 colours, as the file has them.
+    /// Returns all 256 colours in the order of the file, red, green and blue a byte each.
     fn bytes(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.colours.iter().flatten().copied().collect();
         bytes.resize(3 * 256, 0);

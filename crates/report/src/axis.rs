@@ -1,52 +1,51 @@
-//! Axes: from where to where, linear or logarithmic, and where the ticks are.
+//! Axes of charts: their ends, their scale and their ticks.
 
 use serde::Serialize;
 
-/// Values that differ by more than this factor are drawn on a logarithmic axis.
+/// The ratio of the largest to the smallest value above which an axis is logarithmic.
 const LOGARITHMIC_FROM: f64 = 6.0;
 
-/// An axis.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Axis {
-    /// Its quantity, and its unit in words: `median FCT in seconds`.
+    /// The quantity, with its unit in words: `median FCT in seconds`.
     pub(super) title: String,
-    /// Its unit, short; empty for an index.
+    /// The abbreviated unit; empty for an index.
     pub(super) unit: String,
     pub(super) log: bool,
-    /// Its values are shares, shown in per cent.
+    /// Whether the values are shares, shown in per cent.
     pub(super) percent: bool,
-    /// Its ends, as values.
+    /// The values at both ends.
     pub(super) range: [f64; 2],
-    /// Where it has ticks.
+    /// The values that have ticks.
     pub(super) ticks: Vec<f64>,
 }
 
 impl Axis {
-    /// An axis without values: rows of names.
+    /// Returns an axis without values, for rows of names.
     pub(super) fn names() -> Self {
         Self::default()
     }
 
-    /// A linear axis from `low` to `high`.
+    /// Returns a linear axis from `low` to `high`.
     pub(super) fn linear(title: impl Into<String>, unit: &str, [low, high]: [f64; 2]) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         let ticks = linear_ticks(low, high);
         Self { title: title.into(), unit: unit.into(), log: false, percent: false, range: [low, high], ticks }
     }
 
-    /// A linear axis that begins at nothing and ends a little above the highest of `values`.
+    /// Returns a linear axis that begins at 0 and ends 5 % above the highest of `values`.
     pub(super) fn from_zero(title: impl Into<String>, unit: &str, values: &[f64]) -> Self {
         let high = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
         Self::linear(title, unit, [0.0, if high > 0.0 { high * 1.05 } else { 1.0 }])
     }
 
-    /// Shares, from nothing to all.
+    /// Returns an axis for shares, from 0 to 1.
     pub(super) fn share(title: impl Into<String>) -> Self {
         Self { percent: true, ticks: vec![0.0, 0.25, 0.5, 0.75, 1.0], ..Self::linear(title, "", [0.0, 1.02]) }
     }
 
-    /// An axis that holds these values with a little room beside them: logarithmic where a linear one would squeeze most of
-    /// the chart into a corner.
+    /// Returns an axis that holds these values with a little room beside them. It is logarithmic where a linear one would
+    /// squeeze most of the chart into a corner.
     pub(super) fn around(title: impl Into<String>, unit: &str, values: &[f64]) -> Self {
         let finite = || values.iter().copied().filter(|value| value.is_finite());
         let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(0.0, f64::max));
@@ -58,7 +57,7 @@ impl Axis {
         Self::linear(title, unit, [(low - room).max(0.0), high + room])
     }
 
-    /// A logarithmic axis from a little below `low` to a little above `high`, both above 0.
+    /// Returns a logarithmic axis from a little below `low` to a little above `high`, both above 0.
     pub(super) fn logarithmic(title: impl Into<String>, unit: &str, [low, high]: [f64; 2]) -> Self {
         let room = (high / low).powf(0.04).max(1.02);
         let range = [low / room, high * room];
@@ -75,14 +74,15 @@ impl Axis {
         Self { title, unit: unit.into(), log: true, percent: false, range, ticks }
     }
 
-    /// Its range, wider at the upper end by this share of it.
+    /// Makes the axis longer at its upper end, by this share of its length.
     pub(super) fn with_room(mut self, share: f64) -> Self {
         let [low, high] = self.range;
         self.range[1] = if self.log { high * (high / low).powf(share) } else { high + (high - low) * share };
         self
     }
 
-    /// Where a value lies, from 0 at one end to 1 at the other; what is beyond is at the end.
+    /// Returns the place of a value, from 0 at the lower end to 1 at the upper. A value beyond an end has the place of that
+    /// end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let [low, high] = self.range;
         let place =
@@ -90,10 +90,10 @@ impl Axis {
         if place.is_nan() { 0.0 } else { place.clamp(0.0, 1.0) }
     }
 
-    /// A tick in words.
+    /// Returns the text at a tick.
     pub(super) fn label(&self, tick: f64) -> String {
         let (tick, sign) = if self.percent { (tick * 100.0, "\u{a0}%") } else { (tick, "") };
-        // Ticks are round: what a sum of floats adds behind the tenth digit is no part of them.
+        // Ticks are round numbers. Digits after the tenth are rounding errors of sums.
         let tick: f64 = format!("{tick:.9e}").parse().unwrap_or(tick);
         if tick.abs() >= 1e6 {
             let (millions, unit) = if tick.abs() >= 1e9 { (tick / 1e9, "G") } else { (tick / 1e6, "M") };
@@ -103,12 +103,12 @@ impl Axis {
     }
 }
 
-/// `step` times ten to the power of `e`, as the decimal fraction that it is.
+/// Returns the floating-point number nearest to `step` times ten to the power of `e`.
 fn decimal(step: f64, e: i32) -> f64 {
     format!("{step}e{e}").parse().unwrap_or_else(|_| step * 10_f64.powi(e))
 }
 
-/// Round values, four to eight of them, between the ends.
+/// Returns the round values between the ends, about four to eight.
 fn linear_ticks(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 5.0;
     let e = rough.log10().floor() as i32;
@@ -128,7 +128,7 @@ mod tests {
         let axis = Axis::around("FCT in seconds", "s", &[0.5, 50.0]);
         assert!(axis.log && axis.title == "FCT in seconds, logarithmic");
         assert_eq!(axis.ticks, [1.0, 3.0, 10.0, 30.0]);
-        assert!(!Axis::around("", "", &[0.0, 50.0]).log, "nothing has no logarithm");
+        assert!(!Axis::around("", "", &[0.0, 50.0]).log, "0 has no logarithm");
     }
 
     #[test]

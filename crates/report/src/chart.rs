@@ -1,21 +1,21 @@
-//! A chart: what is drawn, in numbers. The page's plotly charts and the figures in files are both made of it.
+//! A chart in numbers. The page's plotly charts and the files are both made from it.
 
 use serde::Serialize;
 
 use super::axis::Axis;
 use super::pairs::Pairs;
 
-/// More lines than this are drawn as small multiples: a picture for each, with the others in grey behind it.
+/// The most lines that share one plane. More are drawn as small multiples: a plane for each, with the others in grey behind
+/// it.
 pub(super) const MOST_LINES: usize = 8;
 
-/// A chart.
+/// A chart, as the page's script reads it.
 #[derive(Serialize)]
 pub(super) struct Chart {
     /// The name of its files, without an ending: `fct-median-over-clients`.
     pub(super) name: String,
-    /// Its title.
     pub(super) title: String,
-    /// Under which conditions; empty where the page has no others.
+    /// The conditions of its results in words; empty where the page has only one group.
     pub(super) conditions: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
@@ -43,11 +43,11 @@ pub(super) enum Body {
     Squares(Pairs),
 }
 
-/// A line. `m` is the number of the mechanism, in all of these.
+/// A line. The field `m` of this and of the next types is the mechanism's number.
 #[derive(Serialize)]
 pub(super) struct Curve {
     pub(super) m: usize,
-    /// The part of the mechanism that it shows, where it is a part: `client 3`.
+    /// The part of the mechanism that the line is about, if it is only a part: `client 3`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) of: String,
     pub(super) x: Vec<f64>,
@@ -57,25 +57,25 @@ pub(super) struct Curve {
     pub(super) low: Vec<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) high: Vec<f64>,
-    /// Its value lasts until the next point.
+    /// Whether a value lasts until the next point.
     pub(super) steps: bool,
-    /// Each point is marked: between them nothing was measured.
+    /// Whether each point is marked, because nothing was measured between the points.
     pub(super) marks: bool,
 }
 
-/// The quantiles 10, 25, 50, 75 and 90 %, those that are known.
+/// The quantiles 10, 25, 50, 75 and 90 % of a distribution, those that are known.
 #[derive(Serialize)]
 pub(super) struct Quartiles {
     pub(super) m: usize,
     pub(super) q: [Option<f64>; 5],
     pub(super) mean: Option<f64>,
     pub(super) published: Option<f64>,
-    /// How many values there are, and how many clients have none because they gave up.
+    /// The number of values, and the number of clients without one because they gave up.
     pub(super) count: u64,
     pub(super) gave_up: u64,
 }
 
-/// The mean over the seeds, and both ends of its 95 % confidence interval: the mean where there is one seed.
+/// The mean over the seeds, and both ends of its 95 % confidence interval. With one seed both ends are the mean.
 #[derive(Serialize)]
 pub(super) struct Interval {
     pub(super) m: usize,
@@ -102,7 +102,7 @@ pub(super) struct Point {
 }
 
 impl Chart {
-    /// Returns the mechanisms that it shows, each once, in the order of the page.
+    /// Returns the numbers of the mechanisms in the chart, each once, in ascending order.
     pub(super) fn mechanisms(&self) -> Vec<usize> {
         let mut all: Vec<usize> = match &self.body {
             Body::Lines { lines } | Body::Strips { lines } => lines.iter().map(|line| line.m).collect(),
@@ -117,7 +117,7 @@ impl Chart {
         all
     }
 
-    /// Returns how high it is on the page, in pixels.
+    /// Returns the height on the page, in pixels.
     pub(super) fn height(&self) -> usize {
         match &self.body {
             Body::Lines { .. } if self.mechanisms().len() > MOST_LINES => {
@@ -134,14 +134,14 @@ impl Chart {
     }
 }
 
-/// Words as the name of a file: letters and digits in lower case, anything else a hyphen.
+/// Returns words as the name of a file: letters and digits in lower case, anything else a hyphen.
 pub(super) fn slug(words: &str) -> String {
     let mut slug = String::new();
     for character in words.chars() {
         if character.is_ascii_alphanumeric() {
             slug.push(character.to_ascii_lowercase());
         } else if character == '\u{202f}' {
-            // It groups the digits of a number.
+            // A narrow no-break space groups the digits of a number.
         } else if !slug.is_empty() && !slug.ends_with('-') {
             slug.push('-');
         }

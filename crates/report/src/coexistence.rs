@@ -1,4 +1,4 @@
-//! Pairs of mechanisms on the page: the heat maps and the table of standings.
+//! Pairs of mechanisms on the page: the heat maps, and the table of what each mechanism takes from the others.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::panels::Section;
 use super::tables::{mechanism, number};
 use super::view::View;
 
-/// A heat map as wide as its squares need.
+/// Returns the figure elements of the heat maps, as wide as their squares need.
 pub(super) fn heat_map(section: &Section, matrix: &Matrix) -> String {
     let width = 230 + 46 * matrix.mechanisms().len().max(6);
     let figure = |(number, _, height): &(usize, String, usize)| {
@@ -23,7 +23,7 @@ pub(super) fn heat_map(section: &Section, matrix: &Matrix) -> String {
     section.panels.iter().map(figure).collect()
 }
 
-/// Returns a table of every mechanism against all others, who takes most first.
+/// Returns a table with a row for each mechanism against all others, the one that takes most first.
 pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
     const HEADER: [(&str, &str); 5] = [
         ("Mechanism", ""),

@@ -19,9 +19,9 @@ use super::chart::{Body, Chart};
 use super::font;
 use super::panels::Named;
 
-/// The width of a figure in pixels of 1/96 inch; long names make it wider.
+/// The width of a chart in pixels of 1/96 inch. Long names make it wider.
 const WIDTH: f64 = 640.0;
-/// A chart as SVG, with title, axes and legend. `mechanisms` are those of the page.
+/// Returns a chart as SVG, with title, axes and legend. `mechanisms` are those of the page, in the order of their numbers.
 pub(super) fn svg(chart: &Chart, mechanisms: &[Named]) -> String {
     let mut canvas = Canvas::default();
     let name = |m: &usize| font::width(mechanisms[*m].name, TEXT);
@@ -40,7 +40,7 @@ pub(super) fn svg(chart: &Chart, mechanisms: &[Named]) -> String {
     canvas.finish(&chart.title, size)
 }
 
-/// Title and conditions; returns where what follows begins.
+/// Draws the title and the conditions; returns the vertical place at which the chart begins.
 fn heading(canvas: &mut Canvas, chart: &Chart, width: f64) -> f64 {
     let mut y = MARGIN;
     for (text, size, colour) in [(&chart.title, TITLE, INK), (&chart.conditions, TEXT, SOFT)] {

@@ -13,15 +13,15 @@ use super::font::DATABASE;
 use super::panels::Charts;
 use super::parallel::each;
 
-/// Pixels of a PNG for each of 1/96 inch: 288 an inch.
+/// The pixels of a PNG for each pixel of 1/96 inch: 288 an inch.
 const SCALE: f32 = 3.0;
-/// Pixels of an SVG in an inch.
+/// The pixels of an SVG in an inch.
 const DPI: f32 = 96.0;
 
-/// Writes every chart into `dir`, which is made where it is missing; returns how many there are.
+/// Writes every chart into `dir`, which is made if it is missing; returns the number of charts.
 ///
 /// # Errors
-/// The first that writing met.
+/// Returns the first error in making the directory or in writing a file.
 pub(super) fn write(dir: &Path, charts: &Charts) -> io::Result<usize> {
     fs::create_dir_all(dir)?;
     each(charts.all(), |chart| {
@@ -38,14 +38,14 @@ pub(super) fn write(dir: &Path, charts: &Charts) -> io::Result<usize> {
     Ok(charts.all().len())
 }
 
-/// Writes a file beside its place and moves it there: what was there before is replaced by what is complete.
+/// Writes a file beside its place and moves it there, so that an earlier file is only replaced by a complete one.
 fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let beside = dir.join(format!(".{name}.new"));
     fs::write(&beside, bytes)?;
     fs::rename(beside, dir.join(name))
 }
 
-/// Returns the picture that an SVG is, its letters those of the figures' font.
+/// Returns the parsed picture of an SVG, with the font of the charts.
 pub(super) fn parse(svg: &str) -> io::Result<Tree> {
     let options = Options {
         fontdb: DATABASE.clone(),

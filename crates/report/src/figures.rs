@@ -9,7 +9,8 @@ use super::html::escape;
 use super::tables::{WORST, mechanism};
 use super::view::{Tabled, View};
 
-/// A line for each table, then the figures: the worst met first, the well met can be unfolded. Nothing if there are none.
+/// Returns a summary of each table and then its figures, the worst first, most of them folded; `None` if no figure is of a
+/// table.
 pub(super) fn tables(view: &View) -> Option<String> {
     let tabled = view.tabled();
     if tabled.is_empty() {

@@ -15,7 +15,7 @@
     parent.append(element);
     return element;
   }
-  // What is as it was is not touched: most of a frame is.
+  // Sets an attribute if its value is new. Most of a frame is like the one before.
   function put(element, name, value) {
     const text = String(value);
     if (element.getAttribute(name) !== text) element.setAttribute(name, text);
@@ -27,7 +27,7 @@
   const joules = (mj) => (mj >= 1000 ? digits(mj / 1000, 3) + " J" : digits(mj, 3) + " mJ");
   const many = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-  // ---- Films: columns as the results pack them, unfolded when one is chosen ---------------------------------------------
+  // ---- Films: packed in columns, unpacked when a film is chosen ---------------------------------------------------------
   const films = new Map();
   function film(number) {
     if (!films.has(number)) films.set(number, unpack(read("film-" + number)));
@@ -60,7 +60,7 @@
       room: film.queue_frames || most(queued) || 1,
       busiest: most(now.sent) || 1,
       totals: { sent: total(now.sent), collided: total(now.collided), queued: total(queued) },
-      // Who is on the way to the root; an end where routes turn in a circle.
+      // Returns the nodes on the way to the root. It ends where a route becomes a circle.
       route(node, k) {
         const way = [node];
         for (let next = this.parent(node, k); next >= 0 && !way.includes(next); next = this.parent(next, k)) way.push(next);
@@ -69,10 +69,10 @@
     };
   }
 
-  // ---- What is shown ----------------------------------------------------------------------------------------------------
+  // ---- The state of the player ------------------------------------------------------------------------------------------
   let shown = null; // the film
   let picked = 0; // the node
-  let at = 0; // the moment, in steps; what is behind the point is how far it is to the next one
+  let at = 0; // the moment, in steps; the fraction is the part of the way to the next frame
   let playing = false;
   let scene = null, charts = [];
   const time = (k) => (k * shown.step_s).toFixed(decimals(shown.step_s)) + " s";
@@ -88,7 +88,7 @@
     const range = (of) => nodes.reduce(([low, high], node) => shown.steps.reduce(([low, high], k) =>
       [Math.min(low, of(node, k)), Math.max(high, of(node, k))], [low, high]), [Infinity, -Infinity]);
     const [left, right] = range(shown.x), [top, bottom] = range(shown.y);
-    // How far it is to the next neighbour, as a rule.
+    // The median distance to the nearest neighbour.
     const nearest = nodes.map((node) => nodes.reduce((least, other) => (other === node ? least
       : Math.min(least, Math.hypot(shown.x(node, 0) - shown.x(other, 0), shown.y(node, 0) - shown.y(other, 0)))), Infinity));
     const apart = nearest.sort((a, b) => a - b)[nodes.length >> 1];
@@ -129,7 +129,7 @@
         return { group, pulse, body, collision, drop };
       }),
     };
-    // A bar of a round length.
+    // The scale bar has a round length.
     const metres = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000].findLast((m) => m * scale <= Math.max(60, width / 6)) ?? 1;
     if (metres * scale > width / 2) return; // All nodes are in one place.
     const [x0, y0] = [14, px(height - 10)];
@@ -137,7 +137,7 @@
     make("text", { class: "scale-text", x: px(x0 + metres * scale / 2), y: y0 - 4 }, svg, `${metres} m`);
   }
 
-  // Where everything is, and how far the rings have spread: at every picture.
+  // Places the nodes and spreads the rings. This runs for every picture.
   function place() {
     const k = Math.floor(at), part = still.matches ? 0 : at - k;
     const places = scene.motes.map((_, node) => scene.place(node, k, part));
@@ -167,12 +167,12 @@
     }
   }
 
-  // ---- A message on its way: its frames up to this moment, and in a list all that happens to it --------------------------
-  let journey = null; // the message, with its hops and what is said of each step
+  // ---- A message on its way: its frames up to this moment, and a list of all its events -----------------------------------
+  let journey = null; // the message, with its hops and the text of each step
   const NOBODY = 4294967295;
   const clock = (ms) => (ms / 1000).toFixed(3) + " s";
   const span = (ms) => (ms < 1000 ? `${ms} ms` : `${digits(ms / 1000, 3)} s`);
-  // What became of a message, and how many packets its exchange took.
+  // Returns the outcome of a message, with the number of packets of its exchange.
   function outcome({ from, to, steps }) {
     const packets = (event, sender) => steps.filter((step) => step[1] === event && step[2] === sender);
     const sent = packets(0, from), arrived = packets(1, from), back = packets(1, to);
@@ -184,7 +184,7 @@
   }
   function told(steps) {
     const name = (node) => (node === NOBODY ? "all" : shown.nodes[node]?.name ?? node);
-    const since = new Map(); // when a node got what it sends on
+    const since = new Map(); // the time at which a node received the frame that it sends on
     return steps.map(([ms, event, from, to, transmission]) => {
       const hop = `${name(from)} → ${name(to)}`, nth = transmission ? `, transmission ${transmission + 1}` : "";
       let text;
@@ -230,7 +230,7 @@
     step();
     place();
   }
-  // The messages of a node.
+  // Lists the messages of a node.
   function listMessages() {
     const sender = Number(find("sender").value);
     const own = (shown.journeys ?? []).map((it, number) => [it, number]).filter(([it]) => it.from === sender);
@@ -248,7 +248,7 @@
   find("sender").addEventListener("change", listMessages);
   find("message").addEventListener("change", () => follow(Number(find("message").value)));
 
-  // What changes from step to step.
+  // Draws the changes from one step to the next.
   function step() {
     const k = Math.floor(at), now = shown.now;
     const route = new Set(shown.route(picked, k).slice(0, -1));
@@ -281,7 +281,7 @@
   }
   const waiting = (node, k) => shown.queued(node, k) + (shown.queue_frames ? ` of ${shown.queue_frames}` : "");
 
-  // ---- The strip above the slider: frames sent, and of them in red what was destroyed ------------------------------------
+  // ---- The strip above the slider: frames sent, and receptions destroyed in red --------------------------------------------
   const strip = { svg: find("strip") };
   function drawStrip() {
     const { sent, collided } = shown.totals;
@@ -295,7 +295,7 @@
     make("title", {}, strip.svg, "Frames sent in each step, and in red receptions destroyed");
     strip.cursor = make("line", { class: "cursor", y1: 0, y2: 100 }, strip.svg);
   }
-  // Where in a drawing over time the pointer is.
+  // Returns the step under the pointer, in a drawing over time.
   const pointed = (event, inset) => {
     const box = event.currentTarget.getBoundingClientRect();
     return Math.round((event.clientX - box.left - inset) / Math.max(1, box.width - 2 * inset) * (shown.frames - 1));
@@ -383,7 +383,7 @@
     if (Math.floor(at) !== before) step();
     place();
   }
-  let last = null; // when the last picture was
+  let last = null; // the time of the last picture
   function tick(now) {
     if (!playing) return;
     const moment = at + (now - (last ?? now)) / 1000 * rate;
@@ -398,7 +398,7 @@
     const button = find("play");
     button.textContent = on ? "❚❚" : "▶";
     button.setAttribute("aria-label", on ? "Pause" : "Play");
-    // Nobody can listen to ten sentences a second.
+    // A screen reader cannot read ten sentences a second.
     find("now").setAttribute("aria-live", on ? "off" : "polite");
     last = null;
     if (on) {
@@ -433,7 +433,7 @@
     KEYS[event.key]();
   });
 
-  // ---- Which film --------------------------------------------------------------------------------------------------------
+  // ---- The choice of a film ---------------------------------------------------------------------------------------------
   function choose(number) {
     const before = shown && { moment: Math.floor(at) * shown.step_s, nodes: shown.nodes.length };
     shown = film(number);
@@ -445,8 +445,8 @@
     find("node").replaceChildren(...shown.nodes.map(({ name, role }, node) => new Option(name.includes(role) ? name : `${name}, ${role}`, node)));
     find("ramp").textContent = `queue, 0 to ${many(shown.room, "frame")}`;
     for (const name of ["range", "interference"]) find("key-" + name).hidden = !(shown[name + "_m"] > 0);
-    // The same moment and the same node as in the film before. Else the moment at which most waits, and the client that is
-    // farthest from the root.
+    // A film with equally many nodes keeps the moment and the node. Another begins where most frames wait, with the client
+    // that has the longest route to the root.
     const { queued } = shown.totals;
     at = before?.nodes === shown.nodes.length ? Math.max(0, Math.min(shown.frames - 1, Math.round(before.moment / shown.step_s)))
       : queued.indexOf(Math.max(...queued));
@@ -457,7 +457,7 @@
     pick(picked);
     listSenders();
   }
-  // The film of both choices; if there is none, one of the choice that was made.
+  // Shows the film of both choices. If there is none, it shows one of the choice that was just made.
   function chosen(by) {
     const m = Number(find("mechanism").value), title = titles[find("title").selectedIndex];
     const both = labels.findIndex((label) => label.m === m && label.title === title);

@@ -1,4 +1,4 @@
-//! Films of meshes: a player, and the films that it shows.
+//! Films of meshes: the player, and the films that it shows.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::html::{escape, json_for_script};
 use super::view::View;
 
-/// The most films on a page, each of up to half a megabyte.
+/// The most films on a page. Each has up to half a megabyte.
 const MAX_FILMS: usize = 24;
 
 /// The text above the films.
@@ -16,15 +16,15 @@ pub(super) const TEXT: &str = "The run with the lowest seed, at first where most
     what it sends, a red one is a frame that was destroyed while the node received it, and a line is the way to the root, the \
     thicker the more was sent on it. Pick a node to see its range, its route, and its numbers over time.";
 
-/// How the player looks.
+/// The style sheet of the player.
 pub(super) const STYLE: &str = include_str!("film.css");
-/// The script of the player; it comes after its films.
+/// The script of the player. It stands after the films in the page.
 pub(super) const SCRIPT: &str = include_str!("film.js");
 
 /// The films of a page.
 pub(super) struct Films<'a> {
     films: Vec<Shown<'a>>,
-    /// How many there would be.
+    /// The number of films that the results have. The page leaves out those after the first [`MAX_FILMS`].
     all: usize,
 }
 
@@ -33,7 +33,7 @@ struct Shown<'a> {
     film: &'a Film,
 }
 
-/// By what a film is chosen.
+/// The mechanism and the conditions by which the reader chooses a film.
 #[derive(Serialize)]
 struct Label<'a> {
     m: usize,
@@ -54,7 +54,7 @@ impl<'a> Films<'a> {
         (all > 0).then(|| Self { films: films().take(MAX_FILMS).collect(), all })
     }
 
-    /// Returns the player, which a script fills.
+    /// Returns the player. Its script fills it.
     pub(super) fn html(&self, mechanisms: &[&str]) -> String {
         let mut html = String::from("<div class=\"film\" id=\"film-player\">\n<div class=\"film-choice\">");
         let mut known: Vec<usize> = self.films.iter().map(|shown| shown.label.m).collect();
@@ -78,8 +78,8 @@ impl<'a> Films<'a> {
         html
     }
 
-    /// Returns the films as the script reads them: one element that names them all, and one for each, which is read when it is
-    /// chosen.
+    /// Returns the films for the script: an element that lists them all, and an element for each. The script reads a film when
+    /// it is chosen.
     pub(super) fn data(&self) -> serde_json::Result<String> {
         let labels: Vec<_> = self.films.iter().map(|shown| &shown.label).collect();
         let mut html = data("films", &labels)?;
@@ -94,7 +94,7 @@ fn data(id: &str, value: &impl Serialize) -> serde_json::Result<String> {
     Ok(format!("<script type=\"application/json\" id=\"{id}\">{}</script>\n", json_for_script(value)?))
 }
 
-/// A choice of one among several; hidden where there is no other.
+/// Adds a choice of one among several. It is hidden if there is only one.
 fn choice<'a>(html: &mut String, id: &str, label: &str, options: impl Iterator<Item = (usize, &'a str)>) {
     let options: Vec<_> = (options.map(|(value, text)| {
         format!("<option value=\"{value}\">{}</option>", escape(if text.is_empty() { "–" } else { text }))
@@ -104,7 +104,7 @@ fn choice<'a>(html: &mut String, id: &str, label: &str, options: impl Iterator<I
     let _ = write!(html, "<label{hidden}>{label} <select id=\"{id}\">{}</select></label>", options.concat());
 }
 
-/// Controls and legend, without what the script draws.
+/// The controls and the legend of the player, without what the script draws.
 const PLAYER: &str = include_str!("film.html");
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
-//! The font of figures: Liberation Sans, whose letters are as wide as those of Arial and Helvetica, so that an SVG without
-//! the font looks the same.
+//! The font of charts in files: Liberation Sans. Its letters are as wide as those of Arial and Helvetica, so an SVG looks the
+//! same where the font is missing.
 
 use std::sync::{Arc, LazyLock};
 
 use svg2pdf::usvg::fontdb::Database;
 use ttf_parser::Face;
 
-/// The file; its licence lies beside it.
+/// The font file. Its licence lies beside it.
 const FILE: &[u8] = include_bytes!("fonts/LiberationSans-Regular.ttf");
 
-/// Its name and those of its like, as CSS writes them.
+/// The name of the font and of its replacements, in CSS.
 pub(super) const FAMILY: &str = "Liberation Sans, Arial, Helvetica, sans-serif";
 
 static FACE: LazyLock<Option<Face<'static>>> = LazyLock::new(|| Face::parse(FILE, 0).ok());
 
-/// The font alone: what else is installed does not change a figure.
+/// A database with this font alone, so that the fonts of the machine do not change a chart.
 pub(super) static DATABASE: LazyLock<Arc<Database>> = LazyLock::new(|| {
     let mut fonts = Database::new();
     fonts.load_font_data(FILE.to_vec());
@@ -22,7 +22,7 @@ pub(super) static DATABASE: LazyLock<Arc<Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// How wide `text` is in letters of `size` pixels.
+/// Returns the width of `text` in pixels, in letters of `size` pixels.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let Some(face) = FACE.as_ref() else { return 0.6 * size * text.chars().count() as f64 };
     let advance = |character| {
@@ -32,7 +32,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size / f64::from(face.units_per_em())
 }
 
-/// `text` in lines that are at most `most` pixels wide, broken between words; a word that is wider stands alone.
+/// Breaks `text` between words into lines of at most `most` pixels. A word that is wider has a line of its own.
 pub(super) fn lines(text: &str, size: f64, most: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -6,15 +6,15 @@ use coapace_lab::results::conditions::Conditions;
 /// Cells that differ in their mechanism alone.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// The conditions in which this group differs from the others; empty if there is one only.
+    /// The conditions in which this group differs from the others; empty if there is only one group.
     pub title: String,
     /// A cell for each mechanism.
     pub cells: Vec<CellResult>,
 }
 
 impl Group {
-    /// Groups results by everything but the mechanism, in the order in which they come. A group's title says where it
-    /// differs from the others.
+    /// Groups results by everything but the mechanism, in the order in which they come. The title of a group names the
+    /// conditions in which it differs from the others.
     pub fn by_conditions(results: Vec<CellResult>) -> Vec<Self> {
         let conditions = Conditions::of(results.iter().map(|result| &result.cell));
         let mut groups: Vec<Self> = Vec::new();

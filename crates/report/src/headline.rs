@@ -6,10 +6,10 @@ use coapace_lab::results::{Contest, Metric, Placing, Ratio, tally};
 use super::measure::{Better, Measure, measures};
 use super::view::{View, metrics};
 
-/// Published medians count as met within this relative error.
+/// The relative error up to which a published figure counts as met.
 pub(super) const MET: f64 = 0.05;
 
-/// Plain sentences, computed from the results.
+/// Returns plain sentences, computed from the results.
 pub(super) fn headline(view: &View) -> Vec<String> {
     if view.groups.is_empty() {
         return vec!["There are no results.".into()];
@@ -21,7 +21,7 @@ pub(super) fn headline(view: &View) -> Vec<String> {
     (published.into_iter().flatten()).chain(contests(view)).chain(unfinished(view)).collect()
 }
 
-/// Says how many published figures are met.
+/// Returns a sentence on how many published figures are met; `None` if no figure was published outside of tables.
 fn reproduction(view: &View) -> Option<String> {
     let compared = view.plain();
     let worst = compared.first()?;
@@ -42,7 +42,7 @@ fn reproduction(view: &View) -> Option<String> {
     })
 }
 
-/// Says how many figures of published tables are within the factors of these.
+/// Returns a sentence on how many figures of published tables are within the factor of their table; `None` if there are none.
 fn tables(view: &View) -> Option<String> {
     let tabled = view.tabled();
     let within = tabled.iter().filter(|one| one.judged.within()).count();
@@ -51,19 +51,19 @@ fn tables(view: &View) -> Option<String> {
     })
 }
 
-/// Says how many published orders held.
+/// Returns a sentence on how many published orders held; `None` if none was published.
 fn orders(view: &View) -> Option<String> {
     let verdicts: Vec<_> = view.verdicts().into_iter().map(|(_, verdict)| verdict).collect();
     (!verdicts.is_empty()).then(|| format!("Published orders: {}.", tally(&verdicts)))
 }
 
-/// A sentence for each figure that such a workload is run for.
+/// Returns a sentence for each measure that leads.
 fn contests(view: &View) -> Vec<String> {
     let measures = measures(view);
     measures.iter().filter(|measure| measure.leads).filter_map(|measure| contest(view, measure)).collect()
 }
 
-/// Says who is ahead in a figure and by how much, or that the seeds show nobody ahead.
+/// Returns a sentence on which mechanism is ahead and by how much, or that the seeds show none ahead.
 fn contest(view: &View, measure: &Measure) -> Option<String> {
     let contests: Vec<(&str, Contest)> = (view.groups.iter())
         .filter_map(|group| Some((group.title, Contest::of(measure.metric, group.results)?)))
@@ -81,7 +81,7 @@ fn contest(view: &View, measure: &Measure) -> Option<String> {
     }
 }
 
-/// Says what the seeds show of one group.
+/// Returns what the seeds show of one group.
 fn said(measure: &Measure, contest: &Contest) -> String {
     let figure = |placing: &Placing| {
         placing
@@ -119,7 +119,7 @@ fn said(measure: &Measure, contest: &Contest) -> String {
     }
 }
 
-/// Says what the seeds show of several groups: who is ahead alone in how many of them, and the widest gap.
+/// Returns what the seeds show of several groups: in how many of them a mechanism is ahead alone, and the widest gap.
 fn said_of_several(measure: &Measure, contests: &[(&str, Contest)]) -> String {
     let all = contests.len();
     let superlative = if measure.metric.better() == Better::Lower { "lowest" } else { "highest" };
@@ -169,7 +169,7 @@ fn said_of_several(measure: &Measure, contests: &[(&str, Contest)]) -> String {
     parts.join("; ")
 }
 
-/// That nothing is shown, and why.
+/// Returns the beginning of a clause on what so many seeds show.
 fn shown(seeds: usize) -> String {
     match seeds {
         1 => "one seed shows".into(),
@@ -177,13 +177,13 @@ fn shown(seeds: usize) -> String {
     }
 }
 
-/// A ratio with its interval.
+/// Returns a ratio in words, with its interval.
 fn times(ratio: Ratio) -> String {
     let (mean, interval) = ratio.words();
     if interval == "–" { format!("{mean} times") } else { format!("{mean} times ({interval})") }
 }
 
-/// Up to three names, and how many others.
+/// Returns up to three names, or two and the number of the others.
 fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -200,7 +200,7 @@ pub(super) fn capitalised(text: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// Says how many clients gave up: their FCT is missing above.
+/// Returns a sentence on how many clients gave up: they have no FCT. `None` if none did.
 fn unfinished(view: &View) -> Option<String> {
     let gave_up: u64 = view.cells().map(|(_, cell)| cell.summary.clients_gave_up).sum();
     let clients: u64 = gave_up + view.cells().map(|(_, cell)| cell.summary.clients_finished).sum::<u64>();
@@ -217,7 +217,7 @@ mod tests {
     use crate::{Group, Report};
     use coapace_lab::results::{Cell, CellResult, FlowResult, Published, RunResult};
 
-    /// A run for each of these completion times, one client each.
+    /// Makes a cell with a run of one client for each of these completion times.
     fn result(mechanism: &str, clients: u32, fct_s: &[f64], unnecessary: u64) -> CellResult {
         let run = |(seed, fct_s): (u64, &f64)| RunResult {
             seed,
@@ -237,7 +237,7 @@ mod tests {
 
     const LONG: [f64; 4] = [118.0, 116.0, 114.0, 116.0];
     const SHORT: [f64; 4] = [68.0, 67.0, 66.0, 67.0];
-    /// [`SHORT`], now a little more, now a little less.
+    /// About as long as [`SHORT`]: longer with some seeds, shorter with others.
     const ALIKE: [f64; 4] = [67.5, 67.6, 65.8, 67.3];
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn overlapping_intervals_are_an_order_where_every_seed_has_it() {
-        // The seeds differ by far more than the mechanisms; the second is always 3 % behind.
+        // The seeds differ by far more than the mechanisms do. The second mechanism is 3 % faster with every seed.
         let wide: [f64; 4] = [50.0, 100.0, 150.0, 200.0];
         let text = said(vec![result("default", 1, &wide.map(|x| x * 1.03), 0), result("fasor", 1, &wide, 0)]);
         assert!(
@@ -327,7 +327,7 @@ mod tests {
         );
     }
 
-    /// Runs with one flow, whose messages take so many milliseconds.
+    /// Makes runs with one flow whose messages take about this many milliseconds, a run for each number.
     fn flowing(mechanism: &str, delays_ms: &[u64]) -> CellResult {
         let mut result = result(mechanism, 1, &[0.0; 4], 0);
         for (run, ms) in result.runs.iter_mut().zip(delays_ms) {

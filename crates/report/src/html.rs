@@ -1,6 +1,6 @@
 //! Text as HTML, and the chart library.
 
-/// `text` as HTML text or as the value of a quoted attribute.
+/// Returns `text` as HTML text, or as the value of a quoted attribute.
 pub(super) fn escape(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for character in text.chars() {
@@ -16,22 +16,22 @@ pub(super) fn escape(text: &str) -> String {
     html
 }
 
-/// A value as JSON that may stand inside a script element: no `<` is left that could end it.
+/// Returns a value as JSON for a script element: it has no `<`, so it cannot end the element.
 pub(super) fn json_for_script(value: &impl serde::Serialize) -> serde_json::Result<String> {
     serde_json::to_string(value).map(|json| json.replace('<', "\\u003c"))
 }
 
-/// Where a script draws a chart.
+/// Returns the element in which the script draws a chart.
 pub(super) fn plot(number: usize, height: usize) -> String {
     format!("<div class=\"plot\" data-panel=\"{number}\" style=\"height:{height}px\"></div>")
 }
 
-/// Buttons that save a chart; a script shows them.
+/// Buttons that save a chart. They are hidden until the script shows them.
 pub(super) const SAVE: &str = "<span class=\"save\" hidden><button type=\"button\" data-save=\"svg\">SVG</button>\
     <button type=\"button\" data-save=\"png\">PNG</button></span>";
 
-/// Returns the source of plotly.js. The crate hands it out as a script element followed by one with MathJax, which the charts
-/// do not need.
+/// Returns the source of plotly.js. The crate returns it in a script element, followed by another with MathJax, which no chart
+/// needs.
 pub(super) fn plotly_js() -> String {
     let elements = plotly::Plot::offline_js_sources();
     let start = elements.find('>').map_or(0, |tag_end| tag_end + 1);

@@ -1,11 +1,13 @@
-//! One self-contained HTML page about a set of results: tables, charts, a sentence to each.
+//! One self-contained HTML page about a set of results: tables, charts, and a sentence about each.
 //!
-//! * A *group* is the results under the same conditions: mechanisms are compared within it.
-//! * A *panel* is a chart in its place on the page.
-//! * A *film* is the nodes of a mesh moment by moment, which the page plays.
+//! * A *cell* is a mechanism under certain conditions, with all its runs: a [`CellResult`](coapace_lab::results::CellResult).
+//! * A *group* is the cells that share their conditions. Mechanisms are compared within a group.
+//! * A *figure* is a number that was measured or published.
+//! * A *chart* is a picture of figures. A *panel* is a chart in its place on the page.
+//! * A *film* shows the nodes of a mesh from moment to moment. The page plays it.
 //!
-//! The page loads nothing: script, style and data are inside it, and its content security policy forbids the network.
-//! It holds no date, so that the same results make the same page, byte for byte.
+//! The page loads nothing: script, style and data are inside it, and its content security policy forbids the network. It holds
+//! no date, so equal results make equal pages, byte for byte.
 
 mod animation;
 mod axis;
@@ -44,20 +46,20 @@ use panels::Charts;
 use view::View;
 
 impl Report {
-    /// Writes the page, about 5 MB of UTF-8, most of which is the chart library.
+    /// Writes the page, about 5 MB of UTF-8. Most of it is the chart library.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write_html(&self, mut out: impl io::Write) -> io::Result<()> {
         page::write(&mut out, self)?;
         out.flush()
     }
 
-    /// Writes every chart of the page into `dir` as SVG, PDF and PNG, named after the chart: `fct-median-over-clients.svg`. The
-    /// directory is made where it is missing. Returns how many charts there are.
+    /// Writes every chart of the page into `dir` as SVG, PDF and PNG, named after the chart: `fct-median-over-clients.svg`.
+    /// Makes the directory if it is missing. Returns the number of charts.
     ///
     /// # Errors
-    /// The first that writing met.
+    /// Returns the first error in making the directory or in writing a file.
     pub fn write_figures(&self, dir: &Path) -> io::Result<usize> {
         export::write(dir, &Charts::of(&View::of(self)))
     }
@@ -111,7 +113,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// A short matrix of these mechanisms.
+    /// Runs every pair of these mechanisms in a short scenario.
     fn matrix(names: &[&str]) -> Matrix {
         let set = [
             ("clients", "60"),
@@ -125,7 +127,7 @@ mod tests {
         Matrix::of(&conduct(&trials(&scenario, &contenders, 2).unwrap(), 2, &|| {}))
     }
 
-    /// Returns the page without the chart library, which speaks of addresses that it never loads from a chart of ours.
+    /// Returns the page without the chart library: the library mentions addresses that it does not load for these charts.
     fn own_part(page: &str) -> String {
         let plotly = html::plotly_js();
         assert_eq!(page.matches(plotly.as_str()).count(), 1);
@@ -146,10 +148,10 @@ mod tests {
     fn a_hostile_mechanism_name_is_text_everywhere() {
         let name = "</script><script>alert(1)</script><img src=x onerror=\"alert('2')\">&amp;";
         let page = own_part(&page(vec![result(name, 2500, 30.0), result("cocoa", 2500, 20.0)]));
-        assert!(!page.contains("<script>alert") && !page.contains("<img"), "markup came through");
+        assert!(!page.contains("<script>alert") && !page.contains("<img"), "the name became markup");
         assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
         assert!(page.contains("onerror=&quot;alert(&#39;2&#39;)&quot;&gt;&amp;amp;"));
-        // The library's, the data's and the page's own.
+        // The chart library, the data, and the page's own script.
         assert_eq!(page.matches("</script>").count(), 3);
     }
 
@@ -204,12 +206,19 @@ mod tests {
         let row = |claim| table.find(claim).unwrap();
         assert!(row("cocoa ≥ 2 default") < row("default &gt; cocoa"));
         assert_eq!(table.matches("<strong>not held</strong>").count(), 1);
-        assert_eq!(table.matches("&lt;slow&gt;").count(), 1, "why, where it did not hold");
+        assert_eq!(
+            table.matches("&lt;slow&gt;").count(),
+            1,
+            "the reason stands where the order did not hold"
+        );
         assert!(table.contains("<td>≥ 2.00</td>"), "the published ratio: {table}");
         assert!(page.contains(
             "Published orders: 1 of 2 held; cocoa ≥ 2 default: 0 of 1 held; default &gt; cocoa: 1 of 1 held."
         ));
-        assert!(!self::page(vec![result("default", 2500, 30.0)]).contains("id=\"orders\""), "there is none");
+        assert!(
+            !self::page(vec![result("default", 2500, 30.0)]).contains("id=\"orders\""),
+            "no order was published"
+        );
     }
 
     #[test]
@@ -230,7 +239,10 @@ mod tests {
         }
         assert!(!tables.contains(">default<") && !section("published").contains(">cocoa<"));
         assert!(page.contains("0 of 1 figures of published tables are within the factors asked for."));
-        assert!(page.contains("0 of 1 published median are met within 5\u{a0}%"), "the other");
+        assert!(
+            page.contains("0 of 1 published median are met within 5\u{a0}%"),
+            "the figure without a table"
+        );
     }
 
     #[test]
@@ -260,7 +272,7 @@ mod tests {
             let expected = matrix.encounter(0, 1).relative_share().unwrap();
             assert!((share.as_f64().unwrap() - expected).abs() < 1e-4);
         }
-        // A row for each mechanism.
+        // The table has a row for each mechanism.
         let table = &page[page.find("class=\"results standings\"").unwrap()..];
         let table = &table[..table.find("</table>").unwrap()];
         assert_eq!(table.matches("<tr data-m=").count(), 3);

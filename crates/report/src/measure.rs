@@ -1,4 +1,4 @@
-//! The figures that the page is about, for each kind of workload.
+//! The metrics that the page shows, for each kind of workload.
 
 use super::view::{Measured, View};
 pub(super) use coapace_lab::results::Better;
@@ -11,24 +11,24 @@ pub(super) struct Measure {
     pub(super) metric: Metric,
     /// The name of its charts in files: `fct-median`.
     pub(super) stem: &'static str,
-    /// It is what such a workload is run for: the sentences are about these.
+    /// Whether the page has a sentence about it, because such a workload is run to measure it.
     pub(super) leads: bool,
 }
 
-/// The workloads that a figure says something about.
+/// A kind of workload, by the metrics that apply to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Workload {
-    /// Clients with an end to reach.
+    /// Clients finish after a number of exchanges.
     Closed,
-    /// Clients that never stop, without flows.
+    /// Clients go on until the run ends, without flows.
     Endless,
-    /// Flows.
+    /// Clients have flows.
     Flows,
 }
 
 use Workload::{Closed, Endless, Flows};
 
-/// All of them, in the order of the page.
+/// Every measure, in the order of the page.
 const ALL: [(Metric, &str, bool, &[Workload]); 19] = [
     (Metric::MedianFct, "fct-median", true, &[Closed]),
     (Metric::MeanFct, "fct-mean", false, &[Closed]),
@@ -51,7 +51,7 @@ const ALL: [(Metric, &str, bool, &[Workload]); 19] = [
     (Metric::Jain, "jain", false, &[Closed, Endless, Flows]),
 ];
 
-/// Returns the metrics that cells of this page have, of its workloads.
+/// Returns the measures of the page's workloads for which any cell has a value.
 pub(super) fn measures(view: &View) -> Vec<Measure> {
     let workload = |cell: &Measured| match cell.result.runs.first() {
         Some(run) if !run.flows.is_empty() => Flows,
@@ -71,7 +71,7 @@ pub(super) fn measures(view: &View) -> Vec<Measure> {
 }
 
 impl Measure {
-    /// A mean with its unit, and half of its interval where there is one.
+    /// Returns a mean with its unit, and half of its confidence interval if there is one.
     pub(super) fn words(&self, mean: f64, half_width: Option<f64>) -> String {
         let gap = if self.metric.unit().is_empty() { "" } else { "\u{a0}" };
         let half =
@@ -79,16 +79,16 @@ impl Measure {
         format!("{}{half}{gap}{}", significant(mean, DIGITS), self.metric.unit())
     }
 
-    /// Returns its value and its interval; `None` where a seed has no value: one of the others would flatter.
+    /// Returns the mean and its interval; `None` where a seed has no value: a mean over the other seeds would flatter.
     pub(super) fn estimate(&self, cell: &Measured) -> Option<Estimate> {
         self.metric.estimate_in_all(&cell.result.runs)
     }
 }
 
-/// Significant digits of a mean.
+/// The number of significant digits of a mean.
 pub(super) const DIGITS: i32 = 3;
 
-/// Half of an interval, with as many decimals as its mean is shown with.
+/// Returns half of an interval, with as many decimals as its mean is shown with.
 pub(super) fn as_fine_as(mean: f64, half: f64) -> String {
     let decimals = significant(mean, DIGITS).split_once('.').map_or(0, |(_, decimals)| decimals.len());
     if half > 0.0 && half < 0.5 / 10_f64.powf(decimals as f64) {

@@ -11,7 +11,7 @@ use super::report::Report;
 use super::view::View;
 use super::{coexistence, figures, headline, tables};
 
-/// Charts of a kind that are always shown; the others can be unfolded.
+/// The number of charts of a kind that are always shown. The reader can unfold the others.
 const SHOWN: usize = 4;
 
 /// Writes the page.
@@ -106,7 +106,7 @@ fn legend(out: &mut impl io::Write, view: &View) -> io::Result<()> {
     writeln!(out, "</nav>")
 }
 
-/// Two heat maps and the standings beside the first.
+/// Writes the two heat maps, and the standings beside the first.
 fn pairs(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
     let Some(matrix) = view.coexistence else { return Ok(()) };
     let heat_map =
@@ -141,7 +141,7 @@ fn section(out: &mut impl io::Write, id: &str, title: &str, text: &str, html: &s
     writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n{text}{html}\n</section>")
 }
 
-/// Keeps a percent sign on the line of its number.
+/// Keeps a percent sign on the line of its number, by a no-break space.
 fn unbroken(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
 }

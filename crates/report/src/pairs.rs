@@ -6,17 +6,17 @@ use serde::Serialize;
 use super::rounded::rounded;
 use super::view::View;
 
-/// Which figure colours a heat map.
+/// The figure that colours a heat map.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum PairFigure {
-    /// The relative share.
+    /// The relative share of the throughput: 1 is fair.
     Share,
-    /// The throughput as a fraction of that among one's own kind.
+    /// The throughput as a fraction of what it is where all clients have the row's mechanism.
     Kept,
 }
 
-/// A heat map.
+/// A heat map of one figure.
 #[derive(Serialize)]
 pub(super) struct Pairs {
     pub(super) measure: PairFigure,
@@ -25,23 +25,23 @@ pub(super) struct Pairs {
     pub(super) cells: Vec<Vec<Square>>,
 }
 
-/// The mechanism of a row in the company of that of a column; each is a fraction, times are in seconds.
+/// A square: the mechanism of a row sharing a network with that of a column. Shares are fractions; times are in seconds.
 #[derive(Serialize)]
 pub(super) struct Square {
     share: Option<f64>,
     kept: Option<f64>,
     pub(super) starved: bool,
-    /// Exchanges a second, of both together.
+    /// Exchanges a second of both mechanisms together.
     throughput: f64,
     jain: Option<f64>,
-    /// Retransmissions among the requests, of the row and of both together.
+    /// Retransmissions as a fraction of the requests, of the row's mechanism and of both together.
     again: Option<f64>,
     again_together: Option<f64>,
     time: Option<f64>,
 }
 
 impl Pairs {
-    /// Collects the pairs of a page that has any.
+    /// Collects the pairs; `None` if the page has none.
     pub(super) fn of(view: &View, measure: PairFigure) -> Option<Self> {
         let matrix = view.coexistence?;
         let size = matrix.mechanisms().len();
@@ -56,7 +56,7 @@ impl Pairs {
 }
 
 impl Square {
-    /// Returns the figure that colours it.
+    /// Returns the figure that colours the square.
     pub(super) fn value(&self, measure: PairFigure) -> Option<f64> {
         match measure {
             PairFigure::Share => self.share,
@@ -78,7 +78,7 @@ impl Square {
     }
 }
 
-/// Returns the numbers by which the page knows the mechanisms of a matrix.
+/// Returns the page's numbers of the mechanisms of a matrix.
 pub(super) fn numbers(view: &View, matrix: &Matrix) -> Vec<usize> {
     let number = |name: &String| view.mechanisms.iter().position(|other| other == name).unwrap_or(0);
     matrix.mechanisms().iter().map(number).collect()

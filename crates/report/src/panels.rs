@@ -22,7 +22,7 @@ pub(super) struct Charts<'a> {
     sections: Vec<Section>,
 }
 
-/// A mechanism and how it looks.
+/// A mechanism, and its colour and dash.
 #[derive(Serialize)]
 pub(super) struct Named<'a> {
     pub(super) name: &'a str,
@@ -30,11 +30,11 @@ pub(super) struct Named<'a> {
     pub(super) style: Style,
 }
 
-/// Charts of one kind.
+/// The charts of one kind.
 pub(super) struct Section {
-    /// The kind's name.
+    /// The name of the kind.
     pub(super) kind: &'static str,
-    /// Number, caption and height in pixels of each chart.
+    /// The number, the caption and the height in pixels of each chart.
     pub(super) panels: Vec<(usize, String, usize)>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Charts<'a> {
         charts
     }
 
-    /// Adds charts with their captions. Two charts of one name are told apart by their conditions, then by a number.
+    /// Adds charts with their captions. A name that is taken gets the chart's conditions behind it, and then a number.
     fn section(&mut self, kind: &'static str, charts: impl IntoIterator<Item = (String, Chart)>) {
         let mut section = Section { kind, panels: Vec::new() };
         for (caption, mut chart) in charts {
@@ -80,17 +80,17 @@ impl<'a> Charts<'a> {
         self.sections.push(section);
     }
 
-    /// Returns the charts of one kind; `None` if no group has any.
+    /// Returns the charts of one kind; `None` if there are none.
     pub(super) fn get(&self, kind: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.kind == kind && !section.panels.is_empty())
     }
 
-    /// Returns every chart.
+    /// Returns every chart, in the order of their numbers.
     pub(super) fn all(&self) -> &[Chart] {
         &self.panels
     }
 
-    /// Returns the mechanisms, by their numbers.
+    /// Returns the mechanisms, in the order of their numbers.
     pub(super) fn mechanisms(&self) -> &[Named<'a>] {
         &self.mechanisms
     }

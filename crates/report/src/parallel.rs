@@ -1,10 +1,10 @@
-//! Work that is cut into pieces for all cores.
+//! Work on many items by all cores.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Calls `work` with each item and returns the results in the order of the items. Every core takes a run of neighbours.
+/// Calls `work` with each item and returns the results in the order of the items. Each core takes neighbouring items.
 pub(super) fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let size = items.len().div_ceil(cores).max(1);

@@ -3,7 +3,7 @@
   const { mechanisms, panels } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
 
-  // ---- Colours and dashes: those of style.rs, and the colours once more for a dark ground. -----------------------------
+  // ---- Colours and dashes: those of style.rs, and colours for a dark ground -------------------------------------------
   const PALETTE = {
     light: ["#57534e", "#0072b2", "#d55e00", "#009e73", "#c2609a", "#e0930a", "#3fa4dd", "#a69b00"],
     dark: ["#b8b3a9", "#4b9fdb", "#f0803c", "#2bbd92", "#e29cc6", "#f2b33d", "#93d0f5", "#e9df4a"],
@@ -14,7 +14,7 @@
   const colour = (m) => PALETTE[theme][mechanisms[m].colour];
   const dash = (m) => DASHES[mechanisms[m].dash];
   const mark = (m) => MARKS[mechanisms[m].dash];
-  // Who shares a colour has another dash, in the key as in the lines.
+  // Mechanisms of one colour have different dashes, in the key and in the lines.
   const swatch = (m) => {
     const lengths = dash(m).match(/\d+/g);
     if (!lengths) return colour(m);
@@ -30,9 +30,9 @@
   const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
   // ---- Text ------------------------------------------------------------------------------------------------------------
-  // The chart library reads some markup in text: names are to be shown as they are.
+  // Escapes a name, because the chart library interprets markup in text.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  // A long name breaks behind what separates its parts; it is never cut.
+  // Breaks a long name behind the characters that separate its parts. No name is cut.
   const broken = (text, most) => {
     const lines = [""];
     for (const part of text.match(/[^:,+]*[:,+]?/g)) {
@@ -49,7 +49,7 @@
   const name = (m) => `<b>${plain(mechanisms[m].name)}</b>`;
   const unit = (axis) => (axis.unit ? " " + plain(axis.unit) : "");
 
-  // ---- What all charts share ------------------------------------------------------------------------------------------
+  // ---- Common parts of all charts -------------------------------------------------------------------------------------
   const hidden = new Set();
   const shown = (rows) => rows.filter((row) => !hidden.has(row.m));
 
@@ -74,12 +74,12 @@
     return merged;
   }
 
-  // An axis of the model.
+  // Converts an axis of the data to one of the chart library.
   const axis = ({ title, log, percent, range, ticks }, more) => ({
     title: { text: plain(title) }, range: log ? range.map(Math.log10) : range,
     ...(log ? { type: "log", tickvals: ticks, ticktext: ticks.map(String) } : {}), ...(percent ? { tickvals: ticks, tickformat: ".0%" } : {}), ...more,
   });
-  // Names at the left, and a margin that holds them.
+  // Names at the left, and a margin of their width.
   const letters = (width) => (width < 450 ? 16 : 26);
   const pen = document.createElement("canvas").getContext("2d");
   function wide(rows, width) {
@@ -101,11 +101,11 @@
 
   // ---- The charts: each makes traces and a layout from its model ------------------------------------------------------
   const MOST_LINES = 8;
-  // The traces of a line: its interval, if it has one, and itself.
+  // Returns the traces of a line: its interval, if it has one, and the line itself.
   function curve(chart, line, more) {
     const band = line.low && {
       type: "scatter", mode: "lines", x: [...line.x, ...line.x.toReversed()],
-      // A band may reach below nothing, which a logarithmic axis has not.
+      // A band may reach below 0, and a logarithmic axis does not.
       y: [...line.high, ...line.low.toReversed()].map((y) => (chart.y.log ? Math.max(y, chart.y.range[0] / 100) : y)),
       fill: "toself", fillcolor: faded(line.m, 0.16), line: { width: 0 }, hoverinfo: "skip", showlegend: false, ...more,
     };
@@ -121,7 +121,7 @@
     };
     return band ? [band, own] : [own];
   }
-  // A plane for each mechanism, with all others in grey behind it.
+  // Draws a plane for each mechanism, with all others in grey behind it.
   function multiples(chart, lines, width) {
     const own = [...new Set(lines.map((line) => line.m))];
     const columns = Math.min(own.length, width > 760 ? 4 : width > 520 ? 3 : 2), rows = Math.ceil(own.length / columns);
@@ -184,7 +184,7 @@
       const traces = [];
       rows.forEach((row, i) => {
         const [p10, p25, p50, p75, p90] = row.q;
-        // Quantiles among clients that gave up are unknown: the box ends where knowledge does.
+        // Quantiles among clients that gave up are unknown. The box ends at the last known one.
         const last = [p90, p75, p50, p25, p10].find((q) => q !== null);
         if (p25 !== null && p50 !== null) {
           traces.push({
@@ -265,13 +265,13 @@
           `together: ${digits(cell.throughput, 3)} exchanges/s, Jain ${digits(cell.jain, 3)}, ` +
           `${percent(cell.again_together)} retransmissions`;
       }));
-      // As much above 100 % as below, so that the ground is the colour of what is fair.
+      // The scale reaches as far above 100 % as below, so that a fair share has the colour of the background.
       const reach = z.flat().reduce((most, x) => (x === null ? most : Math.max(most, Math.abs(x - 100))), 25);
       const heat = {
         type: "heatmap", z, x: places.map((_, i) => i), y: places.map((_, i) => i), text, hovertext: told,
         hovertemplate: "%{hovertext}<extra></extra>", texttemplate: "%{text}", xgap: 2, ygap: 2,
         zmin: 100 - reach, zmax: 100 + reach,
-        // Blue and orange on which the ink of the theme can be read.
+        // The text colour of the theme is readable on these shades of blue and orange.
         colorscale: theme === "dark" ? [[0, "#00669f"], [0.5, style("--shade")], [1, "#b65000"]]
           : [[0, "#5aa9dd"], [0.5, style("--shade")], [1, "#f08a45"]],
         textfont: { color: style("--ink") },
@@ -398,7 +398,7 @@
   });
   const preferred = () => chosen ?? (system.matches ? "dark" : "light");
   system.addEventListener("change", () => setTheme(preferred()));
-  // No chart is resized on its way to the paper: they are drawn for its width before.
+  // Charts are drawn for the width of the paper before they are printed, because printing does not resize them.
   addEventListener("beforeprint", () => {
     root.classList.add("printing");
     setTheme("light");

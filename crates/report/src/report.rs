@@ -17,6 +17,7 @@ pub struct Report {
     pub commit: String,
     /// The results. Mechanisms are compared within a group.
     pub groups: Vec<Group>,
-    /// Every two mechanisms together. The groups are of each alone then, and what the page says first is of the pairs.
+    /// The results of every pair of mechanisms. If there are any, the groups are of each mechanism alone, and the page begins
+    /// with the pairs.
     pub coexistence: Option<Matrix>,
 }

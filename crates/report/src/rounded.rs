@@ -1,6 +1,6 @@
-//! Numbers of charts.
+//! Rounding of the numbers of charts.
 
-/// Five significant digits: more than a chart can show, and half the bytes.
+/// Rounds to five significant digits: more than a chart can show, in half the bytes.
 pub(super) fn rounded(x: f64) -> f64 {
     format!("{x:.4e}").parse().unwrap_or(x)
 }

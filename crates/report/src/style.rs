@@ -1,17 +1,17 @@
-//! How a mechanism looks: one colour, one dash and one mark, on every page and in every figure.
+//! The look of mechanisms: one colour, one dash and one mark each, on every page and in every chart.
 
 use coapace_scenario::Hash64;
 use serde::Serialize;
 
-/// Colours to tell apart with any colour vision: those of Okabe and Ito, the first neutral, tuned to white paper. The
-/// page's script has the same for a dark ground.
+/// Colours that can be told apart with any colour vision: those of Okabe and Ito, tuned to white paper, the first of them
+/// neutral. `report.js` has a copy for a dark ground.
 pub(super) const COLOURS: [&str; 8] =
     ["#57534e", "#0072b2", "#d55e00", "#009e73", "#c2609a", "#e0930a", "#3fa4dd", "#a69b00"];
 
-/// Dashes, as lengths in pixels on and off; the first is a whole line. The page's script has the same.
+/// Dashes: lengths in pixels on and off. The first is a solid line. `report.js` has a copy.
 pub(super) const DASHES: [&str; 6] = ["", "7 4", "2 3", "8 3 2 3", "14 5", "14 4 3 4"];
 
-/// A colour and a dash, by their places in [`COLOURS`] and [`DASHES`]. The mark on a line goes with the dash.
+/// A colour and a dash, by their places in [`COLOURS`] and [`DASHES`]. The dash also chooses the mark of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Style {
     pub(super) colour: usize,
@@ -19,12 +19,12 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// Returns the colour, as CSS writes it.
+    /// Returns the colour in CSS.
     pub(super) fn css(self) -> &'static str {
         COLOURS[self.colour % COLOURS.len()]
     }
 
-    /// Returns the dash, as `stroke-dasharray` has it; empty for a whole line.
+    /// Returns the value of `stroke-dasharray`; empty for a solid line.
     pub(super) fn dasharray(self) -> &'static str {
         DASHES[self.dash % DASHES.len()]
     }
@@ -42,8 +42,8 @@ const FAMILIES: [&[&str]; 8] = [
     &["gsrtc"],
 ];
 
-/// Returns the styles of these labels. A mechanism always has the same; one with parameters has its colour, and a dash that its
-/// parameters choose. Where that dash is taken on the page already, it is the next free one.
+/// Returns the styles of these labels. A mechanism always has the same style. A variant with parameters has the colour of its
+/// mechanism, and its parameters choose the dash. If the page has that dash already, the variant takes the next free one.
 pub(super) fn styles(labels: &[&str]) -> Vec<Style> {
     let mut styles: Vec<Option<Style>> = labels.iter().map(|label| known(label)).collect();
     for (place, label) in labels.iter().enumerate() {
@@ -68,7 +68,7 @@ pub(super) fn styles(labels: &[&str]) -> Vec<Style> {
     styles.into_iter().flatten().collect()
 }
 
-/// Returns the style of a mechanism without parameters that has a place in [`FAMILIES`].
+/// Returns the style of a mechanism without parameters that is listed in [`FAMILIES`].
 fn known(name: &str) -> Option<Style> {
     FAMILIES.iter().enumerate().find_map(|(colour, family)| {
         family.iter().position(|member| *member == name).map(|dash| Style { colour, dash })

@@ -1,4 +1,4 @@
-//! Figures over a knob: the lines of a chart wherever results differ in one number and in nothing else.
+//! Charts of figures over a knob. A line connects the results that differ in the value of one knob and in nothing else.
 
 use coapace_lab::results::conditions::{Conditions, numbers};
 
@@ -9,10 +9,10 @@ use super::measure::{Measure, measures};
 use super::rounded::rounded;
 use super::view::{Measured, View};
 
-/// Fewer values of a knob than this are no line.
+/// The fewest values of a knob that make a line.
 const FEWEST: usize = 2;
 
-/// Returns the charts of a page with their captions: for each knob that varies, every figure of the workload.
+/// Returns the charts of a page with their captions: one for each knob that varies and each measure.
 pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
     let cells: Vec<&Measured> = view.cells().map(|(_, cell)| cell).collect();
     let conditions = Conditions::of(cells.iter().map(|cell| &cell.result.cell));
@@ -60,7 +60,7 @@ pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
     charts
 }
 
-/// An axis for the values of a knob, logarithmic where they lie more evenly so.
+/// Returns an axis for the values of a knob. It is logarithmic where this spaces them more evenly.
 fn knob_axis(title: &str, unit: &str, lines: &[Curve]) -> Axis {
     let mut xs: Vec<f64> = lines.iter().flat_map(|line| line.x.iter().copied()).collect();
     xs.sort_by(f64::total_cmp);
@@ -77,14 +77,14 @@ fn knob_axis(title: &str, unit: &str, lines: &[Curve]) -> Axis {
         let room = (last - first) * 0.04;
         Axis::linear(title, unit, [first - room, last + room])
     };
-    // A few values of a knob are the ticks themselves.
+    // Seven values or fewer are the ticks themselves.
     if xs.len() <= 7 {
         axis.ticks = xs;
     }
     axis
 }
 
-/// An axis for a figure: from nothing on, unless lines are so far apart that a logarithmic one shows more.
+/// Returns an axis for a figure. It begins at 0, unless the lines are so far apart that a logarithmic axis shows more.
 fn value_axis(measure: &Measure, lines: &[Curve]) -> Axis {
     let values: Vec<f64> = lines.iter().flat_map(|line| line.y.iter().copied()).collect();
     let (low, high) =
@@ -93,12 +93,12 @@ fn value_axis(measure: &Measure, lines: &[Curve]) -> Axis {
         return Axis::logarithmic(measure.metric.axis(), measure.metric.unit(), [low, high]);
     }
     let ends: Vec<f64> = lines.iter().flat_map(|line| line.high.iter().chain(&line.y).copied()).collect();
-    // An interval of two seeds may be ten times its mean: it is cut off rather than the line flattened.
+    // An interval of two seeds may be ten times its mean. It is cut off, since the lines would look flat otherwise.
     let ends: Vec<f64> = ends.into_iter().map(|end| end.min(high * 2.0)).collect();
     Axis::from_zero(measure.metric.axis(), measure.metric.unit(), &ends)
 }
 
-/// A line for each mechanism that was measured at enough values. Where one seed is without a figure there is no point.
+/// Returns a line for each mechanism that was measured at enough values. A cell with a seed without the figure makes no point.
 fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Curve> {
     let mut points: Vec<_> = (cells.iter().zip(values))
         .filter_map(|(cell, &value)| Some((cell.mechanism, value, measure.estimate(cell)?)))
@@ -131,7 +131,7 @@ mod tests {
     use crate::{Group, Report};
     use coapace_lab::results::{Cell, CellResult, RunResult};
 
-    /// Two seeds that complete so many exchanges a second, one more and one fewer.
+    /// Makes a cell of two seeds, one of which completes one exchange a second more than `throughput`, the other one fewer.
     fn result(mechanism: &str, clients: u32, loss: &str, throughput: f64) -> CellResult {
         let run = |seed, throughput| RunResult { seed, throughput, ..RunResult::default() };
         let cell = Cell {
@@ -143,7 +143,7 @@ mod tests {
         CellResult { cell, runs: vec![run(1, throughput - 1.0), run(2, throughput + 1.0)], published: None }
     }
 
-    /// Returns the charts about these results, whose clients never stop.
+    /// Returns the charts over knobs of these results. Their clients go on until the run ends.
     fn sweeps(results: Vec<CellResult>) -> Vec<(Chart, Vec<Curve>)> {
         let report = Report { groups: Group::by_conditions(results), ..Report::default() };
         let charts = charts(&View::of(&report)).into_iter().map(|(_, chart)| chart);
@@ -172,10 +172,10 @@ mod tests {
         let ((over_clients, lines), (_, over_loss)) = (&sweeps[0], &sweeps[1]);
         assert_eq!(over_clients.y.title, "throughput in exchanges/s");
         assert_eq!(over_clients.name, "throughput-over-clients");
-        assert_eq!(lines.len(), 2, "b was measured at two");
+        assert_eq!(lines.len(), 2, "`b` was measured at two numbers of clients");
         let line = &lines[0];
         assert_eq!((&line.x, &line.y), (&vec![20.0, 40.0, 60.0], &vec![3.0, 6.0, 9.0]));
-        // Two values, 1 either side: 12.706 times the deviation √2 by √2.
+        // The two values lie 1 above and 1 below the mean: Student's t is 12.706, the deviation √2, and the divisor √2.
         assert!((line.high[0] - 3.0 - 12.706).abs() < 1e-3 && (3.0 - line.low[0] - 12.706).abs() < 1e-3);
         assert_eq!(over_loss[0].x, [2.0, 4.0, 8.0, 20.0]);
     }
@@ -185,7 +185,7 @@ mod tests {
         let words = ["none", "low", "high"].map(|loss| result("a", 60, loss, 5.0));
         assert!(sweeps(words.into()).is_empty());
         let units = ["70 ms", "80 ms", "1 s"].map(|delay| result("a", 60, delay, 5.0));
-        assert!(sweeps(units.into()).is_empty(), "units that differ");
+        assert!(sweeps(units.into()).is_empty(), "the units differ");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The page's tables: readable without a script, sortable with one.
+//! The tables of the page. They are readable without a script and sortable with one.
 
 use std::fmt::Write;
 
@@ -10,11 +10,11 @@ use super::html::escape;
 use super::measure::{DIGITS, as_fine_as, measures};
 use super::view::{Compared, View, metrics};
 
-/// Rows of the comparison that are always shown.
+/// The number of rows of a comparison that are always shown.
 pub(super) const WORST: usize = 12;
 
-/// Returns all cells, a body for each group: every figure of the workload, with its interval. What leads a figure, and what the seeds
-/// do not tell from that, is bold.
+/// Returns the table of all cells, a table body for each group, with every measure and its interval. The best figure of a
+/// group is bold, and every figure that the seeds do not show to be worse.
 pub(super) fn results(view: &View) -> String {
     let measures = measures(view);
     let mut html = String::from(
@@ -69,7 +69,7 @@ pub(super) fn results(view: &View) -> String {
     html
 }
 
-/// Returns a table of the mechanisms of all mixes; nothing if there are none.
+/// Returns a table of the mechanisms of all mixes; `None` if there is no mix.
 pub(super) fn populations(view: &View) -> Option<String> {
     const HEADER: [(&str, &str); 8] = [
         ("Mix", ""),
@@ -114,16 +114,16 @@ pub(super) fn populations(view: &View) -> Option<String> {
     (rows > 0).then_some(html)
 }
 
-/// Published figures beside measured ones, the worst met first; the well met can be unfolded.
+/// Returns a table of published and measured figures, the largest error first. All but the first rows are folded.
 pub(super) fn comparison(compared: &[Compared]) -> String {
-    // The axis of the bars: at least twice what counts as met, and no wider than one outlier should make it.
+    // The axis of the bars reaches to twice the error that counts as met, or to the largest error, up to 50 %.
     let largest =
         compared.iter().filter_map(Compared::error).map(f64::abs).fold(2.0 * MET, f64::max).min(0.5);
     let metrics = metrics(compared);
     let (worst, others) = compared.split_at(compared.len().min(WORST));
     let mut html = comparison_rows(worst, &metrics, largest);
     if !others.is_empty() {
-        // The first of them is off by most: rounded up, so that the sentence holds.
+        // The first of them has the largest error. It is rounded up, so that the sentence holds.
         let within = others[0].error().map_or(0.0, |error| (error.abs() * 1000.0).ceil() / 10.0);
         let (count, rows) = (others.len(), comparison_rows(others, &metrics, largest));
         let _ = write!(
@@ -134,7 +134,8 @@ pub(super) fn comparison(compared: &[Compared]) -> String {
     html
 }
 
-/// Returns the metric stands in the header if there is one, in each row if there are several.
+/// Returns the rows of the comparison with their header. The metric stands in the header if there is one, and in each row if
+/// there are several.
 fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> String {
     let titled = compared.iter().any(|c| !c.title.is_empty());
     let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");
@@ -165,7 +166,7 @@ fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> S
         match c.error() {
             Some(error) => {
                 let met = if error.abs() <= MET { "met" } else { "missed" };
-                // In percent of the cell's width; the middle is no error.
+                // In per cent of the cell's width. The middle means no error.
                 let width = (error.abs() / largest).min(1.0) * 50.0;
                 let left = if error < 0.0 { 50.0 - width } else { 50.0 };
                 let band = MET / largest * 50.0;
@@ -186,7 +187,7 @@ fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> S
     html
 }
 
-/// Published orders and ratios, the worst first; when there are many, those that held can be unfolded.
+/// Returns a table of published orders and ratios, the worst first. If there are many, those that held are folded.
 pub(super) fn orders(verdicts: &[(&str, Verdict)]) -> String {
     let (held, not_held): (Vec<_>, Vec<_>) = verdicts.iter().partition(|(_, verdict)| verdict.held());
     if not_held.len() + held.len() <= WORST {
@@ -241,7 +242,7 @@ pub(super) fn mechanism(number: usize, name: &str) -> String {
     )
 }
 
-/// A cell that sorts by its value; what is not known sorts last.
+/// Adds a cell that sorts by its value. An unknown value sorts last.
 pub(super) fn number(html: &mut String, class: &str, value: Option<f64>, text: &str) {
     let _ = write!(html, "<td{class} data-value=\"{}\">{text}</td>", value.unwrap_or(f64::MAX));
 }

@@ -1,4 +1,4 @@
-//! The results as the page sees them: summed up once, mechanisms numbered.
+//! The results as the page shows them: pooled once, with numbers for mechanisms.
 
 use std::collections::BTreeSet;
 
@@ -9,44 +9,42 @@ use coapace_lab::results::{self, CellResult, Judged, Metric, Summary, Verdict, j
 use super::report::Report;
 use super::style::{Style, styles};
 
-/// The results of a page.
 pub(super) struct View<'a> {
-    /// Mechanisms in the order of their first appearance: elsewhere they are numbers.
+    /// The mechanisms in the order of their first appearance. A mechanism's number is its place here.
     pub(super) mechanisms: Vec<&'a str>,
-    /// How each of them looks.
+    /// The look of each mechanism.
     pub(super) styles: Vec<Style>,
     /// The conditions that all cells share, in words.
     pub(super) common: String,
     /// The groups that have cells.
     pub(super) groups: Vec<Conditioned<'a>>,
-    /// Every two mechanisms together.
+    /// The results of every pair of mechanisms, if there are any.
     pub(super) coexistence: Option<&'a Matrix>,
 }
 
-/// A group.
+/// A group and its conditions.
 pub(super) struct Conditioned<'a> {
-    /// The conditions in which it differs from the others.
+    /// The conditions in which it differs from the other groups.
     pub(super) title: &'a str,
-    /// Its results.
     pub(super) results: &'a [CellResult],
-    /// The same, summed up.
+    /// The results, pooled.
     pub(super) cells: Vec<Measured<'a>>,
 }
 
-/// A cell.
+/// A cell and its pooled runs.
 pub(super) struct Measured<'a> {
-    /// The number of its mechanism.
+    /// The number of the mechanism.
     pub(super) mechanism: usize,
-    /// The mechanism's name.
+    /// The name of the mechanism.
     pub(super) name: &'a str,
-    /// Its runs.
+    /// The cell with its single runs.
     pub(super) result: &'a CellResult,
-    /// Its runs, pooled.
+    /// The pooled runs.
     pub(super) summary: Summary,
 }
 
 impl<'a> View<'a> {
-    /// Sums up a report.
+    /// Pools the runs of a report.
     pub(super) fn of(report: &'a Report) -> Self {
         let mut mechanisms: Vec<&str> = Vec::new();
         let mut groups = Vec::new();
@@ -74,7 +72,8 @@ impl<'a> View<'a> {
         self.groups.iter().flat_map(|group| group.cells.iter().map(|cell| (group.title, cell)))
     }
 
-    /// Published figures, the worst met first: those whose own figure is unknown, then by relative error.
+    /// Returns the published figures beside the measured ones: first those without a measured one, then by falling relative
+    /// error.
     pub(super) fn compared(&self) -> Vec<Compared<'a>> {
         let mut compared: Vec<_> = (self.cells())
             .flat_map(|(title, cell)| {
@@ -93,14 +92,14 @@ impl<'a> View<'a> {
         compared
     }
 
-    /// Those that stand in no table of a paper.
+    /// Returns the published figures that stand in no table of a paper, in the order of [`compared`](Self::compared).
     pub(super) fn plain(&self) -> Vec<Compared<'a>> {
         let mut compared = self.compared();
         compared.retain(|compared| !compared.tabled);
         compared
     }
 
-    /// Those of a paper's tables, the worst met first.
+    /// Returns the figures of papers' tables beside the measured ones, the worst first.
     pub(super) fn tabled(&self) -> Vec<Tabled<'a>> {
         let of = |group: &Conditioned<'a>| {
             let (title, names) = (group.title, &self.mechanisms);
@@ -130,32 +129,32 @@ impl<'a> View<'a> {
 
 /// A figure of a paper's table and the measured one.
 pub(super) struct Tabled<'a> {
-    /// The group's title.
+    /// The title of the group.
     pub(super) title: &'a str,
     /// The number of the mechanism.
     pub(super) mechanism: usize,
-    /// Both figures and the table.
+    /// Both figures, and the table.
     pub(super) judged: Judged<'a>,
 }
 
 /// A published figure and the measured one.
 pub(super) struct Compared<'a> {
-    /// The group's title.
+    /// The title of the group.
     pub(super) title: &'a str,
     /// The number of the mechanism.
     pub(super) mechanism: usize,
-    /// Its name.
+    /// The name of the mechanism.
     pub(super) name: &'a str,
-    /// Where the figure is printed.
+    /// The place where the figure is printed.
     pub(super) source: &'a str,
-    /// Both.
+    /// Both figures.
     pub(super) figure: results::Compared,
-    /// Whether a table of the paper says how near it is to be met.
+    /// Whether the figure stands in a table of the paper that has a factor of its own.
     pub(super) tabled: bool,
 }
 
 impl Compared<'_> {
-    /// Returns the relative error of the measured figure.
+    /// Returns the relative error of the measured figure; `None` if nothing was measured.
     pub(super) fn error(&self) -> Option<f64> {
         self.figure.relative_error()
     }

@@ -1,5 +1,4 @@
-//! A report with films of meshes that never were, for the check in a browser and to be looked at: tests/check-report opens
-//! what this writes. Nothing in it was measured.
+//! Writes a report with invented films of meshes. `tests/check-report` opens it in a browser. Nothing in it was measured.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +10,13 @@ use coapace_sim::{Luck, Position};
 const RANGE_M: f64 = 10.0;
 const STEPS: u32 = 300;
 
-/// Its places, with the number of the root and of the sink.
+/// An invented mesh: the places of its nodes, and the numbers of the root and of the sink.
 struct Mesh {
     name: &'static str,
     places: Vec<(f64, f64)>,
     root: usize,
     sink: usize,
-    /// Metres that a node may walk in a step.
+    /// The metres that a node may walk in a step.
     walk: f64,
 }
 
@@ -25,7 +24,7 @@ fn meshes() -> Vec<Mesh> {
     let grid = |columns: u32, count: u32, spacing: f64| -> Vec<(f64, f64)> {
         (0..count).map(|i| (f64::from(i % columns) * spacing, f64::from(i / columns) * spacing)).collect()
     };
-    // Six on the first circle, six more on each further one.
+    // The first circle has six nodes, and each further one six more.
     let circles = |count: usize| -> Vec<(f64, f64)> {
         let ring = |ring: u32| {
             (0..6 * ring).map(move |i| {
@@ -43,7 +42,7 @@ fn meshes() -> Vec<Mesh> {
     ]
 }
 
-/// Parents by the fewest hops, the nearest of them; a hop reaches a little farther than the range, for rounding.
+/// Returns the parents: the nearest nodes with the fewest hops to the root. A hop may be a fifth longer than the range.
 fn parents(places: &[Position], root: usize) -> Vec<Option<u32>> {
     let mut hops = vec![u32::MAX; places.len()];
     let mut parents = vec![None; places.len()];
@@ -70,8 +69,8 @@ fn reach(places: &[Position], a: usize, b: usize) -> f64 {
     places[a].distance(places[b])
 }
 
-/// Nodes offer frames, more of them in the middle of the film, and pass on what they hold; who has much to pass on has
-/// collisions. `eager` is how often they send again.
+/// Makes a film. Nodes offer frames, more of them in the middle of the film, and pass on those in their queues. Nodes that
+/// repeat frames cause collisions at their parents. `eager` is how often they repeat.
 fn film(mesh: &Mesh, seed: u64, eager: f64) -> Film {
     let luck = Luck::new(seed).stream("film");
     let draw = |node: usize, step: u32, what| luck.unit(node as u64, u64::from(step), what);
@@ -102,7 +101,7 @@ fn film(mesh: &Mesh, seed: u64, eager: f64) -> Film {
             }
         }
         let parents = parents(&places, mesh.root);
-        // In the order of the numbers: a frame may go several hops in a step.
+        // Nodes take turns in the order of their numbers, so a frame may go several hops in a step.
         for node in 0..count {
             now[node].position = places[node];
             now[node].parent = if step == 0 { None } else { parents[node] };

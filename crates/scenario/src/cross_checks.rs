@@ -1,4 +1,4 @@
-//! Checks of a whole scenario, once the places of its mesh are known.
+//! Checks of a whole scenario that need the places of its mesh.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::schema::document::{Item, quoted};
 use crate::schema::error::Fault;
 use crate::schema::kind::Lines;
 
-/// Where the table of a mesh is.
+/// The path of the table of a mesh.
 const MESH: &str = "network.mesh";
 
-/// Messages that a flow may make in a run: more would take days.
+/// The most messages that a flow may make in a run. More would take days to simulate.
 const MOST_MESSAGES: u128 = 1_000_000_000;
 
-/// Finds the places, counts the clients, and checks what depends on both.
+/// Finds the places of the nodes, counts the clients, and checks what depends on either.
 pub(crate) fn place(
     file: &mut File,
     item: &Item,
@@ -34,7 +34,7 @@ pub(crate) fn place(
     if let (Some(mesh), Some((disk, delivery))) =
         (&mut file.network.mesh, places.as_ref().and_then(|places| places.medium.as_ref()))
     {
-        // A key of the scenario counts more than the file of its topology.
+        // A key of the scenario takes precedence over the file of its topology.
         let says = |key: &str| {
             ["network", "mesh", "radio", key]
                 .into_iter()
@@ -94,7 +94,7 @@ pub(crate) fn place(
     Ok(places.map(Arc::new))
 }
 
-/// Files are told by what they say, not by their names.
+/// Replaces the names of files by hashes of their contents, because a run depends on the contents alone.
 pub(crate) fn with_contents(mut lines: Lines, places: Option<&Places>) -> Lines {
     for (key, hash) in places.map_or(&[][..], |places| &places.files) {
         let path = format!("{MESH}.{key}");

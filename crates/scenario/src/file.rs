@@ -15,23 +15,23 @@ use crate::workload::{Workload, WorkloadKind};
 keys! {
     /// A scenario.
     pub(crate) struct File completed by counted, checked by messages_fit {
-        /// Its name for people.
+        /// The name for people.
         title: String, OneLine(200);
-        /// What it is for, in one sentence.
+        /// The purpose, in one sentence.
         summary: String, OneLine(500);
-        /// Where its numbers come from: a paper, a specification, or that they are illustrative.
+        /// The source of the numbers: a paper, a specification, or a word that they are illustrative.
         source: String, OneLine(1000);
         /// The hosts that ask.
         clients: Clients, table();
         /// The hosts that answer.
         server: Server, table();
-        /// What the clients do.
+        /// The requests or the flows of the clients.
         workload: Workload, table();
-        /// What lies between the clients and the servers.
+        /// The hops or the mesh between the clients and the servers.
         network: Network, table();
         /// CoAP over TCP (RFC 8323), for the mechanism `tcp`.
         tcp: Tcp, table();
-        /// What is run when the command line does not say.
+        /// The mechanisms and seeds of a run if the command line names none.
         defaults: Defaults, table();
         /// Short names for settings.
         knobs: Knobs, KnobsKind(Self::keys) => Knobs::default();
@@ -39,12 +39,12 @@ keys! {
 }
 
 keys! {
-    /// What is run when the command line does not say. It does not count for the hash of the scenario.
+    /// The mechanisms and seeds of a run if the command line names none. They are no part of the hash of the scenario.
     pub struct Defaults {
         /// The mechanisms to compare, each as the command line takes it: `NAME` or `NAME:parameter=value,…`, or a mix of
         /// several, `NAME+NAME`.
         mechanisms: Vec<String>, Lists(64, OneLine(200)) => vec!["default".to_owned(), "cocoa".to_owned()];
-        /// How many seeds: repetitions with other random numbers.
+        /// The number of seeds: repetitions with other random numbers.
         seeds: u32, Whole(1, 100_000) => 20;
     }
 }
@@ -53,7 +53,7 @@ impl File {
     /// Reads a whole file.
     ///
     /// # Errors
-    /// The first key that is wrong.
+    /// Returns the first key that is wrong.
     pub(crate) fn of(item: &Item) -> Result<Self, Fault> {
         Self::read(item, "").map_err(|fault| elsewhere(fault, &Self::keys()))
     }
@@ -61,12 +61,12 @@ impl File {
     /// Reads a whole file, and returns the effective value of every key that shapes a run.
     ///
     /// # Errors
-    /// The first key that is wrong.
+    /// Returns the first key that is wrong.
     pub(crate) fn run_lines_of(item: &Item) -> Result<Lines, Fault> {
         Self::of(item).map(|file| file.run_lines())
     }
 
-    /// Returns the effective values.
+    /// Returns the effective values of all keys, and of those that shape a run.
     pub(crate) fn effective(&self) -> Effective {
         Effective { all: self.lines(), run: self.run_lines() }
     }
@@ -78,8 +78,9 @@ impl File {
         lines
     }
 
-    /// Those that shape a run. Keys that came after the first hashes were written down are left out where they say what
-    /// was so before them: the hash of an older scenario stays. A preset is left out, for it is in the keys that it fills.
+    /// Returns the effective values of the keys that shape a run. A key that was added after the first hashes were published
+    /// is left out where it has the value that was implied before, so that the hash of an older scenario stays the same. A
+    /// preset is left out, because the keys that it fills are not.
     pub(crate) fn run_lines(&self) -> Lines {
         const RUN: [&str; 5] = ["clients", "server", "workload", "network", "tcp"];
         const LATER: [(&str, &str); 8] = [
@@ -101,7 +102,7 @@ impl File {
     }
 }
 
-/// A mesh counts its clients itself, once its places are known; until then there is one.
+/// Gives a mesh one client, if the file says no number. The clients are counted later, when the places of the nodes are known.
 fn counted(file: &Item) -> Item {
     let mut file = file.clone();
     let mesh = file.get("network").and_then(|network| network.get("mesh"));
@@ -122,10 +123,10 @@ fn counted(file: &Item) -> Item {
     file
 }
 
-/// Nothing is fragmented above IP: a request and a response are one packet each, and every buffer can hold one.
+/// Checks that a request and a response fit into one packet each, and into every buffer: IP does not fragment here.
 fn messages_fit(file: &File) -> Result<(), Misfit> {
     flows_fit(file)?;
-    // UDP header, CoAP header, a token of one byte; a response has a payload marker, too.
+    // The UDP header, the CoAP header and a token of one byte. A response has a payload marker, too.
     let headers = file.network.ip.header_bytes() + 8 + 4 + 1;
     let request = headers + file.clients.uri_path_bytes();
     let response = headers + 1 + file.server.payload_bytes;
@@ -152,7 +153,7 @@ fn messages_fit(file: &File) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// So is every message of a flow.
+/// Checks that every message of a flow fits into one packet, and into every buffer.
 fn flows_fit(file: &File) -> Result<(), Misfit> {
     let path_bytes = file.clients.uri_path_bytes();
     let buffers = file.network.up.iter().chain(&file.network.down).filter_map(|hop| hop.buffer_bytes);

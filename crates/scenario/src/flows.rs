@@ -13,24 +13,25 @@ keys! {
     /// Messages that clients send to one of the sinks, or servers. A message is a request, or a notification if the sink
     /// observes; its token has 4 bytes. It is acknowledged with a response, or by an empty message if it is a notification.
     pub struct Flow completed by one_size, checked by flow_fits {
-        /// Its name in dotted paths and in results; unique among the flows.
+        /// The name in dotted paths and in results; unique among the flows.
         name: String, Name;
-        /// When a client offers a message.
+        /// The pattern of the moments at which a client offers a message.
         pattern: &'static Pattern, PatternName;
-        /// The sink it goes to, 0 being the primary one.
+        /// The number of the sink that gets the messages, 0 being the primary one.
         to: u32, Whole(0, 9_999) => 0;
-        /// Whether it is confirmable. A request that is not asks for no response (RFC 7967), and waits until 3 s or the RTO after
-        /// the one before or until PROBING_RATE lets it go (`clients.probing_rate`, RFC 7252 §4.7, RFC 8085 §3.1.3).
+        /// Whether a message is confirmable. A request that is not confirmable asks for no response (RFC 7967), and waits
+        /// until 3 s or the RTO after the one before or until PROBING_RATE lets it go (`clients.probing_rate`, RFC 7252 §4.7,
+        /// RFC 8085 §3.1.3).
         confirmable: bool, Switch => true;
         /// Whether the sink observes the clients and the messages are notifications (RFC 7641). The sink registers with one
         /// client after the other before `start`, and again 60 s and 5 to 15 s after it last heard of one.
         observe: bool, Switch => false;
-        /// Whether the sink registers again with a client that it no longer hears of (RFC 7641 §3.3.1). If not, as with Contiki
+        /// Whether the sink registers again with a client that it no longer hears of (RFC 7641 §3.3.1). If not, like Contiki
         /// (apps/er-coap/er-coap-observe-client.c), a client that gave a notification up sends none any more.
         renew: bool, Switch => true;
-        /// Whether notifications that are not confirmable wait for a place of NSTART and for their rate (RFC 7252 §4.7, RFC 7641
-        /// §4.5.1). If not they depart at once, as with Contiki (apps/er-coap/er-coap-observe.c), and congestion control knows
-        /// nothing of them.
+        /// Whether notifications that are not confirmable wait for a place of NSTART and for their rate (RFC 7252 §4.7, RFC
+        /// 7641 §4.5.1). If not, they depart at once, like those of Contiki (apps/er-coap/er-coap-observe.c), and congestion
+        /// control knows nothing of them.
         controlled: bool, Switch => true;
         /// The method of a request.
         method: Method, one_of() => Method::Post;
@@ -40,27 +41,27 @@ keys! {
         message_bytes: Option<u32>, Or("none", Whole(8, 65_000)) => None;
         /// Bytes of the payload of a response.
         response_bytes: u32, Whole(0, 65_000) => 0;
-        /// What all clients of the flow offer together, in bits of whole CoAP messages; it makes the interval.
+        /// The load that all clients of the flow offer together, in bits of whole CoAP messages. It sets the interval.
         rate: Option<u64>, Or("none", Rate) => None;
-        /// In place of `rate`: from a client's message to its next.
+        /// In place of `rate`: the time from a client's message to its next.
         interval: Option<Duration>, Or("none", Time) => None;
-        /// What all clients do at once is spread over this.
+        /// The span over which messages are spread that all clients would otherwise offer at once.
         spread: Duration, Time => Duration::ZERO;
         /// The mean length of a period with messages, for `on-off`.
         on: Duration, Time => Duration::from_secs(10);
         /// The mean length of a pause, for `on-off`.
         off: Duration, Time => Duration::from_secs(10);
-        /// When it starts.
+        /// The time in the run at which the flow starts.
         start: Duration, Time => Duration::ZERO;
-        /// From when on nothing is offered.
+        /// The time in the run from which on no message is offered.
         end: Option<Duration>, Or("none", Time) => None;
         /// The share of the clients that take part, spread evenly over all.
         share: f64, Percentage => 1.0;
-        /// Exchanges of the flow that a client may have open; one more message finds it busy.
+        /// Exchanges of the flow that a client may have open. One more message finds the client busy.
         outstanding: u16, Whole(1, 1_000) => 1;
-        /// What becomes of a message that finds its client busy.
+        /// The fate of a message that finds its client busy.
         when_busy: WhenBusy, one_of() => WhenBusy::Drop;
-        /// Messages that may wait with `queue`; one more is dropped.
+        /// Messages that may wait with `queue`. One more is dropped.
         queue_messages: u16, Whole(1, 10_000) => 8;
     }
 }
@@ -76,26 +77,26 @@ words! {
 }
 
 words! {
-    /// What becomes of a message that finds its client busy.
+    /// The fate of a message that finds its client busy.
     pub enum WhenBusy {
         /// The application drops it.
         Drop = "drop",
-        /// It waits.
+        /// It waits until the client is no longer busy.
         Queue = "queue",
     }
 }
 
-/// Header and token of every message of a flow.
+/// Bytes of the header and the token of every message of a flow.
 const HEAD_BYTES: u32 = 4 + 4;
 
-/// The Observe option of a notification: a sequence number of 3 bytes.
+/// Bytes of the Observe option of a notification, with a sequence number of 3 bytes.
 const OBSERVE_BYTES: u32 = 1 + 3;
 
-/// The No-Response option: its number takes a byte more.
+/// Bytes of the No-Response option, whose delta takes an extended byte.
 const NO_RESPONSE_BYTES: u32 = 2 + 1;
 
 impl Flow {
-    /// Bytes of its payload and of a whole message, where the Uri-Path options take so many.
+    /// Returns the bytes of the payload and of the whole message, if the Uri-Path options take `path_bytes`.
     pub fn sizes(&self, path_bytes: u32) -> (u32, u32) {
         let options = match (self.observe, self.confirmable) {
             (true, _) => OBSERVE_BYTES,
@@ -105,26 +106,26 @@ impl Flow {
         let empty = HEAD_BYTES + options;
         let payload = self.payload_bytes.unwrap_or(0);
         match self.message_bytes {
-            // The marker is not there without a payload.
+            // A message without a payload has no payload marker.
             Some(bytes) => (bytes.saturating_sub(empty + 1), bytes),
             None => (payload, empty + payload + u32::from(payload > 0)),
         }
     }
 
-    /// Returns the least that `message_bytes` can be: a payload of one byte.
+    /// Returns the least value of `message_bytes`: that of a message with a payload of one byte.
     pub(crate) fn least_message_bytes(&self, path_bytes: u32) -> u32 {
         let one = Self { message_bytes: None, payload_bytes: Some(1), ..self.clone() };
         one.sizes(path_bytes).1
     }
 
-    /// Returns whether a client, counted from 0, takes part.
+    /// Returns whether a client takes part. Clients are counted from 0.
     pub fn includes(&self, client: u32) -> bool {
         let before = |clients: u32| (f64::from(clients) * self.share + 1e-9).floor();
         before(client + 1) > before(client)
     }
 }
 
-/// One of the patterns, by its name.
+/// The kind of a pattern, which the file names.
 struct PatternName;
 
 /// The names of the patterns.
@@ -152,7 +153,7 @@ impl HasName for Flow {
     }
 }
 
-/// A flow with the size of its messages is not to have that of a payload only because that has a default.
+/// Makes `payload_bytes` "none" in a flow that sets `message_bytes` alone: the default would contradict the file.
 fn one_size(flow: &Item) -> Item {
     let is_said = |item: &Item| !matches!(&item.value, Value::Text(text) if text == "none");
     let mut flow = flow.clone();

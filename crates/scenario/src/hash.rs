@@ -1,21 +1,21 @@
-//! Hashes of scenarios and traces, as they are written.
+//! Hashes of scenarios and traces.
 
 use std::fmt;
 use std::str::FromStr;
 
 use coapace_sim::fnv1a;
 
-/// A 64-bit hash, written as 16 hexadecimal digits everywhere: JSON numbers would lose its low bits in many readers.
+/// A 64-bit hash, written as 16 hexadecimal digits everywhere: many readers of JSON lose the low bits of such a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash64(pub u64);
 
 impl Hash64 {
-    /// Returns the FNV-1a hash of bytes. It says what is the same; it does not protect against forgery.
+    /// Returns the FNV-1a hash of bytes. It tells contents apart that differ by accident; it does not protect against forgery.
     pub fn of(bytes: impl IntoIterator<Item = u8>) -> Self {
         Self(fnv1a(bytes))
     }
 
-    /// One hash of many numbers, in their order: that of their little-endian bytes.
+    /// Returns one hash of several numbers in their order: the hash of their little-endian bytes.
     pub fn combine(numbers: impl IntoIterator<Item = u64>) -> Self {
         Self::of(numbers.into_iter().flat_map(u64::to_le_bytes))
     }
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_combined_hash_depends_on_the_order() {
         assert_ne!(Hash64::combine([1, 2]), Hash64::combine([2, 1]));
-        // FNV-1a of eight zero bytes.
+        // The FNV-1a hash of eight zero bytes.
         assert_eq!(Hash64::combine([0]).to_string(), "a8c7f832281a39c5");
     }
 }

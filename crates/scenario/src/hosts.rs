@@ -10,7 +10,7 @@ use crate::schema::words::words;
 keys! {
     /// The hosts that ask. Each has one destination: its server.
     pub struct Clients checked by segments_fit {
-        /// How many there are. In a mesh it is left out: all nodes but the border router and the sinks.
+        /// The number of clients. In a mesh it is left out: all nodes but the border router and the sinks.
         count: u32, Whole(1, 1_000_000);
         /// NSTART: exchanges that a client may have outstanding (RFC 7252 §4.7). "none" leaves the bound to the mechanism, or to
         /// RFC 7252, which has 1.
@@ -23,15 +23,16 @@ keys! {
         /// The path of the request, without a slash in front; each segment becomes a Uri-Path option of its bytes and
         /// one to three more (RFC 7252 §3.1).
         uri_path: String, OneLine(1_000) => "coap".to_owned();
-        /// When the clients start, from the start of the run. Flows have their own.
+        /// The time in the run at which the clients start. Flows have their own.
         start: Duration, Time => Duration::ZERO;
-        /// From then on the clients start at random moments of this span, uniformly; 0 s starts all of them at once. Flows have
-        /// their own.
+        /// The span after `start` in which each client starts at a random moment, uniformly; 0 s starts all of them at once.
+        /// Flows have their own.
         start_spread: Duration, Time => Duration::ZERO;
         /// PROBING_RATE in bytes per second: a rate of non-confirmable messages that is always allowed (RFC 7252 §4.7); above it
         /// they are an RTO apart. 0 allows no such rate.
         probing_rate: u32, Whole(0, 1_000_000) => 1;
-        /// Of so many messages in a row one is confirmable (draft-ietf-core-cocoa-03 §5); 0 leaves every message as it is.
+        /// The number of messages in a row of which one is confirmable (draft-ietf-core-cocoa-03 §5); 0 leaves every message
+        /// as it is.
         confirmable_every: u8, Whole(0, 255) => 8;
     }
 }
@@ -39,7 +40,7 @@ keys! {
 keys! {
     /// The hosts that answer. Every response is piggybacked on the acknowledgement.
     pub struct Server {
-        /// How many there are, behind the same network. The clients are dealt out to them in turn: the first client asks
+        /// The number of servers, behind the same network. The clients are dealt out to them in turn: the first client asks
         /// the first server, the second the second.
         count: u32, Whole(1, 10_000) => 1;
         /// Bytes of the payload of a response, without the payload marker.
@@ -53,9 +54,9 @@ keys! {
 }
 
 words! {
-    /// What bounds how soon a client despairs of a server.
+    /// The lower bound on the time after which a client gives a server up.
     pub enum Endurance {
-        /// MAX_TRANSMIT_WAIT of RFC 7252 §4.8.2.
+        /// MAX_TRANSMIT_WAIT of RFC 7252 §4.8.2, where the timeouts of the mechanism are shorter.
         Rfc7252 = "rfc7252",
         /// The timeouts of the mechanism alone.
         Published = "published",
@@ -63,12 +64,12 @@ words! {
 }
 
 impl Clients {
-    /// Returns the segments of the path: the values of the Uri-Path options.
+    /// Returns the segments of the path, which are the values of the Uri-Path options.
     pub fn uri_path_segments(&self) -> impl Iterator<Item = &str> {
         self.uri_path.split('/')
     }
 
-    /// Bytes of the Uri-Path options: the first has option delta 11, the others 0 (RFC 7252 §3.1).
+    /// Returns the bytes of the Uri-Path options. The first has the option delta 11, the others 0 (RFC 7252 §3.1).
     pub fn uri_path_bytes(&self) -> u32 {
         let extended = |len| u32::from(len >= 13) + u32::from(len >= 269);
         self.uri_path_segments().map(|segment| 1 + extended(segment.len()) + segment.len() as u32).sum()
@@ -76,7 +77,7 @@ impl Clients {
 }
 
 fn segments_fit(clients: &Clients) -> Result<(), Misfit> {
-    // RFC 7252 §5.10.
+    // A segment has 1 to 255 bytes (RFC 7252 §5.10).
     if clients.uri_path_segments().all(|segment| (1..=255).contains(&segment.len())) {
         return Ok(());
     }

@@ -8,10 +8,10 @@ use std::fmt;
 /// The largest file that is read, in bytes.
 pub const MAX_BYTES: usize = 256 << 20;
 
-/// How far from the origin a node may be, in metres.
+/// The farthest that a node may be from the origin along an axis, in metres.
 const FARTHEST_M: f64 = 1e6;
 
-/// Why a file cannot be used: one line, with the line of the file if there is one to blame.
+/// The error of a file that cannot be used: one line of text, with the number of the line in the file if one is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
     line: Option<u32>,
@@ -39,7 +39,7 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// A text that is larger than what is read is not looked at.
+/// Refuses a text of more than [`MAX_BYTES`].
 fn bounded(text: &str) -> Result<(), ImportError> {
     if text.len() > MAX_BYTES {
         return Err(ImportError::new(None, format!("the file is larger than {} MiB", MAX_BYTES >> 20)));
@@ -47,24 +47,28 @@ fn bounded(text: &str) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// A coordinate in metres; says what is wrong with it.
+/// Reads a coordinate in metres.
+///
+/// # Errors
+/// Returns a sentence on what is wrong.
 fn coordinate(text: &str) -> Result<f64, String> {
     number(text, -FARTHEST_M, FARTHEST_M).ok_or_else(|| {
         format!("a coordinate must be a number from -{FARTHEST_M} to {FARTHEST_M}, not {}", shown(text))
     })
 }
 
-/// A number between two bounds.
+/// Reads a number; `None` unless it is between two bounds, both included.
 fn number(text: &str, low: f64, high: f64) -> Option<f64> {
     text.trim().parse().ok().filter(|number| (low..=high).contains(number))
 }
 
-/// Returns the message of another library about a text from outside, without anything that a terminal obeys.
+/// Returns the message of another library, at most 200 characters of it, without control characters that a terminal would
+/// obey.
 fn plain(message: &str) -> String {
     message.chars().take(200).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// Text from outside as an error shows it: short, on one line, in quotes.
+/// Returns a text from outside for an error message: short, on one line, in quotes.
 fn shown(text: &str) -> String {
     const LONGEST: usize = 40;
     let text = text.trim();

@@ -18,9 +18,9 @@ struct Knob {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Effect {
-    /// Sets all these keys to the value given.
+    /// Sets all these keys to the value of the knob.
     Paths(Vec<String>),
-    /// Sets what the choice given lists.
+    /// Sets the keys of the choice that the value names.
     Choices(Vec<Choice>),
 }
 
@@ -33,7 +33,8 @@ struct Choice {
 const KNOB: &str = "a path, a list of paths, or a table of choices";
 const CHOICE: &str = "a table of settings, such as { \"workload.kind\" = \"random\" }";
 
-/// The table of the knobs. Its keys are the scenario's own; they set keys among those that this function returns.
+/// The kind of the table of knobs. Each key of the table is the name of a knob. The function returns the keys that a knob may
+/// set.
 pub(crate) struct KnobsKind(pub(crate) fn() -> Vec<Key>);
 
 /// Reads a file, and returns the effective value of every key that shapes a run.
@@ -61,12 +62,12 @@ impl Kind for KnobsKind {
 }
 
 impl Knobs {
-    /// Returns the names, in the order of the file.
+    /// Returns the names of the knobs, in the order of the file.
     fn names(&self) -> Vec<&str> {
         self.0.iter().map(|knob| knob.name.as_str()).collect()
     }
 
-    /// Makes the setting `key` = `value` in the file: of a knob, or else of a dotted path through the keys in `root`.
+    /// Makes a setting in the file. Its key is the name of a knob, or else a dotted path through the keys in `root`.
     pub(crate) fn set(
         &self,
         file: &mut Item,
@@ -94,7 +95,7 @@ impl Knobs {
         }
     }
 
-    /// Returns the number of names on the shortest path that a setting writes. Shorter paths replace whole tables.
+    /// Returns the number of names in the shortest path that a setting writes. A shorter path may replace a whole table.
     pub(crate) fn depth(&self, key: &str) -> usize {
         let names = |path: &str| path.split('.').count();
         match self.0.iter().find(|knob| knob.name == key).map(|knob| &knob.effect) {
@@ -118,11 +119,11 @@ impl Knobs {
         self.0.iter().filter_map(choices).collect()
     }
 
-    /// Tries every knob on the file as it is, so that none is found broken only when it is used, and returns their
-    /// [values](Self::values).
+    /// Tries every knob on the file, so that a wrong one is found even if it is not used. Returns the [values](Self::values)
+    /// of the knobs.
     ///
     /// # Errors
-    /// The first knob that leads nowhere, or makes a file that is refused.
+    /// Returns the first knob that names an unknown key or makes a file that is refused.
     pub(crate) fn check(&self, file: &Item, effective: &Effective, read: Read) -> Result<Values, Fault> {
         let value = |knob: &Knob| match &knob.effect {
             Effect::Paths(paths) => {
@@ -139,8 +140,8 @@ impl Knobs {
         self.0.iter().map(|knob| Ok((knob.name.clone(), value(knob)?))).collect()
     }
 
-    /// Returns the name and the value of every knob in the file as it is now: of a choice, the one that would change nothing,
-    /// or `custom`.
+    /// Returns the name and the present value of every knob. A knob with choices has the name of the choice that would change
+    /// nothing, or `custom`.
     pub(crate) fn values(&self, file: &Item, effective: &Effective, read: Read) -> Values {
         let value = |knob: &Knob| match &knob.effect {
             Effect::Paths(paths) => effective.at(paths),
@@ -155,22 +156,22 @@ impl Knobs {
     }
 }
 
-/// Names of knobs with their values.
+/// The names of knobs with their values.
 pub(crate) type Values = Vec<(String, String)>;
 
-/// The value of a knob of which no choice is in force.
+/// The value of a knob with choices if each of them would change something.
 const CUSTOM: &str = "custom";
 
-/// The effective values of a file.
+/// The effective values of a file, defaults included.
 pub(crate) struct Effective {
-    /// Every key.
+    /// The values of all keys.
     pub(crate) all: Lines,
-    /// The keys that shape a run.
+    /// The values of the keys that shape a run.
     pub(crate) run: Lines,
 }
 
 impl Effective {
-    /// Returns the value of these keys, or all of them with `/` between where they differ.
+    /// Returns the value that these keys have in common. Where they differ, returns all values with `/` between them.
     fn at(&self, paths: &[String]) -> String {
         let mut values: Vec<_> = paths.iter().map(|path| value_of(path, &self.all)).collect();
         values.dedup();
@@ -191,7 +192,7 @@ impl Choice {
     }
 }
 
-/// Returns the text of the key at `path`, without quotes; of a table, its keys; nothing if it is not there.
+/// Returns the text of the key at `path` without quotes, or the keys of the table at `path`; empty if neither is there.
 fn value_of(path: &str, lines: &Lines) -> String {
     if let Some((_, text)) = lines.iter().find(|(key, _)| key == path) {
         return text.trim_matches('"').to_owned();

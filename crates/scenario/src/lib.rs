@@ -1,13 +1,16 @@
-//! Scenarios: a network, a workload, and the names by which both are varied, as a TOML file; and the mechanisms that
-//! people name beside them. This crate reads and checks. It runs nothing and knows no result.
+//! Scenarios: a network, a workload, and the names by which both are varied, in a TOML file. The crate also reads the names of
+//! mechanisms. It runs nothing and knows no result.
 //!
-//! * A *setting* changes one key of a scenario from outside: `--set KEY=VALUE`.
+//! * A *key* is a name in the file, such as `clients.count`. Its dotted path begins at the top of the file.
+//! * A *setting* changes the value of one key from outside: `--set KEY=VALUE`.
 //! * A *knob* is a short name that a scenario gives to one setting, to several, or to a choice between groups of them.
 //! * A *kind* says which values a key takes: it reads, checks, writes and describes them.
-//! * A *pattern* says when a client of a flow offers messages.
+//! * A *flow* is a series of messages from each of its clients to one server. A *pattern* says when a client of a flow offers
+//!   messages.
+//! * A *place* is the position of a node of a mesh of radios. A *sink* is a server in a mesh.
 //!
-//! The keys are in [`docs/scenarios.md`](https://github.com/coapace/coapace/blob/main/docs/scenarios.md), which
-//! is written from their declarations.
+//! The keys are in [`docs/scenarios.md`](https://github.com/coapace/coapace/blob/main/docs/scenarios.md), which is written
+//! from their declarations.
 //!
 //! ```
 //! use coapace_scenario::Scenario;

@@ -1,20 +1,19 @@
-//! Mechanisms named by people, and the own mechanisms that this program has beside those of [`coapace_control`].
+//! Names of mechanisms. A program can add mechanisms of its own to those of [`coapace_control`].
 
 use std::sync::OnceLock;
 
 use coapace_control::{Entry, Mechanism, Mechanisms, ParseMechanismError, unknown};
 
-/// The name of what is compared and is no mechanism: CoAP over TCP (RFC 8323).
+/// The name for CoAP over TCP (RFC 8323), which stands beside mechanisms in a comparison without being one.
 pub const TCP: &str = "tcp";
 
-/// The mechanisms that this program knows. A program is one set of mechanisms from its beginning to its end, as it is with
-/// those that are built in; so this is set once, and nothing else has to pass it on.
+/// The mechanisms that can be named. They are set once and stay until the program ends, so no function has to pass them on.
 static KNOWN: OnceLock<Mechanisms> = OnceLock::new();
 
-/// Adds own mechanisms to those that can be named. Once, before anything is named.
+/// Adds a program's own mechanisms. It must be called once, before the first name is read.
 ///
 /// # Errors
-/// One clear line if a name is taken or cannot be written, or if mechanisms were named or added before.
+/// Returns one line if a name is taken or malformed, or if names were read or mechanisms added before.
 pub fn add(own: &'static [Entry]) -> Result<(), String> {
     if let Some(entry) = own.iter().find(|entry| entry.name == TCP) {
         return Err(format!("a mechanism cannot be called {:?}: that is CoAP over TCP", entry.name));
@@ -31,15 +30,15 @@ pub fn mechanisms() -> Mechanisms {
 /// Reads `NAME` or `NAME:parameter=value,…`.
 ///
 /// # Errors
-/// A sentence that names the offending part, what was probably meant, and what there is.
+/// Returns a sentence that names the wrong part, the likely intention, and all that is known.
 pub fn parse_mechanism(text: &str) -> Result<Mechanism, String> {
     mechanisms().parse(text).map_err(|error| error.to_string())
 }
 
-/// Reads a mechanism where `tcp` can be named, too.
+/// Reads a mechanism where `tcp` is a known name, too.
 ///
 /// # Errors
-/// Those of [`parse_mechanism`].
+/// Returns the errors of [`parse_mechanism`].
 pub fn parse_mechanism_beside_tcp(text: &str) -> Result<Mechanism, String> {
     mechanisms().parse(text).map_err(|error| match error {
         ParseMechanismError::UnknownMechanism { name, known } => {

@@ -1,4 +1,4 @@
-//! The reference page of the keys, from their declaration.
+//! The reference page of the keys, made from their declarations.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ name = \"wire\"
 name = \"wire\"
 ```
 
-What is wrong is said in one line, with its place:
+An error is one line that begins with its place:
 
 ```text
 scenarios/x.toml:5: unknown key `clinets`; did you mean `clients`?
@@ -66,7 +66,7 @@ const KNOBS: &str = "\
 
 `--set KEY=VALUE` changes one key, `KEY` being its dotted path. A hop is addressed by its name:
 `--set 'network.up.radio.delay=300 ms'`. A value is written as in the file, but text needs no quotes. Settings are made in the
-order given. The file must be right by itself, and what the settings make of it is checked in the same way.
+order given. The file must be right by itself, and the result of the settings is checked in the same way.
 
 `coapace run` takes several values of a setting with commas between them, `--set clients=10,50,100 --set errors=none,high`, and runs
 every combination. A comma within quotes, brackets or braces belongs to a value: `--set network.mesh.topology.sinks=[0,1]`.
@@ -83,7 +83,7 @@ none = { \"network.up.radio.loss\" = \"0 %\" }
 low = { \"network.up.radio.loss\" = \"2 %\" }
 ```
 
-The value of every knob stands in every row of the results. That of a knob with choices is the choice which would change
+The value of every knob stands in every row of the results. A knob with choices has the choice which would change
 nothing, or `custom`.
 
 Names of knobs, choices and hops are at most 32 lower-case letters, digits, `-` and `_`, a letter first.
@@ -95,7 +95,7 @@ Every row of the results carries the hash of its scenario: FNV-1a, 64 bits, of a
 and the way a value is written do not change it; names of hops do, because the random numbers of a hop belong to its name.
 ";
 
-/// Returns the page `docs/scenarios.md`: every key, what it accepts, its default and its meaning; and the built-in scenarios.
+/// Returns the page `docs/scenarios.md`: every key with its kind, its default and its meaning, and the built-in scenarios.
 pub fn reference() -> String {
     let mut page = HEAD.to_owned();
     page.push_str("| name | what it is | source | knobs |\n|---|---|---|---|\n");

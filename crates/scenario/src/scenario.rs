@@ -38,20 +38,20 @@ const BUILTINS: &[(&str, &str)] = &[
 /// The largest file that is read, in bytes.
 const LARGEST: usize = 1 << 16;
 
-/// A network and a workload, checked.
+/// A network and a workload that were read and checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// The name of the built-in scenario, or of the file without its ending.
     pub name: String,
-    /// Its name for people.
+    /// The name for people.
     pub title: String,
-    /// Its purpose, in one sentence.
+    /// The purpose, in one sentence.
     pub summary: String,
-    /// Where its numbers come from.
+    /// The source of the numbers.
     pub source: String,
     /// The hosts that ask.
     pub clients: Clients,
-    /// The host that answers.
+    /// The hosts that answer.
     pub server: Server,
     /// The requests or flows of the clients.
     pub workload: Workload,
@@ -59,7 +59,7 @@ pub struct Scenario {
     pub network: Network,
     /// CoAP over TCP.
     pub tcp: Tcp,
-    /// The mechanisms and the number of seeds that are run when the command line does not say.
+    /// The mechanisms and the number of seeds of a run if the command line names none.
     pub defaults: Defaults,
     places: Option<Arc<Places>>,
     knob_values: Vec<(String, String)>,
@@ -71,9 +71,9 @@ pub struct Scenario {
 /// A scenario that comes with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builtin {
-    /// Its name wherever a scenario can be named.
+    /// The name by which it can be loaded.
     pub name: &'static str,
-    /// The file.
+    /// The text of the file.
     pub text: &'static str,
 }
 
@@ -83,19 +83,19 @@ impl Scenario {
         BUILTINS.iter().map(|(name, text)| Builtin { name, text })
     }
 
-    /// Returns the one of this name.
+    /// Returns the built-in scenario of this name.
     pub fn builtin(name: &str) -> Option<Builtin> {
         Self::builtins().find(|builtin| builtin.name == name)
     }
 
-    /// Reads the built-in scenario or the file that `name_or_path` names, and makes the `settings`, key and value, in
-    /// their order. A key is the name of a knob, or the dotted path of any key; a hop is addressed by its name
+    /// Reads the built-in scenario or the file that `name_or_path` names, and makes the `settings`, which are keys and values,
+    /// in their order. A key is the name of a knob, or the dotted path of any key. The path of a hop has the hop's name
     /// (`network.up.radio.delay`). A value is written as in the file; text needs no quotes.
     ///
-    /// The file must be right by itself; the settings only vary it.
+    /// The file must be right without the settings, too.
     ///
     /// # Errors
-    /// [`ScenarioError`] names the line or the setting that is wrong.
+    /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.
     pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
         if let Some(builtin) = Self::builtin(name_or_path) {
             return Self::parse(
@@ -120,7 +120,7 @@ impl Scenario {
     /// Reads a scenario from the `text` of a file, which errors call `file`, and makes the `settings`.
     ///
     /// # Errors
-    /// [`ScenarioError`] names the line or the setting that is wrong.
+    /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.
     pub fn parse(
         name: &str,
         file: &str,
@@ -142,11 +142,11 @@ impl Scenario {
         }
         let mut item = document::parse(text)?;
         let mut file = File::of(&item)?;
-        // Before the clients of a mesh are counted: the files that a knob's choices make have not counted them either.
+        // The clients of a mesh are not counted yet. The file of a choice has uncounted clients, too, so both can be compared.
         let mut knob_values = file.knobs.check(&item, &file.effective(), File::run_lines_of)?;
         if !settings.is_empty() {
             let root = File::keys();
-            // A setting that replaces a whole table comes before those within it, in whatever order they are given.
+            // A setting that replaces a whole table comes before those within the table, in whatever order they are given.
             let mut settings: Vec<_> = settings.iter().enumerate().collect();
             settings.sort_by_key(|(_, (key, _))| file.knobs.depth(key.trim()));
             for (place, (key, value)) in settings {
@@ -174,23 +174,24 @@ impl Scenario {
         })
     }
 
-    /// Where the nodes of its mesh stand, if it is one.
+    /// Returns the positions, the root and the sinks of the mesh, if the scenario has one.
     pub fn layout(&self) -> Option<&Layout> {
         self.places.as_ref().map(|places| &places.layout)
     }
 
-    /// Where they stand and go.
+    /// Returns the positions and movements of the nodes of the mesh, if the scenario has one.
     pub fn places(&self) -> Option<&Places> {
         self.places.as_deref()
     }
 
-    /// Returns the name and the present value of every knob, in the order of the file. A knob with choices has the choice that is
-    /// in force, or `custom` if none is; of one that sets several keys to different values, all of them with `/` between.
+    /// Returns the name and the present value of every knob, in the order of the file. A knob with choices has the name of the
+    /// choice in force, or `custom` if there is none. A knob of several keys with different values has all of them, with `/`
+    /// between.
     pub fn knob_values(&self) -> &[(String, String)] {
         &self.knob_values
     }
 
-    /// Returns the choices of a knob; nothing if it takes the values of its keys.
+    /// Returns the choices of a knob; empty if it takes the values of its keys.
     pub fn knob_choices(&self, name: &str) -> &[String] {
         self.knob_choices.iter().find(|(knob, _)| knob == name).map_or(&[], |(_, choices)| choices)
     }
@@ -200,24 +201,27 @@ impl Scenario {
         self.knob_values.iter().find(|(knob, _)| knob == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in the
-    /// same order and the same units. Keys that came later (`server.count`, `workload.duration`, …) are left out where
-    /// they have their defaults, and so are names of presets, for they are in the keys that they fill.
-    /// The name of a file is replaced by a hash of its content.
+    /// Returns every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in
+    /// the same order and the same units. Keys that later versions added (`server.count`, `workload.duration`, …) are left out
+    /// where they have their defaults. Names of presets are left out, because the keys that they fill are not. The name of a
+    /// file is replaced by a hash of its content.
     ///
-    /// Titles, comments, knobs and `[defaults]` are not in it: they do not change what happens in a run.
+    /// Titles, comments, knobs and `[defaults]` are left out: they do not change what happens in a run.
     pub fn canonical(&self) -> String {
         self.lines.iter().flat_map(|(path, value)| [path, " = ", value, "\n"]).collect()
     }
 
-    /// Returns the FNV-1a hash of [`canonical`](Self::canonical), in 16 hexadecimal digits: equal for scenarios that run alike,
-    /// however they were written. It says which results may be compared; it does not protect against forgery.
+    /// Returns the FNV-1a hash of [`canonical`](Self::canonical), in 16 hexadecimal digits. Scenarios with equal hashes run
+    /// alike, however they were written, so their results may be compared. The hash does not protect against forgery.
     pub fn hash(&self) -> String {
         Hash64::of(self.canonical().bytes()).to_string()
     }
 }
 
-/// Returns the text of a file, or what is wrong with it.
+/// Returns the text of a file, at most one byte more than [`LARGEST`].
+///
+/// # Errors
+/// Returns the message of the operating system.
 fn read(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let file = OsFile::open(path).map_err(|error| error.to_string())?;

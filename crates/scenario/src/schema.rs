@@ -1,4 +1,4 @@
-//! The reader: tables of keys with their kinds, each declared once. It knows no key of a scenario.
+//! Reading of tables of keys, each declared once with its kind. This module names no key of a scenario.
 
 pub(crate) mod document;
 pub(crate) mod error;

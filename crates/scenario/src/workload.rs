@@ -10,47 +10,47 @@ use crate::schema::table::{Misfit, keys, named};
 use crate::schema::words::words;
 
 keys! {
-    /// What every client does: requests one after the other, the next when the last is answered; or flows.
+    /// The requests of every client, one after the other, the next when the last is answered; or its flows.
     pub struct Workload completed by one_end, checked by workload_fits {
-        /// `continuous`: the mechanism keeps its state throughout. `random`: the exchanges come in batches of random
-        /// size, and after each batch all state is forgotten; over TCP each batch has a connection of its own. `flows`: what
-        /// `[[workload.flows]]` say, until `duration` is over.
+        /// `continuous`: the mechanism keeps its state throughout. `random`: the exchanges come in batches of random size, and
+        /// after each batch all state is forgotten; over TCP each batch has a connection of its own. `flows`: the clients send
+        /// the messages of `[[workload.flows]]` until `duration` is over.
         kind: WorkloadKind, one_of();
-        /// Exchanges of a client; when the last is done, so is the client. Either this or `duration`: where that is given,
-        /// the default is none.
+        /// Exchanges of a client, which is done when the last of them is over. Either this or `duration` is given: with
+        /// `duration` the default is none.
         exchanges: Option<u32>, Or("none", Whole(1, 1_000_000)) => Some(50);
-        /// How long the clients go on, from the start of the run; then it ends, and exchanges still open count as neither
-        /// completed nor failed. Not for `random`.
+        /// The time from the start of the run at which it ends. Exchanges that are still open then count as neither completed
+        /// nor failed. Not for `random`.
         duration: Option<Duration>, Or("none", Time) => None;
-        /// The beginning of `duration` in which nothing is counted: what is measured is what happens after it.
+        /// The beginning of `duration` in which nothing is counted.
         warm_up: Duration, Time => Duration::ZERO;
         /// The smallest batch of `random`, in exchanges.
         batch_min: u32, Whole(1, 1_000_000) => 1;
-        /// The largest batch of `random`, in exchanges; sizes are uniform between both.
+        /// The largest batch of `random`, in exchanges. Sizes are uniform between both.
         batch_max: u32, Whole(1, 1_000_000) => 10;
         /// The time from a response to the next request.
         think_time: Duration, Time => Duration::ZERO;
-        /// A client makes requests at multiples of this after its first alone, and then only if the last is over; 0 s is any
-        /// moment. UDP only; flows have their own.
+        /// The time between two requests of a client: it makes one at a multiple of this after its first, and only if the last
+        /// is over. 0 s allows any moment. UDP only; flows have their own.
         interval: Duration, Time => Duration::ZERO;
-        /// What the clients send, for the kind `flows`.
+        /// The messages of the clients, for the kind `flows`.
         flows: Vec<Flow>, named(64) => Vec::new();
     }
 }
 
 words! {
-    /// Whether a client remembers.
+    /// The state that a client keeps, and the messages that it sends.
     pub enum WorkloadKind {
         /// The mechanism keeps its state throughout.
         Continuous = "continuous",
-        /// Batches of random size; after each all state is forgotten.
+        /// Batches of random size. All state is forgotten after each.
         Random = "random",
-        /// What the flows say.
+        /// The messages of the flows.
         Flows = "flows",
     }
 }
 
-/// A workload with a duration is not to have a number of exchanges only because that has a default.
+/// Makes `exchanges` "none" in a workload that sets `duration` alone: the default would contradict the file.
 fn one_end(workload: &Item) -> Item {
     let lasts = |item: &Item| !matches!(&item.value, Value::Text(text) if text == "none");
     let mut workload = workload.clone();

@@ -77,8 +77,10 @@ pub(super) struct Directory {
 }
 
 impl Directory {
+    /// Opens a directory to serve it, and removes temporary files that an earlier server left in it if it is `writable`.
+    ///
     /// # Errors
-    /// A directory that cannot be opened.
+    /// Returns an error if the directory cannot be opened.
     pub(super) fn open(path: &Path, writable: bool) -> Result<Self, Failure> {
         let top = Dir::open_ambient_dir(path, ambient_authority())
             .map_err(|error| Failure::Io(format!("cannot serve {}", path.display()), error))?;

@@ -48,7 +48,7 @@ fn a_capture_has_every_datagram_with_its_addresses_and_good_checksums() {
     a_load_is_captured(&server, &scratch.file("load.pcapng"), port);
 }
 
-/// A datagram that `--loss` drops on the way out is in the capture; one that it drops on the way in is not.
+/// Checks the capture of a load. A datagram that `--loss` drops on the way out is in it. One dropped on the way in is not.
 fn a_load_is_captured(server: &Serving, file: &str, port: &str) {
     let lossy = ["--loss", "0.2", "--ack-timeout", "10ms", "--max-retransmit", "20", "--duration", "2"];
     let uri = server.at("/a");

@@ -13,7 +13,7 @@ use crate::common::{Scratch, Serving, coapace};
 struct CoapServer {
     child: Child,
     uri: String,
-    /// Its URI over DTLS, if it has keys.
+    /// The URI over DTLS, if the server has keys.
     secure: String,
 }
 

@@ -209,7 +209,7 @@ choice! {
 }
 
 choice! {
-    /// One of the two estimators.
+    /// An estimator of the two.
     pub enum EstimatorOf {
         /// The strong estimator.
         Strong = "strong",

@@ -234,7 +234,7 @@ fn without_a_weak_estimator_a_retransmitted_exchange_teaches_nothing() {
 
 #[test]
 fn full_backoff_takes_the_timeout_that_was_answered_or_the_longer_of_the_two() {
-    // 2, 4, 8 s are armed, then 12 s from 8 s on. Of the weak estimates, 9.75 s and 36.5 s, a quarter counts.
+    // 2, 4, 8 s are armed, then 12 s from 8 s on. A quarter of each weak estimate, 9.75 s and 36.5 s, counts.
     let samples = |n| [(6_500, 2), (80_000, n)];
     assert_eq!(after(cocoa(COCOA_ENTRY, ""), samples(1)), [3_937_500, 12_078_125]);
     assert_eq!(after(cocoa(FULLBACKOFF1_COCOA, ""), samples(1)), [8_000_000, 12_000_000]);

@@ -7,7 +7,7 @@ use crate::results::Lines;
 use crate::results::rows::fixed::{self, Of};
 use crate::results::sheet::{Always, Value};
 
-/// The columns that are always there: name, what it says, value. An unknown value is empty; a mechanism alone is its own rival.
+/// The columns of every row: name, meaning and value. A mechanism alone is its own rival.
 pub(crate) const COLUMNS: &[Always<Of<Encounter>>] = &[
     ("mechanism", "Whose figures these are.", |it| (&it.own.mechanism).into()),
     ("rival", "What the other clients have.", |it| (&it.rival).into()),
@@ -53,10 +53,10 @@ pub(crate) const COLUMNS: &[Always<Of<Encounter>>] = &[
     }),
 ];
 
-/// Writes a row for each mechanism with each other, row by row. `docs/results.md` has every column.
+/// Writes a row for each mechanism with each other, row by row of the matrix. `docs/results.md` has every column.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub fn write_pairs(out: impl io::Write, lines: Lines, commit: &str, matrix: &Matrix) -> io::Result<()> {
     let encounters = || matrix.encounters().map(|(.., encounter)| encounter);
     let rows = encounters().filter(|it| it.pair.runs > 0).map(|it| (it, &it.cell));

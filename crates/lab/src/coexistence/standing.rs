@@ -1,29 +1,30 @@
-//! How a mechanism fares against all the others.
+//! The share of each mechanism against all the others.
 
 use super::{Encounter, Matrix};
 
-/// Two mechanisms share fairly if neither takes more than this above or below a fair share.
+/// The tolerance of fairness: two mechanisms share fairly if neither takes more than this above or below a fair share.
 const FAIR: f64 = 0.05;
 
 /// The most mechanisms that a sentence names one by one.
 const NAMED: usize = 3;
 
-/// One mechanism against all the others.
+/// The result of one mechanism against each of the others. A relative share is the share of the throughput divided by the
+/// share of the clients: 1 is fair.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// Its place among the mechanisms.
+    /// The number of the mechanism in the matrix.
     pub mechanism: usize,
-    /// Its relative share, averaged over the others.
+    /// The mean of its relative shares.
     pub mean: f64,
-    /// The smallest relative share, and against whom.
+    /// The smallest relative share, and the number of the other mechanism.
     pub least: (f64, usize),
-    /// The greatest, and against whom.
+    /// The greatest relative share, and the number of the other mechanism.
     pub most: (f64, usize),
-    /// How far its relative share is from 1, averaged over the others.
+    /// The mean distance of its relative share from 1.
     pub distance: f64,
-    /// Whom it starves.
+    /// The numbers of the mechanisms that it starves.
     pub starves: Vec<usize>,
-    /// The mechanisms that starve it.
+    /// The numbers of the mechanisms that starve it.
     pub starved_by: Vec<usize>,
 }
 
@@ -54,7 +55,8 @@ impl Matrix {
         })
     }
 
-    /// Returns the matrix in plain sentences: who takes the most, who starves whom, who is fair, what it costs.
+    /// Returns the matrix in plain sentences: who takes the most and the least, who starves whom, who is fair, and the
+    /// throughput of the pairs.
     pub fn sentences(&self) -> Vec<String> {
         let standings = self.standings();
         let (Some(first), Some(last)) = (standings.first(), standings.last()) else {
@@ -108,7 +110,7 @@ impl Matrix {
         sentences
     }
 
-    /// Says who starves whom, those that starve most first, and who is worst off.
+    /// Returns a sentence on who starves whom, those that starve most first, and on the mechanism that keeps least.
     fn starvation(&self, standings: &[Standing]) -> String {
         let name = |mechanism: usize| self.mechanisms()[mechanism].as_str();
         let kept = (self.encounters())
@@ -136,7 +138,7 @@ impl Matrix {
     }
 }
 
-/// Returns the first few, and how many more there are.
+/// Returns the first few, and the number of the others.
 fn listed(mut all: Vec<String>, gap: &str) -> String {
     let more = all.len().saturating_sub(NAMED);
     all.truncate(NAMED);
@@ -154,7 +156,7 @@ mod tests {
         let matrix = matrix(&["default", "cocoa", "linux-rto"], 2);
         let standings = matrix.standings();
         assert!(standings.is_sorted_by(|a, b| a.mean >= b.mean), "{standings:?}");
-        // One takes as much as the others lack.
+        // In each pair, one mechanism has as much more than a fair share as the other has less.
         let sum: f64 = standings.iter().map(|standing| standing.mean).sum();
         assert!((sum - 3.0).abs() < 1e-9, "{sum}");
         for Standing { mechanism, mean, least, most, .. } in standings {

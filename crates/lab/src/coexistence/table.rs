@@ -5,12 +5,12 @@ use std::fmt::Write;
 use super::{Matrix, STARVED};
 use crate::results::conditions::Conditions;
 
-/// The longest name of a row; what is longer is cut.
+/// The longest name of a row. A longer one is cut.
 const LONGEST: usize = 28;
 
 impl Matrix {
-    /// Relative shares in per cent, a row and a column for each mechanism, with numbers for the columns; the mechanisms
-    /// alone; and what all of it says. Twenty-one mechanisms need 115 columns of the terminal.
+    /// Returns a table of relative shares in per cent, with a row and a numbered column for each mechanism, then the
+    /// mechanisms alone, and the sentences. Twenty-one mechanisms need 115 columns of the terminal.
     pub fn table(&self) -> String {
         let conditions = Conditions::of(self.alone().iter().map(|result| &result.cell)).describe_common();
         let names: Vec<String> = self.mechanisms().iter().map(|name| cut(name)).collect();
@@ -75,7 +75,7 @@ mod tests {
         for row in 0..3 {
             let line = &lines[head + 2 + row];
             for (column, number) in ['1', '2', '3'].into_iter().enumerate() {
-                // A number ends in the fourth place of its column, a share in the third: a mark may follow.
+                // A number ends in the fourth place of its column and a share in the third, because a mark may follow it.
                 let last = line[place(number) - 1];
                 assert_eq!(last == '·', row == column, "{text}");
                 assert!(row == column || last.is_ascii_digit(), "{text}");
@@ -93,7 +93,7 @@ mod tests {
         let mut matrix = matrix(&["default", "cocoa"], 2);
         assert!(
             !matrix.table().contains("* \n") && matrix.table().matches('*').count() == 1,
-            "the legend's only"
+            "only the legend has a star"
         );
         matrix.encounters[1].kept = Some(0.3);
         assert_eq!(matrix.table().matches('*').count(), 2);

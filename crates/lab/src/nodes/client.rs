@@ -1,4 +1,4 @@
-//! A client that exchanges requests for responses, one after the other.
+//! A client over UDP that exchanges requests for responses, one after the other.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use crate::results::{RunResult, Series, Timeouts};
 pub(crate) struct Plan {
     /// The number of the population.
     pub(crate) population: usize,
-    /// Mechanism and transmission parameters.
+    /// The mechanism and the transmission parameters.
     pub(crate) setup: Arc<Setup<Mechanism>>,
-    /// Options and payload of a request.
+    /// The options and the payload of a request.
     pub(crate) request: Vec<u8>,
-    /// Exchanges each client makes, if there is an end to them.
+    /// The number of exchanges of each client; `None` if they go on until the run ends.
     pub(crate) exchanges: Option<u32>,
-    /// Exchanges between which a client remembers what it learnt, least and most; all of them if there is none.
+    /// The least and the greatest number of exchanges after which a client forgets its state; `None` if it never does.
     pub(crate) batch: Option<(u32, u32)>,
-    /// From a response to the next request.
+    /// The time from a response to the next request.
     pub(crate) think_time: Duration,
-    /// Requests are made at multiples of so many nanoseconds after the first; 0 is any moment.
+    /// Requests are made at multiples of this after the first, in nanoseconds; 0 allows any moment.
     pub(crate) interval_ns: u64,
-    /// When first requests are made, in nanoseconds.
+    /// The earliest time of first requests, in nanoseconds.
     pub(crate) start_ns: u64,
-    /// From then on they are spread over so many.
+    /// The span over which first requests are spread, in nanoseconds.
     pub(crate) start_spread_ns: u64,
     /// Random numbers for the moments of first requests, keyed by client.
     pub(crate) starts: Stream,
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
     pub(crate) dither: Stream,
     /// Random numbers for the lengths of batches, keyed by client and batch.
     pub(crate) batches: Stream,
-    /// Timeouts that are armed before this are not counted.
+    /// The time before which armed timeouts are not counted.
     pub(crate) measured_from: Time,
 }
 
@@ -45,7 +45,7 @@ impl Plan {
         start(self.start_ns, self.start_spread_ns, self.starts, client)
     }
 
-    /// When a client whose last exchange is over `now` makes its next request.
+    /// Returns the time of a client's next request, if its last exchange ends `now`.
     fn next(&self, client: u32, now: Time) -> Time {
         let rested = now + self.think_time.as_micros().saturating_mul(1_000);
         if self.interval_ns == 0 {
@@ -57,27 +57,27 @@ impl Plan {
     }
 }
 
-/// Not yet, or not any more: smaller than an `Option`, where there are a hundred thousand clients.
+/// A time for no time. It saves the space of an `Option` in each of a hundred thousand clients.
 const NEVER: Time = Time::MAX;
 
-/// A client.
 #[derive(Debug)]
 pub(crate) struct Client {
     plan: Arc<Plan>,
     endpoint: Endpoint<Mechanism, NodeId>,
-    /// When the next request is due; while one is under way, when it began; when all exchanges are over, when the last was.
+    /// The time when the next request is due. During an exchange, the time when it began. After all exchanges, the time when
+    /// the last ended.
     moment: Time,
-    /// Whether an exchange is under way.
+    /// Whether an exchange is open.
     is_busy: bool,
-    /// Its number among the clients, from 1: the key of its random numbers.
+    /// The number among the clients, from 1: the key of the client's random numbers.
     number: u32,
-    /// Whom the requests go to.
+    /// The server that gets the requests.
     server: NodeId,
-    /// How long the completed exchanges took in all, in nanoseconds.
+    /// The total time of the completed exchanges, in nanoseconds.
     busy_ns: u64,
-    /// Exchanges over.
+    /// The number of exchanges that are over.
     done: u32,
-    /// Batches begun.
+    /// The number of batches that have begun.
     batches: u32,
     /// The number of exchanges over at which the batch ends.
     batch_end: u32,
@@ -87,7 +87,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Returns the client of this `number`, whose requests go to `server`; its RTO is recorded if that `series` has a name.
+    /// Makes the client of this `number`, which sends its requests to `server`. Its RTO is recorded if `series` has a name.
     pub(crate) fn new(plan: Arc<Plan>, number: u32, server: NodeId, series: Option<String>) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), u64::from(number)),
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    /// Adds what this client has to say to the results of its run.
+    /// Adds the counts of this client to the results of its run.
     pub(crate) fn report(&self, result: &mut RunResult) {
         let counters = self.endpoint.counters();
         if self.plan.exchanges.is_some() {
@@ -131,7 +131,7 @@ impl Client {
         result.rto.extend(self.series.as_deref().cloned());
     }
 
-    /// Its mechanism's RTO.
+    /// Returns the RTO of its mechanism towards the server.
     pub(crate) fn rto(&self) -> Option<Duration> {
         self.endpoint.gauges(self.server).map(|gauges| gauges.rto)
     }
@@ -155,7 +155,7 @@ impl Client {
         let request =
             Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request, repeatable: false };
         (self.moment, self.is_busy) = (now, true);
-        // One exchange at a time is within any bound the endpoint has.
+        // Every endpoint has room for one exchange.
         let begun = self.endpoint.request(now.instant(), self.server, request);
         debug_assert!(begun.is_ok(), "{begun:?}");
     }
@@ -209,7 +209,7 @@ impl Node for Client {
             if let Some(transmit) = self.endpoint.poll_transmit(now.instant(), draw, buffer) {
                 break transmit;
             }
-            // A mechanism without a final wait gives an exchange up as its last retransmission departs.
+            // A mechanism without a final wait gives an exchange up when its last retransmission departs.
             self.endpoint.poll_event()?;
             self.exchange_is_over(now);
         };

@@ -1,4 +1,4 @@
-//! Hosts of a simulated run: a CoAP endpoint with an application on it.
+//! The hosts of a simulated run: a CoAP endpoint with an application on it.
 
 mod client;
 mod mote;
@@ -18,7 +18,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
 use crate::results::RunResult;
 use coapace_scenario::Scenario;
 
-/// A host. Clients over UDP are the many, so they lie in the table itself.
+/// A host. Clients over UDP are the most numerous, so they are not boxed.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Host {
     Client(Client),
@@ -29,7 +29,7 @@ pub(crate) enum Host {
     TcpServer(Box<TcpServer>),
 }
 
-/// Calls the same method on whichever host it is.
+/// Calls the same method on a host of any kind.
 macro_rules! each {
     ($host:expr, $inner:ident => $call:expr) => {
         match $host {
@@ -60,7 +60,8 @@ impl Node for Host {
         each!(self, host => host.poll_timeout())
     }
 
-    /// Returns the RTO of its mechanism towards the server that it asks first, if it asks any.
+    /// Returns the RTO of its mechanism towards its server, or towards the sink of its first flow; `None` for hosts without
+    /// one.
     fn rto(&self) -> Option<Duration> {
         match self {
             Self::Client(client) => client.rto(),
@@ -70,14 +71,14 @@ impl Node for Host {
     }
 }
 
-/// The method of every request.
+/// The method GET.
 pub(crate) const GET: Code = Code(coap_numbers::code::GET);
 
-/// The code of every response.
+/// The code of a response with content, 2.05.
 pub(crate) const CONTENT: Code = Code(coap_numbers::code::CONTENT);
 
 impl Host {
-    /// Adds what this host has to say to the results of its run.
+    /// Adds the counts of this host to the results of its run.
     pub(crate) fn report(&self, scenario: &Scenario, result: &mut RunResult) {
         match self {
             Self::Client(client) => client.report(result),
@@ -104,7 +105,7 @@ impl Host {
         }
     }
 
-    /// Returns whether all its requests are made. A host without a fixed number of requests always counts as done.
+    /// Returns whether all its requests are over. A host without a fixed number of requests always counts as done.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Client(client) => client.is_done(),
@@ -114,20 +115,20 @@ impl Host {
     }
 }
 
-/// From one moment to another in seconds, if both have come.
+/// Returns the seconds from one time to another, if both are known.
 fn span_s(from: Option<Time>, to: Option<Time>) -> Option<f64> {
     Some(to?.as_secs_f64() - from?.as_secs_f64())
 }
 
-/// When a client makes its first request.
+/// Returns the time of a client's first request.
 pub(crate) fn start(start_ns: u64, spread_ns: u64, starts: Stream, client: u32) -> Time {
     Time::from_nanos(start_ns + starts.below(spread_ns.max(1), u64::from(client), 0, 0))
 }
 
-/// Returns how many exchanges a client's batch has, uniform between two numbers, both included.
+/// Returns the number of exchanges of a client's batch, uniform between two numbers, both included.
 pub(crate) fn batch_size((least, most): (u32, u32), sizes: Stream, client: u32, batch: u32) -> u32 {
     least + sizes.below(u64::from(most - least) + 1, u64::from(client), u64::from(batch), 0) as u32
 }
 
-// A hundred thousand clients are to fit where a hundred did.
+// Runs have up to a hundred thousand clients, so the memory of each is bounded here.
 const _: () = assert!(size_of::<Host>() <= 488);

@@ -1,6 +1,6 @@
-//! A host with flows: it offers messages to sinks, and as a sink it takes them.
+//! A host with flows: a client that offers messages to sinks, or a sink that receives them.
 //!
-//! It writes down every message that it offered or received; the run puts both together at its end.
+//! It keeps a ledger of every message that it offered or received. The run compares the ledgers at its end.
 
 mod ledger;
 mod plan;
@@ -24,31 +24,30 @@ use watching::Watching;
 /// The code of a response to a POST.
 const CHANGED: Code = Code(coap_numbers::code::CHANGED);
 
-/// A host with flows.
 #[derive(Debug)]
 pub(crate) struct Mote {
     plan: Arc<MotePlan>,
-    /// Its number among the clients, from 1: the key of its random numbers. A sink has 0.
+    /// The number among the clients, from 1: the key of its random numbers. A sink has 0.
     number: u32,
     endpoint: Endpoint<Mechanism, NodeId>,
-    /// Its flows.
+    /// The flows that it takes part in.
     sendings: Vec<Sending>,
-    /// Exchanges under way, and the flow that each belongs to, by its place among the mote's flows.
+    /// The open exchanges, each with the index of its flow in `sendings`.
     open: Vec<(ExchangeId, usize)>,
-    /// Whom it observes; sinks alone do.
+    /// The observations of a sink; `None` for a client.
     watching: Option<Watching>,
     ledger: Ledger,
-    /// The transmission that the message being sent answers.
+    /// The exchange and the transmission that the reply under way answers, which the simulator attaches to packets.
     mark: Mark,
-    /// Replies sent.
+    /// The number of replies sent.
     replies: u64,
-    /// Notifications among these that are sent without control.
+    /// The number of replies that are notifications without congestion control.
     uncontrolled: u32,
     series: Option<Box<Series>>,
 }
 
 impl Mote {
-    /// Returns the client of this `number`; its RTO is recorded if that `series` has a name.
+    /// Makes the client of this `number`. Its RTO is recorded if `series` has a name.
     pub(crate) fn client(plan: Arc<MotePlan>, number: u32, series: Option<String>) -> Self {
         let flows = plan.flows.iter().filter(|flow| flow.keys.includes(number - 1));
         let sendings = flows.map(|flow| Sending::new(flow.clone(), number)).collect();
@@ -56,7 +55,7 @@ impl Mote {
         Self { sendings, series, ..Self::sink(plan, u64::from(number), number) }
     }
 
-    /// A node that takes what it is sent. `seed` is the endpoint's.
+    /// Makes a sink. `seed` is that of its endpoint.
     pub(crate) fn sink(plan: Arc<MotePlan>, seed: u64, number: u32) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), seed),
@@ -73,24 +72,24 @@ impl Mote {
         }
     }
 
-    /// Makes it observe `clients` for those flows that ask for it.
+    /// Makes it observe `clients` for the flows that ask for it.
     pub(crate) fn observing(mut self, clients: &[(NodeId, u32)], own: NodeId) -> Self {
         self.watching = Watching::new(&self.plan, clients, own);
         self
     }
 
-    /// Its mechanism's RTO towards the sink of its first flow.
+    /// Returns the RTO of its mechanism towards the sink of its first flow.
     pub(crate) fn rto(&self) -> Option<Duration> {
         let sending = self.sendings.first()?;
         self.endpoint.gauges(sending.flow.sink).map(|gauges| gauges.rto)
     }
 
-    /// Returns the messages that it offered and those that arrived.
+    /// Returns the messages that it offered and received.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Adds what this mote has to say to the results of its run, flows aside.
+    /// Adds the counts of this host to the results of its run, those of its flows aside.
     pub(crate) fn report(&self, result: &mut RunResult) {
         result.responses_sent += self.replies;
         result.timeouts.merge(&self.ledger.timeouts);
@@ -115,7 +114,7 @@ impl Mote {
         result.rto.extend(self.series.as_deref().cloned());
     }
 
-    /// A message of the flow at `place` is due: it is sent, or waits, or is dropped.
+    /// Offers a message of the flow at `place`: it is sent, or waits, or is dropped.
     fn offer(&mut self, now: Time, place: usize) {
         let Some(sending) = self.sendings.get_mut(place) else { return };
         match sending.offer(now) {
@@ -127,7 +126,7 @@ impl Mote {
         }
     }
 
-    /// Begins exchanges for what waits, as many as may be open. A message that the endpoint has no room for is lost.
+    /// Begins exchanges for waiting messages, as many as may be open. A message that the endpoint has no room for is lost.
     fn send_waiting(&mut self, now: Time, place: usize) {
         let Some(sending) = self.sendings.get_mut(place) else { return };
         while let Some(number) = sending.next_to_go() {
@@ -139,7 +138,7 @@ impl Mote {
         }
     }
 
-    /// Something of the flow at `place` is over: the next may go.
+    /// Sends the next messages of the flow at `place` after one has ended.
     fn go_on(&mut self, now: Time, place: usize) {
         self.send_waiting(now, place);
         let Some(sending) = self.sendings.get(place) else { return };
@@ -151,7 +150,7 @@ impl Mote {
         }
     }
 
-    /// An exchange is over.
+    /// Ends an exchange.
     fn is_over(&mut self, now: Time, id: ExchangeId, completed: bool) {
         let Some(at) = self.open.iter().position(|(open, _)| *open == id) else { return };
         let (_, place) = self.open.swap_remove(at);
@@ -187,20 +186,20 @@ impl Mote {
         }
     }
 
-    /// A request: to observe, or a message.
+    /// Handles a request, which is a registration or a message.
     fn take_request(&mut self, now: Time, from: NodeId, responder: Responder<NodeId>, message: &Message<'_>) {
         let Some((flow, number)) = plan::read_token(&message.token) else { return };
         if message.observe() == Some(0) {
             let wanted = |sending: &Sending| sending.flow.number == flow && sending.flow.keys.observe;
             let Some(place) = self.sendings.iter().position(wanted) else { return };
             if self.endpoint.register(now.instant(), &responder, u64::from(flow)).is_ok() {
-                // The registration replaces the one before, and with it ends the notification under way (RFC 7641 §4.1).
+                // The registration replaces the earlier one, and ends its open notification (RFC 7641 §4.1).
                 if self.sendings[place].is_telling() {
                     self.sendings[place].is_over(now, false);
                     self.ledger.ended(now, flow, false);
                 }
                 let tail = self.sendings[place].registered(responder);
-                // A reply that finds no room is counted by the endpoint and asked for again.
+                // The endpoint counts a reply that it has no room for, and the sink registers again.
                 let _ = self.endpoint.respond(now.instant(), responder, CONTENT, &tail);
                 self.go_on(now, place);
             }
@@ -214,7 +213,7 @@ impl Mote {
         }
     }
 
-    /// Failures of the endpoint; a mechanism without a final wait gives up as its last retransmission departs.
+    /// Handles the events of the endpoint. A mechanism without a final wait fails when its last retransmission departs.
     fn poll_events(&mut self, now: Time) -> bool {
         let mut any = false;
         while let Some(event) = self.endpoint.poll_event() {
@@ -241,7 +240,7 @@ impl Node for Mote {
             }
             Some(event) => self.take_event(now, &event),
             None if self.endpoint.counters().completed > completed => {
-                // A notification was acknowledged.
+                // An acknowledgement completed a notification.
                 let message_id = bytes.get(2..4).map(|id| u16::from_be_bytes([id[0], id[1]]));
                 let acknowledged = |sending: &Sending| {
                     sending.flow.sink == from
@@ -309,8 +308,8 @@ impl Node for Mote {
 }
 
 impl Mote {
-    /// A reply has the mark of what it answers. A notification without control answers nothing anew and has one of its own:
-    /// they are counted down from the last exchange there can be.
+    /// Returns the mark of a reply: the exchange and the transmission that it answers. A notification without congestion
+    /// control answers no new request, so it has a number of its own, counted down from the greatest.
     fn mark_of_reply(&mut self, bytes: &[u8]) -> Mark {
         let is_own = |message: &Message<'_>| message.kind == coapace_proto::Kind::NonConfirmable;
         if self.number == 0 || !Message::parse(bytes).is_ok_and(|message| is_own(&message)) {
@@ -320,7 +319,8 @@ impl Mote {
         Mark { exchange: u32::MAX - self.uncontrolled, transmission: 0 }
     }
 
-    /// A notification departs: its Message ID tells what is acknowledged. One that is not confirmable is over.
+    /// Notes the Message ID of a departing notification, by which its acknowledgement is recognised. A notification that is
+    /// not confirmable ends at once.
     fn note_notification(&mut self, now: Time, bytes: &[u8]) {
         if self.sendings.iter().all(|sending| !sending.flow.keys.observe) {
             return;

@@ -2,7 +2,7 @@
 
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Time};
 
-/// A relay: it ignores messages that are sent to it.
+/// A node without an application. It ignores messages that are sent to it.
 #[derive(Debug)]
 pub(crate) struct Relay;
 

@@ -9,23 +9,22 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
 
 use super::CONTENT;
 
-/// A server.
 #[derive(Debug)]
 pub(crate) struct Server {
     endpoint: Endpoint<Mechanism, NodeId>,
-    /// Options and payload of a response.
+    /// The options and the payload of a response.
     response: Vec<u8>,
-    /// From a request to its response, in nanoseconds.
+    /// The time from a request to its response, in nanoseconds.
     processing_ns: u64,
-    /// Requests being worked on, in the order of their responses.
+    /// The unanswered requests, in the order of their responses.
     working: VecDeque<(Time, Responder<NodeId>, Mark)>,
-    /// The transmission that the message being sent answers.
+    /// The exchange and the transmission that the response under way answers, which the simulator attaches to packets.
     mark: Mark,
     responses: u64,
 }
 
 impl Server {
-    /// A server that answers with `response`, so long after each request.
+    /// Makes a server that answers each request with `response`, after `processing_ns`.
     pub(crate) fn new(
         setup: Arc<Setup<Mechanism>>,
         id: NodeId,
@@ -43,14 +42,14 @@ impl Server {
         }
     }
 
-    /// Responses sent.
+    /// Returns the number of responses sent.
     pub(crate) fn responses(&self) -> u64 {
         self.responses
     }
 
     fn respond(&mut self, now: Time, responder: Responder<NodeId>, mark: Mark) {
         self.mark = mark;
-        // A reply that finds no room is counted by the endpoint and asked for again by the client.
+        // The endpoint counts a reply that it has no room for, and the client asks again.
         let _ = self.endpoint.respond(now.instant(), responder, CONTENT, &self.response);
     }
 }
@@ -71,7 +70,7 @@ impl Node for Server {
 
     fn handle_timeout(&mut self, now: Time) {
         self.endpoint.handle_timeout(now.instant());
-        // One response a call: what is sent next is marked as its answer.
+        // One call makes one response, so that the next packet has the mark of the request.
         if self.working.front().is_some_and(|&(at, ..)| at <= now)
             && let Some((_, responder, mark)) = self.working.pop_front()
         {
@@ -80,7 +79,7 @@ impl Node for Server {
     }
 
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        // The server begins no exchange, so nothing is drawn.
+        // A server begins no exchange, so no random numbers are drawn.
         let transmit = self.endpoint.poll_transmit(now.instant(), |_| Draw::ZERO, buffer)?;
         self.responses += 1;
         Some(Outgoing { to: transmit.to, mark: self.mark, transport: Transport::Udp })

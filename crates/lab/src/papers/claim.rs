@@ -1,14 +1,14 @@
-//! Claims: what a paper says of one mechanism under one condition.
+//! Claims: the published results of one mechanism under one condition.
 
 use crate::results::Published;
 
 /// The result of a paper for one mechanism under one condition.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
-    /// The name of the scenario, and what is set in it.
+    /// The name of the scenario, and the settings of the condition.
     pub(super) scenario: String,
     pub(super) settings: Vec<(String, String)>,
-    /// Its name here, which is not always the paper's.
+    /// The name of the mechanism here, which is not always that of the paper.
     pub(super) mechanism: String,
     pub(super) published: Published,
 }

@@ -1,4 +1,4 @@
-//! Experiments whose published result is an order of mechanisms, or a ratio; or of which no result is used.
+//! Experiments whose published result is an order of mechanisms or a ratio, and experiments without a usable result.
 
 use std::collections::BTreeMap;
 
@@ -7,43 +7,43 @@ use serde::Deserialize;
 use super::claim::Claim;
 use crate::results::{Chain, Metric, Order, Published, Ranked};
 
-/// Conditions, and what is said of the mechanisms under each of them.
+/// Conditions, and the claims about the mechanisms under each of them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Experiment {
-    /// The scenario, where it is not the paper's.
+    /// The scenario, if it is not the paper's usual one.
     scenario: Option<String>,
     /// Settings of the scenario that all conditions share.
     #[serde(default)]
     set: BTreeMap<String, String>,
-    /// The values of each key that is varied; every combination is a condition.
+    /// The values of each key that is varied. Every combination is a condition.
     #[serde(default)]
     sweep: BTreeMap<String, Vec<String>>,
-    /// Rows of the paper that are run though nothing is said of them.
+    /// Rows of the paper that are run without a claim about them.
     #[serde(default)]
     mechanisms: Vec<String>,
-    /// By metric: the rows of the paper, the larger figure first.
+    /// The rows of the paper for each metric, the larger figure first.
     #[serde(default)]
     orders: BTreeMap<Metric, Chain>,
-    /// Orders of metrics that have several, or of which there is more to say.
+    /// Further claims: more orders of a metric, ratios, and reasons.
     #[serde(default)]
     claims: Vec<Said>,
 }
 
-/// An order or a ratio, and what is thought of it.
+/// An order or a ratio, and the likely reason if it does not hold here.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {
     metric: Metric,
     /// The order of the rows of the paper, or a ratio of two.
     says: Chain,
-    /// Why it is thought not to hold here, in a line.
+    /// The likely reason if it does not hold here, in a line.
     #[serde(default)]
     why: String,
 }
 
 impl Experiment {
-    /// One for each condition and mechanism, the lowest mechanism first.
+    /// Returns a claim for each condition and mechanism. An order gives its mechanisms from the lowest figure to the highest.
     pub(super) fn claims<'a>(
         &self,
         mechanism_of: &dyn Fn(&str) -> Result<&'a str, String>,

@@ -1,4 +1,4 @@
-//! Published figures: a row for each mechanism under conditions, a column for each metric.
+//! Published figures: a row for each mechanism under each condition, a column for each metric.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use crate::results::{Metric, Published};
 
 /// The meaning of a column of the file.
 enum PaperColumn {
-    /// A condition: the knob that it sets.
+    /// A condition, by the knob that it sets.
     Knob(String),
     /// The scenario.
     Scenario,
-    /// The table of the paper.
+    /// The table of the paper that prints the figures.
     Table,
-    /// The row of the paper.
+    /// The name of the row in the paper.
     Mechanism,
     Metric(Metric),
 }
 
-/// Reads `published.csv`. An empty field is a figure that was not published, a condition that stays as the scenario has it,
-/// the scenario of the paper, or no table.
+/// Reads `published.csv`. An empty field means, by its column: a figure that was not published, a condition that stays as the
+/// scenario has it, the scenario of the paper, or no table.
 pub(super) fn read(text: &str, source: &Source) -> Result<Vec<Claim>, String> {
     let mut csv = csv::Reader::from_reader(text.as_bytes());
     let columns: Vec<PaperColumn> = csv

@@ -1,4 +1,4 @@
-//! All claims of a paper, and those of any paper about a scenario.
+//! All claims of a paper, and the claims of any paper about a scenario.
 
 use coapace_scenario::Scenario;
 
@@ -7,7 +7,7 @@ use super::{PAPERS, Paper, Source, figures};
 use crate::results::Published;
 
 impl Paper {
-    /// Returns all that was published: figures in the order of their file, then orders.
+    /// Returns all claims: figures in the order of their file, then orders.
     pub(super) fn claims(&self, source: &Source) -> Result<Vec<Claim>, String> {
         let mut claims = figures::read(self.published, source)
             .map_err(|error| format!("papers/{}/published.csv: {error}", self.key))?;
@@ -20,7 +20,7 @@ impl Paper {
     }
 }
 
-/// Returns what any paper published for this mechanism in a scenario that runs alike.
+/// Returns the published results of this mechanism in a scenario that runs like the given one.
 pub fn published_for(scenario: &Scenario, mechanism: &str) -> Option<Published> {
     PAPERS.iter().find_map(|paper| {
         let source = paper.source().ok()?;
@@ -29,7 +29,7 @@ pub fn published_for(scenario: &Scenario, mechanism: &str) -> Option<Published> 
             claim.mechanism == mechanism
                 && claim.scenario == scenario.name
                 && claim.settings.iter().all(knob)
-                // A key beside the knobs may have been changed.
+                // A key that no knob sets may differ, so the hashes are compared, too.
                 && Scenario::load(&claim.scenario, &claim.settings).is_ok_and(|same| same.hash() == scenario.hash())
         });
         claims.map(|claim| claim.published).reduce(|mut all, published| {
@@ -48,7 +48,7 @@ mod tests {
     fn whatever_is_published_is_found_for_a_scenario_that_runs_alike() {
         for paper in PAPERS {
             assert_eq!(paper.source().unwrap().key, paper.key);
-            // A quick run may be a shorter one, of which nothing is published.
+            // Quick runs may be shorter than the published ones, so they are left out.
             for trial in paper.trials(false, &[]).unwrap().iter().step_by(7) {
                 assert_eq!(published_for(&trial.scenario, &trial.contender.label), trial.published);
             }

@@ -9,7 +9,7 @@ use super::claim::Claim;
 use super::experiment::Experiment;
 use crate::results::PaperTable;
 
-/// The file `source.toml`.
+/// The content of `source.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
@@ -17,17 +17,17 @@ pub struct Source {
     pub key: String,
     /// The subject of the study.
     pub title: String,
-    /// Author, title, where and when.
+    /// The author, the title, the place and the year of the publication.
     pub source: String,
     /// The published tables and figures.
     pub figure: String,
-    /// The scenario that the cells are variations of where they name no other.
+    /// The scenario of all cells that name no other.
     pub scenario: String,
-    /// Repetitions when it has to be quick.
+    /// The number of seeds of quick runs.
     pub quick_seeds: u32,
-    /// From the rows of the paper to mechanisms as they are named here.
+    /// The mechanism of each row of the paper.
     pub mechanisms: BTreeMap<String, String>,
-    /// From columns of `published.csv` to the knobs that they set.
+    /// The knob of each column of `published.csv` that is a condition.
     #[serde(default)]
     pub(super) columns: BTreeMap<String, String>,
     /// The tables that the column `table` of `published.csv` names.
@@ -35,18 +35,18 @@ pub struct Source {
     pub(super) tables: BTreeMap<String, Table>,
     #[serde(default)]
     pub(super) experiments: Vec<Experiment>,
-    /// By scenario, the settings that shorten its runs when it has to be quick.
+    /// The settings that shorten quick runs, for each scenario.
     #[serde(default)]
     pub(super) quick: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// A table of the paper, as near as its figures are asked to be.
+/// A table of the paper, with the factors that judge its figures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "TableText")]
 pub(super) struct Table {
     /// The table with the factor of full runs.
     usual: PaperTable,
-    /// The factor where it has to be quick.
+    /// The factor of quick runs.
     quick_factor: f64,
 }
 
@@ -79,28 +79,27 @@ impl TryFrom<TableText> for Table {
 }
 
 impl Source {
-    /// Returns the mechanism of a row of the paper as it is named here.
+    /// Returns the mechanism of a row of the paper.
     pub(super) fn mechanism(&self, row: &str) -> Result<&str, String> {
         let mechanism = self.mechanisms.get(row).map(String::as_str);
         mechanism.ok_or_else(|| format!("source.toml names no mechanism for the row `{row}`"))
     }
 
-    /// Returns the table of this name, as it is judged.
+    /// Returns the table of this name with the factor of full runs.
     pub(super) fn table(&self, name: &str) -> Result<&PaperTable, String> {
         let table = self.tables.get(name).map(|table| &table.usual);
         table.ok_or_else(|| format!("source.toml has no table `{name}`"))
     }
 
-    /// Where things are printed.
+    /// Returns the place of publication in words.
     pub(super) fn place(&self) -> String {
         format!("{}, {}", self.key, self.figure)
     }
 
-    /// These claims as they are made where it has to be quick: with shorter runs, and figures asked to be no nearer than
-    /// that allows.
+    /// Returns the claims for quick runs: with shortened scenarios and the wider factors of the tables.
     ///
     /// # Errors
-    /// A scenario is shortened that no claim is about.
+    /// Returns a line if a scenario is shortened that no claim is about.
     pub(super) fn shortened(&self, mut claims: Vec<Claim>) -> Result<Vec<Claim>, String> {
         if let Some(name) = self.quick.keys().find(|name| claims.iter().all(|claim| claim.scenario != **name))
         {
@@ -117,7 +116,7 @@ impl Source {
         Ok(claims)
     }
 
-    /// Returns in words by what quick runs are less: `2 seeds, duration 120 s instead of 600 s`.
+    /// Returns the reduction of quick runs in words: `2 seeds, duration 120 s instead of 600 s`.
     pub(super) fn quick_words(&self, claims: &[Claim]) -> Result<String, String> {
         let seeds = if self.quick_seeds == 1 { "seed" } else { "seeds" };
         let mut words = vec![format!("{} {seeds}", self.quick_seeds)];
@@ -145,7 +144,7 @@ impl Source {
     }
 }
 
-/// Returns the present value of a knob or of a key.
+/// Returns the value of a knob or of a key.
 fn setting(scenario: &Scenario, key: &str) -> Option<String> {
     let canonical = scenario.canonical();
     let line = || canonical.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
@@ -186,6 +185,6 @@ mod tests {
         assert!(trials.iter().all(|trial| trial.scenario.knob("loss") == Some("4 %") && trial.seeds == 2));
         assert_eq!(paper.trials(false, &[]).unwrap()[0].scenario.knob("loss"), Some("8 %"));
         let raitahila = Paper::find("raitahila2019").unwrap();
-        assert_eq!(raitahila.quick().unwrap(), "2 seeds", "nothing else is less");
+        assert_eq!(raitahila.quick().unwrap(), "2 seeds", "only the seeds are fewer");
     }
 }

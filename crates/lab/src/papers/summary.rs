@@ -1,4 +1,4 @@
-//! How near what was measured is to what a paper says, in words.
+//! The agreement of measured with published results, in words.
 
 use coapace_scenario::naming::TCP;
 
@@ -6,7 +6,7 @@ use super::Paper;
 use crate::results::{CellResult, Nearness, judged, nearness, tally, verdicts};
 
 impl Paper {
-    /// Says how far the measured figures and orders agree with the published ones, in a few lines.
+    /// Returns a few lines on how far the measured figures and orders agree with the published ones.
     pub fn summary(&self, results: &[CellResult]) -> String {
         let plain = |result: &&CellResult| {
             result.published.as_ref().is_some_and(|published| published.plain().next().is_some())
@@ -27,7 +27,7 @@ impl Paper {
     }
 }
 
-/// Says how many of these results are near what was published; those of UDP and of TCP apart if there are both.
+/// Returns how many of these results are near the published ones. UDP and TCP are counted apart if there are both.
 fn near(results: &[&CellResult]) -> String {
     let share = |bound: f64, of: &dyn Fn(&CellResult) -> bool| {
         let errors =

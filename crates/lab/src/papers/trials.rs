@@ -1,4 +1,4 @@
-//! The trials that put to the test what a paper says.
+//! The trials that test what a paper claims.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -13,11 +13,11 @@ use crate::experiment::Trial;
 use crate::run::Observe;
 
 impl Paper {
-    /// One trial for each mechanism under each condition of which something was published, with as many repetitions as
-    /// the paper made, or `quick`ly fewer and shorter; and under each condition one for each of the `others`, for comparison.
+    /// Returns a trial for each mechanism under each condition that the paper has a claim about. The trials have as many seeds
+    /// as the paper's runs, or if `quick`, fewer and shorter runs. Each condition also has a trial for each of the `others`.
     ///
     /// # Errors
-    /// One line that says what is wrong with its folder, or which of the others does not fit.
+    /// Returns one line that says what is wrong with the folder, or which of the others has too few clients.
     pub fn trials(&self, quick: bool, others: &[Contender]) -> Result<Vec<Trial>, String> {
         let source = self.source()?;
         let mut places = BTreeMap::new();
@@ -46,7 +46,7 @@ impl Paper {
                         seeds: if quick { source.quick_seeds } else { scenario.defaults.seeds },
                         first_seed: 1,
                         scenario: Arc::new(scenario),
-                        // Where only an order counts there are many conditions, and nobody looks into each.
+                        // Papers that publish orders have too many conditions for anybody to look at the series of each.
                         observe: if published.figures.is_empty() { Observe::Totals } else { Observe::Series },
                         published: Some(published),
                     };
@@ -77,7 +77,7 @@ mod tests {
     use crate::papers::tests::paper;
     use crate::results::{Metric, Order, Relation};
 
-    /// The paper's CoCoA.
+    /// The variant of CoCoA that the paper has.
     const COCOA: &str = "cocoa:preset=draft-03";
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
         let figures = |trial: &Trial| trial.published.as_ref().map_or(0, |published| published.figures.len());
         assert_eq!(trials.iter().map(figures).sum::<usize>(), paper.published.lines().count() - 1);
         assert!(trials.iter().all(|trial| figures(trial) <= 1));
-        // Variants of FASOR, of which orders and ratios are published.
+        // The other trials are variants of FASOR. The paper has orders and ratios of them.
         let mut others = trials.iter().filter(|trial| figures(trial) == 0);
         assert!(others.all(|trial| trial.contender.label.starts_with("fasor:preset=")));
     }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn every_order_of_an_experiment_has_its_trials() {
         let trials = Paper::find("meng2017").unwrap().trials(false, &[]).unwrap();
-        // 9 numbers of clients, 7 losses, 10 delays; one condition is of the losses and of the delays.
+        // There are 9 numbers of clients, 7 losses and 10 delays. One condition is both a loss and a delay.
         assert_eq!(trials.len(), 25 * 3);
         for condition in trials.chunks(3) {
             let claims: Vec<_> = (condition.iter())

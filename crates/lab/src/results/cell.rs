@@ -7,26 +7,26 @@ use coapace_scenario::Hash64;
 use super::run_result::fct_s;
 use super::{Compared, Metric, Published, RunResult, Summary};
 
-/// One point of an experiment: a scenario, the values its knobs had, and one mechanism. All its seeds are pooled.
+/// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
-    /// The scenario's name.
+    /// The name of the scenario.
     pub scenario: String,
     /// The hash of the scenario with every knob set.
     pub scenario_hash: Hash64,
     /// The kind of the workload, such as `continuous` or `flows`.
     pub workload: String,
-    /// How many clients there are.
+    /// The number of clients.
     pub clients: u32,
-    /// The mechanism, exactly as it was asked for.
+    /// The text that named the mechanism.
     pub mechanism: String,
-    /// Every knob of the scenario with its value.
+    /// The values of all knobs of the scenario.
     pub knobs: BTreeMap<String, String>,
     /// The names of the flows, in the order of the scenario.
     pub flows: Vec<String>,
     /// The mechanisms of a mix; empty where all clients have one.
     pub mix: Vec<String>,
-    /// Whether there are radios.
+    /// Whether the network is a mesh of radios.
     pub is_mesh: bool,
 }
 
@@ -44,24 +44,24 @@ impl Cell {
 pub struct CellResult {
     /// The scenario with its knobs, and the mechanism.
     pub cell: Cell,
-    /// Its runs, one a seed, in any order.
+    /// The runs, one for each seed, in any order.
     pub runs: Vec<RunResult>,
     /// The published figures and orders that it is compared with.
     pub published: Option<Published>,
 }
 
 impl CellResult {
-    /// Flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
+    /// Returns the flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
     pub fn fct_s(&self) -> Vec<f64> {
         fct_s(&self.runs)
     }
 
-    /// Returns the runs, pooled.
+    /// Returns the pooled runs.
     pub fn summary(&self) -> Summary {
         Summary::of(&self.runs)
     }
 
-    /// Returns whether clients have an end to reach, and so a flow completion time or none because they gave up.
+    /// Returns whether clients finish after a number of exchanges, and so have a flow completion time unless they give up.
     pub fn has_fct(&self) -> bool {
         self.runs.iter().any(|run| !run.fct_s.is_empty())
     }
@@ -76,8 +76,8 @@ impl CellResult {
         compared(self.published.as_ref(), &self.summary())
     }
 
-    /// Returns how far the measured figure is from the published one, as a fraction of the latter; positive where it is larger.
-    /// If there are several figures, the one that is met worst counts.
+    /// Returns the relative error of the measured figure: its distance from the published one, as a fraction of the latter,
+    /// positive if it is larger. Among several figures the worst counts.
     pub fn relative_error(&self) -> Option<f64> {
         relative_error(self.published.as_ref(), &self.summary())
     }
@@ -93,7 +93,7 @@ fn compared(published: Option<&Published>, summary: &Summary) -> Vec<Compared> {
     published.map_or_else(Vec::new, |published| published.figures.iter().map(compared).collect())
 }
 
-/// [`CellResult::relative_error`] of these runs.
+/// Returns the [relative error](CellResult::relative_error) of pooled runs.
 pub(super) fn relative_error(published: Option<&Published>, summary: &Summary) -> Option<f64> {
     let errors = compared(published, summary).into_iter().map(|compared| compared.relative_error());
     let worse = |a: Option<f64>, b: Option<f64>| {
@@ -103,8 +103,8 @@ pub(super) fn relative_error(published: Option<&Published>, summary: &Summary) -
     errors.reduce(worse).flatten()
 }
 
-/// Returns the figure that says most about how fast these cells are: the median FCT where clients have an end to reach, the
-/// delay where there are flows alone, else the throughput.
+/// Returns the metric that says most about the speed of these cells: the median FCT where clients finish, the delay where
+/// there are flows alone, else the throughput.
 pub fn headline<'a>(cells: impl IntoIterator<Item = &'a CellResult>) -> Metric {
     let runs: Vec<&RunResult> = cells.into_iter().flat_map(|cell| &cell.runs).collect();
     if runs.iter().any(|run| !run.fct_s.is_empty()) {
@@ -121,7 +121,7 @@ pub(super) mod tests {
     use super::super::Quantiles;
     use super::*;
 
-    /// Two seeds of two clients, one of which gave up once.
+    /// Makes a cell of two seeds with two clients, one of which gave up once.
     pub(in crate::results) fn sample() -> CellResult {
         let run = |seed, fct_s: [Option<f64>; 2]| RunResult {
             seed,
@@ -203,7 +203,7 @@ pub(super) mod tests {
         assert_eq!(result.compared().len(), 2);
         let published = result.published.as_mut().unwrap();
         published.extend(Published::figure(Metric::ExchangeTime, 1.0, ""));
-        assert_eq!(result.relative_error(), None, "a figure that is not known is met worst");
+        assert_eq!(result.relative_error(), None, "an unknown figure is the worst");
     }
 
     #[test]

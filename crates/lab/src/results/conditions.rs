@@ -3,17 +3,17 @@
 use super::Cell;
 use super::number::grouped;
 
-/// The conditions of a set of cells: those they share, and the names of those in which they differ.
+/// The conditions of a set of cells: those that they share, and the names of those in which they differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// Names and values that all cells share; conditions that say nothing are left out.
+    /// The names and values of the conditions that all cells share. Empty values are left out.
     pub common: Vec<(String, String)>,
-    /// The names of the others.
+    /// The names of the conditions in which the cells differ.
     pub varying: Vec<String>,
 }
 
 impl Conditions {
-    /// Compares these cells. Conditions are in the order in which cells list them.
+    /// Compares cells. The conditions stay in the order in which cells list them.
     pub fn of<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Self {
         let cells: Vec<&Cell> = cells.into_iter().collect();
         let mut names: Vec<String> = Vec::new();
@@ -31,30 +31,31 @@ impl Conditions {
         Self { common, varying }
     }
 
-    /// Returns the values of `cell` where the cells differ.
+    /// Returns the values of `cell` for the conditions in which the cells differ.
     pub fn values(&self, cell: &Cell) -> Vec<String> {
         self.varying.iter().map(|name| value(cell, name)).collect()
     }
 
-    /// Where `cell` differs from the others, in words.
+    /// Returns in words the conditions in which `cell` differs from the others.
     pub fn describe(&self, cell: &Cell) -> String {
         let pairs = self.varying.iter().map(|name| (name.clone(), value(cell, name)));
         phrase(pairs.filter(|(_, value)| !value.is_empty()))
     }
 
-    /// Returns where `cell` differs from the others, but for one condition, in words.
+    /// Returns in words the conditions in which `cell` differs from the others, except the condition `name`.
     pub fn describe_without(&self, name: &str, cell: &Cell) -> String {
         let varying = self.varying.iter().filter(|other| *other != name).cloned().collect();
         Self { common: Vec::new(), varying }.describe(cell)
     }
 
-    /// Returns what the cells share, in words.
+    /// Returns in words the conditions that the cells share.
     pub fn describe_common(&self) -> String {
         phrase(self.common.iter().cloned())
     }
 }
 
-/// Everything but the mechanism, as names and values for people. A knob that says what is known of every scenario is left out.
+/// Returns all conditions but the mechanism, as names and values for people. A knob that repeats another condition is left
+/// out.
 fn conditions(cell: &Cell) -> Vec<(String, String)> {
     let known = [
         ("scenario", cell.scenario.clone()),
@@ -74,7 +75,7 @@ fn value(cell: &Cell, name: &str) -> String {
     conditions(cell).into_iter().find(|(n, _)| n == name).map_or_else(String::new, |(_, value)| value)
 }
 
-/// Returns the values of a condition in these cells and their unit; `None` unless all are numbers in one unit.
+/// Returns the values of a condition in these cells, and their unit; `None` unless all are numbers in one unit.
 pub fn numbers<'a>(name: &str, cells: impl Iterator<Item = &'a Cell>) -> Option<(Vec<f64>, String)> {
     let mut unit = None;
     let values = cells.map(|cell| {

@@ -1,16 +1,16 @@
-//! How far the mean of a few runs can be trusted.
+//! Confidence intervals of the means of a few runs.
 
-/// A mean, and the half-width of its confidence interval.
+/// A mean and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// From the mean to either end of the 95 % confidence interval (Student's t); `None` of a single value.
+    /// Half of the width of the 95 % confidence interval (Student's t); `None` for a single value.
     pub half_width: Option<f64>,
 }
 
 impl Estimate {
-    /// Estimates the mean of independent values; `None` without any.
+    /// Estimates the mean of independent values; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = u32::try_from(values.len()).ok().filter(|&count| count > 0)?;
         let n = f64::from(count);
@@ -23,13 +23,13 @@ impl Estimate {
     }
 }
 
-/// Returns the quantile 0.975 of Student's t with so many degrees of freedom, to four significant digits.
+/// Returns the quantile 0.975 of Student's t for so many degrees of freedom, to four significant digits.
 pub(super) fn student_t(freedom: u32) -> f64 {
     const FIRST: [f64; 8] = [12.706, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060];
     if let Some(t) = (freedom as usize).checked_sub(1).and_then(|place| FIRST.get(place)) {
         return *t;
     }
-    // Abramowitz and Stegun 1964, 26.7.5, four terms: from the normal quantile.
+    // The first four terms of Abramowitz and Stegun 1964, 26.7.5, in the normal quantile.
     let (z, n) = (1.959_964_f64, f64::from(freedom.max(1)));
     let odd = |coefficients: &[f64]| {
         coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * z * z + coefficient) * z
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_mean_is_that_of_the_textbook() {
-        // Mean 3, deviation 1.5811, five values: 2.7764 · 1.5811 / √5.
+        // The mean is 3 and the deviation 1.5811 of five values: 2.7764 · 1.5811 / √5.
         let estimate = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert!((estimate.mean - 3.0).abs() < 1e-12);
         assert!((estimate.half_width.unwrap() - 1.9632).abs() < 1e-3);

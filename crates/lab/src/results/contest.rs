@@ -1,42 +1,42 @@
-//! Mechanisms under the same conditions, in the order of one metric as far as the seeds show one.
+//! Mechanisms under the same conditions, ordered by a metric as far as the seeds show an order.
 
 use super::conditions::Conditions;
 use super::number::significant;
 use super::{Better, CellResult, Estimate, Metric, Ratio, headline};
 
-/// The most conditions that are told one by one.
+/// The most conditions that have a sentence each.
 const MOST_LINES: usize = 8;
 
-/// An interval has to leave 1 by this much: less is the rounding of numbers.
+/// The least distance of an interval from 1 that counts. Less may come from the rounding of numbers.
 const ROUNDING: f64 = 1e-9;
 
-/// The mechanisms under the same conditions in the order of one metric.
+/// The mechanisms under the same conditions, ordered by one metric.
 ///
-/// A seed gives every mechanism the same losses and delays, so two of them are compared seed by seed: one is ahead where the
-/// whole 95 % confidence interval of the ratio of their figures is on one side of 1.
+/// A seed gives every mechanism the same losses and delays, so mechanisms are compared seed by seed. One is ahead if the whole
+/// 95 % confidence interval of the ratio of their figures is on one side of 1.
 #[derive(Clone, Debug)]
 pub struct Contest<'a> {
     /// The metric that is compared.
     pub metric: Metric,
-    /// The best mean first; those that have no value in some seed last.
+    /// The mechanisms, the best mean first. Those without a value in some seed come last.
     pub placings: Vec<Placing<'a>>,
 }
 
-/// A mechanism in a contest.
+/// The place of a mechanism in a contest.
 #[derive(Clone, Copy, Debug)]
 pub struct Placing<'a> {
     /// The mechanism with its runs.
     pub result: &'a CellResult,
-    /// Its figure; `None` where it has none in some seed.
+    /// The mean and its interval; `None` if some seed has no value.
     pub estimate: Option<Estimate>,
-    /// How many times the figure of the best this one's is; `None` for the best itself, and where it is not known.
+    /// The ratio of this figure to that of the best; `None` for the best itself, and if it is not known.
     pub ratio: Option<Ratio>,
     /// Whether the seeds show that it is behind the best.
     pub is_behind: bool,
 }
 
 impl<'a> Contest<'a> {
-    /// Compares cells of the same conditions; `None` where none has a value in every seed, or where the metric is neither good nor
+    /// Compares cells of the same conditions; `None` if none has a value in every seed, or if the metric is neither good nor
     /// bad.
     pub fn of(metric: Metric, cells: impl IntoIterator<Item = &'a CellResult>) -> Option<Self> {
         let sign = match metric.better() {
@@ -59,7 +59,7 @@ impl<'a> Contest<'a> {
         Some(Self { metric, placings: all.into_iter().map(placing).collect() })
     }
 
-    /// Compares all mechanisms that ran under the same conditions, in the order of the conditions.
+    /// Compares the mechanisms under each condition, in the order of the conditions.
     pub fn all(metric: Metric, results: &'a [CellResult]) -> Vec<Self> {
         let mut groups: Vec<Vec<&CellResult>> = Vec::new();
         for result in results {
@@ -76,17 +76,17 @@ impl<'a> Contest<'a> {
         self.placings.iter().filter(|placing| !placing.is_behind && placing.estimate.is_some())
     }
 
-    /// Returns those behind, the farthest last.
+    /// Returns those behind the best, the farthest last.
     pub fn behind(&self) -> impl DoubleEndedIterator<Item = &Placing<'a>> {
         self.placings.iter().filter(|placing| placing.is_behind)
     }
 
-    /// Returns whether the seeds tell anything apart.
+    /// Returns whether the seeds show that any mechanism is behind the best.
     pub fn is_decided(&self) -> bool {
         self.behind().next().is_some()
     }
 
-    /// Says in a sentence what the seeds tell; `None` where fewer than two mechanisms have the figure.
+    /// Returns a sentence on what the seeds show; `None` if fewer than two mechanisms have the figure.
     pub fn sentence(&self) -> Option<String> {
         let metric = self.metric;
         let known = self.placings.iter().filter(|placing| placing.estimate.is_some()).count();
@@ -118,7 +118,7 @@ impl<'a> Placing<'a> {
     }
 }
 
-/// Returns how many times the figure of `second` that of `first` is, over the seeds in which both have one.
+/// Returns the ratio of the figure of `first` to that of `second`, over the seeds in which both have one.
 fn ratio(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Ratio> {
     let pairs: Vec<_> = (first.runs.iter())
         .filter_map(|run| {
@@ -130,7 +130,7 @@ fn ratio(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Rati
     Ratio::of(&pairs)
 }
 
-/// Lists names: `a`, `a and b`, `a, b and c`; of many, the first two and how many others.
+/// Lists names: `a`, `a and b`, `a, b and c`. A longer list has the first two and the number of the others.
 fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -140,7 +140,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Says who is best, a line for each condition and metric; nothing where nobody is compared.
+/// Returns a line for each condition and metric on the best mechanism; empty if no condition has two mechanisms.
 pub(super) fn sentences(results: &[CellResult]) -> String {
     let headline = headline(results);
     let metrics = if headline == Metric::Delay { vec![Metric::Pdr, headline] } else { vec![headline] };
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn seeds_are_paired() {
-        // Each seed is 1 % slower with b, and the seeds differ by much more than that.
+        // Each seed is 1 % slower with b, and the seeds differ by much more than 1 %.
         let seconds = [100.0, 200.0, 300.0, 400.0];
         let slower = seconds.map(|s| s * 1.01 + s % 7.0 * 1e-3);
         let results = [result("a", 1, &seconds), result("b", 1, &slower)];

@@ -1,22 +1,22 @@
-//! Delays, counted in buckets so fine that quantiles are known to 0.1 %, in bounded memory.
+//! Delays in buckets, in bounded memory. The buckets are so fine that quantiles are known to 0.1 %.
 
 use serde::Serialize;
 
-/// Any number of delays.
+/// A distribution of delays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Delays {
-    /// How many there are.
+    /// The number of delays.
     pub count: u64,
-    /// Their sum, in microseconds.
+    /// The sum of the delays, in microseconds.
     pub sum_us: u64,
-    /// The longest, in microseconds.
+    /// The longest delay, in microseconds.
     pub max_us: u64,
-    /// Bucket and how many are in it, where there are any, ascending. Below 2048 µs each microsecond is a bucket; above, each
-    /// power of two has 1024 of equal width.
+    /// The buckets that have any delays, ascending, with their numbers of delays. Below 2048 µs each microsecond is a bucket.
+    /// Above, each power of two has 1024 buckets of equal width.
     buckets: Vec<(u16, u64)>,
 }
 
-/// Buckets of a power of two, as a power of two.
+/// The binary logarithm of the number of buckets in a power of two.
 const FINENESS: u32 = 10;
 
 fn bucket(us: u64) -> u16 {
@@ -31,7 +31,7 @@ fn least_us(bucket: u16) -> u64 {
 }
 
 impl Delays {
-    /// Adds one.
+    /// Adds a delay.
     pub fn add(&mut self, us: u64) {
         self.count += 1;
         self.sum_us = self.sum_us.saturating_add(us);
@@ -39,7 +39,7 @@ impl Delays {
         self.put(bucket(us), 1);
     }
 
-    /// Adds all of another.
+    /// Adds all delays of another distribution.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
@@ -56,12 +56,12 @@ impl Delays {
         }
     }
 
-    /// Returns the mean, in seconds.
+    /// Returns the mean in seconds; `None` without delays.
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_us as f64 / self.count as f64 / 1e6)
     }
 
-    /// Returns the quantile `p` in 0..=1 in seconds, interpolated within its bucket.
+    /// Returns the quantile `p` from 0 to 1 in seconds, interpolated within its bucket; `None` without delays.
     pub fn quantile_s(&self, p: f64) -> Option<f64> {
         let rank = p.clamp(0.0, 1.0) * self.count.saturating_sub(1) as f64;
         let mut before = 0;
@@ -69,14 +69,14 @@ impl Delays {
             before += count;
             before as f64 > rank
         })?;
-        // The delays of a bucket lie in it at equal distances.
+        // The delays of a bucket are taken to lie in it at equal distances.
         let share = (rank - (before - count) as f64 + 0.5) / count as f64;
         let (least, next) = (least_us(bucket) as f64, least_us(bucket + 1) as f64);
         let us = if next - least > 1.0 { least + (next - least) * share.min(1.0) } else { least };
         Some(us.min(self.max_us as f64) / 1e6)
     }
 
-    /// Returns the distribution: delays in seconds, ascending, and the share of delays that are no longer.
+    /// Returns the distribution: delays in seconds, ascending, each with the share of delays that are no longer.
     pub fn cdf(&self) -> Vec<(f64, f64)> {
         let mut sum = 0;
         let point = |&(bucket, count): &(u16, u64)| {

@@ -1,7 +1,7 @@
 //! Jain's fairness index.
 
-/// Jain's fairness index of what each received, `(Σx)² / (n Σx²)`: from 1/n, where one has everything, to 1, where all
-/// have the same (Jain, Chiu, Hawe 1984). `None` for nobody, or where nobody received anything.
+/// Returns Jain's fairness index of the shares, `(Σx)² / (n Σx²)`: from 1/n, if one has everything, to 1, if all have the same
+/// (Jain, Chiu, Hawe 1984). Returns `None` if there are no shares or all are 0.
 pub fn jain_index(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (count, sum, squares) = shares
         .into_iter()

@@ -1,4 +1,4 @@
-//! A mesh over time, to be looked at.
+//! A mesh over time, as data for a player.
 
 mod journey;
 mod maker;
@@ -10,35 +10,35 @@ use serde::Serialize;
 pub use journey::{Journey, JourneyStep};
 pub use maker::FilmMaker;
 
-/// All nodes of a mesh and what they did, at moments of equal distance. [`FilmMaker`] makes one.
+/// The state of all nodes of a mesh at moments of equal distance. A [`FilmMaker`] makes it.
 ///
-/// Its JSON holds changes only, of numbers that are rounded (see [`FilmMoment`]).
+/// Its JSON holds rounded numbers, and only their changes (see [`FilmMoment`]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Film {
-    /// From one frame to the next, in simulated seconds.
+    /// The simulated time from one frame to the next, in seconds.
     pub step_s: f64,
-    /// Up to here frames are received, in metres; 0 if it is not one number.
+    /// The distance up to which frames are received, in metres; 0 if it is not one number.
     pub range_m: f64,
-    /// Up to here transmissions destroy what others receive, in metres; 0 if it is not one number.
+    /// The distance up to which transmissions destroy receptions, in metres; 0 if it is not one number.
     pub interference_m: f64,
-    /// Frames that a node has room for; 0 if that is not bounded.
+    /// The frames that a node's queue holds; 0 if it is not bounded.
     pub queue_frames: u32,
-    /// The nodes, by their numbers.
+    /// The nodes, in the order of their numbers.
     pub nodes: Vec<FilmNode>,
-    /// All nodes at every moment: first at the start of the run, then a step later each. What happened between two
-    /// frames is the difference of their counts.
+    /// The moments of all nodes: the first frame at the start of the run, each further one a step later. Events between two
+    /// frames are the difference of their counts.
     pub frames: Vec<Vec<FilmMoment>>,
-    /// Messages that can be followed on their way, by the time of their first packet.
+    /// The journeys of exchanges through the mesh, by the time of their first packet.
     pub journeys: Vec<Journey>,
 }
 
 impl Film {
     /// The most frames of a film.
     pub const MAX_FRAMES: usize = 400;
-    /// The most moments of a film, which are frames times nodes; with more nodes than this there are two frames.
+    /// The most moments of a film: frames times nodes. With more nodes than this there are two frames.
     pub const MAX_MOMENTS: usize = 60_000;
 
-    /// Returns the most frames of a film of so many nodes; at least two.
+    /// Returns the most frames of a film of so many nodes, at least two.
     pub fn max_frames(nodes: usize) -> usize {
         (Self::MAX_MOMENTS / nodes.max(1)).clamp(2, Self::MAX_FRAMES)
     }
@@ -49,7 +49,7 @@ impl Film {
 pub struct FilmNode {
     /// Its role.
     pub role: FilmRole,
-    /// Its name for people: `client 7`.
+    /// The name for people: `client 7`.
     pub name: String,
 }
 
@@ -59,30 +59,30 @@ pub struct FilmNode {
 pub enum FilmRole {
     /// The root of the routes, whatever else it is.
     Root,
-    /// It is asked or notified.
+    /// A node that receives requests or notifications.
     Sink,
-    /// Any other: it asks or notifies, and relays.
+    /// Any other node. It sends requests or notifications, and relays.
     Client,
 }
 
 /// A node at a moment. Counts are those since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FilmMoment {
-    /// Where it is; rounded to 0.1 m.
+    /// The position, rounded to 0.1 m.
     pub position: Position,
-    /// The number of the node that it sends to on the way to the root.
+    /// The number of the next node on the way to the root.
     pub parent: Option<u32>,
-    /// Frames in its queues. [`FilmMaker`] keeps the most of what it leaves out.
+    /// The number of frames in its queues. Between two frames of the film, [`FilmMaker`] keeps the largest.
     pub queued: u32,
-    /// Frames that it has sent, acknowledgements not among them, every attempt counted.
+    /// The frames that it sent, attempts included, acknowledgements not.
     pub sent: u64,
     /// Frames that were destroyed while it received them.
     pub collided: u64,
-    /// Frames that it has given up: not acknowledged, the channel too busy, or no room for them.
+    /// The frames that it gave up, because they were not acknowledged, the channel was busy, or there was no room.
     pub dropped: u64,
-    /// The RTO of its mechanism in seconds, towards its sink, if that is known; rounded to 10 ms.
+    /// The RTO of its mechanism towards its sink in seconds, if it is known, rounded to 10 ms.
     pub rto_s: Option<f64>,
-    /// The energy that its radio has taken, in millijoules; rounded to whole ones.
+    /// The energy that its radio has taken, rounded to whole millijoules.
     pub energy_mj: f64,
 }
 
@@ -90,7 +90,7 @@ pub struct FilmMoment {
 mod tests {
     use super::*;
 
-    /// 50 nodes in a bad hour: everybody moves, sends, collides and learns all the time.
+    /// Makes a film of 50 nodes that move, send, collide and change their RTOs all the time.
     pub(super) fn busy(frames: u64) -> Film {
         let nodes = (0..50)
             .map(|node| FilmNode {

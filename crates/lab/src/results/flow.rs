@@ -1,4 +1,4 @@
-//! The messages of one flow in one run, counted.
+//! Counts of the messages of one flow in one run.
 
 use serde::Serialize;
 
@@ -9,44 +9,44 @@ use super::Delays;
 pub struct FlowResult {
     /// The name of the flow.
     pub name: String,
-    /// Clients that take part.
+    /// The number of clients that take part.
     pub clients: u32,
     /// Bytes of a CoAP message.
     pub message_bytes: u32,
-    /// Bytes of its payload.
+    /// Bytes of the payload of a message.
     pub payload_bytes: u32,
     /// Messages that the application had to send, those it dropped included.
     pub offered: u64,
     /// Messages that the application dropped, because the client was busy or no sink observed it.
     pub dropped: u64,
-    /// Messages that reached the application of the sink, once or more often, before the run ended.
+    /// Messages that reached the application of the sink before the run ended, each counted once.
     pub reached: u64,
     /// Confirmable messages that were acknowledged.
     pub completed: u64,
     /// Confirmable messages that were given up, and messages that the endpoint had no room for.
     pub gave_up: u64,
-    /// From the moment a message is offered to its first arrival at the application of the sink.
+    /// The times from the offer of a message to its first arrival at the application of the sink.
     pub delays: Delays,
 }
 
 impl FlowResult {
-    /// Returns the packet delivery ratio: messages that reached the sink among all that the application had to send, those it dropped
-    /// included; from 0 to 1.
+    /// Returns the packet delivery ratio, from 0 to 1: messages that reached the sink among all that the application had to
+    /// send, dropped ones included.
     pub fn pdr(&self) -> Option<f64> {
         ratio(self.reached, self.offered)
     }
 
-    /// Messages that reached the sink among those that the application handed to the endpoint, dropped ones aside; from 0 to 1.
+    /// Returns the share of messages that reached the sink among those that the application gave to the endpoint, from 0 to 1.
     pub fn pdr_sent(&self) -> Option<f64> {
         ratio(self.reached, self.offered - self.dropped.min(self.offered))
     }
 
-    /// Bits of the messages that reached the sink.
+    /// Returns the bits of the messages that reached the sink.
     pub(crate) fn carried_bits(&self) -> f64 {
         self.reached as f64 * f64::from(self.message_bytes) * 8.0
     }
 
-    /// Bytes of the payloads that reached the sink.
+    /// Returns the payload bytes of the messages that reached the sink.
     pub(crate) fn reached_bytes(&self) -> f64 {
         self.reached as f64 * f64::from(self.payload_bytes)
     }
@@ -62,7 +62,7 @@ pub(super) mod tests {
     use super::*;
     use coapace_sim::mesh::NodeCounters;
 
-    /// A run of 100 s with two flows, in each of which 120 messages are offered and 20 dropped.
+    /// Makes a run of 100 s with two flows. In each of them 120 messages are offered and 20 dropped.
     pub(in crate::results) fn flowing(seed: u64, reached: u64) -> RunResult {
         let mut delays = Delays::default();
         (0..reached).for_each(|_| delays.add(500_000));

@@ -1,6 +1,6 @@
-//! The table of measures: everything that is known of a metric stands in its one entry here.
+//! The table of measures. The entry of a metric here has all that is particular to it.
 //!
-//! Columns of CSV and JSON lines, the table of the terminal, axes of charts, published figures and `docs/results.md` derive
+//! Columns of CSV and JSON lines, the table of the terminal, axes of charts, published figures and `docs/results.md` are made
 //! from the entries. A new metric is a new entry.
 
 use serde::Deserialize;
@@ -8,22 +8,22 @@ use serde::Deserialize;
 use super::run_result::fct_s;
 use super::{Delays, FlowResult, RunResult, quantile};
 
-/// Which values of a metric are good ones.
+/// The direction in which values of a metric get better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// The smaller, the better.
+    /// Smaller values are better.
     Lower,
-    /// The larger, the better.
+    /// Larger values are better.
     Higher,
-    /// It describes a run and is neither good nor bad.
+    /// The metric describes a run, and is neither good nor bad.
     Neither,
 }
 
-/// How the value of a cell comes from its runs.
+/// The way in which the value of a cell comes from its runs.
 pub(super) enum Pooling {
     /// The mean of the values of the runs that have one.
     Mean(fn(&RunResult) -> Option<f64>),
-    /// One value of all runs together.
+    /// One value from all runs together.
     Together(fn(&[RunResult]) -> Option<f64>),
 }
 
@@ -35,25 +35,25 @@ pub(super) struct Measure {
     pub(super) interval: &'static str,
     /// The name for people.
     pub(super) title: &'static str,
-    /// The unit, short.
+    /// The abbreviated unit.
     pub(super) unit: &'static str,
-    /// The header in the terminal, where it is shown there.
+    /// The header in the terminal, if it is shown there.
     pub(super) header: &'static str,
-    /// The significant digits that it is shown with.
+    /// The significant digits with which it is shown.
     pub(super) digits: i32,
-    /// How dear its column is: where a terminal is too narrow, the cheapest go first.
+    /// The importance of the column in the terminal: a narrow terminal leaves out the least important columns first.
     pub(super) worth: u8,
-    /// Whether a terminal leaves the column out where it is zero everywhere.
+    /// Whether the terminal leaves the column out if it is zero everywhere.
     pub(super) is_rare: bool,
-    /// Whether it is a figure of a single flow, too.
+    /// Whether single flows have it, too.
     pub(super) is_of_flows: bool,
     pub(super) better: Better,
-    /// Its definition, in a sentence or two.
+    /// The definition, in a sentence or two.
     pub(super) about: &'static str,
     pub(super) pooling: Pooling,
 }
 
-/// Fills in what an entry does not say.
+/// The defaults of an entry.
 const PLAIN: Measure = Measure {
     column: "",
     interval: "",
@@ -72,7 +72,7 @@ const PLAIN: Measure = Measure {
 /// Declares [`Metric`] and its table from one list of entries.
 macro_rules! measures {
     ($($(#[doc = $about:literal])+ $name:ident { $($field:ident: $value:expr,)+ })+) => {
-        /// A figure of the results: a column, an axis, what publications give.
+        /// A quantity of the results: a column, the axis of a chart, or a published figure.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
         #[serde(try_from = "String")]
         pub enum Metric { $($(#[doc = $about])+ $name,)+ }
@@ -207,7 +207,7 @@ measures! {
     RetransmissionShare {
         column: "retransmission_share", interval: "retransmission_share_ci95", title: "share of retransmissions", better: Lower,
         pooling: Mean(|run| {
-            // Over TCP segments are sent again, and requests are counted.
+            // Over TCP, segments are retransmitted but requests are counted, so the share is not known.
             let again = if run.populations.is_empty() { None } else { Some(run.retransmissions as f64) };
             ratio(again?, run.requests_sent as f64)
         }),
@@ -351,12 +351,12 @@ measures! {
     }
 }
 
-/// Counts the clients of a run.
+/// Returns the number of clients of a run, at least 1.
 fn clients(run: &RunResult) -> f64 {
     run.exchanges.len().max(1) as f64
 }
 
-/// Returns whether clients had an end to reach.
+/// Returns whether clients finish after a number of exchanges.
 fn known(runs: &[RunResult]) -> bool {
     runs.iter().any(|run| !run.fct_s.is_empty())
 }
@@ -397,7 +397,7 @@ fn delay(runs: &[RunResult], p: f64) -> Option<f64> {
     delays.quantile_s(p)
 }
 
-/// Returns a count over all flows of a run, if it has any.
+/// Returns the sum of a count over all flows of a run; `None` if it has no flows.
 fn sum(run: &RunResult, of: fn(&FlowResult) -> u64) -> Option<f64> {
     (!run.flows.is_empty()).then(|| run.flows.iter().map(of).sum::<u64>() as f64)
 }

@@ -7,23 +7,23 @@ use coapace_sim::mesh::NodeCounters;
 pub struct MeshResult {
     /// The counters of all nodes, added up.
     pub counters: NodeCounters,
-    /// Energy spent sending, in millijoule.
+    /// Energy spent on sending, in millijoules.
     pub transmit_mj: f64,
-    /// Energy spent receiving.
+    /// Energy spent on receiving, in millijoules.
     pub receive_mj: f64,
-    /// Energy spent listening.
+    /// Energy spent on listening, in millijoules.
     pub listen_mj: f64,
-    /// Energy spent while switched off.
+    /// Energy spent while switched off, in millijoules.
     pub sleep_mj: f64,
 }
 
 impl MeshResult {
-    /// Energy spent in all, in millijoule.
+    /// Returns the energy spent in all, in millijoules.
     pub fn energy_mj(&self) -> f64 {
         self.transmit_mj + self.receive_mj + self.listen_mj + self.sleep_mj
     }
 
-    /// Frames and datagrams that the mesh lost for good, fragments it had no room for included.
+    /// Returns the number of frames and datagrams that the mesh lost for good, fragments without room included.
     pub fn drops(&self) -> u64 {
         let NodeCounters {
             not_acknowledged, channel_busy, queue_full, no_route, hop_limit, reassembly, ..
@@ -31,7 +31,7 @@ impl MeshResult {
         not_acknowledged + channel_busy + queue_full + no_route + hop_limit + reassembly
     }
 
-    /// Takes away what was counted until an earlier moment of the same run.
+    /// Subtracts what an earlier moment of the same run had counted.
     pub(super) fn leave_out(&mut self, earlier: &Self) {
         self.counters -= earlier.counters;
         self.transmit_mj -= earlier.transmit_mj;

@@ -10,64 +10,64 @@ impl Metric {
         &MEASURES[self as usize]
     }
 
-    /// Returns the name of its column.
+    /// Returns the name of the column.
     pub const fn name(self) -> &'static str {
         self.measure().column
     }
 
-    /// Returns the name of the column with the half-width of its 95 % confidence interval, if it has one.
+    /// Returns the name of the column with the half-width of the 95 % confidence interval, if there is one.
     pub const fn interval_name(self) -> Option<&'static str> {
         let name = self.measure().interval;
         if name.is_empty() { None } else { Some(name) }
     }
 
-    /// Returns its name for people.
+    /// Returns the name for people.
     pub const fn title(self) -> &'static str {
         self.measure().title
     }
 
-    /// Returns its unit, short; empty for an index or a ratio.
+    /// Returns the abbreviated unit; empty for an index or a ratio.
     pub const fn unit(self) -> &'static str {
         self.measure().unit
     }
 
-    /// Describes it in a sentence or two.
+    /// Returns the definition, in a sentence or two.
     pub const fn about(self) -> &'static str {
         self.measure().about.trim_ascii()
     }
 
-    /// Says which of its values are good ones.
+    /// Returns which values are good ones.
     pub const fn better(self) -> Better {
         self.measure().better
     }
 
-    /// Returns the significant digits that it is shown with.
+    /// Returns the significant digits with which it is shown.
     pub const fn digits(self) -> i32 {
         self.measure().digits
     }
 
-    /// Returns whether it is a figure of a single flow, too.
+    /// Returns whether single flows have it, too.
     pub const fn is_of_flows(self) -> bool {
         self.measure().is_of_flows
     }
 
-    /// Returns its header in the terminal, if it is shown there.
+    /// Returns the header in the terminal, if it is shown there.
     pub(super) const fn header(self) -> Option<&'static str> {
         let header = self.measure().header;
         if header.is_empty() { None } else { Some(header) }
     }
 
-    /// Returns how dear its column is in the terminal.
+    /// Returns the importance of the column in the terminal: a narrow terminal leaves out the least important columns first.
     pub(super) const fn worth(self) -> u8 {
         self.measure().worth
     }
 
-    /// Returns whether the terminal leaves it out where it is zero everywhere.
+    /// Returns whether the terminal leaves it out if it is zero everywhere.
     pub(super) const fn is_rare(self) -> bool {
         self.measure().is_rare
     }
 
-    /// Returns name and unit, as an axis says them.
+    /// Returns the name with the unit in words, for an axis.
     pub fn axis(self) -> String {
         match self.unit() {
             "" => self.title().to_owned(),
@@ -77,7 +77,7 @@ impl Metric {
         }
     }
 
-    /// Returns its value in one run.
+    /// Returns the value in one run; `None` if it is not known.
     pub fn of_run(self, run: &RunResult) -> Option<f64> {
         match self.measure().pooling {
             Pooling::Mean(of) => of(run),
@@ -86,15 +86,16 @@ impl Metric {
         .filter(|value| value.is_finite())
     }
 
-    /// Returns its value and interval as [`estimate`](Self::estimate) does; `None` where one of the runs has no value: the others
-    /// would flatter.
+    /// Returns the [estimate](Self::estimate) if every run has a value; `None` otherwise, because the other runs would
+    /// flatter.
     pub fn estimate_in_all(self, runs: &[RunResult]) -> Option<Estimate> {
         if runs.iter().all(|run| self.of_run(run).is_some()) { self.estimate(runs) } else { None }
     }
 
-    /// Returns its value in these runs and the half-width of the 95 % confidence interval (Student's t) over the values of the runs.
+    /// Returns the value in these runs and the half-width of the 95 % confidence interval (Student's t) over the values of the
+    /// runs.
     ///
-    /// A figure that is taken of all runs together, such as a quantile, has an interval where every run has the figure by itself.
+    /// A metric of all runs together, such as a quantile, has an interval only if every run by itself has a value.
     pub fn estimate(self, runs: &[RunResult]) -> Option<Estimate> {
         let values: Vec<f64> = runs.iter().filter_map(|run| self.of_run(run)).collect();
         let over_runs = Estimate::of(&values);
@@ -127,7 +128,7 @@ impl TryFrom<String> for Metric {
 impl std::str::FromStr for Metric {
     type Err = String;
 
-    /// Reads the [name](Metric::name). `reached_share` is a former name of `pdr`.
+    /// Reads the [name](Metric::name) of a metric. `reached_share` is a former name of `pdr`.
     fn from_str(name: &str) -> Result<Self, String> {
         let name = if name == "reached_share" { Self::Pdr.name() } else { name };
         Self::ALL.into_iter().find(|metric| metric.name() == name).ok_or_else(|| {
@@ -167,7 +168,7 @@ mod tests {
         let mut runs = [run(1, [10.0, 11.0, 30.0]), run(2, [12.0, 13.0, 14.0])];
         let Estimate { mean, half_width } = Metric::MedianFct.estimate(&runs).unwrap();
         assert!((mean - 12.5).abs() < 1e-12, "{mean}");
-        // The medians are 11 and 13: 12.706 times their deviation √2 by √2.
+        // The medians are 11 and 13, with deviation √2: the half-width is 12.706 · √2 / √2.
         assert!((half_width.unwrap() - 12.706).abs() < 1e-3);
         assert_eq!(
             Metric::MedianFct.estimate(&runs[..1]).unwrap().half_width,
@@ -184,17 +185,17 @@ mod tests {
         let run = flowing(1, 60);
         assert_eq!(Metric::Pdr.of_run(&run), Some(0.5), "60 of 120 offered");
         assert_eq!(Metric::PdrSent.of_run(&run), Some(0.6), "20 were dropped");
-        assert_eq!(Metric::DroppedByApplication.of_run(&run), Some(40.0), "of both flows");
+        assert_eq!(Metric::DroppedByApplication.of_run(&run), Some(40.0), "both flows count");
     }
 
     #[test]
     fn flows_and_radios_are_measured_over_the_runs() {
         let runs = [flowing(1, 80), flowing(2, 60)];
         let mean = |metric: Metric| metric.estimate(&runs).unwrap().mean;
-        // 2 flows · 70 messages · 800 bits / 100 s.
+        // The load is 2 flows · 70 messages · 800 bits / 100 s.
         assert!((mean(Metric::CarriedLoad) - 1_120.0).abs() < 1e-9);
         assert!((mean(Metric::Delay) - 0.5).abs() < 1e-12);
-        // 20 mJ over 160 · 50 and 120 · 50 bytes.
+        // The energies are 20 mJ for 160 · 50 bytes and for 120 · 50 bytes.
         assert!((mean(Metric::EnergyPerByte) - f64::midpoint(2.5, 20.0 / 6.0)).abs() < 1e-12);
         assert!(
             (mean(Metric::SettlingTime) - 8.0).abs() < 1e-12 && (mean(Metric::Unsettled) - 1.0).abs() < 1e-12

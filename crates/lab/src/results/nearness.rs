@@ -1,4 +1,4 @@
-//! How near the figures of a paper's tables were met: within a factor of the measured ones, or beyond it.
+//! The agreement of figures with a paper's tables: within a factor of the measured figures, or beyond it.
 
 use std::cmp::Ordering;
 
@@ -8,51 +8,51 @@ use super::{CellResult, Compared, PaperTable};
 /// A figure of a table beside the measured one.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged<'a> {
-    /// The table it is printed in.
+    /// The table that prints it.
     pub table: &'a PaperTable,
-    /// The cell it is a figure of.
+    /// The cell that it belongs to.
     pub result: &'a CellResult,
     /// Both figures.
     pub figure: Compared,
 }
 
-/// A table and how near its figures were met.
+/// A table and the agreement of its figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nearness<'a> {
     /// The table.
     pub table: &'a PaperTable,
-    /// How many figures it has.
+    /// The number of its figures.
     pub figures: usize,
-    /// How many of them are within the factor.
+    /// The number of its figures within the factor.
     pub within: usize,
-    /// The largest factor by which any is missed; `None` if one was not measured.
+    /// The largest factor between a published and a measured figure; `None` if one was not measured.
     pub largest: Option<f64>,
 }
 
 impl Judged<'_> {
-    /// Returns whether the figure is within the factor of its table; false where it is not known.
+    /// Returns whether the figure is within the factor of its table; false if it was not measured.
     pub fn within(&self) -> bool {
         self.figure.factor().is_some_and(|factor| factor <= self.table.factor)
     }
 
-    /// `within` or `beyond`.
+    /// Returns `within` or `beyond`.
     pub fn word(&self) -> &'static str {
         if self.within() { "within" } else { "beyond" }
     }
 
-    /// Orders the worst met first: by how far they are beyond the factors of their tables.
+    /// Orders the worst first: by the factor of the figure as a multiple of that of its table.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         other.badness().total_cmp(&self.badness())
     }
 
-    /// How badly it is met; what is not known is worse than anything.
+    /// Returns the factor as a multiple of that of the table; infinite if the figure was not measured.
     fn badness(&self) -> f64 {
         self.figure.factor().map_or(f64::INFINITY, |factor| factor / self.table.factor)
     }
 }
 
 impl Nearness<'_> {
-    /// A line: how many figures are within the factor, the largest that was met, and what differs.
+    /// Returns a line: the number of figures within the factor, the largest factor, and the difference from the paper.
     pub fn words(&self) -> String {
         let Self { table, figures, within, largest } = self;
         let largest = largest.map_or_else(
@@ -64,7 +64,7 @@ impl Nearness<'_> {
     }
 }
 
-/// Returns every figure of a table among `results`, the worst met first.
+/// Returns every figure of a table among `results`, the worst first.
 pub fn judged(results: &[CellResult]) -> Vec<Judged<'_>> {
     let figures =
         results.iter().flat_map(|result| result.compared().into_iter().map(move |figure| (result, figure)));
@@ -78,7 +78,7 @@ pub fn judged(results: &[CellResult]) -> Vec<Judged<'_>> {
     all
 }
 
-/// Returns the tables that these figures are of, by title.
+/// Returns the tables of these figures, by title.
 pub fn nearness<'a>(judged: &[Judged<'a>]) -> Vec<Nearness<'a>> {
     let mut tables: Vec<Nearness> = Vec::new();
     for one in judged {
@@ -101,7 +101,7 @@ pub(super) mod tests {
     use super::super::{Cell, Metric, Published, RunResult};
     use super::*;
 
-    /// A cell of a table with this factor, and its throughput, published and measured.
+    /// Makes a cell with a published throughput of a table with this factor, and with measured throughputs.
     pub(in crate::results) fn printed(
         title: &str,
         factor: f64,
@@ -128,7 +128,7 @@ pub(super) mod tests {
             let results = [printed("Table 1", 1.5, 10.0, &[measured])];
             assert_eq!(judged(&results)[0].within(), within, "{measured}");
         }
-        assert!(!judged(&[printed("Table 1", 1.5, 10.0, &[])])[0].within(), "it is not known");
+        assert!(!judged(&[printed("Table 1", 1.5, 10.0, &[])])[0].within(), "nothing was measured");
     }
 
     #[test]

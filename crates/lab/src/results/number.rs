@@ -1,6 +1,6 @@
 //! Numbers for people and for files.
 
-/// `x` with at least `digits` significant digits, never in scientific notation.
+/// Returns `x` with at least `digits` significant digits, never in scientific notation.
 pub fn significant(x: f64, digits: i32) -> String {
     if x == 0.0 || !x.is_finite() {
         return if x == 0.0 { "0".into() } else { "–".into() };
@@ -10,12 +10,12 @@ pub fn significant(x: f64, digits: i32) -> String {
     format!("{x:.decimals$}")
 }
 
-/// [`significant`], or a dash for what is not known.
+/// Returns the [`significant`] digits, or a dash for an unknown number.
 pub fn significant_or_dash(x: Option<f64>, digits: i32) -> String {
     x.map_or_else(|| "–".into(), |x| significant(x, digits))
 }
 
-/// A mean count for people: two decimals below ten, one below a hundred, none above.
+/// Returns a mean count for people: two decimals below 10, one below 100, none above.
 pub fn count(x: f64) -> String {
     match x {
         0.0 => "0".into(),
@@ -25,7 +25,7 @@ pub fn count(x: f64) -> String {
     }
 }
 
-/// A fraction as a percentage with its sign, in typeset form.
+/// Returns a fraction as a percentage with its sign and typographic minus and space.
 pub fn percent(fraction: f64) -> String {
     let tenths = (fraction * 1000.0).round();
     if tenths == 0.0 {
@@ -35,7 +35,7 @@ pub fn percent(fraction: f64) -> String {
     }
 }
 
-/// For a CSV field: six decimals at most, no trailing zeros; empty for what is not known.
+/// Returns a number for a CSV field: six decimals at most, no trailing zeros; empty if it is not known.
 pub(crate) fn field(x: Option<f64>) -> String {
     let Some(x) = x.filter(|x| x.is_finite()) else { return String::new() };
     let text = format!("{x:.6}");
@@ -43,7 +43,7 @@ pub(crate) fn field(x: Option<f64>) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// A whole number with narrow no-break spaces between groups of three digits, from five digits on.
+/// Returns a whole number with narrow no-break spaces between groups of three digits, from five digits on.
 pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     if digits.len() < 5 {

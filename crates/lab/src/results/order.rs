@@ -7,29 +7,29 @@ use serde::Deserialize;
 
 use super::Metric;
 
-/// How the figure of one mechanism stands to that of another under the same conditions.
+/// A published relation of one mechanism's figure to that of another under the same conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Order {
     /// The metric.
     pub metric: Metric,
-    /// How the one figure stands to the other.
+    /// The relation of the figure to the other.
     pub relation: Relation,
-    /// The published ratio with `=`; otherwise the factor of the other figure before both are compared.
+    /// The published ratio with `=`; otherwise a factor of the other figure before both are compared.
     pub times: Option<f64>,
     /// The other mechanism.
     pub than: String,
-    /// Why it is thought not to hold here, in a line; empty where nothing is said.
+    /// The likely reason if it does not hold here, in a line; empty if none is known.
     pub why: String,
 }
 
-/// How one figure stands to another.
+/// The relation of one figure to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// It is larger.
+    /// The figure is larger.
     Above,
-    /// It is not smaller.
+    /// The figure is not smaller.
     NotBelow,
-    /// It is so many times the other.
+    /// The figure is so many times the other.
     Times,
 }
 
@@ -42,7 +42,7 @@ impl Order {
 }
 
 impl Relation {
-    /// How it is written in files.
+    /// Returns the sign of the relation in files.
     pub(super) const fn sign(self) -> &'static str {
         match self {
             Self::Above => ">",
@@ -62,30 +62,30 @@ impl fmt::Display for Relation {
     }
 }
 
-/// Several mechanisms in order, such as `cocoa-i >= cocoa > default`; with a number, such as `rtt-coap >= 2.5 default`; or
-/// a ratio, such as `gst-coap = 0.69 default`.
+/// Several mechanisms in order, such as `cocoa-i >= cocoa > default`; with a factor, such as `rtt-coap >= 2.5 default`; or a
+/// ratio, such as `gst-coap = 0.69 default`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Chain {
-    /// The first of them.
+    /// The first mechanism.
     pub first: String,
-    /// The others, each with its relation to the one before.
+    /// The other mechanisms, each with the relation of the one before to it.
     pub rest: Vec<Ranked>,
 }
 
-/// A mechanism of a [`Chain`] and how the one before stands to it.
+/// A mechanism of a [`Chain`] and the relation of the one before to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
-    /// How the one before stands to this one.
+    /// The relation of the mechanism before to this one.
     pub relation: Relation,
-    /// Like [`Order::times`].
+    /// The ratio or factor, like [`Order::times`].
     pub times: Option<f64>,
-    /// The mechanism.
+    /// The name of the mechanism.
     pub name: String,
 }
 
 impl Chain {
-    /// Each mechanism from the last to the first, and how it stands to the one after it.
+    /// Returns the mechanisms from the last to the first, each with its relation to the one that follows it in the text.
     pub fn upwards(&self) -> impl Iterator<Item = (&str, Option<&Ranked>)> {
         let below = self.rest.iter().rev().map(Some);
         self.names().rev().zip([None].into_iter().chain(below))
@@ -107,7 +107,7 @@ impl TryFrom<String> for Chain {
 impl FromStr for Chain {
     type Err = String;
 
-    /// Reads names with `>`, `>=` or `=` between them, and a number before a name where there is one.
+    /// Reads names with `>`, `>=` or `=` between them, and optionally a number before a name.
     fn from_str(text: &str) -> Result<Self, String> {
         let told = |problem: &str| format!("the order `{text}` {problem}");
         let (first, mut left) = upto_relation(text);
@@ -137,7 +137,7 @@ fn upto_relation(text: &str) -> (&str, &str) {
     text.split_at(text.find(['>', '=', '<']).unwrap_or(text.len()))
 }
 
-/// Returns the relation that `text` begins with, and the rest.
+/// Returns the relation at the beginning of `text`, and the rest.
 fn relation(text: &str) -> Result<(Relation, &str), &'static str> {
     [(">=", Relation::NotBelow), (">", Relation::Above), ("=", Relation::Times)]
         .into_iter()

@@ -4,36 +4,36 @@ use std::collections::BTreeMap;
 
 use super::{Metric, Order};
 
-/// The result of a publication for a cell: figures, or how a figure of this mechanism stands to that of another.
+/// The results that a paper published for a cell: figures, and relations to the figures of other mechanisms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Published {
-    /// By metric, in its unit.
+    /// The published figures, each in the unit of its metric.
     pub figures: BTreeMap<Metric, f64>,
-    /// The tables that figures are of, by metric, where these say how near they are to be met.
+    /// The tables of the figures that come from a table with a factor.
     pub tables: BTreeMap<Metric, PaperTable>,
-    /// The places of this mechanism before others under the same conditions.
+    /// The relations of this mechanism to others under the same conditions.
     pub orders: Vec<Order>,
-    /// Where it is printed: work, table or figure.
+    /// The place where it is printed: work, table or figure.
     pub source: String,
 }
 
 impl Published {
-    /// One figure.
+    /// Makes the results of a single figure.
     pub fn figure(metric: Metric, value: f64, source: impl Into<String>) -> Self {
         Self { figures: BTreeMap::from([(metric, value)]), source: source.into(), ..Self::default() }
     }
 
-    /// One figure that is given; `None` if it is not.
+    /// Returns the published figure of a metric, if there is one.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         self.figures.get(&metric).copied()
     }
 
-    /// Returns the figures that no table says more of: they are met within so many per cent.
+    /// Returns the metrics of figures without a table. They count as met within a fixed percentage.
     pub fn plain(&self) -> impl Iterator<Item = Metric> {
         self.figures.keys().copied().filter(|metric| !self.tables.contains_key(metric))
     }
 
-    /// Adds what `other` says of the same cell, once.
+    /// Adds the results of `other` for the same cell. Equal results stay once.
     pub fn extend(&mut self, other: Self) {
         self.figures.extend(other.figures);
         self.tables.extend(other.tables);
@@ -45,14 +45,14 @@ impl Published {
     }
 }
 
-/// A table of a paper, as near as its figures are asked to be.
+/// A table of a paper, and the factor that judges its figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaperTable {
-    /// Its number and what it is about.
+    /// The number and the subject.
     pub title: String,
-    /// A figure is within where neither of published and measured is more than so many times the other; at least 1.
+    /// A figure is within if neither the published nor the measured one is more than so many times the other; at least 1.
     pub factor: f64,
-    /// The difference from the paper, in a line; empty where nothing is said.
+    /// The difference of the experiment from the paper, in a line; empty if none is known.
     pub why: String,
 }
 
@@ -63,16 +63,17 @@ pub struct Compared {
     pub metric: Metric,
     /// The published value, in the metric's unit.
     pub published: f64,
-    /// The measured one; `None` where it is not known.
+    /// The measured value; `None` if it is not known.
     pub measured: Option<f64>,
 }
 
 impl Compared {
-    /// Returns how far the measured value is from the published one, as a fraction of the latter; positive where it is larger.
+    /// Returns the distance of the measured value from the published one, as a fraction of the latter; positive if it is
+    /// larger.
     pub fn relative_error(&self) -> Option<f64> {
         (self.published > 0.0).then_some(self.measured? / self.published - 1.0)
     }
-    /// Returns how many times the smaller of both the larger is, at least 1; `None` where either is unknown or not above 0.
+    /// Returns the ratio of the larger to the smaller of both, at least 1; `None` if either is unknown or not above 0.
     pub fn factor(&self) -> Option<f64> {
         let ratio = self.measured? / self.published;
         (ratio > 0.0 && ratio.is_finite()).then(|| ratio.max(1.0 / ratio))

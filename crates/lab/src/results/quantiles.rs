@@ -1,9 +1,9 @@
 //! Quantiles.
 
-/// Returns the quantile `p` in 0..=1 of values in ascending order.
+/// Returns the quantile `p` from 0 to 1 of values in ascending order.
 ///
-/// Linear interpolation between the two nearest ranks: rank `p (n - 1)`, counted from 0 (type 7 of Hyndman and Fan
-/// 1996; the default of R and NumPy). `None` without values, or where the quantile falls on an infinite one.
+/// It is interpolated linearly between the two nearest ranks: rank `p (n - 1)`, counted from 0 (type 7 of Hyndman and Fan
+/// 1996; the default of R and NumPy). Returns `None` without values, or if the quantile falls on an infinite one.
 pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let rank = p.clamp(0.0, 1.0) * last as f64;
@@ -21,20 +21,20 @@ pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
 /// The five quantiles of a box plot, in the unit of the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quantiles {
-    /// 10 %.
+    /// The 10 % quantile.
     pub p10: Option<f64>,
-    /// 25 %.
+    /// The 25 % quantile.
     pub p25: Option<f64>,
-    /// 50 %.
+    /// The 50 % quantile.
     pub median: Option<f64>,
-    /// 75 %.
+    /// The 75 % quantile.
     pub p75: Option<f64>,
-    /// 90 %.
+    /// The 90 % quantile.
     pub p90: Option<f64>,
 }
 
 impl Quantiles {
-    /// Computes the quantiles of values in ascending order; see [`quantile`].
+    /// Computes the quantiles of values in ascending order with [`quantile`].
     pub fn of(ascending: &[f64]) -> Self {
         let at = |p| quantile(ascending, p);
         Self { p10: at(0.1), p25: at(0.25), median: at(0.5), p75: at(0.75), p90: at(0.9) }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_numpy() {
-        // numpy.quantile([1, 2, 4, 8, 16, 32], [.1, .25, .5, .75, .9])
+        // The expected values come from `numpy.quantile([1, 2, 4, 8, 16, 32], [.1, .25, .5, .75, .9])`.
         let values = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
         let quantiles = Quantiles::of(&values);
         assert_near(quantiles.p10, 1.5);

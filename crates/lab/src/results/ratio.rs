@@ -1,25 +1,25 @@
-//! How many times one figure is another, and how sure that is.
+//! Ratios of figures and their confidence intervals.
 
 use super::confidence::{Estimate, student_t};
 use super::number::significant;
 use super::{CellResult, Metric};
 
-/// How many times one figure is another.
+/// The ratio of one figure to another.
 ///
-/// The geometric mean over the seeds that both ran. A seed gives both mechanisms the same losses and delays, so they are
-/// compared seed by seed; the confidence interval (95 %, Student's t) is that of the mean logarithm. Where one of a pair is
-/// zero, as the throughput of a network that has collapsed, the ratio is that of the means, with Fieller's interval.
+/// It is the geometric mean over the seeds that both ran. A seed gives both mechanisms the same losses and delays, so they are
+/// compared seed by seed. The confidence interval (95 %, Student's t) is that of the mean logarithm. If a figure is zero, like
+/// the throughput of a collapsed network, it is the ratio of the means, with Fieller's interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// The mean; infinite if the second figure is zero in all pairs.
+    /// The mean ratio; infinite if the second figure is zero in all pairs.
     pub mean: f64,
-    /// Both ends of the interval; `None` with one seed. The upper end is infinite where the second figure may be zero.
+    /// Both ends of the interval; `None` with one seed. The upper end is infinite if the second figure may be zero.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Ratio {
-    /// Returns how many times the figure of `second` that of `first` is, over the seeds that both ran; `None` if one of these
-    /// runs is without the figure.
+    /// Returns the ratio of the figure of `first` to that of `second`, over the seeds that both ran; `None` if one of these
+    /// runs lacks the figure.
     pub fn by_seed(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Self> {
         let pair = |run: &super::RunResult| {
             let other = second.runs.iter().find(|other| other.seed == run.seed)?;
@@ -28,7 +28,7 @@ impl Ratio {
         Self::of(&first.runs.iter().filter_map(pair).collect::<Option<Vec<_>>>()?)
     }
 
-    /// Returns the ratio and its interval; a dash for the interval of one seed.
+    /// Returns the ratio and its interval as texts. The interval of one seed is a dash.
     pub fn words(self) -> (String, String) {
         let number = |x: f64| if x == f64::INFINITY { "∞".to_owned() } else { significant(x, 3) };
         let interval = self
@@ -37,7 +37,7 @@ impl Ratio {
         (number(self.mean), interval)
     }
 
-    /// Computes the ratio of pairs of figures that are zero or more; `None` without any, or if all are zero.
+    /// Computes the ratio of pairs of figures, none of them negative; `None` without pairs, or if all figures are zero.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let logarithm = |&(first, second): &(f64, f64)| {
             let ratio = first / second;
@@ -51,8 +51,8 @@ impl Ratio {
         Some(Self { mean: mean.exp(), interval })
     }
 
-    /// E. C. Fieller, Some problems in interval estimation, Journal of the Royal Statistical Society B 16, 1954: all ratios θ
-    /// for which the mean of first − θ·second may be zero.
+    /// Computes the ratio of the means with Fieller's interval: all ratios θ for which the mean of first − θ·second may be
+    /// zero (E. C. Fieller, Some problems in interval estimation, Journal of the Royal Statistical Society B 16, 1954).
     fn of_means(pairs: &[(f64, f64)]) -> Option<Self> {
         let count = u32::try_from(pairs.len()).ok().filter(|&count| count > 0)?;
         let n = f64::from(count);
@@ -66,14 +66,14 @@ impl Ratio {
             let spread = |product: &dyn Fn(f64, f64) -> f64| {
                 scale * pairs.iter().map(|pair| product(pair.0 - first, pair.1 - second)).sum::<f64>()
             };
-            // q·θ² − 2p·θ + r ≤ 0.
+            // The interval is the solution of q·θ² − 2p·θ + r ≤ 0.
             let q = second * second - spread(&|_, below| below * below);
             let p = first * second - spread(&|above, below| above * below);
             let r = first * first - spread(&|above, _| above * above);
             let root = (p * p - q * r).max(0.0).sqrt();
             match (q > 0.0, r > 0.0) {
                 (true, _) => (((p - root) / q).max(0.0), (p + root) / q),
-                // The second may be zero and the first is not: there is a least ratio.
+                // The second mean may be zero and the first is not, so only the lower end is finite.
                 (false, true) => (r / (p + root), f64::INFINITY),
                 (false, false) => (0.0, f64::INFINITY),
             }
@@ -91,7 +91,7 @@ mod tests {
         let Ratio { mean, interval } = Ratio::of(&[(2.0, 1.0), (8.0, 1.0)]).unwrap();
         assert!((mean - 4.0).abs() < 1e-9);
         let (low, high) = interval.unwrap();
-        assert!((low * high - 16.0).abs() < 1e-6, "as far below as above, as a factor");
+        assert!((low * high - 16.0).abs() < 1e-6, "the ends are equally far from the mean, as factors");
         assert_eq!(Ratio::of(&[(3.0, 2.0)]), Some(Ratio { mean: (1.5f64).ln().exp(), interval: None }));
     }
 

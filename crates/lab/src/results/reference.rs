@@ -24,7 +24,7 @@ const METRICS: &str = "## Figures
 Every row of `coapace run` and `coapace reproduce` has these columns. With `--each` they are of one run; otherwise of all seeds: the mean
 over the runs that have the figure, unless it says how it is pooled. The column of the interval, which rows of `--each` do not have, is the
 half-width of the 95 % confidence interval (Student's t) over the runs' own values, in the unit of the figure. It is empty with one
-seed. Quantiles and what is taken of all runs together have an interval where every run has the figure by itself.
+seed. Quantiles and other figures of all runs together have an interval where every run has the figure by itself.
 
 | column | 95 % interval | unit | better | what it is |
 |---|---|---|---|---|
@@ -35,14 +35,14 @@ const OWN: &str = "## Columns of knobs, flows and mixes
 | column | what it is |
 |---|---|
 | `knob.NAME` | The value of the scenario's knob NAME. |
-| `flow.NAME.COLUMN` | The figure COLUMN of the flow NAME alone; of those that are marked with * above. |
-| `share.MECHANISM` | What the clients of MECHANISM had of the throughput of a mix, from 0 to 1. |
+| `flow.NAME.COLUMN` | The figure COLUMN of the flow NAME alone, for those marked with * above. |
+| `share.MECHANISM` | The share of the throughput of a mix that the clients of MECHANISM had, from 0 to 1. |
 | `published_COLUMN` | The published figure COLUMN, where one was published. |
 | `mesh_NAME` | A count of all nodes of a mesh (frames and datagrams, as `crates/sim/src/mesh/counters.rs` defines them), or the energy of a state of their radios in mJ: the mean over the runs. |
 
 ";
 
-/// Returns the page: every column, every field and every event of a trace.
+/// Returns the page: every column, every field, and every event of a trace.
 pub fn reference() -> String {
     let mut page = String::from(HEAD) + METRICS;
     for metric in Metric::ALL {

@@ -1,4 +1,4 @@
-//! A row for each cell, or for each run, as CSV or JSON lines.
+//! Rows of results as CSV or JSON lines: one for each cell, or one for each run.
 
 pub(super) mod columns;
 pub(crate) mod fixed;
@@ -13,7 +13,7 @@ use super::{CellResult, Estimate, Metric, Ratio, RunResult, Summary, headline};
 use columns::{CONDITIONS, NESTED, ORIGIN, OfRow, POOLED, Row, SEED, radio, radio_names};
 use lines::Lines;
 
-/// The columns of a set of cells, and how to write them. The columns are known before anything has run.
+/// The columns of the rows of some cells. They are known before anything has run.
 #[derive(Debug)]
 pub struct Rows {
     sheet: Sheet<Key>,
@@ -22,11 +22,11 @@ pub struct Rows {
     commit: String,
 }
 
-/// How the value of a column is found.
+/// The source of a column's value.
 #[derive(Clone, Debug)]
 enum Key {
     Always(OfRow),
-    /// In JSON only.
+    /// A column of JSON alone.
     Nested(OfRow),
     Metric(Metric),
     Interval(Metric),
@@ -70,7 +70,7 @@ impl Row<'_> {
 }
 
 impl Rows {
-    /// Lays out the columns for these cells, whether they have runs or not: one row a cell, or a row for `each` run.
+    /// Chooses the columns for these cells, which need no runs yet. Each cell has a row, or a row for `each` run.
     pub fn new(cells: &[CellResult], lines: Lines, each: bool, commit: &str) -> Self {
         let always = |columns: &[Always<OfRow>]| {
             columns.iter().map(|(name, _, of)| ((*name).to_owned(), Key::Always(*of))).collect::<Vec<_>>()
@@ -95,7 +95,7 @@ impl Rows {
         Self { sheet: Sheet::new(columns), lines, each, commit: commit.to_owned() }
     }
 
-    /// Returns the columns that these cells have and others do not.
+    /// Returns the columns that depend on the cells.
     fn own_columns(cells: &[CellResult], each: bool) -> Vec<(String, Key)> {
         let all = |of: fn(&CellResult) -> Vec<String>| {
             let mut names: Vec<String> = Vec::new();
@@ -134,7 +134,7 @@ impl Rows {
         columns
     }
 
-    /// Returns the header of CSV; nothing in JSON.
+    /// Returns the header of CSV; empty for JSON.
     pub fn header(&self) -> String {
         match self.lines {
             Lines::Csv => self.sheet.header(is_nested),
@@ -142,7 +142,7 @@ impl Rows {
         }
     }
 
-    /// Returns the row of one of these cells, or the rows of its runs.
+    /// Returns the row of the cell at `place`, or the rows of its runs.
     pub fn of(&self, results: &[CellResult], place: usize) -> String {
         let Some(result) = results.get(place) else { return String::new() };
         if self.each {
@@ -184,7 +184,7 @@ fn is_nested(key: &Key) -> bool {
 /// Writes the rows of all `results`.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub fn write_rows(
     mut out: impl io::Write,
     lines: Lines,
@@ -207,7 +207,7 @@ mod tests {
     use super::super::summary::tests::mixed;
     use super::*;
 
-    /// Returns the rows of these results by the names of their columns.
+    /// Returns the fields of each row with the names of their columns.
     fn csv(each: bool, results: &[CellResult]) -> Vec<Vec<(String, String)>> {
         let mut out = Vec::new();
         write_rows(&mut out, Lines::Csv, each, "c0ffee", results).unwrap();

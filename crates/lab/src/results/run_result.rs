@@ -1,4 +1,4 @@
-//! One seed of one cell.
+//! The result of one run: one seed of one cell.
 
 use coapace_scenario::Hash64;
 
@@ -7,16 +7,16 @@ use super::{Delays, Film, FlowResult, MeshResult, Population, Series, Settling, 
 /// The measurements of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult {
-    /// The seed; with the commit and the scenario it is the run.
+    /// The seed. With the commit and the scenario it determines the run.
     pub seed: u64,
-    /// The hash of everything that happened.
+    /// The hash of all events of the run.
     pub trace_hash: Hash64,
     /// Events that the simulator handled.
     pub events: u64,
-    /// How long the run lasted, in simulated seconds, without the warm-up if there was one.
+    /// The simulated time that was measured in seconds, the warm-up left out.
     pub duration_s: f64,
-    /// Flow completion time of each client in seconds, from its first request to its last response; `None` for a
-    /// client that gave up. Empty where the workload has no end to reach.
+    /// The flow completion time of each client in seconds, from its first request to its last response; `None` for a client
+    /// that gave up. Empty if clients go on until the run ends.
     pub fct_s: Vec<Option<f64>>,
     /// Exchanges that each client completed.
     pub exchanges: Vec<u32>,
@@ -44,25 +44,25 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// The timeouts that the clients armed, after the warm-up; empty over TCP.
     pub timeouts: Timeouts,
-    /// How the network settled after an event, if there was one.
+    /// The settling of the network after an event, if there was one.
     pub settling: Option<Settling>,
     /// Counts and energy of the radios, if there are any.
     pub mesh: Option<MeshResult>,
-    /// RTO over time in seconds: of a sampled client, or the mean of all.
+    /// The RTO over time in seconds, for a few clients or as the mean of all.
     pub rto: Vec<Series>,
-    /// Length over time in bytes of each queue, named by its hop.
+    /// The length of each queue over time in bytes, with the name of its hop.
     pub queues: Vec<Series>,
-    /// A mesh over time, where one was filmed.
+    /// The film of a mesh, if one was made.
     pub film: Option<Box<Film>>,
 }
 
 impl RunResult {
-    /// Exchanges that all clients completed.
+    /// Returns the number of exchanges that all clients completed.
     pub fn completed(&self) -> u64 {
         self.exchanges.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// Takes away what was counted until an earlier moment of the same run.
+    /// Subtracts what an earlier moment of the same run had counted.
     pub(crate) fn leave_out(&mut self, earlier: &Self) {
         for (count, earlier) in self.exchanges.iter_mut().zip(&earlier.exchanges) {
             *count -= earlier;
@@ -89,13 +89,13 @@ impl RunResult {
         all
     }
 
-    /// Jain's index over the clients' rates of completed exchanges. A client's time is its FCT, or the whole run for
-    /// one that did not finish.
+    /// Returns Jain's fairness index over the clients' rates of completed exchanges. A client's time is its FCT, or the whole
+    /// run if it did not finish.
     pub fn fairness(&self) -> Option<f64> {
         jain_index(self.rates())
     }
 
-    /// Completed exchanges per second of each client.
+    /// Returns the completed exchanges per second of each client.
     pub(crate) fn rates(&self) -> impl Iterator<Item = f64> {
         self.exchanges.iter().enumerate().map(|(client, &count)| {
             let time_s = self.fct_s.get(client).copied().flatten().unwrap_or(self.duration_s);

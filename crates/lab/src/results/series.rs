@@ -2,30 +2,30 @@
 
 use serde::Serialize;
 
-/// A quantity over simulated time, at most [`Series::MAX_POINTS`] points of it.
+/// A quantity over simulated time, in at most [`Series::MAX_POINTS`] points.
 ///
-/// Where more is recorded than fits, points closer together than a step are merged and the largest of them stays, for
-/// peaks are what a reader looks for; the step doubles each time the room is used up.
+/// If more points are recorded than fit, points closer together than a step are merged. The largest of them stays, because
+/// readers look for peaks. The step doubles each time the room is used up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {
-    /// The subject: `mean of the clients`, `client 3`, a hop.
+    /// The subject: `mean of the clients`, `client 3`, or a hop.
     pub name: String,
-    /// Moments in seconds since the start of the run, and the values there.
+    /// The times in seconds since the start of the run, and the values at them.
     pub points: Vec<(f64, f64)>,
-    /// Seconds within which points are merged; 0 while all of them fit.
+    /// The span within which points are merged, in seconds; 0 while all points fit.
     pub step_s: f64,
 }
 
 impl Series {
-    /// The most points a series keeps: more than a chart on a wide screen can show apart.
+    /// The most points of a series: more than a chart on a wide screen can show apart.
     pub const MAX_POINTS: usize = 1000;
 
-    /// An empty series.
+    /// Makes an empty series.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Records `value` at `t_s`, which never runs backwards.
+    /// Records `value` at `t_s`, which is never earlier than the time before.
     pub fn push(&mut self, t_s: f64, value: f64) {
         if self.points.len() >= Self::MAX_POINTS {
             self.thin();

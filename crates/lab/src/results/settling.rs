@@ -1,30 +1,31 @@
-//! How long a network takes until an event has passed.
+//! The time after an event until the network is as before.
 
 use serde::Serialize;
 
-/// After an event the delay rises and falls again. The *settling time* of Betzler et al. 2015: from the event until the mean
-/// delay over a sliding window of 20 s is at most 1.1 times what it was before.
+/// The *settling time* of Betzler et al. 2015: the time from an event until the mean delay over a sliding window of 20 s is at
+/// most 1.1 times the delay before the event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Settling {
-    /// When the event was, in seconds of the run.
+    /// The time of the event, in seconds of the run.
     pub event_s: f64,
-    /// How long it took, in seconds: 0 if the delay never rose so far, `None` if it had not fallen when the run ended.
+    /// The settling time in seconds: 0 if the delay never rose so far, `None` if it had not fallen when the run ended.
     pub time_s: Option<f64>,
 }
 
 /// The sliding window, in seconds.
 const WINDOW_S: f64 = 20.0;
 
-/// The delay that counts as settled, as a multiple of that before the event.
+/// The greatest delay that counts as settled, as a multiple of the delay before the event.
 const SETTLED: f64 = 1.1;
 
 impl Settling {
-    /// Looks at messages that arrived until `end_s`: moment of arrival and delay, both in seconds, in the order of arrival.
+    /// Computes the settling time from messages that arrived until `end_s`: times of arrival and delays in seconds, in the
+    /// order of arrival.
     ///
-    /// The delay before is the mean of all that arrived earlier than the event; `None` if nothing did. The window at t has
-    /// what arrived in (t − 20 s, t]; its mean changes when a message arrives and when one leaves, and at each of these
-    /// moments it is looked at. First it must be above the bound, and then the first moment at which it no longer is ends
-    /// the time. A window with nothing in it is neither.
+    /// The delay before the event is the mean of all earlier arrivals; returns `None` if there were none. The window at t has
+    /// the arrivals in (t − 20 s, t]. Its mean changes when a message arrives and when one leaves, so it is compared with the
+    /// bound at these moments. After it was above the bound, the first moment when it is not ends the settling time. An empty
+    /// window is neither above nor below the bound.
     pub(crate) fn of(arrivals: &[(f64, f64)], event_s: f64, end_s: f64) -> Option<Self> {
         let before = arrivals.partition_point(|&(at, _)| at < event_s);
         let bound = SETTLED * arrivals[..before].iter().map(|(_, delay)| delay).sum::<f64>() / before as f64;
@@ -41,7 +42,7 @@ impl Settling {
             while first < next && arrivals[first].0 <= now - WINDOW_S {
                 first += 1;
             }
-            // Summed anew: a running sum would keep the rounding errors of what has left.
+            // The sum is computed anew, because a running sum would keep rounding errors.
             let window = &arrivals[first..next];
             if !window.is_empty() {
                 let mean = window.iter().map(|(_, delay)| delay).sum::<f64>() / window.len() as f64;
@@ -65,7 +66,7 @@ impl Settling {
 mod tests {
     use super::*;
 
-    /// A message a second until 200 s; those that arrive in `slow` take 3 s, the others 1 s.
+    /// Makes a message a second until 200 s. Those that arrive in `slow` have a delay of 3 s, the others 1 s.
     fn arrivals(slow: std::ops::Range<u32>) -> Vec<(f64, f64)> {
         (1..=200).map(|at| (f64::from(at), if slow.contains(&at) { 3.0 } else { 1.0 })).collect()
     }
@@ -76,8 +77,8 @@ mod tests {
 
     #[test]
     fn it_settles_when_the_window_holds_few_slow_messages_enough() {
-        // 20 messages in a window: a mean of 1.1 s is one slow message among them. 110 to 114 are slow; 114 is alone in the
-        // window when 113 leaves it, at 133 s.
+        // A window has 20 messages, so a mean of 1.1 s means one slow message among them. Messages 110 to 114 are slow. 114 is
+        // alone in the window when 113 leaves it, at 133 s.
         assert_eq!(time_s(&arrivals(110..115)), Some(133.0 - 100.5));
     }
 
@@ -94,12 +95,11 @@ mod tests {
 
     #[test]
     fn messages_that_leave_the_window_settle_it_though_none_arrives() {
-        // One slow message at 105 s, the last of all: it is 5 times as slow, and fast ones are in the window with it, but
-        // they leave first, and then it does.
+        // One slow message at 105 s is the last of all. Fast ones are in the window with it, but leave it first.
         let mut few = arrivals(0..0);
         few.truncate(104);
         few.push((105.0, 5.0));
-        assert_eq!(time_s(&few), None, "an empty window is not settled");
+        assert_eq!(time_s(&few), None, "an empty window ends nothing");
         few.push((124.5, 1.0));
         assert_eq!(time_s(&few), Some(125.0 - 100.5));
     }

@@ -1,28 +1,28 @@
-//! Rows for programs: CSV and JSON lines with the same names and the same values.
+//! Rows for programs: CSV and JSON lines with equal names and values.
 
 use serde::Serialize;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
-    /// Unknown, or does not apply: empty in CSV, `null` in JSON.
+    /// An unknown value: empty in CSV, `null` in JSON.
     Nothing,
     Text(String),
     /// A number, written with six decimals at most.
     Number(f64),
     Count(u64),
     Flag(bool),
-    /// A list or an object: in JSON only.
+    /// A list or an object, for JSON only.
     Nested(serde_json::Value),
 }
 
 impl Value {
-    /// Nests a value that can be serialized.
+    /// Makes a nested value of one that can be serialised.
     pub(crate) fn nested(value: &impl Serialize) -> Self {
         serde_json::to_value(value).map_or(Self::Nothing, Self::Nested)
     }
 
-    /// Reads a whole number where the text is one.
+    /// Reads a text as a whole number if it is one.
     pub(crate) fn number_or_text(text: &str) -> Self {
         text.parse().map_or_else(|_| text.into(), Self::Count)
     }
@@ -41,7 +41,7 @@ impl Value {
         match self {
             Self::Nothing => serde_json::Value::Null,
             Self::Text(text) => text.into(),
-            // Like CSV: six decimals, and a whole number without any.
+            // Numbers have six decimals at most, like those of CSV. A whole number has none.
             Self::Number(number) => {
                 let text = super::number::field(Some(number));
                 text.parse::<i64>().map_or_else(|_| text.parse::<f64>().ok().into(), Into::into)
@@ -71,10 +71,10 @@ impl From<&String> for Value {
     }
 }
 
-/// A column that is always there: its name, what it says, its value in a row.
+/// A column that every row has: the name, the meaning, and the source of the value `F`.
 pub(crate) type Always<F> = (&'static str, &'static str, F);
 
-/// Columns in their order. `K` says how the value of a column is found in a row.
+/// Columns in their order. `K` is the source of a column's value.
 #[derive(Debug)]
 pub(crate) struct Sheet<K> {
     columns: Vec<(String, K)>,
@@ -85,7 +85,7 @@ impl<K> Sheet<K> {
         Self { columns: columns.into_iter().collect() }
     }
 
-    /// Returns the names of the columns as a line of CSV. `is_nested` says which are in JSON only.
+    /// Returns the names of the columns as a line of CSV. Columns for which `is_nested` holds are in JSON only.
     pub(crate) fn header(&self, is_nested: impl Fn(&K) -> bool) -> String {
         line(self.columns.iter().filter(|(_, key)| !is_nested(key)).map(|(name, _)| name.clone()))
     }
@@ -98,7 +98,7 @@ impl<K> Sheet<K> {
     /// Returns a row as a line of JSON.
     pub(crate) fn json(&self, value: impl Fn(&K) -> Value) -> String {
         let fields = self.columns.iter().map(|(name, key)| {
-            // A name always can be written.
+            // A name can always be written as JSON.
             let name = serde_json::Value::from(name.as_str());
             format!("{name}:{}", value(key).json())
         });
@@ -106,10 +106,10 @@ impl<K> Sheet<K> {
     }
 }
 
-/// Writes fields as RFC 4180 wants them.
+/// Writes fields as a line of CSV (RFC 4180).
 fn line(fields: impl Iterator<Item = String>) -> String {
     let mut csv = csv::WriterBuilder::new().from_writer(Vec::new());
-    // Memory always takes it.
+    // Writing to memory does not fail.
     let _ = csv.write_record(fields.collect::<Vec<_>>());
     csv.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }

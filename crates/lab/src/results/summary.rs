@@ -1,27 +1,27 @@
-//! The runs of a cell, pooled: in all, by flow and by mechanism.
+//! The pooled runs of a cell: in all, by flow and by mechanism.
 
 use coapace_scenario::Hash64;
 
 use super::run_result::fct_s;
 use super::{Estimate, Metric, Population, Quantiles, RunResult};
 
-/// The runs of a cell, pooled.
+/// The pooled runs of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// The estimate of every metric, in their order; empty without runs.
+    /// The estimate of every metric, in the order of [`Metric::ALL`]; empty without runs.
     estimates: Vec<Option<Estimate>>,
-    /// Flow completion times over all clients and seeds, in seconds. A client that gave up counts as one that never
-    /// finishes: to leave it out would flatter the mechanism that gives up. So a quantile may be unknown.
+    /// Flow completion times over all clients and seeds, in seconds. A client that gave up counts as one that never finishes,
+    /// because leaving it out would flatter the mechanism that gives up. So a quantile may be unknown.
     pub fct: Quantiles,
-    /// The mean over the clients that finished, in seconds.
+    /// The mean FCT of the clients that finished, in seconds.
     pub mean_fct_s: Option<f64>,
     /// Clients that finished, over all seeds.
     pub clients_finished: u64,
     /// Clients that gave up, over all seeds.
     pub clients_gave_up: u64,
-    /// Retransmissions of a client, on average.
+    /// The mean number of retransmissions of a client.
     pub retransmissions_per_client: f64,
-    /// Unnecessary retransmissions of a client, on average.
+    /// The mean number of unnecessary retransmissions of a client.
     pub unnecessary_per_client: f64,
     /// Packets that found a queue full, per run.
     pub drops: f64,
@@ -35,7 +35,7 @@ pub struct Summary {
     pub populations: Vec<PopulationSummary>,
     /// The flows, each by itself.
     pub flows: Vec<FlowSummary>,
-    /// How many runs were pooled.
+    /// The number of runs.
     pub runs: u64,
     /// The lowest seed.
     pub seed_first: u64,
@@ -48,16 +48,17 @@ pub struct Summary {
 /// One flow over all runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowSummary {
-    /// Its name.
+    /// The name of the flow.
     pub name: String,
-    /// Clients that take part.
+    /// The number of clients that take part.
     pub clients: u32,
-    /// The estimate of every metric that is one of flows, in the order of all metrics.
+    /// The estimate of every metric that single flows have, in the order of all metrics.
     estimates: Vec<Option<Estimate>>,
 }
 
 impl FlowSummary {
-    /// Returns a figure of the flow and its 95 % confidence interval; `None` where it is not known, or not one of flows.
+    /// Returns the value of a metric for the flow and its 95 % confidence interval; `None` if it is not known, or if single
+    /// flows do not have it.
     pub fn estimate(&self, metric: Metric) -> Option<Estimate> {
         self.estimates.get(metric as usize).copied().flatten()
     }
@@ -78,7 +79,7 @@ impl FlowSummary {
 }
 
 impl Summary {
-    /// Pools these runs.
+    /// Pools runs.
     pub fn of(runs: &[RunResult]) -> Self {
         let mut by_seed: Vec<_> = runs.iter().map(|run| (run.seed, run.trace_hash.0)).collect();
         by_seed.sort_unstable();
@@ -109,12 +110,12 @@ impl Summary {
         }
     }
 
-    /// Returns a figure; `None` where it is not known.
+    /// Returns the value of a metric; `None` if it is not known.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         Some(self.estimate(metric)?.mean)
     }
 
-    /// Returns a figure and its 95 % confidence interval over the seeds; `None` where it is not known.
+    /// Returns the value of a metric and its 95 % confidence interval over the seeds; `None` if it is not known.
     pub fn estimate(&self, metric: Metric) -> Option<Estimate> {
         self.estimates.get(metric as usize).copied().flatten()
     }
@@ -123,31 +124,31 @@ impl Summary {
 /// A population over all runs of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PopulationSummary {
-    /// The mechanism, as it was asked for.
+    /// The text that named the mechanism.
     pub mechanism: String,
-    /// How many clients have it.
+    /// The number of its clients.
     pub clients: u32,
-    /// Its share of the throughput, and so of the goodput, from 0 to 1; `None` if nothing was completed. Where all clients go
-    /// on for the same time, it is the share of the completed exchanges.
+    /// The share of the throughput, and so of the goodput, from 0 to 1; `None` if nothing was completed. If all clients go on
+    /// for the same time, it is the share of the completed exchanges.
     pub share: Option<f64>,
-    /// That share beside the population's share of the clients: 1 is fair.
+    /// The share of the throughput divided by the share of the clients: 1 is fair.
     pub relative_share: Option<f64>,
-    /// Exchanges that it completed, per run.
+    /// Completed exchanges per run.
     pub exchanges: f64,
-    /// Completed exchanges per second of one of its clients.
+    /// Completed exchanges per second of one client.
     pub throughput_per_client: f64,
-    /// Retransmissions of a client, on average.
+    /// The mean number of retransmissions of a client.
     pub retransmissions_per_client: f64,
     /// Retransmissions among the requests sent, from 0 to 1; `None` if none was sent.
     pub retransmission_share: Option<f64>,
-    /// How long a completed exchange took on average, from the first request to the response, in seconds.
+    /// The mean time of a completed exchange, from the first request to the response, in seconds.
     pub exchange_time_s: Option<f64>,
-    /// Jain's index over the rates of these clients alone, averaged over the runs.
+    /// Jain's fairness index over the rates of these clients alone, averaged over the runs.
     pub jain: Option<f64>,
 }
 
 impl PopulationSummary {
-    /// Returns the populations of the runs of one cell, pooled.
+    /// Returns the pooled populations of the runs of one cell.
     pub(super) fn of(runs: &[RunResult]) -> Vec<Self> {
         let first = runs.first().map_or(&[][..], |run| &run.populations);
         (0..first.len()).map(|place| Self::pooled(runs, place)).collect()
@@ -168,7 +169,7 @@ impl PopulationSummary {
         let of_clients = all().next().and_then(|(run, own)| {
             ratio(f64::from(own.clients), run.exchanges.len() as f64).filter(|share| *share > 0.0)
         });
-        // Clients of all runs.
+        // The clients of all runs are counted.
         let flows = f64::from(clients) * runs.len() as f64;
         let retransmissions = sum(|own| own.retransmissions);
         let jains: Vec<f64> = own().filter_map(|own| own.jain).collect();
@@ -191,7 +192,7 @@ impl PopulationSummary {
 pub(super) mod tests {
     use super::*;
 
-    /// One run of three clients: two of `a` with three quarters of the exchanges, one of `b` with the rest.
+    /// Makes a run of three clients: two of `a` with three quarters of the exchanges, one of `b` with the rest.
     pub(in crate::results) fn mixed(seed: u64) -> RunResult {
         let population = |mechanism: &str, clients, exchanges, retransmissions| Population {
             mechanism: mechanism.into(),

@@ -13,7 +13,7 @@ use super::number::{percent, significant_or_dash};
 use super::{CellResult, Metric, Published, Summary, contest, headline};
 use style::{aligned, empty, estimated};
 
-/// A column: its header, its cells, and how dear it is. Where the table is too wide, the cheapest go first.
+/// A column: its header, its cells and its importance. A table that is too wide loses its least important columns first.
 struct Column {
     header: String,
     cells: Vec<String>,
@@ -23,14 +23,15 @@ struct Column {
     metric: Option<Metric>,
 }
 
-/// Never left out.
+/// The importance of columns that are never left out.
 const ESSENTIAL: u8 = u8::MAX;
 
-/// An aligned table of `results`, one row a cell. What all cells have in common stands once, above the table, and what
-/// the columns are, below it.
+/// Returns an aligned table of `results`, a row for each cell. Common conditions stand above the table, and an explanation of
+/// the columns below.
 ///
-/// The table fits into `width` columns; without a width, into the terminal; without a terminal, it is as wide as it
-/// needs to be. Where it is too wide, columns are left out and named below; no cell is broken. It has no colours.
+/// The table fits into `width` columns. Without a width, it fits into the terminal. Without a terminal, it is as wide as
+/// necessary. A table that is too wide leaves out columns and names them below. Cells are not broken, and there are no
+/// colours.
 pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
     if results.is_empty() {
         return "no results\n".into();
@@ -74,7 +75,7 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
     )
 }
 
-/// Returns the unit of every metric that is shown, and what stands behind ±.
+/// Returns the units of the metrics in the table, and the meaning of ±.
 fn legend(results: &[CellResult], shown: &[Metric]) -> String {
     let mut units: Vec<(&str, Vec<&str>)> = Vec::new();
     for metric in shown {
@@ -96,7 +97,7 @@ fn legend(results: &[CellResult], shown: &[Metric]) -> String {
 }
 
 impl Column {
-    /// With a blank on either side.
+    /// Returns the width with a blank on either side.
     fn width(&self) -> usize {
         let cells = self.cells.iter().map(|cell| cell.chars().count()).max();
         self.header.chars().count().max(cells.unwrap_or(0)) + 2
@@ -126,7 +127,7 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     });
 
     let headline = headline(results);
-    // The headline comes first, then the others in the order of the table of measures.
+    // The headline metric comes first, and the others follow in the order of the table of measures.
     let mut metrics = Metric::ALL.to_vec();
     metrics.sort_by_key(|metric| *metric != headline);
     for metric in metrics {
@@ -166,7 +167,8 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     columns
 }
 
-/// Returns whether any cell has the metric. Where clients have an end to reach, their FCT says more than the rate of exchanges.
+/// Returns whether any cell has the metric and it is worth showing. Where clients finish, their FCT says more than the rate of
+/// exchanges.
 fn is_shown(metric: Metric, headline: Metric, summaries: &[Summary]) -> bool {
     let mut known = summaries.iter().filter_map(|summary| summary.value(metric));
     match metric {
@@ -176,7 +178,7 @@ fn is_shown(metric: Metric, headline: Metric, summaries: &[Summary]) -> bool {
     }
 }
 
-/// Returns the metrics that figures were published of which stand in no table of a paper: those are listed below.
+/// Returns the metrics with published figures outside of a paper's tables. Figures of tables are listed below.
 fn published(results: &[CellResult]) -> Vec<Metric> {
     let published = results.iter().filter_map(|result| result.published.as_ref());
     let metrics: BTreeSet<Metric> = published.flat_map(Published::plain).collect();
@@ -248,7 +250,10 @@ mod tests {
             "{text}"
         );
         assert!(rows.contains(&vec!["a+b", "b", "1", "25.0", "%", "0.75", "0", "0.500", "1.000"]), "{text}");
-        assert!(!terminal_table(&two(), Some(80)).contains("Share of"), "there is none without a mix");
+        assert!(
+            !terminal_table(&two(), Some(80)).contains("Share of"),
+            "results without a mix have no such table"
+        );
     }
 
     #[test]

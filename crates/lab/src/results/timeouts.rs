@@ -3,19 +3,19 @@
 use coapace_control::Duration;
 use serde::Serialize;
 
-/// Sums over the timeouts of first transmissions of confirmable messages: what is backed off to afterwards does not count.
+/// Sums over the timeouts of first transmissions of confirmable messages. Timeouts of retransmissions do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timeouts {
-    /// Timeouts armed for first transmissions, in number and in microseconds.
+    /// The number of timeouts, and their sum in microseconds.
     pub first: (u64, u64),
-    /// The longest of them, in microseconds.
+    /// The longest timeout, in microseconds.
     pub max_us: u64,
-    /// The RTO of the destination, before dither, at first transmissions.
+    /// The number of known RTOs at first transmissions, before dither, and their sum in microseconds.
     pub rto: (u64, u64),
 }
 
 impl Timeouts {
-    /// A timeout was armed, for a `first` transmission or a further one; `rto` is what the mechanism believes then.
+    /// Counts a timeout of a `first` transmission, or ignores that of a further one. `rto` is the mechanism's estimate then.
     pub(crate) fn add(&mut self, first: bool, timeout: Duration, rto: Option<Duration>) {
         if first {
             let us = timeout.as_micros();
@@ -27,7 +27,7 @@ impl Timeouts {
         }
     }
 
-    /// Adds those of another client.
+    /// Adds the timeouts of another client.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (sum, more) in [(&mut self.first, other.first), (&mut self.rto, other.rto)] {
             *sum = (sum.0 + more.0, sum.1.saturating_add(more.1));
@@ -35,8 +35,8 @@ impl Timeouts {
         self.max_us = self.max_us.max(other.max_us);
     }
 
-    /// Returns the mean timeout of first transmissions, dither included, in seconds: the "initial RTO" of Betzler et al. 2015, and
-    /// the RTO "for a transaction that is initiated" of Rathod 2022 §6.2.2.
+    /// Returns the mean timeout of first transmissions, dither included, in seconds: the "initial RTO" of Betzler et al. 2015,
+    /// and the RTO "for a transaction that is initiated" of Rathod 2022 §6.2.2.
     pub fn initial_s(&self) -> Option<f64> {
         mean_s(self.first)
     }

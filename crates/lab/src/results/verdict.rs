@@ -1,4 +1,4 @@
-//! Published orders and ratios beside what was measured: held or not, and by how much.
+//! Published orders and ratios beside the measured ones, and whether they hold.
 
 use std::cmp::Ordering;
 
@@ -8,21 +8,21 @@ use super::{CellResult, Metric, Order, Ratio, Relation};
 /// A published order beside what was measured.
 #[derive(Clone, Debug)]
 pub struct Verdict<'a> {
-    /// The mechanism that is named first: above, unless a ratio below 1 is said.
+    /// The mechanism that is named first. Its figure is said to be larger, except for a ratio below 1.
     pub above: &'a CellResult,
     /// The published order.
     pub order: &'a Order,
-    /// The pooled figures, of the first and of the second.
+    /// The pooled figures of the first mechanism and of the second.
     pub figures: [Option<f64>; 2],
-    /// One divided by the other.
+    /// The ratio of the first figure to the second.
     pub ratio: Option<Ratio>,
 }
 
 impl Verdict<'_> {
-    /// Returns whether the order holds. `>` holds where the whole interval is above 1, or above the number that stands with it; `≥`
-    /// unless the whole interval is below: unless the opposite was shown. A ratio, `=`, holds where the whole interval is on
-    /// that side of 1 where the published ratio is. With one seed there is no interval, and the ratio decides. What cannot
-    /// be measured does not hold.
+    /// Returns whether the order holds. `>` holds if the whole interval of the ratio is above 1, or above the published
+    /// factor. `≥` holds unless the whole interval is below, because then the opposite is shown. A ratio, `=`, holds if the
+    /// whole interval is on the same side of 1 as the published ratio. With one seed there is no interval, and the ratio
+    /// itself decides. An order without a measured ratio does not hold.
     pub fn held(&self) -> bool {
         self.ratio.is_some_and(|Ratio { mean, interval }| {
             let (low, high) = interval.unwrap_or((mean, mean));
@@ -35,7 +35,7 @@ impl Verdict<'_> {
         })
     }
 
-    /// Returns whether the pooled figures at least lie in the order that is said, be it by chance.
+    /// Returns whether the pooled figures are in the published order, even if only by chance.
     pub fn in_order(&self) -> bool {
         let [Some(first), Some(second)] = self.figures else { return false };
         match (self.order.relation, self.order.times) {
@@ -46,8 +46,8 @@ impl Verdict<'_> {
         }
     }
 
-    /// Returns how far the ratio is on the side where it is said to be, as a logarithm; negative on the other side. What cannot be
-    /// measured is farther off than anything.
+    /// Returns the logarithm of the ratio over the bound that it must exceed; negative if the order is the other way round.
+    /// Without a measured ratio it is negative infinity.
     fn margin(&self) -> f64 {
         let Some(Ratio { mean, .. }) = self.ratio else { return f64::NEG_INFINITY };
         match (self.order.relation, self.order.times) {
@@ -57,12 +57,12 @@ impl Verdict<'_> {
         }
     }
 
-    /// Orders the worst first: those that do not hold, the farthest off among them before the others.
+    /// Orders the worst first: those that do not hold, the farthest off first, and then the others.
     pub fn worst_first(&self, other: &Self) -> Ordering {
         self.held().cmp(&other.held()).then(self.margin().total_cmp(&other.margin()))
     }
 
-    /// `held` or `not held`; what does not hold may be in order all the same.
+    /// Returns `held`, `not held`, or `not held, but in order`.
     pub fn word(&self) -> &'static str {
         match (self.held(), self.in_order()) {
             (true, _) => "held",
@@ -71,7 +71,7 @@ impl Verdict<'_> {
         }
     }
 
-    /// Returns the published ratio, or the least one; a dash where an order alone was published.
+    /// Returns the published ratio or the least ratio; a dash if an order alone was published.
     pub fn published_times(&self) -> String {
         match (self.order.relation, self.order.times) {
             (_, None) => "–".to_owned(),
@@ -80,13 +80,13 @@ impl Verdict<'_> {
         }
     }
 
-    /// Returns the order, in words.
+    /// Returns the order in words.
     pub fn claim(&self) -> String {
         format!("{} {}", self.above.cell.mechanism, self.order.words())
     }
 }
 
-/// Returns every published order among `results`, the worst first. One whose other mechanism was not run is left out.
+/// Returns every published order among `results`, the worst first. An order is left out if the other mechanism was not run.
 pub fn verdicts(results: &[CellResult]) -> Vec<Verdict<'_>> {
     let claims = results.iter().flat_map(|above| {
         above.published.iter().flat_map(|published| &published.orders).map(move |order| (above, order))
@@ -97,8 +97,8 @@ pub fn verdicts(results: &[CellResult]) -> Vec<Verdict<'_>> {
     verdicts
 }
 
-/// Says how many of these orders held, in a line: all of them, and how many others are in order within chance, then each pair of
-/// mechanisms, by metric where there are several.
+/// Returns a line with the number of orders that held: of all of them, with those that are in order by chance, then of each
+/// pair of mechanisms, by metric if there are several.
 pub fn tally(verdicts: &[Verdict]) -> String {
     let held = |of: &dyn Fn(&Verdict) -> bool| {
         let of: Vec<_> = verdicts.iter().filter(|verdict| of(verdict)).collect();
@@ -129,7 +129,7 @@ pub(crate) fn metrics(verdicts: &[Verdict]) -> Vec<Metric> {
     metrics
 }
 
-/// Why orders are thought not to hold that did not, a line each.
+/// Returns the likely reasons for the orders that did not hold, a line each.
 pub(crate) fn reasons(verdicts: &[Verdict]) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     let said = |verdict: &&Verdict| !verdict.held() && !verdict.order.why.is_empty();
@@ -170,7 +170,7 @@ pub(super) mod tests {
         }
     }
 
-    /// `a`, said to be in this relation to `b`, and `b`.
+    /// Makes `a`, with a published order of this relation to `b`, and `b`.
     pub(in crate::results) fn claimed(a: &[f64], relation: Relation, b: &[f64]) -> [CellResult; 2] {
         let mut a = result("a", a);
         let order = Order {
@@ -184,7 +184,7 @@ pub(super) mod tests {
         [a, result("b", b)]
     }
 
-    /// Returns an order that is held with 60 clients, and one that is not with 180.
+    /// Makes results with an order that holds with 60 clients, and does not with 180.
     pub(in crate::results) fn held_and_not_held() -> Vec<CellResult> {
         let held = claimed(&[30.0, 33.0, 36.0], Relation::Above, &[10.0, 11.0, 12.5]);
         let mut not_held = claimed(&[1.0, 1.1, 1.2], Relation::NotBelow, &[2.0, 2.0, 2.0]);
@@ -202,7 +202,7 @@ pub(super) mod tests {
 
     const MANY: [f64; 3] = [30.0, 33.0, 36.0];
     const FEW: [f64; 3] = [10.0, 11.0, 12.0];
-    /// [`FEW`] again, now a little more, now a little less.
+    /// About as much as [`FEW`]: more with some seeds, less with others.
     const ALIKE: [f64; 3] = [10.5, 10.8, 12.1];
 
     #[test]
@@ -220,7 +220,7 @@ pub(super) mod tests {
         assert!(held(&claimed(&FEW, Relation::NotBelow, &ALIKE)));
     }
 
-    /// [`claimed`] with a number.
+    /// Makes [`claimed`] results whose order has a number.
     pub(in crate::results) fn claimed_times(
         a: &[f64],
         relation: Relation,
@@ -244,7 +244,10 @@ pub(super) mod tests {
         ] {
             assert_eq!(held(&claimed_times(&MANY, relation, times, &FEW)), expected, "{relation} {times}");
         }
-        assert!(held(&claimed_times(&FEW, Relation::NotBelow, 0.3, &MANY)), "less, and not less than that");
+        assert!(
+            held(&claimed_times(&FEW, Relation::NotBelow, 0.3, &MANY)),
+            "the figure is less, but more than 0.3 of the other"
+        );
     }
 
     #[test]
@@ -252,8 +255,8 @@ pub(super) mod tests {
         assert!(held(&claimed_times(&MANY, Relation::Times, 1.1, &FEW)));
         assert!(!held(&claimed_times(&MANY, Relation::Times, 0.9, &FEW)));
         assert!(held(&claimed_times(&FEW, Relation::Times, 0.9, &MANY)));
-        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 1.1, &FEW)), "it may be chance");
-        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 0.9, &FEW)), "it may be chance");
+        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 1.1, &FEW)), "the difference may be chance");
+        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 0.9, &FEW)), "the difference may be chance");
     }
 
     #[test]
@@ -286,7 +289,7 @@ pub(super) mod tests {
         let ratio = verdicts[0].ratio.unwrap();
         assert!((ratio.mean - 3.0).abs() < 1e-12, "{ratio:?}");
         let (low, high) = ratio.interval.unwrap();
-        assert!((low - 3.0).abs() < 1e-9 && (high - 3.0).abs() < 1e-9, "each seed has thrice as many");
+        assert!((low - 3.0).abs() < 1e-9 && (high - 3.0).abs() < 1e-9, "the ratio is 3 with each seed");
         assert_eq!(verdicts[0].figures, [Some(33.0), Some(11.0)]);
         assert_eq!(verdicts[0].claim(), "a > b");
     }

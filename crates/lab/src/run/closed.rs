@@ -1,4 +1,4 @@
-//! Hosts of the workloads in which a client has one exchange after the other, over UDP.
+//! The hosts of workloads in which a client has one exchange after the other, over UDP.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::seats::{Role, Seats};
 use crate::mix::{Mix, Part};
 use crate::nodes::{Client, Host, Plan, Relay, Server};
 
-/// A host for every seat, made one by one as they take their places. Timeouts count from `from` on.
+/// Returns a function that makes the host for a role. Timeouts are counted from `from` on.
 pub(super) fn hosts<'a>(
     scenario: &'a Scenario,
     seats: &'a Seats,
@@ -46,7 +46,7 @@ pub(super) fn hosts<'a>(
         })
     };
     let plans: Vec<_> = mix.parts().iter().enumerate().map(plan).collect();
-    // A server begins no exchange: its mechanism is never asked.
+    // A server begins no exchange, so its mechanism is never used.
     let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config: of_servers });
     let processing_ns = nanos(server.processing_delay);
     let server = move |node| {

@@ -1,14 +1,14 @@
-//! How the endpoints of a run are configured, and what they have room for.
+//! The configuration of the endpoints of a run, with bounds that fit the scenario.
 
 use coapace_proto::Config;
 use coapace_scenario::{Endurance, Flow, Scenario, WorkloadKind};
 
 use super::seats::Seats;
 
-/// Requests without an answer that a client may have waiting for their rate.
+/// The room of a client for non-confirmable requests that wait for their rate.
 const RATED: u32 = 16;
 
-/// For the endpoints of clients, and for those of servers.
+/// Returns the configurations of clients' and of servers' endpoints.
 pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     let Scenario { clients, workload, server, .. } = scenario;
     let common = Config {
@@ -19,10 +19,10 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
         confirmable_every: clients.confirmable_every,
         ..Config::default()
     };
-    // The clients that a server hears, and how many flows each of them has.
+    // The clients of a server, the flows of each of them, and the configuration of clients.
     let (heard, flows, of_clients) = match workload.kind {
         WorkloadKind::Continuous | WorkloadKind::Random => {
-            // Responses are piggybacked: a client has no duplicates to recognise.
+            // Responses are piggybacked, so a client never receives a confirmable message.
             let one = Config { max_exchanges: 1, max_peers: 1, max_deduplicated: 0, ..common };
             (clients.count.div_ceil(seats.servers()), 1, one)
         }
@@ -32,7 +32,7 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
             let open: u32 = workload.flows.iter().map(room).sum();
             let observes = workload.flows.iter().any(|flow| flow.observe);
             let several = Config {
-                // Notifications have half of them.
+                // Half of the exchanges is for notifications.
                 max_exchanges: 2 * open,
                 max_peers: seats.servers() + 1,
                 max_observers: flows,

@@ -1,4 +1,5 @@
-//! Letting time pass in steps: a film is made on the way, and a run without a fixed end is over when all clients are done.
+//! The progress of a run in steps. A film is made at each step, and a run without a fixed end is over when all clients are
+//! done.
 
 use coapace_scenario::{Propagation, Scenario};
 use coapace_sim::{Tap, Time, World};
@@ -8,13 +9,13 @@ use super::seats::{Role, Seats};
 use crate::nodes::Host;
 use crate::results::{Film, FilmMaker, FilmNode, FilmRole};
 
-/// Steps of a film of a run with a fixed end; the maker thins out what is too much.
+/// The steps of a run with a fixed end. A film that becomes too long leaves some out.
 const STEPS: u64 = 300;
 
-/// A step of a run without one.
+/// The length of a step of a run without a fixed end.
 const STEP: Time = Time::from_secs(1);
 
-/// How a run goes on, step by step.
+/// The progress of a run.
 pub(super) struct Filming {
     maker: Option<FilmMaker>,
     step: Time,
@@ -22,14 +23,14 @@ pub(super) struct Filming {
 }
 
 impl Filming {
-    /// Prepares a run that ends at `end`, if that is fixed. A film is made if it `is_watched`.
+    /// Prepares a run that ends at `end`, or has no fixed end. A film is made if it `is_watched`.
     pub(super) fn new(scenario: &Scenario, seats: &Seats, end: Option<Time>, is_watched: bool) -> Self {
         let step = end.map_or(STEP, |end| Time::from_nanos((end.as_nanos() / STEPS).max(1)));
         let maker = is_watched.then(|| film(scenario, seats, step)).flatten().map(FilmMaker::new);
         Self { maker, step, next: Time::ZERO }
     }
 
-    /// Lets time pass until `until`, or, where that is no fixed end, until all clients are done.
+    /// Simulates until `until`. If the end is not fixed, stops earlier when all clients are done.
     pub(super) fn advance<T: Tap, M: CountingMedium>(
         &mut self,
         world: &mut World<Host, T, M>,
@@ -58,7 +59,7 @@ impl Filming {
     }
 }
 
-/// A film without frames of a scenario that has a mesh.
+/// Returns a film without frames; `None` if the scenario has no mesh.
 fn film(scenario: &Scenario, seats: &Seats, step: Time) -> Option<Film> {
     let (mesh, layout) = (scenario.network.mesh.as_ref()?, scenario.layout()?);
     let (range_m, interference_m) = match &mesh.radio.propagation {

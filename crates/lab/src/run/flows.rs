@@ -1,4 +1,4 @@
-//! Hosts of the workload `flows`, and what their messages came to.
+//! The hosts of workloads with flows, and the results of their messages.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::mix::Mix;
 use crate::nodes::{Arrival, FlowPlan, Host, Mote, MotePlan, Relay};
 use crate::results::{FlowResult, RunResult, Settling};
 
-/// A host for every seat. Things count from `from` on, and nothing is offered at `end`.
+/// Returns a function that makes the host for a role. Results count from `from` on, and no message is offered from `end` on.
 pub(super) fn hosts<'a>(
     scenario: &'a Scenario,
     seats: &'a Seats,
@@ -43,7 +43,7 @@ pub(super) fn hosts<'a>(
     let (own, of_sinks) = configs(scenario, seats);
     let plans: Vec<_> =
         mix.parts().iter().enumerate().map(|(number, part)| plan(number, part.mechanism, own)).collect();
-    // All that a sink begins is its registrations.
+    // A sink begins no exchanges but its registrations.
     let sinks = plan(0, REGISTRY[0].mechanism, of_sinks);
     Box::new(move |role| match role {
         Role::Server(node) => {
@@ -76,12 +76,13 @@ fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<F
     (0..).zip(&scenario.workload.flows).map(plan).collect()
 }
 
-/// Returns how many clients take part.
+/// Returns the number of clients that take part.
 fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
     (0..scenario.clients.count).filter(|&client| flow.includes(client)).count() as u32
 }
 
-/// From a client's message to its next. A rate is shared by all, and with pauses it is that of the whole time.
+/// Returns the time from a client's message to its next, in nanoseconds. The rate of a flow is that of all its clients
+/// together, averaged over messages and pauses.
 fn interval_ns(scenario: &Scenario, flow: &Flow) -> u64 {
     let Some(rate) = flow.rate else { return flow.interval.map_or(1, nanos) };
     let message_bits = u128::from(flow.sizes(scenario.clients.uri_path_bytes()).1) * 8;
@@ -91,7 +92,7 @@ fn interval_ns(scenario: &Scenario, flow: &Flow) -> u64 {
     u64::try_from(each).unwrap_or(u64::MAX).max(1)
 }
 
-/// Puts together what the clients offered and what arrived at the sinks, from `from` on until the run ended.
+/// Matches the messages that clients offered with those that arrived at the sinks, from `from` on until the run ended.
 pub(super) fn settle(
     scenario: &Scenario,
     seats: &Seats,
@@ -104,7 +105,7 @@ pub(super) fn settle(
     let mut arrivals: Vec<Arrival> =
         motes().flat_map(|mote| mote.ledger().arrivals.iter().copied()).collect();
     arrivals.sort_unstable();
-    // Copies come later.
+    // The first copy of a message comes first, and stays.
     arrivals.dedup_by_key(|arrival| (arrival.flow, arrival.client, arrival.number));
 
     let path_bytes = scenario.clients.uri_path_bytes();

@@ -1,4 +1,4 @@
-//! Following messages on their way through a mesh.
+//! The journeys of messages through a mesh.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use coapace_sim::{Event, Mark, NodeId, Record, Tap, Time};
 
 use crate::results::{Journey, JourneyStep};
 
-/// Steps of all messages together; where there are more, every second exchange of each client is left out, then every second
-/// of the others, and so on.
+/// The most steps of all journeys together. If there are more, every second exchange of each client is dropped, then every
+/// second of the rest, and so on.
 const MAX_STEPS: usize = 12_000;
 
-/// The messages that are followed, by both ends and the exchange.
+/// The journeys so far, by the two ends and the number of the exchange.
 #[derive(Debug)]
 pub(super) struct Following {
     journeys: BTreeMap<(u32, u32, u32), Journey>,
     steps: usize,
-    /// Exchanges whose number this divides are followed.
+    /// Exchanges are followed if their number is divisible by this.
     stride: u32,
 }
 
@@ -25,7 +25,7 @@ impl Following {
         Self { journeys: BTreeMap::new(), steps: 0, stride: 1 }
     }
 
-    /// Returns the messages, by the time of their first packet.
+    /// Returns the journeys, by the time of their first packet.
     pub(super) fn finish(self) -> Vec<Journey> {
         let mut journeys: Vec<_> = self.journeys.into_values().collect();
         journeys.sort_by_key(|journey| (journey.steps.first().map(|step| step.0), journey.from));
@@ -38,7 +38,7 @@ impl Following {
         }
         let [from, to] = ends.map(|end| end.0);
         let key = (from.min(to), from.max(to), mark.exchange);
-        // Frames of what began before it was followed belong to no journey.
+        // A journey that did not begin with a packet would lack its first part.
         if event > 0 && !self.journeys.contains_key(&key) {
             return;
         }
@@ -105,7 +105,7 @@ mod tests {
         following.step(at(2), 3, [client, sink], [7, relay], mark);
         following.step(at(3), 1, [client, sink], [7, 0], mark);
         following.step(at(4), 0, [sink, client], [0, 7], mark);
-        // A journey that began before is left out: half of it would be missing.
+        // A journey that began before it was followed is left out, since its first part would be missing.
         following.step(at(4), 3, [client, sink], [7, relay], Mark { exchange: 5, transmission: 0 });
         let journeys = following.finish();
         assert_eq!(journeys.len(), 1);

@@ -26,7 +26,7 @@ pub fn accounting(scenario: &Scenario) -> Accounting {
     }
 }
 
-/// Returns the clients at one site, the server at another, the hops of the scenario between them.
+/// Returns a network with the servers at one site, the clients at another, and the hops of the scenario between them.
 pub(super) fn network(scenario: &Scenario, luck: Luck) -> Network {
     let mut network = Network::new(luck, accounting(scenario));
     for (way, hops, from, to) in [

@@ -6,17 +6,17 @@ use coapace_sim::{Medium, Time};
 use crate::nodes::Host;
 use crate::results::{FilmMoment, RunResult};
 
-/// A medium that adds what it has counted to the results of its run.
+/// A medium that adds its counts to the results of a run.
 pub(super) trait CountingMedium: Medium {
-    /// Adds what it has counted up to `now` to the results of its run.
+    /// Adds the counts up to `now` to the results.
     fn count(&self, _scenario: &Scenario, _now: Time, _result: &mut RunResult) {}
 
-    /// Returns whether things go on happening in it when no host has anything to do.
+    /// Returns whether events go on in the medium when no host has anything to do.
     fn never_rests(&self) -> bool {
         false
     }
 
-    /// Returns what its nodes are and have done up to `now`, if it has nodes.
+    /// Returns the state of each node at `now`; empty if the medium has no nodes of its own.
     fn moments(&self, _scenario: &Scenario, _now: Time, _hosts: &[Host]) -> Vec<FilmMoment> {
         Vec::new()
     }

@@ -44,7 +44,7 @@ impl CountingMedium for SimMesh {
     }
 }
 
-/// Returns the energy of a radio for sending, receiving, listening and sleeping, in millijoules.
+/// Returns the energy that a radio spent on sending, receiving, listening and sleeping, in millijoules.
 fn energy(scenario: &Scenario, times: RadioTimes) -> [f64; 4] {
     let Some(Mesh { radio, .. }) = &scenario.network.mesh else { return [0.0; 4] };
     let RadioTimes { transmit_ns, receive_ns, listen_ns, sleep_ns } = times;
@@ -54,11 +54,11 @@ fn energy(scenario: &Scenario, times: RadioTimes) -> [f64; 4] {
         (radio.receive_current, listen_ns),
         (radio.sleep_current, sleep_ns),
     ]
-    // Milliampere times volt times second is millijoule.
+    // The product of mA, V and s is mJ.
     .map(|(current_ma, ns)| current_ma * radio.voltage * (ns as f64 / 1e9))
 }
 
-/// Returns the mesh of a scenario that has one.
+/// Returns the simulated mesh of a scenario.
 pub(super) fn medium(mesh: &Mesh, places: &Places, luck: Luck, end: Time) -> SimMesh {
     let waypoints = places.waypoints(end, luck.stream("mobility"));
     SimMesh::new(luck, &places.layout, waypoints, config(mesh))

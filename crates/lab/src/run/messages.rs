@@ -3,7 +3,7 @@
 use coapace_proto::Tail;
 use coapace_scenario::Scenario;
 
-/// Options of a request: its path.
+/// Returns the options of a request: its path.
 pub(super) fn request(scenario: &Scenario) -> Vec<u8> {
     let path = scenario.clients.uri_path_segments();
     path.fold(Tail::default(), |tail, segment| {

@@ -1,17 +1,17 @@
-//! Series that are recorded of a run beside its totals.
+//! The series that a run records beside its totals.
 
 use crate::mix::Mix;
 
-/// The record of a run beside its totals.
+/// The series to record beside the totals of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observe {
-    /// Nothing.
+    /// No series.
     Totals,
-    /// RTO and queue lengths over time.
+    /// RTO and queue lengths over time, and films of meshes.
     Series,
 }
 
-/// Clients whose RTO is recorded.
+/// The number of clients whose RTO is recorded.
 const OBSERVED_CLIENTS: u32 = 3;
 
 /// Returns the name of a client's series, if it is recorded.

@@ -9,34 +9,35 @@ pub(super) const CLIENTS_SITE: Site = Site(1);
 /// The role of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It is asked.
+    /// A server.
     Server(NodeId),
-    /// It asks.
+    /// A client.
     Client {
-        /// Its number among the clients, from 1.
+        /// The number among the clients, from 1.
         number: u32,
-        /// Its own.
+        /// The number among all nodes.
         node: NodeId,
     },
-    /// Neither.
+    /// A node that only relays.
     Relay,
 }
 
 /// The nodes of a run.
 #[derive(Clone, Debug)]
 pub(super) enum Seats {
-    /// Servers come first, then the clients.
+    /// Hosts at the ends of a network of hops. The servers have the lowest numbers, the clients follow.
     Hops {
-        /// How many there are.
+        /// The number of servers.
         servers: u32,
-        /// How many there are.
+        /// The number of clients.
         clients: u32,
     },
-    /// The nodes of a layout: its sinks are the servers, in its order; all others but the border router are clients.
+    /// The nodes of a mesh. Its sinks are the servers, in the order of the layout. All others but the border router are
+    /// clients.
     Mesh {
-        /// The servers.
+        /// The servers, the primary one first.
         sinks: Vec<NodeId>,
-        /// By node.
+        /// The role of each node, by its number.
         roles: Vec<Role>,
     },
 }
@@ -66,7 +67,7 @@ impl Seats {
         Self::Mesh { sinks: layout.sinks.iter().map(|&sink| NodeId(sink)).collect(), roles }
     }
 
-    /// Returns how many servers there are; not 0.
+    /// Returns the number of servers, at least 1.
     pub(super) fn servers(&self) -> u32 {
         match self {
             Self::Hops { servers, .. } => *servers,
@@ -74,7 +75,7 @@ impl Seats {
         }
     }
 
-    /// Returns the server of this number, from 0; beyond the last they are counted anew.
+    /// Returns the server of this number, counted from 0. After the last the count begins again.
     pub(super) fn server(&self, number: u32) -> NodeId {
         let number = number % self.servers();
         match self {
@@ -83,12 +84,12 @@ impl Seats {
         }
     }
 
-    /// Returns the server that a client asks, both counted in turn.
+    /// Returns the server that a client asks: clients are dealt out to servers in turn.
     pub(super) fn server_of(&self, client: u32) -> NodeId {
         self.server(client - 1)
     }
 
-    /// Returns every node in the order of their numbers, and its site.
+    /// Returns the site and the role of every node, in the order of their numbers.
     pub(super) fn roles(&self) -> Box<dyn Iterator<Item = (Site, Role)> + '_> {
         match self {
             Self::Hops { servers, clients } => {
@@ -101,7 +102,7 @@ impl Seats {
         }
     }
 
-    /// Returns how many nodes there are.
+    /// Returns the number of nodes.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Hops { servers, clients } => (servers + clients) as usize,

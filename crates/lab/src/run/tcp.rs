@@ -9,10 +9,10 @@ use super::messages::{request, response};
 use super::seats::{Role, Seats};
 use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, start};
 
-/// Connections are made this long before the clock starts where they are made beforehand.
+/// The time before the measured run in which connections are made, if they are made beforehand.
 pub(super) const CONNECTING: Time = Time::from_secs(60);
 
-/// A host for every seat.
+/// Returns a function that makes the host for a role.
 pub(super) fn hosts<'a>(
     scenario: &'a Scenario,
     seats: &'a Seats,
@@ -30,16 +30,16 @@ pub(super) fn hosts<'a>(
     let (sizes, starts) = (luck.stream("batches"), luck.stream("start"));
     let beforehand = connects_beforehand(scenario);
     let response = TcpResponse { code: CONTENT, tail: response(scenario) };
-    // A client may have connections on their way down while it has a new one.
+    // A client may have several connections that are closing while it has a new one.
     let connections = 16 * clients.count.div_ceil(seats.servers()) as usize;
     let server = move |node: NodeId| {
-        // The first server's seed is the run's own.
+        // The first server has the seed of the run.
         let seed = seed.wrapping_add(u64::from(node.0) << 48);
         Host::TcpServer(Box::new(TcpServer::new(node, response.clone(), connections, parameters, seed)))
     };
     let client = move |client, node| {
         let start = start(nanos(clients.start), nanos(clients.start_spread), starts, client);
-        // One after the other, so that the handshakes do not measure a queue of their own making.
+        // Clients connect one after the other, so that no queue of handshakes arises.
         let turn = CONNECTING.as_nanos() / 2 * u64::from(client) / u64::from(clients.count);
         let plan = TcpPlan {
             server: seats.server_of(client),
@@ -59,15 +59,15 @@ pub(super) fn hosts<'a>(
     })
 }
 
-/// Returns whether the clock starts when the connections of TCP are made.
+/// Returns whether connections are made before the measured run begins.
 pub(super) fn connects_beforehand(scenario: &Scenario) -> bool {
     scenario.workload.kind == WorkloadKind::Continuous && scenario.tcp.connect_first
 }
 
-/// Returns the batches of a client: sizes that add up to its exchanges, the last one cut short.
+/// Returns the sizes of a client's batches, which add up to its exchanges. The last is cut short.
 fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
     let workload = &scenario.workload;
-    // Without a number of exchanges, more than there is time for.
+    // Without a number of exchanges, a client has more than there is time for.
     let exchanges = workload.exchanges.unwrap_or(u32::MAX);
     if workload.kind == WorkloadKind::Continuous {
         return vec![exchanges];

@@ -23,7 +23,7 @@ const PAIRS: [(&str, &str); 5] = [
 /// The greatest difference allowed. Californium counts in whole milliseconds.
 const TOLERANCE_US: u64 = 1_000;
 
-/// One line of a trace, times in microseconds.
+/// One line of a trace, with times in microseconds.
 #[derive(Debug, PartialEq)]
 struct Row {
     at: u64,
@@ -62,8 +62,8 @@ fn californium_arms_what_its_presets_arm() {
     }
 }
 
-/// The greater difference of timeout and RTO in microseconds; `None` if these are not the same event, or one arms a timer
-/// and the other does not.
+/// Returns the greater difference of timeouts and RTOs in microseconds; `None` if the events differ, or if only one of them
+/// arms a timer.
 fn difference(mode: &str, theirs: &Row, ours: &Row) -> Option<u64> {
     // Californium bounds what it arms and not its RTO; ours are one.
     let least = if mode.starts_with("COCOA") { 0 } else { 500_000 };
@@ -107,7 +107,7 @@ fn covered(mode: &str, rows: &[Row]) -> usize {
     exchanges
 }
 
-/// What Californium makes of the scripts, as CSV. What it warns of goes to standard error.
+/// Returns the trace that Californium makes of the scripts, as CSV. Its warnings go to standard error.
 fn californium(classpath: &str, mode: &str, script: &str) -> String {
     let mut child = Command::new("java")
         .args(["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classpath])
@@ -125,7 +125,7 @@ fn californium(classpath: &str, mode: &str, script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The rows of a trace, or of several with a header each; columns beyond the fourth are ours alone.
+/// Returns the rows of a trace, or of several with a header each. Columns after the fourth are in our traces only.
 fn rows(csv: &str) -> Vec<Row> {
     let micros = |text: &str| text.replace('.', "").parse().ok();
     csv.lines()

@@ -1,11 +1,11 @@
-//! Flows over hops: what is offered, what arrives, and when.
+//! Tests of flows over hops: the messages offered, those that arrive, and their delays.
 
 use coapace_lab::contender::Contender;
 use coapace_lab::results::{FlowResult, RunResult};
 use coapace_lab::run::{Observe, run};
 use coapace_scenario::Scenario;
 
-/// Ten clients and two servers, 50 ms apart, for five minutes, the first of which does not count.
+/// Makes a scenario of ten clients and two servers, 50 ms apart, for five minutes. The first minute does not count.
 fn scenario(flows: &str, set: &[(&str, &str)]) -> Result<Scenario, String> {
     let text = format!(
         "title = 'f'\nsummary = 'f'\nsource = 'f'\n[clients]\ncount = 10\nuri_path = 'sink'\n[server]\ncount = 2\n\
@@ -32,10 +32,10 @@ const CONSTANT: &str =
 fn a_rate_is_that_of_all_clients_in_whole_messages() {
     let run = measured("default", CONSTANT, &[]);
     let [flow] = run.flows.as_slice() else { panic!("{run:?}") };
-    // 6000 bit/s · 240 s / 768 bit.
+    // The clients offer 6000 bit/s · 240 s / 768 bit.
     near(flow.offered as f64, 1_875.0, 0.01);
     assert_eq!((flow.clients, flow.message_bytes, flow.dropped), (10, 96, 0));
-    // 4 of header, 4 of token, 5 of path, 1 of marker.
+    // A message has 4 bytes of header, 4 of token, 5 of path and 1 of payload marker.
     assert_eq!(flow.payload_bytes, 82);
     assert!(flow.offered - flow.reached <= 1 && flow.offered - flow.completed <= 2, "{flow:?}");
     near(flow.delays.mean_s().unwrap(), 0.05, 1e-3);
@@ -53,11 +53,11 @@ fn what_is_lost_is_sent_again_and_delays_tell() {
     let run = measured("default", CONSTANT, &lossy);
     let flow = &run.flows[0];
     assert!(flow.pdr_sent().unwrap() > 0.98, "{flow:?}");
-    // A fifth waits at least 2 s.
+    // A fifth of the messages wait at least 2 s.
     near(flow.delays.quantile_s(0.5).unwrap(), 0.05, 0.03);
     assert!(flow.delays.quantile_s(0.85).unwrap() > 2.0);
     near(run.retransmissions as f64, (flow.offered - flow.dropped) as f64 * 0.25, 0.15);
-    // A backed-off timeout does not count.
+    // A timeout of a retransmission does not count.
     near(run.timeouts.initial_s().unwrap(), 2.5, 0.05);
     assert!((2.5..=3.0).contains(&run.timeouts.max_s().unwrap()));
     let impatient = measured("default", CONSTANT, &[("clients.max_retransmit", "0"), lossy[0]]);
@@ -71,13 +71,13 @@ fn a_busy_client_drops_or_queues_what_the_scenario_says() {
     let fast = "[[workload.flows]]\nname = 'c'\npattern = 'constant'\ninterval = '1 s'\npayload_bytes = 20";
     let slow = ("network.down.wire.delay", "1.55 s");
     let dropping = measured("default", fast, &[slow]);
-    // An exchange takes 1.6 s: every second message finds its client busy.
+    // An exchange takes 1.6 s, so every second message finds its client busy.
     near(dropping.flows[0].dropped as f64, 1_200.0, 0.01);
     near(dropping.flows[0].pdr_sent().unwrap(), 1.0, 0.01);
     near(dropping.flows[0].pdr().unwrap(), 0.5, 0.01);
     near(dropping.flows[0].delays.mean_s().unwrap(), 0.05, 0.01);
     let queueing = measured("default", fast, &[slow, ("workload.flows.c.when_busy", "queue")]);
-    // One each 1.6 s, the others wait: in the end for eight before them.
+    // One message departs every 1.6 s, and the others wait behind up to eight.
     near(queueing.flows[0].completed as f64, 10.0 * 240.0 / 1.6, 0.01);
     near(queueing.flows[0].delays.quantile_s(0.9).unwrap(), 8.0 * 1.6, 0.05);
     let several =
@@ -90,7 +90,7 @@ fn a_backlogged_client_sends_as_fast_as_it_is_answered() {
     let flows =
         "[[workload.flows]]\nname = 'b'\npattern = 'backlogged'\nto = 1\nstart = '30 s'\nend = '180 s'";
     let run = measured("default", flows, &[]);
-    // 10 clients, 10 exchanges a second each, half of the measured time.
+    // There are 10 clients with 10 exchanges a second each, for half of the measured time.
     near(run.flows[0].completed as f64, 12_000.0, 0.01);
     near(run.fairness().unwrap(), 1.0, 1e-3);
 }
@@ -100,7 +100,7 @@ fn an_event_is_told_once_by_each_client_and_settles() {
     let flows = format!(
         "{CONSTANT}\n[[workload.flows]]\nname = 'e'\npattern = 'event'\nstart = '180 s'\npayload_bytes = 400"
     );
-    // A narrow link: the messages of the event wait for each other.
+    // The link is so narrow that the messages of the event wait for each other.
     let narrow = [("network.up.wire.rate", "12 kbit/s"), ("workload.flows.c.rate", "2 kbit/s")];
     let run = measured("default", &flows, &narrow);
     let event = &run.flows[1];
@@ -175,10 +175,10 @@ fn an_observer_that_was_given_up_registers_again() {
     let harsh = [("network.up.wire.loss", "50 %"), ("clients.max_retransmit", "2")];
     let run = measured("default", observed, &harsh);
     let flow = &run.flows[0];
-    // One in eight is given up, and then it takes a minute; nobody falls silent for good.
+    // One in eight is given up, which takes a minute. No client stops for good.
     assert!(flow.gave_up > 10 && flow.completed > 5 * flow.gave_up, "{flow:?}");
     assert!(run.exchanges.iter().all(|count| *count > 5), "{:?}", run.exchanges);
-    // Unless the sink does not renew.
+    // Without renewal, clients stop for good.
     let left = measured("default", observed, &[harsh[0], harsh[1], ("workload.flows.n.renew", "false")]);
     assert!(left.flows[0].gave_up <= 10, "each of the clients once at most: {left:?}");
     assert!(2 * left.completed() < run.completed(), "{:?} {:?}", left.exchanges, run.exchanges);
@@ -187,7 +187,7 @@ fn an_observer_that_was_given_up_registers_again() {
 #[test]
 fn a_registration_while_a_notification_is_under_way_ends_that_and_not_the_flow() {
     let observed = "[[workload.flows]]\nname = 'n'\npattern = 'backlogged'\nobserve = true\nstart = '30 s'";
-    // Acknowledgements are lost: the sink has the notification, hears of no other, and registers before it is given up.
+    // Acknowledgements are lost: the sink has the notification, hears no other, and registers again before it is given up.
     let deaf = [("network.down.wire.loss", "70 %"), ("workload.duration", "1500 s")];
     let run = measured("default", observed, &deaf);
     assert!(run.exchanges.iter().all(|count| *count > 30), "{:?}", run.exchanges);
@@ -200,7 +200,7 @@ fn requests_without_confirmation_ask_for_no_response() {
         ("clients.probing_rate", "0"),
         ("clients.confirmable_every", "0"),
         ("network.up.wire.loss", "10 %"),
-        // Where nothing is heard, 3 s lie between two of them (RFC 7641 §4.5.1).
+        // Without a response, messages are 3 s apart (RFC 7641 §4.5.1).
         ("workload.flows.c.rate", "2 kbit/s"),
     ];
     let run = measured("default", CONSTANT, &set);

@@ -1,4 +1,4 @@
-//! Meshes as scenarios have them.
+//! Tests of meshes that scenarios describe.
 
 use coapace_lab::contender::Contender;
 use coapace_lab::results::RunResult;
@@ -10,7 +10,7 @@ fn load(set: &[(&str, &str)]) -> Result<Scenario, String> {
     Scenario::load("mesh-grid", &set).map_err(|error| error.to_string())
 }
 
-/// Two minutes of the grid, the first of which does not count.
+/// Runs two minutes of the grid, the first of which does not count.
 fn measured(mechanism: &str, set: &[(&str, &str)]) -> RunResult {
     let set = [&[("duration", "120 s")], set].concat();
     run(&load(&set).unwrap(), &Contender::parse(mechanism).unwrap(), 1, Observe::Totals)
@@ -23,7 +23,8 @@ fn little_traffic_arrives_over_shortest_paths_and_costs_what_the_radios_draw() {
     assert!(flow.offered > 30 && flow.pdr().unwrap() > 0.9, "{flow:?}");
     assert!((0.005..1.0).contains(&flow.delays.mean_s().unwrap()), "{flow:?}");
     assert!(mesh.counters.frames > 4 * flow.reached && mesh.counters.acks > 0, "{mesh:?}");
-    // 36 radios that are always on: 60 s, 3 V, and a current between the least and the most of a radio at work.
+    // There are 36 radios that are always on, for 60 s at 3 V, with a current between the least and the most of a working
+    // radio.
     let (least, most) = (36.0 * 60.0 * 3.0 * 17.4, 36.0 * 60.0 * 3.0 * 18.8);
     assert!((least..=most).contains(&mesh.energy_mj()), "{mesh:?}");
     assert!(mesh.transmit_mj > 0.0 && mesh.receive_mj > mesh.transmit_mj && mesh.listen_mj > mesh.receive_mj);
@@ -57,7 +58,7 @@ fn a_closed_loop_of_requests_runs_over_a_mesh_too() {
     let text = "title = 'm'\nsummary = 'm'\nsource = 'm'\n[workload]\nkind = 'continuous'\nexchanges = 5\n\
                 [network.mesh.topology]\nnodes = 9\n";
     let scenario = Scenario::parse("m", "m.toml", text, &[]).unwrap();
-    assert_eq!(scenario.clients.count, 7, "the sink and the border router are none");
+    assert_eq!(scenario.clients.count, 7, "the sink and the border router are no clients");
     let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Totals);
     assert_eq!(run.completed() + run.given_up, 35);
     assert!(run.completed() >= 33 && run.fct_s.iter().flatten().all(|fct| *fct < 60.0), "{:?}", run.fct_s);
@@ -70,7 +71,7 @@ fn a_preset_gives_the_keys_that_are_not_said() {
     assert_eq!((contiki.preset, contiki.max_frame_retries, own.max_frame_retries), (Preset::Contiki3, 7, 0));
     assert_eq!(contiki.min_be, own.min_be);
     let spelt_out = load(&[("mac", "contiki-2"), ("network.mesh.mac.queue_frames", "8")]).unwrap();
-    assert_eq!(spelt_out.hash(), load(&[]).unwrap().hash(), "what the preset says anyway");
+    assert_eq!(spelt_out.hash(), load(&[]).unwrap().hash(), "the setting equals the preset");
     assert_ne!(load(&[("mac", "standard")]).unwrap().hash(), spelt_out.hash());
     assert_eq!(load(&[("mac", "standard")]).unwrap().knob("mac"), Some("standard"));
 }
@@ -137,7 +138,7 @@ fn every_topology_and_every_mobility_is_reached_by_a_knob() {
         ];
         let scenario = Scenario::load("mesh-mobile", &set).unwrap();
         let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Totals);
-        // Who pursues a leader goes where no sink hears him.
+        // A client that pursues another one leaves the range of the sinks.
         assert!(run.flows[0].reached > 10 || mobility == "pursue", "{mobility}: {:?}", run.flows);
         run.trace_hash
     };

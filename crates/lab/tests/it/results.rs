@@ -1,4 +1,4 @@
-//! The reference page, `docs/results.md`.
+//! A test of the reference page, `docs/results.md`.
 
 use std::fs;
 use std::path::Path;

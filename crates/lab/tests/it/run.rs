@@ -1,4 +1,4 @@
-//! Runs as a whole: what ends them, what is counted, who is asked.
+//! Tests of whole runs: their ends, their counts, and the servers of clients.
 
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use coapace_lab::results::RunResult;
 use coapace_lab::run::{Observe, run};
 use coapace_scenario::Scenario;
 
-/// Twenty clients in front of a narrow link; the last setting wins.
+/// Makes a scenario of twenty clients in front of a narrow link. The last setting of a key counts.
 fn scenario(set: &[(&str, &str)]) -> Scenario {
     let base = [("clients", "20"), ("buffer", "400")];
     let settings = base.iter().chain(set).map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
@@ -20,7 +20,7 @@ fn measured(mechanism: &str, set: &[(&str, &str)]) -> RunResult {
     run(&scenario(set), &Contender::parse(mechanism).unwrap(), 1, Observe::Totals)
 }
 
-/// As [`measured`], until so long after the start, so long after which the measuring begins.
+/// Runs like [`measured`], for so long, with a warm-up.
 fn lasting(mechanism: &str, duration: &str, warm_up: &str) -> RunResult {
     measured(
         mechanism,
@@ -72,14 +72,14 @@ fn what_happens_before_the_warm_up_is_over_is_left_out_and_the_rest_is_not() {
 
 #[test]
 fn clients_begin_when_they_are_told_and_then_ask_at_multiples_of_their_interval() {
-    // A lone client has its response after 0.66 s.
+    // A single client has its response after 0.66 s.
     let alone = |set: &[(&str, &str)]| measured("default", &[&[("clients", "1")], set].concat());
     for (interval, fct_s) in [("0 s", 50.0 * 0.66), ("400 ms", 49.0 * 0.8 + 0.66), ("1 s", 49.66)] {
         let [at_once, late] =
             ["0 s", "10 s"].map(|start| alone(&[("clients.start", start), ("workload.interval", interval)]));
         assert_within(at_once.fct_s[0].unwrap(), fct_s - 0.2..=fct_s + 0.2);
         assert_within(late.fct_s[0].unwrap(), fct_s - 0.2..=fct_s + 0.2);
-        // Jitter is drawn anew.
+        // Jitter has other random numbers.
         assert_within(late.duration_s - at_once.duration_s, 9.8..=10.2);
     }
 }
@@ -105,7 +105,7 @@ fn the_throughput_of_clients_that_finish_is_over_the_time_until_the_last_has() {
 fn a_population_that_finishes_sooner_has_more_of_the_throughput() {
     let run = measured("cocoa+default", &[("errors", "high"), ("clients", "40")]);
     let [cocoa, default] = run.populations.as_slice() else { panic!("{run:?}") };
-    assert_eq!((cocoa.exchanges, default.exchanges), (1000, 1000), "all of them finish");
+    assert_eq!((cocoa.exchanges, default.exchanges), (1000, 1000), "all clients finish");
     let rates =
         |first: usize| run.fct_s.iter().skip(first).step_by(2).map(|fct| 50.0 / fct.unwrap()).sum::<f64>();
     assert!((cocoa.throughput - rates(0)).abs() < 1e-9 && (default.throughput - rates(1)).abs() < 1e-9);
@@ -133,7 +133,7 @@ fn one_server_or_several_behind_one_bottleneck_cost_the_clients_the_same() {
     for mechanism in ["default", "tcp"] {
         let of = |count| lasting_with_servers(mechanism, count);
         let (one, five) = (of("1"), of("5"));
-        // Nothing is lost, and the servers are as far away: nearly the same happens.
+        // Nothing is lost and all servers are equally far away, so the results are nearly equal.
         assert_within(five.throughput / one.throughput, 0.97..=1.03);
         assert_ne!(one.trace_hash, five.trace_hash, "{mechanism}");
     }

@@ -1,4 +1,4 @@
-//! The mechanisms against `vectors/`, whose numbers come from a second implementation in exact fractions.
+//! Tests of the mechanisms against `vectors/`. The vectors come from a second implementation in exact fractions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,14 +8,14 @@ use coapace_control::{Mechanism, REGISTRY};
 use coapace_lab::replay::replay;
 use coapace_scenario::naming::parse_mechanism;
 
-/// A run in a file of vectors: the mechanism it is of, and the lines from its header on.
+/// A run in a file of vectors: its mechanism, and the lines from its header on.
 struct Run {
     file: String,
     mechanism: String,
     lines: Vec<String>,
 }
 
-/// Every file, its runs in order.
+/// Returns the runs of every file, in their order.
 fn files() -> BTreeMap<String, Vec<Run>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
     let mut files = BTreeMap::new();
@@ -41,7 +41,7 @@ fn files() -> BTreeMap<String, Vec<Run>> {
     files
 }
 
-/// The named columns of each line, as text.
+/// Returns the named columns of each line, as text.
 fn columns<'a, const N: usize>(lines: impl Iterator<Item = &'a str>, names: [&str; N]) -> Vec<[&'a str; N]> {
     let mut lines = lines.map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().expect("a header");
@@ -49,14 +49,14 @@ fn columns<'a, const N: usize>(lines: impl Iterator<Item = &'a str>, names: [&st
     lines.map(|line| places.map(|place| line[place])).collect()
 }
 
-/// Milliseconds with three places as microseconds; `None` where nothing is armed.
+/// Reads milliseconds with three decimal places as microseconds; `None` for an empty field.
 fn micros(text: &str) -> Option<u64> {
     (!text.is_empty()).then(|| text.replace('.', "").parse().expect("three places"))
 }
 
-/// The greatest difference is one microsecond: what lies next to half a microsecond is rounded up by one implementation
-/// and down by the other. More would be an error of the fixed point. The reciprocal of a rate may be off by `per_million` as
-/// well.
+/// Returns whether the numbers agree within one microsecond: one implementation may round half a microsecond up where the
+/// other rounds it down. A larger difference would be an error of the fixed-point arithmetic. The reciprocal of a rate may
+/// also be off by `per_million`.
 fn agree(expected: &str, replayed: &str, per_million: u64) -> bool {
     match (micros(expected), micros(replayed)) {
         (Some(expected), Some(replayed)) => {
@@ -91,7 +91,7 @@ fn every_vector_is_met_within_a_microsecond() {
     }
 }
 
-/// Exchanges that overlap, the first of them before anything was measured.
+/// Checks that every file has a run of overlapping exchanges, which begin before anything was measured.
 #[test]
 fn every_mechanism_and_preset_that_has_a_file_has_a_run_of_exchanges_that_overlap() {
     for (file, runs) in files().into_iter().filter(|(file, _)| file != "worked") {
@@ -112,7 +112,8 @@ fn every_mechanism_and_preset_that_has_a_file_has_a_run_of_exchanges_that_overla
     }
 }
 
-/// A preset that leaves nothing of the mechanism it is set on is the same for several of them: one vector serves all.
+/// Checks every mechanism and preset. A preset that sets all parameters is equal for several mechanisms, so one vector serves
+/// all.
 #[test]
 fn every_mechanism_and_preset_has_a_vector_of_forty_steps() {
     let runs: Vec<Run> = files().into_values().flatten().collect();

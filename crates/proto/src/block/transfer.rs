@@ -64,7 +64,7 @@ pub struct Transferred {
     pub to_receive: Option<usize>,
 }
 
-/// Why a transfer cannot go on.
+/// The reason why a transfer cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferError {
     /// A block has a size that is reserved.

@@ -9,7 +9,7 @@ pub(crate) const GET: Code = Code(coap_numbers::code::GET);
 pub(crate) const CONTENT: Code = Code(coap_numbers::code::CONTENT);
 pub(crate) const NOT_FOUND: Code = Code(coap_numbers::code::NOT_FOUND);
 
-/// A configuration without PROBING_RATE in which no message is made confirmable.
+/// Returns a configuration without PROBING_RATE in which no message is made confirmable.
 pub(crate) fn plain() -> Config {
     Config { probing_rate: 0, confirmable_every: 0, ..Config::default() }
 }

@@ -119,8 +119,7 @@ fn an_answer_that_may_be_the_repeated_first_one_is_no_sample() {
         answer(&mut client, now, &sent[0].1, &tail);
         assert_eq!(srtt(&client), None, "{mechanism}: it took {:?}, or a millisecond", now.since(ms(0)));
 
-        // The same answer comes again, for the copy that was still on its way. The server has not shown
-        // anything.
+        // The copy that was still on its way brings an equal answer. The server has not shown anything.
         let again = reply_to(&sent[0].1, Kind::Acknowledgement, CONTENT, &tail);
         assert!(client.receive(now, &again).is_none());
         let sent = transmissions(&mut client, 1);

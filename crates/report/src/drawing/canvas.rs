@@ -5,13 +5,13 @@ use std::fmt::Write;
 use super::super::font::FAMILY;
 use super::super::html::escape;
 
-/// Colours of paper, ink, what is less important, and lines of the grid.
+/// The colours of the paper, of text and frames, of less important text, and of grids.
 pub(super) const PAPER: &str = "#ffffff";
 pub(super) const INK: &str = "#1c1b19";
 pub(super) const SOFT: &str = "#605d57";
 pub(super) const GRID: &str = "#e4e1da";
 
-/// Which end of a text stands at its place.
+/// The end of a text that lies at its place.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -29,21 +29,21 @@ impl Anchor {
     }
 }
 
-/// How a line looks.
+/// The look of a line.
 #[derive(Clone, Copy)]
 pub(super) struct Stroke<'a> {
     pub(super) colour: &'a str,
     pub(super) width: f64,
-    /// The value of `stroke-dasharray`; empty for a whole line.
+    /// The value of `stroke-dasharray`; empty for a solid line.
     pub(super) dash: &'a str,
 }
 
-/// A whole line.
+/// Returns the look of a solid line.
 pub(super) fn solid(colour: &str, width: f64) -> Stroke<'_> {
     Stroke { colour, width, dash: "" }
 }
 
-/// The elements drawn so far.
+/// An SVG picture under construction.
 #[derive(Default)]
 pub(super) struct Canvas {
     elements: String,
@@ -54,7 +54,7 @@ impl Canvas {
         self.path(&[[x1, y1], [x2, y2]], stroke);
     }
 
-    /// A line through these points.
+    /// Draws a line through these points.
     pub(super) fn path(&mut self, points: &[[f64; 2]], Stroke { colour, width, dash }: Stroke) {
         let points = coordinates(points);
         let dash = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
@@ -65,7 +65,7 @@ impl Canvas {
         );
     }
 
-    /// A filled shape with these corners.
+    /// Draws a filled shape with these corners.
     pub(super) fn area(&mut self, points: &[[f64; 2]], colour: &str, opacity: f64) {
         let points = coordinates(points);
         let _ = writeln!(
@@ -74,7 +74,7 @@ impl Canvas {
         );
     }
 
-    /// A rectangle: left, top, width, height.
+    /// Draws a rectangle: left, top, width, height.
     pub(super) fn rect(&mut self, [x, y, w, h]: [f64; 4], fill: &str, opacity: f64, stroke: Option<Stroke>) {
         let stroke = stroke.map_or_else(String::new, |Stroke { colour, width, .. }| {
             format!(" stroke=\"{colour}\" stroke-width=\"{width}\"")
@@ -87,7 +87,7 @@ impl Canvas {
         );
     }
 
-    /// The frame of a chart: left, top, width, height.
+    /// Draws the frame of a chart: left, top, width, height.
     pub(super) fn frame(&mut self, [x, y, w, h]: [f64; 4]) {
         let _ = writeln!(
             self.elements,
@@ -96,7 +96,7 @@ impl Canvas {
         );
     }
 
-    /// A mark of a shape that goes with a dash: circle, square, triangle, diamond, ring, cross.
+    /// Draws a mark around a point. `shape` counts a disc, a square, a triangle, a diamond, a ring and a cross, and then anew.
     pub(super) fn mark(&mut self, [x, y]: [f64; 2], shape: usize, r: f64, colour: &str) {
         match shape % 6 {
             1 => self.rect([x - r * 0.9, y - r * 0.9, r * 1.8, r * 1.8], colour, 1.0, None),
@@ -122,12 +122,12 @@ impl Canvas {
         }
     }
 
-    /// A filled circle.
+    /// Draws a filled circle.
     pub(super) fn disc(&mut self, [x, y]: [f64; 2], r: f64, fill: &str) {
         let _ = writeln!(self.elements, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\" fill=\"{fill}\"/>");
     }
 
-    /// A circle.
+    /// Draws the outline of a circle.
     pub(super) fn ring(&mut self, [x, y]: [f64; 2], r: f64, colour: &str, width: f64) {
         let _ = writeln!(
             self.elements,
@@ -135,12 +135,12 @@ impl Canvas {
         );
     }
 
-    /// A text whose baseline is at this place.
+    /// Draws a text whose baseline is at this place.
     pub(super) fn text(&mut self, at: [f64; 2], text: &str, size: f64, colour: &str, anchor: Anchor) {
         self.turned(at, text, size, colour, anchor, 0);
     }
 
-    /// A text that is turned about its place, in degrees clockwise.
+    /// Draws a text that is turned about its place by `degrees`, clockwise.
     pub(super) fn turned(
         &mut self,
         [x, y]: [f64; 2],
@@ -163,7 +163,7 @@ impl Canvas {
         );
     }
 
-    /// Returns the picture.
+    /// Returns the SVG document, on white paper.
     pub(super) fn finish(self, title: &str, [width, height]: [f64; 2]) -> String {
         let (width, height) = (width.ceil(), height.ceil());
         format!(

@@ -5,7 +5,7 @@ use super::super::font;
 use super::canvas::{Anchor, Canvas, GRID, INK, SOFT, solid};
 use super::sizes::{MARGIN, SMALL, TEXT};
 
-/// A plane: where it lies, and its axes.
+/// A plane between two axes, and its place in the picture.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub(super) left: f64,
@@ -17,17 +17,17 @@ pub(super) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Returns the picture's place of a value on the horizontal axis.
+    /// Returns the horizontal place of a value in the picture.
     pub(super) fn across(&self, value: f64) -> f64 {
         self.left + self.x.place(value) * self.width
     }
 
-    /// Returns the picture's place of a point.
+    /// Returns the place of a point in the picture.
     pub(super) fn at(&self, x: f64, y: f64) -> [f64; 2] {
         [self.across(x), self.top + (1.0 - self.y.place(y)) * self.height]
     }
 
-    /// Lines of the grid and the frame around them.
+    /// Draws the lines of the grid and the frame around them.
     pub(super) fn grid(&self, canvas: &mut Canvas) {
         for tick in within(self.x) {
             let x = self.across(tick);
@@ -40,7 +40,7 @@ impl Frame<'_> {
         canvas.frame([self.left, self.top, self.width, self.height]);
     }
 
-    /// Ticks and titles of both axes, the vertical one's at the left edge of the picture.
+    /// Draws the ticks and titles of both axes.
     pub(super) fn axes(&self, canvas: &mut Canvas) {
         self.ticks_below(canvas);
         self.ticks_beside(canvas);
@@ -48,7 +48,7 @@ impl Frame<'_> {
         self.title_beside(canvas);
     }
 
-    /// Ticks of the horizontal axis below the plane; those that would touch the one before are left out.
+    /// Draws the ticks of the horizontal axis below the plane. A label that would touch the one before is left out.
     pub(super) fn ticks_below(&self, canvas: &mut Canvas) {
         let y = self.top + self.height;
         let mut free = f64::NEG_INFINITY;
@@ -63,7 +63,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Ticks of the vertical axis at its left.
+    /// Draws the ticks of the vertical axis at the left of the plane.
     pub(super) fn ticks_beside(&self, canvas: &mut Canvas) {
         for tick in within(self.y) {
             let [_, y] = self.at(self.x.range[0], tick);
@@ -72,23 +72,23 @@ impl Frame<'_> {
         }
     }
 
-    /// The title of the vertical axis, turned, at the left edge of the picture.
+    /// Draws the title of the vertical axis, turned, at the left edge of the picture.
     pub(super) fn title_beside(&self, canvas: &mut Canvas) {
         let middle = [MARGIN + TEXT, self.top + self.height / 2.0];
         canvas.turned(middle, &self.y.title, TEXT, INK, Anchor::Middle, -90);
     }
 
-    /// The title of the horizontal axis, below its ticks.
+    /// Draws the title of the horizontal axis below its ticks.
     pub(super) fn title_below(&self, canvas: &mut Canvas) {
         let at = [self.left + self.width / 2.0, self.top + self.height + 20.0 + SMALL + TEXT];
         canvas.text(at, &self.x.title, TEXT, INK, Anchor::Middle);
     }
 }
 
-/// How far ticks and title reach below a plane.
+/// The height of the ticks and the title below a plane.
 pub(super) const BELOW: f64 = 20.0 + SMALL + TEXT + 6.0;
 
-/// Returns the room that the ticks of a vertical axis take.
+/// Returns the width of the ticks of a vertical axis.
 pub(super) fn room_beside(axis: &Axis) -> f64 {
     within(axis).map(|tick| font::width(&axis.label(tick), SMALL)).fold(0.0, f64::max) + 10.0
 }

@@ -1,4 +1,4 @@
-//! Lines over an axis: all in one plane, or, where they are too many, each in one of its own.
+//! Lines over an axis: all in one plane, or, if they are too many, each in a plane of its own.
 
 use super::super::chart::{Chart, Curve, MOST_LINES};
 use super::super::font;
@@ -8,7 +8,7 @@ use super::frame::{BELOW, Frame, room_beside};
 use super::legend::{self, Sign};
 use super::sizes::{MARGIN, TEXT};
 
-/// Draws the chart below `top`; returns width and height of the picture.
+/// Draws the chart below `top`; returns the width and the height of the picture.
 pub(super) fn draw(
     canvas: &mut Canvas,
     chart: &Chart,
@@ -40,7 +40,7 @@ pub(super) fn draw(
     [width, end + MARGIN]
 }
 
-/// A plane for each mechanism, with all others in grey behind it.
+/// Draws a plane for each mechanism, with all others in grey behind it.
 fn multiples(
     canvas: &mut Canvas,
     chart: &Chart,
@@ -72,7 +72,7 @@ fn multiples(
         if column == 0 {
             frame.ticks_beside(canvas);
         }
-        // Nothing is below the last of a column.
+        // Nothing is below the last plane of a column.
         if place + columns >= shown.len() {
             frame.ticks_below(canvas);
         }
@@ -94,7 +94,7 @@ fn multiples(
     [width, bottom + BELOW + MARGIN / 2.0]
 }
 
-/// The interval around a line.
+/// Draws the confidence interval around a line.
 fn band(canvas: &mut Canvas, frame: &Frame, line: &Curve, colour: &str) {
     if line.low.is_empty() || line.low == line.high {
         return;
@@ -108,7 +108,7 @@ fn points(frame: &Frame, line: &Curve) -> impl Iterator<Item = [f64; 2]> {
     line.x.iter().zip(&line.y).map(|(x, y)| frame.at(*x, *y))
 }
 
-/// The line itself; one of steps goes on to where its next value begins.
+/// Draws the line itself. A line of steps stays level until its next value.
 pub(super) fn curve(canvas: &mut Canvas, frame: &Frame, line: &Curve, stroke: Stroke) {
     let mut way: Vec<[f64; 2]> = Vec::with_capacity(line.x.len());
     for at in points(frame, line) {

@@ -1,4 +1,4 @@
-//! Measured over published figures, and the diagonal where both are the same.
+//! Measured over published figures, and the diagonal on which both are equal.
 
 use super::super::chart::{Chart, Point};
 use super::super::headline::MET;
@@ -8,7 +8,7 @@ use super::frame::{BELOW, Frame, room_beside};
 use super::legend::{self, Sign};
 use super::sizes::{MARGIN, TEXT};
 
-/// Draws the chart below `top`; returns width and height of the picture.
+/// Draws the chart below `top`; returns the width and the height of the picture.
 pub(super) fn draw(
     canvas: &mut Canvas,
     chart: &Chart,

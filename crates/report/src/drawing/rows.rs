@@ -9,7 +9,7 @@ use super::sizes::{MARGIN, SMALL, TEXT};
 
 const ROW: f64 = 26.0;
 
-/// Draws the chart below `top`; returns width and height of the picture.
+/// Draws the chart below `top`; returns the width and the height of the picture.
 pub(super) fn draw(
     canvas: &mut Canvas,
     chart: &Chart,
@@ -67,7 +67,8 @@ pub(super) fn draw(
     [width, bottom + MARGIN / 2.0]
 }
 
-/// A box from 25 to 75 %, whiskers to 10 and 90 %; it ends where clients gave up.
+/// Draws a box from 25 to 75 % and whiskers to 10 and 90 %. An unknown quantile is drawn at the last known one, because
+/// clients gave up.
 fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, colour: &str, y: f64) {
     let last = row.q.iter().rev().copied().flatten().next();
     let place = |place: usize| row.q[place].or(last).map(|value| frame.across(value));
@@ -93,7 +94,7 @@ fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, colour: &str, 
     published(canvas, frame, row.published, y);
 }
 
-/// A mark at the mean, and a line over the interval.
+/// Draws a mark at the mean, and a line over the interval.
 fn interval(canvas: &mut Canvas, frame: &Frame, row: &Interval, mechanisms: &[Named], y: f64) {
     let style = mechanisms[row.m].style;
     let (low, high) = (frame.across(row.low), frame.across(row.high));
@@ -115,7 +116,7 @@ fn published(canvas: &mut Canvas, frame: &Frame, published: Option<f64>, y: f64)
     }
 }
 
-/// The first amount dark, the second pale behind it, and the share of the first in words.
+/// Draws the first amount dark, the second pale behind it, and the share of the first in words.
 fn bar(canvas: &mut Canvas, frame: &Frame, row: &Bar, colour: &str, y: f64) {
     let [first, second] = row.amounts;
     let (zero, middle, end) = (frame.across(0.0), frame.across(first), frame.across(first + second));

@@ -1,4 +1,4 @@
-//! A mesh at a moment of a film.
+//! The picture of a mesh at one frame of a film.
 
 use coapace_lab::results::{Film, FilmMoment, FilmRole};
 
@@ -8,29 +8,29 @@ use super::sizes::{MARGIN, SMALL, TITLE};
 
 const WIDTH: f64 = 640.0;
 const HIGHEST: f64 = 560.0;
-/// The room around the nodes.
+/// The space around the nodes, in pixels.
 const PAD: f64 = 34.0;
 const COLLISION: &str = "#d55e00";
 const SENDS: &str = "#0072b2";
 
-/// A film, and where on the picture it takes place.
+/// A film, and the place of its mesh in the picture.
 pub(crate) struct Scene<'a> {
     film: &'a Film,
     title: &'a str,
-    /// Pixels of a metre, and where the origin is.
+    /// The pixels of a metre, and the place of the mesh's origin.
     scale: f64,
     origin: [f64; 2],
-    /// The picture without its lines of text.
+    /// The width and height of the picture without its lines of text.
     stage: [f64; 2],
     radius: f64,
-    /// Frames that a queue holds when it is full.
+    /// The frames that fill a queue.
     room: f64,
     /// The most frames that a node sent in a step.
     busiest: f64,
 }
 
 impl<'a> Scene<'a> {
-    /// Returns the scene of a film; `None` if it shows nothing.
+    /// Prepares the pictures of a film; `None` if it has no nodes or no frames.
     pub(crate) fn new(film: &'a Film, title: &'a str) -> Option<Self> {
         if film.nodes.is_empty() || film.frames.is_empty() {
             return None;
@@ -46,7 +46,7 @@ impl<'a> Scene<'a> {
             let others = places.iter().enumerate().filter(|(other, _)| *other != own);
             others.map(|(_, it)| (it.x - place.x).hypot(it.y - place.y)).fold(f64::INFINITY, f64::min)
         };
-        // How far it is to the next neighbour, as a rule.
+        // The distance from each node to its nearest neighbour.
         let mut apart: Vec<f64> =
             places.iter().enumerate().map(nearest).filter(|it| it.is_finite()).collect();
         apart.sort_by(f64::total_cmp);
@@ -72,7 +72,7 @@ impl<'a> Scene<'a> {
         Some(scene)
     }
 
-    /// Returns how much a count grew in the step before this moment.
+    /// Returns the growth of a count in the step before this moment.
     fn since(&self, at: usize, node: usize, of: fn(&FilmMoment) -> u64) -> u64 {
         let count = |at: usize| self.film.frames[at].get(node).map_or(0, of);
         if at == 0 { count(0) } else { count(at).saturating_sub(count(at - 1)) }
@@ -83,7 +83,7 @@ impl<'a> Scene<'a> {
         [x + moment.position.x * self.scale, top + y + moment.position.y * self.scale]
     }
 
-    /// Returns the picture of a moment.
+    /// Returns the picture of a moment as SVG.
     pub(crate) fn svg(&self, at: usize) -> String {
         let mut canvas = Canvas::default();
         let mut top = MARGIN;
@@ -108,7 +108,8 @@ impl<'a> Scene<'a> {
         canvas.finish(self.title, [WIDTH, bottom])
     }
 
-    /// A node: as blue as its queue is full, a ring where it sends, a red one where it lost what it received.
+    /// Draws a node: as blue as its queue is full, with a ring if it sends, a red ring if a frame was destroyed while it
+    /// received, and a cross if it gave a frame up.
     fn node(&self, canvas: &mut Canvas, at: usize, node: usize, top: f64) {
         let moment = &self.film.frames[at][node];
         let (place, r) = (self.place(top, moment), self.radius);
@@ -149,7 +150,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Draws the time, what happened in the last step, and what the signs mean; returns where it ends.
+    /// Draws the time, the totals of the last step, and the meaning of the signs; returns their lower end.
     fn words(&self, canvas: &mut Canvas, at: usize, top: f64) -> f64 {
         let nodes = 0..self.film.nodes.len();
         let sum =
@@ -175,7 +176,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// From paper to blue.
+/// Returns a colour between paper, at 0, and blue, at 1.
 fn mixed(share: f64) -> String {
     let [r, g, b] = [[253.0, 0x4b as f64], [252.0, 0x9f as f64], [250.0, 0xdb as f64]]
         .map(|[paper, full]| (paper + (full - paper) * share).round() as u8);

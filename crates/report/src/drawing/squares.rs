@@ -1,4 +1,4 @@
-//! Every mechanism beside every other: squares as orange as the row takes, as blue as it yields.
+//! A square for every pair of mechanisms: orange where the row takes more than its share, blue where it gets less.
 
 use super::super::font;
 use super::super::pairs::Pairs;
@@ -7,12 +7,12 @@ use super::canvas::{Anchor, Canvas, INK, SOFT};
 use super::sizes::{MARGIN, SMALL, TEXT};
 
 const SIDE: f64 = 34.0;
-/// Colours of what yields, of what is fair and of what takes.
+/// The colours of less than 100 %, of 100 % and of more.
 const SCALE: [[f64; 3]; 3] = [[90.0, 169.0, 221.0], [244.0, 241.0, 234.0], [240.0, 138.0, 69.0]];
 /// The words beside the names of rows and of columns.
 const WORDS: [&str; 2] = ["throughput of", "beside"];
 
-/// Draws the chart below `top`; returns width and height of the picture.
+/// Draws the chart below `top`; returns the width and the height of the picture.
 pub(super) fn draw(
     canvas: &mut Canvas,
     pairs: &Pairs,
@@ -22,13 +22,13 @@ pub(super) fn draw(
     let names: Vec<&str> = pairs.mechanisms.iter().map(|m| mechanisms[*m].name).collect();
     let longest = names.iter().map(|name| font::width(name, TEXT)).fold(0.0, f64::max);
     let left = MARGIN + longest.max(font::width(WORDS[0], SMALL)) + 10.0;
-    // Names of columns are turned by 45 degrees.
+    // The names of columns are turned by 45 degrees.
     let head = (longest * std::f64::consts::FRAC_1_SQRT_2 + TEXT).max(40.0);
     let grid = top + head + 6.0;
     canvas.text([left - 8.0, grid - 6.0], WORDS[0], SMALL, SOFT, Anchor::End);
     canvas.text([left - 8.0, grid - 8.0 - SMALL * 1.3], WORDS[1], SMALL, SOFT, Anchor::End);
     let percents = || pairs.cells.iter().flatten().filter_map(|cell| cell.value(pairs.measure));
-    // The scale reaches as far above 100 % as below, so that a fair share has the colour in the middle.
+    // The scale reaches as far above 100 % as below, so that 100 % has the colour in the middle.
     let reach = percents().map(|value| (value - 1.0).abs()).fold(0.25, f64::max);
     for (place, name) in names.iter().enumerate() {
         let middle = SIDE * (place as f64 + 0.5);
@@ -62,7 +62,7 @@ pub(super) fn draw(
     [width.max(right + MARGIN), bottom + MARGIN]
 }
 
-/// Draws the scale of colours; returns where it ends.
+/// Draws the scale of colours; returns its right end.
 fn bar(canvas: &mut Canvas, [x, top]: [f64; 2], height: f64, reach: f64) -> f64 {
     const STEPS: usize = 40;
     let step = height / STEPS as f64;

@@ -1,4 +1,4 @@
-//! Strips, one below the other, to one scale.
+//! Strips below one another, on one scale.
 
 use super::super::chart::{Chart, Curve};
 use super::super::font;
@@ -11,7 +11,7 @@ use super::sizes::{MARGIN, TEXT};
 const HEIGHT: f64 = 44.0;
 const GAP: f64 = 6.0;
 
-/// Draws the chart below `top`; returns width and height of the picture.
+/// Draws the chart below `top`; returns the width and the height of the picture.
 pub(super) fn draw(
     canvas: &mut Canvas,
     chart: &Chart,
@@ -20,7 +20,7 @@ pub(super) fn draw(
     [width, top]: [f64; 2],
 ) -> [f64; 2] {
     let longest = lines.iter().map(|line| font::width(mechanisms[line.m].name, TEXT)).fold(0.0, f64::max);
-    // Nothing, half and all of the strip.
+    // A strip is too low for more ticks than the first and the last.
     let mut scale = chart.y.clone();
     scale.ticks.retain(|tick| *tick <= chart.y.range[1]);
     if let (Some(&first), Some(&last)) = (scale.ticks.first(), scale.ticks.last()) {

@@ -1,16 +1,16 @@
-//! Pairs of mechanisms.
+//! Heat maps of pairs of mechanisms.
 
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart};
 use super::super::pairs::{PairFigure, Pairs};
 use super::super::view::View;
 
-/// Makes the chart of shares of the throughput.
+/// Makes the chart of the shares of the throughput, if the page has pairs.
 pub(super) fn share(view: &View) -> Option<(String, Chart)> {
     chart(view, PairFigure::Share, "share", "Throughput beside another mechanism, in % of a fair share")
 }
 
-/// Makes the chart of what is kept in company.
+/// Makes the chart of the throughput in each pair beside that without the other mechanism, if the page has pairs.
 pub(super) fn kept(view: &View) -> Option<(String, Chart)> {
     chart(
         view,

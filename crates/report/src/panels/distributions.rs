@@ -1,4 +1,4 @@
-//! How completion times and delays are distributed.
+//! Distributions of completion times and delays.
 
 use coapace_lab::results::{Delays, Metric, quantile};
 
@@ -10,13 +10,13 @@ use super::super::view::{Conditioned, Measured, View};
 /// The most points of a distribution's line.
 const CDF_POINTS: usize = 240;
 
-/// Quantiles that a row shows.
+/// The quantiles that a row shows.
 const ROW: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 
-/// Room to the right of a row's values for a word about clients that gave up, as a share of the axis.
+/// The room at the right of a row for a word about clients that gave up, as a share of the axis.
 const ROOM_FOR_WORDS: f64 = 0.3;
 
-/// Completion times, a row for each mechanism.
+/// Returns the charts of completion times, a row for each mechanism.
 pub(super) fn fct(view: &View) -> Vec<(String, Chart)> {
     let row = |cell: &Measured| {
         let fct = cell.summary.fct;
@@ -35,7 +35,7 @@ pub(super) fn fct(view: &View) -> Vec<(String, Chart)> {
         .collect()
 }
 
-/// Delays of messages, a row for each mechanism.
+/// Returns the charts of the delays of messages, a row for each mechanism.
 pub(super) fn delay(view: &View) -> Vec<(String, Chart)> {
     let row = |cell: &Measured| {
         let delays = delays(cell)?;
@@ -54,7 +54,7 @@ pub(super) fn delay(view: &View) -> Vec<(String, Chart)> {
         .collect()
 }
 
-/// Returns the delays of all runs of a cell; `None` where it has no flows.
+/// Returns the delays of all runs of a cell; `None` if it has no flows.
 fn delays(cell: &Measured) -> Option<Delays> {
     let mut all = Delays::default();
     cell.result.runs.iter().for_each(|run| all.merge(&run.delays()));
@@ -86,7 +86,7 @@ fn boxes(
     Some((group.title.into(), chart))
 }
 
-/// Returns the share of clients that are done, over time.
+/// Returns the charts of the share of clients that finished within a time.
 pub(super) fn fct_cdf(view: &View) -> Vec<(String, Chart)> {
     let points = |cell: &Measured| -> Vec<(f64, f64)> {
         let fct_s = cell.result.fct_s();
@@ -100,11 +100,11 @@ pub(super) fn fct_cdf(view: &View) -> Vec<(String, Chart)> {
     view.groups.iter().filter_map(|group| cdf(group, words, points)).collect()
 }
 
-/// Returns the share of messages that arrived within a delay.
+/// Returns the charts of the share of messages that arrived within a delay.
 pub(super) fn delay_cdf(view: &View) -> Vec<(String, Chart)> {
     let points = |cell: &Measured| {
         let cdf = delays(cell).as_ref().map(Delays::cdf).unwrap_or_default();
-        // The last is always kept.
+        // The last point always stays.
         let step = cdf.len().div_ceil(CDF_POINTS).max(1);
         cdf.into_iter().rev().step_by(step).collect::<Vec<_>>().into_iter().rev().collect()
     };

@@ -1,4 +1,4 @@
-//! Figures with their intervals, and what is sent again.
+//! Means with their confidence intervals, and needless and needed retransmissions.
 
 use super::super::axis::Axis;
 use super::super::chart::{Bar, Body, Chart, Interval};
@@ -7,10 +7,11 @@ use super::super::measure::{Measure, measures};
 use super::super::rounded::rounded;
 use super::super::view::{Conditioned, Measured, View};
 
-/// Pages with more groups than this show figures over knobs and in the table only: nobody looks at hundreds of charts.
+/// Pages with more groups than this have no chart of each group here, because nobody looks at hundreds of charts. Their
+/// figures are in the charts over knobs and in the table.
 const MOST_GROUPS: usize = 6;
 
-/// Makes a chart for each figure in each group.
+/// Makes a chart for each measure in each group.
 pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
     if view.groups.len() > MOST_GROUPS || view.mechanisms.len() < 2 {
         return Vec::new();
@@ -37,7 +38,7 @@ fn chart(measure: &Measure, group: &Conditioned) -> Option<(String, Chart)> {
     if rows.is_empty() {
         return None;
     }
-    // An interval that reaches below nothing does not make the axis longer.
+    // An interval that reaches below 0 does not make the axis longer.
     let ends = |row: &Interval| [row.mean, row.low.max(0.0), row.high].into_iter().chain(row.published);
     let values: Vec<f64> = rows.iter().flat_map(ends).collect();
     let title = capitalised(measure.metric.title());
@@ -57,7 +58,7 @@ fn chart(measure: &Measure, group: &Conditioned) -> Option<(String, Chart)> {
     Some((caption, chart))
 }
 
-/// Makes the charts of retransmissions, needless and needed.
+/// Makes the charts of needless and needed retransmissions, one for each group.
 pub(super) fn retransmissions(view: &View) -> Vec<(String, Chart)> {
     let of_group = |group: &Conditioned| {
         let row = |cell: &Measured| {

@@ -7,7 +7,7 @@ use super::super::chart::{Body, Chart, Curve};
 use super::super::rounded::rounded;
 use super::super::view::{Conditioned, Measured, View};
 
-/// Returns the RTO.
+/// Returns the charts of RTOs, one for each group.
 pub(super) fn rto(view: &View) -> Vec<(String, Chart)> {
     let of_group = |group: &Conditioned| {
         let of_cell = |cell| first_series(cell, |run| &run.rto).map(move |series| line(cell, series));
@@ -29,7 +29,7 @@ pub(super) fn rto(view: &View) -> Vec<(String, Chart)> {
     view.groups.iter().filter_map(of_group).collect()
 }
 
-/// Returns the queues, a chart for each hop.
+/// Returns the charts of queues, one for each group and hop.
 pub(super) fn queues(view: &View) -> Vec<(String, Chart)> {
     view.groups.iter().flat_map(queues_of).collect()
 }
@@ -72,7 +72,7 @@ fn queues_of(group: &Conditioned) -> Vec<(String, Chart)> {
     hops.into_iter().map(chart).collect()
 }
 
-/// Returns the series of a cell that are drawn: those of its first run that have points.
+/// Returns the series to draw: those of the cell's run with the lowest seed that have points.
 fn first_series<'a>(
     cell: &Measured<'a>,
     of: fn(&RunResult) -> &Vec<Series>,

@@ -5,7 +5,7 @@ use super::super::chart::{Body, Chart, Point};
 use super::super::rounded::rounded;
 use super::super::view::{View, metrics};
 
-/// A chart for each metric of which more than one figure is published.
+/// Returns a chart for each metric with more than one published figure.
 pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
     let compared = view.compared();
     let metrics = metrics(&compared);

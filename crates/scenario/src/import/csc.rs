@@ -1,9 +1,9 @@
 //! Simulation files of Cooja (`.csc`): motes with their places, and the unit disk graph medium.
 //!
-//! As Cooja reads and writes them (contiki-ng/cooja at b980125c, `Simulation.java`, `interfaces/Position.java`,
-//! `interfaces/MoteID.java`, `radiomediums/UDGM.java`): a class is the text of an element before its children. Older
-//! versions write motes beside their types, with `<x>`, `<y>`, `<z>`, and call their classes `se.sics…`; newer ones write
-//! motes within their types, with `<pos x="…" y="…"/>`. Both are read, whatever the version says.
+//! The reader follows Cooja (contiki-ng/cooja at b980125c, `Simulation.java`, `interfaces/Position.java`,
+//! `interfaces/MoteID.java`, `radiomediums/UDGM.java`): a class is the text of an element before its children. Older versions
+//! write motes beside their types, with `<x>`, `<y>`, `<z>`, and call their classes `se.sics…`; newer ones write motes within
+//! their types, with `<pos x="…" y="…"/>`. Both are read, whatever version the file states.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,26 +13,26 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use super::{ImportError, bounded, coordinate, number, plain, shown};
 
-/// Attributes of an element, at most.
+/// The most attributes of an element.
 const MAX_ATTRIBUTES: usize = 100;
 
 /// A mesh in a simulation file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
-    /// The motes in the order of the file, which is Cooja's own: position files count them from 0.
+    /// The motes in the order of the file. Position files count them from 0 in this order.
     pub motes: Vec<Mote>,
-    /// Its radio medium.
+    /// The radio medium.
     pub medium: DiskMedium,
 }
 
-/// A mote.
+/// A mote: a node of the simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mote {
-    /// Its number as Cooja shows it, from 1 as a rule.
+    /// The number that Cooja shows, usually counted from 1.
     pub id: u32,
-    /// Where it is.
+    /// The position in the plane.
     pub position: Position,
-    /// The description of its type, for example `RPL Border Router`; empty if there is none.
+    /// The description of the mote's type, for example `RPL Border Router`; empty if there is none.
     pub description: String,
 }
 
@@ -41,7 +41,7 @@ pub struct Mote {
 pub struct DiskMedium {
     /// `transmitting_range`, in metres.
     pub range_m: f64,
-    /// `interference_range`, in metres; Cooja ignores it where it is shorter.
+    /// `interference_range`, in metres. Cooja ignores one that is shorter than the range.
     pub interference_m: f64,
     /// `success_ratio_tx`: the share of frames that any radio receives, from 0 to 1.
     pub success_tx: f64,
@@ -60,12 +60,12 @@ impl Simulation {
     /// Reads the text of a simulation file.
     ///
     /// # Errors
-    /// [`ImportError`] names the line: text that is no XML or no simulation, another radio medium, a mote without a number
-    /// or a place, two of the same number, a place out of the plane, more than [`MAX_NODES`] motes.
+    /// Returns an [`ImportError`] with the line for text that is no XML or no simulation, another radio medium, a mote without
+    /// a number or a position, two motes of one number, a position outside of the plane, and more than [`MAX_NODES`] motes.
     pub fn parse(text: &str) -> Result<Self, ImportError> {
         bounded(text)?;
         few_attributes(text)?;
-        // A mote has about 20 nodes of XML, its type more, once.
+        // A mote has about 20 nodes of XML. Its type has more, but is there once for all its motes.
         let options = ParsingOptions { nodes_limit: MAX_NODES * 50, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options)
             .map_err(|error| ImportError::at(error.pos().row, plain(&error.to_string())))?;
@@ -77,8 +77,8 @@ impl Simulation {
         Ok(Self { motes: motes(simulation)?, medium: medium(simulation)? })
     }
 
-    /// Returns the place among the motes of the one that is marked as root: the first whose type is described as a root, a
-    /// border router or a sink (Contiki's examples say `RPL root`, `Border router`, `UDP sink`).
+    /// Returns the index of the mote that is the root: the first whose type is described as a root, a border router or a sink
+    /// (Contiki's examples say `RPL root`, `Border router`, `UDP sink`).
     pub fn root(&self) -> Option<u32> {
         let is_root = |mote: &Mote| {
             let description = mote.description.to_lowercase().replace(['-', '_'], " ");
@@ -88,10 +88,10 @@ impl Simulation {
         self.motes.iter().position(is_root).map(|place| place as u32)
     }
 
-    /// Returns the mesh of these motes; `root` and `sinks`, the primary first, are numbers as Cooja shows them.
+    /// Returns the mesh of these motes. `root` and `sinks` are numbers that Cooja shows, the primary sink first.
     ///
     /// # Errors
-    /// [`ImportError`] names the mote that there is not, and says if there is no sink.
+    /// Returns an [`ImportError`] if there is no mote of such a number, or no sink.
     pub fn layout(&self, root: u32, sinks: &[u32]) -> Result<Layout, ImportError> {
         let node = |id: u32| {
             (0..)
@@ -110,7 +110,7 @@ impl Simulation {
     }
 }
 
-/// Refuses an element with more attributes than Cooja writes by far: the parser compares each with all others.
+/// Refuses an element with more than [`MAX_ATTRIBUTES`], far more than Cooja writes: the parser compares each with all others.
 fn few_attributes(text: &str) -> Result<(), ImportError> {
     let mut rest = text;
     while let Some(at) = rest.find('<') {
@@ -148,7 +148,7 @@ fn motes(simulation: Node) -> Result<Vec<Mote>, ImportError> {
     let types: HashMap<_, _> = children(simulation, "motetype")
         .filter_map(|kind| Some((content(child(kind, "identifier")?), kind)))
         .collect();
-    // An old mote names its type, a new one is within it.
+    // A mote of an older version names its type. A mote of a newer version lies within its type.
     let type_of = |mote| types.get(content(child(mote, "motetype_identifier")?)).copied();
     let mut motes: Vec<Mote> = Vec::new();
     let mut ids = HashSet::new();
@@ -189,7 +189,7 @@ fn position(mote: Node) -> Result<Position, ImportError> {
     let config = interface(mote, "Position")
         .ok_or_else(|| fault(mote, "a mote has no place: it lacks the interface Position"))?;
     let place = child(config, "pos");
-    // A coordinate that is missing is 0, in the newer form and in the older.
+    // A missing coordinate is 0, in newer and in older files.
     let along = |axis| {
         let text = match place {
             Some(place) => place.attribute(axis),
@@ -215,7 +215,7 @@ fn medium(simulation: Node) -> Result<DiskMedium, ImportError> {
         let (value, most) = match element.tag_name().name() {
             "transmitting_range" => (&mut disk.range_m, super::FARTHEST_M),
             "interference_range" => (&mut disk.interference_m, super::FARTHEST_M),
-            // The oldest files have one ratio for both.
+            // The oldest files have one ratio for both directions.
             "success_ratio_tx" | "success_ratio" => (&mut disk.success_tx, 1.0),
             "success_ratio_rx" => (&mut disk.success_rx, 1.0),
             _ => continue,
@@ -228,7 +228,7 @@ fn medium(simulation: Node) -> Result<DiskMedium, ImportError> {
     Ok(disk)
 }
 
-/// Returns the configuration of a mote's interface; the class is known by the end of its name.
+/// Returns the configuration of a mote's interface, which is found by the end of the name of its class.
 fn interface<'a, 'input>(mote: Node<'a, 'input>, class: &str) -> Option<Node<'a, 'input>> {
     children(mote, "interface_config").find(|config| content(*config).ends_with(class))
 }
@@ -256,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// A simulation with this medium and these motes, which begin in line 14.
+    /// Returns a simulation with this medium and these motes. The motes begin in line 14.
     fn simulation(motes: &str) -> String {
         format!(
             r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -326,7 +326,7 @@ mod tests {
         let read = Simulation::parse(text).unwrap();
         let position = Position { x: 4.25, y: 26.5 };
         assert_eq!(read.motes, [Mote { id: 1, position, description: "RPL Border Router".into() }]);
-        assert_eq!(read.medium, DiskMedium::default(), "what is not said is as Cooja has it");
+        assert_eq!(read.medium, DiskMedium::default(), "missing keys have the defaults of Cooja");
     }
 
     #[test]
@@ -350,9 +350,12 @@ mod tests {
         let with = |count| {
             simulation(&mote("1", "0")).replace("<simulation>", &format!("<simulation{}>", attributes(count)))
         };
-        // Half a minute, if all were compared.
+        // A comparison of all attributes with each other would take half a minute.
         assert_eq!(refused(&with(300_000)), "line 4: an element has more than 100 attributes");
-        assert!(refused(&with(100)).contains("'<'"), "so many are left to the parser");
+        assert!(
+            refused(&with(100)).contains("'<'"),
+            "100 attributes are allowed, so the parser finds another error"
+        );
         let script = format!(
             "<script><![CDATA[if (1 < 2) {{ {} }}]]><!-- < {0} --></script><mote>",
             "a = 1;".repeat(200)
@@ -434,7 +437,7 @@ mod tests {
 
         #[test]
         fn any_text_is_read_or_refused_in_one_line(text in any::<String>(), at in 0..2_000usize, cut in 0..200usize) {
-            // A text alone, and a simulation with a piece of it replaced.
+            // Texts are tried alone, and in place of a piece of a simulation that is right.
             let good = simulation(&(mote("1", "0") + &mote("2", "10")));
             let at = at.min(good.len());
             let end = (at + cut).min(good.len());

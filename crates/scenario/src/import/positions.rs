@@ -1,8 +1,8 @@
-//! Position files: `node time x y` a line, as BonnMotion writes them and Cooja's Mobility plugin reads them.
+//! Position files: `node time x y` a line. BonnMotion writes them, and Cooja's Mobility plugin reads them.
 //!
-//! Nodes count from 0, time is in seconds, places are in metres. Empty lines and those that begin with `#` are passed over
-//! (contiki-ng/cooja at b980125c, `plugins/Mobility.java`; sys-uos/BonnMotion at 80e85ec0, `apps/CSVFile.java`). A node
-//! stays where it is until its next line, as in Cooja: what lies between two lines is not interpolated.
+//! Nodes count from 0, time is in seconds, positions are in metres. Empty lines and those that begin with `#` are skipped
+//! (contiki-ng/cooja at b980125c, `plugins/Mobility.java`; sys-uos/BonnMotion at 80e85ec0, `apps/CSVFile.java`). Like in
+//! Cooja, a node stays where it is until its next line: positions between two lines are not interpolated.
 
 use coapace_sim::mobility::MAX_WAYPOINTS;
 use coapace_sim::topology::MAX_NODES;
@@ -13,12 +13,12 @@ use super::{ImportError, bounded, coordinate, number, shown};
 /// The latest moment of a position file, in seconds: 31 years.
 const LATEST_S: f64 = 1e9;
 
-/// Reads the text of a position file for a network of so many nodes. What comes out is in the order of time and, at the same
-/// time, of nodes; of two places of one node at one time the later in the file comes later.
+/// Reads the text of a position file for a network of so many nodes. The result is in the order of time, and for equal times
+/// in the order of nodes. Two positions of one node at one time keep the order of the file.
 ///
 /// # Errors
-/// [`ImportError`] names the line: not four values, a node that there is not, a time or a place that is none, more than
-/// [`MAX_WAYPOINTS`] lines.
+/// Returns an [`ImportError`] with the line for anything but four values, an unknown node, a time or a position that is not a
+/// valid number, and more than [`MAX_WAYPOINTS`] lines.
 pub fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, ImportError> {
     bounded(text)?;
     let nodes = nodes.min(MAX_NODES);
@@ -48,7 +48,7 @@ fn waypoint(text: &str, nodes: u32) -> Result<Waypoint, String> {
     })?;
     let seconds = number(time, 0.0, LATEST_S)
         .ok_or_else(|| format!("a time must be from 0 to {LATEST_S} s, not {}", shown(time)))?;
-    // Not negative, and 10¹⁸ at most.
+    // The time is not negative, and at most 10¹⁸ ns.
     #[allow(clippy::cast_sign_loss)]
     let time = Time::from_nanos((seconds * 1e9).round() as u64);
     Ok(Waypoint { time, node, position: Position { x: coordinate(x)?, y: coordinate(y)? } })

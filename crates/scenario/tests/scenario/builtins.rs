@@ -1,4 +1,4 @@
-//! The scenarios that are built in, and that every published cell of the thesis can be reached.
+//! Tests of the built-in scenarios. Every published cell of the thesis can be set.
 
 use std::fs;
 
@@ -56,7 +56,7 @@ fn the_built_in_testbed_is_that_of_the_thesis() {
     assert_eq!((radio.rate, radio.delay), (Some(30_000), Duration::from_millis(400)));
     assert_eq!(backhaul.jitter.max, Duration::from_millis(20));
 
-    // 50 clients, 50 responses of 93 bytes each, are what was measured: 62.0 s.
+    // The published measurement has 50 clients and 50 responses of 93 bytes each: 62.0 s.
     let response = scenario.network.ip.header_bytes() + 8 + 4 + 1 + scenario.server.payload_bytes;
     assert_eq!(response, 93);
 }
@@ -74,7 +74,7 @@ fn every_published_cell_of_the_thesis_is_reached_by_knobs() {
         let scenario = load("nb-iot", &set).unwrap();
 
         let values: Vec<_> = scenario.knob_values().iter().map(|(name, value)| (&**name, &**value)).collect();
-        assert_eq!(values, set, "what was set is what is reported");
+        assert_eq!(values, set, "the reported values are those that were set");
         assert_eq!(scenario.clients.count.to_string(), clients);
         assert_eq!(scenario.workload.kind == WorkloadKind::Random, workload == "random");
         let average = match errors {
@@ -93,7 +93,7 @@ fn every_published_cell_of_the_thesis_is_reached_by_knobs() {
     assert!(cells > 70, "{cells} cells");
 }
 
-/// From the two states and their lengths, not from the average that the file states.
+/// Computes the share from the two states and their lengths, because the file states an average.
 fn average_loss(loss: &Loss) -> f64 {
     match loss {
         Loss::Random(share) => *share,

@@ -1,4 +1,4 @@
-//! Defaults, the canonical form and the hash.
+//! Tests of defaults, of the canonical form and of the hash.
 
 use coapace_control::Duration;
 use coapace_scenario::{Ip, Loss, Scenario};

@@ -1,4 +1,4 @@
-//! Keys that are unknown, misplaced or missing, and what is no TOML.
+//! Tests of keys that are unknown, misplaced or missing, and of files that are not TOML.
 
 use crate::refused;
 

@@ -1,4 +1,5 @@
-//! Scenario files: what is read, what is refused and how, and that every published cell can be reached.
+//! Tests of scenario files: correct ones are read, wrong ones are refused with a clear error, and every published cell can be
+//! set.
 
 mod builtins;
 mod canonical;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use coapace_scenario::Scenario;
 
-/// The smallest scenario there is; line numbers in the tests count from its first line.
+/// The smallest valid scenario. The line numbers in the tests count from its first line.
 const SMALLEST: &str = r#"title = "A wire"
 summary = "Two hosts."
 source = "illustrative"
@@ -43,7 +44,7 @@ fn parse(text: &str, set: &[(&str, &str)]) -> Result<Scenario, String> {
     Scenario::parse("x", "scenarios/x.toml", text, &settings(set)).map_err(|error| error.to_string())
 }
 
-/// The error of the smallest scenario with `from` replaced by `to`.
+/// Returns the error of the smallest scenario with `from` replaced by `to`.
 fn refused(from: &str, to: &str) -> String {
     assert!(SMALLEST.contains(from), "{from:?}");
     parse(&SMALLEST.replacen(from, to, 1), &[]).unwrap_err()

@@ -1,4 +1,4 @@
-//! What `--set` and knobs change.
+//! Tests of `--set` and of knobs.
 
 use coapace_control::Duration;
 use coapace_scenario::Loss;

@@ -1,10 +1,10 @@
-//! Files and settings that somebody spoilt, by accident or to do harm.
+//! Files and settings that are damaged, by accident or on purpose.
 
 use coapace_scenario::Scenario;
 
 use crate::{SMALLEST, parse};
 
-/// A generator good enough to spoil texts with (xorshift64).
+/// A small random generator to damage texts with (xorshift64).
 struct Spoiler(u64);
 
 impl Spoiler {

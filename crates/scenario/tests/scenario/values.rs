@@ -1,4 +1,4 @@
-//! Values that are refused, alone or beside others.
+//! Tests of values that are refused, alone or beside others.
 
 use crate::{load, refused};
 

@@ -1,4 +1,4 @@
-//! When a workload ends.
+//! Tests of the end of a workload: after a number of exchanges or after a time.
 
 use coapace_control::Duration;
 

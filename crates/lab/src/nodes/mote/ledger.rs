@@ -1,4 +1,4 @@
-//! The ledger of a mote: every message that it offered, and every one that arrived.
+//! The ledger of a mote: every message that it offered or received.
 
 use coapace_control::Duration;
 use coapace_sim::{NodeId, Time};
@@ -10,9 +10,9 @@ use crate::results::Timeouts;
 pub(crate) struct Offer {
     /// The number of its flow.
     pub(crate) flow: u8,
-    /// Its number among the client's messages of the flow, from 0.
+    /// The number among the client's messages of the flow, from 0.
     pub(crate) number: u32,
-    /// When it was offered.
+    /// The time when it was offered.
     pub(crate) at: Time,
 }
 
@@ -23,9 +23,9 @@ pub(crate) struct Arrival {
     pub(crate) flow: u8,
     /// The client that sent it.
     pub(crate) client: NodeId,
-    /// Its number among the client's messages of the flow.
+    /// The number among the client's messages of the flow.
     pub(crate) number: u32,
-    /// When it arrived.
+    /// The time of arrival.
     pub(crate) at: Time,
 }
 
@@ -40,22 +40,22 @@ pub(crate) struct Tally {
     pub(crate) gave_up: u64,
 }
 
-/// The messages that a mote offered and those that arrived at it.
+/// The messages that a mote offered and received.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     from: Time,
-    /// In the order in which they were offered.
+    /// The offered messages, in the order of time.
     pub(crate) offers: Vec<Offer>,
-    /// In the order of arrival, copies included.
+    /// The arrived messages in the order of time, copies included.
     pub(crate) arrivals: Vec<Arrival>,
-    /// By flow.
+    /// The counts of each flow, by its number.
     pub(crate) tallies: Vec<Tally>,
     /// The timeouts that were armed.
     pub(crate) timeouts: Timeouts,
 }
 
 impl Ledger {
-    /// An empty one; what happens before `from` does not count.
+    /// Makes an empty ledger. Events before `from` do not count, but arrivals are kept.
     pub(super) fn new(from: Time) -> Self {
         Self {
             from,
@@ -95,7 +95,7 @@ impl Ledger {
         count(&mut self.tallies[flow]);
     }
 
-    /// A timeout was armed.
+    /// Counts a timeout that was armed.
     pub(super) fn armed(&mut self, now: Time, first: bool, timeout: Duration, gauge: Option<Duration>) {
         if now >= self.from {
             self.timeouts.add(first, timeout, gauge.filter(|_| first));

@@ -1,4 +1,4 @@
-//! Plans of motes, each made once for all motes that do the same.
+//! The plans of motes. All motes with the same behaviour share one.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::nodes::GET;
 pub(crate) struct MotePlan {
     /// The number of the population.
     pub(crate) population: usize,
-    /// Mechanism and transmission parameters.
+    /// The mechanism and the transmission parameters.
     pub(crate) setup: Arc<Setup<Mechanism>>,
     /// All flows, by their numbers.
     pub(crate) flows: Vec<Arc<FlowPlan>>,
@@ -23,22 +23,22 @@ pub(crate) struct MotePlan {
     pub(crate) dither: Stream,
     /// Random numbers for the moments of registrations, keyed by sink and registration.
     pub(crate) renewals: Stream,
-    /// From when on things count.
+    /// The time from which on events count.
     pub(crate) measured_from: Time,
 }
 
-/// A flow.
+/// A flow, with its encoded messages.
 #[derive(Debug)]
 pub(crate) struct FlowPlan {
-    /// Its keys in the scenario.
+    /// The keys of the flow in the scenario.
     pub(crate) keys: Flow,
-    /// Its number among the flows, from 0: the first byte of its tokens.
+    /// The number among the flows, from 0: the first byte of its tokens.
     pub(crate) number: u8,
-    /// The node it goes to.
+    /// The sink that gets the messages.
     pub(crate) sink: NodeId,
     /// The times of the pattern.
     pub(crate) timing: Timing,
-    /// From when on nothing is offered.
+    /// The time from which on no message is offered.
     pub(crate) end: Time,
     /// The method of a request.
     pub(crate) code: Code,
@@ -52,14 +52,14 @@ pub(crate) struct FlowPlan {
     pub(crate) registration: Vec<u8>,
 }
 
-/// The Uri-Path options of all requests: one a segment.
+/// The segments of the path, each of which becomes a Uri-Path option.
 pub(crate) type PathOptions<'a> = &'a [&'a str];
 
-/// Notifications are counted from here, so that all of their sequence numbers take three bytes.
+/// The sequence number of the first notification. From here on all sequence numbers take three bytes.
 const FIRST_NOTIFICATION: u32 = 1 << 16;
 
 impl FlowPlan {
-    /// Returns the messages of a flow between these nodes.
+    /// Encodes the messages of a flow to `sink`.
     pub(crate) fn new(
         keys: &Flow,
         number: u8,
@@ -75,7 +75,7 @@ impl FlowPlan {
         let path_bytes = with_path(Tail::default()).as_bytes().len() as u32;
         let payload = vec![b'.'; keys.sizes(path_bytes).0 as usize];
         let options = with_path(Tail::default());
-        // 26: neither successes nor errors are wanted (RFC 7967 §2.1).
+        // The value 26 suppresses responses of the classes 2, 4 and 5 (RFC 7967 §2.1).
         let options =
             if keys.confirmable { options } else { options.option(coap_numbers::option::NO_RESPONSE, &[26]) };
         Self {
@@ -95,26 +95,26 @@ impl FlowPlan {
         }
     }
 
-    /// Options and payload of the notification of this number.
+    /// Returns the options and the payload of the notification of this number.
     pub(crate) fn notification(&self, number: u32) -> Vec<u8> {
         let [_, value @ ..] = (FIRST_NOTIFICATION + number).to_be_bytes();
         Tail::default().option(coap_numbers::option::OBSERVE, &value).payload(&self.payload).into_bytes()
     }
 }
 
-/// Returns the token of a message: its flow and its number; of a registration, its flow and the client.
+/// Returns the token of a message, from its flow and its number, or of a registration, from its flow and its client.
 pub(super) fn token(flow: u8, number: u32) -> Token {
     let [_, a, b, c] = number.to_be_bytes();
     Token::new(&[flow, a, b, c]).unwrap_or_default()
 }
 
-/// Flow and number of a token; a mechanism may have put a byte behind.
+/// Returns the flow and the number in a token. A mechanism may have added a byte behind them.
 pub(super) fn read_token(token: &Token) -> Option<(u8, u32)> {
     let &[flow, a, b, c, ..] = &token[..] else { return None };
     Some((flow, u32::from_be_bytes([0, a, b, c])))
 }
 
-/// Returns the number of a notification from its sequence number; nothing if it is the answer to a registration.
+/// Returns the number of a notification from its sequence number; `None` for the answer to a registration.
 pub(super) fn notification_number(sequence: u32) -> Option<u32> {
     sequence.checked_sub(FIRST_NOTIFICATION)
 }

@@ -12,30 +12,30 @@ use coapace_sim::{NodeId, Time};
 use super::plan::{self, FlowPlan};
 use crate::nodes::CONTENT;
 
-/// One flow at one client.
+/// The state of one flow at one client.
 #[derive(Debug)]
 pub(super) struct Sending {
     pub(super) flow: Arc<FlowPlan>,
     client: u32,
-    /// When the next message is due; nothing if no clock says so.
+    /// The time when the next message is due; `None` if it is not due at a certain time.
     pub(super) next: Option<Time>,
-    /// Messages that were due.
+    /// The number of messages that were due.
     turns: u32,
-    /// Messages that were taken, and so the number of the next.
+    /// The number of messages that were accepted, which is the number of the next.
     accepted: u32,
-    /// Numbers of messages that wait.
+    /// The numbers of the messages that wait.
     waiting: VecDeque<u32>,
-    /// Exchanges under way.
+    /// The number of open exchanges.
     open: u16,
-    /// When the exchanges under way began, the oldest first.
+    /// The times when the open exchanges began, the oldest first.
     began: VecDeque<Time>,
-    /// Whether the sink observes.
+    /// Whether the sink has registered to observe.
     observed: bool,
-    /// Whom to answer without control, and how.
+    /// The destination of notifications without congestion control, if the flow has these.
     uncontrolled: Option<Responder<NodeId>>,
-    /// The Message IDs of the notification under way: each transmission may have one of its own.
+    /// The Message IDs of the open notification. Each of its transmissions may have its own.
     pub(super) notified_as: Vec<u16>,
-    /// Exchanges completed, and how long they took in all.
+    /// The number of completed exchanges, and their total time.
     pub(super) completed: u32,
     pub(super) busy_ns: u64,
 }
@@ -64,7 +64,7 @@ impl Sending {
         sending
     }
 
-    /// Returns the moment of the next message, if there is one before the end.
+    /// Returns the time of the next message, if it is before the end.
     fn due_after(&self, last: Time) -> Option<Time> {
         let turn = Turn { client: self.client, number: self.turns, last };
         let next = match self.flow.keys.pattern.pace {
@@ -75,7 +75,7 @@ impl Sending {
         next.filter(|&next| next < self.flow.end)
     }
 
-    /// The message that was due is being offered: when is the next?
+    /// Sets the time of the next message, when one is offered.
     pub(super) fn advance(&mut self) {
         let Some(last) = self.next else { return };
         self.turns += 1;
@@ -92,7 +92,7 @@ impl Sending {
         self.open < self.flow.keys.outstanding
     }
 
-    /// Takes a message, and returns its number, or does not.
+    /// Accepts a message and returns its number; `None` if the message is dropped.
     pub(super) fn offer(&mut self, now: Time) -> Option<u32> {
         let keys = &self.flow.keys;
         let room = match keys.when_busy {
@@ -110,16 +110,16 @@ impl Sending {
         })
     }
 
-    /// Takes the next message that may go.
+    /// Removes and returns the next message that may be sent.
     pub(super) fn next_to_go(&mut self) -> Option<u32> {
         let may_go = self.has_room() && (self.observed || !self.flow.keys.observe);
         if may_go { self.waiting.pop_front() } else { None }
     }
 
-    /// Sends a message. Returns its exchange, if that has an end to wait for.
+    /// Sends a message. Returns its exchange; `None` if the end of the exchange is not reported by its number.
     ///
     /// # Errors
-    /// The endpoint has no room for it.
+    /// Returns an error if the endpoint has no room for it.
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -141,11 +141,11 @@ impl Sending {
             code: *code,
             token: plan::token(self.flow.number, number),
             tail: request,
-            // A sink only takes it down.
+            // A sink only counts a message, so receiving one twice does no harm.
             repeatable: true,
         };
         if !keys.confirmable {
-            // A request without a response is over when it has left; nobody waits for it.
+            // A non-confirmable request asks for no response, so there is no exchange to wait for.
             return endpoint.tell(now.instant(), *sink, request).map(|_| None);
         }
         let id = endpoint.request(now.instant(), *sink, request)?;
@@ -158,7 +158,7 @@ impl Sending {
         self.began.push_back(now);
     }
 
-    /// The oldest exchange under way is over.
+    /// Ends the oldest open exchange.
     pub(super) fn is_over(&mut self, now: Time, completed: bool) {
         self.open = self.open.saturating_sub(1);
         self.notified_as.clear();
@@ -169,24 +169,24 @@ impl Sending {
         }
     }
 
-    /// A notification that needs no answer has departed.
+    /// Ends a notification that is not confirmable, when it departs.
     pub(super) fn departed(&mut self, now: Time) {
         self.is_over(now, false);
     }
 
-    /// Returns whether a notification is under way.
+    /// Returns whether a notification is open.
     pub(super) fn is_telling(&self) -> bool {
         self.flow.keys.observe && self.open > 0
     }
 
-    /// Notes that the sink observes from now on. Returns the options of the answer.
+    /// Notes that the sink observes from now on. Returns the options of the response.
     pub(super) fn registered(&mut self, responder: Responder<NodeId>) -> Vec<u8> {
         self.observed = true;
         self.uncontrolled = (!self.flow.keys.controlled).then(|| responder.unconfirmed());
         coapace_proto::Tail::default().option(coap_numbers::option::OBSERVE, &[]).into_bytes()
     }
 
-    /// The sink is no longer told.
+    /// Notes that the sink no longer observes.
     pub(super) fn observer_left(&mut self, now: Time) {
         self.observed = false;
         self.waiting.clear();

@@ -9,25 +9,25 @@ use coapace_sim::{NodeId, Stream, Time};
 use super::plan::{self, MotePlan};
 use crate::nodes::GET;
 
-/// How long a representation is fresh that says nothing of it (RFC 7252 §5.10.5).
+/// The default of Max-Age, for a representation without the option (RFC 7252 §5.10.5).
 const MAX_AGE_NS: u64 = 60_000_000_000;
 
-/// After a registration that failed, the next.
+/// The time from a failed registration to the next.
 const RETRY_NS: u64 = 10_000_000_000;
 
-/// Over so long registrations are spread that have no time before their flow starts.
+/// The span over which first registrations are spread if the flow starts with the run.
 const SPREAD_NS: u64 = 10_000_000_000;
 
 /// One observation.
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     client: NodeId,
-    /// The client's number, which its token has.
+    /// The number of the client, which is part of the token.
     number: u32,
     flow: u8,
-    /// When to register, again or for the first time.
+    /// The time of the next registration.
     due: Time,
-    /// How often it was registered.
+    /// The number of registrations so far.
     times: u32,
 }
 
@@ -35,16 +35,16 @@ struct Watch {
 #[derive(Debug)]
 pub(super) struct Watching {
     watches: Vec<Watch>,
-    /// Which of them are due when.
+    /// The times of the next registrations with the indices of their watches.
     due: BTreeSet<(Time, usize)>,
-    /// Which of them an exchange belongs to.
+    /// The index of the watch that an exchange belongs to.
     exchanges: BTreeMap<ExchangeId, usize>,
     registrations: Vec<std::sync::Arc<plan::FlowPlan>>,
     renewals: Stream,
 }
 
 impl Watching {
-    /// Watches the clients (nodes and numbers) that take part in flows to `own`; `None` if there are none.
+    /// Prepares the observation of the clients (nodes and numbers) that take part in flows to `own`; `None` if there are none.
     pub(super) fn new(plan: &MotePlan, clients: &[(NodeId, u32)], own: NodeId) -> Option<Self> {
         let mut watches = Vec::new();
         for flow in plan.flows.iter().filter(|flow| flow.keys.observe && flow.sink == own) {
@@ -69,12 +69,12 @@ impl Watching {
         })
     }
 
-    /// When [`register_due`](Self::register_due) wants to be called.
+    /// Returns the time of the next call of [`register_due`](Self::register_due).
     pub(super) fn next(&self) -> Option<Time> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Registers where it is time to.
+    /// Sends the registrations that are due.
     pub(super) fn register_due(&mut self, now: Time, endpoint: &mut Endpoint<Mechanism, NodeId>) {
         while let Some(&(due, place)) = self.due.first()
             && due <= now
@@ -93,17 +93,17 @@ impl Watching {
                 self.exchanges.insert(id, place);
             }
             self.watches[place].times = times + 1;
-            // Until it is answered or fails.
+            // The next registration is put off until this one is answered or fails.
             self.put_off(place, now + MAX_AGE_NS + RETRY_NS);
         }
     }
 
-    /// A registration was answered.
+    /// Handles the answer to a registration.
     pub(super) fn is_registered(&mut self, now: Time, exchange: ExchangeId) {
         let _ = self.heard(now, exchange);
     }
 
-    /// Something came of an observation. Returns its flow.
+    /// Handles a response or notification of an observation. Returns its flow.
     pub(super) fn heard(&mut self, now: Time, exchange: ExchangeId) -> Option<u8> {
         let place = *self.exchanges.get(&exchange)?;
         let Watch { number, flow, times, due, .. } = self.watches[place];
@@ -112,13 +112,13 @@ impl Watching {
             return Some(flow);
         }
         let draw = self.renewals.draw(u64::from(number), u64::from(flow), u64::from(times));
-        // Stale after Max-Age, and then 5 to 15 s more.
+        // A representation is stale after Max-Age. The next registration follows 5 to 15 s later.
         let slack = Observation::new().register_again_at(draw);
         self.put_off(place, now + MAX_AGE_NS + Time::from(slack).as_nanos());
         Some(flow)
     }
 
-    /// A registration failed.
+    /// Handles the failure of a registration.
     pub(super) fn failed(&mut self, now: Time, exchange: ExchangeId) {
         if let Some(&place) = self.exchanges.get(&exchange) {
             self.put_off(place, now + RETRY_NS);

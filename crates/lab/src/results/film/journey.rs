@@ -1,40 +1,40 @@
-//! The way of one message through a mesh, step by step.
+//! The way of one exchange through a mesh, step by step.
 
 use serde::Serialize;
 
-/// An exchange and everything that happened to its packets: the request, its retransmissions and the response.
+/// An exchange and the events of its packets: the request, its retransmissions and the response.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Journey {
     /// The number of the node that sent the first packet.
     pub from: u32,
-    /// The number of the node that this was for.
+    /// The number of the node that the first packet was sent to.
     pub to: u32,
-    /// The exchange, counted by its client from 0.
+    /// The number of the exchange at its client, counted from 0.
     pub exchange: u32,
-    /// Its steps in order; no more than [`MAX_STEPS`](Self::MAX_STEPS).
+    /// The steps in the order of time, at most [`MAX_STEPS`](Self::MAX_STEPS).
     pub steps: Vec<JourneyStep>,
 }
 
-/// A step of a [`Journey`]. Its JSON is a row of numbers in this order, and 4,294,967,295 for nobody.
+/// A step of a [`Journey`]. Its JSON is a row of numbers in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct JourneyStep(
-    /// When, in milliseconds since the start of the run.
+    /// The time in milliseconds since the start of the run.
     pub u64,
-    /// The event, as a place in [`Journey::EVENTS`].
+    /// The index of the event in [`Journey::EVENTS`].
     pub u8,
     /// The node that sends the packet or the frame.
     pub u32,
-    /// The node that it is for.
+    /// The node that the packet or frame is for, or [`Journey::NOBODY`] for a broadcast.
     pub u32,
     /// The transmission within the exchange, 0 for the first.
     pub u8,
 );
 
 impl Journey {
-    /// The most steps that are kept of one exchange.
+    /// The most steps of a journey.
     pub const MAX_STEPS: usize = 400;
 
-    /// The events there are: of packets at their ends, and of frames between neighbours.
+    /// The names of events: of packets at their ends, and of frames between neighbours.
     pub const EVENTS: [&'static str; 10] = [
         "packet sent",
         "packet delivered",
@@ -48,6 +48,6 @@ impl Journey {
         "frame queue full",
     ];
 
-    /// Nobody, in a step.
+    /// The number that stands for no node in a step.
     pub const NOBODY: u32 = u32::MAX;
 }

@@ -1,30 +1,30 @@
-//! Making a film while a mesh runs.
+//! The making of a film while a mesh runs.
 
 use super::packed::rounded;
 use super::{Film, FilmMoment};
 
-/// Makes a [`Film`] of what it is shown, in bounded memory: where there is more than a film holds, it keeps every second
-/// frame, then every fourth, and so on.
+/// Makes a [`Film`] in bounded memory. When it has more frames than fit, it drops every second one, and from then on keeps
+/// every second one. This may repeat.
 #[derive(Clone, Debug)]
 pub struct FilmMaker {
     film: Film,
-    /// Frames that were shown for each that is kept.
+    /// The number of pushed frames for each that is kept.
     stride: usize,
-    /// Frames that were shown.
+    /// The number of pushed frames.
     shown: usize,
-    /// The most that was queued in frames since the last that was kept.
+    /// The longest queue of each node since the last frame that was kept.
     peaks: Vec<u32>,
 }
 
 impl FilmMaker {
-    /// A film of these nodes; `film` has no frames yet, and its step is that between two calls of [`push`](Self::push).
+    /// Begins a film of these nodes. `film` has no frames yet. Its step is the time between two calls of [`push`](Self::push).
     pub fn new(film: Film) -> Self {
         let peaks = vec![0; film.nodes.len()];
         Self { film: Film { frames: Vec::new(), ..film }, stride: 1, shown: 0, peaks }
     }
 
-    /// Shows all nodes, in the order of their numbers: first at the start of the run, then a step later each time. Who is
-    /// left out is as at the start; who is too many is not filmed.
+    /// Adds the moments of all nodes, in the order of their numbers: first at the start of the run, then a step later each
+    /// time. A missing moment becomes the default one, and a moment beyond the last node is ignored.
     pub fn push(&mut self, moments: &[FilmMoment]) {
         for (peak, moment) in self.peaks.iter_mut().zip(moments) {
             *peak = moment.queued.max(*peak);
@@ -50,7 +50,7 @@ impl FilmMaker {
         self.film
     }
 
-    /// Leaves out every second frame, but not what was queued in it.
+    /// Drops every second frame. The longest queue of a dropped frame moves to the next.
     fn thin(&mut self) {
         let mut kept: Vec<Vec<FilmMoment>> = Vec::with_capacity(self.film.frames.len() / 2 + 1);
         let mut skipped: Option<Vec<FilmMoment>> = None;
@@ -64,7 +64,7 @@ impl FilmMaker {
             }
             kept.push(frame);
         }
-        // The last one skipped is part of the frame to come.
+        // The queues of a dropped last frame move to the frame to come.
         for (peak, moment) in self.peaks.iter_mut().zip(skipped.unwrap_or_default()) {
             *peak = moment.queued.max(*peak);
         }
@@ -108,7 +108,7 @@ mod tests {
         assert!((film.step_s - 16.0).abs() < f64::EPSILON);
         assert!(film.frames.iter().zip(0..).all(|(frame, i)| frame[1].sent == 3 * 32 * i));
         let peaks: Vec<_> = (0..film.frames.len()).filter(|&i| film.frames[i][1].queued == 9).collect();
-        assert_eq!(peaks, [4_321_usize.div_ceil(32)], "once, in the frame that follows");
+        assert_eq!(peaks, [4_321_usize.div_ceil(32)], "the peak is in one frame, the next that is kept");
         assert!(film.frames.iter().all(|frame| frame[0].queued == 0));
     }
 

@@ -1,4 +1,4 @@
-//! A film as JSON: whole numbers, and only where they change.
+//! A film as JSON: whole numbers, and only their changes.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use serde::{Serialize, Serializer};
 
 use super::{Film, FilmMoment, FilmNode, Journey};
 
-/// A column for each quantity. It runs through the frames of the first node, then through those of the second, and so on,
-/// and holds by how much each entry differs from that of the frame before (from 0 in a node's first frame). For a row of
-/// entries that do not differ it holds a 0 and how many they are, or nothing if no other follows.
+/// The JSON of a film. It has a column for each quantity, with the frames of the first node, then those of the second, and so
+/// on. An entry is the difference to the frame before, or to 0 in a node's first frame. Several differences of 0 in a row are
+/// written as a 0 and their number. They are left out at the end of a column.
 #[derive(Serialize)]
 struct Packed<'a> {
     step_s: f64,
@@ -22,10 +22,11 @@ struct Packed<'a> {
     journeys: &'a [Journey],
 }
 
-/// A quantity as a whole number, whose unit is in its name.
+/// A quantity as a whole number. Its unit is in its name.
 type Quantity = (&'static str, fn(&FilmMoment) -> i64);
 
-/// 0 stands for nothing: a parent is its number and one, an RTO is at least 10 ms.
+/// The quantities. 0 stands for an unknown parent or RTO: a parent is stored as its number plus 1, and an RTO is at least 10
+/// ms.
 const QUANTITIES: [Quantity; 9] = [
     ("x_dm", |moment| whole(moment.position.x * 10.0)),
     ("y_dm", |moment| whole(moment.position.y * 10.0)),
@@ -38,7 +39,7 @@ const QUANTITIES: [Quantity; 9] = [
     ("energy_mj", |moment| whole(moment.energy_mj)),
 ];
 
-/// Returns the nearest whole number that a script can hold.
+/// Returns the nearest whole number that JavaScript can hold.
 fn whole(x: f64) -> i64 {
     x.round().clamp(-1e12, 1e12) as i64
 }
@@ -47,7 +48,7 @@ fn count(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX).min(1_000_000_000_000)
 }
 
-/// Rounds a moment as the JSON does, so that a film shows the same wherever it is played.
+/// Rounds a moment like the JSON, so that a film looks the same from memory and from JSON.
 pub(super) fn rounded(moment: FilmMoment) -> FilmMoment {
     let mut rounded = moment;
     for place in [&mut rounded.position.x, &mut rounded.position.y] {

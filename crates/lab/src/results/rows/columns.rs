@@ -1,4 +1,4 @@
-//! The columns that rows of cells and of runs always have.
+//! The columns that every row of a cell or of a run has.
 
 use coapace_sim::mesh::NodeCounters;
 
@@ -6,22 +6,22 @@ use crate::results::cell::relative_error;
 use crate::results::sheet::{Always, Value};
 use crate::results::{CellResult, MeshResult, Metric, Ratio, RunResult, Summary};
 
-/// A row: the cell, its runs, and what they come to.
+/// A row: a cell, its runs, and their summary.
 pub(in crate::results) struct Row<'a> {
     pub(super) result: &'a CellResult,
     pub(super) runs: &'a [RunResult],
     pub(super) summary: Summary,
-    /// The headline metric beside that of the first mechanism under the same conditions.
+    /// The headline metric, the first mechanism under the same conditions, and the ratio to it.
     pub(super) compared: Option<(Metric, &'a CellResult, Option<Ratio>)>,
     pub(super) commit: &'a str,
-    /// Whether it is about one run.
+    /// Whether the row is about a single run.
     pub(super) is_run: bool,
 }
 
-/// How a value is found in a row.
+/// A function that returns the value of a column in a row.
 pub(super) type OfRow = fn(&Row<'_>) -> Value;
 
-/// Columns of the conditions, which come first.
+/// The columns of the conditions, which come first.
 pub(in crate::results) const CONDITIONS: &[Always<OfRow>] = &[
     ("workload", "The kind of the workload: `continuous`, `random` or `flows`.", |row| {
         (&row.result.cell.workload).into()
@@ -40,7 +40,7 @@ pub(in crate::results) const CONDITIONS: &[Always<OfRow>] = &[
     ("mechanism", "The mechanism, exactly as it was asked for.", |row| (&row.result.cell.mechanism).into()),
 ];
 
-/// Columns that say how to make a row again.
+/// The columns by which a row can be made again.
 pub(in crate::results) const ORIGIN: &[Always<OfRow>] = &[
     ("scenario", "The scenario's name.", |row| (&row.result.cell.scenario).into()),
     ("commit", "The commit of the program.", |row| row.commit.into()),
@@ -64,7 +64,7 @@ pub(in crate::results) const ORIGIN: &[Always<OfRow>] = &[
     ),
 ];
 
-/// Columns of pooled seeds alone.
+/// The columns of rows that pool seeds.
 pub(in crate::results) const POOLED: &[Always<OfRow>] = &[
     ("runs", "How many seeds were pooled.", |row| Value::Count(row.summary.runs)),
     ("seed_first", "The lowest of them.", |row| Value::Count(row.summary.seed_first)),
@@ -90,13 +90,13 @@ pub(in crate::results) const POOLED: &[Always<OfRow>] = &[
     }),
 ];
 
-/// Columns of runs alone.
+/// The columns of rows of a single run.
 pub(in crate::results) const SEED: &[Always<OfRow>] =
     &[("seed", "The seed: with the commit and the scenario, it is the run.", |row| {
         row.runs.first().map_or(Value::Nothing, |run| Value::Count(run.seed))
     })];
 
-/// Columns of runs in JSON alone.
+/// The columns of rows of a single run in JSON alone.
 pub(in crate::results) const NESTED: &[Always<OfRow>] = &[
     (
         "fct_s",
@@ -128,18 +128,20 @@ pub(in crate::results) const NESTED: &[Always<OfRow>] = &[
     ),
     (
         "rto",
-        "The RTO over time: `name`, `points` of seconds and seconds, `step_s` within which points were merged. Of the first seed.",
+        "The RTO over time: `name`, `points` of seconds and seconds, `step_s` within which points were merged; for the first seed alone.",
         |row| row.nested(|run| &run.rto),
     ),
-    ("queues", "The length of each queue over time, in bytes, as `rto`. Of the first seed.", |row| {
-        row.nested(|run| &run.queues)
-    }),
+    (
+        "queues",
+        "The length of each queue over time, in bytes, like `rto`; for the first seed alone.",
+        |row| row.nested(|run| &run.queues),
+    ),
 ];
 
-/// The name of an energy and where it is.
+/// The name of an energy, and a function that returns it.
 type Energy = (&'static str, fn(&MeshResult) -> f64);
 
-/// Energies of a mesh, by name.
+/// The energies of a mesh by name.
 const ENERGIES: [Energy; 4] = [
     ("transmit_mj", |mesh| mesh.transmit_mj),
     ("receive_mj", |mesh| mesh.receive_mj),
@@ -148,7 +150,7 @@ const ENERGIES: [Energy; 4] = [
 ];
 
 impl Row<'_> {
-    /// Returns a knob, as a number where it is a whole one.
+    /// Returns the value of a knob; a whole number becomes a number.
     pub(super) fn knob(&self, name: &str) -> Value {
         self.result.cell.knobs.get(name).map_or(Value::Nothing, |text| Value::number_or_text(text))
     }
@@ -162,7 +164,7 @@ impl Row<'_> {
     }
 }
 
-/// Returns the names of what radios count and spend.
+/// Returns the names of the counters and energies of radios.
 pub(in crate::results) fn radio_names() -> impl Iterator<Item = &'static str> {
     let counts = NodeCounters::default().named().map(|(name, _)| name);
     counts.into_iter().chain(ENERGIES.map(|(name, _)| name))

@@ -1,4 +1,4 @@
-//! Rows of columns that are always there, then the commit, then the knobs.
+//! Rows with fixed columns, the commit and the knobs.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,13 +7,13 @@ use super::lines::Lines;
 use crate::results::Cell;
 use crate::results::sheet::{Always, Sheet, Value};
 
-/// How a value is found in what a row is about.
+/// A function that returns the value of a column.
 pub(crate) type Of<T> = fn(&T) -> Value;
 
 /// Writes `rows`, each with the cell that has its knobs. The knobs of all `cells` have columns.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub(crate) fn write<'a, T: 'a>(
     mut out: impl io::Write,
     lines: Lines,

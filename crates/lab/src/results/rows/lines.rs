@@ -1,10 +1,10 @@
-//! How rows are written.
+//! The formats of rows.
 
-/// How rows are written.
+/// The format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
     /// Comma-separated values with a header.
     Csv,
-    /// An object a line.
+    /// A JSON object a line.
     Json,
 }

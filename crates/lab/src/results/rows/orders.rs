@@ -7,7 +7,7 @@ use super::lines::Lines;
 use crate::results::sheet::{Always, Value};
 use crate::results::{CellResult, Verdict, verdicts};
 
-/// How a value is found in a verdict.
+/// A function that returns the value of a column in a verdict.
 type OfVerdict = fn(&Verdict<'_>) -> Value;
 
 /// The columns of verdicts.
@@ -40,11 +40,11 @@ pub(in crate::results) const COLUMNS: &[Always<OfVerdict>] = &[
     }),
 ];
 
-/// Writes one row a published order among `results`, the worst first: the conditions, the figures of the two mechanisms,
+/// Writes a row for each published order among `results`, the worst first: the conditions, the figures of the two mechanisms,
 /// the ratio with its 95 % interval, and whether the order held. `docs/results.md` has every column.
 ///
 /// # Errors
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub fn write_verdicts(
     out: impl io::Write,
     lines: Lines,

@@ -5,7 +5,7 @@ use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
 use crate::results::{CellResult, Judged, judged, nearness};
 
-/// Returns the tables that `results` have figures of: every figure, then every table; nothing if there are none.
+/// Returns the figures of papers' tables among `results`, then the tables; empty if there are none.
 pub(super) fn table(results: &[CellResult]) -> String {
     let judged = judged(results);
     if judged.is_empty() {

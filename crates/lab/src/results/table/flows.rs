@@ -1,10 +1,10 @@
-//! The flows of each cell, where there are several.
+//! The flows of each cell, if there are several.
 
 use super::style::{aligned, empty, estimated};
 use crate::results::{CellResult, Metric};
 
-/// A table of the flows of all `results`, a column for each metric of flows that has a header; nothing if no cell has more
-/// than one flow.
+/// Returns a table of the flows of all `results`, a column for each metric of flows that has a header; empty if no cell has
+/// more than one flow.
 pub(super) fn table(results: &[CellResult]) -> String {
     let metrics: Vec<_> = Metric::ALL
         .into_iter()

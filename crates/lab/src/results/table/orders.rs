@@ -6,7 +6,7 @@ use crate::results::number::significant_or_dash;
 use crate::results::verdict::{metrics, reasons};
 use crate::results::{CellResult, Ratio, verdicts};
 
-/// Returns the published orders among `results`, one row each; nothing if there are none.
+/// Returns the published orders among `results`, a row for each; empty if there are none.
 pub(super) fn table(results: &[CellResult]) -> String {
     let verdicts = verdicts(results);
     if verdicts.is_empty() {
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(rows[2][8..], ["not", "held"]);
         assert_eq!(rows[3], ["60", "a", ">", "b", "33.00", "11.17", "2.96", "2.79–3.14", "held"]);
         assert!(text.contains("\nNot held, throughput a ≥ b: other timers\n"), "{text}");
-        assert!(!text.contains("a > b: other timers"), "it held");
+        assert!(!text.contains("a > b: other timers"), "an order that held has no reason");
         assert!(text.contains("throughput in exchanges/s. Times:"), "{text}");
         let mut unclaimed = held_and_not_held();
         for result in &mut unclaimed {

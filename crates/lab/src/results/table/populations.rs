@@ -4,7 +4,7 @@ use super::style::{aligned, empty};
 use crate::results::CellResult;
 use crate::results::number::{count, significant_or_dash};
 
-/// Returns a table of the mechanisms of all mixes among `results`; nothing if there are none.
+/// Returns a table of the mechanisms of all mixes among `results`; empty if there is no mix.
 pub(super) fn table(results: &[CellResult]) -> String {
     const HEADER: [&str; 7] =
         ["mix", "of which", "clients", "share", "of a fair one", "retrans.", "exchange time"];

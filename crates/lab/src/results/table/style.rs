@@ -1,11 +1,11 @@
-//! How the tables of the terminal look.
+//! The look of tables in the terminal.
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::results::number::significant;
 use crate::results::{Estimate, Metric};
 
-/// Returns an empty table: one rule under the header is all the lines there are, and no cell is broken.
+/// Returns an empty table. Its only line is the rule under the header, and no cell is broken.
 pub(super) fn empty() -> Table {
     const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
     let mut table = Table::new();
@@ -13,7 +13,7 @@ pub(super) fn empty() -> Table {
     table
 }
 
-/// Writes the table with the columns for which `is_number` is true aligned to the right.
+/// Returns the table as text. Columns for which `is_number` holds are aligned to the right.
 pub(super) fn aligned(mut table: Table, is_number: impl Fn(usize) -> bool) -> String {
     for (_, column) in table.column_iter_mut().enumerate().filter(|(place, _)| is_number(*place)) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -21,7 +21,7 @@ pub(super) fn aligned(mut table: Table, is_number: impl Fn(usize) -> bool) -> St
     table.trim_fmt()
 }
 
-/// Returns a figure with its confidence interval.
+/// Returns a value with its confidence interval.
 pub(super) fn estimated(metric: Metric, estimate: Option<Estimate>) -> String {
     let Some(Estimate { mean, half_width }) = estimate else { return "–".into() };
     let mean = significant(mean, metric.digits());

@@ -18,7 +18,7 @@ const LONGEST_IDLE: u64 = 590 * SECOND;
 /// Exchanges of (idle milliseconds before, microseconds until the answer, retransmissions).
 type Table = &'static [(u64, u64, u8)];
 
-/// What is not left to luck.
+/// The exchanges that are not random.
 #[rustfmt::skip]
 const BY_HAND: [Table; 6] = [
     // A weak sample comes first, and what three retransmissions needed is none.
@@ -37,11 +37,11 @@ const BY_HAND: [Table; 6] = [
 /// RTOs, in milliseconds, around which a factor, a bound or an age changes.
 const EDGES: [u64; 12] = [250, 499, 500, 501, 999, 1_000, 1_001, 2_999, 3_000, 3_001, 31_999, 32_000];
 
-/// Draws in eighths. Of these parts of an odd number of milliseconds Californium's whole milliseconds and ours, rounded
-/// down, are the same; of others they may be one apart, which a backoff would multiply.
+/// Draws in eighths. A timeout with such a part of an odd number of milliseconds is rounded down to the same whole millisecond
+/// here and by Californium. With other draws they may be one apart, and a backoff would multiply that.
 const DRAWS: [u8; 4] = [0, 1, 2, 4];
 
-/// All scripts for a mechanism, one after the other, each with its header and for an endpoint of its own.
+/// Returns all scripts for a mechanism, one after the other. Each has its own header and is for a new endpoint.
 pub(crate) fn all(mechanism: &Mechanism) -> String {
     let luck = Luck::new(1);
     let by_hand = BY_HAND.map(|table| by_hand(mechanism, table));
@@ -59,7 +59,7 @@ fn by_hand(mechanism: &Mechanism, table: Table) -> String {
     script.text
 }
 
-/// As an endpoint lives it: timers fire when they are due, and the round-trip time wanders from one place to another.
+/// Returns a script that an endpoint might produce: timers fire when they are due, and the round-trip time drifts.
 fn wandering(mechanism: &Mechanism, stream: Stream, seed: u64) -> String {
     let mut script = Script::new(mechanism);
     for n in 0..300 {
@@ -77,7 +77,7 @@ fn wandering(mechanism: &Mechanism, stream: Stream, seed: u64) -> String {
     script.text
 }
 
-/// Round-trip times and retransmissions that have nothing to do with each other.
+/// Returns a script whose round-trip times and retransmissions are independent.
 fn shuffled(mechanism: &Mechanism, stream: Stream, seed: u64) -> String {
     let mut script = Script::new(mechanism);
     for n in 0..300 {
@@ -89,8 +89,8 @@ fn shuffled(mechanism: &Mechanism, stream: Stream, seed: u64) -> String {
     script.text
 }
 
-/// Every edge, reached as closely as strong samples can, and an idle time at the edge of ageing; then all timeouts of an
-/// exchange that is given up, and the first of another.
+/// Returns a script that brings the RTO near every edge by strong samples, and idles for the time of ageing. Then it gives an
+/// exchange up after all its timeouts, and makes the first timeout of another.
 fn edges(mechanism: &Mechanism) -> String {
     let mut script = Script::new(mechanism);
     for edge in EDGES {
@@ -106,14 +106,14 @@ fn edges(mechanism: &Mechanism) -> String {
     script.text
 }
 
-/// From 5 ms to 30 s, every octave as likely; half of them whole milliseconds.
+/// Returns a time from 5 ms to 30 s. Every octave is equally likely, and half of the times are whole milliseconds.
 fn round_trip(below: impl Fn(u64, u64) -> u64) -> u64 {
     let octave = (5 * MILLISECOND) << below(13, 0);
     let rtt = (octave + below(octave, 1)).min(30 * SECOND);
     if below(2, 2) == 0 { rtt } else { rtt / MILLISECOND * MILLISECOND }
 }
 
-/// Mostly none to speak of; some, and rarely all, of what an RTO needs to age.
+/// Returns an idle time: usually next to none, sometimes a part of the time in which an RTO ages, and rarely more.
 fn idle(rto: u64, below: impl Fn(u64, u64) -> u64) -> u64 {
     match below(10, 0) {
         0 => below(LONGEST_IDLE, 1),
@@ -163,7 +163,7 @@ impl<'a> Script<'a> {
         self.now += span.min(LONGEST_IDLE);
     }
 
-    /// An exchange answered `elapsed` after its start, its retransmissions spread evenly over that time.
+    /// Plays an exchange that is answered `elapsed` after its start, with its retransmissions spread evenly over that time.
     fn answered(&mut self, elapsed: u64, retransmits: u8) {
         let (mut open, _) = self.start();
         for n in 1..=u64::from(retransmits) {
@@ -174,7 +174,7 @@ impl<'a> Script<'a> {
         self.end(&open, ANSWER);
     }
 
-    /// An exchange that ends `elapsed` after its start with `outcome`, unless its timers have fired for the last time.
+    /// Plays an exchange that ends `elapsed` after its start with `outcome`, unless its last timeout passes before.
     fn lived(&mut self, elapsed: u64, outcome: Outcome) {
         let (mut open, mut timeout) = self.start();
         let end = open.start.saturating_add(elapsed);
@@ -203,7 +203,7 @@ impl<'a> Script<'a> {
                 self.mechanism.gauges(&state).rto.as_micros().abs_diff(edge * MILLISECOND)
             };
             let tried = (1..=30_000).map(|rtt| (distance(rtt), rtt));
-            let (distance, rtt) = tried.min().expect("thirty thousand of them");
+            let (distance, rtt) = tried.min().expect("there are 30,000");
             self.answered(rtt * MILLISECOND, 0);
             if distance < MILLISECOND {
                 return;
