@@ -72,7 +72,8 @@ pub(crate) fn wait<T>(thread: JoinHandle<T>, stop: &AtomicBool) -> Option<thread
 /// # Panics
 /// If it is not called in a runtime of tokio.
 pub(crate) fn interrupted() -> Result<impl Future<Output = ()>, Failure> {
-    let (mut interrupt, mut terminate) = (arrivals(SignalKind::interrupt())?, arrivals(SignalKind::terminate())?);
+    let (mut interrupt, mut terminate) =
+        (arrivals(SignalKind::interrupt())?, arrivals(SignalKind::terminate())?);
     Ok(async move {
         either(&mut interrupt, &mut terminate).await;
         tokio::spawn(async move {

@@ -35,7 +35,7 @@ pub fn write_film_gif(film: &Film, title: &str, out: impl Write) -> io::Result<(
     let moments: Vec<usize> = (0..SAMPLES).map(|i| last * i / (SAMPLES - 1)).collect();
     let samples: Vec<_> = each(&moments, |moment| draw(*moment)).into_iter().collect::<io::Result<_>>()?;
     let (width, height, _) = samples[0];
-    let mut palette = Palette::of(samples.iter().flat_map(|(_, _, colours)| colours));
+    let mut palette = Palette::of(samples.iter().map(|(_, _, colours)| &colours[..]));
     let mut encoder = Encoder::new(out, width, height, &palette.bytes()).map_err(io::Error::other)?;
     encoder.set_repeat(Repeat::Infinite).map_err(io::Error::other)?;
 
@@ -44,7 +44,7 @@ pub fn write_film_gif(film: &Film, title: &str, out: impl Write) -> io::Result<(
     for chunk in moments.chunks(CHUNK) {
         let pictures: Vec<_> = each(chunk, |moment| draw(*moment)).into_iter().collect::<io::Result<_>>()?;
         for (_, _, colours) in pictures {
-            let now: Vec<u8> = colours.iter().map(|colour| palette.nearest(*colour)).collect();
+            let now = palette.indices(&colours);
             let changed = now
                 .iter()
                 .enumerate()
@@ -64,6 +64,11 @@ pub fn write_film_gif(film: &Film, title: &str, out: impl Write) -> io::Result<(
     Ok(())
 }
 
+/// Returns the runs of pixels of one colour, which spare most searches for a colour.
+fn runs(picture: &[[u8; 3]]) -> impl Iterator<Item = &[[u8; 3]]> {
+    picture.chunk_by(|a, b| a == b)
+}
+
 /// The most common colours of the pictures. They have few flat colours, so these are kept exactly.
 struct Palette {
     colours: Vec<[u8; 3]>,
@@ -71,9 +76,11 @@ struct Palette {
 }
 
 impl Palette {
-    fn of<'a>(pixels: impl Iterator<Item = &'a [u8; 3]>) -> Self {
-        let mut counts: HashMap<[u8; 3], u64> = HashMap::new();
-        pixels.for_each(|colour| *counts.entry(*colour).or_default() += 1);
+    fn of<'a>(pictures: impl Iterator<Item = &'a [[u8; 3]]>) -> Self {
+        let mut counts: HashMap<[u8; 3], usize> = HashMap::new();
+        for run in pictures.flat_map(runs) {
+            *counts.entry(run[0]).or_default() += run.len();
+        }
         let mut counts: Vec<_> = counts.into_iter().collect();
         // Equally common colours are sorted by their values, so the file is always the same.
         counts.sort_unstable_by_key(|(colour, count)| (std::cmp::Reverse(*count), *colour));
@@ -87,6 +94,15 @@ impl Palette {
         let mut bytes: Vec<u8> = self.colours.iter().flatten().copied().collect();
         bytes.resize(3 * 256, 0);
         bytes
+    }
+
+    /// Returns the index of each pixel's colour.
+    fn indices(&mut self, picture: &[[u8; 3]]) -> Vec<u8> {
+        let mut indices = Vec::with_capacity(picture.len());
+        for run in runs(picture) {
+            indices.resize(indices.len() + run.len(), self.nearest(run[0]));
+        }
+        indices
     }
 
     fn nearest(&mut self, colour: [u8; 3]) -> u8 {
