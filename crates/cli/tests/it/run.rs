@@ -204,8 +204,8 @@ fn the_trace_of_a_mesh_has_what_rpl_and_the_timers_do() {
 fn the_film_of_a_mesh_is_a_gif() {
     let scratch = Scratch::new();
     let film = scratch.file("mesh.gif");
-    let short = ["warm_up=0 s", "flows.primary.start=0 s", "duration=2 s"]
-        .map(|set| format!("--set=workload.{set}"));
+    let short =
+        ["warm_up=0 s", "flows.primary.start=0 s", "duration=2 s"].map(|set| format!("--set=workload.{set}"));
     let run = ["run", "mesh-grid", "-m", "cocoa", "--seeds", "1", "--quiet", "--film", &film];
     let short = short.iter().map(String::as_str);
     coapace(&run.into_iter().chain(short).collect::<Vec<_>>()).success();
