@@ -20,16 +20,15 @@ mod progress;
 mod readable;
 mod shown;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
-use coap_numbers::code;
+use clap::Parser;
 pub use coapace_control as control;
 use coapace_control::Entry;
 use coapace_scenario::naming;
 
-use arguments::{Arguments, Command};
+use arguments::Arguments;
 pub(crate) use failure::Failure;
 use shown::complain;
 
@@ -45,7 +44,7 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return explain(&error),
     };
-    match dispatch(&arguments) {
+    match commands::dispatch(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of a pipe has seen enough, like in `coapace … | head`.
         Err(Failure::Io(_, error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -67,36 +66,4 @@ fn explain(error: &clap::Error) -> ExitCode {
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
     complain(&format!("{told}; see coapace --help"));
     ExitCode::from(2)
-}
-
-fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
-    match &arguments.command {
-        None => commands::compare(arguments),
-        Some(Command::Run(run)) => commands::run(arguments, run),
-        Some(Command::Coexist(coexist)) => commands::coexist(arguments, coexist),
-        Some(Command::Reproduce(reproduce)) => commands::reproduce(arguments, reproduce),
-        Some(Command::Trace { mechanism }) => commands::trace(mechanism),
-        Some(Command::List { what, name }) => {
-            commands::list(*what, name.as_deref(), &mut io::stdout().lock())
-        }
-        Some(Command::Bench) => commands::bench(arguments),
-        Some(Command::Get(get)) => commands::request(arguments, code::GET, get),
-        Some(Command::Put(put)) => commands::request(arguments, code::PUT, put),
-        Some(Command::Post(post)) => commands::request(arguments, code::POST, post),
-        Some(Command::Delete(delete)) => commands::request(arguments, code::DELETE, delete),
-        Some(Command::Fetch(fetch)) => commands::request(arguments, code::FETCH, fetch),
-        Some(Command::Patch(patch)) => commands::request(arguments, code::PATCH, patch),
-        Some(Command::Ipatch(ipatch)) => commands::request(arguments, code::IPATCH, ipatch),
-        Some(Command::Request(any)) => commands::request(arguments, any.method.0, &any.request),
-        Some(Command::Observe(observe)) => commands::observe(arguments, observe),
-        Some(Command::Discover(discover)) => commands::discover(arguments, discover),
-        Some(Command::Ping(ping)) => commands::ping(arguments, ping),
-        Some(Command::Serve(serve)) => commands::serve(arguments, serve),
-        Some(Command::Load(load)) => commands::load(arguments, load),
-        Some(Command::Completions { shell }) => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Arguments::command(), "coapace", &mut script);
-            Ok(io::stdout().lock().write_all(&script)?)
-        }
-    }
 }

@@ -19,16 +19,41 @@ mod run;
 mod serve;
 mod trace;
 
-pub(crate) use bench::bench;
-pub(crate) use coexist::coexist;
-pub(crate) use compare::compare;
-pub(crate) use discover::discover;
-pub(crate) use list::list;
-pub(crate) use load::load;
-pub(crate) use observe::observe;
-pub(crate) use ping::ping;
-pub(crate) use reproduce::reproduce;
-pub(crate) use request::request;
-pub(crate) use run::run;
-pub(crate) use serve::serve;
-pub(crate) use trace::trace;
+use std::io::{self, Write};
+
+use clap::CommandFactory;
+use coap_numbers::code;
+
+use crate::Failure;
+use crate::arguments::{Arguments, Command};
+
+/// Runs the command that the arguments name, which is `coapace` alone if they name none.
+pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        None => compare::compare(arguments),
+        Some(Command::Run(run)) => run::run(arguments, run),
+        Some(Command::Coexist(coexist)) => coexist::coexist(arguments, coexist),
+        Some(Command::Reproduce(reproduce)) => reproduce::reproduce(arguments, reproduce),
+        Some(Command::Trace { mechanism }) => trace::trace(mechanism),
+        Some(Command::List { what, name }) => list::list(*what, name.as_deref(), &mut io::stdout().lock()),
+        Some(Command::Bench) => bench::bench(arguments),
+        Some(Command::Get(get)) => request::request(arguments, code::GET, get),
+        Some(Command::Put(put)) => request::request(arguments, code::PUT, put),
+        Some(Command::Post(post)) => request::request(arguments, code::POST, post),
+        Some(Command::Delete(delete)) => request::request(arguments, code::DELETE, delete),
+        Some(Command::Fetch(fetch)) => request::request(arguments, code::FETCH, fetch),
+        Some(Command::Patch(patch)) => request::request(arguments, code::PATCH, patch),
+        Some(Command::Ipatch(ipatch)) => request::request(arguments, code::IPATCH, ipatch),
+        Some(Command::Request(any)) => request::request(arguments, any.method.0, &any.request),
+        Some(Command::Observe(observe)) => observe::observe(arguments, observe),
+        Some(Command::Discover(discover)) => discover::discover(arguments, discover),
+        Some(Command::Ping(ping)) => ping::ping(arguments, ping),
+        Some(Command::Serve(serve)) => serve::serve(arguments, serve),
+        Some(Command::Load(load)) => load::load(arguments, load),
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "coapace", &mut script);
+            Ok(io::stdout().lock().write_all(&script)?)
+        }
+    }
+}
