@@ -339,6 +339,12 @@ measures! {
             (bytes > 0.0).then_some(run.mesh?.energy_mj() * 1e3 / bytes)
         }),
     }
+    /// Flow completion time of the last client, over all clients and seeds. A mechanism that is fast for most clients may keep a
+    /// few waiting, which the median does not show.
+    FctMax {
+        column: "fct_max_s", interval: "fct_max_ci95", title: "FCT of the last client", unit: "s", digits: 4, better: Lower,
+        pooling: Together(|runs| fct(runs, 1.0)),
+    }
     /// Simulated seconds that were measured, the warm-up left out.
     Duration {
         column: "duration_s", title: "measured time", unit: "s", digits: 4,
