@@ -135,6 +135,11 @@ Example:
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Write manual pages: coapace.1, and one for each command
+    Man {
+        /// The directory to write into, which must exist
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]

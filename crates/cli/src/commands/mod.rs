@@ -8,6 +8,7 @@ mod directory;
 mod discover;
 mod list;
 mod load;
+mod man;
 mod observe;
 mod output;
 mod ping;
@@ -50,6 +51,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Ping(ping)) => ping::ping(arguments, ping),
         Some(Command::Serve(serve)) => serve::serve(arguments, serve),
         Some(Command::Load(load)) => load::load(arguments, load),
+        Some(Command::Man { directory }) => man::man(directory),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "coapace", &mut script);

@@ -1,6 +1,8 @@
 //! `--help`, `--version` and completion scripts.
 
-use crate::common::coapace;
+use std::fs;
+
+use crate::common::{Scratch, coapace};
 
 /// Returns the commands that the help lists, each with its summary.
 fn commands() -> Vec<(String, String)> {
@@ -71,4 +73,19 @@ fn a_completion_script_knows_every_command() {
             assert!(script.contains(command), "{shell}: {command}");
         }
     }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let scratch = Scratch::new();
+    let path = |name: &str| scratch.file(name);
+    coapace(&["man", &path("")]).success();
+    assert!(fs::read_to_string(path("coapace.1")).expect("a page").contains(".SH EXTRA"));
+    for (command, _) in commands() {
+        let page = fs::read_to_string(path(&format!("coapace-{command}.1"))).expect("a page");
+        assert!(page.contains(".SH OPTIONS"), "{command}: {page}");
+    }
+    let missing = path("missing");
+    let refused = coapace(&["man", &missing]);
+    assert!(refused.failure(1).contains(&missing));
 }

@@ -1,0 +1,13 @@
+//! `coapace man`.
+
+use std::path::Path;
+
+use clap::CommandFactory;
+
+use crate::Failure;
+use crate::arguments::Arguments;
+
+pub(crate) fn man(directory: &Path) -> Result<(), Failure> {
+    clap_mangen::generate_to(Arguments::command(), directory)
+        .map_err(|error| Failure::Io(directory.display().to_string(), error))
+}
