@@ -24,9 +24,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use coap_numbers::code;
 pub use coapace_control as control;
 use coapace_control::Entry;
+use coapace_net::Code;
 use coapace_scenario::naming;
 
 use arguments::{Arguments, Command};
@@ -80,14 +80,14 @@ fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
             commands::list(*what, name.as_deref(), &mut io::stdout().lock())
         }
         Some(Command::Bench) => commands::bench(arguments),
-        Some(Command::Get(get)) => commands::request(arguments, code::GET, get),
-        Some(Command::Put(put)) => commands::request(arguments, code::PUT, put),
-        Some(Command::Post(post)) => commands::request(arguments, code::POST, post),
-        Some(Command::Delete(delete)) => commands::request(arguments, code::DELETE, delete),
-        Some(Command::Fetch(fetch)) => commands::request(arguments, code::FETCH, fetch),
-        Some(Command::Patch(patch)) => commands::request(arguments, code::PATCH, patch),
-        Some(Command::Ipatch(ipatch)) => commands::request(arguments, code::IPATCH, ipatch),
-        Some(Command::Request(any)) => commands::request(arguments, any.method.0, &any.request),
+        Some(Command::Get(get)) => commands::request(arguments, Code::GET, get),
+        Some(Command::Put(put)) => commands::request(arguments, Code::PUT, put),
+        Some(Command::Post(post)) => commands::request(arguments, Code::POST, post),
+        Some(Command::Delete(delete)) => commands::request(arguments, Code::DELETE, delete),
+        Some(Command::Fetch(fetch)) => commands::request(arguments, Code::FETCH, fetch),
+        Some(Command::Patch(patch)) => commands::request(arguments, Code::PATCH, patch),
+        Some(Command::Ipatch(ipatch)) => commands::request(arguments, Code::IPATCH, ipatch),
+        Some(Command::Request(any)) => commands::request(arguments, any.method, &any.request),
         Some(Command::Observe(observe)) => commands::observe(arguments, observe),
         Some(Command::Discover(discover)) => commands::discover(arguments, discover),
         Some(Command::Ping(ping)) => commands::ping(arguments, ping),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use coap_numbers::code;
 use coapace_control::{Instant, Mechanism};
 use coapace_proto::{Code, Config, Message, Responder, Setup};
 
@@ -127,7 +126,7 @@ macro_rules! methods {
         $(
             #[doc = concat!($what, " to be awaited.")]
             pub fn $name(&self, uri: &str) -> Call {
-                self.request(Code(code::$code), uri)
+                self.request(Code::$code, uri)
             }
         )+
     };
@@ -348,7 +347,7 @@ impl Service for Deaf {
     }
 
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {
-        let response = Response::new(Code(code::NOT_IMPLEMENTED));
+        let response = Response::new(Code::NOT_IMPLEMENTED);
         hub.lock().server().respond(now, responder, &response);
     }
 }
@@ -370,7 +369,7 @@ mod tests {
             assert!(known.insert((from.port(), [bytes[2], bytes[3]])), "a Message ID has come back");
             ports.insert(from.port());
             let mut answer = bytes[..4 + usize::from(bytes[0] & 15)].to_vec();
-            (answer[0], answer[1]) = (0x60 | bytes[0] & 15, code::NOT_FOUND);
+            (answer[0], answer[1]) = (0x60 | bytes[0] & 15, Code::NOT_FOUND.0);
             socket.send_to(&answer, from).await.unwrap();
         }
         ports

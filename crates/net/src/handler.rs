@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use coap_numbers::code;
 use coapace_proto::Code;
 
 use crate::{Rejection, Request, Response};
@@ -34,6 +33,12 @@ pub(crate) trait Handler: Send {
 
     /// Returns a copy of the handler for another core.
     fn copy(&self) -> Box<dyn Handler>;
+}
+
+impl Clone for Box<dyn Handler> {
+    fn clone(&self) -> Self {
+        self.copy()
+    }
 }
 
 /// A function that returns a future.
@@ -112,6 +117,6 @@ where
 pub(crate) fn or_panicked(response: Option<Response>, count: impl FnOnce()) -> Response {
     response.unwrap_or_else(|| {
         count();
-        Response::new(Code(code::INTERNAL_SERVER_ERROR))
+        Response::new(Code::INTERNAL_SERVER_ERROR)
     })
 }

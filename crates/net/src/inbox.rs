@@ -70,7 +70,7 @@ impl Inbox {
         if !newest.order.update(now, message) {
             return;
         }
-        if message.code.0 >> 5 != 2 || message.observe().is_none() {
+        if !message.code.is_success() || message.observe().is_none() {
             newest.end = Some(End::Over);
         }
         newest.response = response;
@@ -128,7 +128,7 @@ mod tests {
 
     fn put_as(kind: Kind, inbox: &Inbox, number: u32, text: &'static str) {
         let tail = Options::default().observe(number).max_age(30).tail(text.as_bytes()).unwrap();
-        let message = Message { code: Code(0x45), tail: tail.as_bytes(), ..Message::empty(kind, 1) };
+        let message = Message { code: Code::CONTENT, tail: tail.as_bytes(), ..Message::empty(kind, 1) };
         inbox.put(Instant::ZERO, &message, false, Some(Response::content(text)));
     }
 
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_notification_without_the_option_is_the_last() {
         let inbox = Inbox::default();
-        let message = Message { code: Code(0x84), ..Message::empty(Kind::Confirmable, 1) };
+        let message = Message { code: Code::NOT_FOUND, ..Message::empty(Kind::Confirmable, 1) };
         inbox.put(Instant::ZERO, &message, false, Some(Response::new(message.code)));
         assert!(matches!(inbox.take(Draw::ZERO), Taken::News(_)));
         assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(None)));

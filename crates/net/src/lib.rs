@@ -69,7 +69,6 @@ mod error;
 mod exposition;
 mod group;
 mod handler;
-mod handshake_error;
 mod identity;
 mod inbox;
 mod interceptor;
@@ -106,9 +105,8 @@ pub use coapace_proto::block::{Bounds, TransferError, Transferred};
 pub use coapace_proto::{Code, Config, Histogram, Measures, Options, link_format};
 pub use datagram::answers::Verify;
 pub use destinations::Destination;
-pub use error::Error;
+pub use error::{Error, Refused, TlsError};
 pub use group::Group;
-pub use handshake_error::{Refused, TlsError};
 pub use identity::{Certificate, Identity};
 pub use interceptor::{Datagram, Direction, Interceptor};
 pub use membership::{

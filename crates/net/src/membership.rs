@@ -140,32 +140,19 @@ impl FromStr for Membership {
     }
 }
 
-/// A text that names no group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The error of a text that names no group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected the address of a group, as 224.0.1.187 or ff02::fd%eth0")]
 pub struct NoGroup;
 
-impl fmt::Display for NoGroup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected the address of a group, as 224.0.1.187 or ff02::fd%eth0")
-    }
-}
-
-impl std::error::Error for NoGroup {}
-
-/// The error inside that of a server which could not join a group.
-#[derive(Debug)]
+/// The error inside the [`io::Error`] of a server that could not join a group.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot join the group {membership}: {reason}")]
 pub struct NotJoined {
     membership: Membership,
+    // No source, for the text has it.
     reason: io::Error,
 }
-
-impl fmt::Display for NotJoined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot join the group {}: {}", self.membership, self.reason)
-    }
-}
-
-impl std::error::Error for NotJoined {}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! The errors of handlers.
 
-use coap_numbers::code;
 use coapace_proto::Code;
 
 use crate::Response;
@@ -15,28 +14,28 @@ pub struct Rejection(Response);
 impl Rejection {
     /// Returns an error of this code. A code of neither class 4 nor 5 becomes 5.00.
     pub const fn new(code: Code) -> Self {
-        let is_error = matches!(code.0 >> 5, 4 | 5);
-        Self(Response::new(if is_error { code } else { Code(code::INTERNAL_SERVER_ERROR) }))
+        let is_error = matches!(code.class(), 4 | 5);
+        Self(Response::new(if is_error { code } else { Code::INTERNAL_SERVER_ERROR }))
     }
 
     /// Returns 4.00.
     pub fn bad_request(why: impl Into<String>) -> Self {
-        Self::new(Code(code::BAD_REQUEST)).because(why)
+        Self::new(Code::BAD_REQUEST).because(why)
     }
 
     /// Returns 4.04.
     pub const fn not_found() -> Self {
-        Self::new(Code(code::NOT_FOUND))
+        Self::new(Code::NOT_FOUND)
     }
 
     /// Returns 5.00.
     pub fn internal(why: impl Into<String>) -> Self {
-        Self::new(Code(code::INTERNAL_SERVER_ERROR)).because(why)
+        Self::new(Code::INTERNAL_SERVER_ERROR).because(why)
     }
 
     /// Returns 5.03: the client may try again after so many seconds (RFC 7252 §5.9.3.4).
     pub fn unavailable(seconds: u32) -> Self {
-        Self(Response::new(Code(code::SERVICE_UNAVAILABLE)).max_age(seconds))
+        Self(Response::new(Code::SERVICE_UNAVAILABLE).max_age(seconds))
     }
 
     /// Adds the reason, in words for a person.
@@ -88,6 +87,6 @@ impl From<std::num::ParseIntError> for Rejection {
 /// Makes 5.00 without the words of the system, which are not for strangers.
 impl From<std::io::Error> for Rejection {
     fn from(_: std::io::Error) -> Self {
-        Self::new(Code(code::INTERNAL_SERVER_ERROR))
+        Self::new(Code::INTERNAL_SERVER_ERROR)
     }
 }

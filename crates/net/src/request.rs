@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_proto::block::{BERT, Block};
 use coapace_proto::{Code, Kind, Message};
 use smallvec::SmallVec;
@@ -57,7 +57,7 @@ impl Request {
         self.peer.identity.as_deref()
     }
 
-    /// Returns the method: GET, PUT, … (constants in [`coap_numbers::code`]).
+    /// Returns the method: GET, PUT, … (constants in [`Code`]).
     pub fn method(&self) -> Code {
         self.code
     }
@@ -117,7 +117,7 @@ impl Request {
         let matches = wanted.peek().is_none()
             || etag.is_some_and(|etag| wanted.any(|(_, wanted)| wanted.is_empty() || wanted == etag));
         let forbidden = etag.is_some() && self.option(option::IF_NONE_MATCH).is_some();
-        if matches && !forbidden { Ok(()) } else { Err(Code(code::PRECONDITION_FAILED).into()) }
+        if matches && !forbidden { Ok(()) } else { Err(Code::PRECONDITION_FAILED.into()) }
     }
 
     /// Returns the path, with a slash before each segment, or `/` if there is none.

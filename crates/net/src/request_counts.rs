@@ -55,16 +55,19 @@ mod tests {
     #[test]
     fn what_is_unknown_or_unanswered_is_counted_apart_and_two_counts_add_up() {
         let mut requests = Requests::default();
-        requests.count(Code(7), Some(Code(0xff)));
-        requests.count(Code(7), None);
-        requests.count(Code(8), Some(Code(0x85)));
-        requests.count(Code(31), Some(Code(0x85)));
+        requests.count(Code::IPATCH, Some(Code(0xff)));
+        requests.count(Code::IPATCH, None);
+        requests.count(Code(8), Some(Code::METHOD_NOT_ALLOWED));
+        requests.count(Code(31), Some(Code::METHOD_NOT_ALLOWED));
         let mut both = Requests::default();
         both.merge(&requests);
         both.merge(&requests);
         let counted: Vec<_> = both.iter().collect();
-        let (ipatch, last) = (Some(Code(7)), Some(Code(0xff)));
-        assert_eq!(counted, [(None, Some(Code(0x85)), 4), (ipatch, None, 2), (ipatch, last, 2)]);
-        assert_eq!((both.get(Code(7), Code(0xff)), both.get(Code(1), Code(0x45))), (2, 0));
+        let (ipatch, last) = (Some(Code::IPATCH), Some(Code(0xff)));
+        assert_eq!(
+            counted,
+            [(None, Some(Code::METHOD_NOT_ALLOWED), 4), (ipatch, None, 2), (ipatch, last, 2)]
+        );
+        assert_eq!((both.get(Code::IPATCH, Code(0xff)), both.get(Code::GET, Code::CONTENT)), (2, 0));
     }
 }

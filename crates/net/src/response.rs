@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_proto::block::{self, Part};
 use coapace_proto::{Code, Kind, Message, Options};
 
@@ -12,7 +12,7 @@ use crate::Error;
 /// A response: made by a handler, or received by a client.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The response code; the names are constants in [`coap_numbers::code`].
+    /// The response code; the names are constants in [`Code`].
     pub code: Code,
     /// The options.
     pub options: Options,
@@ -42,7 +42,7 @@ impl Response {
 
     /// Returns 2.05: the answer to a GET.
     pub fn content(payload: impl Into<Bytes>) -> Self {
-        Self::new(Code(code::CONTENT)).payload(payload)
+        Self::new(Code::CONTENT).payload(payload)
     }
 
     /// Returns 2.05 with the bytes from `offset` on of a representation that has `size` bytes: for a GET of what is too large
@@ -60,17 +60,17 @@ impl Response {
 
     /// Returns 2.04: a PUT, POST or PATCH has changed the resource.
     pub const fn changed() -> Self {
-        Self::new(Code(code::CHANGED))
+        Self::new(Code::CHANGED)
     }
 
     /// Returns 2.01: a PUT or POST has made a resource.
     pub const fn created() -> Self {
-        Self::new(Code(code::CREATED))
+        Self::new(Code::CREATED)
     }
 
     /// Returns 2.02: the resource is gone.
     pub const fn deleted() -> Self {
-        Self::new(Code(code::DELETED))
+        Self::new(Code::DELETED)
     }
 
     /// Sets the payload.
@@ -103,7 +103,7 @@ impl Response {
 
     /// Returns whether the request was carried out: a code of class 2.
     pub fn is_success(&self) -> bool {
-        self.code.0 >> 5 == 2
+        self.code.is_success()
     }
 
     /// Returns the payload as text, with U+FFFD for bytes that are no text.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_proto::link_format::Writer;
 use coapace_proto::{Code, Message, is_critical, link_format};
 use smallvec::SmallVec;
@@ -41,6 +41,7 @@ use crate::{Rejection, Request, Resource, Response};
 ///
 /// let router = Router::new().get("/greetings/{name}", greet);
 /// ```
+#[derive(Clone)]
 pub struct Router {
     /// The root first.
     nodes: Vec<Node>,
@@ -52,7 +53,7 @@ pub struct Router {
 }
 
 /// The routes behind a row of segments.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Node {
     children: BTreeMap<Box<[u8]>, usize>,
     parameter: Option<usize>,
@@ -68,6 +69,7 @@ struct Node {
     conditional: bool,
 }
 
+#[derive(Clone)]
 struct Route {
     names: Option<Names>,
     handler: Box<dyn Handler>,
@@ -113,7 +115,7 @@ macro_rules! methods {
                 Fut: Future<Output = Result<Response, E>> + Send + 'static,
                 E: Into<Rejection>,
             {
-                self.route(Code(code::$code), path, handler)
+                self.route(Code::$code, path, handler)
             }
         )+
     };
@@ -123,30 +125,6 @@ impl Default for Router {
     fn default() -> Self {
         let root = Node { path: Some(String::new()), ..Node::default() };
         Self { nodes: vec![root], fallback: None, conditional_fallback: false, understood: UNDERSTOOD.into() }
-    }
-}
-
-impl Clone for Router {
-    fn clone(&self) -> Self {
-        let copy = |route: &Option<Route>| {
-            let Route { names, handler } = route.as_ref()?;
-            Some(Route { names: names.clone(), handler: handler.copy() })
-        };
-        let nodes = self.nodes.iter().map(|node| Node {
-            children: node.children.clone(),
-            parameter: node.parameter,
-            methods: std::array::from_fn(|method| copy(&node.methods[method])),
-            resource: node.resource.clone(),
-            path: node.path.clone(),
-            attributes: node.attributes.clone(),
-            conditional: node.conditional,
-        });
-        Self {
-            nodes: nodes.collect(),
-            fallback: self.fallback.as_ref().map(|handler| handler.copy()),
-            conditional_fallback: self.conditional_fallback,
-            understood: self.understood.clone(),
-        }
     }
 }
 
@@ -352,26 +330,25 @@ impl Router {
         let found = self.find(0, message.tail, &path, &mut values);
         if let Some(number) = critical.then(|| self.not_understood(found, message)).flatten() {
             let proxy = matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
-            let code = if proxy { code::PROXYING_NOT_SUPPORTED } else { code::BAD_OPTION };
-            return Response::new(Code(code)).into();
+            let code = if proxy { Code::PROXYING_NOT_SUPPORTED } else { Code::BAD_OPTION };
+            return Response::new(code).into();
         }
         let request = Request::new(peer.into(), message);
         match (found, &mut self.fallback) {
-            (Some(node), fallback) => {
-                let node = &mut self.nodes[node];
-                let route = index(message.code).and_then(|method| node.methods.get_mut(method)?.as_mut());
-                match (route, fallback) {
-                    (Some(Route { names, handler }), _) => {
+            (Some(node), _) => {
+                let methods = &mut self.nodes[node].methods;
+                match index(message.code).and_then(|method| methods.get_mut(method)?.as_mut()) {
+                    Some(Route { names, handler }) => {
                         handler.call(request.with_parameters(names.clone(), &values))
                     }
-                    _ => Response::new(Code(code::METHOD_NOT_ALLOWED)).into(),
+                    None => Response::new(Code::METHOD_NOT_ALLOWED).into(),
                 }
             }
-            (None, _) if message.code.0 == code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
+            (None, _) if message.code == Code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
                 self.discover(message).into()
             }
             (None, Some(fallback)) => fallback.call(request),
-            (None, None) => Response::new(Code(code::NOT_FOUND)).into(),
+            (None, None) => Response::new(Code::NOT_FOUND).into(),
         }
     }
 

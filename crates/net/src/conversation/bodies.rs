@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_control::Instant;
 use coapace_proto::block::{Assembled, BERT, Block, Bounds, MAX_SZX, Reassembly, Slice, Unverified};
 use coapace_proto::{Code, Message, Options, Tail};
@@ -71,8 +71,8 @@ impl Bodies {
             match self.responses.get(now, from, terms.operation) {
                 Some(response) => return Step::Answer(response),
                 // To call the handler of a GET again does no harm. It is the only way where the response was not kept.
-                None if message.code.0 == code::GET => {}
-                None => return Step::Reply(Code(code::REQUEST_ENTITY_INCOMPLETE), Tail::default()),
+                None if message.code == Code::GET => {}
+                None => return Step::Reply(Code::REQUEST_ENTITY_INCOMPLETE, Tail::default()),
             }
         }
         match self.requests.handle_from(now, from, terms.verified, message) {
@@ -132,7 +132,7 @@ impl Bodies {
                 None => Slice::of(part, asked, szx),
             };
             into.clear();
-            let Some(slice) = slice else { return Answered::Send(Code(code::BAD_REQUEST)) };
+            let Some(slice) = slice else { return Answered::Send(Code::BAD_REQUEST) };
             slice.options(options.clone()).write(slice.payload, into);
             let fits = match medium {
                 Medium::Datagram { .. } => length(terms.token, into.len()) <= terms.allowance,
@@ -166,15 +166,14 @@ mod tests {
 
     const PEER: Remote = Remote::new(std::net::Ipv6Addr::LOCALHOST, 1, 0);
 
-    fn request(options: &Options, code: u8, read: impl FnOnce(&Message<'_>)) {
+    fn request(options: &Options, code: Code, read: impl FnOnce(&Message<'_>)) {
         let tail = options.tail(&[]).unwrap();
-        let message =
-            Message { code: Code(code), tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 0) };
+        let message = Message { code, tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 0) };
         read(&message);
     }
 
     /// Answers a request that is not verified, and returns what is to be done and how many bytes were written.
-    fn answered(code: u8, response: Response, medium: Medium) -> (Answered, usize) {
+    fn answered(code: Code, response: Response, medium: Medium) -> (Answered, usize) {
         let (mut bodies, mut into) = (Bodies::new(Bounds::default()), Vec::new());
         let mut answered = Answered::Unwanted;
         request(&Options::default().uri_path("x"), code, |message| {
@@ -188,30 +187,30 @@ mod tests {
     fn a_stranger_is_asked_again_where_that_does_no_harm_and_sent_small_blocks_where_it_would() {
         let datagram = Medium::Datagram { max_szx: MAX_SZX };
         let large = || Response::content(vec![7; 500]);
-        assert_eq!(answered(code::GET, large(), datagram).0, Answered::TooLarge);
-        let (post, bytes) = answered(code::POST, large(), datagram);
-        assert!(post == Answered::Send(Code(code::CONTENT)) && bytes < 136, "{bytes}");
+        assert_eq!(answered(Code::GET, large(), datagram).0, Answered::TooLarge);
+        let (post, bytes) = answered(Code::POST, large(), datagram);
+        assert!(post == Answered::Send(Code::CONTENT) && bytes < 136, "{bytes}");
     }
 
     #[test]
     fn a_message_over_a_connection_is_filled_and_options_that_do_not_fit_are_too_large() {
         let stream = |bert| Medium::Stream { room: 5_000, bert };
-        let send = Answered::Send(Code(code::CONTENT));
+        let send = Answered::Send(Code::CONTENT);
         let large = || Response::content(vec![7; 9_000]);
-        let (bert, bytes) = answered(code::GET, large(), stream(true));
+        let (bert, bytes) = answered(Code::GET, large(), stream(true));
         assert!(bert == send && bytes > 4 * 1_024, "{bytes}");
-        let (blocks, bytes) = answered(code::GET, large(), stream(false));
+        let (blocks, bytes) = answered(Code::GET, large(), stream(false));
         assert!(blocks == send && bytes < 1_100, "{bytes}");
-        assert_eq!(answered(code::GET, Response::content(vec![7; 4_900]), stream(false)), (send, 4_901));
+        assert_eq!(answered(Code::GET, Response::content(vec![7; 4_900]), stream(false)), (send, 4_901));
         let options = (0..30).fold(large(), |response, _| response.option(8, &[7; 250]));
-        assert_eq!(answered(code::GET, options, stream(false)).0, Answered::TooLarge);
+        assert_eq!(answered(Code::GET, options, stream(false)).0, Answered::TooLarge);
     }
 
     #[test]
     fn a_block_whose_response_was_not_kept_calls_a_get_again_and_ends_a_post() {
         let mut bodies = Bodies::new(Bounds::default());
         let second = Options::default().block2(Block::new(1, false, 0).unwrap());
-        for (method, calls) in [(code::GET, true), (code::POST, false)] {
+        for (method, calls) in [(Code::GET, true), (Code::POST, false)] {
             request(&second, method, |message| {
                 let mut terms = Terms::of(message, message.block2().unwrap());
                 let step = bodies.take(Instant::ZERO, PEER, message, &mut terms);
@@ -226,7 +225,7 @@ mod tests {
         let medium = Medium::Datagram { max_szx: 2 };
         for num in 0..4_u32 {
             let options = Options::default().block2(Block::new(num, false, 2).unwrap());
-            request(&options, code::POST, |message| {
+            request(&options, Code::POST, |message| {
                 let mut terms = Terms::of(message, message.block2().unwrap());
                 let response = match bodies.take(Instant::ZERO, PEER, message, &mut terms) {
                     Step::Call(_) if num == 0 => Response::content(vec![7; 150]),
@@ -234,7 +233,7 @@ mod tests {
                     step => return assert!(num == 3 && matches!(step, Step::Reply(..)), "{num} {step:?}"),
                 };
                 let sent = bodies.answer(Instant::ZERO, Some(PEER), &terms, response, medium, &mut into);
-                assert_eq!(sent, Answered::Send(Code(code::CONTENT)));
+                assert_eq!(sent, Answered::Send(Code::CONTENT));
             });
         }
     }

@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 
-use coap_numbers::code;
 use coapace_proto::Code;
 
 use crate::Response;
@@ -14,12 +13,12 @@ pub(crate) struct Format(OnceCell<Option<u16>>);
 impl Format {
     /// Notes the format of the first representation. Returns whether this one has the same.
     pub(crate) fn note(&self, response: &Response) -> bool {
-        response.code.0 != code::CONTENT || *self.0.get_or_init(|| response.format()) == response.format()
+        response.code != Code::CONTENT || *self.0.get_or_init(|| response.format()) == response.format()
     }
 
     /// Returns the notification for this response. A representation in another format than the first becomes 4.06, which
     /// ends the observation (RFC 7641 §4.2).
     pub(crate) fn admit(&self, response: Response) -> Response {
-        if self.note(&response) { response } else { Response::new(Code(code::NOT_ACCEPTABLE)) }
+        if self.note(&response) { response } else { Response::new(Code::NOT_ACCEPTABLE) }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_proto::block::Block;
 use coapace_proto::{Code, Message, Token, echo, is_no_cache_key};
 
@@ -53,7 +53,7 @@ impl Terms {
             no_response: message.uint(option::NO_RESPONSE).unwrap_or(0) as u8,
             allowance: echo::MODEST.max(echo::AMPLIFICATION * length),
             verified: false,
-            repeatable: matches!(message.code.0, code::GET | code::FETCH),
+            repeatable: matches!(message.code, Code::GET | Code::FETCH),
             to_group: false,
         }
     }
@@ -82,7 +82,7 @@ impl Terms {
     /// Returns what the request says of observation. A request for a further block, or to a group, says nothing of it.
     pub(crate) fn wish(&self, request: &Message<'_>) -> Option<Wish> {
         let first = self.block2.is_none_or(|block| block.num() == 0);
-        match request.observe().filter(|_| first && request.code.0 == code::GET && !self.to_group)? {
+        match request.observe().filter(|_| first && request.code == Code::GET && !self.to_group)? {
             0 => Some(Wish::Observe),
             1 => Some(Wish::Deregister),
             _ => None,
@@ -91,7 +91,7 @@ impl Terms {
 
     /// Returns whether the client does not want a response of this code (RFC 7967 §2.1).
     pub(super) fn suppresses(&self, code: Code) -> bool {
-        code.is_response() && self.no_response >> ((code.0 >> 5) - 1) & 1 == 1
+        code.is_response() && self.no_response >> (code.class() - 1) & 1 == 1
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_control::{Duration, Instant, Mechanism};
 use coapace_proto::echo::{Echo, Gate};
 use coapace_proto::{Code, Endpoint, Kind, Message, Options, Responder, SendError, Sequence, Token, group};
@@ -272,7 +272,7 @@ impl Answering<'_> {
         self.refuse_to_observe(now, &responder, terms, true);
         self.counters.challenged += 1;
         let challenge = self.answers.gate.challenge(now, responder.to);
-        self.respond_with(now, responder, Code(code::UNAUTHORIZED), challenge.as_bytes());
+        self.respond_with(now, responder, Code::UNAUTHORIZED, challenge.as_bytes());
     }
 
     /// Sends what a handler has said of a resource that has changed to those who observe it. Returns whether the resource
@@ -293,7 +293,7 @@ impl Answering<'_> {
             return again;
         };
         endpoint.notify(number, form.resource.is_confirmable(), code, scratch);
-        if code.0 >> 5 != 2 {
+        if !code.is_success() {
             observed.remove(&number);
         }
         again

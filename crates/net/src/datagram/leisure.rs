@@ -68,7 +68,7 @@ mod tests {
                 responder
             },
         );
-        Delayed { responder: event.expect("a request"), code: Code(0x45), tail: Vec::new() }
+        Delayed { responder: event.expect("a request"), code: Code::CONTENT, tail: Vec::new() }
     }
 
     #[test]

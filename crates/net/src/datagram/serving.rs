@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use coap_numbers::code;
 use coapace_control::Instant;
 use coapace_proto::{Code, Kind, Message, Responder};
 
@@ -58,7 +57,7 @@ impl Service for Serving {
         let due = hub.lock().answers.due();
         for due in due {
             let request =
-                Message { code: Code(code::GET), tail: &due.tail, ..Message::empty(Kind::NonConfirmable, 0) };
+                Message { code: Code::GET, tail: &due.tail, ..Message::empty(Kind::NonConfirmable, 0) };
             match self.router.call(hub.peer(due.from), &request) {
                 Called::Ready(response) => {
                     if publish(&mut hub.lock(), now, due.number, response) {
@@ -101,7 +100,7 @@ impl Serving {
     ) {
         let mut state = hub.lock();
         let Ok(block2) = message.block2() else {
-            return state.server().respond(now, responder, &Response::new(Code(code::BAD_REQUEST)));
+            return state.server().respond(now, responder, &Response::new(Code::BAD_REQUEST));
         };
         let terms = Terms::of(message, block2);
         let terms = if responder.group { terms.to_group() } else { terms };

@@ -65,32 +65,23 @@ impl fmt::Debug for Certificates {
     }
 }
 
-/// Why certificates or keys cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The reason why certificates or keys cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadCertificate {
     /// The file is not PEM.
+    #[error("not a PEM file: {0}")]
     Pem(String),
-    /// There is no certificate in it.
+    /// The file has no certificate.
+    #[error("there is no certificate in it")]
     None,
-    /// A certificate cannot be read, or its key is of a kind that is not known here.
+    /// A certificate cannot be read, or its key is of an unknown kind.
+    #[error("the certificate cannot be used: {0}")]
     Unusable(String),
     /// The key is not that of the certificate.
+    #[error("the private key is not that of the certificate")]
     Mismatch,
 }
-
-impl fmt::Display for BadCertificate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pem(why) => write!(f, "not a PEM file: {why}"),
-            Self::None => f.write_str("there is no certificate in it"),
-            Self::Unusable(why) => write!(f, "the certificate cannot be used: {why}"),
-            Self::Mismatch => f.write_str("the private key is not that of the certificate"),
-        }
-    }
-}
-
-impl std::error::Error for BadCertificate {}
 
 impl From<rustls::Error> for BadCertificate {
     fn from(error: rustls::Error) -> Self {

@@ -176,7 +176,7 @@ impl Connection {
                 Some(Signal::Release) => each(Received::Release),
                 Some(Signal::Abort { .. }) => return Err(Ended::Aborted),
                 // A detail that nobody has defined.
-                None if message.code.0 >> 5 == 7 => {}
+                None if message.code.class() == 7 => {}
                 None => each(Received::Message(message.code, message.token, message.tail.to_vec())),
             }
             Ok(())

@@ -5,7 +5,6 @@ use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use coap_numbers::code;
 use coapace_proto::stream::Signal;
 use coapace_proto::{Code, Kind, Message, Token};
 use tokio::task::JoinSet;
@@ -183,7 +182,7 @@ impl Talk {
     /// Takes what has arrived. Returns whether more may come.
     fn take(&mut self, arrived: Received) -> bool {
         match arrived {
-            Received::Message(code, token, tail) if matches!(code.0, 1..32) => {
+            Received::Message(code, token, tail) if code.is_request() => {
                 self.core.shared.counters().requests += 1;
                 // Over a connection every request is confirmed.
                 let message = Message { code, token, tail: &tail, ..Message::empty(Kind::Confirmable, 0) };
@@ -210,7 +209,7 @@ impl Talk {
             Step::Answer(response) => return self.answer(&terms, response),
             Step::Reply(code, tail) => return self.push(&terms, code, tail.as_bytes()),
             // Every client of a connection is verified.
-            Step::Challenge => return self.push(&terms, Code(code::SERVICE_UNAVAILABLE), &[]),
+            Step::Challenge => return self.push(&terms, Code::SERVICE_UNAVAILABLE, &[]),
         };
         let request = Message { tail: &tail, ..*message };
         let observer = self.register(&request, terms);
@@ -248,7 +247,7 @@ impl Talk {
         let terms = observer.terms;
         let called = match observer.request() {
             Some(request) => self.core.call(&self.peer, &request),
-            None => Response::new(Code(code::SERVICE_UNAVAILABLE)).into(),
+            None => Response::new(Code::SERVICE_UNAVAILABLE).into(),
         };
         self.called(terms, Some(observer), called);
     }
@@ -289,7 +288,7 @@ impl Talk {
             Answered::Unwanted => self.access.answered(&terms.token, None, 0),
             Answered::TooLarge => {
                 self.core.shared.counters().too_large += 1;
-                self.push(terms, Code(code::INTERNAL_SERVER_ERROR), &[]);
+                self.push(terms, Code::INTERNAL_SERVER_ERROR, &[]);
             }
         }
     }
