@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use coap_numbers::option;
-use coapace_net::{Client, Dtls, Response};
+use coapace_net::{Client, Code, Dtls, Response};
 use common::{Scratch, Serving, coapace};
 use nix::fcntl::{Flock, FlockArg};
 

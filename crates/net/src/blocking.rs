@@ -225,8 +225,9 @@ impl Client {
         prepare: impl FnOnce(Call) -> Call,
     ) -> Result<(Call, Option<std::time::Instant>), Error> {
         let call = prepare(self.inner.request(method, uri));
-        if let Some(other) = call.scheme().filter(|&scheme| scheme != Scheme::Coap) {
-            return Err(Error::Scheme(other));
+        match call.uri()?.scheme {
+            Scheme::Coap => {}
+            other => return Err(Error::Scheme(other)),
         }
         let give_up = call.patience().map(|patience| std::time::Instant::now() + patience);
         Ok((call, give_up))

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use coapace_control::Mechanism;
-use coapace_proto::{Code, Config, block::TransferError};
+use coapace_proto::{Code, Config, Request};
 
-use crate::asker::{Asker, Asks, Blocks, exchange, is_whole, szx};
+use crate::address::Remote;
+use crate::asker::{Asker, Blocks, Path, szx};
 use crate::client::Client;
+use crate::datagram::hub::Hub;
 use crate::progress::OnProgress;
 use crate::secure;
-use crate::subscription::Subscription;
 use crate::target::Target;
-use crate::uri::{BadUri, Scheme};
+use crate::uri::{BadUri, Scheme, Uri};
 use crate::{Error, Group, Observation, Options, Profile, Response, Transferred};
 
 /// A request of a client, which is set up and then awaited. If the future is dropped, the exchange is cancelled.
@@ -141,29 +142,33 @@ impl Call {
         in_time(self.timeout, self.observe_unhurried()).await
     }
 
-    /// Begins the observation without a look at the time that was set for that, which takes a runtime.
+    /// Begins the observation without a timeout, which would take a runtime.
     pub(crate) async fn observe_unhurried(self) -> Result<Observation, Error> {
-        if let Some(stream) = self.stream().await? {
-            let subscription = Subscription::stream(stream, self.method);
-            return Observation::begin(self.client, subscription, self.options, self.blocks).await;
-        }
-        let subscription = Subscription::datagrams(self.asker().await?);
-        Observation::begin(self.client, subscription, self.options, self.blocks).await
+        let asker = self.asker().await?;
+        Observation::begin(self.client, asker, self.options, self.blocks).await
     }
 
     /// Sends it to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, never confirmable, over UDP
-    /// alone. The result has the answers of its members. A timeout that was set means nothing here.
+    /// alone. The result has the answers of its members. A timeout that was set has no effect.
     ///
     /// # Errors
     /// Those that a request meets before it is sent.
     pub async fn group(self) -> Result<Group, Error> {
-        if let Ok(target) = &self.target
-            && target.uri.scheme != Scheme::Coap
-        {
-            return Err(Error::Scheme(target.uri.scheme));
+        let uri = self.uri()?;
+        if uri.scheme != Scheme::Coap {
+            return Err(Error::Scheme(uri.scheme));
         }
-        let asker = self.asker().await?;
-        Group::begin(self.client, asker, &self.options, &self.payload)
+        let (hub, to) = self.endpoint(uri).await?;
+        let mut tail = Vec::new();
+        self.options.write(&self.payload, &mut tail);
+        let Self { client, method: code, repeatable, .. } = self;
+        Group::begin(client, hub, to, |token| Request {
+            confirmable: false,
+            code,
+            token,
+            tail: &tail,
+            repeatable,
+        })
     }
 
     /// Returns how long the response is waited for, if that was set.
@@ -171,82 +176,46 @@ impl Call {
         self.timeout
     }
 
-    /// Returns the scheme of its URI.
-    pub(crate) fn scheme(&self) -> Option<Scheme> {
-        self.target.as_ref().ok().map(|target| target.uri.scheme)
+    /// Returns its URI.
+    pub(crate) fn uri(&self) -> Result<&Uri, Error> {
+        Ok(&self.target.as_ref().map_err(|&bad| bad)?.uri)
     }
 
-    /// Makes the request without a look at the time that was set for it, which takes a runtime.
+    /// Makes the request without a timeout, which would take a runtime.
     pub(crate) async fn unhurried(mut self) -> Result<Response, Error> {
-        self.transact().await
-    }
-
-    async fn run(mut self) -> Result<Response, Error> {
-        in_time(self.timeout, self.transact()).await
-    }
-
-    /// Makes the request. Rare futures are boxed, so that the future of every call stays small.
-    async fn transact(&mut self) -> Result<Response, Error> {
-        let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
-        let (code, blocks) = (self.method, self.blocks);
-        if let Some(stream) = self.stream().await? {
-            let progress = self.progress.take();
-            return Box::pin(stream.transact(code, options, payload, blocks, progress)).await;
-        }
         let asker = self.asker().await?;
-        if code == Code::EMPTY {
-            let ping = exchange(&asker.hub, asker.to, |state, now, to| state.endpoint.ping(now, to));
-            return Box::pin(ping).await;
-        }
-        if !blocks.are_needed(&options, payload.len()) {
-            let response = asker.send(&options.tail(&payload).map_err(TransferError::Option)?).await?;
-            if is_whole(&response) {
-                return Ok(response);
-            }
-            let transfer = asker.transfer(options, payload.into(), blocks);
-            return Box::pin(asker.finish(transfer, response)).await;
-        }
-        let asker = asker.with_one_token();
-        Box::pin(async {
-            let transfer = asker.transfer(options, payload.into(), blocks);
-            let response = asker.ask(&transfer).await?;
-            asker.finish(transfer, response).await
-        })
-        .await
+        let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
+        asker.transact(options, payload, self.blocks).await
     }
 
-    /// Returns the connection it goes over, if its scheme is one of a reliable transport (RFC 8323 §8).
-    async fn stream(&self) -> Result<Option<crate::stream::Stream>, Error> {
-        let Ok(Target { uri, .. }) = self.target.as_deref() else { return Ok(None) };
-        match uri.scheme {
-            Scheme::Coaps | Scheme::CoapsTcp | Scheme::CoapsWs if !secure::IS_BUILT => {
-                Err(Error::Scheme(uri.scheme))
-            }
-            Scheme::Coap | Scheme::Coaps => Ok(None),
-            _ => self.client.0.connections.to(uri, self.client.resolve(uri).await?).map(Some),
-        }
-    }
-
-    /// Returns what asks for it, over UDP or DTLS.
+    /// Returns what sends its requests.
     async fn asker(&self) -> Result<Asker, Error> {
-        let uri = &self.target.as_ref().map_err(|&bad| bad)?.uri;
-        let secure = match uri.scheme {
-            Scheme::Coap => false,
-            Scheme::Coaps => true,
-            other => return Err(Error::Scheme(other)),
+        let uri = self.uri()?;
+        let path = match uri.scheme {
+            Scheme::Coaps | Scheme::CoapsTcp | Scheme::CoapsWs if !secure::IS_BUILT => {
+                return Err(Error::Scheme(uri.scheme));
+            }
+            Scheme::Coap | Scheme::Coaps => {
+                let (hub, to) = self.endpoint(uri).await?;
+                Path::Endpoint(hub, to)
+            }
+            _ => Path::Connection(self.client.0.connections.to(uri, self.client.resolve(uri).await?)?),
         };
+        let Self { method: code, confirmable, repeatable, .. } = *self;
+        Ok(Asker { path, code, confirmable, repeatable, token: None, progress: self.progress.clone() })
+    }
+
+    /// Returns the endpoint that sends its requests over UDP or DTLS, and the server's address there.
+    async fn endpoint(&self, uri: &Uri) -> Result<(Arc<Hub>, Remote), Error> {
         let address = self.client.resolve(uri).await?;
         let usual = self.client.profile_of(uri);
-        let hub = if self.mechanism.is_none() && self.config.is_none() {
-            self.client.hub(usual, secure, address)?
-        } else {
-            let mechanism = self.mechanism.unwrap_or(usual.mechanism);
-            let config = self.config.unwrap_or(usual.config);
-            self.client.hub(&Profile { mechanism, config }, secure, address)?
+        let profile = Profile {
+            mechanism: self.mechanism.unwrap_or(usual.mechanism),
+            config: self.config.unwrap_or(usual.config),
         };
+        let hub = self.client.hub(&profile, uri.scheme == Scheme::Coaps, address)?;
         let to = hub.reach(address).await?;
-        let Self { method: code, confirmable, repeatable, .. } = *self;
-        Ok(Asker { hub, to, code, confirmable, repeatable, token: None, progress: self.progress.clone() })
+        Ok((hub, to))
     }
 }
 
@@ -268,6 +237,6 @@ impl IntoFuture for Call {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
+        Box::pin(in_time(self.timeout, self.unhurried()))
     }
 }

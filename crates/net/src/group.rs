@@ -1,11 +1,14 @@
 //! A client's request to a group (RFC 7252 §8).
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use coapace_proto::{ExchangeId, Options, Request};
+use coapace_proto::{ExchangeId, Request, Token};
 use tokio::sync::mpsc;
 
-use crate::asker::{Asker, fits};
+use crate::address::Remote;
+use crate::asker::fits;
+use crate::datagram::hub::Hub;
 use crate::{Client, Error, Response};
 
 /// Answers that may wait to be taken; more are lost, as on any path.
@@ -28,7 +31,7 @@ const MAX_WAITING: usize = 1_024;
 /// ```
 #[derive(Debug)]
 pub struct Group {
-    asker: Asker,
+    hub: Arc<Hub>,
     /// Keeps the hub going.
     _client: Client,
     id: ExchangeId,
@@ -39,25 +42,22 @@ pub struct Group {
 pub(crate) type Answer = (SocketAddr, Response);
 
 impl Group {
-    pub(crate) fn begin(
+    /// Sends a request to the group at `to`.
+    pub(crate) fn begin<'a>(
         client: Client,
-        asker: Asker,
-        options: &Options,
-        payload: &[u8],
+        hub: Arc<Hub>,
+        to: Remote,
+        request: impl FnOnce(Token) -> Request<'a>,
     ) -> Result<Self, Error> {
-        let mut tail = Vec::new();
-        options.write(payload, &mut tail);
-        fits(&tail)?;
         let (tell, answers) = mpsc::channel(MAX_WAITING);
-        let &Asker { to, code, repeatable, .. } = &asker;
-        let id = asker.hub.with(|state, now| {
-            let token = state.token();
-            let request = Request { confirmable: false, code, token, tail: &tail, repeatable };
+        let id = hub.with(|state, now| {
+            let request = request(state.token());
+            fits(request.tail)?;
             let id = state.endpoint.request_group(now, to, request)?;
             state.groups.insert(id, (now, tell));
             Ok::<_, Error>(id)
         })?;
-        Ok(Self { asker, _client: client, id, answers })
+        Ok(Self { hub, _client: client, id, answers })
     }
 
     /// Returns the next answer and its member, or nothing once the client is closed. Answers with an option that must be
@@ -70,7 +70,7 @@ impl Group {
 /// Answers that come later are dropped.
 impl Drop for Group {
     fn drop(&mut self) {
-        self.asker.hub.with(|state, now| {
+        self.hub.with(|state, now| {
             state.groups.remove(&self.id);
             state.endpoint.cancel(now, self.id);
         });

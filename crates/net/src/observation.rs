@@ -5,9 +5,9 @@ use std::sync::Arc;
 use coap_numbers::option;
 use coapace_control::{Draw, Instant};
 use coapace_proto::block::TransferError;
-use coapace_proto::{Code, Options, echo};
+use coapace_proto::{Code, Options, Tail, echo};
 
-use crate::asker::{Blocks, is_whole};
+use crate::asker::{Asker, Blocks, is_whole};
 use crate::clock::Random;
 use crate::inbox::{Inbox, Taken};
 use crate::subscription::Subscription;
@@ -50,14 +50,14 @@ pub struct Observation {
 impl Observation {
     pub(crate) async fn begin(
         client: Client,
-        subscription: Subscription,
+        asker: Asker,
         options: Options,
         blocks: Blocks,
     ) -> Result<Self, Error> {
         let mut random = Random::default();
         let draw = random.draw();
         let mut this = Self {
-            subscription,
+            subscription: Subscription::new(asker),
             client,
             options,
             blocks,
@@ -123,7 +123,7 @@ impl Observation {
     /// The reason why it does not know. It will learn it from the Reset that the next notification is answered with.
     pub async fn end(mut self) -> Result<(), Error> {
         match self.farewell() {
-            Some(tail) => self.subscription.ask(&tail).await.map(drop),
+            Some(tail) => self.subscription.ask(tail).await.map(drop),
             None => Ok(()),
         }
     }
@@ -143,12 +143,12 @@ impl Observation {
 
     async fn register(&mut self) -> Result<Response, Error> {
         let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
-        self.subscription.register(transfer.request()?.as_bytes(), &self.inbox).await
+        self.subscription.register(transfer.request()?, &self.inbox).await
     }
 
     async fn register_again(&mut self) -> Result<(), Error> {
         let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
-        self.subscription.register_again(transfer.request()?.as_bytes(), &self.inbox).await
+        self.subscription.register_again(transfer.request()?, &self.inbox).await
     }
 
     /// Waits for something to come, or until it is time to register again.
@@ -172,18 +172,18 @@ impl Observation {
     }
 
     /// Ends it here. Returns options and payload of the request that tells the server, if the server has to be told.
-    fn farewell(&mut self) -> Option<Vec<u8>> {
+    fn farewell(&mut self) -> Option<Tail> {
         if !self.subscription.forget() || !self.inbox.goes_on() {
             return None;
         }
-        Some(self.options.clone().without(option::BLOCK2).observe(1).tail(&[]).ok()?.into_bytes())
+        self.options.clone().without(option::BLOCK2).observe(1).tail(&[]).ok()
     }
 }
 
 impl Drop for Observation {
     fn drop(&mut self) {
         if let Some(tail) = self.farewell() {
-            self.subscription.send(&tail);
+            self.subscription.send(tail);
         }
     }
 }

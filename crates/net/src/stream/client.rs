@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use coap_numbers::option;
 use coapace_proto::block::{MAX_SZX, Transfer};
 use coapace_proto::stream::Signal;
@@ -21,10 +20,9 @@ use super::connection::Connection;
 use super::unanswered::{Ask, Unanswered};
 use super::wire::{ByteStream, Ended, Wire};
 use super::{Lost, MAX_OUTSTANDING, PATIENCE};
-use crate::asker::{Asks, Blocks};
+use crate::asker::Blocks;
 use crate::clock::Clock;
 use crate::inbox::Inbox;
-use crate::progress::OnProgress;
 use crate::secure::Connector;
 use crate::uri::{Scheme, Uri};
 use crate::{Error, Response};
@@ -32,7 +30,7 @@ use crate::{Error, Response};
 /// The connections by destination, each opened by the first request.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    open: Mutex<HashMap<Origin, Stream>>,
+    open: Mutex<HashMap<Origin, ConnectionHandle>>,
     /// The beginnings of `coaps+tcp` and `coaps+ws`.
     pub(crate) tls: Option<[Connector; 2]>,
 }
@@ -49,7 +47,7 @@ struct Origin {
 
 /// A connection, for those who ask over it.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream {
+pub(crate) struct ConnectionHandle {
     asks: mpsc::Sender<Ask>,
     /// The limits of the server once they are known, or the reason why there is no connection.
     server: watch::Receiver<Option<Result<Takes, Lost>>>,
@@ -70,7 +68,7 @@ struct Takes {
 
 impl Connections {
     /// Returns the connection to the server of a URI, begun if need be.
-    pub(crate) fn to(&self, uri: &Uri, address: SocketAddr) -> Result<Stream, Error> {
+    pub(crate) fn to(&self, uri: &Uri, address: SocketAddr) -> Result<ConnectionHandle, Error> {
         let origin =
             Origin { scheme: uri.scheme, address, authority: uri.authority(), name: uri.host.to_string() };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +79,7 @@ impl Connections {
         let security = self.security(uri.scheme)?;
         let (asks, asked) = mpsc::channel(MAX_OUTSTANDING);
         let (tell, server) = watch::channel(None);
-        let stream = Stream {
+        let stream = ConnectionHandle {
             asks,
             server,
             outstanding: Semaphore::new(MAX_OUTSTANDING).into(),
@@ -104,25 +102,7 @@ impl Connections {
     }
 }
 
-impl Stream {
-    /// Asks, with a body of any size, and waits for all of the answer.
-    pub(crate) async fn transact(
-        &self,
-        code: Code,
-        options: Options,
-        payload: Bytes,
-        blocks: Blocks,
-        progress: Option<OnProgress>,
-    ) -> Result<Response, Error> {
-        if code == Code::EMPTY {
-            return self.ask(code, self.token(), Vec::new()).await;
-        }
-        let transfer = self.transfer(options, payload.into(), blocks).await?;
-        let asker = Asking { progress, ..Asking::new(self, code) };
-        let response = asker.ask(&transfer).await?;
-        asker.finish(transfer, response).await
-    }
-
+impl ConnectionHandle {
     /// Returns the transfer of a body to come, and of another back.
     pub(crate) async fn transfer(
         &self,
@@ -235,31 +215,6 @@ pub(crate) struct Outstanding(#[allow(dead_code)] tokio::sync::OwnedSemaphorePer
 
 fn ended() -> Error {
     Error::Connection(io::ErrorKind::ConnectionAborted)
-}
-
-/// The requests of one call, one after the other and all with one token. go-coap's server puts blocks together by it.
-pub(crate) struct Asking<'a> {
-    stream: &'a Stream,
-    code: Code,
-    token: Token,
-    progress: Option<OnProgress>,
-}
-
-impl<'a> Asking<'a> {
-    pub(crate) fn new(stream: &'a Stream, code: Code) -> Self {
-        Self { stream, code, token: stream.token(), progress: None }
-    }
-}
-
-impl Asks for Asking<'_> {
-    async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
-        let tail = transfer.request()?.into_bytes();
-        self.stream.ask(self.code, self.token, tail).await
-    }
-
-    fn progress(&self) -> Option<&OnProgress> {
-        self.progress.as_ref()
-    }
 }
 
 /// Opens a connection and serves those who ask, until nobody does any more.

@@ -18,7 +18,7 @@ mod unanswered;
 mod wire;
 
 pub(crate) use admission::Admission;
-pub(crate) use client::{Asking, Connections, Outstanding, Stream};
+pub(crate) use client::{ConnectionHandle, Connections, Outstanding};
 pub(crate) use lost::Lost;
 pub(crate) use server::{Acceptor, Shared, listen, serve};
 pub(crate) use share::Pool;
