@@ -1,8 +1,9 @@
 //! The address of a peer, and the own address that it talks to.
 
+use crate::lock::lock;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The address of a peer, and the local address that it talks to. An endpoint keeps one with every message it remembers, so
 /// it takes 20 bytes. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
@@ -108,7 +109,7 @@ impl Default for Locals {
 impl Locals {
     /// Returns the number of this address.
     pub(crate) fn number(&self, local: Local) -> u16 {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         match known.iter().position(|&other| other == local) {
             Some(place) => place as u16,
             None if known.len() < MAX_LOCALS => {
@@ -121,7 +122,7 @@ impl Locals {
 
     /// Returns the address of this number.
     pub(crate) fn get(&self, number: u16) -> Local {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.0);
         known.get(usize::from(number)).copied().unwrap_or(Local::ANY)
     }
 }

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
 use crate::datagram::io::Single;
+use crate::lock::lock;
 use crate::uri::Scheme;
 use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response, Stats};
 
@@ -61,7 +62,7 @@ struct Wait {
 
 impl Undriven {
     fn wait(&self) -> MutexGuard<'_, Wait> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// A request goes over this endpoint.

@@ -15,6 +15,7 @@ use crate::datagram::driver::{Driver, Service};
 use crate::datagram::hub::{Hub, Locked};
 use crate::datagram::io::Single;
 use crate::datagram::socket::Socket;
+use crate::lock::lock;
 use crate::secure::{Dtls, Sealed};
 use crate::stream::Connections;
 use crate::target::{Last, Target};
@@ -223,7 +224,7 @@ impl Client {
     }
 
     fn hubs(&self) -> std::sync::MutexGuard<'_, Vec<(Profile, Arc<Hub>)>> {
-        self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.hubs)
     }
 
     /// Returns the profile of requests to this URI, if nothing else is said.
@@ -312,7 +313,7 @@ fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
 /// Runs an endpoint as a task.
 fn run(hub: Arc<Hub>) {
     if let Some(sessions) = &hub.sessions {
-        let driver = Driver::new(hub.clone(), Sealed::new(sessions), Deaf);
+        let driver = Driver::new(hub.clone(), Sealed::over(sessions), Deaf);
         tokio::spawn(driver.run());
         return;
     }

@@ -1,11 +1,12 @@
 //! The newest notification of an observation, until it is taken.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use coapace_control::{Draw, Duration, Instant};
 use coapace_proto::{Kind, Message, Observation};
 use tokio::sync::Notify;
 
+use crate::lock::lock;
 use crate::{Error, Response};
 
 /// A hub or a connection puts notifications in, and an observation takes them out. A newer representation takes the place of
@@ -49,7 +50,7 @@ pub(crate) enum Taken {
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, Newest> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.newest)
     }
 
     /// Puts in the response to a registration, or a notification. The response to the first registration goes its own way, and

@@ -73,6 +73,7 @@ mod identity;
 mod inbox;
 mod interceptor;
 mod limits;
+mod lock;
 mod log;
 mod membership;
 mod metrics;

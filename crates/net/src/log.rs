@@ -6,10 +6,11 @@
 
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::Identity;
+use crate::lock::lock;
 
 /// Failed handshakes, of all transports: anyone can make as many as they like.
 static FAILED_HANDSHAKES: Rate = Rate::new();
@@ -33,7 +34,7 @@ impl Rate {
 
     /// Returns how many events were suppressed since the last that passed, or nothing if this one is.
     fn pass(&self, now: Instant) -> Option<u64> {
-        let mut suppressed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut suppressed = lock(&self.0);
         if suppressed.passed.is_some_and(|passed| now.saturating_duration_since(passed) < INTERVAL) {
             suppressed.count += 1;
             return None;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use coapace_proto::Measures;
 
 use crate::datagram::hub::Hub;
+use crate::lock::lock;
 use crate::{Profile, Requests, Stats};
 
 /// Counts, distributions and levels of a client or server, without anything of single peers. Its
@@ -54,7 +55,7 @@ impl Metrics {
     pub(crate) fn add(&mut self, hub: &Hub) {
         self.pending += u64::from(hub.pending.load(Ordering::Relaxed));
         if let Some(sessions) = &hub.sessions {
-            self.sessions += sessions.len() as u64;
+            self.sessions += lock(sessions).len() as u64;
         }
         let state = hub.lock();
         let (endpoint, requests) = (&state.endpoint, &state.answers.requests);

@@ -1,10 +1,11 @@
 //! A resource of a server that can be observed.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::watch;
 
 use crate::datagram::hub::Hub;
+use crate::lock::lock;
 
 /// A resource that tells when it has [`changed`](Self::changed). Clones are the same resource.
 ///
@@ -66,7 +67,7 @@ impl Resource {
     /// Content-Format other than before: observers are sent 4.06 (RFC 7641 §4.2).
     pub fn changed(&self) {
         self.0.version.send_modify(|version| *version += 1);
-        let hubs = self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner);
+        let hubs = lock(&self.0.hubs);
         hubs.iter().filter_map(Weak::upgrade).for_each(|hub| hub.look_at_resources());
     }
 
@@ -85,7 +86,7 @@ impl Resource {
 
     /// Has this hub told of changes too.
     pub(crate) fn attach(&self, hub: &Arc<Hub>) {
-        let mut hubs = self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hubs = lock(&self.0.hubs);
         hubs.retain(|other| other.strong_count() > 0);
         if !hubs.iter().any(|other| other.as_ptr() == Arc::as_ptr(hub)) {
             hubs.push(Arc::downgrade(hub));

@@ -310,7 +310,7 @@ async fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::
     hub.lock().serve(&config, hub.is_secure());
     let service = Serving::new(&hub, router, config);
     if let Some(sessions) = hub.sessions.clone() {
-        return drive(Driver::new(hub, Sealed::new(&sessions), service)).await;
+        return drive(Driver::new(hub, Sealed::over(&sessions), service)).await;
     }
     #[cfg(target_os = "linux")]
     let io = crate::datagram::batch::Batch::of(&hub.socket);

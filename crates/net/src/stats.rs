@@ -4,6 +4,7 @@ use coapace_proto::Counters;
 
 use crate::counter::{Counted, Counter, counters};
 use crate::datagram::hub::Hub;
+use crate::lock::lock;
 
 /// Counts of a client or server since it began, over all of its endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,7 +158,7 @@ impl Stats {
             self.net.add(&state.counters);
         }
         if let Some(sessions) = &hub.sessions {
-            self.dtls.add(&sessions.counters());
+            self.dtls.add(&lock(sessions).counters());
         }
     }
 

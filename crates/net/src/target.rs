@@ -1,8 +1,9 @@
 //! The target of a request: a URI, taken apart once.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::Options;
+use crate::lock::lock;
 use crate::uri::{BadUri, Uri};
 
 /// A URI, and what is made of it for each request.
@@ -21,7 +22,7 @@ pub(crate) struct Last(Mutex<Option<Arc<Target>>>);
 impl Last {
     /// Returns the target of this URI, and remembers it.
     pub(crate) fn target(&self, text: &str) -> Result<Arc<Target>, BadUri> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.0);
         if let Some(target) = last.as_ref().filter(|target| &*target.text == text) {
             return Ok(target.clone());
         }

@@ -1,7 +1,8 @@
 //! The bound of handlers that wait for something: how many places each resource may take, and how many strangers.
 
+use crate::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The places of the handlers of one endpoint. Clones share them.
 #[derive(Clone, Debug)]
@@ -48,7 +49,7 @@ impl Places {
     /// as it leaves free, so several resources that are asked for without end take equal parts and leave one. Strangers may
     /// take half as many.
     pub(crate) fn take(&self, resource: usize, stranger: bool) -> Result<Place, NoPlace> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.taken);
         let free = self.max.saturating_sub(taken.all);
         let counts = taken.by_resource.entry(resource).or_default();
         if counts.all >= free {
@@ -66,7 +67,7 @@ impl Places {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut taken = self.places.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.places.taken);
         taken.all -= 1;
         if let Some(counts) = taken.by_resource.get_mut(&self.resource) {
             counts.all -= 1;

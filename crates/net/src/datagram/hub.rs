@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use coapace_control::{Instant, Mechanism};
@@ -19,8 +19,9 @@ use crate::destinations::{Destinations, ExchangeEnd};
 use crate::group::Answer;
 use crate::identity::Peer;
 use crate::inbox::Inbox;
+use crate::lock::lock;
 use crate::secure::{Dtls, Sessions};
-use crate::{Error, NetCounters, Response, ServerConfig, log};
+use crate::{Error, NetCounters, Refused, Response, ServerConfig, log};
 
 /// One endpoint on one socket. A driver receives and keeps its timers. Any other task that has something to send sends it on
 /// the spot, without a detour through the driver's task.
@@ -29,7 +30,7 @@ pub(crate) struct Hub {
     state: Mutex<Locked>,
     pub(crate) socket: Socket,
     /// The sessions that its datagrams go through, if it is one of DTLS.
-    pub(crate) sessions: Option<Arc<Sessions>>,
+    pub(crate) sessions: Option<Arc<Mutex<Sessions>>>,
     pub(crate) clock: Clock,
     /// Wakes the driver: there is an earlier deadline, something left to send, or the end.
     pub(crate) attention: Notify,
@@ -81,7 +82,7 @@ impl Hub {
         setup: Arc<Setup<Mechanism>>,
         dtls: &Dtls,
     ) -> io::Result<Arc<Self>> {
-        let sessions = Some(Arc::new(Sessions::new(dtls)?));
+        let sessions = Some(Arc::new(Mutex::new(Sessions::new(dtls)?)));
         Ok(Arc::new(Self { sessions, ..Self::open(socket, setup) }))
     }
 
@@ -116,7 +117,7 @@ impl Hub {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Locked> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Does something with the endpoint, and then sends what there is to send.
@@ -135,7 +136,7 @@ impl Hub {
     /// Sends from the front of `outgoing` as far as the system takes it.
     fn transmit(&self, outgoing: &mut Outgoing) {
         if let Some(sessions) = &self.sessions {
-            return sessions.send(&self.socket, outgoing);
+            return lock(sessions).send(&self.socket, outgoing);
         }
         send_singly(&self.socket, outgoing);
     }
@@ -143,7 +144,7 @@ impl Hub {
     /// Takes the news that a destination cannot be reached.
     pub(crate) fn unreachable(&self, now: Instant, to: Remote, error: &io::Error) {
         if let Some(sessions) = &self.sessions {
-            sessions.unreachable(to, error);
+            lock(sessions).unreachable(to, error);
         }
         self.lock().unreachable(now, to, error);
     }
@@ -183,7 +184,7 @@ impl Hub {
 
     /// Returns a peer of the endpoint with the identity that it has shown.
     pub(crate) fn peer(&self, remote: Remote) -> Peer {
-        let identity = self.sessions.as_ref().and_then(|sessions| sessions.identity(remote));
+        let identity = self.sessions.as_ref().and_then(|sessions| lock(sessions).identity(remote));
         Peer { remote, identity }
     }
 
@@ -195,10 +196,17 @@ impl Hub {
     /// Returns what the endpoint calls the peer at this address. Over DTLS, waits until there is a session.
     pub(crate) async fn reach(&self, address: std::net::SocketAddr) -> Result<Remote, Error> {
         let to = self.socket.remote(address);
-        if let Some(sessions) = &self.sessions {
-            return Box::pin(sessions.connect(self, to)).await.map_err(Error::Session);
-        }
-        Ok(to)
+        let Some(sessions) = &self.sessions else { return Ok(to) };
+        let connected = {
+            let mut sessions = lock(sessions);
+            if let Some(peer) = sessions.peer(to) {
+                return Ok(peer);
+            }
+            sessions.handshake(&self.socket, to).map_err(Error::Session)?
+        };
+        // The handshake has a timer.
+        self.attention.notify_one();
+        connected.await.unwrap_or(Err(Refused::GivenUp)).map_err(Error::Session)
     }
 
     pub(crate) fn is_closing(&self) -> bool {

@@ -16,7 +16,8 @@ use std::net::ToSocketAddrs;
 pub use certificates::{BadCertificate, Certificates};
 pub(crate) use certificates::{Connector, ServerTls, tls_error};
 pub use dtls::Dtls;
-pub(crate) use records::{Sealed, Sessions};
+pub(crate) use records::Sealed;
+pub(crate) use table::Sessions;
 
 use crate::datagram::hub::Hub;
 use crate::stream::Acceptor;

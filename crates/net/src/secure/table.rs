@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dimpl::Output;
+use tokio::sync::oneshot;
 
 use super::cookie::{Cookies, Hello};
 use super::dtls::{Dtls, Keys, take_resolved, with_cookie};
@@ -20,41 +21,47 @@ use crate::{DtlsCounters, Refused, log};
 /// The most bytes that a record adds to a datagram: header, explicit nonce, tag.
 pub(crate) const OVERHEAD: usize = 13 + 8 + 16;
 
+/// The end of a handshake: the name of the server to the endpoint.
+type Connected = oneshot::Receiver<Result<Remote, Refused>>;
+
 /// The alerts of a server whose handshake fails (RFC 5246 §7.2).
 const HANDSHAKE_FAILURE: u8 = 40;
 const DECRYPT_ERROR: u8 = 51;
 
-/// The sessions, and all that orders them.
+/// The longest time to a [deadline](Sessions::deadline). A runtime takes a moment in the distant future for one that has passed.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The sessions of one endpoint, handshakes included.
 #[derive(Debug)]
-pub(crate) struct Table {
-    pub(crate) setup: Dtls,
+pub(crate) struct Sessions {
+    setup: Dtls,
     library: Arc<dimpl::Config>,
     /// The cookies of a server.
     cookies: Option<Cookies>,
-    pub(crate) sessions: HashMap<Remote, Session>,
+    sessions: HashMap<Remote, Session>,
     /// The number of handshakes among them.
     handshakes: usize,
     /// The sessions in the order in which they make room: handshakes first, then by their last use.
     order: BTreeMap<(bool, u64), Remote>,
     /// The moments when sessions want to repeat something or give up.
-    pub(crate) timers: BTreeSet<(Instant, Remote)>,
+    timers: BTreeSet<(Instant, Remote)>,
     /// Counts uses.
     uses: u64,
     /// Counts sessions.
     begun: u16,
     /// Records on their way to the system.
-    pub(crate) ready: Outgoing,
-    pub(crate) counters: DtlsCounters,
+    ready: Outgoing,
+    counters: DtlsCounters,
     /// The buffer for the library's output.
     buffer: Vec<u8>,
 }
 
 /// Returns the key of a session, for which the own address that it came to does not matter.
-pub(crate) fn key(remote: Remote) -> Remote {
+fn key(remote: Remote) -> Remote {
     Remote::new(remote.ip(), remote.port(), 0)
 }
 
-impl Table {
+impl Sessions {
     pub(crate) fn new(setup: &Dtls) -> io::Result<Self> {
         let cookies = match setup.keys {
             Keys::Client { .. } => None,
@@ -76,7 +83,106 @@ impl Table {
         })
     }
 
-    pub(crate) fn open(&mut self, now: Instant, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
+    /// Returns the number of sessions, handshakes included.
+    pub(crate) fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    pub(crate) fn counters(&self) -> DtlsCounters {
+        self.counters
+    }
+
+    /// Seals datagrams from the front of `outgoing`, and sends the records as far as the system takes them.
+    pub(crate) fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+        let now = Instant::now();
+        self.flush(socket);
+        while let Some((to, bytes)) = outgoing.get(0) {
+            if !self.ready.is_empty() {
+                // The system takes no more.
+                return;
+            }
+            self.seal(now, to, bytes);
+            outgoing.advance(1);
+            self.flush(socket);
+        }
+        outgoing.failed.append(&mut self.ready.failed);
+    }
+
+    /// Returns the name of this server to the endpoint, if there is a session with it.
+    pub(crate) fn peer(&self, to: Remote) -> Option<Remote> {
+        self.sessions.get(&key(to)).filter(|session| session.connected).map(|session| session.peer)
+    }
+
+    /// Begins a client's session with this server, unless a handshake is under way. Returns the receiver of its end: the
+    /// name of the server to the endpoint, or the reason why there is no session.
+    pub(crate) fn handshake(&mut self, socket: &Socket, to: Remote) -> Result<Connected, Refused> {
+        if !self.sessions.contains_key(&key(to)) {
+            self.begin(Instant::now(), to)?;
+        }
+        let (tell, connected) = oneshot::channel();
+        if let Some(session) = self.sessions.get_mut(&key(to)) {
+            session.waiting.push(tell);
+        }
+        self.flush(socket);
+        Ok(connected)
+    }
+
+    /// Returns the identity that a server's peer has shown.
+    pub(crate) fn identity(&self, peer: Remote) -> Option<Arc<Identity>> {
+        let session = self.sessions.get(&key(peer))?;
+        session.identity.clone().filter(|_| session.connected && session.peer == peer)
+    }
+
+    /// Ends a handshake with a peer that cannot be reached.
+    pub(crate) fn unreachable(&mut self, to: Remote, error: &io::Error) {
+        if self.sessions.get(&key(to)).is_some_and(|session| !session.connected) {
+            self.counters.handshakes_failed += 1;
+            self.remove(key(to), &Refused::Unreachable(error.kind()));
+        }
+    }
+
+    /// Returns when [`timeout`](Self::timeout) is to be called.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let timer = self.timers.first().map(|&(at, _)| at);
+        let idle = self.longest_unused().and_then(|(_, at)| at.checked_add(self.setup.idle_timeout));
+        Some(timer.into_iter().chain(idle).min()?.min(Instant::now() + DAY))
+    }
+
+    /// Repeats the flights of handshakes whose timers have expired, and closes idle sessions.
+    pub(crate) fn timeout(&mut self, socket: &Socket) {
+        let now = Instant::now();
+        while let Some(&(at, place)) = self.timers.first()
+            && at <= now
+        {
+            self.drive(now, place, None, |session| session.library.handle_timeout(now));
+            self.flush(socket);
+        }
+        while let Some((place, at)) = self.longest_unused()
+            && now.saturating_duration_since(at) >= self.setup.idle_timeout
+        {
+            self.counters.idle += 1;
+            self.close(now, place);
+            self.flush(socket);
+        }
+    }
+
+    /// Closes all sessions.
+    pub(crate) fn close_all(&mut self, socket: &Socket) {
+        let now = Instant::now();
+        let places: Vec<Remote> = self.sessions.keys().copied().collect();
+        for place in places {
+            self.close(now, place);
+            self.flush(socket);
+        }
+    }
+
+    /// Takes a datagram from the socket. Datagrams for the endpoint are appended to `arrived`.
+    pub(crate) fn receive(&mut self, socket: &Socket, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
+        self.open(Instant::now(), from, datagram, arrived);
+        self.flush(socket);
+    }
+
+    fn open(&mut self, now: Instant, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
         let place = key(from);
         if let Some(cookies) = &self.cookies
             && let Some(hello) = Hello::read(datagram)
@@ -148,7 +254,7 @@ impl Table {
     }
 
     /// Begins a client's session.
-    pub(crate) fn begin(&mut self, now: Instant, to: Remote) -> Result<(), Refused> {
+    fn begin(&mut self, now: Instant, to: Remote) -> Result<(), Refused> {
         if self.cookies.is_some() {
             return Err(Refused::NoKeys);
         }
@@ -199,7 +305,7 @@ impl Table {
     }
 
     /// Seals a datagram. A client's session that has ended begins anew; what is not sent meanwhile is retransmitted.
-    pub(crate) fn seal(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
+    fn seal(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
         let place = key(to);
         let Some(session) = self.sessions.get(&place) else {
             self.counters.unsent += 1;
@@ -218,7 +324,7 @@ impl Table {
     }
 
     /// Lets the library do something with a session, and takes what comes of it.
-    pub(crate) fn drive(
+    fn drive(
         &mut self,
         now: Instant,
         place: Remote,
@@ -294,7 +400,7 @@ impl Table {
     }
 
     /// Closes a session, and says so to its peer.
-    pub(crate) fn close(&mut self, now: Instant, place: Remote) {
+    fn close(&mut self, now: Instant, place: Remote) {
         let Self { sessions, ready, buffer, .. } = self;
         if let Some(session) = sessions.get_mut(&place)
             && session.connected
@@ -308,7 +414,7 @@ impl Table {
         self.remove(place, &Refused::GivenUp);
     }
 
-    pub(crate) fn remove(&mut self, place: Remote, why: &Refused) {
+    fn remove(&mut self, place: Remote, why: &Refused) {
         let Some(session) = self.sessions.remove(&place) else { return };
         self.order.remove(&(session.connected, session.used));
         self.handshakes -= usize::from(!session.connected);
@@ -325,12 +431,12 @@ impl Table {
     }
 
     /// Returns the session that was not used for longest, and when it was used.
-    pub(crate) fn longest_unused(&self) -> Option<(Remote, Instant)> {
+    fn longest_unused(&self) -> Option<(Remote, Instant)> {
         let (_, place) = self.order.range((true, 0)..).next()?;
         self.sessions.get(place).map(|session| (*place, session.used_at))
     }
 
-    pub(crate) fn flush(&mut self, socket: &Socket) {
+    fn flush(&mut self, socket: &Socket) {
         send_singly(socket, &mut self.ready);
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tokio::sync::Notify;
 
 use crate::address::network;
+use crate::lock::lock;
 
 /// The connections of all servers that share a [`Budget`](crate::Budget).
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Admission {
     /// and among equals the one that was silent for longest. So an address that opens many pushes out its own, and no others.
     pub(crate) fn enter(self: &Arc<Self>, from: Ipv6Addr, bound: usize) -> (Admitted, bool) {
         let from = network(from);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         let full = open.connections.len() >= bound.max(1);
         let leaving = if full { open.first_to_leave() } else { None };
         if let Some(state) = leaving.and_then(|number| open.connections.remove(&number)) {
@@ -121,7 +122,7 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.table.open.lock().unwrap_or_else(PoisonError::into_inner).connections.remove(&self.number);
+        lock(&self.table.open).connections.remove(&self.number);
     }
 }
 

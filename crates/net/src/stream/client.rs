@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use coap_numbers::option;
@@ -23,6 +23,7 @@ use super::{Lost, MAX_OUTSTANDING, PATIENCE};
 use crate::asker::Blocks;
 use crate::clock::Clock;
 use crate::inbox::Inbox;
+use crate::lock::lock;
 use crate::secure::Connector;
 use crate::uri::{Scheme, Uri};
 use crate::{Error, Response};
@@ -71,7 +72,7 @@ impl Connections {
     pub(crate) fn to(&self, uri: &Uri, address: SocketAddr) -> Result<ConnectionHandle, Error> {
         let origin =
             Origin { scheme: uri.scheme, address, authority: uri.authority(), name: uri.host.to_string() };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         if let Some(stream) = open.get(&origin).filter(|stream| !stream.asks.is_closed()) {
             return Ok(stream.clone());
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use coapace_proto::block::{BERT, Bounds};
@@ -23,6 +23,7 @@ use crate::address::{Remote, mapped};
 use crate::clock::Clock;
 use crate::conversation::Bodies;
 use crate::identity::{Identity, Peer};
+use crate::lock::lock;
 use crate::secure::ServerTls;
 use crate::{Router, ServerConfig, TcpCounters, log};
 
@@ -53,7 +54,7 @@ impl Shared {
     }
 
     pub(crate) fn counters(&self) -> MutexGuard<'_, TcpCounters> {
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.counters)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use coapace_proto::stream::Signal;
@@ -22,6 +22,7 @@ use crate::access::{self, AccessLog};
 use crate::conversation::{Answered, Bodies, Medium, Step, Terms, Wish};
 use crate::handler::{Called, or_panicked};
 use crate::identity::Peer;
+use crate::lock::lock;
 
 /// One connection of a server.
 pub(super) struct Talk {
@@ -232,7 +233,7 @@ impl Talk {
     fn register(&mut self, request: &Message<'_>, terms: Terms) -> Option<Observer> {
         let wish = terms.wish(request)?;
         self.observers.end(&mut self.share, request.token);
-        let router = self.core.router.lock().unwrap_or_else(PoisonError::into_inner);
+        let router = lock(&self.core.router);
         let resource = router.observable(request).filter(|_| wish == Wish::Observe)?;
         let room = self.observers.len() < self.core.config.profile.config.max_observers as usize;
         let begin = || self.observers.begin(&mut self.share, resource, request, terms);
@@ -301,11 +302,11 @@ impl Talk {
 
 impl Core {
     fn bodies(&self) -> MutexGuard<'_, Bodies> {
-        self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.bodies)
     }
 
     fn call(&self, peer: &Peer, request: &Message<'_>) -> Called {
-        let mut router = self.router.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut router = lock(&self.router);
         router.call(peer.clone(), request)
     }
 }
