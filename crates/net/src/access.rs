@@ -10,6 +10,7 @@ use coapace_proto::{Code, Message};
 use tracing::Level;
 
 use crate::Identity;
+use crate::request::path;
 
 const TARGET: &str = "coapace_net::access";
 
@@ -58,7 +59,7 @@ impl<K: Eq + Hash> AccessLog<K> {
         message: &Message<'_>,
     ) {
         if self.noted.len() < MAX_NOTED {
-            let (method, path) = (message.code, path(message));
+            let (method, path) = (message.code, short_path(message));
             self.noted.insert(key, Noted { since: Instant::now(), transport, peer, identity, method, path });
         }
     }
@@ -81,20 +82,15 @@ impl<K: Eq + Hash> AccessLog<K> {
     }
 }
 
-/// Returns the path of a request. A query may hold what is nobody's business, and is left out.
-fn path(message: &Message<'_>) -> String {
-    let mut path = String::new();
-    for segment in message.uri_path() {
-        path.push('/');
-        path.push_str(&String::from_utf8_lossy(segment));
-        if path.len() > MAX_PATH {
-            let end = (0..=MAX_PATH).rev().find(|&end| path.is_char_boundary(end)).unwrap_or(0);
-            path.truncate(end);
-            path.push('…');
-            break;
-        }
+/// Returns the path of a request, cut where it is long. The query may be private, and is left out.
+fn short_path(message: &Message<'_>) -> String {
+    let mut path = path(message);
+    if path.len() > MAX_PATH {
+        let end = (0..=MAX_PATH).rev().find(|&end| path.is_char_boundary(end)).unwrap_or(0);
+        path.truncate(end);
+        path.push('…');
     }
-    if path.is_empty() { String::from("/") } else { path }
+    path
 }
 
 #[cfg(test)]
@@ -106,7 +102,7 @@ mod tests {
     fn a_path_is_cut_where_it_is_long_and_has_no_query() {
         let read = |options: Options| {
             let tail = options.tail(b"").unwrap();
-            path(&Message { tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 1) })
+            short_path(&Message { tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 1) })
         };
         assert_eq!(read(Options::default()), "/");
         assert_eq!(read(Options::default().uri_path("a").uri_path("b").uri_query("key=secret")), "/a/b");

@@ -210,10 +210,8 @@ impl Client {
         let mut known = Vec::new();
         for (profile, hub) in &*self.hubs() {
             let state = hub.lock();
-            let each = state.destinations.iter().map(|(remote, counts)| {
-                (*profile, Destination::new(remote, counts, state.endpoint.gauges(remote)))
-            });
-            known.extend(each);
+            let each = state.destinations.estimated(|remote| state.endpoint.gauges(remote));
+            known.extend(each.map(|destination| (*profile, destination)));
         }
         known
     }
@@ -349,7 +347,7 @@ impl Service for Deaf {
 
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {
         let response = Response::new(Code::NOT_IMPLEMENTED);
-        hub.lock().server().respond(now, responder, &response);
+        hub.lock().respond(now, responder, &response);
     }
 }
 

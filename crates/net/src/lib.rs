@@ -82,7 +82,6 @@ mod profile;
 mod progress;
 mod rejection;
 mod request;
-mod request_counts;
 mod resource;
 mod response;
 mod router;
@@ -118,14 +117,13 @@ pub use observation::Observation;
 pub use profile::Profile;
 pub use rejection::Rejection;
 pub use request::Request;
-pub use request_counts::Requests;
 pub use resource::Resource;
 pub use response::Response;
 pub use router::Router;
 #[cfg(feature = "tls")]
 pub use secure::{BadCertificate, Certificates, Dtls};
 pub use server::{Server, ServerConfig, ServerHandle};
-pub use stats::{DtlsCounters, NetCounters, Stats, TcpCounters};
+pub use stats::{DtlsCounters, NetCounters, Requests, Stats, TcpCounters};
 pub use uri::Uri;
 
 #[cfg(doctest)]

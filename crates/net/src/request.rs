@@ -122,12 +122,7 @@ impl Request {
 
     /// Returns the path, with a slash before each segment, or `/` if there is none.
     pub fn path(&self) -> String {
-        let mut path = String::new();
-        for (_, segment) in self.options().filter(|&(number, _)| number == option::URI_PATH) {
-            path.push('/');
-            path.push_str(&String::from_utf8_lossy(segment));
-        }
-        if path.is_empty() { String::from("/") } else { path }
+        path(&self.message())
     }
 
     /// Returns the arguments of the query, in their order.
@@ -156,4 +151,14 @@ impl Request {
     pub fn text(&self) -> Result<&str, std::str::Utf8Error> {
         std::str::from_utf8(self.message().payload())
     }
+}
+
+/// Returns the path of a request, with a slash before each segment, or `/` if there is none.
+pub(crate) fn path(message: &Message<'_>) -> String {
+    let mut path = String::new();
+    for segment in message.uri_path() {
+        path.push('/');
+        path.push_str(&String::from_utf8_lossy(segment));
+    }
+    if path.is_empty() { String::from("/") } else { path }
 }

@@ -1,6 +1,8 @@
-//! The counts of a client or server.
+//! The counts of a client or server, and those of its requests by method and code.
 
-use coapace_proto::Counters;
+use std::collections::BTreeMap;
+
+use coapace_proto::{Code, Counters};
 
 use crate::counter::{Counted, Counter, counters};
 use crate::datagram::hub::Hub;
@@ -174,5 +176,61 @@ impl Stats {
     pub(crate) fn counters(&self) -> impl Iterator<Item = (&'static Counter, u64)> {
         let endpoint = self.endpoint.counters().chain(self.net.counters());
         endpoint.chain(self.dtls.counters()).chain(self.tcp.counters())
+    }
+}
+
+/// The codes of a request and its response. There is none of a method that is unknown, or where no response was sent.
+type Codes = (Option<Code>, Option<Code>);
+
+/// Counts of the requests to a server, by method and code of the response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests(BTreeMap<Codes, u64>);
+
+impl Requests {
+    /// Counts a request and the code of its response, or nothing where it got none.
+    pub(crate) fn count(&mut self, method: Code, response: Option<Code>) {
+        // The methods that have a name, so that strangers cannot add others.
+        let known = (Code::GET..=Code::IPATCH).contains(&method).then_some(method);
+        *self.0.entry((known, response)).or_default() += 1;
+    }
+
+    /// Adds the counts of another server.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|(&codes, count)| *self.0.entry(codes).or_default() += count);
+    }
+
+    /// Returns each method and code that was counted, with its count. The method is `None` where it is unknown, the code
+    /// where no response was sent.
+    pub fn iter(&self) -> impl Iterator<Item = (Option<Code>, Option<Code>, u64)> {
+        self.0.iter().map(|(&(method, code), &count)| (method, code, count))
+    }
+
+    /// Returns the number of requests with this method and this code of the response.
+    pub fn get(&self, method: Code, response: Code) -> u64 {
+        self.0.get(&(Some(method), Some(response))).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_or_unanswered_is_counted_apart_and_two_counts_add_up() {
+        let mut requests = Requests::default();
+        requests.count(Code::IPATCH, Some(Code(0xff)));
+        requests.count(Code::IPATCH, None);
+        requests.count(Code(8), Some(Code::METHOD_NOT_ALLOWED));
+        requests.count(Code(31), Some(Code::METHOD_NOT_ALLOWED));
+        let mut both = Requests::default();
+        both.merge(&requests);
+        both.merge(&requests);
+        let counted: Vec<_> = both.iter().collect();
+        let (ipatch, last) = (Some(Code::IPATCH), Some(Code(0xff)));
+        assert_eq!(
+            counted,
+            [(None, Some(Code::METHOD_NOT_ALLOWED), 4), (ipatch, None, 2), (ipatch, last, 2)]
+        );
+        assert_eq!((both.get(Code::IPATCH, Code(0xff)), both.get(Code::GET, Code::CONTENT)), (2, 0));
     }
 }

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::time::SystemTime;
 
 use coap_numbers::option;
-use coapace_control::{Duration, Instant, Mechanism};
+use coapace_control::{Duration, Instant};
 use coapace_proto::echo::{Echo, Gate};
-use coapace_proto::{Code, Endpoint, Kind, Message, Options, Responder, SendError, Sequence, Token, group};
+use coapace_proto::{Code, Kind, Message, Options, Responder, SendError, Sequence, Token, group};
 
+use super::hub::Locked;
 use super::leisure::{Delayed, Leisure};
 use crate::access::AccessLog;
 use crate::address::Remote;
-use crate::clock::Random;
 use crate::conversation::{Answered, Bodies, Format, Medium, Terms};
-use crate::{NetCounters, Requests, Resource, Response, ServerConfig, log};
+use crate::handler::or_panicked;
+use crate::{Requests, Resource, Response, ServerConfig, log};
 
 /// Which clients have to show that they are where they say they are, before they are sent more than 136 bytes and more
 /// than three times what they sent: with an Echo option (RFC 9175 §2.4, item 3).
@@ -167,15 +168,7 @@ fn first_number() -> u32 {
     (since.as_millis() / 8) as u32
 }
 
-/// A server at work: its part of the hub, and what it needs of the rest.
-pub(crate) struct Answering<'a> {
-    pub(crate) answers: &'a mut Answers,
-    pub(crate) endpoint: &'a mut Endpoint<Mechanism, Remote>,
-    pub(crate) counters: &'a mut NetCounters,
-    pub(crate) random: &'a mut Random,
-}
-
-impl Answering<'_> {
+impl Locked {
     /// Adds the sender of a request to the observers of a resource. Without room, the request is answered as if it had not
     /// asked (RFC 7641 §4.1). Returns `false` if the request is to be challenged instead, for strangers have few places.
     pub(crate) fn register(
@@ -230,16 +223,17 @@ impl Answering<'_> {
         log::observer(responder.to.address(), "deregistered");
     }
 
-    /// Answers a request on its terms.
+    /// Answers a request on its terms with the result of a handler, which is nothing if it panicked.
     pub(crate) fn answer(
         &mut self,
         now: Instant,
         responder: Responder<Remote>,
         terms: &Terms,
-        response: Response,
+        response: Option<Response>,
     ) {
+        let response = or_panicked(response, || self.counters.panics += 1);
         self.refuse_to_observe(now, &responder, terms, !response.is_success());
-        let Answers { bodies, observed, scratch, medium, .. } = &mut *self.answers;
+        let Answers { bodies, observed, scratch, medium, .. } = &mut self.answers;
         if let Some(form) = terms.observed.and_then(|_| observed.get(&terms.observable())) {
             form.format.note(&response);
         }
@@ -277,9 +271,10 @@ impl Answering<'_> {
 
     /// Sends what a handler has said of a resource that has changed to those who observe it. Returns whether the resource
     /// has changed again.
-    pub(crate) fn publish(&mut self, now: Instant, number: u64, response: Response) -> bool {
+    pub(crate) fn publish(&mut self, now: Instant, number: u64, response: Option<Response>) -> bool {
+        let response = or_panicked(response, || self.counters.panics += 1);
         let Self { endpoint, answers, .. } = self;
-        let Answers { bodies, observed, scratch, medium, sequence, .. } = &mut **answers;
+        let Answers { bodies, observed, scratch, medium, sequence, .. } = answers;
         let Some(form) = observed.get_mut(&number) else { return false };
         if !endpoint.is_observed(number) {
             observed.remove(&number);
@@ -301,8 +296,7 @@ impl Answering<'_> {
 
     /// Sends every observer this response, which is no success and therefore its last (RFC 7641 §4.2).
     pub(crate) fn dismiss_observers(&mut self, response: &Response) {
-        let Self { endpoint, answers, .. } = self;
-        let Answers { observed, scratch, .. } = &mut **answers;
+        let Self { endpoint, answers: Answers { observed, scratch, .. }, .. } = self;
         scratch.clear();
         response.options.write(&response.payload, scratch);
         for (number, form) in observed.drain() {
@@ -333,7 +327,7 @@ impl Answering<'_> {
         tail: &[u8],
     ) {
         if !responder.group {
-            return self.send(now, responder, code, tail);
+            return self.queue(now, responder, code, tail);
         }
         let message = Message { code, tail, ..Message::empty(Kind::NonConfirmable, 0) };
         if !group::is_worth_sending(code, message.payload()) {
@@ -349,11 +343,11 @@ impl Answering<'_> {
     /// Queues the answers to groups whose moment has come.
     pub(crate) fn send_delayed(&mut self, now: Instant) {
         while let Some(Delayed { responder, code, tail }) = self.answers.leisure.take(now) {
-            self.send(now, responder, code, &tail);
+            self.queue(now, responder, code, &tail);
         }
     }
 
-    fn send(&mut self, now: Instant, responder: Responder<Remote>, code: Code, tail: &[u8]) {
+    fn queue(&mut self, now: Instant, responder: Responder<Remote>, code: Code, tail: &[u8]) {
         match self.endpoint.respond(now, responder, code, tail) {
             Ok(_) => return self.answers.note_answer(&responder, Some(code), tail.len()),
             // The endpoint counts these itself.

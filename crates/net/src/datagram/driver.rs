@@ -198,7 +198,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
         if state.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             state.endpoint.handle_timeout(now);
         }
-        state.server().send_delayed(now);
+        state.send_delayed(now);
         state.send(now, |outgoing| carrier.send(&hub.socket, outgoing));
     }
 

@@ -10,7 +10,7 @@ use coapace_proto::{Endpoint, Event, ExchangeId, Failure, Setup};
 use foldhash::{HashMap, HashMapExt};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::answers::{Answering, Answers};
+use super::answers::Answers;
 use super::io::{Outgoing, send_singly};
 use super::socket::Socket;
 use crate::address::Remote;
@@ -51,7 +51,7 @@ pub(crate) struct Locked {
     pub(crate) outgoing: Outgoing,
     pub(crate) counters: NetCounters,
     pub(crate) destinations: Destinations,
-    random: Random,
+    pub(crate) random: Random,
     waiting: HashMap<ExchangeId, Waiter>,
     /// Inboxes for the notifications of own observations.
     pub(crate) observed: HashMap<ExchangeId, Arc<Inbox>>,
@@ -230,12 +230,6 @@ impl Hub {
 }
 
 impl Locked {
-    /// Returns the server at work.
-    pub(crate) fn server(&mut self) -> Answering<'_> {
-        let Self { endpoint, answers, counters, random, .. } = self;
-        Answering { answers, endpoint, counters, random }
-    }
-
     /// Returns when there is something to do without a datagram.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         [self.endpoint.poll_timeout(), self.answers.leisure.next()].into_iter().flatten().min()
