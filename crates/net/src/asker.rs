@@ -13,7 +13,7 @@ use crate::address::Remote;
 use crate::datagram::hub::{Hub, Locked};
 use crate::datagram::io::MAX_DATAGRAM;
 use crate::progress::OnProgress;
-use crate::stream::ConnectionHandle;
+use crate::stream::{ConnectionHandle, StreamRequest};
 use crate::{Error, Response};
 
 /// The bounds of bodies larger than a datagram.
@@ -139,7 +139,9 @@ impl Asker {
             &Path::Endpoint(ref hub, to) => {
                 exchange(hub, to, |state, now| state.endpoint.ping(now, to)).await
             }
-            Path::Connection(connection) => connection.ask(Code::EMPTY, connection.token(), Vec::new()).await,
+            Path::Connection(connection) => {
+                connection.ask(StreamRequest::new(Code::EMPTY, connection.token(), Vec::new())).await
+            }
         }
     }
 
@@ -156,9 +158,14 @@ impl Asker {
             }
             Path::Connection(connection) => {
                 let token = token.unwrap_or_else(|| connection.token());
-                Box::pin(connection.ask(self.code, token, tail.into_bytes())).await
+                Box::pin(connection.ask(self.stream_request(token, tail))).await
             }
         }
+    }
+
+    /// Returns a request for a connection.
+    pub(crate) fn stream_request(&self, token: Token, tail: Tail) -> StreamRequest {
+        StreamRequest::new(self.code, token, tail.into_bytes())
     }
 
     /// Returns a request for an endpoint.

@@ -188,21 +188,12 @@ impl Client {
 
     /// Returns the counts so far, over all endpoints of this client.
     pub fn stats(&self) -> Stats {
-        let mut sum = Stats::default();
-        for (_, hub) in &*self.hubs() {
-            sum.count(hub);
-        }
-        sum
+        Stats::of(self.hubs().iter().map(|(_, hub)| hub))
     }
 
     /// Returns all that can be read of this client now, over all of its endpoints.
     pub fn metrics(&self) -> Metrics {
-        let mut sum = Metrics::default();
-        for (_, hub) in &*self.hubs() {
-            sum.add(hub);
-        }
-        sum.stats = self.stats();
-        sum
+        Metrics::of(self.hubs().iter().map(|(_, hub)| hub))
     }
 
     /// Returns what is known of the destinations that exchanges have ended with, each with its profile.
@@ -214,11 +205,6 @@ impl Client {
             known.extend(each.map(|destination| (*profile, destination)));
         }
         known
-    }
-
-    fn secured(&self, socket: Socket, setup: Arc<Setup<Mechanism>>) -> Result<Arc<Hub>, Error> {
-        let dtls = self.0.dtls.as_ref().ok_or(Error::Session(Refused::NoKeys))?;
-        Hub::secured(socket, setup, dtls).map_err(Error::Io)
     }
 
     fn hubs(&self) -> std::sync::MutexGuard<'_, Vec<(Profile, Arc<Hub>)>> {
@@ -266,12 +252,8 @@ impl Client {
         address: SocketAddr,
     ) -> Result<Arc<Hub>, Error> {
         let mut hubs = self.hubs();
-        let serves = |(other, hub): &&(Profile, Arc<Hub>)| {
-            other == profile
-                && hub.is_secure() == secure
-                && hub.socket.v6 == address.is_ipv6()
-                && !hub.is_closing()
-        };
+        let kind = (profile, secure, address.is_ipv6());
+        let serves = |open: &&(Profile, Arc<Hub>)| kind_of(open) == kind && !open.1.is_closing();
         // An endpoint whose Message IDs are used up is left alone, for the peer remembers them. Another port has others.
         if let Some((_, hub)) = hubs.iter().filter(serves).find(|(_, hub)| hub.has_message_ids(address)) {
             if let Some(undriven) = &self.0.undriven {
@@ -290,7 +272,11 @@ impl Client {
         let mut socket = Socket::open(address).map_err(Error::Io)?;
         socket.interceptor.clone_from(&self.0.interceptor);
         let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
-        let hub = if secure { self.secured(socket, setup)? } else { Hub::new(socket, setup) };
+        let dtls = match &self.0.dtls {
+            None if secure => return Err(Error::Session(Refused::NoKeys)),
+            dtls => dtls.as_ref().filter(|_| secure),
+        };
+        let hub = Hub::new(socket, setup, dtls).map_err(Error::Io)?;
         match &self.0.undriven {
             Some(undriven) => undriven.drive(&hub),
             None => run(hub.clone()),
@@ -300,12 +286,15 @@ impl Client {
     }
 }
 
+/// Returns the profile of an endpoint, and whether its socket has DTLS and IPv6.
+fn kind_of((profile, hub): &(Profile, Arc<Hub>)) -> (&Profile, bool, bool) {
+    (profile, hub.is_secure(), hub.socket.v6)
+}
+
 /// Returns the number of kinds of these endpoints.
 fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
-    let same = |(profile, hub): &(Profile, Arc<Hub>), (other, of_other): &(Profile, Arc<Hub>)| {
-        profile == other && hub.is_secure() == of_other.is_secure() && hub.socket.v6 == of_other.socket.v6
-    };
-    hubs.iter().enumerate().filter(|&(at, hub)| !hubs[..at].iter().any(|before| same(before, hub))).count()
+    let is_first = |&at: &usize| !hubs[..at].iter().any(|before| kind_of(before) == kind_of(&hubs[at]));
+    (0..hubs.len()).filter(is_first).count()
 }
 
 /// Runs an endpoint as a task.

@@ -72,7 +72,6 @@ mod handler;
 mod identity;
 mod inbox;
 mod interceptor;
-mod limits;
 mod lock;
 mod log;
 mod membership;

@@ -18,8 +18,7 @@ use crate::datagram::hub::Hub;
 use crate::datagram::io::DatagramIo;
 use crate::datagram::serving::Serving;
 use crate::datagram::socket::{Socket, Use};
-use crate::limits::{self, Limits};
-use crate::secure::{Sealed, ServerTls};
+use crate::secure::{Dtls, Sealed, ServerTls};
 use crate::stream::{Acceptor, Shared};
 use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Response, Router, Stats};
 
@@ -154,7 +153,7 @@ impl Server {
     /// Those of the system for the last of them, or [`NotJoined`](crate::NotJoined) inside of one.
     pub fn bind_with(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
         let groups = config.groups.clone();
-        Self::bind_hubs(address, config, &groups, |socket, setup| Ok(Hub::new(socket, setup)))
+        Self::bind_hubs(address, config, &groups, None)
     }
 
     /// Binds to the first of the addresses that can be had, to serve `coap+tcp` there (RFC 8323). The settings of mechanisms
@@ -188,7 +187,7 @@ impl Server {
         address: impl ToSocketAddrs,
         config: ServerConfig,
         groups: &[Membership],
-        hub: impl Fn(Socket, Arc<Setup<Mechanism>>) -> io::Result<Arc<Hub>>,
+        dtls: Option<&Dtls>,
     ) -> io::Result<Self> {
         let mut bound = first(address, |address| sockets(address, config.cores.max(1)))?;
         let setup = Arc::new(config.of_each_core());
@@ -198,7 +197,7 @@ impl Server {
         }
         let intercepted = bound.into_iter().map(|mut socket| {
             socket.interceptor.clone_from(&config.interceptor);
-            hub(socket, setup.clone())
+            Hub::new(socket, setup.clone(), dtls)
         });
         let hubs = intercepted.collect::<Result<_, _>>()?;
         Ok(Self { config, hubs, tcp: None })
@@ -249,13 +248,13 @@ impl Server {
             }
         }
         drop(tell);
-        let mut limits = Limits::new(end.0.clone());
+        let mut before = end.0.stats();
         // Ends with an error, or when every core has ended.
         loop {
-            match timeout(limits::INTERVAL, told.changed()).await {
+            match timeout(LIMITS_INTERVAL, told.changed()).await {
                 Ok(Ok(())) => {}
                 ended => {
-                    limits.look();
+                    log_limits(&mut before, end.0.stats());
                     if ended.is_ok() {
                         return Ok(());
                     }
@@ -266,6 +265,21 @@ impl Server {
             }
         }
     }
+}
+
+/// The time between two looks at the counters of a server.
+const LIMITS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Logs the bounds that the server has run into since the last look. Events that happen often are one line, with their
+/// number, and cost nothing where they happen.
+fn log_limits(before: &mut Stats, now: Stats) {
+    for ((counter, now), (_, before)) in now.counters().zip(before.counters()) {
+        let count = now.saturating_sub(before);
+        if let Some(what) = counter.warning.filter(|_| count > 0) {
+            tracing::warn!(target: "coapace_net::limit", what, count, "limit reached");
+        }
+    }
+    *before = now;
 }
 
 /// Returns what is bound at the first of the addresses where that is possible.
@@ -345,24 +359,13 @@ pub struct ServerHandle {
 impl ServerHandle {
     /// Returns the counts so far, over all cores.
     pub fn stats(&self) -> Stats {
-        let mut sum = Stats::default();
-        for hub in &*self.hubs {
-            sum.count(hub);
-        }
-        if let Some(shared) = &self.tcp {
-            sum.tcp = *shared.counters();
-        }
-        sum
+        let tcp = self.tcp.as_ref().map(|shared| *shared.counters());
+        Stats { tcp: tcp.unwrap_or_default(), ..Stats::of(self.hubs.iter()) }
     }
 
     /// Returns all that can be read of the server now, over all cores.
     pub fn metrics(&self) -> Metrics {
-        let mut sum = Metrics::default();
-        for hub in &*self.hubs {
-            sum.add(hub);
-        }
-        sum.stats = self.stats();
-        sum
+        Metrics { stats: self.stats(), ..Metrics::of(self.hubs.iter()) }
     }
 
     /// Returns whether it has been [told to end](Self::shutdown).

@@ -1,6 +1,7 @@
 //! The counts of a client or server, and those of its requests by method and code.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use coapace_proto::{Code, Counters};
 
@@ -152,16 +153,17 @@ counters! {
 }
 
 impl Stats {
-    /// Adds the counts of an endpoint.
-    pub(crate) fn count(&mut self, hub: &Hub) {
-        {
+    /// Returns the counts of endpoints.
+    pub(crate) fn of<'a>(hubs: impl Iterator<Item = &'a Arc<Hub>>) -> Self {
+        let mut sum = Self::default();
+        for hub in hubs {
+            let counters = hub.sessions.as_ref().map(|sessions| lock(sessions).counters());
+            sum.dtls.add(&counters.unwrap_or_default());
             let state = hub.lock();
-            self.endpoint.add(&state.endpoint.counters());
-            self.net.add(&state.counters);
+            sum.endpoint.add(&state.endpoint.counters());
+            sum.net.add(&state.counters);
         }
-        if let Some(sessions) = &hub.sessions {
-            self.dtls.add(&lock(sessions).counters());
-        }
+        sum
     }
 
     /// Adds the counts of another client or server.

@@ -75,8 +75,8 @@ impl Subscription {
                 .await
             }
             Path::Connection(connection) => {
-                let tail = tail.into_bytes();
-                let (response, place) = connection.register(asker.code, *token, tail, inbox.clone()).await?;
+                let (response, place) =
+                    connection.register(asker.stream_request(*token, tail), inbox).await?;
                 *begun = Some(Begun::Place(place));
                 Ok(response)
             }
@@ -100,7 +100,7 @@ impl Subscription {
                 })
             }
             Path::Connection(connection) => {
-                connection.register_again(asker.code, *token, tail.into_bytes(), inbox).await
+                connection.register_again(asker.stream_request(*token, tail), inbox).await
             }
         }
     }
@@ -128,7 +128,7 @@ impl Subscription {
                 let request = asker.request(*token, tail.as_bytes());
                 let _ = hub.with(|state, now| state.endpoint.request(now, to, request));
             }
-            Path::Connection(connection) => connection.send(asker.code, *token, tail.into_bytes()),
+            Path::Connection(connection) => connection.send(asker.stream_request(*token, tail)),
         }
     }
 }

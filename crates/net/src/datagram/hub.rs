@@ -72,21 +72,13 @@ struct Waiter {
 }
 
 impl Hub {
-    pub(crate) fn new(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Arc<Self> {
-        Arc::new(Self::open(socket, setup))
-    }
-
-    /// Returns a hub whose datagrams go through DTLS.
-    pub(crate) fn secured(
+    /// Returns a hub, whose datagrams go through DTLS if there are keys for it.
+    pub(crate) fn new(
         socket: Socket,
         setup: Arc<Setup<Mechanism>>,
-        dtls: &Dtls,
+        dtls: Option<&Dtls>,
     ) -> io::Result<Arc<Self>> {
-        let sessions = Some(Arc::new(Mutex::new(Sessions::new(dtls)?)));
-        Ok(Arc::new(Self { sessions, ..Self::open(socket, setup) }))
-    }
-
-    fn open(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Self {
+        let sessions = dtls.map(Sessions::new).transpose()?;
         let mut random = Random::default();
         let max_destinations = setup.config.max_peers as usize;
         let mut endpoint = Endpoint::new(setup, random.next());
@@ -103,17 +95,17 @@ impl Hub {
             answers: Answers::of(&ServerConfig::default(), [0; 16], false),
             armed: Instant::MAX,
         };
-        Self {
+        Ok(Arc::new(Self {
             state: Mutex::new(state),
             socket,
-            sessions: None,
+            sessions: sessions.map(|sessions| Arc::new(Mutex::new(sessions))),
             clock: Clock::start(),
             attention: Notify::new(),
             changed: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             end: Notify::new(),
             pending: AtomicU32::new(0),
-        }
+        }))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Locked> {

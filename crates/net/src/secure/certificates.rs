@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::{
     self, AlertDescription, CertificateError, ClientConfig, RootCertStore, ServerConfig,
 };
@@ -17,6 +17,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::TlsError;
 use crate::identity::{Certificate, Identity};
+use crate::lock::lock;
 use crate::stream::ByteStream;
 
 /// The name of CoAP in the negotiation of protocols (RFC 8323 §8.2), and that of what WebSockets begin with.
@@ -45,13 +46,9 @@ const HTTP: &[u8] = b"http/1.1";
 #[derive(Clone)]
 pub struct Certificates {
     roots: Arc<RootCertStore>,
-    own: Option<Arc<Own>>,
+    /// The own certificate, those between it and the root, and its key.
+    own: Option<Arc<CertifiedKey>>,
     anonymous: bool,
-}
-
-pub(crate) struct Own {
-    pub(crate) chain: Vec<CertificateDer<'static>>,
-    pub(crate) key: PrivateKeyDer<'static>,
 }
 
 /// Prints no keys.
@@ -139,8 +136,7 @@ impl Certificates {
         let chain = certificates(chain)?;
         let key =
             PrivateKeyDer::from_pem_slice(key).map_err(|error| BadCertificate::Pem(error.to_string()))?;
-        CertifiedKey::from_der(chain.clone(), key.clone_key(), &ring::default_provider())?;
-        self.own = Some(Arc::new(Own { chain, key }));
+        self.own = Some(CertifiedKey::from_der(chain, key, &ring::default_provider())?.into());
         Ok(self)
     }
 
@@ -157,18 +153,18 @@ impl Certificates {
             .with_safe_default_protocol_versions()?
             .with_root_certificates(self.roots.clone());
         let config = match &self.own {
-            Some(own) => builder.with_client_auth_cert(own.chain.clone(), own.key.clone_key())?,
+            Some(own) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(own.clone()))),
             None => builder.with_no_client_auth(),
         };
         Ok([COAP, HTTP].map(|protocol| {
             let mut config = config.clone();
             config.alpn_protocols = vec![protocol.into()];
-            Connector(Arc::new(config).into())
+            Connector(config.into())
         }))
     }
 
     /// Returns how connections of a server begin for `coaps+tcp`, or with `ws` for `coaps+ws`.
-    fn acceptor(&self, ws: bool) -> Result<TlsAcceptor, BadCertificate> {
+    fn server(&self, ws: bool) -> Result<Arc<ServerConfig>, BadCertificate> {
         let own = self.own.as_ref().ok_or(BadCertificate::None)?;
         let provider = Arc::new(ring::default_provider());
         let builder =
@@ -182,28 +178,22 @@ impl Certificates {
             let verifier = verifier.map_err(|error| BadCertificate::Unusable(error.to_string()))?;
             builder.with_client_cert_verifier(verifier)
         };
-        let mut config = builder.with_single_cert(own.chain.clone(), own.key.clone_key())?;
+        let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(own.clone())));
         config.alpn_protocols = vec![if ws { HTTP } else { COAP }.into()];
-        Ok(Arc::new(config).into())
+        Ok(config.into())
     }
 }
 
 /// Begins a client's connections over TLS.
-#[derive(Clone)]
-pub(crate) struct Connector(TlsConnector);
-
-impl fmt::Debug for Connector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Connector")
-    }
-}
+#[derive(Clone, Debug)]
+pub(crate) struct Connector(Arc<ClientConfig>);
 
 impl Connector {
     /// Makes the handshake with the server of this name. Returns the stream within.
     pub(crate) async fn connect(&self, name: &str, stream: TcpStream) -> io::Result<Box<dyn ByteStream>> {
         let name = ServerName::try_from(name.to_owned());
         let name = name.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        Ok(Box::new(self.0.connect(name, stream).await?))
+        Ok(Box::new(TlsConnector::from(self.0.clone()).connect(name, stream).await?))
     }
 }
 
@@ -216,22 +206,22 @@ fn read(der: &[u8]) -> Option<Certificate> {
 }
 
 /// Begins a server's connections over TLS. Its certificates may be replaced while it runs.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct ServerTls {
-    acceptor: Arc<RwLock<TlsAcceptor>>,
+    config: Arc<Mutex<Arc<ServerConfig>>>,
     ws: bool,
 }
 
 impl ServerTls {
     /// Begins connections of `coaps+tcp`, or with `ws` of `coaps+ws`.
     pub(crate) fn new(certificates: &Certificates, ws: bool) -> Result<Self, BadCertificate> {
-        Ok(Self { acceptor: Arc::new(RwLock::new(certificates.acceptor(ws)?)), ws })
+        Ok(Self { config: Arc::new(Mutex::new(certificates.server(ws)?)), ws })
     }
 
     /// Takes other certificates, if they make a server.
     pub(crate) fn replace(&self, certificates: &Certificates) -> Result<(), BadCertificate> {
-        let acceptor = certificates.acceptor(self.ws)?;
-        *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+        let config = certificates.server(self.ws)?;
+        *lock(&self.config) = config;
         Ok(())
     }
 
@@ -240,17 +230,11 @@ impl ServerTls {
         &self,
         stream: TcpStream,
     ) -> io::Result<(Box<dyn ByteStream>, Option<Arc<Identity>>)> {
-        let acceptor = self.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let stream = acceptor.accept(stream).await?;
+        let config = lock(&self.config).clone();
+        let stream = TlsAcceptor::from(config).accept(stream).await?;
         let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
         let certificate = shown.and_then(|shown| read(shown));
         Ok((Box::new(stream), certificate.map(Identity::Certificate).map(Arc::new)))
-    }
-}
-
-impl fmt::Debug for ServerTls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerTls").field("ws", &self.ws).finish_non_exhaustive()
     }
 }
 

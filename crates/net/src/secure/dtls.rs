@@ -40,27 +40,19 @@ type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 /// ```
 #[derive(Clone)]
 pub struct Dtls {
-    pub(crate) keys: Keys,
+    /// The identity of a client. A server has none.
+    identity: Option<Vec<u8>>,
+    keys: Arc<Lookup>,
     max_sessions: Option<usize>,
     pub(crate) idle_timeout: Duration,
     pub(crate) handshake_timeout: Duration,
 }
 
-#[derive(Clone)]
-pub(crate) enum Keys {
-    Client { identity: Vec<u8>, key: Arc<Lookup> },
-    Server { keys: Arc<Lookup> },
-}
-
 /// Prints no keys.
 impl fmt::Debug for Dtls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let role = match &self.keys {
-            Keys::Client { .. } => "client",
-            Keys::Server { .. } => "server",
-        };
         f.debug_struct("Dtls")
-            .field("role", &role)
+            .field("role", if self.is_server() { &"server" } else { &"client" })
             .field("max_sessions", &self.max_sessions)
             .field("idle_timeout", &self.idle_timeout)
             .field("handshake_timeout", &self.handshake_timeout)
@@ -73,17 +65,18 @@ impl Dtls {
     /// to 64 to be taken by everybody.
     pub fn client(identity: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         let key = key.into();
-        Self::new(Keys::Client { identity: identity.into(), key: Arc::new(move |_| Some(key.clone())) })
+        Self::new(Some(identity.into()), Arc::new(move |_| Some(key.clone())))
     }
 
     /// Returns the setup of a server with the keys that `lookup` knows. It returns nothing for an unknown identity. It is
     /// called while datagrams wait, so it should not take long. A client is not told whether the identity or the key is wrong.
     pub fn server(lookup: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
-        Self::new(Keys::Server { keys: Arc::new(lookup) })
+        Self::new(None, Arc::new(lookup))
     }
 
-    fn new(keys: Keys) -> Self {
+    fn new(identity: Option<Vec<u8>>, keys: Arc<Lookup>) -> Self {
         Self {
+            identity,
             keys,
             max_sessions: None,
             idle_timeout: Duration::from_secs(24 * 60 * 60),
@@ -130,7 +123,7 @@ impl Dtls {
     }
 
     pub(crate) fn is_server(&self) -> bool {
-        matches!(self.keys, Keys::Server { .. })
+        self.identity.is_none()
     }
 
     /// Returns the setup in the form that the library takes.
@@ -145,10 +138,10 @@ impl Dtls {
             .handshake_timeout(self.handshake_timeout)
             .dtls12_cipher_suites(&[Dtls12CipherSuite::PSK_AES128_CCM_8])
             .dtls13_cipher_suites(&[]);
-        let resolver = |keys: &Arc<Lookup>| Arc::new(Resolver(AssertUnwindSafe(keys.clone())));
-        let builder = match &self.keys {
-            Keys::Client { identity, key } => builder.with_psk_client(identity.clone(), resolver(key)),
-            Keys::Server { keys } => builder.with_psk_server(None, resolver(keys)),
+        let resolver = Arc::new(Resolver(AssertUnwindSafe(self.keys.clone())));
+        let builder = match &self.identity {
+            Some(identity) => builder.with_psk_client(identity.clone(), resolver),
+            None => builder.with_psk_server(None, resolver),
         };
         let built = builder.build();
         built.map(Arc::new).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))
@@ -168,9 +161,7 @@ impl PskResolver for Resolver {
 thread_local! {
     /// The cookie that the library is to take for its own.
     static SHOWN: Cell<Option<[u8; COOKIE]>> = const { Cell::new(None) };
-}
 
-thread_local! {
     /// The identity whose key the library has asked for last, and whether there is one.
     static RESOLVED: Cell<Option<(Vec<u8>, bool)>> = const { Cell::new(None) };
 }

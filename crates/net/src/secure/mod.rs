@@ -19,7 +19,6 @@ pub use dtls::Dtls;
 pub(crate) use records::Sealed;
 pub(crate) use table::Sessions;
 
-use crate::datagram::hub::Hub;
 use crate::stream::Acceptor;
 use crate::{ClientBuilder, Server, ServerConfig, ServerHandle};
 
@@ -43,7 +42,7 @@ impl Server {
         }
         let sessions = config.budget.count(SESSION) as usize;
         let dtls = dtls.clone().at_most(sessions.div_ceil(config.cores.max(1)));
-        Self::bind_hubs(address, config, &[], |socket, setup| Hub::secured(socket, setup, &dtls))
+        Self::bind_hubs(address, config, &[], Some(&dtls))
     }
 
     /// Binds to the first of the addresses that can be had, to serve `coaps+tcp` there (RFC 8323 §8.2). The port is 5684

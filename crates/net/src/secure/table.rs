@@ -10,7 +10,7 @@ use dimpl::Output;
 use tokio::sync::oneshot;
 
 use super::cookie::{Cookies, Hello};
-use super::dtls::{Dtls, Keys, take_resolved, with_cookie};
+use super::dtls::{Dtls, take_resolved, with_cookie};
 use super::session::{MAX_READY, Next, Seen, Session};
 use crate::address::{Remote, network};
 use crate::datagram::io::{MAX_DATAGRAM, Outgoing, send_singly};
@@ -63,10 +63,7 @@ fn key(remote: Remote) -> Remote {
 
 impl Sessions {
     pub(crate) fn new(setup: &Dtls) -> io::Result<Self> {
-        let cookies = match setup.keys {
-            Keys::Client { .. } => None,
-            Keys::Server { .. } => Some(Cookies::new(Instant::now())),
-        };
+        let cookies = setup.is_server().then(|| Cookies::new(Instant::now()));
         Ok(Self {
             setup: setup.clone(),
             library: setup.build()?,

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use coap_numbers::option;
 use coapace_proto::block::{MAX_SZX, Transfer};
 use coapace_proto::stream::Signal;
-use coapace_proto::{Code, Options, Token};
+use coapace_proto::{Options, Token};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::byte_wire::ByteWire;
 use super::connection::Connection;
-use super::unanswered::{Ask, Unanswered};
+use super::unanswered::{StreamRequest, Unanswered};
 use super::wire::{ByteStream, Ended, Wire};
 use super::{Lost, MAX_OUTSTANDING, PATIENCE};
 use crate::asker::Blocks;
@@ -49,7 +49,7 @@ struct Origin {
 /// A connection, for those who ask over it.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionHandle {
-    asks: mpsc::Sender<Ask>,
+    requests: mpsc::Sender<StreamRequest>,
     /// The limits of the server once they are known, or the reason why there is no connection.
     server: watch::Receiver<Option<Result<Takes, Lost>>>,
     outstanding: Arc<Semaphore>,
@@ -73,21 +73,21 @@ impl Connections {
         let origin =
             Origin { scheme: uri.scheme, address, authority: uri.authority(), name: uri.host.to_string() };
         let mut open = lock(&self.open);
-        if let Some(stream) = open.get(&origin).filter(|stream| !stream.asks.is_closed()) {
+        if let Some(stream) = open.get(&origin).filter(|stream| !stream.requests.is_closed()) {
             return Ok(stream.clone());
         }
-        open.retain(|_, stream| !stream.asks.is_closed());
+        open.retain(|_, stream| !stream.requests.is_closed());
         let security = self.security(uri.scheme)?;
-        let (asks, asked) = mpsc::channel(MAX_OUTSTANDING);
+        let (requests, receiver) = mpsc::channel(MAX_OUTSTANDING);
         let (tell, server) = watch::channel(None);
         let stream = ConnectionHandle {
-            asks,
+            requests,
             server,
             outstanding: Semaphore::new(MAX_OUTSTANDING).into(),
             tokens: Arc::default(),
             clock: Clock::start(),
         };
-        tokio::spawn(run(origin.clone(), security, asked, tell, stream.clock));
+        tokio::spawn(run(origin.clone(), security, receiver, tell, stream.clock));
         open.insert(origin, stream.clone());
         Ok(stream)
     }
@@ -151,62 +151,49 @@ impl ConnectionHandle {
     }
 
     /// Sends one request, and returns the response.
-    pub(crate) async fn ask(&self, code: Code, token: Token, tail: Vec<u8>) -> Result<Response, Error> {
+    pub(crate) async fn ask(&self, request: StreamRequest) -> Result<Response, Error> {
         let _permit = self.outstanding.acquire().await.map_err(|_| ended())?;
-        self.exchange(code, token, tail, None).await
+        self.exchange(request).await
     }
 
-    /// Registers for notifications; they go into the inbox, the first response comes back.
+    /// Registers for notifications, which go into the inbox. Returns the first response.
     pub(crate) async fn register(
         &self,
-        code: Code,
-        token: Token,
-        tail: Vec<u8>,
-        inbox: Arc<Inbox>,
+        request: StreamRequest,
+        inbox: &Arc<Inbox>,
     ) -> Result<(Response, Outstanding), Error> {
         let permit = self.outstanding.clone().acquire_owned().await.map_err(|_| ended())?;
-        let response = self.exchange(code, token, tail, Some(inbox)).await?;
+        let response = self.exchange(StreamRequest { inbox: Some(inbox.clone()), ..request }).await?;
         Ok((response, Outstanding(permit)))
     }
 
-    async fn exchange(
-        &self,
-        code: Code,
-        token: Token,
-        tail: Vec<u8>,
-        inbox: Option<Arc<Inbox>>,
-    ) -> Result<Response, Error> {
-        let (first, told) = oneshot::channel();
-        let ask = Ask { code, token, tail, since: Instant::now(), first: Some(first), inbox };
-        let sent = self.asks.send(ask).await;
-        if sent.is_err() {
-            // Why is known if it was never open.
+    async fn exchange(&self, request: StreamRequest) -> Result<Response, Error> {
+        let (first, response) = oneshot::channel();
+        let sent = self.requests.send(StreamRequest { since: Instant::now(), first: Some(first), ..request });
+        if sent.await.is_err() {
+            // The reason is known if the connection was never open.
             self.server().await?;
             return Err(ended());
         }
-        told.await.unwrap_or_else(|_| Err(ended()))
+        response.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// Registers once more. The answer goes into the inbox, like a notification.
+    /// Registers once more. The response goes into the inbox, like a notification.
     pub(crate) async fn register_again(
         &self,
-        code: Code,
-        token: Token,
-        tail: Vec<u8>,
+        request: StreamRequest,
         inbox: &Arc<Inbox>,
     ) -> Result<(), Error> {
-        // Whoever waits here may be dropped. Only after this it is sure that the registration is sent.
-        let place = self.asks.reserve().await.map_err(|_| ended())?;
+        // The future may be dropped here. After this it is certain that the registration is sent.
+        let room = self.requests.reserve().await.map_err(|_| ended())?;
         inbox.register();
-        let inbox = Some(inbox.clone());
-        place.send(Ask { code, token, tail, since: Instant::now(), first: None, inbox });
+        room.send(StreamRequest { inbox: Some(inbox.clone()), ..request });
         Ok(())
     }
 
-    /// Sends a request whose answer nobody waits for, if there is room.
-    pub(crate) fn send(&self, code: Code, token: Token, tail: Vec<u8>) {
-        let since = Instant::now();
-        let _ = self.asks.try_send(Ask { code, token, tail, since, first: None, inbox: None });
+    /// Sends a request whose response nobody waits for, if there is room.
+    pub(crate) fn send(&self, request: StreamRequest) {
+        let _ = self.requests.try_send(request);
     }
 }
 
@@ -222,7 +209,7 @@ fn ended() -> Error {
 async fn run(
     origin: Origin,
     security: Option<Connector>,
-    mut asks: mpsc::Receiver<Ask>,
+    mut requests: mpsc::Receiver<StreamRequest>,
     server: watch::Sender<Option<Result<Takes, Lost>>>,
     clock: Clock,
 ) {
@@ -231,7 +218,7 @@ async fn run(
         Err(_) => Lost::Io(io::ErrorKind::TimedOut),
         Ok(Err(error)) => Lost::opening(&error, &origin.name),
         Ok(Ok(mut connection)) => {
-            let conversed = converse(&mut connection, &mut asks, &mut unanswered, &server).await;
+            let conversed = converse(&mut connection, &mut requests, &mut unanswered, &server).await;
             if matches!(conversed, Err(Ended::Broken(_)) | Ok(())) {
                 let _ = timeout(Duration::from_secs(1), connection.close()).await;
             }
@@ -241,10 +228,10 @@ async fn run(
             }
         }
     };
-    asks.close();
+    requests.close();
     server.send_if_modified(|said| said.is_none().then(|| *said = Some(Err(lost.clone()))).is_some());
-    let late = std::iter::from_fn(|| asks.try_recv().ok());
-    unanswered.into_asks().chain(late).for_each(|ask| ask.fail(lost.clone().into()));
+    let late = std::iter::from_fn(|| requests.try_recv().ok());
+    unanswered.into_requests().chain(late).for_each(|request| request.fail(lost.clone().into()));
 }
 
 async fn open(origin: &Origin, security: Option<Connector>) -> io::Result<Connection> {
@@ -267,7 +254,7 @@ async fn open(origin: &Origin, security: Option<Connector>) -> io::Result<Connec
 /// Sends requests and takes answers, until nobody asks any more or the connection ends.
 async fn converse(
     connection: &mut Connection,
-    asks: &mut mpsc::Receiver<Ask>,
+    requests: &mut mpsc::Receiver<StreamRequest>,
     unanswered: &mut Unanswered,
     server: &watch::Sender<Option<Result<Takes, Lost>>>,
 ) -> Result<(), Ended> {
@@ -294,7 +281,7 @@ async fn converse(
                     if !unanswered.take(each) {
                         // The next request opens another connection.
                         open = false;
-                        asks.close();
+                        requests.close();
                     }
                 }
             }
@@ -305,8 +292,8 @@ async fn converse(
                 heard = tokio::time::Instant::now();
                 connection.signal(Signal::Ping { custody: false }, Token::EMPTY);
             }
-            ask = asks.recv(), if open && !full => {
-                let Some(ask) = ask else {
+            request = requests.recv(), if open && !full => {
+                let Some(request) = request else {
                     // Nobody will ask any more.
                     connection.signal(Signal::Release, Token::EMPTY);
                     open = false;
@@ -315,10 +302,10 @@ async fn converse(
                 if unanswered.is_empty() {
                     heard = tokio::time::Instant::now();
                 }
-                unanswered.send(connection, ask);
+                unanswered.send(connection, request);
             }
         }
     }
     // Asked before the end was known.
-    if asks.is_empty() { Ok(()) } else { Err(Ended::Aborted) }
+    if requests.is_empty() { Ok(()) } else { Err(Ended::Aborted) }
 }

@@ -22,6 +22,7 @@ pub(crate) use client::{ConnectionHandle, Connections, Outstanding};
 pub(crate) use lost::Lost;
 pub(crate) use server::{Acceptor, Shared, listen, serve};
 pub(crate) use share::Pool;
+pub(crate) use unanswered::StreamRequest;
 pub(crate) use wire::ByteStream;
 
 /// The largest message that is taken, in bytes (RFC 8323 §5.3.1). The places of a route's parameters reach no further.

@@ -1,6 +1,5 @@
 //! The connections of a server: accepted on all cores, each a task of the core that took it.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -59,16 +58,10 @@ impl Shared {
 }
 
 /// The layers between TCP and the messages of a server.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Acceptor {
     pub(crate) tls: Option<ServerTls>,
     pub(crate) ws: bool,
-}
-
-impl fmt::Debug for Acceptor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Acceptor")
-    }
 }
 
 impl Acceptor {
