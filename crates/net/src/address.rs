@@ -11,7 +11,7 @@ use std::sync::Mutex;
 pub(crate) struct Remote {
     ip: Ipv6Addr,
     port: u16,
-    /// The place of the local address in [`Locals`].
+    /// The place of the local address in [`LocalAddresses`].
     local: u16,
 }
 
@@ -81,14 +81,14 @@ pub(crate) fn mapped(ip: IpAddr) -> Ipv6Addr {
 
 /// An own address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Local {
+pub(crate) struct LocalAddress {
     /// The address, unspecified where the system is to choose.
     pub(crate) ip: Ipv6Addr,
     /// The interface, where the peer's address is link-local and means nothing without one. Otherwise 0.
     pub(crate) scope: u32,
 }
 
-impl Local {
+impl LocalAddress {
     /// An address of the system's choice.
     pub(crate) const ANY: Self = Self { ip: Ipv6Addr::UNSPECIFIED, scope: 0 };
 }
@@ -96,19 +96,19 @@ impl Local {
 /// The own addresses that anything was sent to so far, numbered. A host has few. On one that answers for whole prefixes, the
 /// addresses beyond the bound are left to the system's choice.
 #[derive(Debug)]
-pub(crate) struct Locals(Mutex<Vec<Local>>);
+pub(crate) struct LocalAddresses(Mutex<Vec<LocalAddress>>);
 
 const MAX_LOCALS: usize = 1024;
 
-impl Default for Locals {
+impl Default for LocalAddresses {
     fn default() -> Self {
-        Self(Mutex::new(vec![Local::ANY]))
+        Self(Mutex::new(vec![LocalAddress::ANY]))
     }
 }
 
-impl Locals {
+impl LocalAddresses {
     /// Returns the number of this address.
-    pub(crate) fn number(&self, local: Local) -> u16 {
+    pub(crate) fn number(&self, local: LocalAddress) -> u16 {
         let mut known = lock(&self.0);
         match known.iter().position(|&other| other == local) {
             Some(place) => place as u16,
@@ -121,9 +121,9 @@ impl Locals {
     }
 
     /// Returns the address of this number.
-    pub(crate) fn get(&self, number: u16) -> Local {
+    pub(crate) fn get(&self, number: u16) -> LocalAddress {
         let known = lock(&self.0);
-        known.get(usize::from(number)).copied().unwrap_or(Local::ANY)
+        known.get(usize::from(number)).copied().unwrap_or(LocalAddress::ANY)
     }
 }
 
@@ -150,14 +150,17 @@ mod tests {
 
     #[test]
     fn local_addresses_are_numbered_up_to_their_bound() {
-        let locals = Locals::default();
-        let nth = |n: u128| Local { ip: Ipv6Addr::from_bits(n), scope: 0 };
-        assert_eq!((locals.number(Local::ANY), locals.number(nth(5)), locals.number(nth(5))), (0, 1, 1));
+        let locals = LocalAddresses::default();
+        let nth = |n: u128| LocalAddress { ip: Ipv6Addr::from_bits(n), scope: 0 };
+        assert_eq!(
+            (locals.number(LocalAddress::ANY), locals.number(nth(5)), locals.number(nth(5))),
+            (0, 1, 1)
+        );
         assert_eq!(locals.get(1), nth(5));
         for n in 10..2_000 {
             locals.number(nth(n));
         }
         assert_eq!(locals.number(nth(9_999)), 0);
-        assert_eq!(locals.get(9_999), Local::ANY);
+        assert_eq!(locals.get(9_999), LocalAddress::ANY);
     }
 }

@@ -1,18 +1,18 @@
 //! The exchanges of one call: as many as its bodies take blocks.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use coap_numbers::option;
 use coapace_control::Instant;
-use coapace_proto::block::{self, Transfer, TransferError};
-use coapace_proto::{Code, ExchangeId, Options, Request, SendError, Tail, Token, echo};
+use coapace_proto::block::{self, Transfer, TransferError, Transferred};
+use coapace_proto::{Code, ExchangeId, Options, SendError, Tail, Token, echo};
 
 use crate::address::Remote;
 use crate::datagram::hub::{Hub, Locked};
 use crate::datagram::io::MAX_DATAGRAM;
-use crate::progress::OnProgress;
 use crate::stream::{ConnectionHandle, StreamRequest};
 use crate::{Error, Response};
 
@@ -47,6 +47,26 @@ impl Blocks {
 /// Returns the exponent of the largest block of at most so many bytes (RFC 7959 §2.2).
 pub(crate) fn szx(bytes: usize) -> u8 {
     (bytes.max(16).ilog2() - 4).min(coapace_proto::block::MAX_SZX.into()) as u8
+}
+
+/// A function that is called after every block.
+#[derive(Clone)]
+pub(crate) struct OnProgress(Arc<dyn Fn(Transferred) + Send + Sync>);
+
+impl OnProgress {
+    pub(crate) fn new(each: impl Fn(Transferred) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(each))
+    }
+
+    pub(crate) fn tell(&self, transferred: Transferred) {
+        (self.0)(transferred);
+    }
+}
+
+impl fmt::Debug for OnProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnProgress")
+    }
 }
 
 /// The way of requests to a server.
@@ -169,9 +189,9 @@ impl Asker {
     }
 
     /// Returns a request for an endpoint.
-    pub(crate) fn request<'a>(&self, token: Token, tail: &'a [u8]) -> Request<'a> {
+    pub(crate) fn request<'a>(&self, token: Token, tail: &'a [u8]) -> coapace_proto::Request<'a> {
         let &Self { confirmable, code, repeatable, .. } = self;
-        Request { confirmable, code, token, tail, repeatable }
+        coapace_proto::Request { confirmable, code, token, tail, repeatable }
     }
 
     /// Sends the next request of a transfer, and returns the response.

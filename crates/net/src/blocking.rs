@@ -11,7 +11,7 @@ use bytes::Bytes;
 use coapace_control::Instant;
 use coapace_proto::Code;
 
-use crate::client::Deaf;
+use crate::client::ClientService;
 use crate::clock::Clock;
 use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
@@ -50,10 +50,10 @@ pub struct Client {
 
 /// Tells the thread that waits which endpoint to drive, and when to look again.
 #[derive(Debug, Default)]
-pub(crate) struct Undriven(Mutex<Wait>);
+pub(crate) struct Undriven(Mutex<NextTurn>);
 
 #[derive(Debug, Default)]
-struct Wait {
+struct NextTurn {
     /// The endpoint of the last request.
     hub: Option<Arc<Hub>>,
     /// A moment that is waited for, by the clock of that endpoint.
@@ -61,7 +61,7 @@ struct Wait {
 }
 
 impl Undriven {
-    fn wait(&self) -> MutexGuard<'_, Wait> {
+    fn wait(&self) -> MutexGuard<'_, NextTurn> {
         lock(&self.0)
     }
 
@@ -104,72 +104,50 @@ impl From<ClientBuilder> for Client {
 }
 
 macro_rules! methods {
-    ($($name:ident = $code:ident, $what:literal;)+) => {
+    ($($name:ident = $code:ident $(, $payload:ident)?;)+) => {
         $(
-            #[doc = concat!($what, " [`request`](Self::request) says what the payload is, and more.")]
+            #[doc = concat!("Is like [`Client::", stringify!($name), "`](crate::Client::", stringify!($name), ").")]
             ///
             /// # Errors
             /// Those of [`request`](Self::request).
-            pub fn $name(&mut self, uri: &str, payload: impl Into<Bytes>) -> Result<Response, Error> {
-                self.request(Code::$code, uri, |call| call.payload(payload))
+            pub fn $name(&mut self, uri: &str $(, $payload: impl Into<Bytes>)?) -> Result<Response, Error> {
+                self.request(Code::$code, uri, |call| call$(.payload($payload))?)
             }
         )+
     };
 }
 
 impl Client {
-    /// Returns a client with RFC 7252's own congestion control.
+    /// Is like [`Client::new`](crate::Client::new).
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins a client that is set up, and then [built](ClientBuilder::build_blocking).
+    /// Is like [`Client::builder`](crate::Client::builder). [`ClientBuilder::build_blocking`] builds the client.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
 
-    /// Returns a client around one that nobody drives.
+    /// Returns the blocking form of a client whose endpoints no task drives.
     pub(crate) fn over(inner: crate::Client) -> Self {
         Self { inner, endpoints: Vec::new() }
     }
 
-    /// Makes a GET of the resource at `uri`.
-    ///
-    /// # Errors
-    /// Those of [`request`](Self::request).
-    pub fn get(&mut self, uri: &str) -> Result<Response, Error> {
-        self.request(Code::GET, uri, |call| call)
-    }
-
-    /// Makes a DELETE of the resource at `uri`.
-    ///
-    /// # Errors
-    /// Those of [`request`](Self::request).
-    pub fn delete(&mut self, uri: &str) -> Result<Response, Error> {
-        self.request(Code::DELETE, uri, |call| call)
-    }
-
     methods! {
-        post = POST, "Makes a POST to the resource at `uri`.";
-        put = PUT, "Makes a PUT to the resource at `uri`.";
-        fetch = FETCH, "Makes a FETCH (RFC 8132 §2) of the resource at `uri`.";
-        patch = PATCH, "Makes a PATCH (RFC 8132 §3) of the resource at `uri`.";
-        ipatch = IPATCH, "Makes an iPATCH (RFC 8132 §3) of the resource at `uri`.";
+        get = GET;
+        delete = DELETE;
+        ping = EMPTY;
+        post = POST, payload;
+        put = PUT, payload;
+        fetch = FETCH, payload;
+        patch = PATCH, payload;
+        ipatch = IPATCH, payload;
     }
 
-    /// Asks whether anybody is there, with an empty message (RFC 7252 §4.3); the path of `uri` means nothing. The
-    /// response has the code 0.00.
+    /// Makes a request of any method. `prepare` adds options and a payload.
     ///
     /// # Errors
-    /// Those of [`request`](Self::request).
-    pub fn ping(&mut self, uri: &str) -> Result<Response, Error> {
-        self.request(Code::EMPTY, uri, |call| call)
-    }
-
-    /// Makes a request of any method; `prepare` adds options and a payload.
-    ///
-    /// # Errors
-    /// [`Error::Scheme`] of another scheme than `coap`, and those of any request.
+    /// [`Error::Scheme`] if the scheme is not `coap`, and those of any request.
     pub fn request(
         &mut self,
         method: Code,
@@ -177,10 +155,10 @@ impl Client {
         prepare: impl FnOnce(Call) -> Call,
     ) -> Result<Response, Error> {
         let (call, give_up) = self.prepared(method, uri, prepare)?;
-        self.drive(call.unhurried(), give_up)?
+        self.block_on(call.unhurried(), give_up)?
     }
 
-    /// Observes the resource at `uri` (RFC 7641). The client is lent until the observation is over.
+    /// Is like [`Client::observe`](crate::Client::observe). The client is borrowed until the observation is over.
     ///
     /// # Errors
     /// [`Error::NotObserved`] if the server answers with an error, and those of [`request`](Self::request).
@@ -188,7 +166,7 @@ impl Client {
         self.observe_with(Code::GET, uri, |call| call)
     }
 
-    /// Observes with GET or FETCH; `prepare` adds options.
+    /// Observes with GET or FETCH. `prepare` adds options.
     ///
     /// # Errors
     /// Those of [`observe`](Self::observe).
@@ -199,26 +177,26 @@ impl Client {
         prepare: impl FnOnce(Call) -> Call,
     ) -> Result<Observation<'_>, Error> {
         let (call, give_up) = self.prepared(method, uri, prepare)?;
-        let inner = self.drive(call.observe_unhurried(), give_up)??;
+        let inner = self.block_on(call.observe_unhurried(), give_up)??;
         Ok(Observation { client: self, inner })
     }
 
-    /// Returns what was counted so far.
+    /// Is like [`Client::stats`](crate::Client::stats).
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }
 
-    /// Returns all measurements of this client.
+    /// Is like [`Client::metrics`](crate::Client::metrics).
     pub fn metrics(&self) -> Metrics {
         self.inner.metrics()
     }
 
-    /// Returns what is known of the destinations that exchanges have ended with, and under which profile.
+    /// Is like [`Client::destinations`](crate::Client::destinations).
     pub fn destinations(&self) -> Vec<(Profile, Destination)> {
         self.inner.destinations()
     }
 
-    /// Returns a call, and when it is given up, if that was said.
+    /// Returns a call, and when it is given up, if it has a timeout.
     fn prepared(
         &self,
         method: Code,
@@ -235,7 +213,7 @@ impl Client {
     }
 
     /// Sends, receives and waits until `future` is done.
-    fn drive<T>(
+    fn block_on<T>(
         &mut self,
         future: impl Future<Output = T>,
         give_up: Option<std::time::Instant>,
@@ -279,7 +257,7 @@ pub struct Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// The response to the registration: a success. It is all there is if the server does not let the resource be observed.
+    /// Is like [`Observation::first`](crate::Observation::first).
     pub fn first(&self) -> &Response {
         self.inner.first()
     }
@@ -291,15 +269,15 @@ impl Observation<'_> {
     /// Those of the [iterator](Self::next) besides.
     pub fn next_within(&mut self, patience: Duration) -> Option<Result<Response, Error>> {
         let give_up = std::time::Instant::now() + patience;
-        self.client.drive(self.inner.next(), Some(give_up)).unwrap_or_else(|error| Some(Err(error)))
+        self.client.block_on(self.inner.next(), Some(give_up)).unwrap_or_else(|error| Some(Err(error)))
     }
 
-    /// Tells the server that nothing is to come any more, and waits until it knows (RFC 7641 §3.6).
+    /// Is like [`Observation::end`](crate::Observation::end).
     ///
     /// # Errors
-    /// Why it does not know. It will learn it from the Reset that the next notification is answered with.
+    /// Those of a request.
     pub fn end(self) -> Result<(), Error> {
-        self.client.drive(self.inner.end(), None)?
+        self.client.block_on(self.inner.end(), None)?
     }
 }
 
@@ -308,14 +286,14 @@ impl Iterator for Observation<'_> {
     type Item = Result<Response, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.client.drive(self.inner.next(), None).unwrap_or_else(|error| Some(Err(error)))
+        self.client.block_on(self.inner.next(), None).unwrap_or_else(|error| Some(Err(error)))
     }
 }
 
 /// An endpoint that whoever waits drives.
 #[derive(Debug)]
 struct DrivenEndpoint {
-    driver: Driver<Single, Deaf>,
+    driver: Driver<Single, ClientService>,
     /// The time that the system waits for a datagram.
     patience: Duration,
 }
@@ -323,7 +301,7 @@ struct DrivenEndpoint {
 impl DrivenEndpoint {
     fn new(hub: Arc<Hub>) -> Result<Self, Error> {
         hub.socket.block().map_err(Error::Io)?;
-        Ok(Self { driver: Driver::new(hub, Single::default(), Deaf), patience: Duration::MAX })
+        Ok(Self { driver: Driver::new(hub, Single::default(), ClientService), patience: Duration::MAX })
     }
 
     /// Waits for a datagram, a deadline, `give_up` or `until`, and handles what there is.

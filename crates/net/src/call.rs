@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use coapace_control::Mechanism;
-use coapace_proto::{Code, Config, Request};
+use coapace_proto::{Code, Config};
 
 use crate::address::Remote;
-use crate::asker::{Asker, Blocks, Path, szx};
+use crate::asker::{Asker, Blocks, OnProgress, Path, szx};
 use crate::client::Client;
 use crate::datagram::hub::Hub;
-use crate::progress::OnProgress;
 use crate::secure;
 use crate::target::Target;
 use crate::uri::{BadUri, Scheme, Uri};
@@ -162,7 +161,7 @@ impl Call {
         let mut tail = Vec::new();
         self.options.write(&self.payload, &mut tail);
         let Self { client, method: code, repeatable, .. } = self;
-        Group::begin(client, hub, to, |token| Request {
+        Group::begin(client, hub, to, |token| coapace_proto::Request {
             confirmable: false,
             code,
             token,

@@ -18,7 +18,7 @@ use crate::datagram::socket::Socket;
 use crate::lock::lock;
 use crate::secure::{Dtls, Sealed};
 use crate::stream::Connections;
-use crate::target::{Last, Target};
+use crate::target::{LastTarget, Target};
 use crate::uri::{BadUri, Host, Uri};
 use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Refused, Response, Stats};
 
@@ -48,7 +48,7 @@ pub(crate) struct Inner {
     interceptor: Option<Arc<dyn Interceptor>>,
     pub(crate) dtls: Option<Dtls>,
     pub(crate) connections: Connections,
-    last: Last,
+    last: LastTarget,
     /// Set if its endpoints are not driven by tasks, but by the thread that waits.
     undriven: Option<Undriven>,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
@@ -300,11 +300,11 @@ fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
 /// Runs an endpoint as a task.
 fn run(hub: Arc<Hub>) {
     if let Some(sessions) = &hub.sessions {
-        let driver = Driver::new(hub.clone(), Sealed::over(sessions), Deaf);
+        let driver = Driver::new(hub.clone(), Sealed::over(sessions), ClientService);
         tokio::spawn(driver.run());
         return;
     }
-    tokio::spawn(Driver::new(hub, Single::default(), Deaf).run());
+    tokio::spawn(Driver::new(hub, Single::default(), ClientService).run());
 }
 
 impl Drop for Inner {
@@ -327,9 +327,9 @@ fn first(
 
 /// The service of a client, which answers every request 5.01.
 #[derive(Debug)]
-pub(crate) struct Deaf;
+pub(crate) struct ClientService;
 
-impl Service for Deaf {
+impl Service for ClientService {
     fn expects(&self, state: &Locked) -> bool {
         state.endpoint.exchanges() > 0 || !state.observed.is_empty() || !state.groups.is_empty()
     }

@@ -26,7 +26,7 @@ pub(crate) struct Counter {
 }
 
 /// A struct of counters.
-pub(crate) trait Counted {
+pub(crate) trait CounterSet {
     /// The counters, in the order of the fields.
     const COUNTERS: &'static [Counter];
 
@@ -71,7 +71,7 @@ macro_rules! counters {
         $($(#[doc = $text:literal])+ $section:ident: $field:ident => $metric:literal
             $({ $label:ident = $value:literal })? $(, warn $warning:literal)?;)+
     }) => {
-        impl $crate::counter::Counted for $name {
+        impl $crate::counter::CounterSet for $name {
             const COUNTERS: &'static [$crate::counter::Counter] = &[$($crate::counter::Counter {
                 section: $crate::counter::Section::$section,
                 metric: $metric,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use coapace_proto::{ExchangeId, Request, Token};
+use coapace_proto::{ExchangeId, Token};
 use tokio::sync::mpsc;
 
 use crate::address::Remote;
@@ -35,11 +35,11 @@ pub struct Group {
     /// Keeps the hub going.
     _client: Client,
     id: ExchangeId,
-    answers: mpsc::Receiver<Answer>,
+    answers: mpsc::Receiver<MemberResponse>,
 }
 
 /// A member, and its answer.
-pub(crate) type Answer = (SocketAddr, Response);
+pub(crate) type MemberResponse = (SocketAddr, Response);
 
 impl Group {
     /// Sends a request to the group at `to`.
@@ -47,7 +47,7 @@ impl Group {
         client: Client,
         hub: Arc<Hub>,
         to: Remote,
-        request: impl FnOnce(Token) -> Request<'a>,
+        request: impl FnOnce(Token) -> coapace_proto::Request<'a>,
     ) -> Result<Self, Error> {
         let (tell, answers) = mpsc::channel(MAX_WAITING);
         let id = hub.with(|state, now| {

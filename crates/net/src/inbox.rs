@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use coapace_control::{Draw, Duration, Instant};
-use coapace_proto::{Kind, Message, Observation};
+use coapace_proto::{Kind, Message};
 use tokio::sync::Notify;
 
 use crate::lock::lock;
@@ -22,7 +22,7 @@ pub(crate) struct Inbox {
 #[derive(Debug, Default)]
 struct Newest {
     response: Option<Response>,
-    order: Observation,
+    order: coapace_proto::Observation,
     /// A registration is under way: what it brings is waited for, however stale the representation is.
     registering: bool,
     end: Option<End>,
@@ -66,7 +66,7 @@ impl Inbox {
         let answers = std::mem::take(&mut newest.registering) && message.kind == Kind::Acknowledgement;
         if answers || in_order {
             // It is newer than everything that has come. A server that was restarted may count from anywhere.
-            newest.order = Observation::new();
+            newest.order = coapace_proto::Observation::new();
         }
         if !newest.order.update(now, message) {
             return;

@@ -78,7 +78,6 @@ mod membership;
 mod metrics;
 mod observation;
 mod profile;
-mod progress;
 mod rejection;
 mod request;
 mod resource;

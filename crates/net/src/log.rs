@@ -15,32 +15,26 @@ use crate::lock::lock;
 /// Failed handshakes, of all transports: anyone can make as many as they like.
 static FAILED_HANDSHAKES: Rate = Rate::new();
 
-/// Passes one event a second, and counts the others.
+/// Passes one event a second. Holds the time of the last that passed, and the number of those suppressed since.
 #[derive(Debug)]
-struct Rate(Mutex<Suppressed>);
-
-#[derive(Debug)]
-struct Suppressed {
-    passed: Option<Instant>,
-    count: u64,
-}
-
-const INTERVAL: Duration = Duration::from_secs(1);
+struct Rate(Mutex<(Option<Instant>, u64)>);
 
 impl Rate {
+    const INTERVAL: Duration = Duration::from_secs(1);
+
     const fn new() -> Self {
-        Self(Mutex::new(Suppressed { passed: None, count: 0 }))
+        Self(Mutex::new((None, 0)))
     }
 
-    /// Returns how many events were suppressed since the last that passed, or nothing if this one is.
+    /// Returns the number of events that were suppressed since the last that passed, or nothing if this one is.
     fn pass(&self, now: Instant) -> Option<u64> {
-        let mut suppressed = lock(&self.0);
-        if suppressed.passed.is_some_and(|passed| now.saturating_duration_since(passed) < INTERVAL) {
-            suppressed.count += 1;
+        let (passed, suppressed) = &mut *lock(&self.0);
+        if passed.is_some_and(|passed| now.saturating_duration_since(passed) < Self::INTERVAL) {
+            *suppressed += 1;
             return None;
         }
-        suppressed.passed = Some(now);
-        Some(std::mem::take(&mut suppressed.count))
+        *passed = Some(now);
+        Some(std::mem::take(suppressed))
     }
 }
 

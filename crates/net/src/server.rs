@@ -17,9 +17,9 @@ use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
 use crate::datagram::io::DatagramIo;
 use crate::datagram::serving::Serving;
-use crate::datagram::socket::{Socket, Use};
+use crate::datagram::socket::{Purpose, Socket};
 use crate::secure::{Dtls, Sealed, ServerTls};
-use crate::stream::{Acceptor, Shared};
+use crate::stream::{Acceptor, StreamServer};
 use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Response, Router, Stats};
 
 /// The configuration of a server.
@@ -134,7 +134,7 @@ impl ServerConfig {
 pub struct Server {
     config: ServerConfig,
     hubs: Vec<Arc<Hub>>,
-    tcp: Option<(std::net::TcpListener, Acceptor, Arc<Shared>)>,
+    tcp: Option<(std::net::TcpListener, Acceptor, Arc<StreamServer>)>,
 }
 
 impl Server {
@@ -180,7 +180,7 @@ impl Server {
         acceptor: Acceptor,
     ) -> io::Result<Self> {
         let listener = first(address, crate::stream::listen)?;
-        Ok(Self { config, hubs: Vec::new(), tcp: Some((listener, acceptor, Shared::new())) })
+        Ok(Self { config, hubs: Vec::new(), tcp: Some((listener, acceptor, StreamServer::new())) })
     }
 
     pub(crate) fn bind_hubs(
@@ -296,10 +296,10 @@ fn first<T>(address: impl ToSocketAddrs, mut bind: impl FnMut(SocketAddr) -> io:
 
 /// Returns so many sockets at one address.
 fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
-    let first = Socket::bind(address, Use::Serve { shared: count > 1 })?;
+    let first = Socket::bind(address, Purpose::Serve { shared: count > 1 })?;
     // Port 0 was the system's to choose.
     let address = first.local_addr()?;
-    let others = (1..count).map(|_| Socket::bind(address, Use::Serve { shared: true }));
+    let others = (1..count).map(|_| Socket::bind(address, Purpose::Serve { shared: true }));
     std::iter::once(Ok(first)).chain(others).collect()
 }
 
@@ -336,23 +336,21 @@ async fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::
 /// Runs a driver to its end, or until it takes too long to shut down.
 async fn drive(driver: Driver<impl DatagramIo, Serving>) -> io::Result<()> {
     let (hub, shutdown_timeout) = (driver.hub.clone(), driver.service.config.shutdown_timeout);
+    let too_long = async {
+        hub.closed().await;
+        tokio::time::sleep(shutdown_timeout).await;
+    };
     tokio::select! {
         ended = driver.run() => ended,
-        () = patience(&hub, shutdown_timeout) => Ok(()),
+        () = too_long => Ok(()),
     }
-}
-
-/// Ends so long after the hub began to close.
-async fn patience(hub: &Hub, shutdown_timeout: Duration) {
-    hub.closed().await;
-    tokio::time::sleep(shutdown_timeout).await;
 }
 
 /// Reads a server's counters and shuts it down.
 #[derive(Clone, Debug)]
 pub struct ServerHandle {
     hubs: Arc<[Arc<Hub>]>,
-    tcp: Option<Arc<Shared>>,
+    tcp: Option<Arc<StreamServer>>,
     pub(crate) tls: Option<ServerTls>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use coapace_proto::{Code, Counters};
 
-use crate::counter::{Counted, Counter, counters};
+use crate::counter::{Counter, CounterSet, counters};
 use crate::datagram::hub::Hub;
 use crate::lock::lock;
 

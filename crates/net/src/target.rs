@@ -17,9 +17,9 @@ pub(crate) struct Target {
 /// The target of a client's last request. A program that polls a resource has it without taking its URI apart again, which
 /// would be a fifth of the instructions of a request.
 #[derive(Debug, Default)]
-pub(crate) struct Last(Mutex<Option<Arc<Target>>>);
+pub(crate) struct LastTarget(Mutex<Option<Arc<Target>>>);
 
-impl Last {
+impl LastTarget {
     /// Returns the target of this URI, and remembers it.
     pub(crate) fn target(&self, text: &str) -> Result<Arc<Target>, BadUri> {
         let mut last = lock(&self.0);
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_uri_is_taken_apart_when_it_changes() {
-        let last = Last::default();
+        let last = LastTarget::default();
         let first = last.target("coap://[::1]/a").unwrap();
         assert!(Arc::ptr_eq(&first, &last.target("coap://[::1]/a").unwrap()));
         assert_eq!(last.target("coap://[::1]/b").unwrap().uri.path, ["b"]);

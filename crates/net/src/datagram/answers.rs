@@ -49,7 +49,7 @@ pub(crate) struct Answers {
     block: usize,
     pub(crate) bodies: Bodies,
     /// The forms of requests that observers have made, by the number that the endpoint knows them under.
-    observed: HashMap<u64, Observed>,
+    observed: HashMap<u64, ObservedRequest>,
     /// The bound of these.
     max_observed: usize,
     sequence: Sequence,
@@ -64,7 +64,7 @@ pub(crate) struct Answers {
 
 /// A form of a request that observers have made. All who made it are sent the same notifications.
 #[derive(Debug)]
-struct Observed {
+struct ObservedRequest {
     resource: Resource,
     /// The first who made it, and its options.
     from: Remote,
@@ -203,7 +203,7 @@ impl Locked {
         options.without(option::ECHO).without(option::NO_RESPONSE).write(&[], &mut tail);
         answers.observed.insert(
             number,
-            Observed {
+            ObservedRequest {
                 resource: resource.clone(),
                 from: responder.to,
                 tail,

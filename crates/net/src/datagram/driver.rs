@@ -11,7 +11,7 @@ use tokio::net::UdpSocket;
 
 use super::hub::{Hub, Locked};
 use super::io::DatagramIo;
-use super::watch::{Sign, Watch};
+use super::watch::{Wakeup, Watch};
 use crate::address::Remote;
 
 /// The number of batches received before other tasks of the thread get their turn.
@@ -37,15 +37,15 @@ pub(crate) trait Service {
 #[derive(Debug)]
 pub(crate) struct Driver<C, S> {
     pub(crate) hub: Arc<Hub>,
-    pub(crate) carrier: C,
+    pub(crate) io: C,
     pub(crate) service: S,
     /// Set if the system has not been asked whether more has come.
     unasked: bool,
 }
 
 impl<C: DatagramIo, S: Service> Driver<C, S> {
-    pub(crate) fn new(hub: Arc<Hub>, carrier: C, service: S) -> Self {
-        Self { hub, carrier, service, unasked: false }
+    pub(crate) fn new(hub: Arc<Hub>, io: C, service: S) -> Self {
+        Self { hub, io, service, unasked: false }
     }
 
     /// Runs until the hub is closing and nothing is under way any more.
@@ -66,7 +66,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                 self.service.resources_changed(&hub);
                 self.send(hub.clock.now());
             }
-            let carrier_at = self.carrier.deadline().map(|at| hub.clock.moment(at));
+            let carrier_at = self.io.deadline().map(|at| hub.clock.moment(at));
             let blocked = {
                 let mut state = hub.lock();
                 let deadline = [state.poll_timeout(), carrier_at].into_iter().flatten().min();
@@ -80,11 +80,11 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                 !state.outgoing.is_empty()
             };
             if hub.is_closing() && hub.is_idle() {
-                self.carrier.close(&hub.socket);
+                self.io.close(&hub.socket);
                 return Ok(());
             }
             match watch.next(blocked, armed != Instant::MAX).await? {
-                Sign::Readable => {
+                Wakeup::Readable => {
                     if watched.try_io(Interest::READABLE, || self.rounds()).is_ok() {
                         // There is more, but other tasks of this thread have their turn first.
                         tokio::task::yield_now().await;
@@ -96,26 +96,26 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                         }
                     }
                 }
-                Sign::Writable => {
+                Wakeup::Writable => {
                     let _ = watched.try_io(Interest::WRITABLE, || {
                         self.send(hub.clock.now());
                         drained()
                     });
                 }
-                Sign::Error => {
+                Wakeup::Error => {
                     let _ = watched.try_io(Interest::ERROR, || {
                         self.take_errors();
                         drained()
                     });
                 }
-                Sign::Attention => {}
-                Sign::Timer => {
+                Wakeup::Attention => {}
+                Wakeup::Timer => {
                     armed = Instant::MAX;
                     self.send(hub.clock.now());
                 }
             }
             if carrier_at.is_some_and(|at| at <= hub.clock.now()) {
-                self.carrier.timeout(&hub.socket);
+                self.io.timeout(&hub.socket);
             }
         }
     }
@@ -147,10 +147,10 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
 
     /// Receives a batch, handles and answers it. Returns whether more may be there.
     pub(crate) fn round(&mut self) -> bool {
-        let Self { hub, carrier, service, .. } = self;
+        let Self { hub, io, service, .. } = self;
         // The time is taken with the first datagram: the system may have waited for it.
         let mut now = None;
-        let received = carrier.receive(&hub.socket, |from, to_group, bytes| {
+        let received = io.receive(&hub.socket, |from, to_group, bytes| {
             let now = *now.get_or_insert_with(|| hub.clock.now());
             let mut state = hub.lock();
             let event = if to_group {
@@ -193,13 +193,13 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
     /// Sends what there is to send, and what a deadline that has passed asks for. Timers have no turn of their own as long as
     /// datagrams keep coming.
     pub(crate) fn send(&mut self, now: Instant) {
-        let Self { hub, carrier, .. } = self;
+        let Self { hub, io, .. } = self;
         let mut state = hub.lock();
         if state.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             state.endpoint.handle_timeout(now);
         }
         state.send_delayed(now);
-        state.send(now, |outgoing| carrier.send(&hub.socket, outgoing));
+        state.send(now, |outgoing| io.send(&hub.socket, outgoing));
     }
 
     fn take_errors(&mut self) {

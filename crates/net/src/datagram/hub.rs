@@ -16,7 +16,7 @@ use super::socket::Socket;
 use crate::address::Remote;
 use crate::clock::{Clock, Random};
 use crate::destinations::{Destinations, ExchangeEnd};
-use crate::group::Answer;
+use crate::group::MemberResponse;
 use crate::identity::Peer;
 use crate::inbox::Inbox;
 use crate::lock::lock;
@@ -56,7 +56,7 @@ pub(crate) struct Locked {
     /// Inboxes for the notifications of own observations.
     pub(crate) observed: HashMap<ExchangeId, Arc<Inbox>>,
     /// Requests to groups: when each was sent, and where its answers go.
-    pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<Answer>)>,
+    pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<MemberResponse>)>,
     /// The part that only servers use.
     pub(crate) answers: Answers,
     /// The moment when the driver looks by itself. A deadline later than this need not wake it.

@@ -66,7 +66,7 @@ impl Service for Serving {
                 }
                 // There is one for each form of a request, and these are bounded.
                 Called::Pending(rest) => {
-                    let waiting = Waiting::new(hub, None);
+                    let waiting = WaitingHandler::new(hub, None);
                     tokio::spawn(async move {
                         let (hub, response) = (&waiting.hub, rest.await);
                         if hub.with(|state, now| state.publish(now, due.number, response)) {
@@ -148,7 +148,7 @@ impl Serving {
         match self.places.take(self.router.number_of(request), !terms.verified) {
             Ok(place) => {
                 hub.lock().counters.deferred += 1;
-                let waiting = Waiting::new(hub, Some(place));
+                let waiting = WaitingHandler::new(hub, Some(place));
                 tokio::spawn(answer_later(waiting, responder, terms, rest, self.config.acknowledge_after));
             }
             Err(NoPlace::Strangers) if terms.repeatable => {
@@ -170,19 +170,19 @@ impl Serving {
 }
 
 /// A handler that waits, as long as it does, and its place. A handler that is called for observers has none.
-struct Waiting {
+struct WaitingHandler {
     hub: Arc<Hub>,
     _place: Option<Place>,
 }
 
-impl Waiting {
+impl WaitingHandler {
     fn new(hub: &Arc<Hub>, place: Option<Place>) -> Self {
         hub.pending.fetch_add(1, Ordering::Relaxed);
         Self { hub: hub.clone(), _place: place }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingHandler {
     fn drop(&mut self) {
         self.hub.pending.fetch_sub(1, Ordering::Release);
         if self.hub.is_closing() {
@@ -193,7 +193,7 @@ impl Drop for Waiting {
 
 /// Acknowledges if the handler takes long, and answers when it is done.
 async fn answer_later(
-    waiting: Waiting,
+    waiting: WaitingHandler,
     mut responder: Responder<Remote>,
     mut terms: Terms,
     mut rest: Pending,

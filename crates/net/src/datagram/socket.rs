@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::{Local, Locals, Remote, mapped};
+use crate::address::{LocalAddress, LocalAddresses, Remote, mapped};
 use crate::{Datagram, Direction, Interceptor};
 
 /// The bytes asked for the queue of received datagrams. The system may give less. The queue has to hold what 1,000 clients
@@ -15,7 +15,7 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// The purpose of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum Purpose {
     /// To answer from the address that a request came to.
     Serve {
         /// Set if several sockets have the port, over which the system spreads the sources.
@@ -35,7 +35,7 @@ pub(crate) struct Socket {
     pub(crate) tells_local: bool,
     /// Set if it has joined a group. Otherwise it drops what comes to groups, or to all of a network.
     pub(crate) is_member: bool,
-    pub(crate) locals: Locals,
+    pub(crate) locals: LocalAddresses,
     /// With an interceptor, datagrams leave one with each call of the system.
     pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
 }
@@ -48,29 +48,29 @@ impl AsRawFd for Socket {
 
 impl Socket {
     /// Binds to `address`. `[::]` is every address of IPv4 as well.
-    pub(crate) fn bind(address: SocketAddr, r#use: Use) -> io::Result<Self> {
+    pub(crate) fn bind(address: SocketAddr, purpose: Purpose) -> io::Result<Self> {
         let domain = socket2::Domain::for_address(address);
         let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, None)?;
         if address.is_ipv6() {
             socket.set_only_v6(false)?;
         }
-        if r#use == (Use::Serve { shared: true }) {
+        if purpose == (Purpose::Serve { shared: true }) {
             socket.set_reuse_port(true)?;
         }
         // What the system gives is enough to go on with.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
-        let serves = matches!(r#use, Use::Serve { .. });
+        let serves = matches!(purpose, Purpose::Serve { .. });
         let mut socket = Self {
             inner: socket.into(),
             v6: address.is_ipv6(),
             tells_local: serves && address.ip().is_unspecified(),
             is_member: false,
-            locals: Locals::default(),
+            locals: LocalAddresses::default(),
             interceptor: None,
         };
-        socket.set_options(r#use)?;
+        socket.set_options(purpose)?;
         Ok(socket)
     }
 
@@ -81,7 +81,7 @@ impl Socket {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        Self::bind((any, 0).into(), Use::Ask)
+        Self::bind((any, 0).into(), Purpose::Ask)
     }
 
     /// Returns the socket once more, for a runtime to watch.
@@ -124,7 +124,7 @@ impl Socket {
     pub(crate) fn remote(&self, address: SocketAddr) -> Remote {
         let local = match address {
             SocketAddr::V6(address) if address.scope_id() != 0 => {
-                self.locals.number(Local { scope: address.scope_id(), ..Local::ANY })
+                self.locals.number(LocalAddress { scope: address.scope_id(), ..LocalAddress::ANY })
             }
             _ => 0,
         };
@@ -141,7 +141,7 @@ impl Socket {
     }
 
     #[cfg(target_os = "linux")]
-    fn set_options(&mut self, r#use: Use) -> io::Result<()> {
+    fn set_options(&mut self, purpose: Purpose) -> io::Result<()> {
         use nix::sys::socket::{setsockopt, sockopt};
         if self.tells_local && self.v6 {
             setsockopt(&self.inner, sockopt::Ipv6RecvPacketInfo, &true)?;
@@ -157,7 +157,7 @@ impl Socket {
                 let _ = socket.set_multicast_all_v6(false);
             }
         }
-        if r#use == Use::Ask {
+        if purpose == Purpose::Ask {
             setsockopt(&self.inner, sockopt::Ipv4RecvErr, &true)?;
             if self.v6 {
                 setsockopt(&self.inner, sockopt::Ipv6RecvErr, &true)?;
@@ -167,7 +167,7 @@ impl Socket {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn set_options(&mut self, _: Use) -> io::Result<()> {
+    fn set_options(&mut self, _: Purpose) -> io::Result<()> {
         self.tells_local = false;
         Ok(())
     }

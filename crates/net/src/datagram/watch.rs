@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep};
 
 /// The reason why a driver goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub(crate) enum Wakeup {
     /// Datagrams may have come.
     Readable,
     /// The system takes datagrams again.
@@ -50,30 +50,30 @@ impl<'a> Watch<'a> {
         self.timer.as_mut().reset(at);
     }
 
-    /// Waits for a sign. [`Sign::Writable`] comes only if the system took no more datagrams (`blocked`), and [`Sign::Timer`]
+    /// Waits for a sign. [`Wakeup::Writable`] comes only if the system took no more datagrams (`blocked`), and [`Wakeup::Timer`]
     /// only if the timer is set.
-    pub(crate) async fn next(&mut self, blocked: bool, timer: bool) -> io::Result<Sign> {
+    pub(crate) async fn next(&mut self, blocked: bool, timer: bool) -> io::Result<Wakeup> {
         poll_fn(|cx| self.poll(cx, blocked, timer)).await
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, blocked: bool, timer: bool) -> Poll<io::Result<Sign>> {
+    fn poll(&mut self, cx: &mut Context<'_>, blocked: bool, timer: bool) -> Poll<io::Result<Wakeup>> {
         // Datagrams first: whatever handles them sees to the deadlines too.
         if let Poll::Ready(ready) = self.socket.poll_recv_ready(cx) {
-            return Poll::Ready(ready.map(|()| Sign::Readable));
+            return Poll::Ready(ready.map(|()| Wakeup::Readable));
         }
         if blocked && let Poll::Ready(ready) = self.socket.poll_send_ready(cx) {
-            return Poll::Ready(ready.map(|()| Sign::Writable));
+            return Poll::Ready(ready.map(|()| Wakeup::Writable));
         }
         if let Poll::Ready(ready) = self.errors.as_mut().poll(cx) {
             self.errors = Box::pin(self.socket.ready(Interest::ERROR));
-            return Poll::Ready(ready.map(|_| Sign::Error));
+            return Poll::Ready(ready.map(|_| Wakeup::Error));
         }
         if self.called.as_mut().poll(cx).is_ready() {
             self.called.set(self.attention.notified());
-            return Poll::Ready(Ok(Sign::Attention));
+            return Poll::Ready(Ok(Wakeup::Attention));
         }
         if timer && self.timer.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Ok(Sign::Timer));
+            return Poll::Ready(Ok(Wakeup::Timer));
         }
         Poll::Pending
     }

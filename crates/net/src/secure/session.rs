@@ -34,7 +34,7 @@ pub(crate) struct Session {
     pub(crate) used: u64,
     pub(crate) used_at: Instant,
     pub(crate) timer: Option<Instant>,
-    pub(crate) seen: Seen,
+    pub(crate) seen: ClientFlight,
     /// The tasks that wait for the end of the handshake.
     pub(crate) waiting: Vec<oneshot::Sender<Result<Remote, Refused>>>,
 }
@@ -46,8 +46,8 @@ impl Session {
         ready: &mut Outgoing,
         mut arrived: Option<&mut Outgoing>,
         buffer: &mut Vec<u8>,
-    ) -> Next {
-        let mut next = Next::Stays;
+    ) -> Progress {
+        let mut next = Progress::Continues;
         loop {
             match self.library.poll_output(buffer) {
                 Output::Packet(record) if ready.len() < MAX_READY => {
@@ -62,7 +62,7 @@ impl Session {
                 }
                 Output::BufferTooSmall { needed } => buffer.resize(needed, 0),
                 Output::Connected => self.connected = true,
-                Output::CloseNotify => next = Next::Closed,
+                Output::CloseNotify => next = Progress::Closed,
                 Output::Timeout(at) => {
                     self.timer = Some(at);
                     return next;
@@ -74,23 +74,23 @@ impl Session {
 }
 
 /// The future of a session.
-pub(crate) enum Next {
-    Stays,
+pub(crate) enum Progress {
+    Continues,
     /// The peer has closed it.
     Closed,
-    Fails(Refused),
+    Failed(Refused),
 }
 
 /// The messages of a client that end its part of a handshake. If all have come and the server cannot read them, the keys
 /// differ.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ClientFlight {
     key_exchange: bool,
     change: bool,
     finished: bool,
 }
 
-impl Seen {
+impl ClientFlight {
     pub(crate) fn see(&mut self, mut datagram: &[u8]) {
         while let Some((header, rest)) = datagram.split_at_checked(13) {
             let length = usize::from(u16::from_be_bytes([header[11], header[12]]));

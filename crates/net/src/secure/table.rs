@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::cookie::{Cookies, Hello};
 use super::dtls::{Dtls, take_resolved, with_cookie};
-use super::session::{MAX_READY, Next, Seen, Session};
+use super::session::{ClientFlight, MAX_READY, Progress, Session};
 use crate::address::{Remote, network};
 use crate::datagram::io::{MAX_DATAGRAM, Outgoing, send_singly};
 use crate::datagram::socket::Socket;
@@ -175,12 +175,12 @@ impl Sessions {
 
     /// Takes a datagram from the socket. Datagrams for the endpoint are appended to `arrived`.
     pub(crate) fn receive(&mut self, socket: &Socket, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
-        self.open(Instant::now(), from, datagram, arrived);
+        self.open(from, datagram, arrived);
         self.flush(socket);
     }
 
-    fn open(&mut self, now: Instant, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
-        let place = key(from);
+    fn open(&mut self, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
+        let (now, place) = (Instant::now(), key(from));
         if let Some(cookies) = &self.cookies
             && let Some(hello) = Hello::read(datagram)
         {
@@ -282,7 +282,7 @@ impl Sessions {
             used: self.uses,
             used_at: now,
             timer: None,
-            seen: Seen::default(),
+            seen: ClientFlight::default(),
             waiting: Vec::new(),
         };
         self.sessions.insert(key(path), session);
@@ -336,9 +336,10 @@ impl Sessions {
         let next = catch_unwind(AssertUnwindSafe(|| {
             let done = act(session);
             let next = session.take_output(ready, arrived, buffer);
-            done.map_or_else(|error| Next::Fails(error.into()), |()| next)
+            done.map_or_else(|error| Progress::Failed(error.into()), |()| next)
         }));
-        let next = next.unwrap_or_else(|_| Next::Fails(Refused::Protocol("the library panicked".into())));
+        let next =
+            next.unwrap_or_else(|_| Progress::Failed(Refused::Protocol("the library panicked".into())));
         if let Some((identity, known)) = take_resolved() {
             session.is_unknown = !known;
             session.identity = Some(Arc::new(Identity::Psk(identity)));
@@ -359,15 +360,15 @@ impl Sessions {
         }
         let keys_differ = cookies.is_some() && !session.connected && session.seen.all();
         match next {
-            Next::Stays | Next::Fails(_) if keys_differ => {
+            Progress::Continues | Progress::Failed(_) if keys_differ => {
                 self.fail(place, DECRYPT_ERROR, &Refused::Alert(DECRYPT_ERROR));
             }
-            Next::Stays => {}
-            Next::Closed => {
+            Progress::Continues => {}
+            Progress::Closed => {
                 self.counters.closed_by_peer += 1;
                 self.close(now, place);
             }
-            Next::Fails(why) => self.fail(place, HANDSHAKE_FAILURE, &why),
+            Progress::Failed(why) => self.fail(place, HANDSHAKE_FAILURE, &why),
         }
     }
 

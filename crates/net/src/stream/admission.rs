@@ -15,11 +15,11 @@ use crate::lock::lock;
 #[derive(Debug)]
 pub(crate) struct Admission {
     since: Instant,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnections {
     connections: HashMap<u64, Arc<Activity>>,
     begun: u64,
 }
@@ -90,7 +90,7 @@ impl Admission {
     }
 }
 
-impl Open {
+impl OpenConnections {
     fn first_to_leave(&self) -> Option<u64> {
         let mut counts: HashMap<Ipv6Addr, usize> = HashMap::new();
         for state in self.connections.values() {

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use super::byte_wire::ByteWire;
+use super::bytes::ByteWire;
 use super::connection::Connection;
 use super::unanswered::{StreamRequest, Unanswered};
 use super::wire::{ByteStream, Ended, Wire};
@@ -51,7 +51,7 @@ struct Origin {
 pub(crate) struct ConnectionHandle {
     requests: mpsc::Sender<StreamRequest>,
     /// The limits of the server once they are known, or the reason why there is no connection.
-    server: watch::Receiver<Option<Result<Takes, Lost>>>,
+    server: watch::Receiver<Option<Result<ServerLimits, Lost>>>,
     outstanding: Arc<Semaphore>,
     tokens: Arc<AtomicU32>,
     /// The clock that tells how long a representation is fresh.
@@ -60,7 +60,7 @@ pub(crate) struct ConnectionHandle {
 
 /// The limits of a server.
 #[derive(Clone, Copy, Debug)]
-struct Takes {
+struct ServerLimits {
     /// The most bytes of options and payload in a message.
     room: usize,
     /// Whether it takes blocks, and if so whether many in one message (BERT).
@@ -134,7 +134,7 @@ impl ConnectionHandle {
     }
 
     /// Returns the limits of the server, once it has told them.
-    async fn server(&self) -> Result<Takes, Error> {
+    async fn server(&self) -> Result<ServerLimits, Error> {
         let mut server = self.server.clone();
         let said = server.wait_for(Option::is_some).await.map(|said| said.clone());
         match said {
@@ -210,7 +210,7 @@ async fn run(
     origin: Origin,
     security: Option<Connector>,
     mut requests: mpsc::Receiver<StreamRequest>,
-    server: watch::Sender<Option<Result<Takes, Lost>>>,
+    server: watch::Sender<Option<Result<ServerLimits, Lost>>>,
     clock: Clock,
 ) {
     let mut unanswered = Unanswered::new(clock);
@@ -244,7 +244,7 @@ async fn open(origin: &Origin, security: Option<Connector>) -> io::Result<Connec
     };
     let wire: Box<dyn Wire> = match origin.scheme {
         Scheme::CoapWs | Scheme::CoapsWs => {
-            Box::new(super::frame_wire::FrameWire::open(stream, &origin.authority).await?)
+            Box::new(super::websocket::WebSocketWire::open(stream, &origin.authority).await?)
         }
         _ => Box::new(ByteWire::new(stream)),
     };
@@ -256,7 +256,7 @@ async fn converse(
     connection: &mut Connection,
     requests: &mut mpsc::Receiver<StreamRequest>,
     unanswered: &mut Unanswered,
-    server: &watch::Sender<Option<Result<Takes, Lost>>>,
+    server: &watch::Sender<Option<Result<ServerLimits, Lost>>>,
 ) -> Result<(), Ended> {
     // The limits of the server have to be known before it is asked.
     let deadline = tokio::time::Instant::now() + PATIENCE;
@@ -264,7 +264,7 @@ async fn converse(
         let turn = tokio::time::timeout_at(deadline, connection.turn(true, drop)).await;
         turn.map_err(|_| Ended::Io(io::ErrorKind::TimedOut.into()))??;
     }
-    server.send_replace(Some(Ok(Takes { room: connection.room(), blocks: connection.blocks() })));
+    server.send_replace(Some(Ok(ServerLimits { room: connection.room(), blocks: connection.blocks() })));
     let mut open = true;
     let (mut heard, mut pinged) = (tokio::time::Instant::now(), false);
     while open || !unanswered.is_empty() || !connection.is_written() {

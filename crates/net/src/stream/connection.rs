@@ -16,10 +16,10 @@ use super::{MAX_MESSAGE, PATIENCE};
 const HEAD: usize = 14;
 
 /// The bytes in the queue beyond which nothing more is added. The system has buffers of its own.
-const FULL: usize = 16 << 10;
+const STOP_ADDING: usize = 16 << 10;
 
 /// The bytes in the queue beyond which nothing more is read: the peer does not take what is sent to it.
-const DEAF: usize = 4 * MAX_MESSAGE as usize;
+const STOP_READING: usize = 4 * MAX_MESSAGE as usize;
 
 /// A connection, and what its peer has said of itself.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Connection {
 
     /// Returns whether so much is queued that nothing more should be.
     pub(crate) fn is_full(&self) -> bool {
-        self.wire.queued() >= FULL
+        self.wire.queued() >= STOP_ADDING
     }
 
     /// Returns whether nothing is left to be written.
@@ -105,7 +105,7 @@ impl Connection {
     /// The reason why nothing more comes. If it is the peer's fault, it is told with the next [`flush`](Self::flush).
     pub(crate) async fn turn(&mut self, hear: bool, mut each: impl FnMut(Received)) -> Result<bool, Ended> {
         let ended = poll_fn(|context| {
-            let hear = hear && self.wire.queued() < DEAF;
+            let hear = hear && self.wire.queued() < STOP_READING;
             if hear && let Poll::Ready(read) = self.poll_read(context, &mut each) {
                 return Poll::Ready(read.map(|()| true));
             }

@@ -40,12 +40,6 @@ impl Lost {
     }
 }
 
-impl From<io::ErrorKind> for Lost {
-    fn from(kind: io::ErrorKind) -> Self {
-        Self::Io(kind)
-    }
-}
-
 impl From<Lost> for Error {
     fn from(lost: Lost) -> Self {
         match lost {

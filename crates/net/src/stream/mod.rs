@@ -5,22 +5,22 @@
 //! signals, the client its requests (`client.rs`), the server its conversations (`server.rs`, `talk.rs`). What these may
 //! take of the server's memory is bounded: a connection has a place (`places.rs`) and a share (`share.rs`).
 mod admission;
-mod byte_wire;
+mod bytes;
 mod client;
 mod connection;
-mod frame_wire;
 mod lost;
 mod observers;
 mod server;
 mod share;
 mod talk;
 mod unanswered;
+mod websocket;
 mod wire;
 
 pub(crate) use admission::Admission;
 pub(crate) use client::{ConnectionHandle, Connections, Outstanding};
 pub(crate) use lost::Lost;
-pub(crate) use server::{Acceptor, Shared, listen, serve};
+pub(crate) use server::{Acceptor, StreamServer, listen, serve};
 pub(crate) use share::Pool;
 pub(crate) use unanswered::StreamRequest;
 pub(crate) use wire::ByteStream;

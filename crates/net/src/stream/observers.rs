@@ -7,7 +7,7 @@ use coapace_proto::{Code, Kind, Message, Options, Token};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::share::Share;
+use super::share::MemoryShare;
 use crate::Resource;
 use crate::conversation::{Format, Terms};
 
@@ -22,12 +22,12 @@ pub(super) struct Observers {
     watching: JoinSet<Observer>,
     /// Those whose resource has changed, the first to change first.
     due: VecDeque<Observer>,
-    known: HashMap<Token, Known>,
+    known: HashMap<Token, Registered>,
     begun: u64,
 }
 
 #[derive(Debug)]
-struct Known {
+struct Registered {
     /// Distinguishes it from an earlier one with the same token.
     number: u64,
     bytes: usize,
@@ -58,7 +58,7 @@ impl Observers {
     /// Adds the sender of a request to the observers. Returns nothing if there is no room.
     pub(super) fn begin(
         &mut self,
-        share: &mut Share,
+        share: &mut MemoryShare,
         resource: &Resource,
         request: &Message<'_>,
         terms: Terms,
@@ -72,7 +72,7 @@ impl Observers {
         }
         self.begun += 1;
         let number = self.begun;
-        self.known.insert(terms.token, Known { number, bytes, watch: None });
+        self.known.insert(terms.token, Registered { number, bytes, watch: None });
         let (changes, code) = (resource.changes(), request.code);
         Some(Observer { number, changes, code, tail, terms, format: Format::default() })
     }
@@ -118,15 +118,15 @@ impl Observers {
     }
 
     /// Ends an observation.
-    pub(super) fn end(&mut self, share: &mut Share, token: Token) {
-        if let Some(Known { bytes, watch, .. }) = self.known.remove(&token) {
+    pub(super) fn end(&mut self, share: &mut MemoryShare, token: Token) {
+        if let Some(Registered { bytes, watch, .. }) = self.known.remove(&token) {
             share.forget(bytes);
             watch.inspect(AbortHandle::abort);
         }
     }
 
     /// Ends all of them. Returns their tokens.
-    pub(super) fn end_all(&mut self, share: &mut Share) -> Vec<Token> {
+    pub(super) fn end_all(&mut self, share: &mut MemoryShare) -> Vec<Token> {
         self.watching.abort_all();
         self.due.clear();
         let ended = self.known.drain().inspect(|(_, known)| share.forget(known.bytes));

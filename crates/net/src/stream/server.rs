@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::PATIENCE;
 use super::admission::Admitted;
-use super::byte_wire::ByteWire;
+use super::bytes::ByteWire;
 use super::connection::Connection;
 use super::talk::Talk;
 use super::wire::{ByteStream, Wire};
@@ -28,14 +28,14 @@ use crate::{Router, ServerConfig, TcpCounters, log};
 
 /// The part of a server that its tasks and handles share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct StreamServer {
     pub(super) closing: watch::Sender<bool>,
     counters: Mutex<TcpCounters>,
     /// Numbers connections, so that a response that is kept for one is not sent to the next from the same port.
     begun: AtomicU16,
 }
 
-impl Shared {
+impl StreamServer {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             closing: watch::Sender::new(false),
@@ -85,7 +85,7 @@ impl Acceptor {
             Some(tls) => tls.accept(stream).await?,
         };
         if self.ws {
-            return Ok((Box::new(super::frame_wire::FrameWire::accept(stream).await?), identity));
+            return Ok((Box::new(super::websocket::WebSocketWire::accept(stream).await?), identity));
         }
         Ok((Box::new(ByteWire::new(stream)), identity))
     }
@@ -104,7 +104,7 @@ pub(super) struct Core {
     /// The scheme of its URIs.
     pub(super) transport: &'static str,
     pub(super) clock: Clock,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<StreamServer>,
 }
 
 /// Accepts connections until the server is closed. Those that are there may then end, for a while.
@@ -113,7 +113,7 @@ pub(crate) async fn serve(
     acceptor: Acceptor,
     router: Router,
     config: ServerConfig,
-    shared: Arc<Shared>,
+    shared: Arc<StreamServer>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();

@@ -28,13 +28,13 @@ impl Pool {
 
 /// The memory that one connection has taken.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct MemoryShare {
     pool: Arc<Pool>,
     answers: usize,
     observers: usize,
 }
 
-impl Share {
+impl MemoryShare {
     pub(super) fn new(pool: Arc<Pool>) -> Self {
         Self { pool, answers: 0, observers: 0 }
     }
@@ -85,7 +85,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.change(0, 0);
     }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     /// Lets a connection take as many answers as it may; returns how many.
-    fn fill(share: &mut Share) -> usize {
+    fn fill(share: &mut MemoryShare) -> usize {
         let mut count = 0;
         while share.has_room() {
             count += 1;
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_connection_has_an_eighth_of_what_is_left_and_one_answer_always() {
         let pool = Arc::new(Pool::new(64 * ANSWER));
-        let mut shares: Vec<Share> = (0..200).map(|_| Share::new(pool.clone())).collect();
+        let mut shares: Vec<MemoryShare> = (0..200).map(|_| MemoryShare::new(pool.clone())).collect();
         let counts: Vec<usize> = shares.iter_mut().map(fill).collect();
         assert!(counts[0] == 9 && counts[1] < 9, "{counts:?}");
         assert!(counts.iter().all(|&count| count >= 1));
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn observers_leave_a_connection_the_room_for_its_answers() {
-        let mut share = Share::new(Arc::new(Pool::new(8 << 10)));
+        let mut share = MemoryShare::new(Arc::new(Pool::new(8 << 10)));
         assert!(share.observe(1 << 10) && !share.observe(1 << 10), "an eighth of the pool");
         assert!(share.has_room());
         share.forget(1 << 10);

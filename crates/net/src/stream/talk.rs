@@ -15,7 +15,7 @@ use super::admission::{Admitted, Doing};
 use super::connection::{Connection, Received};
 use super::observers::{Observer, Observers};
 use super::server::{Core, closed};
-use super::share::{ANSWER, Share};
+use super::share::{ANSWER, MemoryShare};
 use super::wire::Ended;
 use crate::Response;
 use crate::access::{self, AccessLog};
@@ -30,18 +30,18 @@ pub(super) struct Talk {
     connection: Connection,
     peer: Peer,
     admitted: Admitted,
-    share: Share,
+    share: MemoryShare,
     /// The messages of the last reading that were not looked at yet.
     arrived: VecDeque<Received>,
     /// Handlers that wait for something.
-    handlers: JoinSet<Said>,
+    handlers: JoinSet<HandlerResult>,
     /// The requests that are not answered.
     access: AccessLog<Token>,
     observers: Observers,
 }
 
 /// The result of a handler.
-struct Said {
+struct HandlerResult {
     terms: Terms,
     /// `None` if it has panicked.
     response: Option<Response>,
@@ -50,7 +50,7 @@ struct Said {
 
 impl Talk {
     pub(super) fn new(core: Arc<Core>, connection: Connection, peer: Peer, admitted: Admitted) -> Self {
-        let share = Share::new(core.config.budget.pool.clone());
+        let share = MemoryShare::new(core.config.budget.pool.clone());
         Self {
             core,
             connection,
@@ -221,9 +221,9 @@ impl Talk {
     /// Goes on with what a handler has said, or is to say.
     fn called(&mut self, terms: Terms, observer: Option<Observer>, called: Called) {
         match called {
-            Called::Ready(response) => self.settle(Said { terms, response, observer }),
+            Called::Ready(response) => self.settle(HandlerResult { terms, response, observer }),
             Called::Pending(rest) => {
-                self.handlers.spawn(async move { Said { terms, response: rest.await, observer } });
+                self.handlers.spawn(async move { HandlerResult { terms, response: rest.await, observer } });
             }
         }
     }
@@ -254,8 +254,8 @@ impl Talk {
     }
 
     /// Answers with what a handler has said, and goes on with the observation if it was one.
-    fn settle(&mut self, said: Said) {
-        let Said { mut terms, response, observer } = said;
+    fn settle(&mut self, said: HandlerResult) {
+        let HandlerResult { mut terms, response, observer } = said;
         let response = or_panicked(response, || self.core.shared.counters().panics += 1);
         let Some(mut observer) = observer else { return self.answer(&terms, response) };
         if !self.observers.has(&observer) {

@@ -23,7 +23,7 @@ const PROTOCOL: &str = "coap";
 
 /// A WebSocket whose frames are messages.
 #[derive(Debug)]
-pub(crate) struct FrameWire {
+pub(crate) struct WebSocketWire {
     socket: WebSocketStream<Box<dyn ByteStream>>,
     /// The frames to be sent.
     out: VecDeque<Vec<u8>>,
@@ -42,7 +42,7 @@ fn config() -> WebSocketConfig {
         .max_frame_size(Some(MAX_MESSAGE as usize))
 }
 
-impl FrameWire {
+impl WebSocketWire {
     fn new(socket: WebSocketStream<Box<dyn ByteStream>>) -> Self {
         Self { socket, out: VecDeque::new(), queued: 0, leaving: 0 }
     }
@@ -109,7 +109,7 @@ fn ended(error: Error) -> Ended {
     }
 }
 
-impl Wire for FrameWire {
+impl Wire for WebSocketWire {
     fn push(&mut self, message: &StreamMessage<'_>) {
         let frame = message.to_frame();
         self.queued += frame.len();
