@@ -14,18 +14,18 @@ use crate::request::path;
 
 const TARGET: &str = "coapace_net::access";
 
-/// The most requests that are noted at once. Others are not logged.
+/// The most requests that are noted at once. Further ones are not logged.
 const MAX_NOTED: usize = 65_536;
 
 /// The most bytes of a path in the log.
 const MAX_PATH: usize = 256;
 
-/// Returns whether anybody subscribes to requests.
+/// Returns whether a subscriber wants the events of requests.
 pub(crate) fn is_wanted() -> bool {
     tracing::enabled!(target: TARGET, Level::INFO)
 }
 
-/// Requests that are not answered yet, by what tells them apart.
+/// The requests that are not answered yet, by a key that identifies them.
 #[derive(Debug)]
 pub(crate) struct AccessLog<K> {
     noted: HashMap<K, Noted>,
@@ -49,7 +49,7 @@ impl<K> Default for AccessLog<K> {
 }
 
 impl<K: Eq + Hash> AccessLog<K> {
-    /// Notes a request that has come; to be called only if the log [is wanted](is_wanted).
+    /// Notes a received request. It is to be called only if the log [is wanted](is_wanted).
     pub(crate) fn note(
         &mut self,
         key: K,
@@ -64,7 +64,7 @@ impl<K: Eq + Hash> AccessLog<K> {
         }
     }
 
-    /// Logs how a noted request was answered: the code, unless it got no response, and the bytes of options and payload.
+    /// Logs a noted request with the code of its response, if it got one, and the length of options and payload, in bytes.
     pub(crate) fn answered(&mut self, key: &K, code: Option<Code>, bytes: usize) {
         if self.noted.is_empty() {
             return;

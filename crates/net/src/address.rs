@@ -1,21 +1,22 @@
-//! The address of a peer, and the own address that it talks to.
+//! The addresses of peers, and the local addresses that they talk to.
 
 use crate::lock::lock;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::Mutex;
 
-/// The address of a peer, and the local address that it talks to. An endpoint keeps one with every message it remembers, so
-/// it takes 20 bytes. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
+/// The address of a peer, and the local address that it talks to. It has only 20 bytes, because an endpoint keeps one with
+/// every remembered message. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Remote {
     ip: Ipv6Addr,
     port: u16,
-    /// The place of the local address in [`LocalAddresses`].
+    /// The number of the local address in [`LocalAddresses`]. The endpoints of DTLS servers have the number of the session
+    /// here.
     local: u16,
 }
 
-/// Agrees with `Eq`, and hashes three words.
+/// Hashes three words, which is faster than the derived implementation.
 impl Hash for Remote {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let ip = self.ip.to_bits();
@@ -65,13 +66,13 @@ impl Remote {
     }
 }
 
-/// Returns what counts as one source: an IPv4 address, or an IPv6 network of 64 bits, for a host there has all of its
-/// addresses (RFC 4291 §2.5.4).
+/// Returns the network that counts as one source: an IPv4 address, or an IPv6 prefix of 64 bits, because one host may have
+/// all addresses of it (RFC 4291 §2.5.4).
 pub(crate) fn network(ip: Ipv6Addr) -> Ipv6Addr {
     if ip.to_ipv4_mapped().is_some() { ip } else { Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64) }
 }
 
-/// Returns an address in the form of IPv6.
+/// Returns an address with IPv4 mapped into IPv6.
 pub(crate) fn mapped(ip: IpAddr) -> Ipv6Addr {
     match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -79,12 +80,12 @@ pub(crate) fn mapped(ip: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// An own address.
+/// A local address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LocalAddress {
     /// The address, unspecified where the system is to choose.
     pub(crate) ip: Ipv6Addr,
-    /// The interface, where the peer's address is link-local and means nothing without one. Otherwise 0.
+    /// The interface, if the peer's address is link-local, and 0 otherwise.
     pub(crate) scope: u32,
 }
 
@@ -93,8 +94,8 @@ impl LocalAddress {
     pub(crate) const ANY: Self = Self { ip: Ipv6Addr::UNSPECIFIED, scope: 0 };
 }
 
-/// The own addresses that anything was sent to so far, numbered. A host has few. On one that answers for whole prefixes, the
-/// addresses beyond the bound are left to the system's choice.
+/// The local addresses that datagrams were sent to so far, by number. A host has few. For addresses beyond the bound, the
+/// system chooses the source of answers.
 #[derive(Debug)]
 pub(crate) struct LocalAddresses(Mutex<Vec<LocalAddress>>);
 

@@ -1,4 +1,4 @@
-//! The exchanges of one call: as many as its bodies take blocks.
+//! The sender of a call's requests, of which there are as many as the bodies have blocks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::{Error, Response};
 /// The bounds of bodies larger than a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
-    /// The size exponent of the largest block either side shall send.
+    /// The size exponent of the largest block that either side shall send (RFC 7959 §2.2).
     pub(crate) szx: u8,
-    /// The most bytes of a response that are taken.
+    /// The largest accepted body of a response, in bytes.
     pub(crate) max_body: usize,
 }
 
@@ -32,19 +32,19 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// Returns the bytes of a block.
+    /// Returns the size of a block, in bytes.
     pub(crate) fn size(self) -> usize {
         16 << self.szx
     }
 
-    /// Returns whether a request takes more than its options and payload in one message.
+    /// Returns whether a request needs Block options, or has some already.
     pub(crate) fn are_needed(self, options: &Options, payload: usize) -> bool {
         let said = |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::SIZE1);
         self.szx < coapace_proto::block::MAX_SZX || payload > self.size() || options.iter().any(said)
     }
 }
 
-/// Returns the exponent of the largest block of at most so many bytes (RFC 7959 §2.2).
+/// Returns the exponent of the largest block that is no larger than this (RFC 7959 §2.2).
 pub(crate) fn szx(bytes: usize) -> u8 {
     (bytes.max(16).ilog2() - 4).min(coapace_proto::block::MAX_SZX.into()) as u8
 }
@@ -69,24 +69,24 @@ impl fmt::Debug for OnProgress {
     }
 }
 
-/// The way of requests to a server.
+/// The path of requests to a server.
 #[derive(Clone, Debug)]
 pub(crate) enum Path {
-    /// From an endpoint to this peer, over UDP or DTLS.
+    /// Datagrams of an endpoint to this peer, over UDP or DTLS.
     Endpoint(Arc<Hub>, Remote),
-    /// Over a connection.
+    /// Messages over a connection.
     Connection(ConnectionHandle),
 }
 
-/// Sends the requests of one call, of which there are as many as its bodies have blocks.
+/// Sends the requests of one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     pub(crate) path: Path,
     pub(crate) code: Code,
-    /// Datagrams are confirmable. Connections know no difference.
+    /// Set if requests in datagrams are confirmable.
     pub(crate) confirmable: bool,
     pub(crate) repeatable: bool,
-    /// The token of all requests, if they have one in common.
+    /// The token of all requests, if they share one.
     pub(crate) token: Option<Token>,
     pub(crate) progress: Option<OnProgress>,
 }
@@ -126,8 +126,8 @@ impl Asker {
         .await
     }
 
-    /// Gives all blocks of a body one token, except over DTLS, where no token is used twice (RFC 9175 §4.2). Nothing asks a
-    /// client for it, but some servers put blocks together by their token alone (go-coap, node-coap).
+    /// Gives all blocks of a body one token, except over DTLS, where no token is used twice (RFC 9175 §4.2). No
+    /// specification requires one token, but go-coap and node-coap put blocks together by their token alone.
     pub(crate) fn share_token(&mut self) {
         self.token = match &self.path {
             Path::Endpoint(hub, _) => (!hub.is_secure()).then(|| hub.lock().token()),
@@ -135,7 +135,7 @@ impl Asker {
         };
     }
 
-    /// Returns the transfer of a body to the server, and of another back.
+    /// Returns the transfer of `body` to the server and of the response's body back.
     pub(crate) async fn transfer(
         &self,
         mut options: Options,
@@ -210,7 +210,8 @@ impl Asker {
         loop {
             elapsed += response.elapsed;
             transmissions = transmissions.max(response.transmissions);
-            // Once for each request: a server that asks again after that will go on asking.
+            // A request is repeated with Echo only once, because a server that challenges the repetition would challenge
+            // every one.
             let asked = response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec));
             let challenge = asked.filter(|_| !repeated);
             repeated = challenge.is_some();
@@ -229,7 +230,7 @@ impl Asker {
     }
 }
 
-/// Returns whether a response is all there is: no part of a body, and no challenge.
+/// Returns whether a response is complete: it has no Block option, and asks for no Echo option.
 pub(crate) fn is_whole(response: &Response) -> bool {
     let more = |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::ECHO);
     !response.options.iter().any(more)

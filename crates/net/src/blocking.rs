@@ -1,4 +1,4 @@
-//! A client for programs without a runtime: a call returns when the response is there.
+//! A client for programs without a runtime. Its calls block until the response is there.
 
 use std::future::Future;
 use std::io;
@@ -20,11 +20,11 @@ use crate::lock::lock;
 use crate::uri::Scheme;
 use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response, Stats};
 
-/// A client that a thread waits for: `coap` over UDP, one request after the other, and no runtime. A request takes two
-/// calls of the system, to send and to receive.
+/// A client whose calls block. It speaks `coap` over UDP, makes one request after the other, and needs no runtime. A request
+/// takes two system calls, to send and to receive.
 ///
-/// Retransmissions, Block-wise, mechanisms and parameters are those of [`Client`](crate::Client). Between two calls nobody
-/// listens: a server that repeats a response meanwhile is acknowledged with the next call.
+/// Retransmissions, Block-wise, mechanisms and parameters are those of [`Client`](crate::Client). Nothing is received
+/// between two calls. A response that the server repeats in between is acknowledged by the next call.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,7 +48,7 @@ pub struct Client {
     endpoints: Vec<DrivenEndpoint>,
 }
 
-/// Tells the thread that waits which endpoint to drive, and when to look again.
+/// Holds what the blocked thread has to know: the endpoint that it shall drive, and when it shall poll again.
 #[derive(Debug, Default)]
 pub(crate) struct Undriven(Mutex<NextTurn>);
 
@@ -56,7 +56,7 @@ pub(crate) struct Undriven(Mutex<NextTurn>);
 struct NextTurn {
     /// The endpoint of the last request.
     hub: Option<Arc<Hub>>,
-    /// A moment that is waited for, by the clock of that endpoint.
+    /// The moment that the future waits for, by the clock of that endpoint.
     until: Option<Instant>,
 }
 
@@ -65,12 +65,12 @@ impl Undriven {
         lock(&self.0)
     }
 
-    /// A request goes over this endpoint.
+    /// Notes that a request uses this endpoint.
     pub(crate) fn drive(&self, hub: &Arc<Hub>) {
         self.wait().hub = Some(hub.clone());
     }
 
-    /// Returns whether `event` is there before the clock shows `until`.
+    /// Returns whether `event` happens before `until`.
     pub(crate) async fn before(
         &self,
         until: Instant,
@@ -96,7 +96,7 @@ impl Default for Client {
     }
 }
 
-/// Builds a client. Its settings of DTLS and TLS mean nothing.
+/// Builds a client. Settings of DTLS and TLS have no effect.
 impl From<ClientBuilder> for Client {
     fn from(builder: ClientBuilder) -> Self {
         builder.build_blocking()
@@ -109,7 +109,7 @@ macro_rules! methods {
             #[doc = concat!("Is like [`Client::", stringify!($name), "`](crate::Client::", stringify!($name), ").")]
             ///
             /// # Errors
-            /// Those of [`request`](Self::request).
+            /// The errors of [`request`](Self::request).
             pub fn $name(&mut self, uri: &str $(, $payload: impl Into<Bytes>)?) -> Result<Response, Error> {
                 self.request(Code::$code, uri, |call| call$(.payload($payload))?)
             }
@@ -169,7 +169,7 @@ impl Client {
     /// Observes with GET or FETCH. `prepare` adds options.
     ///
     /// # Errors
-    /// Those of [`observe`](Self::observe).
+    /// The errors of [`observe`](Self::observe).
     pub fn observe_with(
         &mut self,
         method: Code,
@@ -212,7 +212,7 @@ impl Client {
         Ok((call, give_up))
     }
 
-    /// Sends, receives and waits until `future` is done.
+    /// Drives the endpoints until `future` is done, or until `give_up`.
     fn block_on<T>(
         &mut self,
         future: impl Future<Output = T>,
@@ -221,7 +221,7 @@ impl Client {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());
         if let Some(undriven) = self.inner.undriven() {
-            // An earlier call may have been given up while it waited.
+            // An earlier call may have been given up while it waited for this moment.
             undriven.wait().until = None;
         }
         loop {
@@ -246,10 +246,10 @@ impl Client {
     }
 }
 
-/// The representations of a resource as it changes: an [`Observation`](crate::Observation) that a thread waits for.
+/// The representations of a resource as it changes: an [`Observation`](crate::Observation) whose calls block.
 ///
-/// Notifications that come while nobody waits lie in the system's buffer, unacknowledged, until the next call. Dropping it
-/// tells the server, without waiting for its answer; [`end`](Self::end) waits.
+/// Notifications that arrive between two calls wait in the socket's buffer, unacknowledged, until the next call. Dropping
+/// the observation deregisters without waiting for the server's answer. [`end`](Self::end) waits for it.
 #[derive(Debug)]
 pub struct Observation<'a> {
     client: &'a mut Client,
@@ -262,11 +262,11 @@ impl Observation<'_> {
         self.inner.first()
     }
 
-    /// Waits `patience` at most for the next representation. Returns [`Error::TimedOut`] if none comes, and the observation
-    /// goes on.
+    /// Waits for the next representation, at most for `patience`. Returns [`Error::TimedOut`] if none comes, and the
+    /// observation goes on.
     ///
     /// # Errors
-    /// Those of the [iterator](Self::next) besides.
+    /// The errors of the [iterator](Self::next).
     pub fn next_within(&mut self, patience: Duration) -> Option<Result<Response, Error>> {
         let give_up = std::time::Instant::now() + patience;
         self.client.block_on(self.inner.next(), Some(give_up)).unwrap_or_else(|error| Some(Err(error)))
@@ -275,13 +275,13 @@ impl Observation<'_> {
     /// Is like [`Observation::end`](crate::Observation::end).
     ///
     /// # Errors
-    /// Those of a request.
+    /// The errors of a request.
     pub fn end(self) -> Result<(), Error> {
         self.client.block_on(self.inner.end(), None)?
     }
 }
 
-/// The representations, as [`Observation::next`](crate::Observation::next) gives them.
+/// Iterates over the representations, like [`Observation::next`](crate::Observation::next).
 impl Iterator for Observation<'_> {
     type Item = Result<Response, Error>;
 
@@ -290,11 +290,11 @@ impl Iterator for Observation<'_> {
     }
 }
 
-/// An endpoint that whoever waits drives.
+/// An endpoint that the blocked thread drives.
 #[derive(Debug)]
 struct DrivenEndpoint {
     driver: Driver<Single, ClientService>,
-    /// The time that the system waits for a datagram.
+    /// The longest time that the system waits for a datagram, which is set at the socket.
     patience: Duration,
 }
 
@@ -320,8 +320,8 @@ impl DrivenEndpoint {
         Ok(())
     }
 
-    /// Makes the system wait no longer than this. A wait that is too short costs a call for nothing, and so does setting it. It
-    /// is set when it would be too long, or far too short.
+    /// Limits the time that the system waits for a datagram. Setting it is a system call, and so is receiving again after
+    /// too short a wait. It is set only if the present one is too long, or far too short.
     fn be_patient(&mut self, left: Duration) -> io::Result<()> {
         if left < self.patience || left / 16 > self.patience {
             self.driver.hub.socket.set_patience(left.max(Duration::from_millis(1)))?;

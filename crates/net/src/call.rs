@@ -1,4 +1,4 @@
-//! A client's request, in the making and under way.
+//! A client's request: how it is set up, and how it is sent.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use crate::target::Target;
 use crate::uri::{BadUri, Scheme, Uri};
 use crate::{Error, Group, Observation, Options, Profile, Response, Transferred};
 
-/// A request of a client, which is set up and then awaited. If the future is dropped, the exchange is cancelled.
+/// A request of a client, which is set up and then awaited. Dropping the future cancels the exchange.
 #[derive(Debug)]
 #[must_use = "nothing is sent until it is awaited"]
 pub struct Call {
@@ -69,32 +69,32 @@ impl Call {
         self
     }
 
-    /// Says what the payload is: 0 for text, 50 for JSON, 60 for CBOR (RFC 7252 §12.3).
+    /// Sets the Content-Format of the payload: 0 for text, 50 for JSON, 60 for CBOR (RFC 7252 §12.3).
     pub fn content_format(mut self, format: u16) -> Self {
         self.options = self.options.content_format(format);
         self
     }
 
-    /// Says which Content-Format the response is to have (RFC 7252 §5.10.4).
+    /// Sets the Content-Format that the response shall have (RFC 7252 §5.10.4).
     pub fn accept(mut self, format: u16) -> Self {
         self.options = self.options.accept(format);
         self
     }
 
-    /// Sends it without asking for an acknowledgement: it is not retransmitted. It may still leave as confirmable
+    /// Makes the request non-confirmable: it is not retransmitted. It may still be sent as confirmable
     /// ([`confirmable_every`](Config::confirmable_every)).
     pub fn non_confirmable(mut self) -> Self {
         self.confirmable = false;
         self
     }
 
-    /// Says that it may be carried out more than once, though its method does not say so.
+    /// Allows the server to carry the request out more than once, although its method does not imply that.
     pub fn repeatable(mut self) -> Self {
         self.repeatable = true;
         self
     }
 
-    /// Sets how long to wait for the response, whatever the mechanism has in mind. Then it is [`Error::TimedOut`].
+    /// Sets the time to wait for the response, independent of the mechanism. After it the result is [`Error::TimedOut`].
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -125,33 +125,33 @@ impl Call {
         self
     }
 
-    /// Calls `each` after every block of a body that does not fit into a message, and says how far the transfer has come.
+    /// Calls `each` after every block of a body that does not fit into a message, with the progress of the transfer.
     pub fn progress(mut self, each: impl Fn(Transferred) + Send + Sync + 'static) -> Self {
         self.progress = Some(OnProgress::new(each));
         self
     }
 
-    /// Sends it with the Observe option, once: what comes is the response, and then a representation whenever the
+    /// Sends the request with the Observe option. The result has the response, and then a representation whenever the
     /// resource changes. The method is GET, or FETCH without a payload (RFC 7641 §2, RFC 8132 §2.4).
     ///
     /// # Errors
-    /// Those of any request, and [`Error::NotObserved`] if the response is no success. A success without notifications to
-    /// come is no error: [`Observation::first`] has it.
+    /// The errors of any request, and [`Error::NotObserved`] if the response is no success. If the response is a success,
+    /// but the resource cannot be observed, that is no error: [`Observation::first`] returns the response.
     pub async fn observe(self) -> Result<Observation, Error> {
         in_time(self.timeout, self.observe_unhurried()).await
     }
 
-    /// Begins the observation without a timeout, which would take a runtime.
+    /// Begins the observation without a timeout, which would need a runtime.
     pub(crate) async fn observe_unhurried(self) -> Result<Observation, Error> {
         let asker = self.asker().await?;
         Observation::begin(self.client, asker, self.options, self.blocks).await
     }
 
-    /// Sends it to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, never confirmable, over UDP
-    /// alone. The result has the answers of its members. A timeout that was set has no effect.
+    /// Sends the request to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, non-confirmable, and
+    /// over UDP. The result has the answers of the members. The timeout has no effect.
     ///
     /// # Errors
-    /// Those that a request meets before it is sent.
+    /// The errors that a request may have before it is sent.
     pub async fn group(self) -> Result<Group, Error> {
         let uri = self.uri()?;
         if uri.scheme != Scheme::Coap {
@@ -170,24 +170,24 @@ impl Call {
         })
     }
 
-    /// Returns how long the response is waited for, if that was set.
+    /// Returns the timeout, if one was set.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// Returns its URI.
+    /// Returns the URI of the request.
     pub(crate) fn uri(&self) -> Result<&Uri, Error> {
         Ok(&self.target.as_ref().map_err(|&bad| bad)?.uri)
     }
 
-    /// Makes the request without a timeout, which would take a runtime.
+    /// Makes the request without a timeout, which would need a runtime.
     pub(crate) async fn unhurried(mut self) -> Result<Response, Error> {
         let asker = self.asker().await?;
         let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
         asker.transact(options, payload, self.blocks).await
     }
 
-    /// Returns what sends its requests.
+    /// Returns the sender of the request.
     async fn asker(&self) -> Result<Asker, Error> {
         let uri = self.uri()?;
         let path = match uri.scheme {
@@ -204,7 +204,7 @@ impl Call {
         Ok(Asker { path, code, confirmable, repeatable, token: None, progress: self.progress.clone() })
     }
 
-    /// Returns the endpoint that sends its requests over UDP or DTLS, and the server's address there.
+    /// Returns the endpoint that sends the request over UDP or DTLS, and the server's address there.
     async fn endpoint(&self, uri: &Uri) -> Result<(Arc<Hub>, Remote), Error> {
         let address = self.client.resolve(uri).await?;
         let usual = self.client.profile_of(uri);
@@ -223,7 +223,7 @@ async fn in_time<T>(
     timeout: Option<Duration>,
     what: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    // Pinned here, it is kept once; each arm would have room for it otherwise.
+    // Pinned before the match, the future is stored once. Otherwise each arm would have room for it.
     let what = std::pin::pin!(what);
     match timeout {
         Some(timeout) => tokio::time::timeout(timeout, what).await.unwrap_or(Err(Error::TimedOut)),

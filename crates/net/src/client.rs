@@ -1,4 +1,4 @@
-//! A client: requests to any number of servers.
+//! A client, which sends requests to any number of servers.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
@@ -22,11 +22,11 @@ use crate::target::{LastTarget, Target};
 use crate::uri::{BadUri, Host, Uri};
 use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Refused, Response, Stats};
 
-/// A client. Its copies are the same client; any number of tasks may use it at once, and the endpoint lets as many
-/// exchanges go to a destination as NSTART and the mechanism allow (RFC 7252 §4.7).
+/// A client. Clones are the same client. Any number of tasks may use it at once. NSTART and the mechanism bound the
+/// exchanges with one destination (RFC 7252 §4.7), and further requests wait.
 ///
-/// It needs a tokio runtime with I/O and time, and opens a socket with the first request of each [`Profile`] over IPv4,
-/// and over IPv6.
+/// A client needs a tokio runtime with I/O and time. It opens a socket with the first request of each [`Profile`] over IPv4,
+/// and another with the first over IPv6.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), coapace_net::Error> {
@@ -42,23 +42,23 @@ pub struct Client(pub(crate) Arc<Inner>);
 #[derive(Debug, Default)]
 pub(crate) struct Inner {
     profile: Profile,
-    /// The profiles of destinations, by host in the form of URIs, and port.
+    /// The profiles of destinations that have one of their own, by the host of their URI and the port.
     destinations: BTreeMap<(String, u16), Profile>,
     blocks: Blocks,
     interceptor: Option<Arc<dyn Interceptor>>,
     pub(crate) dtls: Option<Dtls>,
     pub(crate) connections: Connections,
     last: LastTarget,
-    /// Set if its endpoints are not driven by tasks, but by the thread that waits.
+    /// Set if the thread that waits for a response drives the endpoints. Otherwise tasks drive them.
     undriven: Option<Undriven>,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
 }
 
-/// Kinds of endpoints that a client keeps side by side: by profile, security and family of addresses.
+/// The most kinds of endpoints of a client. A kind is a profile, with or without DTLS, over IPv4 or IPv6.
 const MAX_PROFILES: usize = 16;
 
-/// Endpoints of one kind, each with a port of its own and Message IDs of its own. With so many, 25,000 requests a second may
-/// go to one peer for ever.
+/// The most endpoints of one kind. Each has a port and Message IDs of its own. With so many, one peer can be sent 25,000
+/// requests a second for ever.
 const MAX_PORTS: usize = 128;
 
 /// Sets up a client.
@@ -66,44 +66,44 @@ const MAX_PORTS: usize = 128;
 pub struct ClientBuilder(pub(crate) Inner);
 
 impl ClientBuilder {
-    /// Sets the mechanism of requests that name no other.
+    /// Sets the mechanism of requests that do not [name another](Call::mechanism).
     #[must_use]
     pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
         self.0.profile.mechanism = mechanism;
         self
     }
 
-    /// Sets the transmission parameters of requests that name no others.
+    /// Sets the transmission parameters of requests that do not [name others](Call::config).
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.0.profile.config = config;
         self
     }
 
-    /// Sets the profile of requests to one destination: a host in the form of URIs, in lower case, and a port.
+    /// Sets the profile of requests to one destination: the host of a URI, and a port.
     #[must_use]
     pub fn destination(mut self, host: &str, port: u16, profile: Profile) -> Self {
         self.0.destinations.insert((host.to_lowercase(), port), profile);
         self
     }
 
-    /// Sets the largest block of a body, in bytes, that either side shall send: 16 to 1024, rounded down to a power of two
-    /// (RFC 7959 §2.2). 1024 unless set.
+    /// Sets the largest block of a body that either side shall send, in bytes: 16 to 1024, rounded down to a power of two
+    /// (RFC 7959 §2.2). The default is 1024.
     #[must_use]
     pub fn block_size(mut self, bytes: usize) -> Self {
         self.0.blocks.szx = szx(bytes);
         self
     }
 
-    /// Sets the largest body of a response, in bytes, that is taken. A larger one is
-    /// [`TransferError::TooLarge`](crate::TransferError::TooLarge). 16 MiB unless set.
+    /// Sets the largest accepted body of a response, in bytes. A larger one is
+    /// [`TransferError::TooLarge`](crate::TransferError::TooLarge). The default is 16 MiB.
     #[must_use]
     pub fn max_body(mut self, bytes: usize) -> Self {
         self.0.blocks.max_body = bytes;
         self
     }
 
-    /// Sets what sees, and may lose, the datagrams of this client.
+    /// Sets the interceptor, which sees the datagrams of this client and may drop them.
     #[must_use]
     pub fn interceptor(mut self, interceptor: Arc<dyn Interceptor>) -> Self {
         self.0.interceptor = Some(interceptor);
@@ -115,7 +115,7 @@ impl ClientBuilder {
         Client(Arc::new(self.0))
     }
 
-    /// Builds a client for programs without a runtime. Settings of DTLS and TLS mean nothing to it.
+    /// Builds a client for programs without a runtime. Settings of DTLS and TLS have no effect.
     pub fn build_blocking(mut self) -> crate::blocking::Client {
         self.0.undriven = Some(Undriven::default());
         crate::blocking::Client::over(self.build())
@@ -139,7 +139,7 @@ impl Client {
         Self::default()
     }
 
-    /// Begins a client that is set up, and then [built](ClientBuilder::build).
+    /// Returns a builder with the default settings.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
@@ -154,13 +154,13 @@ impl Client {
         ipatch = IPATCH, "An iPATCH (RFC 8132 §3) of the resource at `uri`,";
     }
 
-    /// Makes a request of any method, to be awaited.
+    /// A request of any method, to be awaited.
     pub fn request(&self, method: Code, uri: &str) -> Call {
         Call::new(self.clone(), method, uri)
     }
 
-    /// Asks whether anybody is there, with an empty message (RFC 7252 §4.3); the path of `uri` means nothing. The
-    /// response has the code 0.00.
+    /// A ping with an empty message (RFC 7252 §4.3), to be awaited. The path of `uri` has no effect. The response has the
+    /// code 0.00.
     pub fn ping(&self, uri: &str) -> Call {
         self.request(Code::EMPTY, uri)
     }
@@ -168,7 +168,7 @@ impl Client {
     /// Observes the resource at `uri` (RFC 7641): [`Call::observe`] of a GET.
     ///
     /// # Errors
-    /// Those of any request.
+    /// The errors of any request, and [`Error::NotObserved`].
     pub async fn observe(&self, uri: &str) -> Result<Observation, Error> {
         self.get(uri).observe().await
     }
@@ -177,7 +177,8 @@ impl Client {
         self.0.last.target(uri)
     }
 
-    /// Returns what a thread that waits has to know; nothing if tasks drive the client.
+    /// Returns the state that the thread which drives the endpoints shares with its futures. `None` if tasks drive the
+    /// endpoints.
     pub(crate) fn undriven(&self) -> Option<&Undriven> {
         self.0.undriven.as_ref()
     }
@@ -186,17 +187,17 @@ impl Client {
         self.0.blocks
     }
 
-    /// Returns the counts so far, over all endpoints of this client.
+    /// Returns the counters, summed over all endpoints of this client.
     pub fn stats(&self) -> Stats {
         Stats::of(self.hubs().iter().map(|(_, hub)| hub))
     }
 
-    /// Returns all that can be read of this client now, over all of its endpoints.
+    /// Returns the metrics of this client, over all of its endpoints.
     pub fn metrics(&self) -> Metrics {
         Metrics::of(self.hubs().iter().map(|(_, hub)| hub))
     }
 
-    /// Returns what is known of the destinations that exchanges have ended with, each with its profile.
+    /// Returns the destinations that exchanges have ended with, each with its profile.
     pub fn destinations(&self) -> Vec<(Profile, Destination)> {
         let mut known = Vec::new();
         for (profile, hub) in &*self.hubs() {
@@ -211,7 +212,7 @@ impl Client {
         lock(&self.0.hubs)
     }
 
-    /// Returns the profile of requests to this URI, if nothing else is said.
+    /// Returns the profile of requests to this URI that name none.
     pub(crate) fn profile_of(&self, uri: &Uri) -> &Profile {
         if self.0.destinations.is_empty() {
             return &self.0.profile;
@@ -223,7 +224,7 @@ impl Client {
         self.0.destinations.get(&(host, uri.port)).unwrap_or(&self.0.profile)
     }
 
-    /// Returns the address that a URI leads to.
+    /// Returns the address of the server that a URI names.
     pub(crate) async fn resolve(&self, uri: &Uri) -> Result<SocketAddr, Error> {
         match &uri.host {
             Host::Address(IpAddr::V6(address), Some(zone)) => match zone.parse() {
@@ -243,8 +244,8 @@ impl Client {
         first(host, Box::pin(tokio::net::lookup_host((host, port))).await)
     }
 
-    /// Returns the endpoint for requests to `address` under a profile, begun if need be. Its datagrams go through DTLS if
-    /// `secure`.
+    /// Returns an endpoint of this profile for requests to `address`, and opens it if there is none. Its datagrams go
+    /// through DTLS if `secure`.
     pub(crate) fn hub(
         &self,
         profile: &Profile,
@@ -254,14 +255,15 @@ impl Client {
         let mut hubs = self.hubs();
         let kind = (profile, secure, address.is_ipv6());
         let serves = |open: &&(Profile, Arc<Hub>)| kind_of(open) == kind && !open.1.is_closing();
-        // An endpoint whose Message IDs are used up is left alone, for the peer remembers them. Another port has others.
+        // An endpoint whose Message IDs are used up is not used, because the peer remembers them. Those of another port are
+        // new to the peer.
         if let Some((_, hub)) = hubs.iter().filter(serves).find(|(_, hub)| hub.has_message_ids(address)) {
             if let Some(undriven) = &self.0.undriven {
                 undriven.drive(hub);
             }
             return Ok(hub.clone());
         }
-        // Those whose runtime has ended.
+        // Endpoints whose runtime has ended are closing.
         hubs.retain(|(_, hub)| !hub.is_closing());
         let first = hubs.iter().find(serves).map(|(_, hub)| hub.clone());
         match first {
@@ -297,7 +299,7 @@ fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
     (0..hubs.len()).filter(is_first).count()
 }
 
-/// Runs an endpoint as a task.
+/// Spawns the driver of an endpoint.
 fn run(hub: Arc<Hub>) {
     if let Some(sessions) = &hub.sessions {
         let driver = Driver::new(hub.clone(), Sealed::over(sessions), ClientService);
@@ -316,7 +318,7 @@ impl Drop for Inner {
     }
 }
 
-/// Returns the first address that the system's resolver has found.
+/// Returns the first address that the resolver found.
 fn first(
     host: &str,
     found: std::io::Result<impl IntoIterator<Item = SocketAddr>>,
@@ -325,7 +327,7 @@ fn first(
     first.map_err(|error| Error::NotFound { host: host.into(), error })
 }
 
-/// The service of a client, which answers every request 5.01.
+/// The service of a client's driver. It answers every request 5.01.
 #[derive(Debug)]
 pub(crate) struct ClientService;
 

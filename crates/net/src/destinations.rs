@@ -1,4 +1,4 @@
-//! The destinations of a client's requests, and what is known of them.
+//! The destinations of a client's requests, with counts and estimates.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,9 +16,9 @@ pub struct Destination {
     pub address: SocketAddr,
     /// The RTO: the estimate that timeouts start from, before dither.
     pub rto: Duration,
-    /// The smoothed round-trip time, once measured, and by a mechanism that measures.
+    /// The smoothed round-trip time, if the mechanism measures it and has done so.
     pub srtt: Option<Duration>,
-    /// The variation of the round-trip time, likewise.
+    /// The variation of the round-trip time, if the mechanism measures it and has done so.
     pub rttvar: Option<Duration>,
     /// Exchanges that have ended.
     pub exchanges: u64,
@@ -63,7 +63,7 @@ impl Destinations {
     /// Counts the end of an exchange.
     pub(crate) fn count(&mut self, to: Remote, ended: ExchangeEnd, transmissions: u8) {
         if self.known.len() >= self.bound && !self.known.contains_key(&to) {
-            // None is worth more than another.
+            // Which destination is removed does not matter.
             let Some(&other) = self.known.keys().next() else { return };
             self.known.remove(&other);
         }

@@ -11,14 +11,14 @@ use crate::asker::fits;
 use crate::datagram::hub::Hub;
 use crate::{Client, Error, Response};
 
-/// Answers that may wait to be taken; more are lost, as on any path.
+/// The number of answers that may wait to be taken. Further ones are dropped.
 const MAX_WAITING: usize = 1_024;
 
-/// The answers of a group's members, in the order of arrival. Members spread their answers over a time of their own choice,
-/// usually 5 s (DEFAULT_LEISURE, RFC 7252 §8.2), and nothing marks the last. The caller decides how long to wait.
+/// The answers of a group's members, in the order of arrival. Members spread their answers over a time, usually 5 s
+/// (DEFAULT_LEISURE, RFC 7252 §8.2). No answer is marked as the last, so the caller decides how long to wait.
 ///
-/// A large body is sent as its first block, or its member asks to repeat the request (4.01 with Echo). All of it can be had
-/// from that member alone (RFC 7959 §2.8).
+/// A member with a large body sends its first block, or asks for an Echo option (4.01). The whole body comes from a request
+/// to that member alone (RFC 7959 §2.8).
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), coapace_net::Error> {
@@ -32,7 +32,7 @@ const MAX_WAITING: usize = 1_024;
 #[derive(Debug)]
 pub struct Group {
     hub: Arc<Hub>,
-    /// Keeps the hub going.
+    /// Keeps the hub open.
     _client: Client,
     id: ExchangeId,
     answers: mpsc::Receiver<MemberResponse>,
@@ -60,14 +60,14 @@ impl Group {
         Ok(Self { hub, _client: client, id, answers })
     }
 
-    /// Returns the next answer and its member, or nothing once the client is closed. Answers with an option that must be
-    /// understood and is not are left out. The future may be dropped before it is done, and `next` called again.
+    /// Returns the next answer and its member, or nothing once the client is closed. Answers with an unknown critical option
+    /// are left out. The future may be dropped before it is done, and `next` called again.
     pub async fn next(&mut self) -> Option<(SocketAddr, Response)> {
         self.answers.recv().await
     }
 }
 
-/// Answers that come later are dropped.
+/// Drops later answers.
 impl Drop for Group {
     fn drop(&mut self) {
         self.hub.with(|state, now| {

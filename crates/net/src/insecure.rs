@@ -1,5 +1,5 @@
-//! Takes the place of `secure/` where the crate is built without the feature `tls`. Its types are one that has no value, so no
-//! other module has to know of the feature.
+//! Replaces `secure/` if the crate is built without the feature `tls`. All its types are one that has no values, so no other
+//! module depends on the feature.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -15,10 +15,10 @@ use crate::lock::lock;
 use crate::stream::ByteStream;
 use crate::{DtlsCounters, Refused, TlsError};
 
-/// The crate is built without DTLS and TLS.
+/// Set if the crate is built with DTLS and TLS.
 pub(crate) const IS_BUILT: bool = false;
 
-/// The type of what does not exist without DTLS and TLS.
+/// A type without values, for everything that needs DTLS or TLS.
 #[derive(Clone, Debug)]
 pub(crate) enum Absent {}
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::Identity;
 use crate::lock::lock;
 
-/// Failed handshakes, of all transports: anyone can make as many as they like.
+/// The rate of logged failed handshakes, which anyone can cause without end.
 static FAILED_HANDSHAKES: Rate = Rate::new();
 
 /// Passes one event a second. Holds the time of the last that passed, and the number of those suppressed since.
@@ -58,12 +58,12 @@ pub(crate) fn handshake_failed(
     }
 }
 
-/// Logs a client that observes, or does so no more.
+/// Logs the beginning or end of an observation.
 pub(crate) fn observer(peer: SocketAddr, what: &'static str) {
     tracing::debug!(target: "coapace_net::observe", %peer, what, "observer");
 }
 
-/// Logs that an observed representation is stale, and nothing newer has come.
+/// Logs that an observed representation is stale and the client registers again.
 pub(crate) fn overdue(since: coapace_control::Duration) {
     let stale_s = since.as_micros() / 1_000_000;
     tracing::warn!(target: "coapace_net::observe", stale_s, "no notification has come in time; registering again");

@@ -1,4 +1,4 @@
-//! All that can be read of a client or server at one moment.
+//! The metrics of a client or server.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,16 +9,16 @@ use crate::datagram::hub::{Hub, Locked};
 use crate::lock::lock;
 use crate::{Profile, Requests, Stats};
 
-/// Counts, distributions and levels of a client or server, without anything of single peers. Its
-/// [`Display`](std::fmt::Display) is the text format of Prometheus; `docs/metrics.md` describes every line.
+/// The counters, distributions and levels of a client or server. They contain nothing about single peers.
+/// [`Display`](std::fmt::Display) writes the text format of Prometheus. `docs/metrics.md` describes every line.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// The counts since it began.
+    /// The counters since the client or server began.
     pub stats: Stats,
     /// The requests to a server.
     pub requests: Requests,
-    /// Distributions over the exchanges that it began: a server's are separate responses and notifications.
+    /// Distributions over its own exchanges. Those of a server are separate responses and notifications.
     pub measures: Measures,
     /// The profiles of its endpoints.
     pub profiles: Vec<Profile>,

@@ -181,7 +181,7 @@ impl Stats {
     }
 }
 
-/// The codes of a request and its response. There is none of a method that is unknown, or where no response was sent.
+/// The method of a request, if it is known, and the code of its response, if one was sent.
 type Codes = (Option<Code>, Option<Code>);
 
 /// Counts of the requests to a server, by method and code of the response.
@@ -189,9 +189,9 @@ type Codes = (Option<Code>, Option<Code>);
 pub struct Requests(BTreeMap<Codes, u64>);
 
 impl Requests {
-    /// Counts a request and the code of its response, or nothing where it got none.
+    /// Counts a request, with the code of its response if one was sent.
     pub(crate) fn count(&mut self, method: Code, response: Option<Code>) {
-        // The methods that have a name, so that strangers cannot add others.
+        // Unknown methods are counted together, so that clients cannot fill the map.
         let known = (Code::GET..=Code::IPATCH).contains(&method).then_some(method);
         *self.0.entry((known, response)).or_default() += 1;
     }
@@ -201,8 +201,8 @@ impl Requests {
         other.0.iter().for_each(|(&codes, count)| *self.0.entry(codes).or_default() += count);
     }
 
-    /// Returns each method and code that was counted, with its count. The method is `None` where it is unknown, the code
-    /// where no response was sent.
+    /// Returns each counted method and code, with its count. The method is `None` if it is unknown, and the code if no
+    /// response was sent.
     pub fn iter(&self) -> impl Iterator<Item = (Option<Code>, Option<Code>, u64)> {
         self.0.iter().map(|(&(method, code), &count)| (method, code, count))
     }

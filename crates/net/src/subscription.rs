@@ -20,12 +20,12 @@ pub(crate) struct Subscription {
     begun: Option<Begun>,
 }
 
-/// A registration that the server has been sent, until the observation ends.
+/// A registration that was sent, and has not ended.
 #[derive(Debug)]
 enum Begun {
     /// The exchange of an endpoint.
     Exchange(ExchangeId),
-    /// A place among the requests of a connection that are under way.
+    /// A place among the requests of a connection.
     Place(#[allow(dead_code)] Outstanding),
 }
 
@@ -38,7 +38,7 @@ impl Subscription {
         Self { asker: Asker { repeatable: true, ..asker }, token, begun: None }
     }
 
-    /// Returns the clock of the inbox.
+    /// Returns the clock that the inbox is used with.
     pub(crate) fn clock(&self) -> Clock {
         match &self.asker.path {
             Path::Endpoint(hub, _) => hub.clock,
@@ -51,7 +51,7 @@ impl Subscription {
         self.asker.transfer(options, Vec::new(), blocks).await
     }
 
-    /// Fetches the rest of a representation.
+    /// Fetches the rest of a representation, after its first blocks.
     pub(crate) async fn finish(&self, transfer: Transfer, response: Response) -> Result<Response, Error> {
         let mut asker = self.asker.clone();
         if matches!(asker.path, Path::Connection(_)) {
@@ -83,7 +83,7 @@ impl Subscription {
         }
     }
 
-    /// Asks the server to go on. Its answer goes into the inbox, like a notification.
+    /// Registers again. The response goes into the inbox, like a notification.
     pub(crate) async fn register_again(&mut self, tail: Tail, inbox: &Arc<Inbox>) -> Result<(), Error> {
         let Self { asker, token, begun } = self;
         match &asker.path {
@@ -105,7 +105,7 @@ impl Subscription {
         }
     }
 
-    /// Ends the registration here: an endpoint rejects later notifications. Returns whether there was something to end.
+    /// Ends the registration in this client. An endpoint rejects later notifications. Returns whether there was one.
     pub(crate) fn forget(&mut self) -> bool {
         match (self.begun.take(), &self.asker.path) {
             (Some(Begun::Exchange(id)), Path::Endpoint(hub, _)) => {

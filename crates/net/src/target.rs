@@ -1,4 +1,4 @@
-//! The target of a request: a URI, taken apart once.
+//! The target of a request: a URI that is parsed once.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use crate::Options;
 use crate::lock::lock;
 use crate::uri::{BadUri, Uri};
 
-/// A URI, and what is made of it for each request.
+/// A URI, and the options of its requests.
 #[derive(Debug)]
 pub(crate) struct Target {
     text: Box<str>,
@@ -14,13 +14,13 @@ pub(crate) struct Target {
     pub(crate) options: Options,
 }
 
-/// The target of a client's last request. A program that polls a resource has it without taking its URI apart again, which
-/// would be a fifth of the instructions of a request.
+/// The target of a client's last request. A program that polls a resource thus does not parse its URI each time, which would
+/// be a fifth of the instructions of a request.
 #[derive(Debug, Default)]
 pub(crate) struct LastTarget(Mutex<Option<Arc<Target>>>);
 
 impl LastTarget {
-    /// Returns the target of this URI, and remembers it.
+    /// Returns the target of this URI, and keeps it for the next request.
     pub(crate) fn target(&self, text: &str) -> Result<Arc<Target>, BadUri> {
         let mut last = lock(&self.0);
         if let Some(target) = last.as_ref().filter(|target| &*target.text == text) {

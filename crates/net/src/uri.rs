@@ -30,7 +30,7 @@ impl Scheme {
     const ALL: [Self; 6] =
         [Self::Coap, Self::Coaps, Self::CoapTcp, Self::CoapsTcp, Self::CoapWs, Self::CoapsWs];
 
-    /// A name, in lower case.
+    /// Returns the name, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Coap => "coap",
@@ -42,7 +42,7 @@ impl Scheme {
         }
     }
 
-    /// The port where none is given.
+    /// Returns the default port.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Coap | Self::CoapTcp => 5683,
@@ -68,14 +68,14 @@ pub enum Host {
     Name(String),
 }
 
-/// A URI, taken apart.
+/// A parsed URI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uri {
     /// The transport.
     pub scheme: Scheme,
     /// The host.
     pub host: Host,
-    /// At which port.
+    /// The port.
     pub port: u16,
     /// The segments of its path, decoded; none for `/`.
     pub path: Vec<String>,
@@ -118,7 +118,7 @@ pub enum BadUri {
 impl FromStr for Uri {
     type Err = BadUri;
 
-    /// RFC 7252 §6.4, as far as it does not need a destination.
+    /// Parses a URI (RFC 7252 §6.4 steps 1 to 9).
     fn from_str(text: &str) -> Result<Self, BadUri> {
         let (scheme, rest) = text.split_once("://").ok_or(BadUri::NotAbsolute)?;
         let known = Scheme::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(scheme));
@@ -150,7 +150,7 @@ impl FromStr for Uri {
     }
 }
 
-/// The host and the port, if one is given.
+/// Parses the host, and the port if one is given.
 fn parse_authority(
     authority: &str,
     check: impl Fn(&str, fn(u8) -> bool) -> Result<(), BadUri>,
@@ -182,7 +182,7 @@ fn parse_authority(
     Ok((host, Some(port)))
 }
 
-/// The segments of a path, with `.` and `..` followed (RFC 3986 §5.2.4).
+/// Returns the segments of a path, with `.` and `..` resolved (RFC 3986 §5.2.4).
 fn without_dots(path: &str) -> Vec<&str> {
     let mut segments = Vec::new();
     let mut ends_in_dots = false;
@@ -217,7 +217,7 @@ pub fn percent_decoded(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A part of a URI as the option of it has it.
+/// Decodes a part of a URI to the text of its option.
 fn decode(text: &str) -> Result<String, BadUri> {
     let decoded = if text.contains('%') {
         let bytes = percent_decoded(text).ok_or(BadUri::Encoding)?;
@@ -256,7 +256,7 @@ fn encode(text: &str, plain: impl Fn(u8) -> bool, f: &mut impl fmt::Write) -> fm
     )
 }
 
-/// RFC 7252 §6.5.
+/// Writes a URI that parses to this one (RFC 7252 §6.5).
 impl fmt::Display for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://", self.scheme)?;
@@ -294,7 +294,7 @@ impl fmt::Display for Uri {
 }
 
 impl fmt::Display for Host {
-    /// Without the brackets of an IPv6 address, and without its zone.
+    /// Writes the host without the brackets and the zone of an IPv6 address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(address, _) => address.fmt(f),
@@ -304,7 +304,8 @@ impl fmt::Display for Host {
 }
 
 impl Uri {
-    /// Returns host and port in the form for an HTTP server: an IPv6 address in brackets, without its zone, and the port always.
+    /// Returns host and port for an HTTP server. An IPv6 address is in brackets and without its zone. The port is always
+    /// there.
     pub(crate) fn authority(&self) -> String {
         match &self.host {
             Host::Address(address, _) => SocketAddr::new(*address, self.port).to_string(),

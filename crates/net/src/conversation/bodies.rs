@@ -1,4 +1,4 @@
-//! Bodies larger than a message: those of requests put together, those of responses cut into blocks (RFC 7959).
+//! Bodies larger than a message (RFC 7959). Those of requests are put together, and those of responses are cut into blocks.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,7 @@ use super::terms::{Terms, length};
 use crate::Response;
 use crate::address::Remote;
 
-/// The bodies that a server has in part: of requests that are not complete, and of responses of which clients have only
-/// the first blocks.
+/// The bodies of block-wise transfers that are not complete: of requests, and of responses whose first blocks were sent.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     requests: Reassembly<Remote>,
@@ -23,17 +22,17 @@ pub(crate) struct Bodies {
 /// The next step of a server with a request.
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
-    /// Call the handler, with these options and this payload. The body is whole.
+    /// Call the handler with these options and this payload. The body is complete.
     Call(Cow<'a, [u8]>),
-    /// Answer with this response, of which the client has the blocks before.
+    /// Answer with a block of this response, whose earlier blocks were sent.
     Answer(Response),
     /// Send this code with these options.
     Reply(Code, Tail),
-    /// Ask the client to show that its address is its own: there is no room for more bodies of strangers.
+    /// Challenge the client, because there is no room for more bodies of strangers.
     Challenge,
 }
 
-/// The transport of a response, and how large the response may be.
+/// The transport of a response, with the size of its messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Medium {
     /// A datagram with a block of 2^(`max_szx` + 4) bytes at most. [`Terms`] bound the whole message.
@@ -48,9 +47,9 @@ pub(crate) enum Medium {
 pub(crate) enum Answered {
     /// Send this code, with the options and payload that were written.
     Send(Code),
-    /// Send nothing: the client does not want this response (RFC 7967).
+    /// Send nothing, because the client does not want this response (RFC 7967).
     Unwanted,
-    /// The response does not fit into what this client may be sent.
+    /// The response is larger than this client may be sent.
     TooLarge,
 }
 
@@ -59,7 +58,7 @@ impl Bodies {
         Self { requests: Reassembly::new(bounds), responses: Kept::new(bounds) }
     }
 
-    /// Takes a request, which may be for a further block of a response, or a block of a body.
+    /// Handles the Block options of a request.
     pub(crate) fn take<'a>(
         &mut self,
         now: Instant,
@@ -70,7 +69,7 @@ impl Bodies {
         if terms.block2.is_some_and(|block| block.num() > 0) {
             match self.responses.get(now, from, terms.operation) {
                 Some(response) => return Step::Answer(response),
-                // To call the handler of a GET again does no harm. It is the only way where the response was not kept.
+                // The response was not kept. The handler of a GET may be called again.
                 None if message.code == Code::GET => {}
                 None => return Step::Reply(Code::REQUEST_ENTITY_INCOMPLETE, Tail::default()),
             }
@@ -88,8 +87,8 @@ impl Bodies {
         }
     }
 
-    /// Writes options and payload of the message that answers a request on its terms, and keeps the response if the client
-    /// will ask for further blocks. A response to nobody in particular (`to`) is one to all observers.
+    /// Writes options and payload of the answer to a request on its terms, and keeps the response if the client will ask for
+    /// further blocks. `to` is `None` for a notification to all observers.
     pub(crate) fn answer(
         &mut self,
         now: Instant,
@@ -122,7 +121,7 @@ impl Bodies {
                 options.write(&response.payload, into);
                 return Answered::Send(response.code);
             }
-            // A client that did not speak of blocks may know those of datagrams (RFC 8323 §5.3.2).
+            // A client that did not announce block-wise transfers may support those without BERT (RFC 8323 §5.3.2).
             stream_room = asked.map_or(bert, |block| block.szx() == BERT).then_some(left);
         }
         let last = loop {
@@ -142,7 +141,8 @@ impl Bodies {
                 break asked.map_or(0, Block::offset) + slice.payload.len() == response.size();
             }
             match (medium, szx.checked_sub(1)) {
-                // The request has had its effect and cannot be asked for again: in blocks that anyone may be sent.
+                // A request that has had its effect cannot be challenged. It is answered in blocks that strangers may be
+                // sent.
                 (Medium::Datagram { .. }, _) if terms.repeatable => return Answered::TooLarge,
                 (_, Some(smaller)) if stream_room.is_none() => szx = smaller,
                 (Medium::Datagram { .. }, _) => break false,

@@ -1,4 +1,4 @@
-//! The Content-Format of what is observed.
+//! The Content-Format of an observed resource.
 
 use std::cell::OnceCell;
 
@@ -6,7 +6,7 @@ use coapace_proto::Code;
 
 use crate::Response;
 
-/// The Content-Format of a representation, once there was one. Observers must be able to rely on it.
+/// The Content-Format of the first representation, if there was one. It must not change during an observation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Format(OnceCell<Option<u16>>);
 

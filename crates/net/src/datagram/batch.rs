@@ -1,4 +1,4 @@
-//! Many datagrams for each call of the system: recvmmsg(2) and sendmmsg(2).
+//! Many datagrams with each system call: recvmmsg(2) and sendmmsg(2).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv6Addr, SocketAddrV4};
@@ -15,10 +15,10 @@ use super::socket::Socket;
 use crate::Direction;
 use crate::address::{LocalAddress, Remote};
 
-/// The most datagrams in one call.
+/// The most datagrams in one system call.
 const BATCH: usize = 32;
 
-/// The batches of a socket of either family. They stay on one thread, for the headers hold pointers.
+/// The batches of a socket. They stay on one thread, because the headers hold pointers.
 #[derive(Debug)]
 pub(crate) enum Batch {
     V4(Headers<SockaddrIn>),
@@ -48,11 +48,11 @@ impl DatagramIo for Batch {
     }
 }
 
-/// The difference between the families of addresses.
+/// An address of IPv4 or IPv6, with the control message of its family.
 pub(crate) trait Family: SockaddrLike + Copy {
-    /// Room for the local address in a control message.
+    /// Returns a buffer for the control message.
     fn space() -> Vec<u8>;
-    /// Returns a peer's address. A socket of IPv4 is never asked for one of IPv6.
+    /// Returns the address of a peer. A peer of an IPv4 socket has an IPv4 address.
     fn of(to: Remote, local: LocalAddress) -> Self;
     /// Returns IP address, port and scope.
     fn parts(&self) -> (Ipv6Addr, u16, u32);
@@ -108,7 +108,7 @@ impl Family for SockaddrIn6 {
     fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)> {
         let ControlMessageOwned::Ipv6PacketInfo(info) = control else { return None };
         let ip = Ipv6Addr::from(info.ipi6_addr.s6_addr);
-        // A group is nobody's source.
+        // The address of a group cannot be a source address.
         let group =
             ip.is_multicast() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_multicast() || ip.is_broadcast());
         Some((if group { Ipv6Addr::UNSPECIFIED } else { ip }, group))
@@ -125,7 +125,7 @@ impl Family for SockaddrIn6 {
 #[derive(Debug)]
 pub(crate) struct Headers<S> {
     received: MultiHeaders<S>,
-    /// One for datagrams without a local address, and one for datagrams with one.
+    /// The headers of datagrams without a local address, and of those with one.
     sent: MultiHeaders<S>,
     sent_from: MultiHeaders<S>,
     buffers: Box<[u8]>,
@@ -185,7 +185,7 @@ impl<S: Family> Headers<S> {
                 each(from, to_group, bytes);
             }
         }
-        // Where several had come, others have come meanwhile: to look again costs less than to wait for word of them.
+        // If there were several, others may have arrived since. Receiving again costs less than waiting for the runtime.
         received.more = count > 1;
         Ok(received)
     }
@@ -202,7 +202,8 @@ impl<S: Family> Headers<S> {
         }
     }
 
-    /// Sends as many from the front of `outgoing` as leave from the same local address. They share a control message.
+    /// Sends the datagrams at the front of `outgoing` that leave from the same local address, because they share a control
+    /// message. Returns their number.
     fn send_alike(
         &mut self,
         socket: &Socket,

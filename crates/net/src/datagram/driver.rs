@@ -17,19 +17,19 @@ use crate::address::Remote;
 /// The number of batches received before other tasks of the thread get their turn.
 const ROUNDS: u32 = 8;
 
-/// Takes the requests that a driver receives.
+/// The part of a driver that differs between clients and servers.
 pub(crate) trait Service {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
 
-    /// Returns whether datagrams are to come.
+    /// Returns whether datagrams are expected.
     fn expects(&self, _: &Locked) -> bool {
         true
     }
 
-    /// Sends observers what has changed.
+    /// Notifies the observers of resources that have changed.
     fn resources_changed(&mut self, _: &Arc<Hub>) {}
 
-    /// Tells all observers that the hub begins to close.
+    /// Sends all observers their last notification, because the hub begins to close.
     fn closing(&mut self, _: &Arc<Hub>) {}
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Driver<C, S> {
     pub(crate) hub: Arc<Hub>,
     pub(crate) io: C,
     pub(crate) service: S,
-    /// Set if the system has not been asked whether more has come.
+    /// Set if the last reading ended before the system had said that nothing is left.
     unasked: bool,
 }
 
@@ -53,8 +53,8 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
         let hub = self.hub.clone();
         let watched = UdpSocket::from_std(hub.socket.duplicate()?)?;
         let mut watch = Watch::of(&watched, &hub.attention);
-        // The moment the timer is set for. A timer that is set too early fires in vain once. To move it with every exchange
-        // would cost more.
+        // The moment that the timer is set for. The timer is never moved to a later moment, and may fire once in vain.
+        // Moving it with every exchange would cost more.
         let mut armed = Instant::MAX;
         let mut farewell_said = false;
         loop {
@@ -86,7 +86,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
             match watch.next(blocked, armed != Instant::MAX).await? {
                 Wakeup::Readable => {
                     if watched.try_io(Interest::READABLE, || self.rounds()).is_ok() {
-                        // There is more, but other tasks of this thread have their turn first.
+                        // There may be more, but other tasks of this thread have their turn first.
                         tokio::task::yield_now().await;
                     }
                     if std::mem::take(&mut self.unasked) {
@@ -120,13 +120,13 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
         }
     }
 
-    /// Receives, handles and sends for so many rounds.
+    /// Receives, handles and sends up to [`ROUNDS`] batches.
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) as soon as nothing is left, or nothing is expected any more.
     ///
-    /// When an awaited response has come, the task that awaited it most likely sends the next request, and the system will
-    /// tell when that is answered. To ask the system first would be a call in vain for every request of a client.
+    /// When an awaited response has come, its task probably sends the next request, and the system will announce the next
+    /// response. Receiving again at once would be a wasted system call for every request of a client.
     fn rounds(&mut self) -> io::Result<()> {
         for _ in 0..ROUNDS {
             if !self.round() {
@@ -140,7 +140,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
         Ok(())
     }
 
-    /// Receives so many rounds, whatever is expected. Returns whether more may be there.
+    /// Receives up to [`ROUNDS`] batches, whether datagrams are expected or not. Returns whether more may be there.
     fn rounds_to_the_end(&mut self) -> bool {
         (0..ROUNDS).all(|_| self.round())
     }
@@ -148,7 +148,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
     /// Receives a batch, handles and answers it. Returns whether more may be there.
     pub(crate) fn round(&mut self) -> bool {
         let Self { hub, io, service, .. } = self;
-        // The time is taken with the first datagram: the system may have waited for it.
+        // The clock is read with the first datagram, because the system may have waited for it.
         let mut now = None;
         let received = io.receive(&hub.socket, |from, to_group, bytes| {
             let now = *now.get_or_insert_with(|| hub.clock.now());
@@ -183,15 +183,15 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Err(_) => {
-                // The error is what ICMP said of a datagram before. The next call receives again.
+                // This is an ICMP error for an earlier datagram. The next call receives again.
                 self.take_errors();
                 true
             }
         }
     }
 
-    /// Sends what there is to send, and what a deadline that has passed asks for. Timers have no turn of their own as long as
-    /// datagrams keep coming.
+    /// Handles timeouts, and sends what the endpoint has to send. It is called after each batch, because timers have no turn
+    /// while datagrams keep arriving.
     pub(crate) fn send(&mut self, now: Instant) {
         let Self { hub, io, .. } = self;
         let mut state = hub.lock();
@@ -208,8 +208,8 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
     }
 }
 
-/// Lets the tasks that are ready have their turn, and nothing else. [`yield_now`](tokio::task::yield_now) would have the
-/// runtime ask the system for news in between.
+/// Lets the tasks that are ready have their turn. [`yield_now`](tokio::task::yield_now) would also let the runtime poll the
+/// system.
 async fn requeue() {
     let mut first = true;
     std::future::poll_fn(|cx| {
@@ -222,12 +222,12 @@ async fn requeue() {
     .await;
 }
 
-/// Returns what tells the runtime that it has to wait for the system.
+/// Returns the error that makes the runtime wait for the socket.
 fn drained() -> io::Result<()> {
     Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// However the loop ends, nobody waits for nothing.
+/// Ends all that tasks wait for, however the loop has ended.
 impl<C, S> Drop for Driver<C, S> {
     fn drop(&mut self) {
         self.hub.close();

@@ -1,4 +1,4 @@
-//! An endpoint, and what the tasks around it share: socket, clock, and those who wait for its exchanges.
+//! An endpoint, and what its tasks share: socket, clock, and the waiters for its exchanges.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -23,16 +23,16 @@ use crate::lock::lock;
 use crate::secure::{Dtls, Sessions};
 use crate::{Error, NetCounters, Refused, Response, ServerConfig, log};
 
-/// One endpoint on one socket. A driver receives and keeps its timers. Any other task that has something to send sends it on
-/// the spot, without a detour through the driver's task.
+/// One endpoint on one socket. Its driver receives, and keeps its timers. Every other task sends by itself, and does not go
+/// through the driver's task.
 #[derive(Debug)]
 pub(crate) struct Hub {
     state: Mutex<Locked>,
     pub(crate) socket: Socket,
-    /// The sessions that its datagrams go through, if it is one of DTLS.
+    /// The DTLS sessions of its datagrams, if it uses DTLS.
     pub(crate) sessions: Option<Arc<Mutex<Sessions>>>,
     pub(crate) clock: Clock,
-    /// Wakes the driver: there is an earlier deadline, something left to send, or the end.
+    /// Wakes the driver: there is an earlier deadline, or a datagram that could not be sent, or the hub is closing.
     pub(crate) attention: Notify,
     /// Set when a resource of the server has changed.
     changed: AtomicBool,
@@ -53,13 +53,13 @@ pub(crate) struct Locked {
     pub(crate) destinations: Destinations,
     pub(crate) random: Random,
     waiting: HashMap<ExchangeId, Waiter>,
-    /// Inboxes for the notifications of own observations.
+    /// The inboxes of this client's observations.
     pub(crate) observed: HashMap<ExchangeId, Arc<Inbox>>,
-    /// Requests to groups: when each was sent, and where its answers go.
+    /// The requests to groups: when each was sent, and the channel of its answers.
     pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<MemberResponse>)>,
-    /// The part that only servers use.
+    /// The state that only servers use.
     pub(crate) answers: Answers,
-    /// The moment when the driver looks by itself. A deadline later than this need not wake it.
+    /// The moment that the driver's timer is set for. The driver has to be woken for earlier deadlines only.
     pub(crate) armed: Instant,
 }
 
@@ -72,7 +72,7 @@ struct Waiter {
 }
 
 impl Hub {
-    /// Returns a hub, whose datagrams go through DTLS if there are keys for it.
+    /// Returns a hub. Its datagrams go through DTLS if `dtls` is given.
     pub(crate) fn new(
         socket: Socket,
         setup: Arc<Setup<Mechanism>>,
@@ -112,7 +112,7 @@ impl Hub {
         lock(&self.state)
     }
 
-    /// Does something with the endpoint, and then sends what there is to send.
+    /// Calls `act`, and then sends what the endpoint has to send.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Locked, Instant) -> T) -> T {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -133,7 +133,7 @@ impl Hub {
         send_singly(&self.socket, outgoing);
     }
 
-    /// Takes the news that a destination cannot be reached.
+    /// Handles an error which says that a destination cannot be reached.
     pub(crate) fn unreachable(&self, now: Instant, to: Remote, error: &io::Error) {
         if let Some(sessions) = &self.sessions {
             lock(sessions).unreachable(to, error);
@@ -141,7 +141,7 @@ impl Hub {
         self.lock().unreachable(now, to, error);
     }
 
-    /// Has the driver look which observed resources have changed.
+    /// Makes the driver call the handlers of observed resources that have changed.
     pub(crate) fn look_at_resources(&self) {
         self.changed.store(true, Ordering::Release);
         self.attention.notify_one();
@@ -152,7 +152,7 @@ impl Hub {
         self.changed.load(Ordering::Relaxed) && self.changed.swap(false, Ordering::Acquire)
     }
 
-    /// Takes no new requests from now on. Exchanges under way may end.
+    /// Begins to close: new requests are refused, and exchanges under way may end.
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Release);
         self.attention.notify_one();
@@ -162,7 +162,7 @@ impl Hub {
     /// Returns once it is closing.
     pub(crate) async fn closed(&self) {
         let mut end = std::pin::pin!(self.end.notified());
-        // Enlisted before the look, so that no word is missed.
+        // Registered before the check, so that no notification is missed.
         end.as_mut().enable();
         if !self.is_closing() {
             end.await;
@@ -174,7 +174,7 @@ impl Hub {
         self.sessions.is_some()
     }
 
-    /// Returns a peer of the endpoint with the identity that it has shown.
+    /// Returns a peer of the endpoint with its identity.
     pub(crate) fn peer(&self, remote: Remote) -> Peer {
         let identity = self.sessions.as_ref().and_then(|sessions| lock(sessions).identity(remote));
         Peer { remote, identity }
@@ -185,7 +185,7 @@ impl Hub {
         self.lock().endpoint.has_message_ids(self.clock.now(), self.socket.remote(address))
     }
 
-    /// Returns what the endpoint calls the peer at this address. Over DTLS, waits until there is a session.
+    /// Returns the endpoint's name for the peer at this address. Over DTLS, waits until there is a session.
     pub(crate) async fn reach(&self, address: std::net::SocketAddr) -> Result<Remote, Error> {
         let to = self.socket.remote(address);
         let Some(sessions) = &self.sessions else { return Ok(to) };
@@ -196,7 +196,7 @@ impl Hub {
             }
             sessions.handshake(&self.socket, to).map_err(Error::Session)?
         };
-        // The handshake has a timer.
+        // The driver has to set its timer for the handshake.
         self.attention.notify_one();
         connected.await.unwrap_or(Err(Refused::GivenUp)).map_err(Error::Session)
     }
@@ -213,7 +213,7 @@ impl Hub {
         }
     }
 
-    /// Cancels an exchange that nobody waits for any more. The next one may leave in its place.
+    /// Cancels an exchange that no task waits for any more.
     pub(crate) fn abandon(&self, exchange: ExchangeId) {
         if self.lock().waiting.remove(&exchange).is_some() {
             self.with(|state, now| state.endpoint.cancel(now, exchange));
@@ -222,7 +222,7 @@ impl Hub {
 }
 
 impl Locked {
-    /// Returns when there is something to do without a datagram.
+    /// Returns the next deadline of the endpoint and of delayed responses.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         [self.endpoint.poll_timeout(), self.answers.leisure.next()].into_iter().flatten().min()
     }
@@ -232,13 +232,13 @@ impl Locked {
         self.random.token()
     }
 
-    /// Ends an own observation, whose notifications are rejected from now on. Returns whether there was one.
+    /// Ends an observation of this client, whose later notifications are rejected. Returns whether there was one.
     pub(crate) fn forget(&mut self, now: Instant, observation: ExchangeId) -> bool {
         self.endpoint.cancel(now, observation);
         self.observed.remove(&observation).is_some()
     }
 
-    /// Makes it a server's.
+    /// Prepares the hub for a server.
     pub(crate) fn serve(&mut self, config: &ServerConfig, secure: bool) {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.random.next().to_le_bytes());
@@ -247,7 +247,7 @@ impl Locked {
         self.endpoint.set_source(Remote::source);
     }
 
-    /// Returns where the result of an exchange arrives.
+    /// Returns the receiver of an exchange's result.
     pub(crate) fn wait(
         &mut self,
         now: Instant,
@@ -259,11 +259,11 @@ impl Locked {
         told
     }
 
-    /// Sends what the endpoint has to send, as long as `send` gets rid of it. Exchanges that have failed meanwhile end.
+    /// Sends what the endpoint has to send, until `send` leaves something. Then handles the exchanges that have failed.
     pub(crate) fn send(&mut self, now: Instant, mut send: impl FnMut(&mut Outgoing)) {
         loop {
             let Self { endpoint, outgoing, random, .. } = self;
-            // Few enough that all lie in one call, and their bytes in a cache.
+            // So many fit into one system call, and their bytes into the processor's cache.
             while outgoing.len() < 32 {
                 let Some(transmit) = endpoint.poll_transmit(now, |_| random.draw(), &mut outgoing.bytes)
                 else {
@@ -288,7 +288,7 @@ impl Locked {
         }
     }
 
-    /// Hands what became of an exchange to the task that waits for it. `from` is the peer, if it has arrived just now.
+    /// Hands an event to the task that waits for it. `from` is the peer, if the event comes from a datagram.
     pub(crate) fn tell(&mut self, now: Instant, from: Option<Remote>, event: Event<'_, Remote>) {
         let exchange = match event {
             Event::Response { exchange, .. } | Event::Pong { exchange } | Event::Failed { exchange, .. } => {
@@ -298,7 +298,7 @@ impl Locked {
                 if let (Some(from), Some((since, tell))) = (from, self.groups.get(&exchange))
                     && let Ok(response) = Response::read(&message, now.since(*since).into(), 1)
                 {
-                    // An answer that finds no room, or nobody, is lost.
+                    // The answer is dropped if there is no room, or nobody waits for it.
                     let _ = tell.try_send((from.address(), response));
                 }
                 if let Some(inbox) = self.observed.get(&exchange) {
@@ -344,11 +344,11 @@ impl Locked {
         let ended =
             if matches!(event, Event::Failed { .. }) { ExchangeEnd::Failed } else { ExchangeEnd::Answered };
         self.destinations.count(waiting.to, ended, transmissions);
-        // Whoever waited may have stopped a moment ago.
+        // The task may have stopped waiting a moment ago.
         let _ = waiting.tell.send(result);
     }
 
-    /// Ends all that is under way to a destination that cannot be reached.
+    /// Ends all exchanges with a destination that cannot be reached.
     pub(crate) fn unreachable(&mut self, now: Instant, to: Remote, error: &io::Error) {
         let there: Vec<ExchangeId> =
             self.waiting.iter().filter(|(_, waiting)| waiting.to == to).map(|(&id, _)| id).collect();
@@ -360,7 +360,7 @@ impl Locked {
         }
     }
 
-    /// Ends all that anybody waits for: nothing will come any more.
+    /// Ends all exchanges and observations with [`Error::Closed`].
     pub(crate) fn give_up_all(&mut self) {
         for (_, waiting) in self.waiting.drain() {
             let _ = waiting.tell.send(Err(Error::Closed));

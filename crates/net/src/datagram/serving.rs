@@ -1,4 +1,4 @@
-//! The server on one core over datagrams: it takes requests and changes of resources to handlers, and answers.
+//! The server of one core over datagrams. It calls handlers for requests and for changes of resources.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::handler::{Called, Pending};
 use crate::identity::Peer;
 use crate::{Response, Router, ServerConfig};
 
-/// Routes requests, and lets handlers that wait go on as tasks.
+/// Calls the handlers of requests. Handlers that wait go on as tasks.
 pub(crate) struct Serving {
     router: Router,
     pub(crate) config: ServerConfig,
@@ -64,7 +64,7 @@ impl Service for Serving {
                         hub.look_at_resources();
                     }
                 }
-                // There is one for each form of a request, and these are bounded.
+                // There is at most one for each observed request, and the number of these is bounded.
                 Called::Pending(rest) => {
                     let waiting = WaitingHandler::new(hub, None);
                     tokio::spawn(async move {
@@ -90,7 +90,7 @@ impl Serving {
         Self { router, config, places }
     }
 
-    /// Takes a request that says how it is to be answered.
+    /// Handles a request whose options affect its answer.
     fn negotiate(
         &mut self,
         hub: &Arc<Hub>,
@@ -131,7 +131,7 @@ impl Serving {
         self.settle(hub, now, responder, terms, called, &request);
     }
 
-    /// Answers with what a handler has said, or lets it wait.
+    /// Answers with the result of a handler, or lets the handler wait.
     fn settle(
         &self,
         hub: &Arc<Hub>,
@@ -163,13 +163,13 @@ impl Serving {
 
     fn refuse(&self, hub: &Hub, now: Instant, responder: Responder<Remote>) {
         let mut state = hub.lock();
-        // Errors are not sent to those who asked a group.
+        // Requests to a group are not answered with errors.
         state.counters.refused += u64::from(!responder.group);
         state.respond(now, responder, &self.config.unavailable());
     }
 }
 
-/// A handler that waits, as long as it does, and its place. A handler that is called for observers has none.
+/// Counts a handler that waits, and holds its place. A handler that is called for observers takes no place.
 struct WaitingHandler {
     hub: Arc<Hub>,
     _place: Option<Place>,
@@ -204,7 +204,7 @@ async fn answer_later(
         response
     } else {
         responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
-        // The client has no request any more that it could repeat.
+        // An acknowledged request cannot be challenged any more.
         terms.repeatable = false;
         rest.await
     };

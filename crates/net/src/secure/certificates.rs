@@ -1,4 +1,4 @@
-//! TLS, for `coaps+tcp` and `coaps+ws`: the certificates that are trusted, and the own one.
+//! TLS for `coaps+tcp` and `coaps+ws`: trusted certificates, and one's own.
 
 use std::fmt;
 use std::io;
@@ -20,14 +20,14 @@ use crate::identity::{Certificate, Identity};
 use crate::lock::lock;
 use crate::stream::ByteStream;
 
-/// The name of CoAP in the negotiation of protocols (RFC 8323 §8.2), and that of what WebSockets begin with.
+/// The protocols that are negotiated with ALPN: CoAP (RFC 8323 §8.2), and HTTP for WebSockets.
 const COAP: &[u8] = b"coap";
 const HTTP: &[u8] = b"http/1.1";
 
-/// The certificates that are trusted, and the own certificate with its key. At first none is trusted.
+/// The trusted certificates, and one's own certificate with its key.
 ///
-/// A client needs the roots of its servers. A server needs its own certificate; if it trusts roots, its clients have to
-/// show certificates too.
+/// A client needs the roots of its servers. A server needs its own certificate. If a server trusts roots, its clients have
+/// to show certificates too.
 ///
 /// ```no_run
 /// use coapace_net::{Certificates, Client, Server, ServerConfig};
@@ -111,12 +111,12 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BadCertifica
 }
 
 impl Certificates {
-    /// Returns certificates that trust nobody, and have none of their own.
+    /// Returns a setup without trusted certificates and without an own one.
     pub fn new() -> Self {
         Self { roots: RootCertStore::empty().into(), own: None, anonymous: false }
     }
 
-    /// Trusts these certificates, in PEM, and those that they vouch for.
+    /// Adds trusted root certificates, in PEM.
     ///
     /// # Errors
     /// [`BadCertificate`].
@@ -128,7 +128,7 @@ impl Certificates {
         Ok(self)
     }
 
-    /// Sets the own certificate in PEM, followed by those between it and the root, and its private key in PEM.
+    /// Sets the own certificate and its private key, in PEM. The certificates between it and the root follow it.
     ///
     /// # Errors
     /// [`BadCertificate`].
@@ -140,14 +140,14 @@ impl Certificates {
         Ok(self)
     }
 
-    /// Lets a server take clients that show no certificate. A certificate that is shown has to be good nevertheless.
+    /// Lets a server accept clients without a certificate. A certificate that a client shows is verified nevertheless.
     #[must_use]
     pub fn allow_anonymous(mut self) -> Self {
         self.anonymous = true;
         self
     }
 
-    /// Returns how connections begin for `coaps+tcp`, and for `coaps+ws`.
+    /// Returns the connectors for `coaps+tcp` and for `coaps+ws`.
     pub(super) fn connectors(&self) -> Result<[Connector; 2], BadCertificate> {
         let builder = ClientConfig::builder_with_provider(ring::default_provider().into())
             .with_safe_default_protocol_versions()?
@@ -163,7 +163,7 @@ impl Certificates {
         }))
     }
 
-    /// Returns how connections of a server begin for `coaps+tcp`, or with `ws` for `coaps+ws`.
+    /// Returns the configuration of a server for `coaps+ws` if `ws` is set, and for `coaps+tcp` otherwise.
     fn server(&self, ws: bool) -> Result<Arc<ServerConfig>, BadCertificate> {
         let own = self.own.as_ref().ok_or(BadCertificate::None)?;
         let provider = Arc::new(ring::default_provider());
@@ -184,12 +184,12 @@ impl Certificates {
     }
 }
 
-/// Begins a client's connections over TLS.
+/// Makes the handshakes of a client's connections over TLS.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector(Arc<ClientConfig>);
 
 impl Connector {
-    /// Makes the handshake with the server of this name. Returns the stream within.
+    /// Makes the handshake with the server of this name. Returns the decrypted stream.
     pub(crate) async fn connect(&self, name: &str, stream: TcpStream) -> io::Result<Box<dyn ByteStream>> {
         let name = ServerName::try_from(name.to_owned());
         let name = name.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -197,7 +197,7 @@ impl Connector {
     }
 }
 
-/// Reads a certificate, if it is one.
+/// Reads a certificate. Returns `None` if it is none.
 fn read(der: &[u8]) -> Option<Certificate> {
     use x509_cert::der::{Decode, Encode};
     let certificate = x509_cert::Certificate::from_der(der).ok()?.tbs_certificate;
@@ -205,7 +205,7 @@ fn read(der: &[u8]) -> Option<Certificate> {
     Some(Certificate { der: der.to_vec(), subject: certificate.subject.to_string(), public_key })
 }
 
-/// Begins a server's connections over TLS. Its certificates may be replaced while it runs.
+/// Makes the handshakes of a server's connections over TLS. The certificates may be replaced while the server runs.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerTls {
     config: Arc<Mutex<Arc<ServerConfig>>>,
@@ -213,19 +213,19 @@ pub(crate) struct ServerTls {
 }
 
 impl ServerTls {
-    /// Begins connections of `coaps+tcp`, or with `ws` of `coaps+ws`.
+    /// Returns the TLS of a server for `coaps+ws` if `ws` is set, and for `coaps+tcp` otherwise.
     pub(crate) fn new(certificates: &Certificates, ws: bool) -> Result<Self, BadCertificate> {
         Ok(Self { config: Arc::new(Mutex::new(certificates.server(ws)?)), ws })
     }
 
-    /// Takes other certificates, if they make a server.
+    /// Replaces the certificates for later handshakes.
     pub(crate) fn replace(&self, certificates: &Certificates) -> Result<(), BadCertificate> {
         let config = certificates.server(self.ws)?;
         *lock(&self.config) = config;
         Ok(())
     }
 
-    /// Makes the handshake of a connection. Returns the stream within, and the certificate that the client has shown.
+    /// Makes the handshake of a connection. Returns the decrypted stream, and the client's certificate.
     pub(crate) async fn accept(
         &self,
         stream: TcpStream,
@@ -238,7 +238,7 @@ impl ServerTls {
     }
 }
 
-/// Returns what the library of TLS says of the peer of this name, if it is the library that says it.
+/// Returns the TLS error that an I/O error of a connection to `name` holds, if it holds one.
 pub(crate) fn tls_error(error: &io::Error, name: &str) -> Option<TlsError> {
     use CertificateError as Bad;
     let error: &rustls::Error = error.get_ref()?.downcast_ref()?;

@@ -1,4 +1,4 @@
-//! The way of an endpoint's datagrams through DTLS sessions.
+//! The transfer of an endpoint's datagrams through DTLS sessions.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use crate::datagram::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, receive
 use crate::datagram::socket::Socket;
 use crate::lock::lock;
 
-/// The datagrams of an endpoint as the plaintext of records.
+/// Moves the datagrams of an endpoint in the records of DTLS sessions.
 pub(crate) struct Sealed {
     sessions: Arc<Mutex<Sessions>>,
     buffer: Box<[u8]>,

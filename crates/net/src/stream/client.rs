@@ -28,11 +28,11 @@ use crate::secure::Connector;
 use crate::uri::{Scheme, Uri};
 use crate::{Error, Response};
 
-/// The connections by destination, each opened by the first request.
+/// The connections by destination. The first request to a destination opens its connection.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     open: Mutex<HashMap<Origin, ConnectionHandle>>,
-    /// The beginnings of `coaps+tcp` and `coaps+ws`.
+    /// The connectors for `coaps+tcp` and `coaps+ws`.
     pub(crate) tls: Option<[Connector; 2]>,
 }
 
@@ -41,12 +41,12 @@ pub(crate) struct Connections {
 struct Origin {
     scheme: Scheme,
     address: SocketAddr,
-    /// The host and port of the URI, and the name that a certificate has to be for.
+    /// The host and port of the URI.
     authority: String,
     name: String,
 }
 
-/// A connection, for those who ask over it.
+/// A connection, from the view of the tasks that make requests.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionHandle {
     requests: mpsc::Sender<StreamRequest>,
@@ -54,7 +54,7 @@ pub(crate) struct ConnectionHandle {
     server: watch::Receiver<Option<Result<ServerLimits, Lost>>>,
     outstanding: Arc<Semaphore>,
     tokens: Arc<AtomicU32>,
-    /// The clock that tells how long a representation is fresh.
+    /// The clock for the freshness of representations.
     pub(crate) clock: Clock,
 }
 
@@ -63,12 +63,13 @@ pub(crate) struct ConnectionHandle {
 struct ServerLimits {
     /// The most bytes of options and payload in a message.
     room: usize,
-    /// Whether it takes blocks, and if so whether many in one message (BERT).
+    /// Block-wise transfers: not supported, or with one block in a message (`false`), or with many (`true`; BERT, RFC 8323
+    /// §6).
     blocks: Option<bool>,
 }
 
 impl Connections {
-    /// Returns the connection to the server of a URI, begun if need be.
+    /// Returns the connection to the server of a URI, and opens it if there is none.
     pub(crate) fn to(&self, uri: &Uri, address: SocketAddr) -> Result<ConnectionHandle, Error> {
         let origin =
             Origin { scheme: uri.scheme, address, authority: uri.authority(), name: uri.host.to_string() };
@@ -104,7 +105,7 @@ impl Connections {
 }
 
 impl ConnectionHandle {
-    /// Returns the transfer of a body to come, and of another back.
+    /// Returns the transfer of `body` to the server and of the response's body back.
     pub(crate) async fn transfer(
         &self,
         mut options: Options,
@@ -114,7 +115,7 @@ impl ConnectionHandle {
         let takes = self.server().await?;
         let mut head = Vec::new();
         options.write(&[], &mut head);
-        // Beside these there may be Block1, Size1 and Request-Tag, and the payload marker.
+        // Block1, Size1, Request-Tag and the payload marker take up to 24 bytes more.
         let room = takes.room.saturating_sub(head.len() + 24);
         let (in_one, bert) = match takes.blocks {
             None => (body.len() < takes.room.saturating_sub(head.len()), false),
@@ -128,12 +129,12 @@ impl ConnectionHandle {
             Some(_) if bert && blocks.szx == MAX_SZX => {
                 Transfer::reliable(options, body, room, blocks.max_body)
             }
-            // A server that did not speak of blocks may know them all the same (RFC 8323 §5.3.2).
+            // A server that did not announce block-wise transfers may support them nevertheless (RFC 8323 §5.3.2).
             _ => Transfer::new(options, body, blocks.szx, blocks.max_body),
         })
     }
 
-    /// Returns the limits of the server, once it has told them.
+    /// Returns the limits of the server, once its CSM has arrived.
     async fn server(&self) -> Result<ServerLimits, Error> {
         let mut server = self.server.clone();
         let said = server.wait_for(Option::is_some).await.map(|said| said.clone());
@@ -197,7 +198,7 @@ impl ConnectionHandle {
     }
 }
 
-/// The place of an observation among what is under way.
+/// The place of an observation among the requests that are under way.
 #[derive(Debug)]
 pub(crate) struct Outstanding(#[allow(dead_code)] tokio::sync::OwnedSemaphorePermit);
 
@@ -205,7 +206,7 @@ fn ended() -> Error {
     Error::Connection(io::ErrorKind::ConnectionAborted)
 }
 
-/// Opens a connection and serves those who ask, until nobody does any more.
+/// Opens a connection and sends requests, until no more can come.
 async fn run(
     origin: Origin,
     security: Option<Connector>,
@@ -236,7 +237,7 @@ async fn run(
 
 async fn open(origin: &Origin, security: Option<Connector>) -> io::Result<Connection> {
     let stream = TcpStream::connect(origin.address).await?;
-    // Messages are whole; to wait for more of them helps nobody.
+    // Each message is written at once, so Nagle's algorithm would only delay it.
     let _ = stream.set_nodelay(true);
     let stream: Box<dyn ByteStream> = match security {
         None => Box::new(stream),
@@ -251,14 +252,14 @@ async fn open(origin: &Origin, security: Option<Connector>) -> io::Result<Connec
     Ok(Connection::new(wire))
 }
 
-/// Sends requests and takes answers, until nobody asks any more or the connection ends.
+/// Sends requests and handles responses, until no more requests can come or the connection ends.
 async fn converse(
     connection: &mut Connection,
     requests: &mut mpsc::Receiver<StreamRequest>,
     unanswered: &mut Unanswered,
     server: &watch::Sender<Option<Result<ServerLimits, Lost>>>,
 ) -> Result<(), Ended> {
-    // The limits of the server have to be known before it is asked.
+    // The limits of the server have to be known before the first request.
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !connection.is_greeted() {
         let turn = tokio::time::timeout_at(deadline, connection.turn(true, drop)).await;
@@ -270,7 +271,7 @@ async fn converse(
     while open || !unanswered.is_empty() || !connection.is_written() {
         let (mut arrived, full) = (Vec::new(), connection.is_full());
         let turn = connection.turn(true, |each| arrived.push(each));
-        // A server that is waited for has to show that it is there.
+        // A server that owes a response and is silent is pinged.
         let silent = tokio::time::sleep_until(heard + PATIENCE);
         tokio::select! {
             ended = turn => {
@@ -294,7 +295,7 @@ async fn converse(
             }
             request = requests.recv(), if open && !full => {
                 let Some(request) = request else {
-                    // Nobody will ask any more.
+                    // All senders are dropped: there will be no more requests.
                     connection.signal(Signal::Release, Token::EMPTY);
                     open = false;
                     continue;
@@ -306,6 +307,6 @@ async fn converse(
             }
         }
     }
-    // Asked before the end was known.
+    // Requests that are left were made before the server's Release was known.
     if requests.is_empty() { Ok(()) } else { Err(Ended::Aborted) }
 }

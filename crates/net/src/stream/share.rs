@@ -1,19 +1,19 @@
-//! The share of a connection in a server's memory, for answers that wait and for observers.
+//! The share of a connection in a server's memory, for queued answers and observers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes that an answer counts until it is there: as many as the largest message of a server has.
+/// The bytes that are counted for an answer until the handler returns it: those of the largest message.
 pub(super) const ANSWER: usize = super::MAX_MESSAGE as usize;
 
-/// The bytes of answers that every connection may have waiting, whatever others have. One answer always has room beside some
-/// that are queued, so a connection whose client reads goes on.
+/// The bytes of answers that every connection may have queued, whatever others have. There is always room for one answer
+/// beside some that are queued, so a connection whose client reads goes on.
 const OWN: usize = ANSWER + (32 << 10);
 
-/// A connection may have 1/8 of what is left. However many take as much as they can, there is some left.
+/// A connection may have one of so many parts of the free pool. So there is always some left.
 const PART: usize = 8;
 
-/// The memory that all connections have together, beyond what is each one's own.
+/// The memory that all connections share, beyond the [`OWN`] of each.
 #[derive(Debug)]
 pub(crate) struct Pool {
     bytes: usize,
@@ -26,7 +26,7 @@ impl Pool {
     }
 }
 
-/// The memory that one connection has taken.
+/// The memory that one connection uses.
 #[derive(Debug)]
 pub(super) struct MemoryShare {
     pool: Arc<Pool>,
@@ -39,7 +39,7 @@ impl MemoryShare {
         Self { pool, answers: 0, observers: 0 }
     }
 
-    /// Sets how many bytes of answers wait: those that are queued, and [`ANSWER`] for each handler that waits.
+    /// Sets the bytes of answers: those that are queued, and [`ANSWER`] for each handler that waits.
     pub(super) fn set_answers(&mut self, bytes: usize) {
         self.change(bytes, self.observers);
     }
@@ -49,7 +49,7 @@ impl MemoryShare {
         self.admits(beyond_own(self.answers + ANSWER) + self.observers)
     }
 
-    /// Takes so many bytes for an observer. Returns whether there was room.
+    /// Takes the bytes of an observer. Returns whether there was room.
     pub(super) fn observe(&mut self, bytes: usize) -> bool {
         let admitted = self.admits(self.drawn() + bytes);
         if admitted {
@@ -58,7 +58,7 @@ impl MemoryShare {
         admitted
     }
 
-    /// Gives back what an observer took.
+    /// Gives back the bytes of an observer.
     pub(super) fn forget(&mut self, bytes: usize) {
         self.change(self.answers, self.observers.saturating_sub(bytes));
     }

@@ -1,4 +1,4 @@
-//! The requests of a client's connection that are not answered.
+//! The requests of a client's connection that are not answered yet.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl StreamRequest {
     }
 }
 
-/// The requests, by token.
+/// The requests that are not answered yet, by token.
 #[derive(Debug)]
 pub(super) struct Unanswered {
     requests: HashMap<Token, StreamRequest>,
@@ -68,7 +68,7 @@ impl Unanswered {
 
     /// Sends a request.
     pub(super) fn send(&mut self, connection: &mut Connection, request: StreamRequest) {
-        // Requests that nobody waits for any more make room.
+        // Requests that no task waits for any more are removed.
         if self.requests.len() >= MAX_OUTSTANDING {
             self.requests.retain(|_, request| request.is_wanted());
         }
@@ -87,12 +87,12 @@ impl Unanswered {
         }
     }
 
-    /// Takes what has arrived. Returns `false` if the server wants no more requests.
+    /// Handles a received message. Returns `false` if the server takes no more requests.
     pub(super) fn take(&mut self, arrived: Received) -> bool {
         match arrived {
             Received::Message(code, token, tail) => self.answer(token, code, &tail),
             Received::Pong(token) => {
-                // libcoap's has no token.
+                // The Pong of libcoap has no token.
                 let other = || {
                     self.requests
                         .values()
@@ -109,7 +109,7 @@ impl Unanswered {
         true
     }
 
-    /// Hands an answer to the task that waits for it.
+    /// Hands a response to the task that waits for it.
     fn answer(&mut self, token: Token, code: Code, tail: &[u8]) {
         let Some(request) = self.requests.get_mut(&token) else { return };
         let message = Message { code, tail, ..Message::empty(Kind::Acknowledgement, 0) };
