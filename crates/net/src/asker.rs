@@ -9,10 +9,13 @@ use coap_numbers::option;
 use coapace_control::Instant;
 use coapace_proto::block::{self, Transfer, TransferError, Transferred};
 use coapace_proto::{Code, ExchangeId, Options, SendError, Tail, Token, echo};
+use tokio::sync::oneshot;
 
 use crate::address::Remote;
 use crate::datagram::hub::{Hub, Locked};
 use crate::datagram::io::MAX_DATAGRAM;
+use crate::inbox::Inbox;
+use crate::receivers::Receivers;
 use crate::stream::{ConnectionHandle, StreamRequest};
 use crate::{Error, Response};
 
@@ -157,7 +160,7 @@ impl Asker {
     async fn ping(&self) -> Result<Response, Error> {
         match &self.path {
             &Path::Endpoint(ref hub, to) => {
-                exchange(hub, to, |state, now| state.endpoint.ping(now, to)).await
+                exchange(hub, to, None, |state, now| state.endpoint.ping(now, to)).await
             }
             Path::Connection(connection) => {
                 connection.ask(StreamRequest::new(Code::EMPTY, connection.token(), Vec::new())).await
@@ -170,7 +173,7 @@ impl Asker {
         match &self.path {
             &Path::Endpoint(ref hub, to) => {
                 fits(tail.as_bytes())?;
-                exchange(hub, to, |state, now| {
+                exchange(hub, to, None, |state, now| {
                     let token = token.unwrap_or_else(|| state.token());
                     state.endpoint.request(now, to, self.request(token, tail.as_bytes()))
                 })
@@ -241,18 +244,21 @@ pub(crate) fn fits(tail: &[u8]) -> Result<(), Error> {
     if tail.len() > MAX_DATAGRAM { Err(Error::TooLarge { bytes: tail.len() }) } else { Ok(()) }
 }
 
-/// Begins an exchange on a hub and waits for its end. If the future is dropped, the exchange is cancelled.
+/// Begins an exchange on a hub and waits for its first response. Later ones go into the inbox. If the future is dropped, the exchange is cancelled.
 pub(crate) async fn exchange(
     hub: &Arc<Hub>,
     to: Remote,
+    inbox: Option<&Arc<Inbox>>,
     begin: impl FnOnce(&mut Locked, Instant) -> Result<ExchangeId, SendError>,
 ) -> Result<Response, Error> {
-    let (id, result) = hub.with(|state, now| {
+    let (first, response) = oneshot::channel();
+    let id = hub.with(|state, now| {
         let id = begin(state, now)?;
-        Ok::<_, Error>((id, state.wait(now, id, to)))
+        state.expect(now, id, to, Receivers { first: Some(first), inbox: inbox.cloned() });
+        Ok::<_, Error>(id)
     })?;
     let _abandoned = Abandon { hub, id };
-    result.await.unwrap_or(Err(Error::Closed))
+    response.await.unwrap_or(Err(Error::Closed))
 }
 
 /// Cancels an exchange that nobody waits for any more.

@@ -333,7 +333,7 @@ pub(crate) struct ClientService;
 
 impl Service for ClientService {
     fn expects(&self, state: &Locked) -> bool {
-        state.endpoint.exchanges() > 0 || !state.observed.is_empty() || !state.groups.is_empty()
+        state.endpoint.exchanges() > 0 || !state.waiting.is_empty() || !state.groups.is_empty()
     }
 
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {

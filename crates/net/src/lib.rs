@@ -79,6 +79,7 @@ mod membership;
 mod metrics;
 mod observation;
 mod profile;
+mod receivers;
 mod rejection;
 mod request;
 mod resource;

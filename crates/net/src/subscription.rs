@@ -8,6 +8,7 @@ use coapace_proto::{ExchangeId, Options, SendError, Tail, Token};
 use crate::asker::{Asker, Blocks, Path, exchange, fits};
 use crate::clock::Clock;
 use crate::inbox::Inbox;
+use crate::receivers::Receivers;
 use crate::stream::Outstanding;
 use crate::{Error, Response};
 
@@ -66,9 +67,8 @@ impl Subscription {
         match &asker.path {
             &Path::Endpoint(ref hub, to) => {
                 fits(tail.as_bytes())?;
-                exchange(hub, to, |state, now| {
+                exchange(hub, to, Some(inbox), |state, now| {
                     let id = state.endpoint.observe(now, to, asker.request(*token, tail.as_bytes()))?;
-                    state.observed.insert(id, inbox.clone());
                     *begun = Some(Begun::Exchange(id));
                     Ok::<_, SendError>(id)
                 })
@@ -94,7 +94,7 @@ impl Subscription {
                         state.forget(now, id);
                     }
                     let id = state.endpoint.observe(now, to, asker.request(*token, tail.as_bytes()))?;
-                    state.observed.insert(id, inbox.clone());
+                    state.expect(now, id, to, Receivers { first: None, inbox: Some(inbox.clone()) });
                     *begun = Some(Begun::Exchange(id));
                     Ok(())
                 })

@@ -118,7 +118,7 @@ pub enum BadUri {
 impl FromStr for Uri {
     type Err = BadUri;
 
-    /// Parses a URI (RFC 7252 §6.4 steps 1 to 9).
+    /// Parses a URI (RFC 7252 §6.4).
     fn from_str(text: &str) -> Result<Self, BadUri> {
         let (scheme, rest) = text.split_once("://").ok_or(BadUri::NotAbsolute)?;
         let known = Scheme::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(scheme));

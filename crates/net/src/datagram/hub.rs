@@ -8,7 +8,7 @@ use std::time::Duration;
 use coapace_control::{Instant, Mechanism};
 use coapace_proto::{Endpoint, Event, ExchangeId, Failure, Setup};
 use foldhash::{HashMap, HashMapExt};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 
 use super::answers::Answers;
 use super::io::{Outgoing, send_singly};
@@ -18,8 +18,8 @@ use crate::clock::{Clock, Random};
 use crate::destinations::{Destinations, ExchangeEnd};
 use crate::group::MemberResponse;
 use crate::identity::Peer;
-use crate::inbox::Inbox;
 use crate::lock::lock;
+use crate::receivers::Receivers;
 use crate::secure::{Dtls, Sessions};
 use crate::{Error, NetCounters, Refused, Response, ServerConfig, log};
 
@@ -52,9 +52,8 @@ pub(crate) struct Locked {
     pub(crate) counters: NetCounters,
     pub(crate) destinations: Destinations,
     pub(crate) random: Random,
-    waiting: HashMap<ExchangeId, Waiter>,
-    /// The inboxes of this client's observations.
-    pub(crate) observed: HashMap<ExchangeId, Arc<Inbox>>,
+    /// The exchanges and observations whose responses somebody waits for.
+    pub(crate) waiting: HashMap<ExchangeId, Waiter>,
     /// The requests to groups: when each was sent, and the channel of its answers.
     pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<MemberResponse>)>,
     /// The state that only servers use.
@@ -63,12 +62,12 @@ pub(crate) struct Locked {
     pub(crate) armed: Instant,
 }
 
-/// A task that waits for the end of an exchange.
+/// The receivers of an exchange's responses.
 #[derive(Debug)]
-struct Waiter {
+pub(crate) struct Waiter {
     to: Remote,
     since: Instant,
-    tell: oneshot::Sender<Result<Response, Error>>,
+    receivers: Receivers,
 }
 
 impl Hub {
@@ -90,7 +89,6 @@ impl Hub {
             destinations: Destinations::new(max_destinations),
             random,
             waiting: HashMap::new(),
-            observed: HashMap::new(),
             groups: HashMap::new(),
             answers: Answers::of(&ServerConfig::default(), [0; 16], false),
             armed: Instant::MAX,
@@ -213,9 +211,15 @@ impl Hub {
         }
     }
 
-    /// Cancels an exchange that no task waits for any more.
+    /// Cancels an exchange if the task that waited for its first response has stopped.
     pub(crate) fn abandon(&self, exchange: ExchangeId) {
-        if self.lock().waiting.remove(&exchange).is_some() {
+        let mut state = self.lock();
+        let Some(waiter) = state.waiting.get_mut(&exchange) else { return };
+        if waiter.receivers.first.take().is_some() {
+            if waiter.receivers.inbox.is_none() {
+                state.waiting.remove(&exchange);
+            }
+            drop(state);
             self.with(|state, now| state.endpoint.cancel(now, exchange));
         }
     }
@@ -235,7 +239,7 @@ impl Locked {
     /// Ends an observation of this client, whose later notifications are rejected. Returns whether there was one.
     pub(crate) fn forget(&mut self, now: Instant, observation: ExchangeId) -> bool {
         self.endpoint.cancel(now, observation);
-        self.observed.remove(&observation).is_some()
+        self.waiting.remove(&observation).is_some()
     }
 
     /// Prepares the hub for a server.
@@ -247,16 +251,9 @@ impl Locked {
         self.endpoint.set_source(Remote::source);
     }
 
-    /// Returns the receiver of an exchange's result.
-    pub(crate) fn wait(
-        &mut self,
-        now: Instant,
-        exchange: ExchangeId,
-        to: Remote,
-    ) -> oneshot::Receiver<Result<Response, Error>> {
-        let (tell, told) = oneshot::channel();
-        self.waiting.insert(exchange, Waiter { to, since: now, tell });
-        told
+    /// Notes the receivers of an exchange's responses.
+    pub(crate) fn expect(&mut self, now: Instant, exchange: ExchangeId, to: Remote, receivers: Receivers) {
+        self.waiting.insert(exchange, Waiter { to, since: now, receivers });
     }
 
     /// Sends what the endpoint has to send, until `send` leaves something. Then handles the exchanges that have failed.
@@ -301,72 +298,61 @@ impl Locked {
                     // The answer is dropped if there is no room, or nobody waits for it.
                     let _ = tell.try_send((from.address(), response));
                 }
-                if let Some(inbox) = self.observed.get(&exchange) {
-                    match Response::read(&message, Duration::ZERO, 1) {
-                        Ok(response) => inbox.put(now, &message, false, Some(response)),
-                        Err(error) => inbox.fail(error),
-                    }
-                }
-                return;
+                exchange
             }
             Event::ObserverGone { observer, .. } => {
                 return log::observer(observer.to.address(), "gone");
             }
             Event::Acknowledged { .. } | Event::Request { .. } => return,
         };
-        let waiting = self.waiting.remove(&exchange);
-        let inbox = self.observed.get(&exchange);
-        if waiting.is_none() && inbox.is_none() {
-            return;
+        let Some(Waiter { to, since, receivers }) = self.waiting.get_mut(&exchange) else { return };
+        let (mut transmissions, mut elapsed) = (1, Duration::ZERO);
+        if !matches!(event, Event::Notification { .. }) {
+            transmissions += self.endpoint.retransmissions(exchange);
         }
-        let transmissions = self.endpoint.retransmissions(exchange) + 1;
-        let elapsed = waiting.as_ref().map_or(Duration::ZERO, |waiting| now.since(waiting.since).into());
-        let result = match event {
-            Event::Failed { failure, .. } => Err(failed(failure, transmissions)),
-            Event::Response { message, .. } => {
+        if receivers.first.is_some() {
+            elapsed = now.since(*since).into();
+            let failed = matches!(event, Event::Failed { .. });
+            let ended = if failed { ExchangeEnd::Failed } else { ExchangeEnd::Answered };
+            self.destinations.count(*to, ended, transmissions);
+        }
+        let goes_on = match event {
+            Event::Response { message, .. } | Event::Notification { message, .. } => {
                 let response = Response::read(&message, elapsed, transmissions);
-                if let (Some(inbox), Ok(response)) = (inbox, &response) {
-                    inbox.put(now, &message, false, waiting.is_none().then(|| response.clone()));
-                }
-                response
+                receivers.receive(now, &message, false, response)
             }
-            _ => Ok(Response { elapsed, transmissions, ..Response::new(coapace_proto::Code::EMPTY) }),
+            Event::Failed { failure, .. } => {
+                receivers.end(Err(failed(failure, transmissions)));
+                false
+            }
+            _ => {
+                let pong = Response::new(coapace_proto::Code::EMPTY);
+                receivers.end(Ok(Response { elapsed, transmissions, ..pong }));
+                false
+            }
         };
-        if let (None, Some(inbox), Err(_)) = (&waiting, inbox, &result)
-            && let Err(error) = result
-        {
-            return inbox.fail(error);
+        if !goes_on {
+            self.waiting.remove(&exchange);
         }
-        let Some(waiting) = waiting else { return };
-        if result.is_err() {
-            self.observed.remove(&exchange);
-        }
-        let ended =
-            if matches!(event, Event::Failed { .. }) { ExchangeEnd::Failed } else { ExchangeEnd::Answered };
-        self.destinations.count(waiting.to, ended, transmissions);
-        // The task may have stopped waiting a moment ago.
-        let _ = waiting.tell.send(result);
     }
 
     /// Ends all exchanges with a destination that cannot be reached.
     pub(crate) fn unreachable(&mut self, now: Instant, to: Remote, error: &io::Error) {
-        let there: Vec<ExchangeId> =
-            self.waiting.iter().filter(|(_, waiting)| waiting.to == to).map(|(&id, _)| id).collect();
-        for exchange in there {
-            let Some(waiting) = self.waiting.remove(&exchange) else { continue };
+        let there =
+            |(_, waiter): &(&ExchangeId, &Waiter)| waiter.to == to && waiter.receivers.first.is_some();
+        let exchanges: Vec<ExchangeId> = self.waiting.iter().filter(there).map(|(&id, _)| id).collect();
+        for exchange in exchanges {
+            let Some(mut waiter) = self.waiting.remove(&exchange) else { continue };
             self.destinations.count(to, ExchangeEnd::Failed, self.endpoint.retransmissions(exchange) + 1);
-            self.forget(now, exchange);
-            let _ = waiting.tell.send(Err(Error::Unreachable(error.kind())));
+            self.endpoint.cancel(now, exchange);
+            waiter.receivers.end(Err(Error::Unreachable(error.kind())));
         }
     }
 
     /// Ends all exchanges and observations with [`Error::Closed`].
     pub(crate) fn give_up_all(&mut self) {
-        for (_, waiting) in self.waiting.drain() {
-            let _ = waiting.tell.send(Err(Error::Closed));
-        }
-        for (_, inbox) in self.observed.drain() {
-            inbox.fail(Error::Closed);
+        for (_, mut waiter) in self.waiting.drain() {
+            waiter.receivers.end(Err(Error::Closed));
         }
         self.groups.clear();
     }

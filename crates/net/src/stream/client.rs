@@ -160,17 +160,19 @@ impl ConnectionHandle {
     /// Registers for notifications, which go into the inbox. Returns the first response.
     pub(crate) async fn register(
         &self,
-        request: StreamRequest,
+        mut request: StreamRequest,
         inbox: &Arc<Inbox>,
     ) -> Result<(Response, Outstanding), Error> {
         let permit = self.outstanding.clone().acquire_owned().await.map_err(|_| ended())?;
-        let response = self.exchange(StreamRequest { inbox: Some(inbox.clone()), ..request }).await?;
+        request.receivers.inbox = Some(inbox.clone());
+        let response = self.exchange(request).await?;
         Ok((response, Outstanding(permit)))
     }
 
-    async fn exchange(&self, request: StreamRequest) -> Result<Response, Error> {
+    async fn exchange(&self, mut request: StreamRequest) -> Result<Response, Error> {
         let (first, response) = oneshot::channel();
-        let sent = self.requests.send(StreamRequest { since: Instant::now(), first: Some(first), ..request });
+        (request.since, request.receivers.first) = (Instant::now(), Some(first));
+        let sent = self.requests.send(request);
         if sent.await.is_err() {
             // The reason is known if the connection was never open.
             self.server().await?;
@@ -182,13 +184,14 @@ impl ConnectionHandle {
     /// Registers once more. The response goes into the inbox, like a notification.
     pub(crate) async fn register_again(
         &self,
-        request: StreamRequest,
+        mut request: StreamRequest,
         inbox: &Arc<Inbox>,
     ) -> Result<(), Error> {
         // The future may be dropped here. After this it is certain that the registration is sent.
         let room = self.requests.reserve().await.map_err(|_| ended())?;
         inbox.register();
-        room.send(StreamRequest { inbox: Some(inbox.clone()), ..request });
+        request.receivers.inbox = Some(inbox.clone());
+        room.send(request);
         Ok(())
     }
 
@@ -232,7 +235,9 @@ async fn run(
     requests.close();
     server.send_if_modified(|said| said.is_none().then(|| *said = Some(Err(lost.clone()))).is_some());
     let late = std::iter::from_fn(|| requests.try_recv().ok());
-    unanswered.into_requests().chain(late).for_each(|request| request.fail(lost.clone().into()));
+    unanswered.into_requests().chain(late).for_each(|mut request| {
+        request.receivers.end(Err(lost.clone().into()));
+    });
 }
 
 async fn open(origin: &Origin, security: Option<Connector>) -> io::Result<Connection> {

@@ -1,17 +1,15 @@
 //! The requests of a client's connection that are not answered yet.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coapace_proto::stream::Signal;
 use coapace_proto::{Code, Kind, Message, Token};
-use tokio::sync::oneshot;
 
 use super::MAX_OUTSTANDING;
 use super::connection::{Connection, Received};
 use crate::clock::Clock;
-use crate::inbox::Inbox;
+use crate::receivers::Receivers;
 use crate::{Error, Response};
 
 /// A request for a connection. It is a ping if the code is 0.00.
@@ -22,27 +20,12 @@ pub(crate) struct StreamRequest {
     /// Options and payload.
     pub(super) tail: Vec<u8>,
     pub(super) since: Instant,
-    /// The receiver of the first response.
-    pub(super) first: Option<oneshot::Sender<Result<Response, Error>>>,
-    /// The inbox for notifications.
-    pub(super) inbox: Option<Arc<Inbox>>,
+    pub(super) receivers: Receivers,
 }
 
 impl StreamRequest {
     pub(crate) fn new(code: Code, token: Token, tail: Vec<u8>) -> Self {
-        Self { code, token, tail, since: Instant::now(), first: None, inbox: None }
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.inbox.is_some() || self.first.as_ref().is_some_and(|first| !first.is_closed())
-    }
-
-    pub(super) fn fail(self, error: Error) {
-        match (self.first, self.inbox) {
-            (Some(first), _) => drop(first.send(Err(error))),
-            (None, Some(inbox)) => inbox.fail(error),
-            (None, None) => {}
-        }
+        Self { code, token, tail, since: Instant::now(), receivers: Receivers::default() }
     }
 }
 
@@ -67,10 +50,10 @@ impl Unanswered {
     }
 
     /// Sends a request.
-    pub(super) fn send(&mut self, connection: &mut Connection, request: StreamRequest) {
+    pub(super) fn send(&mut self, connection: &mut Connection, mut request: StreamRequest) {
         // Requests that no task waits for any more are removed.
         if self.requests.len() >= MAX_OUTSTANDING {
-            self.requests.retain(|_, request| request.is_wanted());
+            self.requests.retain(|_, request| request.receivers.are_waiting());
         }
         if request.code == Code::EMPTY {
             connection.signal(Signal::Ping { custody: false }, request.token);
@@ -78,9 +61,10 @@ impl Unanswered {
             connection.push(request.code, request.token, &request.tail);
         } else {
             let bytes = request.tail.len();
-            return request.fail(Error::TooLarge { bytes });
+            request.receivers.end(Err(Error::TooLarge { bytes }));
+            return;
         }
-        if request.is_wanted() {
+        if request.receivers.are_waiting() {
             self.requests.insert(request.token, StreamRequest { tail: Vec::new(), ..request });
         } else {
             self.requests.remove(&request.token);
@@ -111,24 +95,11 @@ impl Unanswered {
 
     /// Hands a response to the task that waits for it.
     fn answer(&mut self, token: Token, code: Code, tail: &[u8]) {
-        let Some(request) = self.requests.get_mut(&token) else { return };
+        let Some(StreamRequest { since, receivers, .. }) = self.requests.get_mut(&token) else { return };
         let message = Message { code, tail, ..Message::empty(Kind::Acknowledgement, 0) };
-        let (first, inbox) = (request.first.take(), request.inbox.clone());
-        let elapsed = if first.is_some() { request.since.elapsed() } else { Duration::ZERO };
+        let elapsed = if receivers.first.is_some() { since.elapsed() } else { Duration::ZERO };
         let response = Response::read(&message, elapsed, 1);
-        let is_success = response.as_ref().is_ok_and(Response::is_success);
-        let mut goes_on = inbox.is_some() && is_success && message.observe().is_some();
-        if let (Some(inbox), Ok(response)) = (&inbox, &response) {
-            let news = first.is_none().then(|| response.clone());
-            inbox.put(self.clock.now(), &message, true, news);
-        }
-        match (first, inbox, response) {
-            // The task that waited may have stopped a moment ago.
-            (Some(first), _, response) => goes_on &= first.send(response).is_ok(),
-            (None, Some(inbox), Err(error)) => inbox.fail(error),
-            _ => {}
-        }
-        if !goes_on {
+        if !receivers.receive(self.clock.now(), &message, true, response) {
             self.requests.remove(&token);
         }
     }
