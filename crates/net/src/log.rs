@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::Identity;
 use crate::lock::lock;
+use crate::{Identity, Stats};
 
 /// The rate of logged failed handshakes, which anyone can cause without end.
 static FAILED_HANDSHAKES: Rate = Rate::new();
@@ -67,6 +67,17 @@ pub(crate) fn observer(peer: SocketAddr, what: &'static str) {
 pub(crate) fn overdue(since: coapace_control::Duration) {
     let stale_s = since.as_micros() / 1_000_000;
     tracing::warn!(target: "coapace_net::observe", stale_s, "no notification has come in time; registering again");
+}
+
+/// Logs the bounds that the server has reached since the last look. An event that happens often makes one line with its
+/// count, and costs nothing where it happens.
+pub(crate) fn limits(before: &Stats, now: &Stats) {
+    for ((counter, now), (_, before)) in now.counters().zip(before.counters()) {
+        let count = now.saturating_sub(before);
+        if let Some(what) = counter.warning.filter(|_| count > 0) {
+            tracing::warn!(target: "coapace_net::limit", what, count, "limit reached");
+        }
+    }
 }
 
 #[cfg(test)]

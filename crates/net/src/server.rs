@@ -20,7 +20,7 @@ use crate::datagram::serving::Serving;
 use crate::datagram::socket::{Purpose, Socket};
 use crate::secure::{Dtls, Sealed, ServerTls};
 use crate::stream::{Acceptor, StreamServer};
-use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Response, Router, Stats};
+use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Response, Router, Stats, log};
 
 /// The configuration of a server.
 #[derive(Clone, Debug)]
@@ -260,7 +260,7 @@ impl Server {
                 Ok(Ok(())) => {}
                 ended => {
                     let now = end.0.stats();
-                    log_limits(&before, &now);
+                    log::limits(&before, &now);
                     before = now;
                     if ended.is_ok() {
                         return Ok(());
@@ -276,17 +276,6 @@ impl Server {
 
 /// The time between two looks at the counters of a server.
 const LIMITS_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Logs the bounds that the server has reached since the last look. An event that happens often makes one line with its
-/// count, and costs nothing where it happens.
-fn log_limits(before: &Stats, now: &Stats) {
-    for ((counter, now), (_, before)) in now.counters().zip(before.counters()) {
-        let count = now.saturating_sub(before);
-        if let Some(what) = counter.warning.filter(|_| count > 0) {
-            tracing::warn!(target: "coapace_net::limit", what, count, "limit reached");
-        }
-    }
-}
 
 /// Calls `bind` for each address until it succeeds. Returns its last result.
 fn first<T>(address: impl ToSocketAddrs, mut bind: impl FnMut(SocketAddr) -> io::Result<T>) -> io::Result<T> {

@@ -16,8 +16,8 @@ use crate::conversation::{Answered, Bodies, Format, Medium, Terms};
 use crate::handler::or_panicked;
 use crate::{Requests, Resource, Response, ServerConfig, log};
 
-/// The clients that have to show with an Echo option that their address is their own. Until then they are sent no more than
-/// 136 bytes, or three times the bytes that they sent (RFC 9175 §2.4, item 3).
+/// The clients that have to show with an Echo option that their address is their own. Until then they are sent at most 136
+/// bytes, or three times the bytes that they sent if that is more (RFC 9175 §2.4, item 3).
 ///
 /// Without this rule, anyone could make a server send large responses to a forged address. It costs one more round trip for
 /// each client in five minutes. If a GET or FETCH has a large response, a client that does not know Echo gets 4.01. Other

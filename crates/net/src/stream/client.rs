@@ -43,6 +43,7 @@ struct Origin {
     address: SocketAddr,
     /// The host and port of the URI.
     authority: String,
+    /// The name that the certificate of the server has to be for.
     name: String,
 }
 
