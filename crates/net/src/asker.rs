@@ -261,7 +261,7 @@ pub(crate) async fn exchange(
     response.await.unwrap_or(Err(Error::Closed))
 }
 
-/// Cancels an exchange that nobody waits for any more.
+/// Cancels an exchange whose task has stopped waiting.
 struct Abandon<'a> {
     hub: &'a Hub,
     id: ExchangeId,

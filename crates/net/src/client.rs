@@ -255,8 +255,8 @@ impl Client {
         let mut hubs = self.hubs();
         let kind = (profile, secure, address.is_ipv6());
         let serves = |open: &&(Profile, Arc<Hub>)| kind_of(open) == kind && !open.1.is_closing();
-        // An endpoint whose Message IDs are used up is not used, because the peer remembers them. Those of another port are
-        // new to the peer.
+        // An endpoint whose Message IDs are used up is not used, because the peer remembers them. The Message IDs of another
+        // port are new to the peer.
         if let Some((_, hub)) = hubs.iter().filter(serves).find(|(_, hub)| hub.has_message_ids(address)) {
             if let Some(undriven) = &self.0.undriven {
                 undriven.drive(hub);

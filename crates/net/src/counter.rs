@@ -15,7 +15,7 @@ pub(crate) enum Section {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counter {
     pub(crate) section: Section,
-    /// The name of the metric. Counters with the same name are one metric. Those with the same label, too, are added.
+    /// The name of the metric. Counters with the same name are one metric. Counters with the same name and label are added.
     pub(crate) metric: &'static str,
     /// The name and value of its label, if it has one.
     pub(crate) label: Option<(&'static str, &'static str)>,

@@ -18,7 +18,7 @@ pub struct Metrics {
     pub stats: Stats,
     /// The requests to a server.
     pub requests: Requests,
-    /// Distributions over its own exchanges. Those of a server are separate responses and notifications.
+    /// Distributions over its own exchanges. The exchanges of a server are separate responses and notifications.
     pub measures: Measures,
     /// The profiles of its endpoints.
     pub profiles: Vec<Profile>,

@@ -72,8 +72,8 @@ struct Route {
     handler: Box<dyn Handler>,
 }
 
-/// The critical options that this crate understands. Those for conditions (RFC 7252 §5.10.8) are first, and are left to
-/// handlers that declare it.
+/// The critical options that this crate understands. The options for conditions (RFC 7252 §5.10.8) are first, and are left
+/// to handlers that declare it.
 const UNDERSTOOD: [u16; 9] = [
     option::IF_MATCH,
     option::IF_NONE_MATCH,

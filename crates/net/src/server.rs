@@ -164,7 +164,7 @@ impl Server {
     /// messages have no effect. Each core accepts connections and serves them.
     ///
     /// # Errors
-    /// Those of the system for the last of them.
+    /// The error of the system for the last address.
     pub fn bind_tcp(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
         Self::bind_stream(address, config, Acceptor::default())
     }
@@ -173,7 +173,7 @@ impl Server {
     /// 8323 §4, §8.3). The default port of the scheme is 80.
     ///
     /// # Errors
-    /// Those of the system for the last of them.
+    /// The error of the system for the last address.
     pub fn bind_ws(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
         Self::bind_stream(address, config, Acceptor { tls: None, ws: true })
     }

@@ -1,4 +1,5 @@
-//! Bodies larger than a message (RFC 7959). Those of requests are put together, and those of responses are cut into blocks.
+//! Bodies larger than a message (RFC 7959). The bodies of requests are put together, and the bodies of responses are cut
+//! into blocks.
 
 use std::borrow::Cow;
 

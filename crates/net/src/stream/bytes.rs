@@ -24,7 +24,7 @@ const WRITTEN: usize = 64 << 10;
 pub(crate) struct ByteWire {
     stream: Box<dyn ByteStream>,
     decoder: Decoder,
-    /// The bytes that were read. Those from `taken` on are not handled yet.
+    /// The bytes that were read. The bytes from `taken` on are not handled yet.
     read: Vec<u8>,
     taken: usize,
     /// The bytes to be written, from `written` on.

@@ -118,7 +118,7 @@ impl Talk {
                 }
                 () = &mut idle, if open => {
                     idle.as_mut().reset(Instant::now() + idle_timeout);
-                    // A client that waits for an answer is not idle. One that observes is pinged, because it may be gone.
+                    // A client that waits for an answer is not idle. An observing client is pinged, because it may be gone.
                     if !self.handlers.is_empty() {
                         continue;
                     }
