@@ -10,21 +10,22 @@ use coapace_proto::{Code, Message};
 use tracing::Level;
 
 use crate::Identity;
+use crate::request::path;
 
 const TARGET: &str = "coapace_net::access";
 
-/// The most requests that are noted at once. Others are not logged.
+/// The most requests that are noted at once. Further ones are not logged.
 const MAX_NOTED: usize = 65_536;
 
 /// The most bytes of a path in the log.
 const MAX_PATH: usize = 256;
 
-/// Returns whether anybody subscribes to requests.
+/// Returns whether a subscriber wants the events of requests.
 pub(crate) fn is_wanted() -> bool {
     tracing::enabled!(target: TARGET, Level::INFO)
 }
 
-/// Requests that are not answered yet, by what tells them apart.
+/// The requests that are not answered yet, by a key that identifies them.
 #[derive(Debug)]
 pub(crate) struct AccessLog<K> {
     noted: HashMap<K, Noted>,
@@ -48,7 +49,7 @@ impl<K> Default for AccessLog<K> {
 }
 
 impl<K: Eq + Hash> AccessLog<K> {
-    /// Notes a request that has come; to be called only if the log [is wanted](is_wanted).
+    /// Notes a received request. It is to be called only if the log [is wanted](is_wanted).
     pub(crate) fn note(
         &mut self,
         key: K,
@@ -58,12 +59,12 @@ impl<K: Eq + Hash> AccessLog<K> {
         message: &Message<'_>,
     ) {
         if self.noted.len() < MAX_NOTED {
-            let (method, path) = (message.code, path(message));
+            let (method, path) = (message.code, short_path(message));
             self.noted.insert(key, Noted { since: Instant::now(), transport, peer, identity, method, path });
         }
     }
 
-    /// Logs how a noted request was answered: the code, unless it got no response, and the bytes of options and payload.
+    /// Logs a noted request with the code of its response, if it got one, and the length of options and payload, in bytes.
     pub(crate) fn answered(&mut self, key: &K, code: Option<Code>, bytes: usize) {
         if self.noted.is_empty() {
             return;
@@ -81,20 +82,15 @@ impl<K: Eq + Hash> AccessLog<K> {
     }
 }
 
-/// Returns the path of a request. A query may hold what is nobody's business, and is left out.
-fn path(message: &Message<'_>) -> String {
-    let mut path = String::new();
-    for segment in message.uri_path() {
-        path.push('/');
-        path.push_str(&String::from_utf8_lossy(segment));
-        if path.len() > MAX_PATH {
-            let end = (0..=MAX_PATH).rev().find(|&end| path.is_char_boundary(end)).unwrap_or(0);
-            path.truncate(end);
-            path.push('…');
-            break;
-        }
+/// Returns the path of a request, cut where it is long. The query may be private, and is left out.
+fn short_path(message: &Message<'_>) -> String {
+    let mut path = path(message);
+    if path.len() > MAX_PATH {
+        let end = (0..=MAX_PATH).rev().find(|&end| path.is_char_boundary(end)).unwrap_or(0);
+        path.truncate(end);
+        path.push('…');
     }
-    if path.is_empty() { String::from("/") } else { path }
+    path
 }
 
 #[cfg(test)]
@@ -106,7 +102,7 @@ mod tests {
     fn a_path_is_cut_where_it_is_long_and_has_no_query() {
         let read = |options: Options| {
             let tail = options.tail(b"").unwrap();
-            path(&Message { tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 1) })
+            short_path(&Message { tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 1) })
         };
         assert_eq!(read(Options::default()), "/");
         assert_eq!(read(Options::default().uri_path("a").uri_path("b").uri_query("key=secret")), "/a/b");

@@ -1,20 +1,22 @@
-//! The address of a peer, and the own address that it talks to.
+//! The addresses of peers, and the local addresses that they talk to.
 
+use crate::lock::lock;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-/// The address of a peer, and the local address that it talks to. An endpoint keeps one with every message it remembers, so
-/// it takes 20 bytes. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
+/// The address of a peer, and the local address that it talks to. It has only 20 bytes, because an endpoint keeps one with
+/// every remembered message. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Remote {
     ip: Ipv6Addr,
     port: u16,
-    /// The place of the local address in [`Locals`].
+    /// The number of the local address in [`LocalAddresses`]. The endpoints of DTLS servers have the number of the session
+    /// here.
     local: u16,
 }
 
-/// Agrees with `Eq`, and hashes three words.
+/// Hashes three words, which is faster than the derived implementation.
 impl Hash for Remote {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let ip = self.ip.to_bits();
@@ -64,13 +66,13 @@ impl Remote {
     }
 }
 
-/// Returns what counts as one source: an IPv4 address, or an IPv6 network of 64 bits, for a host there has all of its
-/// addresses (RFC 4291 §2.5.4).
+/// Returns the network that counts as one source: an IPv4 address, or an IPv6 prefix of 64 bits, because one host may have
+/// all addresses of it (RFC 4291 §2.5.4).
 pub(crate) fn network(ip: Ipv6Addr) -> Ipv6Addr {
     if ip.to_ipv4_mapped().is_some() { ip } else { Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64) }
 }
 
-/// Returns an address in the form of IPv6.
+/// Returns an address with IPv4 mapped into IPv6.
 pub(crate) fn mapped(ip: IpAddr) -> Ipv6Addr {
     match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -78,37 +80,37 @@ pub(crate) fn mapped(ip: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// An own address.
+/// A local address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Local {
+pub(crate) struct LocalAddress {
     /// The address, unspecified where the system is to choose.
     pub(crate) ip: Ipv6Addr,
-    /// The interface, where the peer's address is link-local and means nothing without one. Otherwise 0.
+    /// The interface, if the peer's address is link-local, and 0 otherwise.
     pub(crate) scope: u32,
 }
 
-impl Local {
+impl LocalAddress {
     /// An address of the system's choice.
     pub(crate) const ANY: Self = Self { ip: Ipv6Addr::UNSPECIFIED, scope: 0 };
 }
 
-/// The own addresses that anything was sent to so far, numbered. A host has few. On one that answers for whole prefixes, the
-/// addresses beyond the bound are left to the system's choice.
+/// The local addresses that datagrams were sent to so far, by number. A host has few. For addresses beyond the bound, the
+/// system chooses the source of answers.
 #[derive(Debug)]
-pub(crate) struct Locals(Mutex<Vec<Local>>);
+pub(crate) struct LocalAddresses(Mutex<Vec<LocalAddress>>);
 
 const MAX_LOCALS: usize = 1024;
 
-impl Default for Locals {
+impl Default for LocalAddresses {
     fn default() -> Self {
-        Self(Mutex::new(vec![Local::ANY]))
+        Self(Mutex::new(vec![LocalAddress::ANY]))
     }
 }
 
-impl Locals {
+impl LocalAddresses {
     /// Returns the number of this address.
-    pub(crate) fn number(&self, local: Local) -> u16 {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn number(&self, local: LocalAddress) -> u16 {
+        let mut known = lock(&self.0);
         match known.iter().position(|&other| other == local) {
             Some(place) => place as u16,
             None if known.len() < MAX_LOCALS => {
@@ -120,9 +122,9 @@ impl Locals {
     }
 
     /// Returns the address of this number.
-    pub(crate) fn get(&self, number: u16) -> Local {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(usize::from(number)).copied().unwrap_or(Local::ANY)
+    pub(crate) fn get(&self, number: u16) -> LocalAddress {
+        let known = lock(&self.0);
+        known.get(usize::from(number)).copied().unwrap_or(LocalAddress::ANY)
     }
 }
 
@@ -149,14 +151,17 @@ mod tests {
 
     #[test]
     fn local_addresses_are_numbered_up_to_their_bound() {
-        let locals = Locals::default();
-        let nth = |n: u128| Local { ip: Ipv6Addr::from_bits(n), scope: 0 };
-        assert_eq!((locals.number(Local::ANY), locals.number(nth(5)), locals.number(nth(5))), (0, 1, 1));
+        let locals = LocalAddresses::default();
+        let nth = |n: u128| LocalAddress { ip: Ipv6Addr::from_bits(n), scope: 0 };
+        assert_eq!(
+            (locals.number(LocalAddress::ANY), locals.number(nth(5)), locals.number(nth(5))),
+            (0, 1, 1)
+        );
         assert_eq!(locals.get(1), nth(5));
         for n in 10..2_000 {
             locals.number(nth(n));
         }
         assert_eq!(locals.number(nth(9_999)), 0);
-        assert_eq!(locals.get(9_999), Local::ANY);
+        assert_eq!(locals.get(9_999), LocalAddress::ANY);
     }
 }

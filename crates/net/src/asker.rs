@@ -1,26 +1,30 @@
-//! The exchanges of one call: as many as its bodies take blocks.
+//! The sender of a call's requests, of which there are as many as the bodies have blocks.
 
-use std::future::Future;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use coap_numbers::option;
 use coapace_control::Instant;
-use coapace_proto::block::{self, Transfer};
-use coapace_proto::{Code, ExchangeId, Options, Request, SendError, Tail, Token, echo};
+use coapace_proto::block::{self, Transfer, TransferError, Transferred};
+use coapace_proto::{Code, ExchangeId, Options, SendError, Tail, Token, echo};
+use tokio::sync::oneshot;
 
 use crate::address::Remote;
 use crate::datagram::hub::{Hub, Locked};
 use crate::datagram::io::MAX_DATAGRAM;
-use crate::progress::OnProgress;
+use crate::inbox::Inbox;
+use crate::receivers::Receivers;
+use crate::stream::{ConnectionHandle, StreamRequest};
 use crate::{Error, Response};
 
 /// The bounds of bodies larger than a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
-    /// The size exponent of the largest block either side shall send.
+    /// The size exponent of the largest block that either side shall send (RFC 7959 §2.2).
     pub(crate) szx: u8,
-    /// The most bytes of a response that are taken.
+    /// The largest accepted body of a response, in bytes.
     pub(crate) max_body: usize,
 }
 
@@ -31,126 +35,208 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// Returns the bytes of a block.
+    /// Returns the size of a block, in bytes.
     pub(crate) fn size(self) -> usize {
         16 << self.szx
     }
 
-    /// Returns whether a request takes more than its options and payload in one message.
+    /// Returns whether a request needs Block options, or has some already.
     pub(crate) fn are_needed(self, options: &Options, payload: usize) -> bool {
         let said = |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::SIZE1);
         self.szx < coapace_proto::block::MAX_SZX || payload > self.size() || options.iter().any(said)
     }
 }
 
-/// Returns the exponent of the largest block of at most so many bytes (RFC 7959 §2.2).
+/// Returns the exponent of the largest block that is no larger than this (RFC 7959 §2.2).
 pub(crate) fn szx(bytes: usize) -> u8 {
     (bytes.max(16).ilog2() - 4).min(coapace_proto::block::MAX_SZX.into()) as u8
 }
 
-/// The endpoint, destination and form of the requests of a call.
+/// A function that is called after every block.
+#[derive(Clone)]
+pub(crate) struct OnProgress(Arc<dyn Fn(Transferred) + Send + Sync>);
+
+impl OnProgress {
+    pub(crate) fn new(each: impl Fn(Transferred) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(each))
+    }
+
+    pub(crate) fn tell(&self, transferred: Transferred) {
+        (self.0)(transferred);
+    }
+}
+
+impl fmt::Debug for OnProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnProgress")
+    }
+}
+
+/// The path of requests to a server.
+#[derive(Clone, Debug)]
+pub(crate) enum Path {
+    /// Datagrams of an endpoint to this peer, over UDP or DTLS.
+    Endpoint(Arc<Hub>, Remote),
+    /// Messages over a connection.
+    Connection(ConnectionHandle),
+}
+
+/// Sends the requests of one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) to: Remote,
+    pub(crate) path: Path,
     pub(crate) code: Code,
+    /// Set if requests in datagrams are confirmable.
     pub(crate) confirmable: bool,
     pub(crate) repeatable: bool,
-    /// The token of all requests, if they have one in common.
+    /// The token of all requests, if they share one.
     pub(crate) token: Option<Token>,
     pub(crate) progress: Option<OnProgress>,
 }
 
 impl Asker {
-    /// Gives all blocks of a body one token, except over DTLS, where no token is used twice (RFC 9175 §4.2). Some servers know
-    /// the blocks that belong together by that alone (go-coap, node-coap), though nothing asks a client for it.
-    pub(crate) fn with_one_token(mut self) -> Self {
-        if !self.hub.is_secure() {
-            self.token = Some(self.hub.lock().token());
+    /// Makes the request of a call and returns the whole response. Futures that are seldom needed are boxed, so that the
+    /// future of every call is small.
+    pub(crate) async fn transact(
+        mut self,
+        options: Options,
+        payload: Bytes,
+        blocks: Blocks,
+    ) -> Result<Response, Error> {
+        if self.code == Code::EMPTY {
+            return Box::pin(self.ping()).await;
         }
-        self
-    }
-
-    /// Returns the transfer of a body to come, and of another back.
-    pub(crate) fn transfer(&self, mut options: Options, body: Vec<u8>, blocks: Blocks) -> Transfer {
-        if body.len() > blocks.size() && options.value(option::REQUEST_TAG).is_none() {
-            // Tells it from others that this client has under way to the same resource (RFC 9175 §3.3).
-            options.push(option::REQUEST_TAG, &self.hub.lock().token());
-        }
-        Transfer::new(options, body, blocks.szx, blocks.max_body)
-    }
-
-    /// Sends one request of these options and this payload, and returns the response.
-    pub(crate) async fn send(&self, tail: &Tail) -> Result<Response, Error> {
-        let tail = tail.as_bytes();
-        fits(tail)?;
-        let &Self { code, confirmable, repeatable, token, .. } = self;
-        exchange(&self.hub, self.to, |state, now, to| {
-            let token = token.unwrap_or_else(|| state.token());
-            state.endpoint.request(now, to, Request { confirmable, code, token, tail, repeatable })
+        let is_short = !blocks.are_needed(&options, payload.len());
+        let first = if is_short && matches!(self.path, Path::Endpoint(..)) {
+            let tail = options.tail(&payload).map_err(TransferError::Option)?;
+            let response = self.send(None, tail).await?;
+            if is_whole(&response) {
+                return Ok(response);
+            }
+            Some(response)
+        } else {
+            self.share_token();
+            None
+        };
+        Box::pin(async move {
+            let transfer = self.transfer(options, payload.into(), blocks).await?;
+            let first = match first {
+                Some(first) => first,
+                None => self.ask(&transfer).await?,
+            };
+            self.finish(transfer, first).await
         })
         .await
     }
-}
 
-impl Asks for Asker {
-    async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
-        self.send(&transfer.request()?).await
+    /// Gives all blocks of a body one token, except over DTLS, where no token is used twice (RFC 9175 §4.2). No
+    /// specification requires one token, but go-coap and node-coap put blocks together by their token alone.
+    pub(crate) fn share_token(&mut self) {
+        self.token = match &self.path {
+            Path::Endpoint(hub, _) => (!hub.is_secure()).then(|| hub.lock().token()),
+            Path::Connection(connection) => Some(connection.token()),
+        };
     }
 
-    fn progress(&self) -> Option<&OnProgress> {
-        self.progress.as_ref()
+    /// Returns the transfer of `body` to the server and of the response's body back.
+    pub(crate) async fn transfer(
+        &self,
+        mut options: Options,
+        body: Vec<u8>,
+        blocks: Blocks,
+    ) -> Result<Transfer, Error> {
+        let hub = match &self.path {
+            Path::Endpoint(hub, _) => hub,
+            Path::Connection(connection) => return connection.transfer(options, body, blocks).await,
+        };
+        if body.len() > blocks.size() && options.value(option::REQUEST_TAG).is_none() {
+            // Tells the body from others that this client is sending to the same resource (RFC 9175 §3.3).
+            options.push(option::REQUEST_TAG, &hub.lock().token());
+        }
+        Ok(Transfer::new(options, body, blocks.szx, blocks.max_body))
     }
-}
 
-/// Asks for the parts of a transfer, over one transport or the other.
-pub(crate) trait Asks: Sync {
+    /// Sends an empty message, and returns when it is answered.
+    async fn ping(&self) -> Result<Response, Error> {
+        match &self.path {
+            &Path::Endpoint(ref hub, to) => {
+                exchange(hub, to, None, |state, now| state.endpoint.ping(now, to)).await
+            }
+            Path::Connection(connection) => {
+                connection.ask(StreamRequest::new(Code::EMPTY, connection.token(), Vec::new())).await
+            }
+        }
+    }
+
+    /// Sends one request of these options and this payload, and returns the response.
+    pub(crate) async fn send(&self, token: Option<Token>, tail: Tail) -> Result<Response, Error> {
+        match &self.path {
+            &Path::Endpoint(ref hub, to) => {
+                fits(tail.as_bytes())?;
+                exchange(hub, to, None, |state, now| {
+                    let token = token.unwrap_or_else(|| state.token());
+                    state.endpoint.request(now, to, self.request(token, tail.as_bytes()))
+                })
+                .await
+            }
+            Path::Connection(connection) => {
+                let token = token.unwrap_or_else(|| connection.token());
+                Box::pin(connection.ask(self.stream_request(token, tail))).await
+            }
+        }
+    }
+
+    /// Returns a request for a connection.
+    pub(crate) fn stream_request(&self, token: Token, tail: Tail) -> StreamRequest {
+        StreamRequest::new(self.code, token, tail.into_bytes())
+    }
+
+    /// Returns a request for an endpoint.
+    pub(crate) fn request<'a>(&self, token: Token, tail: &'a [u8]) -> coapace_proto::Request<'a> {
+        let &Self { confirmable, code, repeatable, .. } = self;
+        coapace_proto::Request { confirmable, code, token, tail, repeatable }
+    }
+
     /// Sends the next request of a transfer, and returns the response.
-    fn ask(&self, transfer: &Transfer) -> impl Future<Output = Result<Response, Error>> + Send;
+    async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
+        self.send(self.token, transfer.request()?).await
+    }
 
-    /// Returns the listener that is told of every block, if there is one.
-    fn progress(&self) -> Option<&OnProgress>;
-
-    /// Goes on from the response to the first request, until all of the response is there.
-    fn finish(
+    /// Goes on from the response to the first request of a transfer, and returns the whole response.
+    pub(crate) async fn finish(
         &self,
         mut transfer: Transfer,
         mut response: Response,
-    ) -> impl Future<Output = Result<Response, Error>> + Send {
-        async move {
-            let (mut elapsed, mut transmissions) = (Duration::ZERO, 0);
-            let mut repeated = false;
-            loop {
-                elapsed += response.elapsed;
-                transmissions = transmissions.max(response.transmissions);
-                // Once for each request: who asks again after that will go on asking.
-                let asked = response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec));
-                let challenge = asked.filter(|_| !repeated);
-                repeated = challenge.is_some();
-                if let Some(value) = challenge {
-                    transfer.repeat_with(&value);
-                } else if response.as_message(|message| transfer.handle(message))?
-                    == block::Progress::Complete
-                {
-                    let options = response.options.without(option::BLOCK1).without(option::BLOCK2);
-                    let payload = transfer.into_body().into();
-                    return Ok(Response { options, payload, elapsed, transmissions, ..response });
-                }
-                if let Some(progress) = self.progress() {
-                    progress.tell(transfer.transferred());
-                }
-                response = self.ask(&transfer).await?;
+    ) -> Result<Response, Error> {
+        let (mut elapsed, mut transmissions) = (Duration::ZERO, 0);
+        let mut repeated = false;
+        loop {
+            elapsed += response.elapsed;
+            transmissions = transmissions.max(response.transmissions);
+            // A request is repeated with Echo only once, because a server that challenges the repetition would challenge
+            // every one.
+            let asked = response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec));
+            let challenge = asked.filter(|_| !repeated);
+            repeated = challenge.is_some();
+            if let Some(value) = challenge {
+                transfer.repeat_with(&value);
+            } else if response.as_message(|message| transfer.handle(message))? == block::Progress::Complete {
+                let options = response.options.without(option::BLOCK1).without(option::BLOCK2);
+                let payload = transfer.into_body().into();
+                return Ok(Response { options, payload, elapsed, transmissions, ..response });
             }
+            if let Some(progress) = &self.progress {
+                progress.tell(transfer.transferred());
+            }
+            response = self.ask(&transfer).await?;
         }
     }
 }
 
-/// Returns whether a response is all there is: no part of a body, and no challenge.
+/// Returns whether a response is complete: it has no Block option, and asks for no Echo option.
 pub(crate) fn is_whole(response: &Response) -> bool {
-    !response
-        .options
-        .iter()
-        .any(|(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::ECHO))
+    let more = |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::ECHO);
+    !response.options.iter().any(more)
 }
 
 /// Checks that a request fits into a datagram.
@@ -158,21 +244,24 @@ pub(crate) fn fits(tail: &[u8]) -> Result<(), Error> {
     if tail.len() > MAX_DATAGRAM { Err(Error::TooLarge { bytes: tail.len() }) } else { Ok(()) }
 }
 
-/// Begins an exchange on a hub and waits for its end; if that is not waited for, it is cancelled.
+/// Begins an exchange on a hub and waits for its first response. Later ones go into the inbox. If the future is dropped, the exchange is cancelled.
 pub(crate) async fn exchange(
     hub: &Arc<Hub>,
     to: Remote,
-    begin: impl FnOnce(&mut Locked, Instant, Remote) -> Result<ExchangeId, SendError>,
+    inbox: Option<&Arc<Inbox>>,
+    begin: impl FnOnce(&mut Locked, Instant) -> Result<ExchangeId, SendError>,
 ) -> Result<Response, Error> {
-    let (id, told) = hub.with(|state, now| {
-        let id = begin(state, now, to)?;
-        Ok::<_, Error>((id, state.wait(now, id, to)))
+    let (first, response) = oneshot::channel();
+    let id = hub.with(|state, now| {
+        let id = begin(state, now)?;
+        state.expect(now, id, to, Receivers { first: Some(first), inbox: inbox.cloned() });
+        Ok::<_, Error>(id)
     })?;
     let _abandoned = Abandon { hub, id };
-    told.await.unwrap_or(Err(Error::Closed))
+    response.await.unwrap_or(Err(Error::Closed))
 }
 
-/// Cancels an exchange that nobody waits for any more.
+/// Cancels an exchange whose task has stopped waiting.
 struct Abandon<'a> {
     hub: &'a Hub,
     id: ExchangeId,

@@ -1,9 +1,9 @@
-//! A client for programs without a runtime: a call returns when the response is there.
+//! A client for programs without a runtime. Its calls block until the response is there.
 
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -11,19 +11,20 @@ use bytes::Bytes;
 use coapace_control::Instant;
 use coapace_proto::Code;
 
-use crate::client::Deaf;
+use crate::client::ClientService;
 use crate::clock::Clock;
 use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
 use crate::datagram::io::Single;
+use crate::lock::lock;
 use crate::uri::Scheme;
 use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response, Stats};
 
-/// A client that a thread waits for: `coap` over UDP, one request after the other, and no runtime. A request takes two
-/// calls of the system, to send and to receive.
+/// A client whose calls block. It speaks `coap` over UDP, makes one request after the other, and needs no runtime. A request
+/// takes two system calls, to send and to receive.
 ///
-/// Retransmissions, Block-wise, mechanisms and parameters are those of [`Client`](crate::Client). Between two calls nobody
-/// listens: a server that repeats a response meanwhile is acknowledged with the next call.
+/// Retransmissions, Block-wise, mechanisms and parameters are those of [`Client`](crate::Client). Nothing is received
+/// between two calls. A response that the server repeats in between is acknowledged by the next call.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,29 +48,29 @@ pub struct Client {
     endpoints: Vec<DrivenEndpoint>,
 }
 
-/// Tells the thread that waits which endpoint to drive, and when to look again.
+/// Holds what the blocked thread has to know: the endpoint that it shall drive, and when it shall poll again.
 #[derive(Debug, Default)]
-pub(crate) struct Undriven(Mutex<Wait>);
+pub(crate) struct Undriven(Mutex<NextTurn>);
 
 #[derive(Debug, Default)]
-struct Wait {
+struct NextTurn {
     /// The endpoint of the last request.
     hub: Option<Arc<Hub>>,
-    /// A moment that is waited for, by the clock of that endpoint.
+    /// The moment that the future waits for, by the clock of that endpoint.
     until: Option<Instant>,
 }
 
 impl Undriven {
-    fn wait(&self) -> MutexGuard<'_, Wait> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn wait(&self) -> MutexGuard<'_, NextTurn> {
+        lock(&self.0)
     }
 
-    /// A request goes over this endpoint.
+    /// Notes that a request uses this endpoint.
     pub(crate) fn drive(&self, hub: &Arc<Hub>) {
         self.wait().hub = Some(hub.clone());
     }
 
-    /// Returns whether `event` is there before the clock shows `until`.
+    /// Returns whether `event` happens before `until`.
     pub(crate) async fn before(
         &self,
         until: Instant,
@@ -95,7 +96,7 @@ impl Default for Client {
     }
 }
 
-/// Builds a client. Its settings of DTLS and TLS mean nothing.
+/// Builds a client. Settings of DTLS and TLS have no effect.
 impl From<ClientBuilder> for Client {
     fn from(builder: ClientBuilder) -> Self {
         builder.build_blocking()
@@ -103,72 +104,50 @@ impl From<ClientBuilder> for Client {
 }
 
 macro_rules! methods {
-    ($($name:ident = $code:ident, $what:literal;)+) => {
+    ($($name:ident = $code:ident $(, $payload:ident)?;)+) => {
         $(
-            #[doc = concat!($what, " [`request`](Self::request) says what the payload is, and more.")]
+            #[doc = concat!("Is like [`Client::", stringify!($name), "`](crate::Client::", stringify!($name), ").")]
             ///
             /// # Errors
-            /// Those of [`request`](Self::request).
-            pub fn $name(&mut self, uri: &str, payload: impl Into<Bytes>) -> Result<Response, Error> {
-                self.request(Code::$code, uri, |call| call.payload(payload))
+            /// The errors of [`request`](Self::request).
+            pub fn $name(&mut self, uri: &str $(, $payload: impl Into<Bytes>)?) -> Result<Response, Error> {
+                self.request(Code::$code, uri, |call| call$(.payload($payload))?)
             }
         )+
     };
 }
 
 impl Client {
-    /// Returns a client with RFC 7252's own congestion control.
+    /// Is like [`Client::new`](crate::Client::new).
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins a client that is set up, and then [built](ClientBuilder::build_blocking).
+    /// Is like [`Client::builder`](crate::Client::builder). [`ClientBuilder::build_blocking`] builds the client.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
 
-    /// Returns a client around one that nobody drives.
+    /// Returns the blocking form of a client whose endpoints no task drives.
     pub(crate) fn over(inner: crate::Client) -> Self {
         Self { inner, endpoints: Vec::new() }
     }
 
-    /// Makes a GET of the resource at `uri`.
-    ///
-    /// # Errors
-    /// Those of [`request`](Self::request).
-    pub fn get(&mut self, uri: &str) -> Result<Response, Error> {
-        self.request(Code::GET, uri, |call| call)
-    }
-
-    /// Makes a DELETE of the resource at `uri`.
-    ///
-    /// # Errors
-    /// Those of [`request`](Self::request).
-    pub fn delete(&mut self, uri: &str) -> Result<Response, Error> {
-        self.request(Code::DELETE, uri, |call| call)
-    }
-
     methods! {
-        post = POST, "Makes a POST to the resource at `uri`.";
-        put = PUT, "Makes a PUT to the resource at `uri`.";
-        fetch = FETCH, "Makes a FETCH (RFC 8132 §2) of the resource at `uri`.";
-        patch = PATCH, "Makes a PATCH (RFC 8132 §3) of the resource at `uri`.";
-        ipatch = IPATCH, "Makes an iPATCH (RFC 8132 §3) of the resource at `uri`.";
+        get = GET;
+        delete = DELETE;
+        ping = EMPTY;
+        post = POST, payload;
+        put = PUT, payload;
+        fetch = FETCH, payload;
+        patch = PATCH, payload;
+        ipatch = IPATCH, payload;
     }
 
-    /// Asks whether anybody is there, with an empty message (RFC 7252 §4.3); the path of `uri` means nothing. The
-    /// response has the code 0.00.
+    /// Makes a request of any method. `prepare` adds options and a payload.
     ///
     /// # Errors
-    /// Those of [`request`](Self::request).
-    pub fn ping(&mut self, uri: &str) -> Result<Response, Error> {
-        self.request(Code::EMPTY, uri, |call| call)
-    }
-
-    /// Makes a request of any method; `prepare` adds options and a payload.
-    ///
-    /// # Errors
-    /// [`Error::Scheme`] of another scheme than `coap`, and those of any request.
+    /// [`Error::Scheme`] if the scheme is not `coap`, and those of any request.
     pub fn request(
         &mut self,
         method: Code,
@@ -176,10 +155,10 @@ impl Client {
         prepare: impl FnOnce(Call) -> Call,
     ) -> Result<Response, Error> {
         let (call, give_up) = self.prepared(method, uri, prepare)?;
-        self.drive(call.unhurried(), give_up)?
+        self.block_on(call.unhurried(), give_up)?
     }
 
-    /// Observes the resource at `uri` (RFC 7641). The client is lent until the observation is over.
+    /// Is like [`Client::observe`](crate::Client::observe). The client is borrowed until the observation is over.
     ///
     /// # Errors
     /// [`Error::NotObserved`] if the server answers with an error, and those of [`request`](Self::request).
@@ -187,10 +166,10 @@ impl Client {
         self.observe_with(Code::GET, uri, |call| call)
     }
 
-    /// Observes with GET or FETCH; `prepare` adds options.
+    /// Observes with GET or FETCH. `prepare` adds options.
     ///
     /// # Errors
-    /// Those of [`observe`](Self::observe).
+    /// The errors of [`observe`](Self::observe).
     pub fn observe_with(
         &mut self,
         method: Code,
@@ -198,26 +177,26 @@ impl Client {
         prepare: impl FnOnce(Call) -> Call,
     ) -> Result<Observation<'_>, Error> {
         let (call, give_up) = self.prepared(method, uri, prepare)?;
-        let inner = self.drive(call.observe_unhurried(), give_up)??;
+        let inner = self.block_on(call.observe_unhurried(), give_up)??;
         Ok(Observation { client: self, inner })
     }
 
-    /// Returns what was counted so far.
+    /// Is like [`Client::stats`](crate::Client::stats).
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }
 
-    /// Returns all measurements of this client.
+    /// Is like [`Client::metrics`](crate::Client::metrics).
     pub fn metrics(&self) -> Metrics {
         self.inner.metrics()
     }
 
-    /// Returns what is known of the destinations that exchanges have ended with, and under which profile.
+    /// Is like [`Client::destinations`](crate::Client::destinations).
     pub fn destinations(&self) -> Vec<(Profile, Destination)> {
         self.inner.destinations()
     }
 
-    /// Returns a call, and when it is given up, if that was said.
+    /// Returns a call, and when it is given up, if it has a timeout.
     fn prepared(
         &self,
         method: Code,
@@ -225,15 +204,16 @@ impl Client {
         prepare: impl FnOnce(Call) -> Call,
     ) -> Result<(Call, Option<std::time::Instant>), Error> {
         let call = prepare(self.inner.request(method, uri));
-        if let Some(other) = call.scheme().filter(|&scheme| scheme != Scheme::Coap) {
-            return Err(Error::Scheme(other));
+        match call.uri()?.scheme {
+            Scheme::Coap => {}
+            other => return Err(Error::Scheme(other)),
         }
         let give_up = call.patience().map(|patience| std::time::Instant::now() + patience);
         Ok((call, give_up))
     }
 
-    /// Sends, receives and waits until `future` is done.
-    fn drive<T>(
+    /// Drives the endpoints until `future` is done, or until `give_up`.
+    fn block_on<T>(
         &mut self,
         future: impl Future<Output = T>,
         give_up: Option<std::time::Instant>,
@@ -241,7 +221,7 @@ impl Client {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());
         if let Some(undriven) = self.inner.undriven() {
-            // An earlier call may have been given up while it waited.
+            // An earlier call may have been given up while it waited for this moment.
             undriven.wait().until = None;
         }
         loop {
@@ -266,10 +246,10 @@ impl Client {
     }
 }
 
-/// The representations of a resource as it changes: an [`Observation`](crate::Observation) that a thread waits for.
+/// The representations of a resource as it changes: an [`Observation`](crate::Observation) whose calls block.
 ///
-/// Notifications that come while nobody waits lie in the system's buffer, unacknowledged, until the next call. Dropping it
-/// tells the server, without waiting for its answer; [`end`](Self::end) waits.
+/// Notifications that arrive between two calls wait in the socket's buffer, unacknowledged, until the next call. Dropping
+/// the observation deregisters without waiting for the server's answer. [`end`](Self::end) waits for it.
 #[derive(Debug)]
 pub struct Observation<'a> {
     client: &'a mut Client,
@@ -277,51 +257,51 @@ pub struct Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// The response to the registration: a success. It is all there is if the server does not let the resource be observed.
+    /// Is like [`Observation::first`](crate::Observation::first).
     pub fn first(&self) -> &Response {
         self.inner.first()
     }
 
-    /// Waits `patience` at most for the next representation. Returns [`Error::TimedOut`] if none comes, and the observation
-    /// goes on.
+    /// Waits for the next representation, at most for `patience`. Returns [`Error::TimedOut`] if none comes, and the
+    /// observation goes on.
     ///
     /// # Errors
-    /// Those of the [iterator](Self::next) besides.
+    /// The errors of the [iterator](Self::next).
     pub fn next_within(&mut self, patience: Duration) -> Option<Result<Response, Error>> {
         let give_up = std::time::Instant::now() + patience;
-        self.client.drive(self.inner.next(), Some(give_up)).unwrap_or_else(|error| Some(Err(error)))
+        self.client.block_on(self.inner.next(), Some(give_up)).unwrap_or_else(|error| Some(Err(error)))
     }
 
-    /// Tells the server that nothing is to come any more, and waits until it knows (RFC 7641 §3.6).
+    /// Is like [`Observation::end`](crate::Observation::end).
     ///
     /// # Errors
-    /// Why it does not know. It will learn it from the Reset that the next notification is answered with.
+    /// The errors of a request.
     pub fn end(self) -> Result<(), Error> {
-        self.client.drive(self.inner.end(), None)?
+        self.client.block_on(self.inner.end(), None)?
     }
 }
 
-/// The representations, as [`Observation::next`](crate::Observation::next) gives them.
+/// Iterates over the representations, like [`Observation::next`](crate::Observation::next).
 impl Iterator for Observation<'_> {
     type Item = Result<Response, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.client.drive(self.inner.next(), None).unwrap_or_else(|error| Some(Err(error)))
+        self.client.block_on(self.inner.next(), None).unwrap_or_else(|error| Some(Err(error)))
     }
 }
 
-/// An endpoint that whoever waits drives.
+/// An endpoint that the blocked thread drives.
 #[derive(Debug)]
 struct DrivenEndpoint {
-    driver: Driver<Single, Deaf>,
-    /// The time that the system waits for a datagram.
+    driver: Driver<Single, ClientService>,
+    /// The longest time that the system waits for a datagram, which is set at the socket.
     patience: Duration,
 }
 
 impl DrivenEndpoint {
     fn new(hub: Arc<Hub>) -> Result<Self, Error> {
         hub.socket.block().map_err(Error::Io)?;
-        Ok(Self { driver: Driver::new(hub, Single::default(), Deaf), patience: Duration::MAX })
+        Ok(Self { driver: Driver::new(hub, Single::default(), ClientService), patience: Duration::MAX })
     }
 
     /// Waits for a datagram, a deadline, `give_up` or `until`, and handles what there is.
@@ -340,8 +320,8 @@ impl DrivenEndpoint {
         Ok(())
     }
 
-    /// Makes the system wait no longer than this. A wait that is too short costs a call for nothing, and so does setting it. It
-    /// is set when it would be too long, or far too short.
+    /// Limits the time that the system waits for a datagram. Setting it is a system call, and so is receiving again after
+    /// too short a wait. It is set only if the present one is too long, or far too short.
     fn be_patient(&mut self, left: Duration) -> io::Result<()> {
         if left < self.patience || left / 16 > self.patience {
             self.driver.hub.socket.set_patience(left.max(Duration::from_millis(1)))?;

@@ -1,4 +1,4 @@
-//! The memory that clients can make a server take, and the bounds that follow from it.
+//! The memory that clients can make a server use, and the bounds that follow from it.
 
 use std::sync::Arc;
 
@@ -6,28 +6,28 @@ use coapace_proto::Config;
 
 use crate::stream::{Admission, Pool};
 
-/// Bytes of a destination and one observer there: state of the mechanism, entries in tables, and room for the tables to
+/// The bytes of a destination with one observer: the state of the mechanism, entries in tables, and room for the tables to
 /// grow. `tests/attacks/attack_observers.py` measures 800.
 const PEER: usize = 1_024;
 
-/// Bytes of a message that is remembered with a short response.
+/// The bytes of a message that is remembered with a short response.
 const REMEMBERED: usize = 512;
 
-/// Bytes of a connection with nothing in the common pool: buffers of TCP and TLS in this process, and the answers that every
-/// connection may have waiting.
+/// The bytes of a connection that takes nothing of the common pool: buffers of TCP and TLS in this process, and the answers
+/// that every connection may have queued.
 const CONNECTION: usize = 128 << 10;
 
-/// The descriptors that are left for files, datagrams and all else that the process opens.
+/// The file descriptors that are left for everything but connections.
 const RESERVED: usize = 128;
 
-/// The memory that clients can make a server take. It bounds, and reserves nothing.
+/// The memory that clients can make a server use. It is a bound: nothing is reserved.
 ///
-/// Each eighth of it bounds something: peers and observers; messages remembered to recognise copies; DTLS sessions;
-/// connections over TCP; what all connections have waiting together. Bodies in blocks have
-/// [bounds of their own](crate::ServerConfig::bodies). The last eighth is for the allocator and the rest.
+/// Each of these may take an eighth: peers and observers; messages remembered to recognise copies; DTLS sessions;
+/// connections over TCP; the data that all connections have queued. Bodies in blocks have [bounds of their
+/// own](crate::ServerConfig::bodies). The last eighth is for the allocator and the rest.
 ///
-/// Servers whose configurations are copies of one another have connections and what waits on them together, whatever
-/// transports they serve.
+/// Servers with clones of one budget share the bounds of connections and of their queued data, whatever transports they
+/// serve.
 #[derive(Clone, Debug)]
 pub struct Budget {
     memory: usize,
@@ -36,25 +36,26 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// 1 GiB.
+    /// Returns a budget of 1 GiB.
     fn default() -> Self {
         Self::new(1 << 30)
     }
 }
 
 impl Budget {
-    /// Returns a budget of so many bytes, 1 MiB at least.
+    /// Returns a budget of `memory` bytes, at least 1 MiB.
     pub fn new(memory: usize) -> Self {
         let memory = memory.max(1 << 20);
         Self { memory, admission: Arc::default(), pool: Arc::new(Pool::new(memory / 8)) }
     }
 
-    /// Returns its bytes.
+    /// Returns the memory, in bytes.
     pub fn memory(&self) -> usize {
         self.memory
     }
 
-    /// Returns a configuration with the bounds that the memory allows to all endpoints of a server together.
+    /// Returns the configuration with the bounds of peers, observers and remembered messages that the memory allows to all
+    /// endpoints of a server together.
     #[must_use]
     pub fn bound(&self, config: Config) -> Config {
         Config {
@@ -65,19 +66,19 @@ impl Budget {
         }
     }
 
-    /// Returns how many connections there is memory for, and descriptors.
+    /// Returns the number of connections that there is memory for, and file descriptors.
     pub fn max_connections(&self) -> usize {
         let descriptors = descriptors().saturating_sub(RESERVED).max(16);
         (self.count(CONNECTION) as usize).min(descriptors)
     }
 
-    /// Returns how many there is memory for in an eighth of it, if each takes so many bytes.
+    /// Returns the number of things of `each` bytes that an eighth of the memory has room for.
     pub(crate) fn count(&self, each: usize) -> u32 {
         u32::try_from(self.memory / 8 / each).unwrap_or(u32::MAX).max(1)
     }
 }
 
-/// Returns how many descriptors the process may have open at once.
+/// Returns the number of file descriptors that the process may have open.
 #[cfg(target_os = "linux")]
 fn descriptors() -> usize {
     use nix::sys::resource::{Resource, getrlimit};

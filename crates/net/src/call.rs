@@ -1,4 +1,4 @@
-//! A client's request, in the making and under way.
+//! A client's request: how it is set up, and how it is sent.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use coapace_control::Mechanism;
-use coapace_proto::{Code, Config, block::TransferError};
+use coapace_proto::{Code, Config};
 
-use crate::asker::{Asker, Asks, Blocks, exchange, is_whole, szx};
+use crate::address::Remote;
+use crate::asker::{Asker, Blocks, OnProgress, Path, szx};
 use crate::client::Client;
-use crate::progress::OnProgress;
+use crate::datagram::hub::Hub;
 use crate::secure;
-use crate::subscription::Subscription;
 use crate::target::Target;
-use crate::uri::{BadUri, Scheme};
+use crate::uri::{BadUri, Scheme, Uri};
 use crate::{Error, Group, Observation, Options, Profile, Response, Transferred};
 
-/// A request of a client, which is set up and then awaited. If the future is dropped, the exchange is cancelled.
+/// A request of a client, which is set up and then awaited. Dropping the future cancels the exchange.
 #[derive(Debug)]
 #[must_use = "nothing is sent until it is awaited"]
 pub struct Call {
@@ -69,32 +69,32 @@ impl Call {
         self
     }
 
-    /// Says what the payload is: 0 for text, 50 for JSON, 60 for CBOR (RFC 7252 §12.3).
+    /// Sets the Content-Format of the payload: 0 for text, 50 for JSON, 60 for CBOR (RFC 7252 §12.3).
     pub fn content_format(mut self, format: u16) -> Self {
         self.options = self.options.content_format(format);
         self
     }
 
-    /// Says which Content-Format the response is to have (RFC 7252 §5.10.4).
+    /// Sets the Content-Format that the response shall have (RFC 7252 §5.10.4).
     pub fn accept(mut self, format: u16) -> Self {
         self.options = self.options.accept(format);
         self
     }
 
-    /// Sends it without asking for an acknowledgement: it is not retransmitted. It may still leave as confirmable
+    /// Makes the request non-confirmable: it is not retransmitted. It may still be sent as confirmable
     /// ([`confirmable_every`](Config::confirmable_every)).
     pub fn non_confirmable(mut self) -> Self {
         self.confirmable = false;
         self
     }
 
-    /// Says that it may be carried out more than once, though its method does not say so.
+    /// Allows the server to carry the request out more than once, although its method does not imply that.
     pub fn repeatable(mut self) -> Self {
         self.repeatable = true;
         self
     }
 
-    /// Sets how long to wait for the response, whatever the mechanism has in mind. Then it is [`Error::TimedOut`].
+    /// Sets the time to wait for the response, independent of the mechanism. After it the result is [`Error::TimedOut`].
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -125,128 +125,96 @@ impl Call {
         self
     }
 
-    /// Calls `each` after every block of a body that does not fit into a message, and says how far the transfer has come.
+    /// Calls `each` after every block of a body that does not fit into a message, with the progress of the transfer.
     pub fn progress(mut self, each: impl Fn(Transferred) + Send + Sync + 'static) -> Self {
         self.progress = Some(OnProgress::new(each));
         self
     }
 
-    /// Sends it with the Observe option, once: what comes is the response, and then a representation whenever the
+    /// Sends the request with the Observe option. The result has the response, and then a representation whenever the
     /// resource changes. The method is GET, or FETCH without a payload (RFC 7641 §2, RFC 8132 §2.4).
     ///
     /// # Errors
-    /// Those of any request, and [`Error::NotObserved`] if the response is no success. A success without notifications to
-    /// come is no error: [`Observation::first`] has it.
+    /// The errors of any request, and [`Error::NotObserved`] if the response is no success. If the response is a success,
+    /// but the resource cannot be observed, that is no error: [`Observation::first`] returns the response.
     pub async fn observe(self) -> Result<Observation, Error> {
         in_time(self.timeout, self.observe_unhurried()).await
     }
 
-    /// Begins the observation without a look at the time that was set for that, which takes a runtime.
+    /// Begins the observation without a timeout, which would need a runtime.
     pub(crate) async fn observe_unhurried(self) -> Result<Observation, Error> {
-        if let Some(stream) = self.stream().await? {
-            let subscription = Subscription::stream(stream, self.method);
-            return Observation::begin(self.client, subscription, self.options, self.blocks).await;
-        }
-        let subscription = Subscription::datagrams(self.asker().await?);
-        Observation::begin(self.client, subscription, self.options, self.blocks).await
+        let asker = self.asker().await?;
+        Observation::begin(self.client, asker, self.options, self.blocks).await
     }
 
-    /// Sends it to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, never confirmable, over UDP
-    /// alone. The result has the answers of its members. A timeout that was set means nothing here.
+    /// Sends the request to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, non-confirmable, and
+    /// over UDP. The result has the answers of the members. The timeout has no effect.
     ///
     /// # Errors
-    /// Those that a request meets before it is sent.
+    /// The errors that a request may have before it is sent.
     pub async fn group(self) -> Result<Group, Error> {
-        if let Ok(target) = &self.target
-            && target.uri.scheme != Scheme::Coap
-        {
-            return Err(Error::Scheme(target.uri.scheme));
+        let uri = self.uri()?;
+        if uri.scheme != Scheme::Coap {
+            return Err(Error::Scheme(uri.scheme));
         }
-        let asker = self.asker().await?;
-        Group::begin(self.client, asker, &self.options, &self.payload)
+        let (hub, to) = self.endpoint(uri).await?;
+        let mut tail = Vec::new();
+        self.options.write(&self.payload, &mut tail);
+        let Self { client, method: code, repeatable, .. } = self;
+        Group::begin(client, hub, to, |token| coapace_proto::Request {
+            confirmable: false,
+            code,
+            token,
+            tail: &tail,
+            repeatable,
+        })
     }
 
-    /// Returns how long the response is waited for, if that was set.
+    /// Returns the timeout, if one was set.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.timeout
     }
 
-    /// Returns the scheme of its URI.
-    pub(crate) fn scheme(&self) -> Option<Scheme> {
-        self.target.as_ref().ok().map(|target| target.uri.scheme)
+    /// Returns the URI of the request.
+    pub(crate) fn uri(&self) -> Result<&Uri, Error> {
+        Ok(&self.target.as_ref().map_err(|&bad| bad)?.uri)
     }
 
-    /// Makes the request without a look at the time that was set for it, which takes a runtime.
+    /// Makes the request without a timeout, which would need a runtime.
     pub(crate) async fn unhurried(mut self) -> Result<Response, Error> {
-        self.transact().await
-    }
-
-    async fn run(mut self) -> Result<Response, Error> {
-        in_time(self.timeout, self.transact()).await
-    }
-
-    /// Makes the request. Rare futures are boxed, so that the future of every call stays small.
-    async fn transact(&mut self) -> Result<Response, Error> {
-        let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
-        let (code, blocks) = (self.method, self.blocks);
-        if let Some(stream) = self.stream().await? {
-            let progress = self.progress.take();
-            return Box::pin(stream.transact(code, options, payload, blocks, progress)).await;
-        }
         let asker = self.asker().await?;
-        if code == Code::EMPTY {
-            let ping = exchange(&asker.hub, asker.to, |state, now, to| state.endpoint.ping(now, to));
-            return Box::pin(ping).await;
-        }
-        if !blocks.are_needed(&options, payload.len()) {
-            let response = asker.send(&options.tail(&payload).map_err(TransferError::Option)?).await?;
-            if is_whole(&response) {
-                return Ok(response);
-            }
-            let transfer = asker.transfer(options, payload.into(), blocks);
-            return Box::pin(asker.finish(transfer, response)).await;
-        }
-        let asker = asker.with_one_token();
-        Box::pin(async {
-            let transfer = asker.transfer(options, payload.into(), blocks);
-            let response = asker.ask(&transfer).await?;
-            asker.finish(transfer, response).await
-        })
-        .await
+        let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
+        asker.transact(options, payload, self.blocks).await
     }
 
-    /// Returns the connection it goes over, if its scheme is one of a reliable transport (RFC 8323 §8).
-    async fn stream(&self) -> Result<Option<crate::stream::Stream>, Error> {
-        let Ok(Target { uri, .. }) = self.target.as_deref() else { return Ok(None) };
-        match uri.scheme {
-            Scheme::Coaps | Scheme::CoapsTcp | Scheme::CoapsWs if !secure::IS_BUILT => {
-                Err(Error::Scheme(uri.scheme))
-            }
-            Scheme::Coap | Scheme::Coaps => Ok(None),
-            _ => self.client.0.connections.to(uri, self.client.resolve(uri).await?).map(Some),
-        }
-    }
-
-    /// Returns what asks for it, over UDP or DTLS.
+    /// Returns the sender of the request.
     async fn asker(&self) -> Result<Asker, Error> {
-        let uri = &self.target.as_ref().map_err(|&bad| bad)?.uri;
-        let secure = match uri.scheme {
-            Scheme::Coap => false,
-            Scheme::Coaps => true,
-            other => return Err(Error::Scheme(other)),
+        let uri = self.uri()?;
+        let path = match uri.scheme {
+            Scheme::Coaps | Scheme::CoapsTcp | Scheme::CoapsWs if !secure::IS_BUILT => {
+                return Err(Error::Scheme(uri.scheme));
+            }
+            Scheme::Coap | Scheme::Coaps => {
+                let (hub, to) = self.endpoint(uri).await?;
+                Path::Endpoint(hub, to)
+            }
+            _ => Path::Connection(self.client.0.connections.to(uri, self.client.resolve(uri).await?)?),
         };
+        let Self { method: code, confirmable, repeatable, .. } = *self;
+        Ok(Asker { path, code, confirmable, repeatable, token: None, progress: self.progress.clone() })
+    }
+
+    /// Returns the endpoint that sends the request over UDP or DTLS, and the server's address there.
+    async fn endpoint(&self, uri: &Uri) -> Result<(Arc<Hub>, Remote), Error> {
         let address = self.client.resolve(uri).await?;
         let usual = self.client.profile_of(uri);
-        let hub = if self.mechanism.is_none() && self.config.is_none() {
-            self.client.hub(usual, secure, address)?
-        } else {
-            let mechanism = self.mechanism.unwrap_or(usual.mechanism);
-            let config = self.config.unwrap_or(usual.config);
-            self.client.hub(&Profile { mechanism, config }, secure, address)?
+        let profile = Profile {
+            mechanism: self.mechanism.unwrap_or(usual.mechanism),
+            config: self.config.unwrap_or(usual.config),
         };
+        let hub = self.client.hub(&profile, uri.scheme == Scheme::Coaps, address)?;
         let to = hub.reach(address).await?;
-        let Self { method: code, confirmable, repeatable, .. } = *self;
-        Ok(Asker { hub, to, code, confirmable, repeatable, token: None, progress: self.progress.clone() })
+        Ok((hub, to))
     }
 }
 
@@ -255,7 +223,7 @@ async fn in_time<T>(
     timeout: Option<Duration>,
     what: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    // Pinned here, it is kept once; each arm would have room for it otherwise.
+    // Pinned before the match, the future is stored once. Otherwise each arm would have room for it.
     let what = std::pin::pin!(what);
     match timeout {
         Some(timeout) => tokio::time::timeout(timeout, what).await.unwrap_or(Err(Error::TimedOut)),
@@ -268,6 +236,6 @@ impl IntoFuture for Call {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
+        Box::pin(in_time(self.timeout, self.unhurried()))
     }
 }

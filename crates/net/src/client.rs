@@ -1,10 +1,9 @@
-//! A client: requests to any number of servers.
+//! A client, which sends requests to any number of servers.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use coap_numbers::code;
 use coapace_control::{Instant, Mechanism};
 use coapace_proto::{Code, Config, Message, Responder, Setup};
 
@@ -16,17 +15,18 @@ use crate::datagram::driver::{Driver, Service};
 use crate::datagram::hub::{Hub, Locked};
 use crate::datagram::io::Single;
 use crate::datagram::socket::Socket;
+use crate::lock::lock;
 use crate::secure::{Dtls, Sealed};
 use crate::stream::Connections;
-use crate::target::{Last, Target};
+use crate::target::{LastTarget, Target};
 use crate::uri::{BadUri, Host, Uri};
 use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Refused, Response, Stats};
 
-/// A client. Its copies are the same client; any number of tasks may use it at once, and the endpoint lets as many
-/// exchanges go to a destination as NSTART and the mechanism allow (RFC 7252 §4.7).
+/// A client. Clones are the same client. Any number of tasks may use it at once. NSTART and the mechanism bound the
+/// exchanges with one destination (RFC 7252 §4.7), and further requests wait.
 ///
-/// It needs a tokio runtime with I/O and time, and opens a socket with the first request of each [`Profile`] over IPv4,
-/// and over IPv6.
+/// A client needs a tokio runtime with I/O and time. It opens a socket with the first request of each [`Profile`] over IPv4,
+/// and another with the first over IPv6.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), coapace_net::Error> {
@@ -42,23 +42,23 @@ pub struct Client(pub(crate) Arc<Inner>);
 #[derive(Debug, Default)]
 pub(crate) struct Inner {
     profile: Profile,
-    /// The profiles of destinations, by host in the form of URIs, and port.
+    /// The profiles of destinations that have one of their own, by the host of their URI and the port.
     destinations: BTreeMap<(String, u16), Profile>,
     blocks: Blocks,
     interceptor: Option<Arc<dyn Interceptor>>,
     pub(crate) dtls: Option<Dtls>,
     pub(crate) connections: Connections,
-    last: Last,
-    /// Set if its endpoints are not driven by tasks, but by the thread that waits.
+    last: LastTarget,
+    /// Set if the thread that waits for a response drives the endpoints. Otherwise tasks drive them.
     undriven: Option<Undriven>,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
 }
 
-/// Kinds of endpoints that a client keeps side by side: by profile, security and family of addresses.
+/// The most kinds of endpoints of a client. A kind is a profile, with or without DTLS, over IPv4 or IPv6.
 const MAX_PROFILES: usize = 16;
 
-/// Endpoints of one kind, each with a port of its own and Message IDs of its own. With so many, 25,000 requests a second may
-/// go to one peer for ever.
+/// The most endpoints of one kind. Each has a port and Message IDs of its own. With so many, one peer can be sent 25,000
+/// requests a second for ever.
 const MAX_PORTS: usize = 128;
 
 /// Sets up a client.
@@ -66,44 +66,44 @@ const MAX_PORTS: usize = 128;
 pub struct ClientBuilder(pub(crate) Inner);
 
 impl ClientBuilder {
-    /// Sets the mechanism of requests that name no other.
+    /// Sets the mechanism of requests that do not [name another](Call::mechanism).
     #[must_use]
     pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
         self.0.profile.mechanism = mechanism;
         self
     }
 
-    /// Sets the transmission parameters of requests that name no others.
+    /// Sets the transmission parameters of requests that do not [name others](Call::config).
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.0.profile.config = config;
         self
     }
 
-    /// Sets the profile of requests to one destination: a host in the form of URIs, in lower case, and a port.
+    /// Sets the profile of requests to one destination: the host of a URI, and a port.
     #[must_use]
     pub fn destination(mut self, host: &str, port: u16, profile: Profile) -> Self {
         self.0.destinations.insert((host.to_lowercase(), port), profile);
         self
     }
 
-    /// Sets the largest block of a body, in bytes, that either side shall send: 16 to 1024, rounded down to a power of two
-    /// (RFC 7959 §2.2). 1024 unless set.
+    /// Sets the largest block of a body that either side shall send, in bytes: 16 to 1024, rounded down to a power of two
+    /// (RFC 7959 §2.2). The default is 1024.
     #[must_use]
     pub fn block_size(mut self, bytes: usize) -> Self {
         self.0.blocks.szx = szx(bytes);
         self
     }
 
-    /// Sets the largest body of a response, in bytes, that is taken. A larger one is
-    /// [`TransferError::TooLarge`](crate::TransferError::TooLarge). 16 MiB unless set.
+    /// Sets the largest accepted body of a response, in bytes. A larger one is
+    /// [`TransferError::TooLarge`](crate::TransferError::TooLarge). The default is 16 MiB.
     #[must_use]
     pub fn max_body(mut self, bytes: usize) -> Self {
         self.0.blocks.max_body = bytes;
         self
     }
 
-    /// Sets what sees, and may lose, the datagrams of this client.
+    /// Sets the interceptor, which sees the datagrams of this client and may drop them.
     #[must_use]
     pub fn interceptor(mut self, interceptor: Arc<dyn Interceptor>) -> Self {
         self.0.interceptor = Some(interceptor);
@@ -115,7 +115,7 @@ impl ClientBuilder {
         Client(Arc::new(self.0))
     }
 
-    /// Builds a client for programs without a runtime. Settings of DTLS and TLS mean nothing to it.
+    /// Builds a client for programs without a runtime. Settings of DTLS and TLS have no effect.
     pub fn build_blocking(mut self) -> crate::blocking::Client {
         self.0.undriven = Some(Undriven::default());
         crate::blocking::Client::over(self.build())
@@ -127,7 +127,7 @@ macro_rules! methods {
         $(
             #[doc = concat!($what, " to be awaited.")]
             pub fn $name(&self, uri: &str) -> Call {
-                self.request(Code(code::$code), uri)
+                self.request(Code::$code, uri)
             }
         )+
     };
@@ -139,7 +139,7 @@ impl Client {
         Self::default()
     }
 
-    /// Begins a client that is set up, and then [built](ClientBuilder::build).
+    /// Returns a builder with the default settings.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
@@ -154,13 +154,13 @@ impl Client {
         ipatch = IPATCH, "An iPATCH (RFC 8132 §3) of the resource at `uri`,";
     }
 
-    /// Makes a request of any method, to be awaited.
+    /// A request of any method, to be awaited.
     pub fn request(&self, method: Code, uri: &str) -> Call {
         Call::new(self.clone(), method, uri)
     }
 
-    /// Asks whether anybody is there, with an empty message (RFC 7252 §4.3); the path of `uri` means nothing. The
-    /// response has the code 0.00.
+    /// A ping with an empty message (RFC 7252 §4.3), to be awaited. The path of `uri` has no effect. The response has the
+    /// code 0.00.
     pub fn ping(&self, uri: &str) -> Call {
         self.request(Code::EMPTY, uri)
     }
@@ -168,7 +168,7 @@ impl Client {
     /// Observes the resource at `uri` (RFC 7641): [`Call::observe`] of a GET.
     ///
     /// # Errors
-    /// Those of any request.
+    /// The errors of any request, and [`Error::NotObserved`].
     pub async fn observe(&self, uri: &str) -> Result<Observation, Error> {
         self.get(uri).observe().await
     }
@@ -177,7 +177,8 @@ impl Client {
         self.0.last.target(uri)
     }
 
-    /// Returns what a thread that waits has to know; nothing if tasks drive the client.
+    /// Returns the state that the thread which drives the endpoints shares with its futures. `None` if tasks drive the
+    /// endpoints.
     pub(crate) fn undriven(&self) -> Option<&Undriven> {
         self.0.undriven.as_ref()
     }
@@ -186,48 +187,32 @@ impl Client {
         self.0.blocks
     }
 
-    /// Returns the counts so far, over all endpoints of this client.
+    /// Returns the counters, summed over all endpoints of this client.
     pub fn stats(&self) -> Stats {
-        let mut sum = Stats::default();
-        for (_, hub) in &*self.hubs() {
-            sum.count(hub);
-        }
-        sum
+        Stats::of(self.hubs().iter().map(|(_, hub)| hub))
     }
 
-    /// Returns all that can be read of this client now, over all of its endpoints.
+    /// Returns the metrics of this client, over all of its endpoints.
     pub fn metrics(&self) -> Metrics {
-        let mut sum = Metrics::default();
-        for (_, hub) in &*self.hubs() {
-            sum.add(hub);
-        }
-        sum.stats = self.stats();
-        sum
+        Metrics::of(self.hubs().iter().map(|(_, hub)| hub))
     }
 
-    /// Returns what is known of the destinations that exchanges have ended with, each with its profile.
+    /// Returns the destinations that exchanges have ended with, each with its profile.
     pub fn destinations(&self) -> Vec<(Profile, Destination)> {
         let mut known = Vec::new();
         for (profile, hub) in &*self.hubs() {
             let state = hub.lock();
-            let each = state.destinations.iter().map(|(remote, counts)| {
-                (*profile, Destination::new(remote, counts, state.endpoint.gauges(remote)))
-            });
-            known.extend(each);
+            let each = state.destinations.estimated(|remote| state.endpoint.gauges(remote));
+            known.extend(each.map(|destination| (*profile, destination)));
         }
         known
     }
 
-    fn secured(&self, socket: Socket, setup: Arc<Setup<Mechanism>>) -> Result<Arc<Hub>, Error> {
-        let dtls = self.0.dtls.as_ref().ok_or(Error::Session(Refused::NoKeys))?;
-        Hub::secured(socket, setup, dtls).map_err(Error::Io)
-    }
-
     fn hubs(&self) -> std::sync::MutexGuard<'_, Vec<(Profile, Arc<Hub>)>> {
-        self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.hubs)
     }
 
-    /// Returns the profile of requests to this URI, if nothing else is said.
+    /// Returns the profile of requests to this URI that name none.
     pub(crate) fn profile_of(&self, uri: &Uri) -> &Profile {
         if self.0.destinations.is_empty() {
             return &self.0.profile;
@@ -239,7 +224,7 @@ impl Client {
         self.0.destinations.get(&(host, uri.port)).unwrap_or(&self.0.profile)
     }
 
-    /// Returns the address that a URI leads to.
+    /// Returns the address of the server that a URI names.
     pub(crate) async fn resolve(&self, uri: &Uri) -> Result<SocketAddr, Error> {
         match &uri.host {
             Host::Address(IpAddr::V6(address), Some(zone)) => match zone.parse() {
@@ -259,8 +244,8 @@ impl Client {
         first(host, Box::pin(tokio::net::lookup_host((host, port))).await)
     }
 
-    /// Returns the endpoint for requests to `address` under a profile, begun if need be. Its datagrams go through DTLS if
-    /// `secure`.
+    /// Returns an endpoint of this profile for requests to `address`, and opens it if there is none. Its datagrams go
+    /// through DTLS if `secure`.
     pub(crate) fn hub(
         &self,
         profile: &Profile,
@@ -268,20 +253,17 @@ impl Client {
         address: SocketAddr,
     ) -> Result<Arc<Hub>, Error> {
         let mut hubs = self.hubs();
-        let serves = |(other, hub): &&(Profile, Arc<Hub>)| {
-            other == profile
-                && hub.is_secure() == secure
-                && hub.socket.v6 == address.is_ipv6()
-                && !hub.is_closing()
-        };
-        // An endpoint whose Message IDs are used up is left alone, for the peer remembers them. Another port has others.
+        let kind = (profile, secure, address.is_ipv6());
+        let serves = |open: &&(Profile, Arc<Hub>)| kind_of(open) == kind && !open.1.is_closing();
+        // An endpoint whose Message IDs are used up is not used, because the peer remembers them. The Message IDs of another
+        // port are new to the peer.
         if let Some((_, hub)) = hubs.iter().filter(serves).find(|(_, hub)| hub.has_message_ids(address)) {
             if let Some(undriven) = &self.0.undriven {
                 undriven.drive(hub);
             }
             return Ok(hub.clone());
         }
-        // Those whose runtime has ended.
+        // Endpoints whose runtime has ended are closing.
         hubs.retain(|(_, hub)| !hub.is_closing());
         let first = hubs.iter().find(serves).map(|(_, hub)| hub.clone());
         match first {
@@ -292,7 +274,11 @@ impl Client {
         let mut socket = Socket::open(address).map_err(Error::Io)?;
         socket.interceptor.clone_from(&self.0.interceptor);
         let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
-        let hub = if secure { self.secured(socket, setup)? } else { Hub::new(socket, setup) };
+        let dtls = match &self.0.dtls {
+            None if secure => return Err(Error::Session(Refused::NoKeys)),
+            dtls => dtls.as_ref().filter(|_| secure),
+        };
+        let hub = Hub::new(socket, setup, dtls).map_err(Error::Io)?;
         match &self.0.undriven {
             Some(undriven) => undriven.drive(&hub),
             None => run(hub.clone()),
@@ -302,22 +288,25 @@ impl Client {
     }
 }
 
-/// Returns the number of kinds of these endpoints.
-fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
-    let same = |(profile, hub): &(Profile, Arc<Hub>), (other, of_other): &(Profile, Arc<Hub>)| {
-        profile == other && hub.is_secure() == of_other.is_secure() && hub.socket.v6 == of_other.socket.v6
-    };
-    hubs.iter().enumerate().filter(|&(at, hub)| !hubs[..at].iter().any(|before| same(before, hub))).count()
+/// Returns the profile of an endpoint, and whether its socket has DTLS and IPv6.
+fn kind_of((profile, hub): &(Profile, Arc<Hub>)) -> (&Profile, bool, bool) {
+    (profile, hub.is_secure(), hub.socket.v6)
 }
 
-/// Runs an endpoint as a task.
+/// Returns the number of kinds of these endpoints.
+fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
+    let is_first = |&at: &usize| !hubs[..at].iter().any(|before| kind_of(before) == kind_of(&hubs[at]));
+    (0..hubs.len()).filter(is_first).count()
+}
+
+/// Spawns the driver of an endpoint.
 fn run(hub: Arc<Hub>) {
     if let Some(sessions) = &hub.sessions {
-        let driver = Driver::new(hub.clone(), Sealed::new(sessions), Deaf);
+        let driver = Driver::new(hub.clone(), Sealed::over(sessions), ClientService);
         tokio::spawn(driver.run());
         return;
     }
-    tokio::spawn(Driver::new(hub, Single::default(), Deaf).run());
+    tokio::spawn(Driver::new(hub, Single::default(), ClientService).run());
 }
 
 impl Drop for Inner {
@@ -329,7 +318,7 @@ impl Drop for Inner {
     }
 }
 
-/// Returns the first address that the system's resolver has found.
+/// Returns the first address that the resolver found.
 fn first(
     host: &str,
     found: std::io::Result<impl IntoIterator<Item = SocketAddr>>,
@@ -338,18 +327,18 @@ fn first(
     first.map_err(|error| Error::NotFound { host: host.into(), error })
 }
 
-/// The service of a client, which answers every request 5.01.
+/// The service of a client's driver. It answers every request 5.01.
 #[derive(Debug)]
-pub(crate) struct Deaf;
+pub(crate) struct ClientService;
 
-impl Service for Deaf {
+impl Service for ClientService {
     fn expects(&self, state: &Locked) -> bool {
-        state.endpoint.exchanges() > 0 || !state.observed.is_empty() || !state.groups.is_empty()
+        state.endpoint.exchanges() > 0 || !state.waiting.is_empty() || !state.groups.is_empty()
     }
 
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {
-        let response = Response::new(Code(code::NOT_IMPLEMENTED));
-        hub.lock().server().respond(now, responder, &response);
+        let response = Response::new(Code::NOT_IMPLEMENTED);
+        hub.lock().respond(now, responder, &response);
     }
 }
 
@@ -370,7 +359,7 @@ mod tests {
             assert!(known.insert((from.port(), [bytes[2], bytes[3]])), "a Message ID has come back");
             ports.insert(from.port());
             let mut answer = bytes[..4 + usize::from(bytes[0] & 15)].to_vec();
-            (answer[0], answer[1]) = (0x60 | bytes[0] & 15, code::NOT_FOUND);
+            (answer[0], answer[1]) = (0x60 | bytes[0] & 15, Code::NOT_FOUND.0);
             socket.send_to(&answer, from).await.unwrap();
         }
         ports

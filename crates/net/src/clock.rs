@@ -1,4 +1,4 @@
-//! The time and the random numbers that an endpoint is handed.
+//! The clock and the random numbers of an endpoint.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time;
@@ -19,14 +19,14 @@ impl Clock {
         Instant::from_micros(self.0.elapsed().as_micros() as u64)
     }
 
-    /// Converts a moment of the system's clock.
+    /// Converts a moment of the system's monotonic clock.
     pub(crate) fn moment(&self, at: time::Instant) -> Instant {
         Instant::from_micros(at.saturating_duration_since(self.0).as_micros() as u64)
     }
 
-    /// Returns when the system's clock shows this moment, or nothing if that is a year away.
+    /// Returns the moment for a timer of tokio, or `None` if it is more than a year away.
     pub(crate) fn at(&self, moment: Instant) -> Option<tokio::time::Instant> {
-        // A runtime takes a moment in the distant future for one that has passed.
+        // A timer of tokio that is set for years ahead expires at once.
         const DISTANT: time::Duration = time::Duration::from_secs(366 * 24 * 60 * 60);
         let from_start = time::Duration::from_micros(moment.as_micros());
         let near = from_start < self.0.elapsed() + DISTANT;
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-/// Makes numbers that a stranger cannot guess: SipHash of a counter, with keys of the operating system.
+/// Makes random numbers that nobody can guess: SipHash of a counter, with keys of the operating system.
 #[derive(Debug, Default)]
 pub(crate) struct Random {
     keys: RandomState,
@@ -51,8 +51,8 @@ impl Random {
         Draw::from_bits(self.next() as u32)
     }
 
-    /// Returns a token of 6 bytes: 32 random bits (RFC 7252 §5.3.1) and a count, so that no two under way are equal. Two bytes
-    /// are left for a mechanism that marks its transmissions in the token.
+    /// Returns a token of 6 bytes: 32 random bits (RFC 7252 §5.3.1) and a count, so that no two of the last 65,536 are
+    /// equal. Two bytes are left for a mechanism that marks its transmissions in the token.
     pub(crate) fn token(&mut self) -> Token {
         let mut bytes = self.next().to_le_bytes();
         bytes[4..6].copy_from_slice(&(self.drawn as u16).to_le_bytes());

@@ -1,6 +1,7 @@
-//! Counters, declared once: a field, how two are added, a line of Prometheus, a row of `docs/metrics.md`, a line of the log.
+//! The declaration of counters. One line gives a field, its sum, a line of Prometheus, a row of `docs/metrics.md` and a line
+//! of the log.
 
-/// A part of `docs/metrics.md`, and of what Prometheus is told.
+/// A section of `docs/metrics.md`, and of the metrics for Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Section {
     CongestionControl,
@@ -10,23 +11,22 @@ pub(crate) enum Section {
     Transports,
 }
 
-/// A counter: where it is exported, and the words for it.
+/// A counter, with its names and texts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counter {
     pub(crate) section: Section,
-    /// The name of the metric. Counters with one name and other labels are one metric, and those with one label too are
-    /// added.
+    /// The name of the metric. Counters with the same name are one metric. Counters with the same name and label are added.
     pub(crate) metric: &'static str,
     /// The name and value of its label, if it has one.
     pub(crate) label: Option<(&'static str, &'static str)>,
     /// The documentation of the field.
     pub(crate) text: &'static str,
-    /// The words for the log, if it counts a bound that was reached.
+    /// The text for the log, if the counter counts a bound that was reached.
     pub(crate) warning: Option<&'static str>,
 }
 
 /// A struct of counters.
-pub(crate) trait Counted {
+pub(crate) trait CounterSet {
     /// The counters, in the order of the fields.
     const COUNTERS: &'static [Counter];
 
@@ -49,8 +49,8 @@ pub(crate) trait Counted {
 /// Section: name => "coap_metric_total" { label = "value" }, warn "words for the log";
 /// ```
 ///
-/// where the label and the words may be missing. `pub struct` declares the struct as well; `extern` takes one of another
-/// crate, of which every field has to be named.
+/// where the label and the text for the log are optional. `pub struct` declares the struct, too. `extern` takes a struct of
+/// another crate, and has to name each of its fields.
 macro_rules! counters {
     ($(#[doc = $about:literal])+ pub struct $name:ident {
         $($(#[doc = $text:literal])+ $section:ident: $field:ident => $metric:literal
@@ -71,7 +71,7 @@ macro_rules! counters {
         $($(#[doc = $text:literal])+ $section:ident: $field:ident => $metric:literal
             $({ $label:ident = $value:literal })? $(, warn $warning:literal)?;)+
     }) => {
-        impl $crate::counter::Counted for $name {
+        impl $crate::counter::CounterSet for $name {
             const COUNTERS: &'static [$crate::counter::Counter] = &[$($crate::counter::Counter {
                 section: $crate::counter::Section::$section,
                 metric: $metric,

@@ -1,4 +1,4 @@
-//! The destinations of a client's requests, and what is known of them.
+//! The destinations of a client's requests, with counts and estimates.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,9 +16,9 @@ pub struct Destination {
     pub address: SocketAddr,
     /// The RTO: the estimate that timeouts start from, before dither.
     pub rto: Duration,
-    /// The smoothed round-trip time, once measured, and by a mechanism that measures.
+    /// The smoothed round-trip time, if the mechanism measures it and has done so.
     pub srtt: Option<Duration>,
-    /// The variation of the round-trip time, likewise.
+    /// The variation of the round-trip time, if the mechanism measures it and has done so.
     pub rttvar: Option<Duration>,
     /// Exchanges that have ended.
     pub exchanges: u64,
@@ -29,17 +29,15 @@ pub struct Destination {
 }
 
 impl Destination {
-    pub(crate) fn new(remote: Remote, counts: DestinationCounts, gauges: Option<Gauges>) -> Self {
-        let Gauges { rto, srtt, rttvar, .. } = gauges.unwrap_or_default();
-        Self {
-            address: remote.address(),
-            rto: rto.into(),
-            srtt: srtt.map(Into::into),
-            rttvar: rttvar.map(Into::into),
-            exchanges: counts.exchanges,
-            failed: counts.failed,
-            retransmissions: counts.retransmissions,
-        }
+    fn new(remote: Remote) -> Self {
+        let (rto, srtt, rttvar) = (Duration::ZERO, None, None);
+        Self { address: remote.address(), rto, srtt, rttvar, exchanges: 0, failed: 0, retransmissions: 0 }
+    }
+
+    /// Adds the estimates that the mechanism has now.
+    fn estimated(self, gauges: Gauges) -> Self {
+        let Gauges { rto, srtt, rttvar, .. } = gauges;
+        Self { rto: rto.into(), srtt: srtt.map(Into::into), rttvar: rttvar.map(Into::into), ..self }
     }
 }
 
@@ -50,39 +48,36 @@ pub(crate) enum ExchangeEnd {
     Failed,
 }
 
-/// The counts of one destination.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DestinationCounts {
-    exchanges: u64,
-    failed: u64,
-    retransmissions: u64,
-}
-
-/// The counts of a bounded number of destinations.
+/// A bounded number of destinations, without their estimates.
 #[derive(Debug)]
 pub(crate) struct Destinations {
-    counts: HashMap<Remote, DestinationCounts>,
+    known: HashMap<Remote, Destination>,
     bound: usize,
 }
 
 impl Destinations {
     pub(crate) fn new(bound: usize) -> Self {
-        Self { counts: HashMap::new(), bound }
+        Self { known: HashMap::new(), bound }
     }
 
+    /// Counts the end of an exchange.
     pub(crate) fn count(&mut self, to: Remote, ended: ExchangeEnd, transmissions: u8) {
-        if self.counts.len() >= self.bound && !self.counts.contains_key(&to) {
-            // Any of them: none is worth more than another.
-            let Some(&other) = self.counts.keys().next() else { return };
-            self.counts.remove(&other);
+        if self.known.len() >= self.bound && !self.known.contains_key(&to) {
+            // Which destination is removed does not matter.
+            let Some(&other) = self.known.keys().next() else { return };
+            self.known.remove(&other);
         }
-        let counts = self.counts.entry(to).or_default();
-        counts.exchanges += 1;
-        counts.failed += u64::from(ended == ExchangeEnd::Failed);
-        counts.retransmissions += u64::from(transmissions.saturating_sub(1));
+        let destination = self.known.entry(to).or_insert_with(|| Destination::new(to));
+        destination.exchanges += 1;
+        destination.failed += u64::from(ended == ExchangeEnd::Failed);
+        destination.retransmissions += u64::from(transmissions.saturating_sub(1));
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Remote, DestinationCounts)> {
-        self.counts.iter().map(|(&remote, &counts)| (remote, counts))
+    /// Returns each destination, with the estimates that `gauges` has of it.
+    pub(crate) fn estimated(
+        &self,
+        gauges: impl Fn(Remote) -> Option<Gauges>,
+    ) -> impl Iterator<Item = Destination> {
+        self.known.iter().map(move |(&to, known)| known.estimated(gauges(to).unwrap_or_default()))
     }
 }

@@ -1,6 +1,6 @@
-//! Why a request has no response.
+//! Errors of requests, and of the handshakes before them.
 
-use std::{fmt, io};
+use std::io;
 
 use coapace_proto::SendError;
 use coapace_proto::block::TransferError;
@@ -8,130 +8,153 @@ use coapace_proto::block::TransferError;
 use crate::Response;
 use crate::uri::{BadUri, Scheme};
 
-/// Why a client's request has no response.
-#[derive(Debug)]
+/// The reason why a client's request has no response.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The text is no URI.
-    Uri(BadUri),
+    #[error("bad URI: {0}; a URI is as in coap://[::1]:5683/path")]
+    Uri(#[from] BadUri),
     /// There is no transport for this scheme.
+    #[error("no transport for {0} here; use coap, or a client or a feature that has it")]
     Scheme(Scheme),
     /// The name of the host could not be resolved.
+    #[error("{host} not found: {error}; check the name")]
     NotFound {
         /// The name.
         host: String,
         /// The error of the resolver.
+        #[source]
         error: io::Error,
     },
-    /// Every transmission was in vain.
+    /// All transmissions were in vain.
+    #[error("given up after {transmissions} transmission{}; check address, port and network", plural(*.transmissions))]
     GivenUp {
         /// The number of transmissions.
         transmissions: u8,
     },
     /// The peer rejected the message (RFC 7252 §4.2).
+    #[error("rejected by the peer with a Reset; what is there knows nothing of this message")]
     Reset,
     /// The server answered a registration (RFC 7641 §2) with an error, so there is nothing to observe.
+    #[error("the server answered {}", .0.code)]
     NotObserved(Box<Response>),
     /// There was no response in time.
+    #[error("no response in time; wait longer, or check address and port")]
     TimedOut,
-    /// The network says that the destination cannot be reached: ICMP, or the own system.
+    /// The destination cannot be reached, says the network (ICMP) or the system.
+    #[error("unreachable: {0}; check address, port and network")]
     Unreachable(io::ErrorKind),
-    /// The response has an option that must be understood, and is not (RFC 7252 §5.4.1); its number.
+    /// The response has a critical option of this number, which is not understood here (RFC 7252 §5.4.1).
+    #[error("the response has the option {0}, which must be understood and is not")]
     BadOption(u16),
     /// The request does not fit into a message.
+    #[error("{bytes} bytes of options and payload do not fit into a message; use fewer options")]
     TooLarge {
         /// Its options and payload, in bytes.
         bytes: usize,
     },
-    /// The block-wise transfer of a body (RFC 7959) cannot go on, or an option of the request is none that a server would
+    /// The block-wise transfer of a body (RFC 7959) cannot go on, or the request has an option that no server would
     /// recognise.
-    Transfer(TransferError),
+    #[error("{0}")]
+    Transfer(#[from] TransferError),
     /// A table of the endpoint is full.
-    Busy(SendError),
-    /// More mechanisms and parameters side by side than a client keeps endpoints for.
+    #[error("{}{}", .0, advice(*.0))]
+    Busy(#[from] SendError),
+    /// The requests name more mechanisms and parameters than a client keeps endpoints for.
+    #[error(
+        "too many mechanisms and parameters side by side; use the same for some requests, or another client"
+    )]
     TooManyProfiles,
     /// There is no DTLS session with the server.
-    Session(crate::Refused),
+    #[error("{0}")]
+    Session(#[source] Refused),
     /// There is no TLS with the server.
-    Tls(crate::TlsError),
-    /// The server of a connection, or the HTTP server before it, does not do what it should.
+    #[error("{0}")]
+    Tls(#[source] TlsError),
+    /// The server of a connection, or the HTTP server before it, breaks the protocol.
+    #[error("{0}")]
     Protocol(String),
-    /// The connection could not be opened, or has ended before the response.
+    /// The connection could not be opened, or ended before the response.
+    #[error("no connection: {0}; check the port, and which protocol it speaks")]
     Connection(io::ErrorKind),
-    /// The client was closed, or the runtime it ran on.
+    /// The client was closed, or its runtime has ended.
+    #[error("the client is closed, or its runtime has ended; use another client")]
     Closed,
     /// The system refused a socket.
-    Io(io::Error),
+    #[error("{0}")]
+    Io(#[source] io::Error),
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Uri(bad) => write!(f, "bad URI: {bad}; a URI is as in coap://[::1]:5683/path"),
-            Self::Scheme(scheme) => {
-                write!(f, "no transport for {scheme} here; use coap, or a client or a feature that has it")
-            }
-            Self::NotFound { host, error } => write!(f, "{host} not found: {error}; check the name"),
-            Self::GivenUp { transmissions } => {
-                let plural = if *transmissions == 1 { "" } else { "s" };
-                write!(f, "given up after {transmissions} transmission{plural}; check address, port and network")
-            }
-            Self::Reset => {
-                f.write_str("rejected by the peer with a Reset; what is there knows nothing of this message")
-            }
-            Self::NotObserved(response) => write!(f, "the server answered {}", response.code),
-            Self::TimedOut => f.write_str("no response in time; wait longer, or check address and port"),
-            Self::Unreachable(kind) => write!(f, "unreachable: {kind}; check address, port and network"),
-            Self::BadOption(number) => {
-                write!(f, "the response has the option {number}, which must be understood and is not")
-            }
-            Self::TooLarge { bytes } => {
-                write!(f, "{bytes} bytes of options and payload do not fit into a message; use fewer options")
-            }
-            Self::Transfer(error) => error.fmt(f),
-            Self::Busy(error @ SendError::TokenTooLong) => error.fmt(f),
-            Self::Busy(error) => write!(f, "{error}; wait for some to end, or raise the bound in Config"),
-            Self::TooManyProfiles => f.write_str(
-                "too many mechanisms and parameters side by side; use the same for some requests, or another client",
-            ),
-            Self::Session(refused) => refused.fmt(f),
-            Self::Tls(error) => error.fmt(f),
-            Self::Protocol(what) => f.write_str(what),
-            Self::Connection(kind) => write!(f, "no connection: {kind}; check the port, and which protocol it speaks"),
-            Self::Closed => f.write_str("the client is closed, or its runtime has ended; use another client"),
-            Self::Io(error) => error.fmt(f),
-        }
+/// Returns the end of the word for so many things.
+fn plural(count: u8) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// Returns what to do about an error of the endpoint.
+fn advice(error: SendError) -> &'static str {
+    match error {
+        SendError::TokenTooLong => "",
+        _ => "; wait for some to end, or raise the bound in Config",
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Uri(bad) => Some(bad),
-            Self::NotFound { error, .. } | Self::Io(error) => Some(error),
-            Self::Transfer(error) => Some(error),
-            Self::Busy(error) => Some(error),
-            Self::Session(refused) => Some(refused),
-            Self::Tls(error) => Some(error),
-            _ => None,
-        }
+/// The reason why a client has no DTLS session with a server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The client has no keys: [`ClientBuilder::dtls`](crate::ClientBuilder::dtls) was not called.
+    #[error("the client has no keys for DTLS")]
+    NoKeys,
+    /// The server refused, with an alert of this description (RFC 5246 §7.2). 20, 51 and 115 mean that it does not know
+    /// the identity, or has another key for it. 40 means that it has no cipher suite in common.
+    #[error("{}", alert(*.0))]
+    Alert(u8),
+    /// The handshake took too long: nobody is there, or the server keeps silent about a wrong key.
+    #[error("the DTLS handshake took too long")]
+    TimedOut,
+    /// The network says that the server cannot be reached.
+    #[error("unreachable: {0}")]
+    Unreachable(io::ErrorKind),
+    /// The session was given up for others, or the client was closed.
+    #[error("the DTLS session was given up")]
+    GivenUp,
+    /// The server broke the protocol.
+    #[error("the DTLS handshake failed: {0}")]
+    Protocol(String),
+}
+
+fn alert(number: u8) -> String {
+    match number {
+        20 | 51 | 115 => String::from("the server does not accept the identity or the key"),
+        number => format!("the server refused with alert {number}"),
     }
 }
 
-impl From<BadUri> for Error {
-    fn from(bad: BadUri) -> Self {
-        Self::Uri(bad)
-    }
-}
-
-impl From<TransferError> for Error {
-    fn from(error: TransferError) -> Self {
-        Self::Transfer(error)
-    }
-}
-
-impl From<SendError> for Error {
-    fn from(error: SendError) -> Self {
-        Self::Busy(error)
-    }
+/// The reason why a client has no TLS connection with a server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// The client was given no certificates to trust: [`ClientBuilder::certificates`](crate::ClientBuilder::certificates)
+    /// was not called.
+    #[error("the client trusts no certificates")]
+    NoRoots,
+    /// The peer's certificate was issued by nobody that is trusted.
+    #[error("certificate of an unknown issuer")]
+    UnknownIssuer,
+    /// The certificate is another server's. Holds the name, or address, that it should be for.
+    #[error("certificate not valid for {0}")]
+    NotValidFor(String),
+    /// The certificate has expired.
+    #[error("certificate expired")]
+    Expired,
+    /// The certificate is not valid yet.
+    #[error("certificate not valid yet")]
+    NotYetValid,
+    /// The peer ended the handshake. Holds the meaning of its alert.
+    #[error("refused by the peer: {0}")]
+    Refused(String),
+    /// Anything else.
+    #[error("TLS failed: {0}")]
+    Other(String),
 }

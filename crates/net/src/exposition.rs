@@ -1,4 +1,4 @@
-//! Metrics as Prometheus reads them: its text format, version 0.0.4. `docs/metrics.md` has the same families as tables.
+//! The text format of Prometheus for metrics, version 0.0.4. `docs/metrics.md` has the same metrics in tables.
 
 use std::fmt::{self, Display, Formatter};
 

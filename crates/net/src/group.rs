@@ -1,21 +1,24 @@
 //! A client's request to a group (RFC 7252 §8).
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use coapace_proto::{ExchangeId, Options, Request};
+use coapace_proto::{ExchangeId, Token};
 use tokio::sync::mpsc;
 
-use crate::asker::{Asker, fits};
+use crate::address::Remote;
+use crate::asker::fits;
+use crate::datagram::hub::Hub;
 use crate::{Client, Error, Response};
 
-/// Answers that may wait to be taken; more are lost, as on any path.
+/// The number of answers that may wait to be taken. Further ones are dropped.
 const MAX_WAITING: usize = 1_024;
 
-/// The answers of a group's members, in the order of arrival. Members spread their answers over a time of their own choice,
-/// usually 5 s (DEFAULT_LEISURE, RFC 7252 §8.2), and nothing marks the last. The caller decides how long to wait.
+/// The answers of a group's members, in the order of arrival. Members spread their answers over a time, usually 5 s
+/// (DEFAULT_LEISURE, RFC 7252 §8.2). No answer is marked as the last, so the caller decides how long to wait.
 ///
-/// A large body is sent as its first block, or its member asks to repeat the request (4.01 with Echo). All of it can be had
-/// from that member alone (RFC 7959 §2.8).
+/// A member with a large body sends its first block, or asks for an Echo option (4.01). The whole body comes from a request
+/// to that member alone (RFC 7959 §2.8).
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), coapace_net::Error> {
@@ -28,49 +31,46 @@ const MAX_WAITING: usize = 1_024;
 /// ```
 #[derive(Debug)]
 pub struct Group {
-    asker: Asker,
-    /// Keeps the hub going.
+    hub: Arc<Hub>,
+    /// Keeps the hub open.
     _client: Client,
     id: ExchangeId,
-    answers: mpsc::Receiver<Answer>,
+    answers: mpsc::Receiver<MemberResponse>,
 }
 
 /// A member, and its answer.
-pub(crate) type Answer = (SocketAddr, Response);
+pub(crate) type MemberResponse = (SocketAddr, Response);
 
 impl Group {
-    pub(crate) fn begin(
+    /// Sends a request to the group at `to`.
+    pub(crate) fn begin<'a>(
         client: Client,
-        asker: Asker,
-        options: &Options,
-        payload: &[u8],
+        hub: Arc<Hub>,
+        to: Remote,
+        request: impl FnOnce(Token) -> coapace_proto::Request<'a>,
     ) -> Result<Self, Error> {
-        let mut tail = Vec::new();
-        options.write(payload, &mut tail);
-        fits(&tail)?;
         let (tell, answers) = mpsc::channel(MAX_WAITING);
-        let &Asker { to, code, repeatable, .. } = &asker;
-        let id = asker.hub.with(|state, now| {
-            let token = state.token();
-            let request = Request { confirmable: false, code, token, tail: &tail, repeatable };
+        let id = hub.with(|state, now| {
+            let request = request(state.token());
+            fits(request.tail)?;
             let id = state.endpoint.request_group(now, to, request)?;
             state.groups.insert(id, (now, tell));
             Ok::<_, Error>(id)
         })?;
-        Ok(Self { asker, _client: client, id, answers })
+        Ok(Self { hub, _client: client, id, answers })
     }
 
-    /// Returns the next answer and its member, or nothing once the client is closed. Answers with an option that must be
-    /// understood and is not are left out. The future may be dropped before it is done, and `next` called again.
+    /// Returns the next answer and its member, or nothing once the client is closed. Answers with an unknown critical option
+    /// are left out. The future may be dropped before it is done, and `next` called again.
     pub async fn next(&mut self) -> Option<(SocketAddr, Response)> {
         self.answers.recv().await
     }
 }
 
-/// Answers that come later are dropped.
+/// Drops later answers.
 impl Drop for Group {
     fn drop(&mut self) {
-        self.asker.hub.with(|state, now| {
+        self.hub.with(|state, now| {
             state.groups.remove(&self.id);
             state.endpoint.cancel(now, self.id);
         });

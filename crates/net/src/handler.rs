@@ -1,20 +1,19 @@
-//! Handlers: asynchronous functions, called without an allocation where they answer at once.
+//! Handlers: asynchronous functions. A call takes no allocation if the handler does not wait.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use coap_numbers::code;
 use coapace_proto::Code;
 
 use crate::{Rejection, Request, Response};
 
-/// The state of a handler after its first turn.
+/// The state of a handler after its first poll.
 pub(crate) enum Called {
-    /// It has answered, or panicked.
+    /// The handler has answered. `None` if it has panicked.
     Ready(Option<Response>),
-    /// It waits for something. This is the rest of it.
+    /// The handler waits for something. This is the rest of it.
     Pending(Pending),
 }
 
@@ -24,22 +23,28 @@ impl From<Response> for Called {
     }
 }
 
-/// The rest of a handler, which ends with a response, or with nothing if it panics.
+/// The rest of a handler. The output is `None` if it panics.
 pub(crate) type Pending = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
 
 /// A handler of any type.
 pub(crate) trait Handler: Send {
-    /// Calls it, and lets it run until it first waits for something.
+    /// Calls the handler, and polls its future once.
     fn call(&mut self, request: Request) -> Called;
 
     /// Returns a copy of the handler for another core.
     fn copy(&self) -> Box<dyn Handler>;
 }
 
+impl Clone for Box<dyn Handler> {
+    fn clone(&self) -> Self {
+        self.copy()
+    }
+}
+
 /// A function that returns a future.
 pub(crate) struct Function<F, Fut> {
     function: F,
-    /// The place for the future of the next call. One allocation serves all calls that are over when they return.
+    /// The memory for the future of the next call. All calls that do not wait use the same allocation.
     place: Option<Pin<Box<Option<Fut>>>>,
 }
 
@@ -60,7 +65,7 @@ where
         let function = &self.function;
         let polled = catch_unwind(AssertUnwindSafe(|| {
             place.set(Some(function(request)));
-            // The task that runs the rest polls again first, so nothing has to wake it.
+            // The task that runs the rest polls it first, so no waker is needed here.
             poll_in(&mut place, &mut Context::from_waker(Waker::noop()))
         }));
         match polled {
@@ -78,7 +83,7 @@ where
     }
 }
 
-/// Polls the future in `place`, and clears the place once it is over.
+/// Polls the future in `place`, and drops it once it is done.
 fn poll_in<Fut, E>(place: &mut Pin<Box<Option<Fut>>>, context: &mut Context<'_>) -> Poll<Response>
 where
     Fut: Future<Output = Result<Response, E>>,
@@ -90,7 +95,7 @@ where
     Poll::Ready(result.unwrap_or_else(|error| error.into().into()))
 }
 
-/// A future that has begun. It ends with nothing if it panics.
+/// A future that was polled before. The output is `None` if it panics.
 struct Rest<Fut>(Pin<Box<Option<Fut>>>);
 
 impl<Fut, E> Future for Rest<Fut>
@@ -108,10 +113,10 @@ where
     }
 }
 
-/// Returns what a handler has said. One that has panicked is counted, and answered 5.00.
+/// Returns the response of a handler. If it has panicked, calls `count` and returns 5.00.
 pub(crate) fn or_panicked(response: Option<Response>, count: impl FnOnce()) -> Response {
     response.unwrap_or_else(|| {
         count();
-        Response::new(Code(code::INTERNAL_SERVER_ERROR))
+        Response::new(Code::INTERNAL_SERVER_ERROR)
     })
 }

@@ -1,11 +1,11 @@
-//! The identity that a peer has shown.
+//! The identity of a peer.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::address::Remote;
 
-/// The identity that a peer has shown, with a key or a certificate.
+/// The identity that a peer has proved, with a key or a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Identity {
@@ -15,7 +15,7 @@ pub enum Identity {
     Certificate(Certificate),
 }
 
-/// Writes the identity of a key as text, with U+FFFD for bytes that are no text. A certificate is written as its subject.
+/// Writes the identity of a key as text, with U+FFFD for bytes that are no UTF-8, or the subject of a certificate.
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -25,7 +25,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// A peer's own certificate, without those that vouch for it.
+/// A peer's own certificate, without those of its issuers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     pub(crate) der: Vec<u8>,
@@ -34,17 +34,19 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// All of it (X.509, DER).
+    /// Returns the certificate in DER (X.509).
     pub fn der(&self) -> &[u8] {
         &self.der
     }
 
-    /// The subject as RFC 4514 writes it, such as `CN=lamp-7`; empty where only alternative names are given.
+    /// Returns the subject in the form of RFC 4514, such as `CN=lamp-7`. It is empty if the certificate has only alternative
+    /// names.
     pub fn subject(&self) -> &str {
         &self.subject
     }
 
-    /// The public key (SubjectPublicKeyInfo, DER; RFC 5280 §4.1), the same in a later certificate of the same key.
+    /// Returns the public key (SubjectPublicKeyInfo in DER, RFC 5280 §4.1). A later certificate for the same key has the
+    /// same.
     pub fn public_key(&self) -> &[u8] {
         &self.public_key
     }

@@ -1,38 +1,39 @@
 //! The newest notification of an observation, until it is taken.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use coapace_control::{Draw, Duration, Instant};
-use coapace_proto::{Kind, Message, Observation};
+use coapace_proto::{Kind, Message};
 use tokio::sync::Notify;
 
+use crate::lock::lock;
 use crate::{Error, Response};
 
-/// A hub or a connection puts notifications in, and an observation takes them out. A newer representation takes the place of
-/// one that was not taken yet (RFC 7641 §1.3: the newest is what counts).
+/// The place of notifications between a hub or connection, which puts them in, and an observation, which takes them out. A
+/// newer representation replaces one that was not taken yet (RFC 7641 §1.3).
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     newest: Mutex<Newest>,
-    /// Something was put in.
+    /// Notified when something was put in.
     pub(crate) arrived: Notify,
 }
 
-/// The newest representation, and what is known of those to come.
+/// The newest representation, and the state of the observation.
 #[derive(Debug, Default)]
 struct Newest {
     response: Option<Response>,
-    order: Observation,
-    /// A registration is under way: what it brings is waited for, however stale the representation is.
+    order: coapace_proto::Observation,
+    /// Set while a registration is under way. Then none is due, however stale the representation is.
     registering: bool,
     end: Option<End>,
 }
 
-/// The reason why nothing will come any more.
+/// The reason why no more notifications come.
 #[derive(Debug)]
 enum End {
-    /// The server has said so, or was never asked to go on.
+    /// The server has ended the observation, or has never begun it.
     Over,
-    /// Something went wrong.
+    /// There was an error.
     Failed(Error),
 }
 
@@ -41,19 +42,20 @@ enum End {
 pub(crate) enum Taken {
     /// The newest representation.
     News(Response),
-    /// Nothing yet. The moment is when to ask the server again. There is none while it is being asked.
+    /// Nothing yet. Holds the moment to register again, or nothing while a registration is under way.
     Nothing(Option<Instant>),
-    /// Nothing, and nothing will come.
+    /// Nothing, and nothing will come. Holds the error, if there was one.
     Over(Option<Error>),
 }
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, Newest> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.newest)
     }
 
-    /// Puts in the response to a registration, or a notification. The response to the first registration goes its own way, and
-    /// only its order and freshness are noted. Over a connection, everything is `in_order` (RFC 8323 §7).
+    /// Puts in a notification, or the response to a registration. The response to the first registration is handed to the
+    /// caller elsewhere: `response` is nothing, and only the order and freshness of `message` are noted. Over a connection,
+    /// messages are `in_order` (RFC 8323 §7).
     pub(crate) fn put(
         &self,
         now: Instant,
@@ -64,13 +66,13 @@ impl Inbox {
         let mut newest = self.lock();
         let answers = std::mem::take(&mut newest.registering) && message.kind == Kind::Acknowledgement;
         if answers || in_order {
-            // It is newer than everything that has come. A server that was restarted may count from anywhere.
-            newest.order = Observation::new();
+            // The message is newer than all before. A server that was restarted may count from any number.
+            newest.order = coapace_proto::Observation::new();
         }
         if !newest.order.update(now, message) {
             return;
         }
-        if message.code.0 >> 5 != 2 || message.observe().is_none() {
+        if !message.code.is_success() || message.observe().is_none() {
             newest.end = Some(End::Over);
         }
         newest.response = response;
@@ -78,12 +80,12 @@ impl Inbox {
         self.arrived.notify_one();
     }
 
-    /// Notes that the server is asked to go on.
+    /// Notes that a registration is under way.
     pub(crate) fn register(&self) {
         self.lock().registering = true;
     }
 
-    /// Returns how long ago the newest representation has become stale.
+    /// Returns the time since the newest representation became stale.
     pub(crate) fn overdue(&self, now: Instant) -> Duration {
         now.since(self.lock().order.fresh_until())
     }
@@ -94,7 +96,7 @@ impl Inbox {
         self.arrived.notify_one();
     }
 
-    /// Returns whether the server goes on, as far as is known here.
+    /// Returns whether the observation goes on, as far as the client knows.
     pub(crate) fn goes_on(&self) -> bool {
         self.lock().end.is_none()
     }
@@ -128,7 +130,7 @@ mod tests {
 
     fn put_as(kind: Kind, inbox: &Inbox, number: u32, text: &'static str) {
         let tail = Options::default().observe(number).max_age(30).tail(text.as_bytes()).unwrap();
-        let message = Message { code: Code(0x45), tail: tail.as_bytes(), ..Message::empty(kind, 1) };
+        let message = Message { code: Code::CONTENT, tail: tail.as_bytes(), ..Message::empty(kind, 1) };
         inbox.put(Instant::ZERO, &message, false, Some(Response::content(text)));
     }
 
@@ -160,7 +162,7 @@ mod tests {
     #[test]
     fn a_notification_without_the_option_is_the_last() {
         let inbox = Inbox::default();
-        let message = Message { code: Code(0x84), ..Message::empty(Kind::Confirmable, 1) };
+        let message = Message { code: Code::NOT_FOUND, ..Message::empty(Kind::Confirmable, 1) };
         inbox.put(Instant::ZERO, &message, false, Some(Response::new(message.code)));
         assert!(matches!(inbox.take(Draw::ZERO), Taken::News(_)));
         assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(None)));

@@ -1,43 +1,44 @@
-//! Takes the place of `secure/` where the crate is built without the feature `tls`. Its types have no value, so no other module
-//! has to know of the feature.
+//! Replaces `secure/` if the crate is built without the feature `tls`. All its types are one that has no values, so no other
+//! module depends on the feature.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 
 use crate::address::Remote;
-use crate::datagram::hub::Hub;
 use crate::datagram::io::{DatagramIo, Outgoing, Reception};
 use crate::datagram::socket::Socket;
 use crate::identity::Identity;
+use crate::lock::lock;
 use crate::stream::ByteStream;
 use crate::{DtlsCounters, Refused, TlsError};
 
-/// The crate is built without DTLS and TLS.
+/// Set if the crate is built with DTLS and TLS.
 pub(crate) const IS_BUILT: bool = false;
 
+/// A type without values, for everything that needs DTLS or TLS.
 #[derive(Clone, Debug)]
-pub(crate) enum Dtls {}
+pub(crate) enum Absent {}
 
-#[derive(Debug)]
-pub(crate) enum Sessions {}
-
-pub(crate) enum Sealed {}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Connector {}
-
-#[derive(Clone, Debug)]
-pub(crate) enum ServerTls {}
+pub(crate) type Dtls = Absent;
+pub(crate) type Sessions = Absent;
+pub(crate) type Sealed = Absent;
+pub(crate) type Connector = Absent;
+pub(crate) type ServerTls = Absent;
 
 pub(crate) fn tls_error(_: &io::Error, _: &str) -> Option<TlsError> {
     None
 }
 
-impl Sessions {
+impl Absent {
     pub(crate) fn new(dtls: &Dtls) -> io::Result<Self> {
         match *dtls {}
+    }
+
+    pub(crate) fn over(sessions: &Arc<Mutex<Sessions>>) -> Self {
+        match *lock(sessions) {}
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -52,7 +53,15 @@ impl Sessions {
         match *self {}
     }
 
-    pub(crate) async fn connect(&self, _: &Hub, _: Remote) -> Result<Remote, Refused> {
+    pub(crate) fn peer(&self, _: Remote) -> Option<Remote> {
+        match *self {}
+    }
+
+    pub(crate) fn handshake(
+        &mut self,
+        _: &Socket,
+        _: Remote,
+    ) -> Result<oneshot::Receiver<Result<Remote, Refused>>, Refused> {
         match *self {}
     }
 
@@ -63,11 +72,16 @@ impl Sessions {
     pub(crate) fn unreachable(&self, _: Remote, _: &io::Error) {
         match *self {}
     }
-}
 
-impl Sealed {
-    pub(crate) fn new(sessions: &Sessions) -> Self {
-        match *sessions {}
+    pub(crate) async fn connect(&self, _: &str, _: TcpStream) -> io::Result<Box<dyn ByteStream>> {
+        match *self {}
+    }
+
+    pub(crate) async fn accept(
+        &self,
+        _: TcpStream,
+    ) -> io::Result<(Box<dyn ByteStream>, Option<Arc<Identity>>)> {
+        match *self {}
     }
 }
 
@@ -77,21 +91,6 @@ impl DatagramIo for Sealed {
     }
 
     fn send(&mut self, _: &Socket, _: &mut Outgoing) {
-        match *self {}
-    }
-}
-
-impl Connector {
-    pub(crate) async fn connect(&self, _: &str, _: TcpStream) -> io::Result<Box<dyn ByteStream>> {
-        match *self {}
-    }
-}
-
-impl ServerTls {
-    pub(crate) async fn accept(
-        &self,
-        _: TcpStream,
-    ) -> io::Result<(Box<dyn ByteStream>, Option<Arc<Identity>>)> {
         match *self {}
     }
 }

@@ -1,25 +1,25 @@
-//! The one who may see and lose the datagrams of a client or server.
+//! A hook that sees the datagrams of a client or server, and may drop them.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
 
-/// Sees every datagram of a client or server, and may lose it: for captures, and to try out what a bad network does. Of
-/// DTLS it sees the records, of TCP nothing.
+/// Sees every datagram of a client or server, and may drop it: for captures, and to imitate a bad network. It sees DTLS as
+/// records, and does not see TCP.
 pub trait Interceptor: Debug + Send + Sync {
-    /// Sees a datagram that is about to leave, or has arrived. Returns whether it goes on. Otherwise it is lost. The task that
-    /// sends or receives calls this, so it must not wait for anything.
+    /// Sees a datagram that is about to leave, or has arrived. Returns `false` to drop it. The task that sends or receives
+    /// calls this, so it must not block.
     fn pass(&self, datagram: &Datagram<'_>) -> bool;
 }
 
-/// A datagram that passes by.
+/// A datagram that is sent or received.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Datagram<'a> {
     /// Its direction.
     pub direction: Direction,
-    /// The own address, unspecified but for its port where the system chooses it.
+    /// The local address. Its IP address is unspecified where the system chooses it.
     pub local: SocketAddr,
-    /// The other end.
+    /// The address of the peer.
     pub peer: SocketAddr,
     /// Its bytes.
     pub bytes: &'a [u8],

@@ -1,7 +1,7 @@
-//! CoAP on real sockets: clients and servers for tokio, with the congestion control of one's choice.
+//! CoAP on real sockets: clients and servers for tokio, with a choice of congestion control.
 //!
-//! A [`Client`] asks, a [`Server`] answers what its [`Router`] leads to. Both run the endpoint of [`coapace_proto`] with
-//! a mechanism of [`coapace_control`], named at run time: `"fasor"`, `"cocoa:max_rto=10s"`.
+//! A [`Client`] sends requests. A [`Server`] answers requests with the handlers of its [`Router`]. Both run the endpoint of
+//! [`coapace_proto`] with a mechanism of [`coapace_control`], which is named at run time: `"fasor"`, `"cocoa:max_rto=10s"`.
 //!
 //! ```
 //! use coapace_net::{Client, Mechanism, Rejection, Request, Response, Router, Server};
@@ -26,31 +26,32 @@
 //!
 //! # How it is built
 //!
-//! * `datagram/`: endpoints on UDP sockets. A *hub* is an endpoint with its socket, its clock and those who wait for its
-//!   exchanges, behind one lock. A *driver* is the loop that receives for a hub and keeps its timers. A client's task sends
-//!   by itself, and is woken by the driver. A server's driver calls handlers where it has received, and answers whole batches
-//!   with one call of the system.
+//! * `datagram/`: endpoints on UDP sockets. A *hub* is an endpoint with its socket, its clock and the tasks that wait for
+//!   its exchanges, behind one lock. A *driver* is the loop that receives for a hub and keeps its timers. A task that makes
+//!   a request sends it by itself, and the driver wakes the task when the response arrives. A server's driver calls handlers
+//!   as it receives requests, and sends the responses of a batch with one system call.
 //! * `stream/`: connections over TCP, TLS and WebSockets, with [`coapace_proto::stream`]. They have no retransmissions, no
 //!   endpoint and no mechanism.
-//! * `conversation/`: what a server does with requests and responses of either: blocks, kept responses, Observe, the bound of
-//!   handlers that wait.
-//! * `secure/`: DTLS and TLS, with the feature `tls`. The sessions of DTLS lie between an endpoint and its socket. They begin
-//!   before the first request is sent, so that no handshake is taken for a round trip.
+//! * `conversation/`: the part of a server that is the same over datagrams and connections: block-wise transfers, Observe,
+//!   the bound of handlers that wait.
+//! * `secure/`: DTLS and TLS, with the feature `tls`. DTLS sessions lie between an endpoint and its socket. A session begins
+//!   before the first request is sent, so that the handshake is not measured as part of a round trip.
 //!
-//! Before both kinds of server is the same [`Router`], behind both kinds of client the same [`Call`].
+//! Servers of both kinds call handlers through the same [`Router`]. Requests of both kinds are made with the same [`Call`].
 //!
-//! A client has one port for each profile, as long as Message IDs last: towards one peer an endpoint has 65,536 of them in
-//! EXCHANGE_LIFETIME (RFC 7252 §4.4), 265 a second. A client that asks faster gets further ports, each an endpoint of its own.
+//! A client has one endpoint, with one port, for each [`Profile`]. Towards one peer an endpoint has 65,536 Message IDs in
+//! EXCHANGE_LIFETIME (RFC 7252 §4.4), which is 265 a second. A client that sends requests faster opens further endpoints.
 //!
-//! It runs on Unix. On Linux a datagram is answered from the address it came to, servers [join groups](Membership), ICMP ends
-//! requests that cannot arrive, and the system is called for batches.
+//! The crate runs on Unix. Only on Linux, a datagram is answered from the address it was sent to, servers [join
+//! groups](Membership), ICMP errors end requests, and a server moves batches of datagrams with one system call.
 //!
 //! # Words
 //!
-//! A *stranger* is a client that has not shown that its address is its own. A *place* is one of a bounded number. The *tail*
-//! of a message is its options and payload. The *leisure* of a response to a group is its delay (RFC 7252 §8.2). To *publish*
-//! is to send a notification to all observers of a resource.
-// Where the types of `insecure.rs` have no value, the code behind them is unreachable.
+//! A *stranger* is a client that has not shown that its address is its own. A *place* is one of a bounded number, such as
+//! that of handlers that wait. The *tail* of a message is its options and payload. The *terms* of a request are all that its
+//! answer depends on besides the handler, such as the block that it asks for. The *leisure* of a response to a group is its
+//! delay (RFC 7252 §8.2). To *publish* is to send a notification to all observers of a resource.
+// Code that takes the types of `insecure.rs` is unreachable, because they have no values.
 #![cfg_attr(not(feature = "tls"), allow(dead_code, unreachable_code, unused_variables))]
 
 mod access;
@@ -69,20 +70,18 @@ mod error;
 mod exposition;
 mod group;
 mod handler;
-mod handshake_error;
 mod identity;
 mod inbox;
 mod interceptor;
-mod limits;
+mod lock;
 mod log;
 mod membership;
 mod metrics;
 mod observation;
 mod profile;
-mod progress;
+mod receivers;
 mod rejection;
 mod request;
-mod request_counts;
 mod resource;
 mod response;
 mod router;
@@ -106,9 +105,8 @@ pub use coapace_proto::block::{Bounds, TransferError, Transferred};
 pub use coapace_proto::{Code, Config, Histogram, Measures, Options, link_format};
 pub use datagram::answers::Verify;
 pub use destinations::Destination;
-pub use error::Error;
+pub use error::{Error, Refused, TlsError};
 pub use group::Group;
-pub use handshake_error::{Refused, TlsError};
 pub use identity::{Certificate, Identity};
 pub use interceptor::{Datagram, Direction, Interceptor};
 pub use membership::{
@@ -119,14 +117,13 @@ pub use observation::Observation;
 pub use profile::Profile;
 pub use rejection::Rejection;
 pub use request::Request;
-pub use request_counts::Requests;
 pub use resource::Resource;
 pub use response::Response;
 pub use router::Router;
 #[cfg(feature = "tls")]
 pub use secure::{BadCertificate, Certificates, Dtls};
 pub use server::{Server, ServerConfig, ServerHandle};
-pub use stats::{DtlsCounters, NetCounters, Stats, TcpCounters};
+pub use stats::{DtlsCounters, NetCounters, Requests, Stats, TcpCounters};
 pub use uri::Uri;
 
 #[cfg(doctest)]

@@ -6,40 +6,35 @@
 
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::Identity;
+use crate::lock::lock;
+use crate::{Identity, Stats};
 
-/// Failed handshakes, of all transports: anyone can make as many as they like.
+/// The rate of logged failed handshakes, which anyone can cause without end.
 static FAILED_HANDSHAKES: Rate = Rate::new();
 
-/// Passes one event a second, and counts the others.
+/// Passes one event a second. Holds the time of the last that passed, and the number of those suppressed since.
 #[derive(Debug)]
-struct Rate(Mutex<Suppressed>);
-
-#[derive(Debug)]
-struct Suppressed {
-    passed: Option<Instant>,
-    count: u64,
-}
-
-const INTERVAL: Duration = Duration::from_secs(1);
+struct Rate(Mutex<(Option<Instant>, u64)>);
 
 impl Rate {
+    const INTERVAL: Duration = Duration::from_secs(1);
+
     const fn new() -> Self {
-        Self(Mutex::new(Suppressed { passed: None, count: 0 }))
+        Self(Mutex::new((None, 0)))
     }
 
-    /// Returns how many events were suppressed since the last that passed, or nothing if this one is.
+    /// Returns the number of events that were suppressed since the last that passed, or nothing if this one is.
     fn pass(&self, now: Instant) -> Option<u64> {
-        let mut suppressed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if suppressed.passed.is_some_and(|passed| now.saturating_duration_since(passed) < INTERVAL) {
-            suppressed.count += 1;
+        let (passed, suppressed) = &mut *lock(&self.0);
+        if passed.is_some_and(|passed| now.saturating_duration_since(passed) < Self::INTERVAL) {
+            *suppressed += 1;
             return None;
         }
-        suppressed.passed = Some(now);
-        Some(std::mem::take(&mut suppressed.count))
+        *passed = Some(now);
+        Some(std::mem::take(suppressed))
     }
 }
 
@@ -63,15 +58,26 @@ pub(crate) fn handshake_failed(
     }
 }
 
-/// Logs a client that observes, or does so no more.
+/// Logs the beginning or end of an observation.
 pub(crate) fn observer(peer: SocketAddr, what: &'static str) {
     tracing::debug!(target: "coapace_net::observe", %peer, what, "observer");
 }
 
-/// Logs that an observed representation is stale, and nothing newer has come.
+/// Logs that an observed representation is stale and the client registers again.
 pub(crate) fn overdue(since: coapace_control::Duration) {
     let stale_s = since.as_micros() / 1_000_000;
     tracing::warn!(target: "coapace_net::observe", stale_s, "no notification has come in time; registering again");
+}
+
+/// Logs the bounds that the server has reached since the last look. An event that happens often makes one line with its
+/// count, and costs nothing where it happens.
+pub(crate) fn limits(before: &Stats, now: &Stats) {
+    for ((counter, now), (_, before)) in now.counters().zip(before.counters()) {
+        let count = now.saturating_sub(before);
+        if let Some(what) = counter.warning.filter(|_| count > 0) {
+            tracing::warn!(target: "coapace_net::limit", what, count, "limit reached");
+        }
+    }
 }
 
 #[cfg(test)]

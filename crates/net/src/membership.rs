@@ -31,35 +31,35 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// On the interface that the system's routes lead to the group through. Whether it is the address of a group is looked
-    /// at when the server joins.
+    /// Returns the membership of a group on the interface that the system's routes choose. An address that is none of a
+    /// group is an error when the server joins.
     pub fn of(group: impl Into<IpAddr>) -> Self {
         Self { group: group.into(), interface: None, optional: false }
     }
 
-    /// On the interface of this name or index.
+    /// Sets the interface, by name or index.
     #[must_use]
     pub fn on(self, interface: impl Into<String>) -> Self {
         Self { interface: Some(interface.into()), ..self }
     }
 
-    /// The server does without it where it cannot be had, unless it can have none at all.
+    /// Lets the server go on if it cannot join this group, as long as it joins another.
     #[must_use]
     pub fn if_possible(self) -> Self {
         Self { optional: true, ..self }
     }
 
-    /// The three addresses of All CoAP Nodes, as far as the host has networks for them.
+    /// Returns memberships of the three All CoAP Nodes groups. Each is joined only [if possible](Self::if_possible).
     pub fn all_coap_nodes() -> [Self; 3] {
         let groups: [IpAddr; 3] =
             [ALL_COAP_NODES.into(), ALL_COAP_NODES_LINK_LOCAL.into(), ALL_COAP_NODES_SITE_LOCAL.into()];
         groups.map(|group| Self::of(group).if_possible())
     }
 
-    /// Lets a socket join all of these.
+    /// Makes a socket join the groups.
     ///
     /// # Errors
-    /// [`NotJoined`] of the first that it has to join and cannot, or of the last if it can join none.
+    /// [`NotJoined`], if the socket cannot join a group that is not optional, or none of them.
     pub(crate) fn join_all(memberships: &[Self], socket: &mut Socket) -> io::Result<()> {
         let mut failed = None;
         for membership in memberships {
@@ -83,7 +83,7 @@ impl Membership {
         if !self.group.is_multicast() {
             return refused(io::ErrorKind::InvalidInput, "it is not the address of a group");
         }
-        // Datagrams to a group could not be told from others.
+        // Datagrams to a group could not be distinguished from others.
         if cfg!(not(target_os = "linux")) {
             return refused(io::ErrorKind::Unsupported, "servers join groups on Linux alone");
         }
@@ -98,7 +98,7 @@ impl Membership {
         }
         socket.join(self.group, self.interface.as_deref()).map_err(|error| {
             match (error.kind(), &self.interface) {
-                // ENODEV has no kind of its own.
+                // `io::ErrorKind` has no kind for ENODEV.
                 _ if error.raw_os_error() == Some(NO_DEVICE) => io::Error::new(
                     io::ErrorKind::NotFound,
                     match &self.interface {
@@ -118,7 +118,7 @@ impl Membership {
 /// ENODEV, of Linux.
 const NO_DEVICE: i32 = 19;
 
-/// Writes it in the form that is parsed.
+/// Writes the form that [`FromStr`] parses.
 impl fmt::Display for Membership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.group)?;
@@ -126,7 +126,7 @@ impl fmt::Display for Membership {
     }
 }
 
-/// From `ADDRESS` or `ADDRESS%INTERFACE`.
+/// Parses `ADDRESS` or `ADDRESS%INTERFACE`.
 impl FromStr for Membership {
     type Err = NoGroup;
 
@@ -140,32 +140,19 @@ impl FromStr for Membership {
     }
 }
 
-/// A text that names no group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The error of a text that names no group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected the address of a group, as 224.0.1.187 or ff02::fd%eth0")]
 pub struct NoGroup;
 
-impl fmt::Display for NoGroup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected the address of a group, as 224.0.1.187 or ff02::fd%eth0")
-    }
-}
-
-impl std::error::Error for NoGroup {}
-
-/// The error inside that of a server which could not join a group.
-#[derive(Debug)]
+/// The error inside the [`io::Error`] of a server that could not join a group.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot join the group {membership}: {reason}")]
 pub struct NotJoined {
     membership: Membership,
+    // This is not the source of the error, because the text contains it.
     reason: io::Error,
 }
-
-impl fmt::Display for NotJoined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot join the group {}: {}", self.membership, self.reason)
-    }
-}
-
-impl std::error::Error for NotJoined {}
 
 #[cfg(test)]
 mod tests {

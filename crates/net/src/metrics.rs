@@ -1,22 +1,24 @@
-//! All that can be read of a client or server at one moment.
+//! The metrics of a client or server.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use coapace_proto::Measures;
 
-use crate::datagram::hub::Hub;
+use crate::datagram::hub::{Hub, Locked};
+use crate::lock::lock;
 use crate::{Profile, Requests, Stats};
 
-/// Counts, distributions and levels of a client or server, without anything of single peers. Its
-/// [`Display`](std::fmt::Display) is the text format of Prometheus; `docs/metrics.md` describes every line.
+/// The counters, distributions and levels of a client or server. They contain nothing about single peers.
+/// [`Display`](std::fmt::Display) writes the text format of Prometheus. `docs/metrics.md` describes every line.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// The counts since it began.
+    /// The counters since the client or server began.
     pub stats: Stats,
     /// The requests to a server.
     pub requests: Requests,
-    /// Distributions over the exchanges that it began: a server's are separate responses and notifications.
+    /// Distributions over its own exchanges. The exchanges of a server are separate responses and notifications.
     pub measures: Measures,
     /// The profiles of its endpoints.
     pub profiles: Vec<Profile>,
@@ -50,21 +52,22 @@ impl Metrics {
         self.pending += pending;
     }
 
-    /// Adds everything of an endpoint but its [`Stats`].
-    pub(crate) fn add(&mut self, hub: &Hub) {
-        self.pending += u64::from(hub.pending.load(Ordering::Relaxed));
-        if let Some(sessions) = &hub.sessions {
-            self.sessions += sessions.len() as u64;
+    /// Returns the metrics of endpoints.
+    pub(crate) fn of<'a>(hubs: impl Iterator<Item = &'a Arc<Hub>> + Clone) -> Self {
+        let mut sum = Self { stats: Stats::of(hubs.clone()), ..Self::default() };
+        for hub in hubs {
+            sum.pending += u64::from(hub.pending.load(Ordering::Relaxed));
+            sum.sessions += hub.sessions.as_ref().map_or(0, |sessions| lock(sessions).len() as u64);
+            let Locked { endpoint, answers, .. } = &*hub.lock();
+            sum.requests.merge(&answers.requests);
+            endpoint.measures().into_iter().for_each(|measures| sum.measures.merge(measures));
+            sum.exchanges += endpoint.exchanges() as u64;
+            sum.observers += endpoint.observer_count() as u64;
+            sum.peers += endpoint.peers() as u64;
+            let setup = endpoint.setup();
+            sum.note_profile(&Profile { mechanism: setup.controller, config: setup.config });
         }
-        let state = hub.lock();
-        let (endpoint, requests) = (&state.endpoint, &state.answers.requests);
-        self.requests.merge(requests);
-        endpoint.measures().into_iter().for_each(|measures| self.measures.merge(measures));
-        self.exchanges += endpoint.exchanges() as u64;
-        self.observers += endpoint.observer_count() as u64;
-        self.peers += endpoint.peers() as u64;
-        let setup = endpoint.setup();
-        self.note_profile(&Profile { mechanism: setup.controller, config: setup.config });
+        sum
     }
 
     fn note_profile(&mut self, profile: &Profile) {

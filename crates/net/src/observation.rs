@@ -5,21 +5,21 @@ use std::sync::Arc;
 use coap_numbers::option;
 use coapace_control::{Draw, Instant};
 use coapace_proto::block::TransferError;
-use coapace_proto::{Code, Options, echo};
+use coapace_proto::{Code, Options, Tail, echo};
 
-use crate::asker::{Blocks, is_whole};
+use crate::asker::{Asker, Blocks, is_whole};
 use crate::clock::Random;
 use crate::inbox::{Inbox, Taken};
 use crate::subscription::Subscription;
 use crate::{Client, Error, Response, log};
 
-/// The representations that a server sends of a resource as it changes: the [response](Self::first) to the registration, and
-/// then [`next`](Self::next), again and again.
+/// The representations of a resource as it changes. [`first`](Self::first) is the response to the registration, and each
+/// call of [`next`](Self::next) returns a later representation.
 ///
-/// Only the newest representation is kept, so a program that takes a long time for each sees the latest and not all. When the
-/// representation is stale (Max-Age) and 5 to 15 s later nothing has come, [`next`](Self::next) registers again (RFC 7641
-/// §3.3.1). Over a connection, that shows whether the server is there (RFC 8323 §7.3). Dropping the observation tells the
-/// server, without waiting for its answer; [`end`](Self::end) waits.
+/// Only the newest representation is kept, so a slow program does not see all of them. If none has come 5 to 15 s after the
+/// last became stale (Max-Age), [`next`](Self::next) registers again (RFC 7641 §3.3.1). Over a connection, this shows
+/// whether the server is still there (RFC 8323 §7.3). Dropping the observation deregisters without waiting for the server's
+/// answer. [`end`](Self::end) waits for it.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), coapace_net::Error> {
@@ -34,30 +34,30 @@ use crate::{Client, Error, Response, log};
 #[derive(Debug)]
 pub struct Observation {
     subscription: Subscription,
-    /// Keeps its endpoint or connection going.
+    /// Keeps the endpoint or connection open.
     client: Client,
     options: Options,
     blocks: Blocks,
     inbox: Arc<Inbox>,
     first: Response,
-    /// A notification of which blocks are missing.
+    /// A notification that lacks blocks.
     partial: Option<Response>,
     random: Random,
-    /// The draw for the moment of the next registration.
+    /// The random delay of the next registration.
     draw: Draw,
 }
 
 impl Observation {
     pub(crate) async fn begin(
         client: Client,
-        subscription: Subscription,
+        asker: Asker,
         options: Options,
         blocks: Blocks,
     ) -> Result<Self, Error> {
         let mut random = Random::default();
         let draw = random.draw();
         let mut this = Self {
-            subscription,
+            subscription: Subscription::new(asker),
             client,
             options,
             blocks,
@@ -81,8 +81,8 @@ impl Observation {
         Ok(this)
     }
 
-    /// Returns the response to the registration: a success. It is all there is if the server does not let the resource be
-    /// observed.
+    /// Returns the response to the registration, which is a success. No other follows if the server does not let the
+    /// resource be observed.
     pub fn first(&self) -> &Response {
         &self.first
     }
@@ -93,8 +93,8 @@ impl Observation {
     /// The future may be dropped before it is done, and `next` called again.
     ///
     /// # Errors
-    /// Those of an attempt to register again, of the rest of a large representation, and of a connection that has ended. The
-    /// observation goes on after the second, and is over after the others.
+    /// The errors of fetching the rest of a large representation, after which the observation goes on. The errors of
+    /// registering again and of the connection, after which it is over.
     pub async fn next(&mut self) -> Option<Result<Response, Error>> {
         loop {
             match self.inbox.take(self.draw) {
@@ -110,25 +110,25 @@ impl Observation {
             let finished = self.complete(news).await;
             self.partial = None;
             match finished {
-                // There is a newer one, and its notification is on its way.
+                // There is a newer representation, whose notification will arrive.
                 Err(Error::Transfer(TransferError::Changed)) => {}
                 finished => return Some(finished),
             }
         }
     }
 
-    /// Tells the server that nothing is to come any more, and waits until it knows (RFC 7641 §3.6).
+    /// Deregisters, and waits for the server's answer (RFC 7641 §3.6).
     ///
     /// # Errors
-    /// The reason why it does not know. It will learn it from the Reset that the next notification is answered with.
+    /// The error of the request. The server will then remove the observer when it gets a Reset for the next notification.
     pub async fn end(mut self) -> Result<(), Error> {
         match self.farewell() {
-            Some(tail) => self.subscription.ask(&tail).await.map(drop),
+            Some(tail) => self.subscription.ask(tail).await.map(drop),
             None => Ok(()),
         }
     }
 
-    /// Fetches what is missing of a representation.
+    /// Fetches the blocks that a representation lacks.
     async fn complete(&self, response: Response) -> Result<Response, Error> {
         if is_whole(&response) || !response.is_success() {
             return Ok(response);
@@ -143,15 +143,15 @@ impl Observation {
 
     async fn register(&mut self) -> Result<Response, Error> {
         let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
-        self.subscription.register(transfer.request()?.as_bytes(), &self.inbox).await
+        self.subscription.register(transfer.request()?, &self.inbox).await
     }
 
     async fn register_again(&mut self) -> Result<(), Error> {
         let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
-        self.subscription.register_again(transfer.request()?.as_bytes(), &self.inbox).await
+        self.subscription.register_again(transfer.request()?, &self.inbox).await
     }
 
-    /// Waits for something to come, or until it is time to register again.
+    /// Waits for a notification, or registers again when it is time.
     async fn wait(&mut self, again: Option<Instant>) {
         let clock = self.subscription.clock();
         let arrived = self.inbox.arrived.notified();
@@ -171,19 +171,19 @@ impl Observation {
         }
     }
 
-    /// Ends it here. Returns options and payload of the request that tells the server, if the server has to be told.
-    fn farewell(&mut self) -> Option<Vec<u8>> {
+    /// Ends the observation in this client. Returns options and payload of the request that deregisters, if one is needed.
+    fn farewell(&mut self) -> Option<Tail> {
         if !self.subscription.forget() || !self.inbox.goes_on() {
             return None;
         }
-        Some(self.options.clone().without(option::BLOCK2).observe(1).tail(&[]).ok()?.into_bytes())
+        self.options.clone().without(option::BLOCK2).observe(1).tail(&[]).ok()
     }
 }
 
 impl Drop for Observation {
     fn drop(&mut self) {
         if let Some(tail) = self.farewell() {
-            self.subscription.send(&tail);
+            self.subscription.send(tail);
         }
     }
 }

@@ -9,16 +9,16 @@ use coapace_proto::Config;
 pub struct Profile {
     /// The congestion control.
     pub mechanism: Mechanism,
-    /// The rest.
+    /// The parameters.
     pub config: Config,
 }
 
 impl Default for Profile {
-    /// Returns RFC 7252's own congestion control, in bounds for a host: 4,096 exchanges, 1,024 destinations, 4,096 observers, 1,024
-    /// observations, 32,768 messages remembered.
+    /// Returns the congestion control of RFC 7252, and bounds that suit a host: 4,096 exchanges, 1,024 destinations, 4,096
+    /// observers, 1,024 observations, 32,768 remembered messages.
     ///
-    /// That is less than there are Message IDs. A client that goes round them within EXCHANGE_LIFETIME must not (RFC 7252
-    /// §4.4), but its requests are not taken for duplicates.
+    /// Fewer messages are remembered than there are Message IDs. The requests of a client that reuses Message IDs within
+    /// EXCHANGE_LIFETIME, against RFC 7252 §4.4, are thus not taken for duplicates.
     fn default() -> Self {
         let config = Config {
             max_exchanges: 4_096,

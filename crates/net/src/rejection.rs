@@ -1,45 +1,44 @@
 //! The errors of handlers.
 
-use coap_numbers::code;
 use coapace_proto::Code;
 
 use crate::Response;
 
-/// The error that a client gets: a code of class 4 or 5, and a payload with words for a person (RFC 7252 §5.5.2).
+/// An error response: a code of class 4 or 5, and a payload that a person can read (RFC 7252 §5.5.2).
 ///
-/// A handler returns any error that converts into this one. Where the own error type implements `Into<Rejection>`, `?`
-/// does the rest.
+/// A handler may return any error that converts into a `Rejection`, so `?` works with every type that implements
+/// `Into<Rejection>`.
 #[derive(Clone, Debug)]
 pub struct Rejection(Response);
 
 impl Rejection {
-    /// Returns an error of this code. A code of neither class 4 nor 5 becomes 5.00.
+    /// Returns an error with this code. A code of another class than 4 or 5 becomes 5.00.
     pub const fn new(code: Code) -> Self {
-        let is_error = matches!(code.0 >> 5, 4 | 5);
-        Self(Response::new(if is_error { code } else { Code(code::INTERNAL_SERVER_ERROR) }))
+        let is_error = matches!(code.class(), 4 | 5);
+        Self(Response::new(if is_error { code } else { Code::INTERNAL_SERVER_ERROR }))
     }
 
     /// Returns 4.00.
     pub fn bad_request(why: impl Into<String>) -> Self {
-        Self::new(Code(code::BAD_REQUEST)).because(why)
+        Self::new(Code::BAD_REQUEST).because(why)
     }
 
     /// Returns 4.04.
     pub const fn not_found() -> Self {
-        Self::new(Code(code::NOT_FOUND))
+        Self::new(Code::NOT_FOUND)
     }
 
     /// Returns 5.00.
     pub fn internal(why: impl Into<String>) -> Self {
-        Self::new(Code(code::INTERNAL_SERVER_ERROR)).because(why)
+        Self::new(Code::INTERNAL_SERVER_ERROR).because(why)
     }
 
     /// Returns 5.03: the client may try again after so many seconds (RFC 7252 §5.9.3.4).
     pub fn unavailable(seconds: u32) -> Self {
-        Self(Response::new(Code(code::SERVICE_UNAVAILABLE)).max_age(seconds))
+        Self(Response::new(Code::SERVICE_UNAVAILABLE).max_age(seconds))
     }
 
-    /// Adds the reason, in words for a person.
+    /// Sets the payload to the reason, which a person can read.
     #[must_use]
     pub fn because(self, why: impl Into<String>) -> Self {
         Self(self.0.payload(why.into()))
@@ -71,7 +70,7 @@ impl From<std::convert::Infallible> for Rejection {
     }
 }
 
-/// Makes 4.00 of bytes that are no text.
+/// Makes 4.00 of bytes that are no UTF-8.
 impl From<std::str::Utf8Error> for Rejection {
     fn from(error: std::str::Utf8Error) -> Self {
         Self::bad_request(error.to_string())
@@ -85,9 +84,9 @@ impl From<std::num::ParseIntError> for Rejection {
     }
 }
 
-/// Makes 5.00 without the words of the system, which are not for strangers.
+/// Makes 5.00 without the text of the error, which may reveal something of the system.
 impl From<std::io::Error> for Rejection {
     fn from(_: std::io::Error) -> Self {
-        Self::new(Code(code::INTERNAL_SERVER_ERROR))
+        Self::new(Code::INTERNAL_SERVER_ERROR)
     }
 }

@@ -1,10 +1,10 @@
-//! Requests that have arrived at a server.
+//! Requests that a server has received.
 
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_proto::block::{BERT, Block};
 use coapace_proto::{Code, Kind, Message};
 use smallvec::SmallVec;
@@ -15,7 +15,7 @@ use crate::{Identity, Rejection};
 /// The parameters of a route, in the order of its path.
 pub(crate) type Names = Arc<[Box<str>]>;
 
-/// A request that has arrived. Its handler owns it. A short request takes no allocation.
+/// A request that a server has received. Its handler owns it. A short request takes no allocation.
 #[derive(Clone, Debug)]
 pub struct Request {
     peer: Peer,
@@ -23,7 +23,7 @@ pub struct Request {
     code: Code,
     tail: SmallVec<[u8; 64]>,
     names: Option<Names>,
-    /// The places of the parameters' values in the tail: start and length.
+    /// The ranges of the parameters' values in the tail: start and length.
     values: SmallVec<[(u16, u16); 4]>,
 }
 
@@ -50,19 +50,19 @@ impl Request {
         self.peer.remote.address()
     }
 
-    /// Returns the identity that the client has shown: that of its pre-shared key, or its certificate. Observers over UDP and
-    /// DTLS share a call of the handler, with the request of the first of them. A representation that depends on who asks must
-    /// not be observed there.
+    /// Returns the identity that the client has proved: that of its pre-shared key, or its certificate. A resource whose
+    /// representation depends on the identity must not be observed over DTLS, because [observers share
+    /// calls](crate::Router::observe) of the handler.
     pub fn peer_identity(&self) -> Option<&Identity> {
         self.peer.identity.as_deref()
     }
 
-    /// Returns the method: GET, PUT, … (constants in [`coap_numbers::code`]).
+    /// Returns the method: GET, PUT, … (constants in [`Code`]).
     pub fn method(&self) -> Code {
         self.code
     }
 
-    /// Returns whether the client retransmits until it has an answer.
+    /// Returns whether the request is confirmable.
     pub fn is_confirmable(&self) -> bool {
         self.kind == Kind::Confirmable
     }
@@ -87,17 +87,17 @@ impl Request {
         self.message().uint(number)
     }
 
-    /// Returns the value of a parameter of the route, such as that of `{id}` under `id`. `None` if there is none, or if it is
-    /// no text.
+    /// Returns the value of a parameter of the route, such as that of `{id}` under `id`. `None` if there is none, or if it
+    /// is no UTF-8.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let place = self.names.as_ref()?.iter().position(|other| **other == *name)?;
         let &(start, len) = self.values.get(place)?;
         std::str::from_utf8(self.tail.get(usize::from(start)..)?.get(..usize::from(len))?).ok()
     }
 
-    /// Returns the bytes of the representation that a GET asks for: those of the block that a Block2 option names (RFC 7959
-    /// §2.2), or all from its beginning on where the server may choose how many to send. Handlers that answer with
-    /// [`Response::part`](crate::Response::part) need it; the others do not.
+    /// Returns the range of bytes of the representation that a GET asks for. It is the block that a Block2 option names (RFC
+    /// 7959 §2.2), and has no end if the server may choose how much to send. Only handlers that answer with
+    /// [`Response::part`](crate::Response::part) need it.
     pub fn range(&self) -> Range<usize> {
         match self.message().block2_reliable() {
             Some(block) if block.szx() < BERT => block.offset()..block.offset() + block.size(),
@@ -105,29 +105,24 @@ impl Request {
         }
     }
 
-    /// Checks the conditions of the request against the `etag` of what is there, or `None` if nothing is (RFC 7252
-    /// §5.10.8). A handler that calls this before it changes anything may say so to its router, with
+    /// Checks the conditions of the request (RFC 7252 §5.10.8). `etag` is that of the resource, or `None` if the resource
+    /// does not exist. A handler that calls this before it changes anything is to be declared with
     /// [`Router::conditional`](crate::Router::conditional).
     ///
     /// # Errors
-    /// 4.12 if no If-Match option has this ETag or is empty, or if there is an If-None-Match option although something is
-    /// there.
+    /// 4.12 if there are If-Match options, none with this ETag and none empty. 4.12 if there is an If-None-Match option and
+    /// the resource exists.
     pub fn precondition(&self, etag: Option<&[u8]>) -> Result<(), Rejection> {
         let mut wanted = self.options().filter(|&(number, _)| number == option::IF_MATCH).peekable();
         let matches = wanted.peek().is_none()
             || etag.is_some_and(|etag| wanted.any(|(_, wanted)| wanted.is_empty() || wanted == etag));
         let forbidden = etag.is_some() && self.option(option::IF_NONE_MATCH).is_some();
-        if matches && !forbidden { Ok(()) } else { Err(Code(code::PRECONDITION_FAILED).into()) }
+        if matches && !forbidden { Ok(()) } else { Err(Code::PRECONDITION_FAILED.into()) }
     }
 
     /// Returns the path, with a slash before each segment, or `/` if there is none.
     pub fn path(&self) -> String {
-        let mut path = String::new();
-        for (_, segment) in self.options().filter(|&(number, _)| number == option::URI_PATH) {
-            path.push('/');
-            path.push_str(&String::from_utf8_lossy(segment));
-        }
-        if path.is_empty() { String::from("/") } else { path }
+        path(&self.message())
     }
 
     /// Returns the arguments of the query, in their order.
@@ -136,7 +131,7 @@ impl Request {
         arguments.filter_map(|(_, argument)| std::str::from_utf8(argument).ok())
     }
 
-    /// Returns the value of the argument `name=value`, empty if the argument is just the name.
+    /// Returns the value of the argument `name=value`. It is empty if the argument is only the name.
     pub fn argument(&self, name: &str) -> Option<&str> {
         self.query().find_map(|argument| {
             let (key, value) = argument.split_once('=').unwrap_or((argument, ""));
@@ -152,8 +147,18 @@ impl Request {
     /// Returns the payload as text.
     ///
     /// # Errors
-    /// The error of bytes that are no text. Converted into a [`Rejection`](crate::Rejection), it is 4.00.
+    /// The error of bytes that are no UTF-8. Converted into a [`Rejection`](crate::Rejection), it is 4.00.
     pub fn text(&self) -> Result<&str, std::str::Utf8Error> {
         std::str::from_utf8(self.message().payload())
     }
+}
+
+/// Returns the path of a request, with a slash before each segment, or `/` if there is none.
+pub(crate) fn path(message: &Message<'_>) -> String {
+    let mut path = String::new();
+    for segment in message.uri_path() {
+        path.push('/');
+        path.push_str(&String::from_utf8_lossy(segment));
+    }
+    if path.is_empty() { String::from("/") } else { path }
 }

@@ -1,15 +1,16 @@
 //! A resource of a server that can be observed.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::watch;
 
 use crate::datagram::hub::Hub;
+use crate::lock::lock;
 
-/// A resource that tells when it has [`changed`](Self::changed). Clones are the same resource.
+/// A resource that can be observed. Clones are the same resource.
 ///
-/// It is handed to [`Router::observe`](crate::Router::observe) together with the handler. The code that changes what the
-/// handler says keeps a clone:
+/// [`Router::observe`](crate::Router::observe) takes it together with the handler. The code that changes the representation
+/// keeps a clone, and calls [`changed`](Self::changed):
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -44,14 +45,14 @@ impl Default for Resource {
 }
 
 impl Resource {
-    /// Returns a resource with confirmable notifications. A lost notification is sent again, in its newest state, under the
-    /// mechanism of the server's profile.
+    /// Returns a resource with confirmable notifications. The mechanism of the server's profile controls their
+    /// retransmission. A retransmission has the newest representation.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns a resource with non-confirmable notifications, but for every eighth. Their rate is that of RFC 7252 §4.7 for
-    /// silent peers.
+    /// Returns a resource with non-confirmable notifications. Every eighth is confirmable nevertheless. Their rate is
+    /// PROBING_RATE (RFC 7252 §4.7).
     pub fn non_confirmable() -> Self {
         Self::of(false)
     }
@@ -60,13 +61,13 @@ impl Resource {
         Self(Arc::new(Watched { version: watch::Sender::new(0), confirmable, hubs: Mutex::default() }))
     }
 
-    /// Notes that it has changed. On every core whose clients observe it, the handler is called, once for each form of the request that they made
-    /// (query, Accept, parameters of the path), and what it returns is sent to all who made it. Changes that come
-    /// faster than handlers or the network take them become one. An error ends the observations, and so does a
-    /// Content-Format other than before: observers are sent 4.06 (RFC 7641 §4.2).
+    /// Notifies the observers. Over datagrams, each core calls the handler once for all observers whose requests are equal
+    /// (query, Accept, parameters of the path), and sends them all the result. Over connections, the handler is called for
+    /// each observer. Changes that come faster than handlers or the network become one. An error ends the observations, and
+    /// so does another Content-Format than before, for which observers are sent 4.06 (RFC 7641 §4.2).
     pub fn changed(&self) {
         self.0.version.send_modify(|version| *version += 1);
-        let hubs = self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner);
+        let hubs = lock(&self.0.hubs);
         hubs.iter().filter_map(Weak::upgrade).for_each(|hub| hub.look_at_resources());
     }
 
@@ -74,7 +75,7 @@ impl Resource {
         *self.0.version.borrow()
     }
 
-    /// Returns what changes are awaited with, from now on.
+    /// Returns a receiver of the changes from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.0.version.subscribe()
     }
@@ -83,9 +84,9 @@ impl Resource {
         self.0.confirmable
     }
 
-    /// Has this hub told of changes too.
+    /// Makes changes wake the driver of this hub.
     pub(crate) fn attach(&self, hub: &Arc<Hub>) {
-        let mut hubs = self.0.hubs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hubs = lock(&self.0.hubs);
         hubs.retain(|other| other.strong_count() > 0);
         if !hubs.iter().any(|other| other.as_ptr() == Arc::as_ptr(hub)) {
             hubs.push(Arc::downgrade(hub));

@@ -1,9 +1,9 @@
-//! The way of a request to its handler.
+//! The choice of the handler for a request.
 
 use std::collections::BTreeMap;
 use std::future::Future;
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_proto::link_format::Writer;
 use coapace_proto::{Code, Message, is_critical, link_format};
 use smallvec::SmallVec;
@@ -15,21 +15,18 @@ use crate::{Rejection, Request, Resource, Response};
 
 /// Handlers by path and method.
 ///
-/// A path is a row of segments, each behind a slash, as Uri-Path options have them (RFC 7252 §5.10.1); `{name}` stands
-/// for any segment, and [`Request::parameter`] has its value. If two routes match, the one whose earlier segments are
+/// A path is a sequence of segments, each after a slash, like those of Uri-Path options (RFC 7252 §5.10.1). `{name}` matches
+/// any segment, and [`Request::parameter`] returns its value. If two routes match, the one whose earlier segments are
 /// literal is taken. A request that matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04. A method
-/// without a handler is answered 4.05; an option that must be understood and is not, 4.02 (RFC 7252 §5.4.1), or 5.05
-/// where a proxy is asked for (§5.7.2). If-Match and If-None-Match count as understood where handlers are
-/// [`conditional`](Self::conditional). A GET of `/.well-known/core` is answered with links to the paths (RFC 6690), see
-/// [`describe`](Self::describe).
+/// without a handler is answered 4.05. An unknown critical option is answered 4.02 (RFC 7252 §5.4.1), or 5.05 if it asks for
+/// a proxy (§5.7.2). If-Match and If-None-Match are known where handlers are [`conditional`](Self::conditional). A GET of
+/// `/.well-known/core` is answered with links to the paths (RFC 6690), see [`describe`](Self::describe).
 ///
-/// Bodies come and go whole: a handler sees all of a payload that arrived in blocks, and what it returns leaves in as many
-/// as it takes (RFC 7959).
+/// Handlers do not see block-wise transfers (RFC 7959): they get whole bodies, and return whole bodies.
 ///
 /// A handler is a function of a [`Request`] that returns a future of a [`Response`] or of an error that converts into a
-/// [`Rejection`]. It may be called on several threads at once. One that never waits is called where the datagram
-/// arrived and answered on the acknowledgement; of one that waits the rest becomes a task. One that panics is answered
-/// 5.00.
+/// [`Rejection`]. It may be called on several threads at once. The result of a handler that does not wait is sent with the
+/// acknowledgement. A handler that waits goes on as a task. If a handler panics, the response is 5.00.
 ///
 /// ```
 /// use coapace_net::{Rejection, Request, Response, Router};
@@ -41,18 +38,19 @@ use crate::{Rejection, Request, Resource, Response};
 ///
 /// let router = Router::new().get("/greetings/{name}", greet);
 /// ```
+#[derive(Clone)]
 pub struct Router {
-    /// The root first.
+    /// The nodes, with the root first.
     nodes: Vec<Node>,
     fallback: Option<Box<dyn Handler>>,
-    /// Set if the fallback keeps to the conditions of requests.
+    /// Set if the fallback checks the conditions of requests.
     conditional_fallback: bool,
-    /// Critical options that are understood, here or by a handler.
+    /// The critical options that this crate or a handler understands.
     understood: Vec<u16>,
 }
 
-/// The routes behind a row of segments.
-#[derive(Default)]
+/// The routes of one path.
+#[derive(Clone, Default)]
 struct Node {
     children: BTreeMap<Box<[u8]>, usize>,
     parameter: Option<usize>,
@@ -64,17 +62,18 @@ struct Node {
     path: Option<String>,
     /// The attributes of its link (RFC 6690 §3).
     attributes: Vec<(String, String)>,
-    /// Set if the handlers keep to the conditions of requests.
+    /// Set if the handlers check the conditions of requests.
     conditional: bool,
 }
 
+#[derive(Clone)]
 struct Route {
     names: Option<Names>,
     handler: Box<dyn Handler>,
 }
 
-/// Critical options that this crate understands, or leaves to handlers; the conditions of a request (RFC 7252 §5.10.8) are
-/// first, and left to handlers that declare so.
+/// The critical options that this crate understands. The options for conditions (RFC 7252 §5.10.8) are first, and are left
+/// to handlers that declare it.
 const UNDERSTOOD: [u16; 9] = [
     option::IF_MATCH,
     option::IF_NONE_MATCH,
@@ -87,7 +86,7 @@ const UNDERSTOOD: [u16; 9] = [
     option::BLOCK2,
 ];
 
-/// The number of conditions among these.
+/// The number of options for conditions among these.
 const CONDITIONS: usize = 2;
 
 /// The path of RFC 6690 §4.
@@ -99,7 +98,7 @@ const LINK_FORMAT: u16 = 40;
 /// The methods of RFC 7252 §12.1.1 and RFC 8132 §7.1.
 const METHODS: usize = 7;
 
-/// The place of a segment in the options and payload of a message: start and length.
+/// The range of a segment in the options and payload of a message: start and length.
 type Segment = (u16, u16);
 
 macro_rules! methods {
@@ -113,7 +112,7 @@ macro_rules! methods {
                 Fut: Future<Output = Result<Response, E>> + Send + 'static,
                 E: Into<Rejection>,
             {
-                self.route(Code(code::$code), path, handler)
+                self.route(Code::$code, path, handler)
             }
         )+
     };
@@ -126,30 +125,6 @@ impl Default for Router {
     }
 }
 
-impl Clone for Router {
-    fn clone(&self) -> Self {
-        let copy = |route: &Option<Route>| {
-            let Route { names, handler } = route.as_ref()?;
-            Some(Route { names: names.clone(), handler: handler.copy() })
-        };
-        let nodes = self.nodes.iter().map(|node| Node {
-            children: node.children.clone(),
-            parameter: node.parameter,
-            methods: std::array::from_fn(|method| copy(&node.methods[method])),
-            resource: node.resource.clone(),
-            path: node.path.clone(),
-            attributes: node.attributes.clone(),
-            conditional: node.conditional,
-        });
-        Self {
-            nodes: nodes.collect(),
-            fallback: self.fallback.as_ref().map(|handler| handler.copy()),
-            conditional_fallback: self.conditional_fallback,
-            understood: self.understood.clone(),
-        }
-    }
-}
-
 impl std::fmt::Debug for Router {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Router").field("nodes", &self.nodes.len()).finish_non_exhaustive()
@@ -157,7 +132,7 @@ impl std::fmt::Debug for Router {
 }
 
 impl Router {
-    /// Returns a router without routes, which answers everything 4.04.
+    /// Returns a router without routes, which answers every request 4.04.
     pub fn new() -> Self {
         Self::default()
     }
@@ -172,7 +147,7 @@ impl Router {
         ipatch = IPATCH, "iPATCH (RFC 8132 §3)";
     }
 
-    /// Routes a method of `path` to `handler`. It replaces one that was there; a code that is no method known here has
+    /// Routes a method of `path` to `handler`, in place of an earlier handler. A code that is none of the seven methods has
     /// no effect.
     #[must_use]
     pub fn route<F, Fut, E>(mut self, method: Code, path: &str, handler: F) -> Self
@@ -189,9 +164,9 @@ impl Router {
         self
     }
 
-    /// Routes GET of `path` to `handler`, and lets clients observe what it says (RFC 7641). It is called again for them
-    /// whenever the [`Resource`] has [changed](Resource::changed), with the request of the first who asked so; in such a
-    /// call nobody waits for the response, and a handler that waits is not acknowledged.
+    /// Routes GET of `path` to `handler`, and lets clients observe the result (RFC 7641). The handler is called again for
+    /// them whenever the [`Resource`] has [changed](Resource::changed). Observers over datagrams with equal requests share
+    /// one call, which has the request of the first of them.
     #[must_use]
     pub fn observe<F, Fut, E>(self, path: &str, resource: &Resource, handler: F) -> Self
     where
@@ -205,11 +180,11 @@ impl Router {
         router
     }
 
-    /// Sets what `/.well-known/core` says of `path` (RFC 6690 §3): attributes such as `("rt", "temperature")`. `ct` and
-    /// `sz` are numbers, and one without a value is just there; one that no link may have is left out. `obs` is there by
-    /// itself.
+    /// Sets the attributes of the link to `path` in `/.well-known/core` (RFC 6690 §3), such as `("rt", "temperature")`. The
+    /// values of `ct` and `sz` are numbers. An attribute with an empty value is a flag. Invalid attributes are left out.
+    /// `obs` is added for resources that can be observed.
     ///
-    /// Every path that has routes and no parameters is a link. A route of `/.well-known/core` replaces all of them.
+    /// There is a link for every path that has routes and no parameters. A route of `/.well-known/core` replaces them all.
     #[must_use]
     pub fn describe(mut self, path: &str, attributes: &[(&str, &str)]) -> Self {
         let (node, _) = self.reach(path);
@@ -218,7 +193,7 @@ impl Router {
         self
     }
 
-    /// Returns the node behind a path, made if need be, and the names of the parameters on the way.
+    /// Returns the node of a path, which is added if it is new, and the names of the path's parameters.
     fn reach(&mut self, path: &str) -> (usize, Vec<Box<str>>) {
         let mut names: Vec<Box<str>> = Vec::new();
         let mut node = 0;
@@ -254,7 +229,8 @@ impl Router {
         self.nodes[self.node_of(message)?].resource.as_ref()
     }
 
-    /// Returns a number for what a request names: another for each path with routes, one for all of the fallback.
+    /// Returns a number for the resource of a request. It is unique for each path with routes, and one for all requests of
+    /// the fallback.
     pub(crate) fn number_of(&self, message: &Message<'_>) -> usize {
         self.node_of(message).unwrap_or(usize::MAX)
     }
@@ -271,7 +247,7 @@ impl Router {
         let routed = |node: &&Node| node.methods.iter().any(Option::is_some);
         for node in self.nodes.iter().filter(routed) {
             let Some(path) = &node.path else { continue };
-            // Text that no link may have is left out.
+            // Invalid links and attributes are left out.
             let Ok(linked) = links.clone().link(if path.is_empty() { "/" } else { path }) else { continue };
             links = node.attributes.iter().fold(linked, |links, (name, value)| {
                 let number = value.parse().ok().filter(|_| matches!(&**name, "ct" | "sz"));
@@ -309,11 +285,11 @@ impl Router {
         self
     }
 
-    /// Declares that the handlers of `path` keep to If-Match and If-None-Match (RFC 7252 §5.10.8), for which they have
-    /// [`Request::precondition`]. Handlers of other paths are not called for a request with one of these options; it is
-    /// answered 4.02, because a condition must not be ignored (§5.4.1).
+    /// Declares that the handlers of `path` check If-Match and If-None-Match (RFC 7252 §5.10.8) with
+    /// [`Request::precondition`]. On other paths, a request with one of these options is answered 4.02, because a condition
+    /// must not be ignored (§5.4.1).
     ///
-    /// Check and change have to be one step for all who change the resource: handlers run on several threads at once.
+    /// Handlers run on several threads at once. A handler has to check the condition and change the resource in one step.
     #[must_use]
     pub fn conditional(mut self, path: &str) -> Self {
         let (node, _) = self.reach(path);
@@ -321,15 +297,15 @@ impl Router {
         self
     }
 
-    /// Declares that the [`fallback`](Self::fallback) keeps to If-Match and If-None-Match, as
-    /// [`conditional`](Self::conditional) does for a path.
+    /// Declares that the [`fallback`](Self::fallback) checks If-Match and If-None-Match, like
+    /// [`conditional`](Self::conditional) for a path.
     #[must_use]
     pub fn conditional_fallback(mut self) -> Self {
         self.conditional_fallback = true;
         self
     }
 
-    /// Declares that the handlers understand the option of this number. Requests that have it are handed to them.
+    /// Declares that the handlers understand the critical option of this number.
     #[must_use]
     pub fn understands(mut self, option: u16) -> Self {
         self.understood.push(option);
@@ -352,31 +328,30 @@ impl Router {
         let found = self.find(0, message.tail, &path, &mut values);
         if let Some(number) = critical.then(|| self.not_understood(found, message)).flatten() {
             let proxy = matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
-            let code = if proxy { code::PROXYING_NOT_SUPPORTED } else { code::BAD_OPTION };
-            return Response::new(Code(code)).into();
+            let code = if proxy { Code::PROXYING_NOT_SUPPORTED } else { Code::BAD_OPTION };
+            return Response::new(code).into();
         }
         let request = Request::new(peer.into(), message);
         match (found, &mut self.fallback) {
-            (Some(node), fallback) => {
-                let node = &mut self.nodes[node];
-                let route = index(message.code).and_then(|method| node.methods.get_mut(method)?.as_mut());
-                match (route, fallback) {
-                    (Some(Route { names, handler }), _) => {
+            (Some(node), _) => {
+                let methods = &mut self.nodes[node].methods;
+                match index(message.code).and_then(|method| methods.get_mut(method)?.as_mut()) {
+                    Some(Route { names, handler }) => {
                         handler.call(request.with_parameters(names.clone(), &values))
                     }
-                    _ => Response::new(Code(code::METHOD_NOT_ALLOWED)).into(),
+                    None => Response::new(Code::METHOD_NOT_ALLOWED).into(),
                 }
             }
-            (None, _) if message.code.0 == code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
+            (None, _) if message.code == Code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
                 self.discover(message).into()
             }
             (None, Some(fallback)) => fallback.call(request),
-            (None, None) => Response::new(Code(code::NOT_FOUND)).into(),
+            (None, None) => Response::new(Code::NOT_FOUND).into(),
         }
     }
 
-    /// Returns the first critical option that neither this crate nor the handlers of a node understand. Where there is no
-    /// node, the handlers are the fallback.
+    /// Returns the first critical option that neither this crate nor the handlers of a node understand. Without a node, the
+    /// handler is the fallback.
     fn not_understood(&self, found: Option<usize>, message: &Message<'_>) -> Option<u16> {
         let conditional = found.map_or(self.conditional_fallback, |node| self.nodes[node].conditional);
         message.first_unrecognised(if conditional {
@@ -386,7 +361,8 @@ impl Router {
         })
     }
 
-    /// Returns the node behind `path`, seen from `node`, that has routes. Adds the values of parameters on the way.
+    /// Returns the node that has routes for the rest of a path below `node`. Appends the values of its parameters to
+    /// `values`.
     fn find(
         &self,
         node: usize,
@@ -412,13 +388,13 @@ impl Router {
     }
 }
 
-/// Returns the place of a segment of a message's path.
+/// Returns the range of a segment in a message.
 fn segment_of(message: &Message<'_>, segment: &[u8]) -> Segment {
     let start = segment.as_ptr() as usize - message.tail.as_ptr() as usize;
     (start as u16, segment.len() as u16)
 }
 
-/// Returns the place of a method among the routes of a node.
+/// Returns the index of a method in [`Node::methods`].
 fn index(method: Code) -> Option<usize> {
     usize::from(method.0).checked_sub(1)
 }

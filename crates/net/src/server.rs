@@ -1,4 +1,4 @@
-//! A server: the same port on all cores.
+//! A server, which uses the same port on all cores.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -17,59 +17,63 @@ use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
 use crate::datagram::io::DatagramIo;
 use crate::datagram::serving::Serving;
-use crate::datagram::socket::{Socket, Use};
-use crate::limits::{self, Limits};
-use crate::secure::{Sealed, ServerTls};
-use crate::stream::{Acceptor, Shared};
-use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Response, Router, Stats};
+use crate::datagram::socket::{Purpose, Socket};
+use crate::secure::{Dtls, Sealed, ServerTls};
+use crate::stream::{Acceptor, StreamServer};
+use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Response, Router, Stats, log};
 
 /// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// The memory that clients can make it take. It bounds connections, DTLS sessions, and all that waits for them.
+    /// The memory that clients can make the server use. It bounds connections, DTLS sessions, and the data that is queued
+    /// for them.
     pub budget: Budget,
-    /// The mechanism of its own exchanges (separate responses and notifications), and the bounds of its endpoints.
-    /// Peers, observers and remembered messages are those of all endpoints together, of which each has an equal share;
-    /// the other bounds are each one's own. [`Budget::bound`] sets what follows from the memory.
+    /// The mechanism of the server's own exchanges (separate responses and notifications), and the bounds of its endpoints.
+    /// The bounds of peers, observers and remembered messages are for all endpoints together, and each endpoint has an equal
+    /// share. The other bounds are for each endpoint. [`Budget::bound`] sets those that follow from the memory.
     pub profile: Profile,
-    /// The number of endpoints, each with a thread and a socket of its own, over which the system spreads the clients. The
-    /// cores of the process, unless set.
+    /// The number of endpoints, each with a thread and a socket of its own. The system spreads the clients over them. The
+    /// default is the number of cores that the process may use.
     pub cores: usize,
-    /// The handlers of one endpoint over UDP or DTLS that may wait for something at once. One more is dropped where it would
-    /// begin to wait, and its request answered 5.03. A resource may take as many of these places as it leaves free, so a
-    /// resource whose handlers wait for long leaves room for others. Clients that have not shown an Echo option may take half
-    /// as many, and are asked for it beyond. Over connections, memory is the bound ([`Budget`]).
+    /// The number of handlers of one endpoint over UDP or DTLS that may wait for something at once. A handler beyond it is
+    /// dropped when it begins to wait, and its request is answered 5.03. One resource may have at most as many waiting
+    /// handlers as there are places left, so that a slow resource leaves room for others. Clients that have not shown an
+    /// Echo option may take half as many places, and are then asked for the option. Over connections, memory is the bound
+    /// ([`Budget`]).
     pub max_pending: u32,
     /// The time that a handler may take until its request is acknowledged and the response becomes a separate one (RFC 7252
     /// §5.2.2). It should be well below ACK_TIMEOUT, which is 2 s.
     pub acknowledge_after: Duration,
-    /// The Max-Age of a 5.03, in whole seconds, after which the client may try again.
+    /// The Max-Age of a 5.03 response, in whole seconds. After it the client may try again.
     pub retry_after: Duration,
-    /// The most connections of a server over TCP, TLS and WebSockets, over all cores, if the [`budget`](Self::budget) does not
-    /// bound them before. If there is one more, one of the address that has most makes room: preferably one that has not begun
-    /// or is idle, and among equals the one that was silent for longest.
+    /// The most connections over TCP, TLS and WebSockets, over all cores. The [`budget`](Self::budget) may bound them
+    /// further. For a new connection beyond the bound, the address with the most connections loses one: first one that is
+    /// still opening, then an idle one, and among equals the one that was silent for longest.
     pub max_connections: usize,
-    /// The time that such a connection may be silent until it is released. A connection with observers is pinged first, and
-    /// released when it stays silent as long again.
+    /// The time that a connection may be silent until the server releases it. A connection with observers is pinged first,
+    /// and released if it stays silent for the same time again.
     pub idle_timeout: Duration,
-    /// The groups that a server over UDP joins. It has to be bound to every address, and on Linux. Non-confirmable requests to
-    /// a group are answered after a moment, with responses that have a payload and are no error (RFC 7252 §8). They register no
-    /// observers. A response that is larger than the client [may be sent](Verify) is cut to its first block.
+    /// The groups that a server over UDP joins. The server has to be bound to every address, and run on Linux. A
+    /// non-confirmable request to a group is answered after a delay, and only if the response has a payload and is no error
+    /// (RFC 7252 §8). It registers no observer. A response that is larger than the client [may be sent](Verify) is cut to
+    /// its first block.
     pub groups: Vec<Membership>,
-    /// The span from which that moment is drawn (DEFAULT_LEISURE, RFC 7252 §8.2). 5 s, unless set.
+    /// The longest delay of a response to a group (DEFAULT_LEISURE, RFC 7252 §8.2). The default is 5 s.
     pub leisure: Duration,
-    /// The responses that may wait for their moment. One more is dropped. Shutting down drops all.
+    /// The number of responses to groups that may be delayed at once. Further ones are dropped, and so are all of them when
+    /// the server shuts down.
     pub max_delayed: usize,
-    /// The bounds of bodies larger than a block, in each endpoint: of requests that are not complete, as many again of
-    /// responses of which the client has not asked for the last block, and the largest block. 256 bodies of at most 1 MiB,
-    /// 8 MiB in all, unless set. Without room for a response, a GET costs another call of the handler for each block, and
-    /// other methods end with 4.08.
+    /// The bounds of bodies larger than a block, in each endpoint. They hold for requests that are not complete, and once
+    /// more for responses whose last block the client has not asked for yet. The default is 256 bodies of at most 1 MiB, and
+    /// 8 MiB in all. If there is no room for the response to a GET, the handler is called again for each block. For other
+    /// methods, the next block is answered 4.08.
     pub bodies: Bounds,
-    /// The clients that have to show that their address is their own, before they are sent large responses.
+    /// The clients that have to show that their address is their own before they are sent large responses.
     pub verify: Verify,
-    /// The time that handlers and separate responses may go on when the server shuts down.
+    /// The time that handlers and separate responses get to end when the server shuts down.
     pub shutdown_timeout: Duration,
-    /// Sees its datagrams, on all cores, and may lose them. With it, datagrams leave one with each call of the system.
+    /// Sees the datagrams of all cores, and may drop them. With an interceptor, each datagram takes a system call of its
+    /// own.
     pub interceptor: Option<Arc<dyn Interceptor>>,
 }
 
@@ -98,7 +102,7 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Returns the answer to a request for which there is no room.
+    /// Returns the response to a request for which there is no room: 5.03.
     pub(crate) fn unavailable(&self) -> Response {
         Rejection::unavailable(u32::try_from(self.retry_after.as_secs()).unwrap_or(u32::MAX)).into()
     }
@@ -117,7 +121,7 @@ impl ServerConfig {
     }
 }
 
-/// A server that is bound, and answers once it has a router.
+/// A server that is bound to an address. [`serve`](Self::serve) makes it answer.
 ///
 /// ```no_run
 /// use coapace_net::{Rejection, Request, Response, Router, Server};
@@ -135,42 +139,41 @@ impl ServerConfig {
 pub struct Server {
     config: ServerConfig,
     hubs: Vec<Arc<Hub>>,
-    tcp: Option<(std::net::TcpListener, Acceptor, Arc<Shared>)>,
+    tcp: Option<(std::net::TcpListener, Acceptor, Arc<StreamServer>)>,
 }
 
 impl Server {
-    /// Binds to an address, with the configuration that is the default. `[::]` is every address of the host, of IPv4
-    /// as well.
+    /// Binds to an address with the default configuration. `[::]` means every address of the host, over IPv4 too.
     ///
     /// # Errors
-    /// Those of the system: the address is in use, or not the host's.
+    /// The errors of the system: the address is in use, or not one of the host's.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
         Self::bind_with(address, ServerConfig::default())
     }
 
-    /// Binds to the first of the addresses that can be had, and joins the groups.
+    /// Binds to the first of the addresses that is available, and joins the groups.
     ///
     /// # Errors
-    /// Those of the system for the last of them, or [`NotJoined`](crate::NotJoined) inside of one.
+    /// The error of the system for the last address, or an error that holds [`NotJoined`](crate::NotJoined).
     pub fn bind_with(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
         let groups = config.groups.clone();
-        Self::bind_hubs(address, config, &groups, |socket, setup| Ok(Hub::new(socket, setup)))
+        Self::bind_hubs(address, config, &groups, None)
     }
 
-    /// Binds to the first of the addresses that can be had, to serve `coap+tcp` there (RFC 8323). The settings of mechanisms
-    /// and messages mean nothing here. Each core accepts connections, and answers them.
+    /// Binds to the first of the addresses that is available, to serve `coap+tcp` (RFC 8323). The settings of mechanisms and
+    /// messages have no effect. Each core accepts connections and serves them.
     ///
     /// # Errors
-    /// Those of the system for the last of them.
+    /// The error of the system for the last address.
     pub fn bind_tcp(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
         Self::bind_stream(address, config, Acceptor::default())
     }
 
-    /// Binds to the first of the addresses that can be had, to serve `coap+ws` there: WebSockets at
-    /// `/.well-known/coap` (RFC 8323 §4, §8.3). The port is 80 by default.
+    /// Binds to the first of the addresses that is available, to serve `coap+ws`: WebSockets at `/.well-known/coap` (RFC
+    /// 8323 §4, §8.3). The default port of the scheme is 80.
     ///
     /// # Errors
-    /// Those of the system for the last of them.
+    /// The error of the system for the last address.
     pub fn bind_ws(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
         Self::bind_stream(address, config, Acceptor { tls: None, ws: true })
     }
@@ -181,33 +184,33 @@ impl Server {
         acceptor: Acceptor,
     ) -> io::Result<Self> {
         let listener = first(address, crate::stream::listen)?;
-        Ok(Self { config, hubs: Vec::new(), tcp: Some((listener, acceptor, Shared::new())) })
+        Ok(Self { config, hubs: Vec::new(), tcp: Some((listener, acceptor, StreamServer::new())) })
     }
 
     pub(crate) fn bind_hubs(
         address: impl ToSocketAddrs,
         config: ServerConfig,
         groups: &[Membership],
-        hub: impl Fn(Socket, Arc<Setup<Mechanism>>) -> io::Result<Arc<Hub>>,
+        dtls: Option<&Dtls>,
     ) -> io::Result<Self> {
         let mut bound = first(address, |address| sockets(address, config.cores.max(1)))?;
         let setup = Arc::new(config.of_each_core());
-        // Only one of them joins, for each member gets a copy of every datagram.
+        // Only one socket joins, because each member gets a copy of every datagram.
         if let Some(first) = bound.first_mut() {
             Membership::join_all(groups, first)?;
         }
         let intercepted = bound.into_iter().map(|mut socket| {
             socket.interceptor.clone_from(&config.interceptor);
-            hub(socket, setup.clone())
+            Hub::new(socket, setup.clone(), dtls)
         });
         let hubs = intercepted.collect::<Result<_, _>>()?;
         Ok(Self { config, hubs, tcp: None })
     }
 
-    /// Returns the address it is bound to.
+    /// Returns the address that the server is bound to.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The errors of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         if let Some((listener, ..)) = &self.tcp {
             return listener.local_addr();
@@ -215,7 +218,7 @@ impl Server {
         self.hubs.first().ok_or(io::ErrorKind::NotConnected)?.socket.local_addr()
     }
 
-    /// Returns a handle to read its counters and to shut it down.
+    /// Returns a handle, which reads the counters of the server and shuts it down.
     pub fn handle(&self) -> ServerHandle {
         ServerHandle {
             hubs: self.hubs.as_slice().into(),
@@ -224,15 +227,16 @@ impl Server {
         }
     }
 
-    /// Answers requests until it is shut down. Each core has a thread with a runtime of its own, on which its handlers
-    /// run. Dropping the future shuts the server down: its threads end a moment later. After [`ServerHandle::shutdown`]
-    /// the future ends when they have. A socket is closed when the last [`ServerHandle`] is gone too.
+    /// Answers requests until the server is shut down. Each core has a thread with a runtime of its own, on which its
+    /// handlers run. Dropping the future shuts the server down, and its threads end a moment later. After
+    /// [`ServerHandle::shutdown`] the future ends when the threads have ended. The sockets are closed when the last
+    /// [`ServerHandle`] is dropped, too.
     ///
     /// # Errors
-    /// If a thread cannot be started, or the runtime cannot watch a socket.
+    /// The errors of the system, if a thread cannot be started or the runtime cannot watch a socket.
     ///
     /// # Panics
-    /// Without a runtime of tokio that has timers (`enable_time`).
+    /// Panics outside a tokio runtime that has timers (`enable_time`).
     pub async fn serve(self, router: Router) -> io::Result<()> {
         let end = Closing(self.handle());
         let (tell, mut told) = watch::channel(Ok::<(), Arc<io::Error>>(()));
@@ -249,13 +253,15 @@ impl Server {
             }
         }
         drop(tell);
-        let mut limits = Limits::new(end.0.clone());
-        // Ends with an error, or when every core has ended.
+        let mut before = end.0.stats();
+        // The loop ends with an error, or when every core has ended.
         loop {
-            match timeout(limits::INTERVAL, told.changed()).await {
+            match timeout(LIMITS_INTERVAL, told.changed()).await {
                 Ok(Ok(())) => {}
                 ended => {
-                    limits.look();
+                    let now = end.0.stats();
+                    log::limits(&before, &now);
+                    before = now;
                     if ended.is_ok() {
                         return Ok(());
                     }
@@ -268,7 +274,10 @@ impl Server {
     }
 }
 
-/// Returns what is bound at the first of the addresses where that is possible.
+/// The time between two looks at the counters of a server.
+const LIMITS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Calls `bind` for each address until it succeeds. Returns its last result.
 fn first<T>(address: impl ToSocketAddrs, mut bind: impl FnMut(SocketAddr) -> io::Result<T>) -> io::Result<T> {
     let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
     for address in address.to_socket_addrs()? {
@@ -280,12 +289,12 @@ fn first<T>(address: impl ToSocketAddrs, mut bind: impl FnMut(SocketAddr) -> io:
     bound
 }
 
-/// Returns so many sockets at one address.
+/// Returns `count` sockets that are bound to one address.
 fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
-    let first = Socket::bind(address, Use::Serve { shared: count > 1 })?;
-    // Port 0 was the system's to choose.
+    let first = Socket::bind(address, Purpose::Serve { shared: count > 1 })?;
+    // The system may have chosen the port.
     let address = first.local_addr()?;
-    let others = (1..count).map(|_| Socket::bind(address, Use::Serve { shared: true }));
+    let others = (1..count).map(|_| Socket::bind(address, Purpose::Serve { shared: true }));
     std::iter::once(Ok(first)).chain(others).collect()
 }
 
@@ -310,7 +319,7 @@ async fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::
     hub.lock().serve(&config, hub.is_secure());
     let service = Serving::new(&hub, router, config);
     if let Some(sessions) = hub.sessions.clone() {
-        return drive(Driver::new(hub, Sealed::new(&sessions), service)).await;
+        return drive(Driver::new(hub, Sealed::over(&sessions), service)).await;
     }
     #[cfg(target_os = "linux")]
     let io = crate::datagram::batch::Batch::of(&hub.socket);
@@ -322,50 +331,37 @@ async fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::
 /// Runs a driver to its end, or until it takes too long to shut down.
 async fn drive(driver: Driver<impl DatagramIo, Serving>) -> io::Result<()> {
     let (hub, shutdown_timeout) = (driver.hub.clone(), driver.service.config.shutdown_timeout);
+    let too_long = async {
+        hub.closed().await;
+        tokio::time::sleep(shutdown_timeout).await;
+    };
     tokio::select! {
         ended = driver.run() => ended,
-        () = patience(&hub, shutdown_timeout) => Ok(()),
+        () = too_long => Ok(()),
     }
-}
-
-/// Ends so long after the hub began to close.
-async fn patience(hub: &Hub, shutdown_timeout: Duration) {
-    hub.closed().await;
-    tokio::time::sleep(shutdown_timeout).await;
 }
 
 /// Reads a server's counters and shuts it down.
 #[derive(Clone, Debug)]
 pub struct ServerHandle {
     hubs: Arc<[Arc<Hub>]>,
-    tcp: Option<Arc<Shared>>,
+    tcp: Option<Arc<StreamServer>>,
     pub(crate) tls: Option<ServerTls>,
 }
 
 impl ServerHandle {
-    /// Returns the counts so far, over all cores.
+    /// Returns the counters, summed over all cores.
     pub fn stats(&self) -> Stats {
-        let mut sum = Stats::default();
-        for hub in &*self.hubs {
-            sum.count(hub);
-        }
-        if let Some(shared) = &self.tcp {
-            sum.tcp = *shared.counters();
-        }
-        sum
+        let tcp = self.tcp.as_ref().map(|shared| *shared.counters());
+        Stats { tcp: tcp.unwrap_or_default(), ..Stats::of(self.hubs.iter()) }
     }
 
-    /// Returns all that can be read of the server now, over all cores.
+    /// Returns the metrics of the server, over all cores.
     pub fn metrics(&self) -> Metrics {
-        let mut sum = Metrics::default();
-        for hub in &*self.hubs {
-            sum.add(hub);
-        }
-        sum.stats = self.stats();
-        sum
+        Metrics { stats: self.stats(), ..Metrics::of(self.hubs.iter()) }
     }
 
-    /// Returns whether it has been [told to end](Self::shutdown).
+    /// Returns whether [`shutdown`](Self::shutdown) was called.
     pub fn is_closing(&self) -> bool {
         if self.tcp.as_ref().is_some_and(|shared| shared.is_closing()) {
             return true;
@@ -373,9 +369,9 @@ impl ServerHandle {
         self.hubs.iter().any(|hub| hub.is_closing())
     }
 
-    /// Answers new requests with 5.03, and tells every observer the same: it is its last notification (RFC 7641 §4.2).
-    /// Handlers, separate responses and notifications that are under way may end, for
-    /// [`shutdown_timeout`](ServerConfig::shutdown_timeout) at most. Then [`Server::serve`] returns.
+    /// Shuts the server down. New requests are answered 5.03, and every observer gets a last notification with this code
+    /// (RFC 7641 §4.2). Handlers, separate responses and notifications that are under way get
+    /// [`shutdown_timeout`](ServerConfig::shutdown_timeout) to end. Then [`Server::serve`] returns.
     pub fn shutdown(&self) {
         self.hubs.iter().for_each(|hub| hub.close());
         if let Some(shared) = &self.tcp {
@@ -384,7 +380,7 @@ impl ServerHandle {
     }
 }
 
-/// Ends the server when it is dropped.
+/// Shuts the server down when it is dropped.
 struct Closing(ServerHandle);
 
 impl Drop for Closing {

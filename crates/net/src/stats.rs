@@ -1,9 +1,13 @@
-//! The counts of a client or server.
+//! The counts of a client or server, and those of its requests by method and code.
 
-use coapace_proto::Counters;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::counter::{Counted, Counter, counters};
+use coapace_proto::{Code, Counters};
+
+use crate::counter::{Counter, CounterSet, counters};
 use crate::datagram::hub::Hub;
+use crate::lock::lock;
 
 /// Counts of a client or server since it began, over all of its endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,16 +153,17 @@ counters! {
 }
 
 impl Stats {
-    /// Adds the counts of an endpoint.
-    pub(crate) fn count(&mut self, hub: &Hub) {
-        {
+    /// Returns the counts of endpoints.
+    pub(crate) fn of<'a>(hubs: impl Iterator<Item = &'a Arc<Hub>>) -> Self {
+        let mut sum = Self::default();
+        for hub in hubs {
+            let counters = hub.sessions.as_ref().map(|sessions| lock(sessions).counters());
+            sum.dtls.add(&counters.unwrap_or_default());
             let state = hub.lock();
-            self.endpoint.add(&state.endpoint.counters());
-            self.net.add(&state.counters);
+            sum.endpoint.add(&state.endpoint.counters());
+            sum.net.add(&state.counters);
         }
-        if let Some(sessions) = &hub.sessions {
-            self.dtls.add(&sessions.counters());
-        }
+        sum
     }
 
     /// Adds the counts of another client or server.
@@ -173,5 +178,61 @@ impl Stats {
     pub(crate) fn counters(&self) -> impl Iterator<Item = (&'static Counter, u64)> {
         let endpoint = self.endpoint.counters().chain(self.net.counters());
         endpoint.chain(self.dtls.counters()).chain(self.tcp.counters())
+    }
+}
+
+/// The method of a request, if it is known, and the code of its response, if one was sent.
+type Codes = (Option<Code>, Option<Code>);
+
+/// Counts of the requests to a server, by method and code of the response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests(BTreeMap<Codes, u64>);
+
+impl Requests {
+    /// Counts a request, with the code of its response if one was sent.
+    pub(crate) fn count(&mut self, method: Code, response: Option<Code>) {
+        // Unknown methods are counted together, so that clients cannot fill the map.
+        let known = (Code::GET..=Code::IPATCH).contains(&method).then_some(method);
+        *self.0.entry((known, response)).or_default() += 1;
+    }
+
+    /// Adds the counts of another server.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|(&codes, count)| *self.0.entry(codes).or_default() += count);
+    }
+
+    /// Returns each counted method and code, with its count. The method is `None` if it is unknown, and the code if no
+    /// response was sent.
+    pub fn iter(&self) -> impl Iterator<Item = (Option<Code>, Option<Code>, u64)> {
+        self.0.iter().map(|(&(method, code), &count)| (method, code, count))
+    }
+
+    /// Returns the number of requests with this method and this code of the response.
+    pub fn get(&self, method: Code, response: Code) -> u64 {
+        self.0.get(&(Some(method), Some(response))).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_or_unanswered_is_counted_apart_and_two_counts_add_up() {
+        let mut requests = Requests::default();
+        requests.count(Code::IPATCH, Some(Code(0xff)));
+        requests.count(Code::IPATCH, None);
+        requests.count(Code(8), Some(Code::METHOD_NOT_ALLOWED));
+        requests.count(Code(31), Some(Code::METHOD_NOT_ALLOWED));
+        let mut both = Requests::default();
+        both.merge(&requests);
+        both.merge(&requests);
+        let counted: Vec<_> = both.iter().collect();
+        let (ipatch, last) = (Some(Code::IPATCH), Some(Code(0xff)));
+        assert_eq!(
+            counted,
+            [(None, Some(Code::METHOD_NOT_ALLOWED), 4), (ipatch, None, 2), (ipatch, last, 2)]
+        );
+        assert_eq!((both.get(Code::IPATCH, Code(0xff)), both.get(Code::GET, Code::CONTENT)), (2, 0));
     }
 }

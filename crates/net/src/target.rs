@@ -1,11 +1,12 @@
-//! The target of a request: a URI, taken apart once.
+//! The target of a request: a URI that is parsed once.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::Options;
+use crate::lock::lock;
 use crate::uri::{BadUri, Uri};
 
-/// A URI, and what is made of it for each request.
+/// A URI, and the options of its requests.
 #[derive(Debug)]
 pub(crate) struct Target {
     text: Box<str>,
@@ -13,15 +14,15 @@ pub(crate) struct Target {
     pub(crate) options: Options,
 }
 
-/// The target of a client's last request. A program that polls a resource has it without taking its URI apart again, which
-/// would be a fifth of the instructions of a request.
+/// The target of a client's last request. A program that polls a resource thus does not parse its URI each time, which would
+/// be a fifth of the instructions of a request.
 #[derive(Debug, Default)]
-pub(crate) struct Last(Mutex<Option<Arc<Target>>>);
+pub(crate) struct LastTarget(Mutex<Option<Arc<Target>>>);
 
-impl Last {
-    /// Returns the target of this URI, and remembers it.
+impl LastTarget {
+    /// Returns the target of this URI, and keeps it for the next request.
     pub(crate) fn target(&self, text: &str) -> Result<Arc<Target>, BadUri> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.0);
         if let Some(target) = last.as_ref().filter(|target| &*target.text == text) {
             return Ok(target.clone());
         }
@@ -38,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_uri_is_taken_apart_when_it_changes() {
-        let last = Last::default();
+        let last = LastTarget::default();
         let first = last.target("coap://[::1]/a").unwrap();
         assert!(Arc::ptr_eq(&first, &last.target("coap://[::1]/a").unwrap()));
         assert_eq!(last.target("coap://[::1]/b").unwrap().uri.path, ["b"]);

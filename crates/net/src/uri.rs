@@ -30,7 +30,7 @@ impl Scheme {
     const ALL: [Self; 6] =
         [Self::Coap, Self::Coaps, Self::CoapTcp, Self::CoapsTcp, Self::CoapWs, Self::CoapsWs];
 
-    /// A name, in lower case.
+    /// Returns the name, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Coap => "coap",
@@ -42,7 +42,7 @@ impl Scheme {
         }
     }
 
-    /// The port where none is given.
+    /// Returns the default port.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Coap | Self::CoapTcp => 5683,
@@ -68,14 +68,14 @@ pub enum Host {
     Name(String),
 }
 
-/// A URI, taken apart.
+/// A parsed URI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uri {
     /// The transport.
     pub scheme: Scheme,
     /// The host.
     pub host: Host,
-    /// At which port.
+    /// The port.
     pub port: u16,
     /// The segments of its path, decoded; none for `/`.
     pub path: Vec<String>,
@@ -83,53 +83,42 @@ pub struct Uri {
     pub query: Vec<String>,
 }
 
-/// Why a text is no URI of CoAP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The reason why a text is no URI of CoAP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadUri {
-    /// It does not begin with a scheme and `://`.
+    /// The text does not begin with a scheme and `://`.
+    #[error("expected scheme://host")]
     NotAbsolute,
     /// The scheme is none of CoAP's.
+    #[error("expected coap, coaps, coap+tcp, coaps+tcp, coap+ws or coaps+ws as the scheme")]
     UnknownScheme,
-    /// It has a fragment, which is no part of a request (RFC 7252 §6.4 step 4).
+    /// There is a fragment, which is no part of a request (RFC 7252 §6.4 step 4).
+    #[error("a fragment (#…) cannot be requested")]
     Fragment,
-    /// There is no host, or one of more than 255 bytes.
+    /// There is no host, or it has more than 255 bytes.
+    #[error("expected a host of 1 to 255 bytes")]
     Host,
-    /// Something stands between brackets that is no IPv6 address.
+    /// The text between the brackets is no IPv6 address.
+    #[error("expected an IPv6 address between the brackets")]
     Address,
     /// The port is no number up to 65535.
+    #[error("the port is not a number up to 65535")]
     Port,
-    /// A character that would have to be percent-encoded; holds its place in bytes.
+    /// The byte at this place, counted from 0, has to be percent-encoded.
+    #[error("byte {} has to be percent-encoded", .0 + 1)]
     Character(usize),
     /// The percent-encoded bytes are no text, or a percent sign is not followed by two hexadecimal digits.
+    #[error("% is not followed by two hexadecimal digits, or what is encoded is not UTF-8")]
     Encoding,
     /// A segment or argument is longer than the 255 bytes of an option (RFC 7252 §5.10).
+    #[error("a segment of the path or an argument of the query is longer than 255 bytes")]
     TooLong,
 }
-
-impl fmt::Display for BadUri {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotAbsolute => "expected scheme://host",
-            Self::UnknownScheme => {
-                "expected coap, coaps, coap+tcp, coaps+tcp, coap+ws or coaps+ws as the scheme"
-            }
-            Self::Fragment => "a fragment (#…) cannot be requested",
-            Self::Host => "expected a host of 1 to 255 bytes",
-            Self::Address => "expected an IPv6 address between the brackets",
-            Self::Port => "the port is not a number up to 65535",
-            Self::Character(place) => return write!(f, "byte {} has to be percent-encoded", place + 1),
-            Self::Encoding => "% is not followed by two hexadecimal digits, or what is encoded is not UTF-8",
-            Self::TooLong => "a segment of the path or an argument of the query is longer than 255 bytes",
-        })
-    }
-}
-
-impl std::error::Error for BadUri {}
 
 impl FromStr for Uri {
     type Err = BadUri;
 
-    /// RFC 7252 §6.4, as far as it does not need a destination.
+    /// Parses a URI (RFC 7252 §6.4).
     fn from_str(text: &str) -> Result<Self, BadUri> {
         let (scheme, rest) = text.split_once("://").ok_or(BadUri::NotAbsolute)?;
         let known = Scheme::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(scheme));
@@ -161,7 +150,7 @@ impl FromStr for Uri {
     }
 }
 
-/// The host and the port, if one is given.
+/// Parses the host, and the port if one is given.
 fn parse_authority(
     authority: &str,
     check: impl Fn(&str, fn(u8) -> bool) -> Result<(), BadUri>,
@@ -176,18 +165,13 @@ fn parse_authority(
         (Host::Address(address.into(), zone), port)
     } else {
         let (name, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
-        check(name, |byte| is_plain(byte) && !matches!(byte, b':' | b'@') || matches!(byte, b'%' | b'&'))?;
-        let host = match name.parse::<Ipv4Addr>() {
-            Ok(address) => Host::Address(address.into(), None),
-            Err(_) => Host::Name(
-                decode(name)
-                    .map_err(|bad| if bad == BadUri::TooLong { BadUri::Host } else { bad })?
-                    .to_lowercase(),
-            ),
+        check(name, |byte| is_plain_in_host(byte) || byte == b'%')?;
+        let host = match (name.parse::<Ipv4Addr>(), decode(name)) {
+            (Ok(address), _) => Host::Address(address.into(), None),
+            (_, Err(BadUri::TooLong)) => return Err(BadUri::Host),
+            (_, Ok(name)) if name.is_empty() => return Err(BadUri::Host),
+            (_, name) => Host::Name(name?.to_lowercase()),
         };
-        if host == Host::Name(String::new()) {
-            return Err(BadUri::Host);
-        }
         (host, port)
     };
     if port.is_empty() {
@@ -198,7 +182,7 @@ fn parse_authority(
     Ok((host, Some(port)))
 }
 
-/// The segments of a path, with `.` and `..` followed (RFC 3986 §5.2.4).
+/// Returns the segments of a path, with `.` and `..` resolved (RFC 3986 §5.2.4).
 fn without_dots(path: &str) -> Vec<&str> {
     let mut segments = Vec::new();
     let mut ends_in_dots = false;
@@ -233,7 +217,7 @@ pub fn percent_decoded(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A part of a URI as the option of it has it.
+/// Decodes a part of a URI to the text of its option.
 fn decode(text: &str) -> Result<String, BadUri> {
     let decoded = if text.contains('%') {
         let bytes = percent_decoded(text).ok_or(BadUri::Encoding)?;
@@ -246,47 +230,33 @@ fn decode(text: &str) -> Result<String, BadUri> {
 
 /// Returns whether a byte stands for itself in a path and in a query: unreserved, `:`, `@`, and all delimiters but `&`
 /// (RFC 7252 §6.5).
-const fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'-' | b'.'
-                | b'_'
-                | b'~'
-                | b'!'
-                | b'$'
-                | b'\''
-                | b'('
-                | b')'
-                | b'*'
-                | b'+'
-                | b','
-                | b';'
-                | b'='
-                | b':'
-                | b'@'
-        )
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$'()*+,;=:@".contains(&byte)
 }
 
-/// A segment of a path, percent-encoded.
+/// Returns whether a byte stands for itself in a host. A colon or an at sign would end it.
+fn is_plain_in_host(byte: u8) -> bool {
+    is_plain(byte) && !matches!(byte, b':' | b'@') || byte == b'&'
+}
+
+/// Returns a segment of a path, percent-encoded.
 pub fn encoded(segment: &str) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = encode(segment, b"&", &mut text);
+    let _ = encode(segment, |byte| is_plain(byte) || byte == b'&', &mut text);
     text
 }
 
-fn encode(text: &str, also: &[u8], f: &mut impl fmt::Write) -> fmt::Result {
-    text.bytes().try_for_each(|byte| {
-        if is_plain(byte) || also.contains(&byte) {
-            f.write_char(byte.into())
-        } else {
-            write!(f, "%{byte:02X}")
-        }
-    })
+/// Writes text with all bytes percent-encoded but those that are plain.
+fn encode(text: &str, plain: impl Fn(u8) -> bool, f: &mut impl fmt::Write) -> fmt::Result {
+    text.bytes().try_for_each(
+        |byte| {
+            if plain(byte) { f.write_char(byte.into()) } else { write!(f, "%{byte:02X}") }
+        },
+    )
 }
 
-/// RFC 7252 §6.5.
+/// Writes a URI that parses to this one (RFC 7252 §6.5).
 impl fmt::Display for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://", self.scheme)?;
@@ -295,14 +265,10 @@ impl fmt::Display for Uri {
             Host::Address(IpAddr::V6(address), None) => write!(f, "[{address}]")?,
             Host::Address(IpAddr::V6(address), Some(zone)) => {
                 write!(f, "[{address}%25")?;
-                encode(zone, &[], f)?;
+                encode(zone, is_plain, f)?;
                 f.write_char(']')?;
             }
-            // A colon or an at sign would end it.
-            Host::Name(name) => name.bytes().try_for_each(|byte| {
-                let stands = is_plain(byte) && !matches!(byte, b':' | b'@') || byte == b'&';
-                if stands { f.write_char(byte.into()) } else { write!(f, "%{byte:02X}") }
-            })?,
+            Host::Name(name) => encode(name, is_plain_in_host, f)?,
         }
         if self.port != self.scheme.default_port() {
             write!(f, ":{}", self.port)?;
@@ -313,22 +279,22 @@ impl fmt::Display for Uri {
         for segment in &self.path {
             f.write_char('/')?;
             match segment.as_str() {
-                // Else they would be followed.
+                // Not encoded, they would be resolved like those of a file system.
                 "." => f.write_str("%2E")?,
                 ".." => f.write_str("%2E%2E")?,
-                segment => encode(segment, b"&", f)?,
+                segment => f.write_str(&encoded(segment))?,
             }
         }
         for (place, argument) in self.query.iter().enumerate() {
             f.write_char(if place == 0 { '?' } else { '&' })?;
-            encode(argument, b"/?", f)?;
+            encode(argument, |byte| is_plain(byte) || matches!(byte, b'/' | b'?'), f)?;
         }
         Ok(())
     }
 }
 
 impl fmt::Display for Host {
-    /// Without the brackets of an IPv6 address, and without its zone.
+    /// Writes the host without the brackets and the zone of an IPv6 address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(address, _) => address.fmt(f),
@@ -338,7 +304,8 @@ impl fmt::Display for Host {
 }
 
 impl Uri {
-    /// Returns host and port in the form for an HTTP server: an IPv6 address in brackets, without its zone, and the port always.
+    /// Returns host and port for an HTTP server. An IPv6 address is in brackets and without its zone. The port is always
+    /// there.
     pub(crate) fn authority(&self) -> String {
         match &self.host {
             Host::Address(address, _) => SocketAddr::new(*address, self.port).to_string(),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, FileExt as _, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_net::link_format::{self, Writer};
 use coapace_net::{Bounds, Code, Rejection, Request, Response, Router};
 use nix::libc::O_NONBLOCK;
@@ -110,24 +110,24 @@ impl Directory {
 
     fn act(&self, request: &Request) -> FileAnswer {
         let path = path(request).ok_or(Rejection::not_found())?;
-        match request.method().0 {
-            code::GET => self.get(&path, request),
-            code::PUT if self.writable => self.put(&path, request),
-            code::DELETE if self.writable => self.delete(&path, request),
-            _ => Err(Code(code::METHOD_NOT_ALLOWED).into()),
+        match request.method() {
+            Code::GET => self.get(&path, request),
+            Code::PUT if self.writable => self.put(&path, request),
+            Code::DELETE if self.writable => self.delete(&path, request),
+            _ => Err(Code::METHOD_NOT_ALLOWED.into()),
         }
     }
 
     fn get(&self, path: &Path, request: &Request) -> FileAnswer {
         let format = format(path);
         if request.uint(option::ACCEPT).is_some_and(|wanted| wanted != u64::from(format)) {
-            return Err(Code(code::NOT_ACCEPTABLE).into());
+            return Err(Code::NOT_ACCEPTABLE.into());
         }
         let (file, metadata) = self.file(path)?;
         let tag = tag(&metadata);
         request.precondition(Some(&tag))?;
         let response = if has(request, option::ETAG, &tag) {
-            Response::new(Code(code::VALID))
+            Response::new(Code::VALID)
         } else {
             content(&file, &metadata, request)?.content_format(format)
         };
@@ -146,7 +146,7 @@ impl Directory {
     fn put(&self, path: &Path, request: &Request) -> FileAnswer {
         let payload = request.payload();
         if payload.len() > MAX_FILE {
-            return Err(Code(code::REQUEST_ENTITY_TOO_LARGE).into());
+            return Err(Code::REQUEST_ENTITY_TOO_LARGE.into());
         }
         // Checked first, so that nothing is written in vain.
         self.check(path, request)?;
@@ -161,7 +161,7 @@ impl Directory {
             _ => temporary.rename(path),
         };
         placed.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Code(code::PRECONDITION_FAILED).into(),
+            io::ErrorKind::AlreadyExists => Code::PRECONDITION_FAILED.into(),
             io::ErrorKind::PermissionDenied => forbidden("the file is another user's"),
             _ => told(error),
         })?;
@@ -186,7 +186,7 @@ impl Directory {
     /// something that is not a file.
     fn check(&self, path: &Path, request: &Request) -> Result<Option<Metadata>, Rejection> {
         if path.as_os_str().is_empty() {
-            return Err(Code(code::METHOD_NOT_ALLOWED).into());
+            return Err(Code::METHOD_NOT_ALLOWED.into());
         }
         let there = match self.top.symlink_metadata(path) {
             Ok(metadata) => metadata,
@@ -201,7 +201,7 @@ impl Directory {
         if there.is_file() {
             self.check_writable(path, &there)?;
         } else if !there.is_symlink() {
-            return Err(Code(code::METHOD_NOT_ALLOWED).into());
+            return Err(Code::METHOD_NOT_ALLOWED.into());
         }
         Ok(Some(there))
     }
@@ -278,7 +278,7 @@ async fn aside(
     let _turn = files.turns.acquire().await.map_err(busy)?;
     let acting = files.clone();
     let acted = tokio::task::spawn_blocking(move || act(&acting)).await;
-    acted.unwrap_or(Err(Code(code::INTERNAL_SERVER_ERROR).into()))
+    acted.unwrap_or(Err(Code::INTERNAL_SERVER_ERROR.into()))
 }
 
 /// Returns the path that a request names, relative to the directory; `None` if a segment is no valid file name or
@@ -321,7 +321,7 @@ fn tag(metadata: &Metadata) -> [u8; 8] {
 }
 
 fn forbidden(why: &str) -> Rejection {
-    Rejection::new(Code(code::FORBIDDEN)).because(why)
+    Rejection::new(Code::FORBIDDEN).because(why)
 }
 
 /// Returns whether a request has this option with this value.

@@ -23,7 +23,7 @@ mod trace;
 use std::io::{self, Write};
 
 use clap::CommandFactory;
-use coap_numbers::code;
+use coapace_net::Code;
 
 use crate::Failure;
 use crate::arguments::{Arguments, Command};
@@ -38,14 +38,14 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Trace { mechanism }) => trace::trace(mechanism),
         Some(Command::List { what, name }) => list::list(*what, name.as_deref(), &mut io::stdout().lock()),
         Some(Command::Bench) => bench::bench(arguments),
-        Some(Command::Get(get)) => request::request(arguments, code::GET, get),
-        Some(Command::Put(put)) => request::request(arguments, code::PUT, put),
-        Some(Command::Post(post)) => request::request(arguments, code::POST, post),
-        Some(Command::Delete(delete)) => request::request(arguments, code::DELETE, delete),
-        Some(Command::Fetch(fetch)) => request::request(arguments, code::FETCH, fetch),
-        Some(Command::Patch(patch)) => request::request(arguments, code::PATCH, patch),
-        Some(Command::Ipatch(ipatch)) => request::request(arguments, code::IPATCH, ipatch),
-        Some(Command::Request(any)) => request::request(arguments, any.method.0, &any.request),
+        Some(Command::Get(get)) => request::request(arguments, Code::GET, get),
+        Some(Command::Put(put)) => request::request(arguments, Code::PUT, put),
+        Some(Command::Post(post)) => request::request(arguments, Code::POST, post),
+        Some(Command::Delete(delete)) => request::request(arguments, Code::DELETE, delete),
+        Some(Command::Fetch(fetch)) => request::request(arguments, Code::FETCH, fetch),
+        Some(Command::Patch(patch)) => request::request(arguments, Code::PATCH, patch),
+        Some(Command::Ipatch(ipatch)) => request::request(arguments, Code::IPATCH, ipatch),
+        Some(Command::Request(any)) => request::request(arguments, any.method, &any.request),
         Some(Command::Observe(observe)) => observe::observe(arguments, observe),
         Some(Command::Discover(discover)) => discover::discover(arguments, discover),
         Some(Command::Ping(ping)) => ping::ping(arguments, ping),

@@ -13,7 +13,7 @@ use crate::arguments::{Arguments, Request};
 use crate::latencies::Latencies;
 use crate::{Failure, logging, progress};
 
-pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> Result<(), Failure> {
+pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) -> Result<(), Failure> {
     logging::of_client(request.show.verbose, arguments.quiet);
     let setup = Setup::new(arguments, &request.transmission, &request.uri)?;
     let payload = payload(&request.content)?;
@@ -23,7 +23,7 @@ pub(crate) fn request(arguments: &Arguments, method: u8, request: &Request) -> R
     let result = runtime()?.block_on(async {
         let mut sum = Sum::default();
         for _ in 0..request.repeat.unwrap_or(1) {
-            let call = client.request(Code(method), &request.uri);
+            let call = client.request(method, &request.uri);
             let begun = std::time::Instant::now();
             let bar = progress::bytes(arguments.quiet);
             let call = prepare(call, &request.content, &payload, &request.transmission);

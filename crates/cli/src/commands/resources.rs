@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_net::{Code, Rejection, Request, Resource, Response, Router};
 
 use crate::Failure;
@@ -83,8 +83,8 @@ impl Resources {
             router.get("/delayed", delayed)
         });
         self.add("/echo", "the payload, whatever the method", |router| {
-            let methods = [code::POST, code::PUT, code::FETCH, code::PATCH, code::IPATCH];
-            methods.into_iter().fold(router, |router, method| router.route(Code(method), "/echo", echo))
+            let methods = [Code::POST, Code::PUT, Code::FETCH, Code::PATCH, Code::IPATCH];
+            methods.into_iter().fold(router, |router, method| router.route(method, "/echo", echo))
         });
         self.add("/large", "8 KiB of text, or ?bytes=N", |router| router.get("/large", large));
         self.add("/store", "names in use; PUT, GET and DELETE of /store/NAME", store);
@@ -136,8 +136,8 @@ async fn large(request: Request) -> Answer {
 }
 
 async fn echo(request: Request) -> Answer {
-    let response = match request.method().0 {
-        code::FETCH => Response::content(request.payload().to_vec()),
+    let response = match request.method() {
+        Code::FETCH => Response::content(request.payload().to_vec()),
         _ => Response::changed().payload(request.payload().to_vec()),
     };
     Ok(match request.option(option::CONTENT_FORMAT) {
@@ -199,9 +199,7 @@ fn stored(all: &mut Stored, request: &Request) -> Answer {
     let etag = value.etag();
     request.precondition(Some(&etag))?;
     let response = match &value.format {
-        _ if request.options().any(|option| option == (option::ETAG, &etag)) => {
-            Response::new(Code(code::VALID))
-        }
+        _ if request.options().any(|option| option == (option::ETAG, &etag)) => Response::new(Code::VALID),
         Some(format) => Response::content(value.payload.clone()).option(option::CONTENT_FORMAT, format),
         None => Response::content(value.payload.clone()),
     };

@@ -1,8 +1,9 @@
-//! Bodies larger than a message: those of requests put together, those of responses cut into blocks (RFC 7959).
+//! Bodies larger than a message (RFC 7959). The bodies of requests are put together, and the bodies of responses are cut
+//! into blocks.
 
 use std::borrow::Cow;
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_control::Instant;
 use coapace_proto::block::{Assembled, BERT, Block, Bounds, MAX_SZX, Reassembly, Slice, Unverified};
 use coapace_proto::{Code, Message, Options, Tail};
@@ -12,8 +13,7 @@ use super::terms::{Terms, length};
 use crate::Response;
 use crate::address::Remote;
 
-/// The bodies that a server has in part: of requests that are not complete, and of responses of which clients have only
-/// the first blocks.
+/// The bodies of block-wise transfers that are not complete: of requests, and of responses whose first blocks were sent.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     requests: Reassembly<Remote>,
@@ -23,17 +23,17 @@ pub(crate) struct Bodies {
 /// The next step of a server with a request.
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
-    /// Call the handler, with these options and this payload. The body is whole.
+    /// Call the handler with these options and this payload. The body is complete.
     Call(Cow<'a, [u8]>),
-    /// Answer with this response, of which the client has the blocks before.
+    /// Answer with a block of this response, whose earlier blocks were sent.
     Answer(Response),
     /// Send this code with these options.
     Reply(Code, Tail),
-    /// Ask the client to show that its address is its own: there is no room for more bodies of strangers.
+    /// Challenge the client, because there is no room for more bodies of strangers.
     Challenge,
 }
 
-/// The transport of a response, and how large the response may be.
+/// The transport of a response, with the size of its messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Medium {
     /// A datagram with a block of 2^(`max_szx` + 4) bytes at most. [`Terms`] bound the whole message.
@@ -48,9 +48,9 @@ pub(crate) enum Medium {
 pub(crate) enum Answered {
     /// Send this code, with the options and payload that were written.
     Send(Code),
-    /// Send nothing: the client does not want this response (RFC 7967).
+    /// Send nothing, because the client does not want this response (RFC 7967).
     Unwanted,
-    /// The response does not fit into what this client may be sent.
+    /// The response is larger than this client may be sent.
     TooLarge,
 }
 
@@ -59,7 +59,7 @@ impl Bodies {
         Self { requests: Reassembly::new(bounds), responses: Kept::new(bounds) }
     }
 
-    /// Takes a request, which may be for a further block of a response, or a block of a body.
+    /// Handles the Block options of a request.
     pub(crate) fn take<'a>(
         &mut self,
         now: Instant,
@@ -70,9 +70,9 @@ impl Bodies {
         if terms.block2.is_some_and(|block| block.num() > 0) {
             match self.responses.get(now, from, terms.operation) {
                 Some(response) => return Step::Answer(response),
-                // To call the handler of a GET again does no harm. It is the only way where the response was not kept.
-                None if message.code.0 == code::GET => {}
-                None => return Step::Reply(Code(code::REQUEST_ENTITY_INCOMPLETE), Tail::default()),
+                // The response was not kept. The handler of a GET may be called again.
+                None if message.code == Code::GET => {}
+                None => return Step::Reply(Code::REQUEST_ENTITY_INCOMPLETE, Tail::default()),
             }
         }
         match self.requests.handle_from(now, from, terms.verified, message) {
@@ -88,8 +88,8 @@ impl Bodies {
         }
     }
 
-    /// Writes options and payload of the message that answers a request on its terms, and keeps the response if the client
-    /// will ask for further blocks. A response to nobody in particular (`to`) is one to all observers.
+    /// Writes options and payload of the answer to a request on its terms, and keeps the response if the client will ask for
+    /// further blocks. `to` is `None` for a notification to all observers.
     pub(crate) fn answer(
         &mut self,
         now: Instant,
@@ -122,7 +122,7 @@ impl Bodies {
                 options.write(&response.payload, into);
                 return Answered::Send(response.code);
             }
-            // A client that did not speak of blocks may know those of datagrams (RFC 8323 §5.3.2).
+            // A client that did not announce block-wise transfers may support those without BERT (RFC 8323 §5.3.2).
             stream_room = asked.map_or(bert, |block| block.szx() == BERT).then_some(left);
         }
         let last = loop {
@@ -132,7 +132,7 @@ impl Bodies {
                 None => Slice::of(part, asked, szx),
             };
             into.clear();
-            let Some(slice) = slice else { return Answered::Send(Code(code::BAD_REQUEST)) };
+            let Some(slice) = slice else { return Answered::Send(Code::BAD_REQUEST) };
             slice.options(options.clone()).write(slice.payload, into);
             let fits = match medium {
                 Medium::Datagram { .. } => length(terms.token, into.len()) <= terms.allowance,
@@ -142,7 +142,8 @@ impl Bodies {
                 break asked.map_or(0, Block::offset) + slice.payload.len() == response.size();
             }
             match (medium, szx.checked_sub(1)) {
-                // The request has had its effect and cannot be asked for again: in blocks that anyone may be sent.
+                // A request that has had its effect cannot be challenged. It is answered in blocks that strangers may be
+                // sent.
                 (Medium::Datagram { .. }, _) if terms.repeatable => return Answered::TooLarge,
                 (_, Some(smaller)) if stream_room.is_none() => szx = smaller,
                 (Medium::Datagram { .. }, _) => break false,
@@ -166,15 +167,14 @@ mod tests {
 
     const PEER: Remote = Remote::new(std::net::Ipv6Addr::LOCALHOST, 1, 0);
 
-    fn request(options: &Options, code: u8, read: impl FnOnce(&Message<'_>)) {
+    fn request(options: &Options, code: Code, read: impl FnOnce(&Message<'_>)) {
         let tail = options.tail(&[]).unwrap();
-        let message =
-            Message { code: Code(code), tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 0) };
+        let message = Message { code, tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 0) };
         read(&message);
     }
 
     /// Answers a request that is not verified, and returns what is to be done and how many bytes were written.
-    fn answered(code: u8, response: Response, medium: Medium) -> (Answered, usize) {
+    fn answered(code: Code, response: Response, medium: Medium) -> (Answered, usize) {
         let (mut bodies, mut into) = (Bodies::new(Bounds::default()), Vec::new());
         let mut answered = Answered::Unwanted;
         request(&Options::default().uri_path("x"), code, |message| {
@@ -188,30 +188,30 @@ mod tests {
     fn a_stranger_is_asked_again_where_that_does_no_harm_and_sent_small_blocks_where_it_would() {
         let datagram = Medium::Datagram { max_szx: MAX_SZX };
         let large = || Response::content(vec![7; 500]);
-        assert_eq!(answered(code::GET, large(), datagram).0, Answered::TooLarge);
-        let (post, bytes) = answered(code::POST, large(), datagram);
-        assert!(post == Answered::Send(Code(code::CONTENT)) && bytes < 136, "{bytes}");
+        assert_eq!(answered(Code::GET, large(), datagram).0, Answered::TooLarge);
+        let (post, bytes) = answered(Code::POST, large(), datagram);
+        assert!(post == Answered::Send(Code::CONTENT) && bytes < 136, "{bytes}");
     }
 
     #[test]
     fn a_message_over_a_connection_is_filled_and_options_that_do_not_fit_are_too_large() {
         let stream = |bert| Medium::Stream { room: 5_000, bert };
-        let send = Answered::Send(Code(code::CONTENT));
+        let send = Answered::Send(Code::CONTENT);
         let large = || Response::content(vec![7; 9_000]);
-        let (bert, bytes) = answered(code::GET, large(), stream(true));
+        let (bert, bytes) = answered(Code::GET, large(), stream(true));
         assert!(bert == send && bytes > 4 * 1_024, "{bytes}");
-        let (blocks, bytes) = answered(code::GET, large(), stream(false));
+        let (blocks, bytes) = answered(Code::GET, large(), stream(false));
         assert!(blocks == send && bytes < 1_100, "{bytes}");
-        assert_eq!(answered(code::GET, Response::content(vec![7; 4_900]), stream(false)), (send, 4_901));
+        assert_eq!(answered(Code::GET, Response::content(vec![7; 4_900]), stream(false)), (send, 4_901));
         let options = (0..30).fold(large(), |response, _| response.option(8, &[7; 250]));
-        assert_eq!(answered(code::GET, options, stream(false)).0, Answered::TooLarge);
+        assert_eq!(answered(Code::GET, options, stream(false)).0, Answered::TooLarge);
     }
 
     #[test]
     fn a_block_whose_response_was_not_kept_calls_a_get_again_and_ends_a_post() {
         let mut bodies = Bodies::new(Bounds::default());
         let second = Options::default().block2(Block::new(1, false, 0).unwrap());
-        for (method, calls) in [(code::GET, true), (code::POST, false)] {
+        for (method, calls) in [(Code::GET, true), (Code::POST, false)] {
             request(&second, method, |message| {
                 let mut terms = Terms::of(message, message.block2().unwrap());
                 let step = bodies.take(Instant::ZERO, PEER, message, &mut terms);
@@ -226,7 +226,7 @@ mod tests {
         let medium = Medium::Datagram { max_szx: 2 };
         for num in 0..4_u32 {
             let options = Options::default().block2(Block::new(num, false, 2).unwrap());
-            request(&options, code::POST, |message| {
+            request(&options, Code::POST, |message| {
                 let mut terms = Terms::of(message, message.block2().unwrap());
                 let response = match bodies.take(Instant::ZERO, PEER, message, &mut terms) {
                     Step::Call(_) if num == 0 => Response::content(vec![7; 150]),
@@ -234,7 +234,7 @@ mod tests {
                     step => return assert!(num == 3 && matches!(step, Step::Reply(..)), "{num} {step:?}"),
                 };
                 let sent = bodies.answer(Instant::ZERO, Some(PEER), &terms, response, medium, &mut into);
-                assert_eq!(sent, Answered::Send(Code(code::CONTENT)));
+                assert_eq!(sent, Answered::Send(Code::CONTENT));
             });
         }
     }

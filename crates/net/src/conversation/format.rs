@@ -1,25 +1,24 @@
-//! The Content-Format of what is observed.
+//! The Content-Format of an observed resource.
 
 use std::cell::OnceCell;
 
-use coap_numbers::code;
 use coapace_proto::Code;
 
 use crate::Response;
 
-/// The Content-Format of a representation, once there was one. Observers must be able to rely on it.
+/// The Content-Format of the first representation, if there was one. It must not change during an observation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Format(OnceCell<Option<u16>>);
 
 impl Format {
     /// Notes the format of the first representation. Returns whether this one has the same.
     pub(crate) fn note(&self, response: &Response) -> bool {
-        response.code.0 != code::CONTENT || *self.0.get_or_init(|| response.format()) == response.format()
+        response.code != Code::CONTENT || *self.0.get_or_init(|| response.format()) == response.format()
     }
 
     /// Returns the notification for this response. A representation in another format than the first becomes 4.06, which
     /// ends the observation (RFC 7641 §4.2).
     pub(crate) fn admit(&self, response: Response) -> Response {
-        if self.note(&response) { response } else { Response::new(Code(code::NOT_ACCEPTABLE)) }
+        if self.note(&response) { response } else { Response::new(Code::NOT_ACCEPTABLE) }
     }
 }

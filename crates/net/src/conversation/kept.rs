@@ -1,4 +1,4 @@
-//! Responses of which a client has only the first blocks.
+//! Responses whose first blocks were sent.
 
 use std::collections::VecDeque;
 
@@ -8,8 +8,8 @@ use coapace_proto::block::Bounds;
 use crate::Response;
 use crate::address::Remote;
 
-/// Large responses, the oldest first. All blocks of a response come from one call of the handler, whatever happens in
-/// between, and a POST is carried out once. A notification is kept for all observers.
+/// Large responses, the oldest first. They are kept so that all blocks come from one call of the handler, and a POST is
+/// carried out once. A notification is kept for all observers.
 #[derive(Debug)]
 pub(super) struct Kept {
     bounds: Bounds,
@@ -19,7 +19,7 @@ pub(super) struct Kept {
 
 #[derive(Debug)]
 struct LargeResponse {
-    /// The client, or nothing if it is for all observers.
+    /// The client, or `None` for all observers.
     to: Option<Remote>,
     operation: u64,
     since: Instant,
@@ -31,8 +31,8 @@ impl Kept {
         Self { bounds, responses: VecDeque::new(), bytes: 0 }
     }
 
-    /// Keeps a response, in place of an earlier one to the same request. A part of a representation is not kept, for its
-    /// handler is called for every block.
+    /// Keeps a response, in place of an earlier one to the same request. A [part](Response::part) of a representation is not
+    /// kept, because its handler is called for every block.
     pub(super) fn put(&mut self, now: Instant, to: Option<Remote>, operation: u64, response: Response) {
         self.take(to, operation);
         if !response.representation().is_whole() {
@@ -54,7 +54,7 @@ impl Kept {
         }
     }
 
-    /// Returns the response to a request, if it is kept: one of which this client has the first blocks, or a notification.
+    /// Returns the kept response to a request: that of this client, or a notification to all observers.
     pub(super) fn get(&self, now: Instant, to: Remote, operation: u64) -> Option<Response> {
         let own = self.place(Some(to), operation).or_else(|| self.place(None, operation));
         let one = self.responses.get(own?)?;
@@ -65,7 +65,7 @@ impl Kept {
         self.responses.iter().position(|one| one.to == to && one.operation == operation)
     }
 
-    /// Forgets a response whose last block is sent.
+    /// Removes a response, whose last block was sent.
     pub(super) fn take(&mut self, to: Option<Remote>, operation: u64) {
         if let Some(one) = self.place(to, operation).and_then(|place| self.responses.remove(place)) {
             self.bytes -= one.response.payload.len();

@@ -1,7 +1,8 @@
-//! The bound of handlers that wait for something: how many places each resource may take, and how many strangers.
+//! The bound of handlers that wait for something, with shares for each resource and for strangers.
 
+use crate::lock::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The places of the handlers of one endpoint. Clones share them.
 #[derive(Clone, Debug)]
@@ -30,12 +31,12 @@ pub(crate) struct Place {
     stranger: bool,
 }
 
-/// Why a handler may not wait.
+/// The reason why a handler may not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoPlace {
-    /// The resource has taken as many places as it may.
+    /// The resource has no places left.
     Full,
-    /// Strangers have taken as many as they may. A client that shows its address finds room.
+    /// Strangers have no places left, but verified clients have.
     Strangers,
 }
 
@@ -44,11 +45,10 @@ impl Places {
         Self { max, taken: Arc::default() }
     }
 
-    /// Takes a place for a handler of a resource, whose client is verified or a `stranger`. A resource may take as many places
-    /// as it leaves free, so several resources that are asked for without end take equal parts and leave one. Strangers may
-    /// take half as many.
+    /// Takes a place for a handler of a resource. A resource may take as many places as it leaves free. So several resources
+    /// with endless requests take equal parts, and leave one part free. The requests of strangers may take half as many.
     pub(crate) fn take(&self, resource: usize, stranger: bool) -> Result<Place, NoPlace> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.taken);
         let free = self.max.saturating_sub(taken.all);
         let counts = taken.by_resource.entry(resource).or_default();
         if counts.all >= free {
@@ -66,7 +66,7 @@ impl Places {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut taken = self.places.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.places.taken);
         taken.all -= 1;
         if let Some(counts) = taken.by_resource.get_mut(&self.resource) {
             counts.all -= 1;

@@ -1,55 +1,57 @@
-//! How a server over datagrams answers: through its endpoint, and with care for addresses that may be another's.
+//! The answers of a server over datagrams. Clients whose addresses may be forged are sent only small ones.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-use coap_numbers::{code, option};
-use coapace_control::{Duration, Instant, Mechanism};
+use coap_numbers::option;
+use coapace_control::{Duration, Instant};
 use coapace_proto::echo::{Echo, Gate};
-use coapace_proto::{Code, Endpoint, Kind, Message, Options, Responder, SendError, Sequence, Token, group};
+use coapace_proto::{Code, Kind, Message, Options, Responder, SendError, Sequence, Token, group};
 
+use super::hub::Locked;
 use super::leisure::{Delayed, Leisure};
 use crate::access::AccessLog;
 use crate::address::Remote;
-use crate::clock::Random;
 use crate::conversation::{Answered, Bodies, Format, Medium, Terms};
-use crate::{NetCounters, Requests, Resource, Response, ServerConfig, log};
+use crate::handler::or_panicked;
+use crate::{Requests, Resource, Response, ServerConfig, log};
 
-/// Which clients have to show that they are where they say they are, before they are sent more than 136 bytes and more
-/// than three times what they sent: with an Echo option (RFC 9175 §2.4, item 3).
+/// The clients that have to show with an Echo option that their address is their own. Until then they are sent at most 136
+/// bytes, or three times the bytes that they sent if that is more (RFC 9175 §2.4, item 3).
 ///
-/// Without it anyone can have a server send large responses to whoever's address is written on the request. The price is
-/// one more round trip, once for each client and five minutes, and that a client which knows nothing of Echo gets no
-/// more than 4.01 where a GET or FETCH has a large response. Other methods are answered in smaller blocks instead, for
-/// they have had their effect.
+/// Without this rule, anyone could make a server send large responses to a forged address. It costs one more round trip for
+/// each client in five minutes. If a GET or FETCH has a large response, a client that does not know Echo gets 4.01. Other
+/// methods have had their effect, so they are answered in smaller blocks instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// Nobody: where the network lets no forged addresses in.
+    /// No client, for networks without forged addresses.
     Nobody,
-    /// All but those on this host, whose addresses nobody else can forge. RFC 9175 §2.4 recommends this, and it is the default.
+    /// All clients but those on this host, whose addresses cannot be forged from elsewhere. This is the default, which RFC
+    /// 9175 §2.4 recommends.
     #[default]
     Strangers,
-    /// Everybody.
+    /// All clients.
     Everybody,
 }
 
-/// How long an address stays verified.
+/// The time that an address stays verified.
 const FRESHNESS: Duration = Duration::from_secs(300);
 
 /// The part of a hub that only servers use.
 #[derive(Debug)]
 pub(crate) struct Answers {
     verify: Verify,
-    /// Set if all clients have sessions of DTLS, for which they had to receive what was sent to them.
+    /// Set if all clients have DTLS sessions, whose handshakes have verified their addresses.
     secure: bool,
     gate: Gate<Remote>,
     medium: Medium,
     /// The largest payload of a block, in bytes.
     block: usize,
     pub(crate) bodies: Bodies,
-    /// The forms of requests that observers have made, by the number that the endpoint knows them under.
-    observed: HashMap<u64, Observed>,
-    /// The bound of these.
+    /// The requests that observers have made, each once for all observers with equal requests. The key is the number that
+    /// the endpoint knows it under.
+    observed: HashMap<u64, ObservedRequest>,
+    /// The bound of `observed`.
     max_observed: usize,
     sequence: Sequence,
     /// The responses to groups that wait to be sent.
@@ -57,20 +59,20 @@ pub(crate) struct Answers {
     pub(crate) requests: Requests,
     /// The requests that are not answered yet, by peer and token.
     pub(crate) access: AccessLog<(Remote, Token)>,
-    /// A response, encoded.
+    /// The options and payload of the response that is being sent.
     scratch: Vec<u8>,
 }
 
-/// A form of a request that observers have made. All who made it are sent the same notifications.
+/// A request that observers have made. All who made it are sent the same notifications.
 #[derive(Debug)]
-struct Observed {
+struct ObservedRequest {
     resource: Resource,
-    /// The first who made it, and its options.
+    /// The first observer who made it, and its options.
     from: Remote,
     tail: Vec<u8>,
     terms: Terms,
     format: Format,
-    /// The version of the resource that the handler was called for last, and whether that call is under way.
+    /// The version of the resource that the handler was called for last.
     called: u64,
     under_way: bool,
 }
@@ -84,20 +86,20 @@ pub(crate) struct Due {
 }
 
 impl Answers {
-    /// Returns the part for a server, with a secret for Echo values.
+    /// Returns the state of a server. `key` is the secret of its Echo values.
     pub(crate) fn of(config: &ServerConfig, key: [u8; 16], secure: bool) -> Self {
         let &ServerConfig { verify, bodies, leisure, max_delayed, .. } = config;
         let config = config.of_each_core().config;
         Self {
             verify,
             secure,
-            // As many addresses stay verified as are remembered otherwise.
+            // The number of verified addresses has the same bound as that of peers.
             gate: Gate::new(Echo::new(key, FRESHNESS), config.max_peers as usize),
             medium: Medium::Datagram { max_szx: bodies.max_szx },
             block: 16 << bodies.max_szx,
             bodies: Bodies::new(bodies),
             observed: HashMap::new(),
-            // Forms that nobody observes any more leave when it is full. They are half of them at least.
+            // When the table is full, at least half of its requests have no observers any more, and are removed.
             max_observed: 2 * config.max_observers as usize,
             sequence: Sequence::after(first_number()),
             leisure: Leisure::new(leisure.into(), max_delayed),
@@ -115,13 +117,13 @@ impl Answers {
         }
     }
 
-    /// Returns the largest payload, in bytes, that goes to this client without a look at the request. The options that a
-    /// response usually has fit in beside it.
+    /// Returns the largest payload, in bytes, that this client is sent whatever its request. There is room for the usual
+    /// options beside it.
     pub(crate) fn unconditional(&self, client: Remote) -> usize {
         if self.must_verify(client) { 64 } else { self.block }
     }
 
-    /// Returns the terms of a request, in view of whether the client has shown its address.
+    /// Returns the terms of a request, changed if the client's address is verified or cannot be forged.
     pub(crate) fn admit(
         &mut self,
         now: Instant,
@@ -139,14 +141,14 @@ impl Answers {
         terms
     }
 
-    /// Counts a request, and logs the response that it got, if any, with its bytes of options and payload.
+    /// Counts a request and logs its response. `bytes` is the length of options and payload.
     fn note_answer(&mut self, responder: &Responder<Remote>, response: Option<Code>, bytes: usize) {
         self.requests.count(responder.method, response);
         self.access.answered(&(responder.to, responder.token()), response, bytes);
     }
 
-    /// Returns the handlers to be called because their resource has changed. One that is still at it is called again after
-    /// that.
+    /// Returns the handlers to be called because their resource has changed. A handler that is still running is left out,
+    /// and called again when it has ended.
     pub(crate) fn due(&mut self) -> Vec<Due> {
         let mut due = Vec::new();
         for (&number, observed) in self.observed.iter_mut().filter(|(_, observed)| !observed.under_way) {
@@ -160,24 +162,17 @@ impl Answers {
     }
 }
 
-/// Returns where the numbers of notifications begin: a clock that is ahead of them, as long as there are less than 125 a
-/// second, so that after a restart they are newer (RFC 7641 §4.4).
+/// Returns the first number of notifications, which is taken from the clock. With fewer than 125 notifications a second, the
+/// clock runs ahead of the numbers, so that they are newer after a restart (RFC 7641 §4.4).
 fn first_number() -> u32 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     (since.as_millis() / 8) as u32
 }
 
-/// A server at work: its part of the hub, and what it needs of the rest.
-pub(crate) struct Answering<'a> {
-    pub(crate) answers: &'a mut Answers,
-    pub(crate) endpoint: &'a mut Endpoint<Mechanism, Remote>,
-    pub(crate) counters: &'a mut NetCounters,
-    pub(crate) random: &'a mut Random,
-}
-
-impl Answering<'_> {
-    /// Adds the sender of a request to the observers of a resource. Without room, the request is answered as if it had not
-    /// asked (RFC 7641 §4.1). Returns `false` if the request is to be challenged instead, for strangers have few places.
+impl Locked {
+    /// Adds the sender of a request to the observers of a resource. If there is no room, the request is answered without the
+    /// Observe option (RFC 7641 §4.1). Returns `false` if the client is a stranger and there is no place for one: then it is
+    /// to be challenged.
     pub(crate) fn register(
         &mut self,
         now: Instant,
@@ -210,7 +205,7 @@ impl Answering<'_> {
         options.without(option::ECHO).without(option::NO_RESPONSE).write(&[], &mut tail);
         answers.observed.insert(
             number,
-            Observed {
+            ObservedRequest {
                 resource: resource.clone(),
                 from: responder.to,
                 tail,
@@ -223,23 +218,24 @@ impl Answering<'_> {
         true
     }
 
-    /// Ends the observation of the sender of a request, because it has asked for that.
+    /// Ends the observation of the sender of a request, which has asked for that.
     pub(crate) fn deregister(&mut self, now: Instant, responder: &Responder<Remote>, token: Token) {
         let was_there = self.endpoint.deregister(now, responder.to, token);
         self.counters.deregistered += u64::from(was_there);
         log::observer(responder.to.address(), "deregistered");
     }
 
-    /// Answers a request on its terms.
+    /// Answers a request on its terms with the result of a handler, which is `None` if it has panicked.
     pub(crate) fn answer(
         &mut self,
         now: Instant,
         responder: Responder<Remote>,
         terms: &Terms,
-        response: Response,
+        response: Option<Response>,
     ) {
+        let response = or_panicked(response, || self.counters.panics += 1);
         self.refuse_to_observe(now, &responder, terms, !response.is_success());
-        let Answers { bodies, observed, scratch, medium, .. } = &mut *self.answers;
+        let Answers { bodies, observed, scratch, medium, .. } = &mut self.answers;
         if let Some(form) = terms.observed.and_then(|_| observed.get(&terms.observable())) {
             form.format.note(&response);
         }
@@ -254,7 +250,7 @@ impl Answering<'_> {
         }
     }
 
-    /// Removes the sender of a request from the observers it was just added to, if `refused`.
+    /// Removes the sender of a request from the observers if it was just added and `refused` is set.
     pub(crate) fn refuse_to_observe(
         &mut self,
         now: Instant,
@@ -272,14 +268,14 @@ impl Answering<'_> {
         self.refuse_to_observe(now, &responder, terms, true);
         self.counters.challenged += 1;
         let challenge = self.answers.gate.challenge(now, responder.to);
-        self.respond_with(now, responder, Code(code::UNAUTHORIZED), challenge.as_bytes());
+        self.respond_with(now, responder, Code::UNAUTHORIZED, challenge.as_bytes());
     }
 
-    /// Sends what a handler has said of a resource that has changed to those who observe it. Returns whether the resource
-    /// has changed again.
-    pub(crate) fn publish(&mut self, now: Instant, number: u64, response: Response) -> bool {
+    /// Sends the result of a handler to the observers. Returns whether the resource has changed again.
+    pub(crate) fn publish(&mut self, now: Instant, number: u64, response: Option<Response>) -> bool {
+        let response = or_panicked(response, || self.counters.panics += 1);
         let Self { endpoint, answers, .. } = self;
-        let Answers { bodies, observed, scratch, medium, sequence, .. } = &mut **answers;
+        let Answers { bodies, observed, scratch, medium, sequence, .. } = answers;
         let Some(form) = observed.get_mut(&number) else { return false };
         if !endpoint.is_observed(number) {
             observed.remove(&number);
@@ -293,16 +289,15 @@ impl Answering<'_> {
             return again;
         };
         endpoint.notify(number, form.resource.is_confirmable(), code, scratch);
-        if code.0 >> 5 != 2 {
+        if !code.is_success() {
             observed.remove(&number);
         }
         again
     }
 
-    /// Sends every observer this response, which is no success and therefore its last (RFC 7641 §4.2).
+    /// Sends every observer this response. It is no success, so it ends the observation (RFC 7641 §4.2).
     pub(crate) fn dismiss_observers(&mut self, response: &Response) {
-        let Self { endpoint, answers, .. } = self;
-        let Answers { observed, scratch, .. } = &mut **answers;
+        let Self { endpoint, answers: Answers { observed, scratch, .. }, .. } = self;
         scratch.clear();
         response.options.write(&response.payload, scratch);
         for (number, form) in observed.drain() {
@@ -310,7 +305,7 @@ impl Answering<'_> {
         }
     }
 
-    /// Queues a response as it is.
+    /// Queues a response without regard to terms.
     pub(crate) fn respond(&mut self, now: Instant, responder: Responder<Remote>, response: &Response) {
         self.answers.scratch.clear();
         response.options.write(&response.payload, &mut self.answers.scratch);
@@ -324,7 +319,8 @@ impl Answering<'_> {
         self.answers.scratch = tail;
     }
 
-    /// Queues the answer to a request. One to a group waits for its moment first, if it is worth sending.
+    /// Queues the answer to a request. If the request came to a group, the answer is delayed first, or dropped if it is not
+    /// worth sending.
     pub(crate) fn respond_with(
         &mut self,
         now: Instant,
@@ -333,7 +329,7 @@ impl Answering<'_> {
         tail: &[u8],
     ) {
         if !responder.group {
-            return self.send(now, responder, code, tail);
+            return self.queue(now, responder, code, tail);
         }
         let message = Message { code, tail, ..Message::empty(Kind::NonConfirmable, 0) };
         if !group::is_worth_sending(code, message.payload()) {
@@ -346,17 +342,17 @@ impl Answering<'_> {
         }
     }
 
-    /// Queues the answers to groups whose moment has come.
+    /// Queues the answers to groups whose delay is over.
     pub(crate) fn send_delayed(&mut self, now: Instant) {
         while let Some(Delayed { responder, code, tail }) = self.answers.leisure.take(now) {
-            self.send(now, responder, code, &tail);
+            self.queue(now, responder, code, &tail);
         }
     }
 
-    fn send(&mut self, now: Instant, responder: Responder<Remote>, code: Code, tail: &[u8]) {
+    fn queue(&mut self, now: Instant, responder: Responder<Remote>, code: Code, tail: &[u8]) {
         match self.endpoint.respond(now, responder, code, tail) {
             Ok(_) => return self.answers.note_answer(&responder, Some(code), tail.len()),
-            // The endpoint counts these itself.
+            // The endpoint counts this error itself.
             Err(SendError::RepliesFull) => {}
             Err(_) => self.counters.responses_dropped += 1,
         }

@@ -1,4 +1,4 @@
-//! Many datagrams for each call of the system: recvmmsg(2) and sendmmsg(2).
+//! Many datagrams with each system call: recvmmsg(2) and sendmmsg(2).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{Ipv6Addr, SocketAddrV4};
@@ -13,12 +13,12 @@ use nix::sys::socket::{
 use super::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, send_singly};
 use super::socket::Socket;
 use crate::Direction;
-use crate::address::{Local, Remote};
+use crate::address::{LocalAddress, Remote};
 
-/// The most datagrams in one call.
+/// The most datagrams in one system call.
 const BATCH: usize = 32;
 
-/// The batches of a socket of either family. They stay on one thread, for the headers hold pointers.
+/// The batches of a socket. They stay on one thread, because the headers hold pointers.
 #[derive(Debug)]
 pub(crate) enum Batch {
     V4(Headers<SockaddrIn>),
@@ -48,18 +48,18 @@ impl DatagramIo for Batch {
     }
 }
 
-/// The difference between the families of addresses.
+/// An address of IPv4 or IPv6, with the control message of its family.
 pub(crate) trait Family: SockaddrLike + Copy {
-    /// Room for the local address in a control message.
+    /// Returns a buffer for the control message.
     fn space() -> Vec<u8>;
-    /// Returns a peer's address. A socket of IPv4 is never asked for one of IPv6.
-    fn of(to: Remote, local: Local) -> Self;
+    /// Returns the address of a peer. A peer of an IPv4 socket has an IPv4 address.
+    fn of(to: Remote, local: LocalAddress) -> Self;
     /// Returns IP address, port and scope.
     fn parts(&self) -> (Ipv6Addr, u16, u32);
     /// Returns the local address in a control message, and whether the datagram came to a group.
     fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)>;
     /// Calls `with` with the control message that names the local address.
-    fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T;
+    fn tell<T>(local: LocalAddress, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T;
 }
 
 impl Family for SockaddrIn {
@@ -67,7 +67,7 @@ impl Family for SockaddrIn {
         nix::cmsg_space!(libc::in_pktinfo)
     }
 
-    fn of(to: Remote, _: Local) -> Self {
+    fn of(to: Remote, _: LocalAddress) -> Self {
         let ip = to.ip().to_ipv4_mapped().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
         SocketAddrV4::new(ip, to.port()).into()
     }
@@ -83,7 +83,7 @@ impl Family for SockaddrIn {
         Some((own.to_ipv6_mapped(), info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr))
     }
 
-    fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
+    fn tell<T>(local: LocalAddress, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
         let ip = local.ip.to_ipv4_mapped().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
         let own = libc::in_addr { s_addr: u32::from(ip).to_be() };
         let any = libc::in_addr { s_addr: 0 };
@@ -97,7 +97,7 @@ impl Family for SockaddrIn6 {
         nix::cmsg_space!(libc::in6_pktinfo)
     }
 
-    fn of(to: Remote, local: Local) -> Self {
+    fn of(to: Remote, local: LocalAddress) -> Self {
         to.v6(local.scope).into()
     }
 
@@ -108,13 +108,13 @@ impl Family for SockaddrIn6 {
     fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)> {
         let ControlMessageOwned::Ipv6PacketInfo(info) = control else { return None };
         let ip = Ipv6Addr::from(info.ipi6_addr.s6_addr);
-        // A group is nobody's source.
+        // The address of a group cannot be a source address.
         let group =
             ip.is_multicast() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_multicast() || ip.is_broadcast());
         Some((if group { Ipv6Addr::UNSPECIFIED } else { ip }, group))
     }
 
-    fn tell<T>(local: Local, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
+    fn tell<T>(local: LocalAddress, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
         let ipi6_addr = libc::in6_addr { s6_addr: local.ip.octets() };
         let info = libc::in6_pktinfo { ipi6_addr, ipi6_ifindex: local.scope };
         with(&[ControlMessage::Ipv6PacketInfo(&info)])
@@ -125,13 +125,13 @@ impl Family for SockaddrIn6 {
 #[derive(Debug)]
 pub(crate) struct Headers<S> {
     received: MultiHeaders<S>,
-    /// One for datagrams without a local address, and one for datagrams with one.
+    /// The headers of datagrams without a local address, and of those with one.
     sent: MultiHeaders<S>,
     sent_from: MultiHeaders<S>,
     buffers: Box<[u8]>,
     addresses: Vec<Option<S>>,
     /// The local address that the last datagram came to, and its number.
-    last: (Local, u16),
+    last: (LocalAddress, u16),
 }
 
 impl<S: Family> Headers<S> {
@@ -142,7 +142,7 @@ impl<S: Family> Headers<S> {
             sent_from: MultiHeaders::preallocate(BATCH, Some(S::space())),
             buffers: vec![0; BATCH * MAX_DATAGRAM].into(),
             addresses: Vec::with_capacity(BATCH),
-            last: (Local::ANY, 0),
+            last: (LocalAddress::ANY, 0),
         }
     }
 
@@ -175,7 +175,7 @@ impl<S: Family> Headers<S> {
             if to_group && !socket.is_member {
                 continue;
             }
-            let local = Local { ip: ip_here, scope };
+            let local = LocalAddress { ip: ip_here, scope };
             if self.last.0 != local {
                 self.last = (local, socket.locals.number(local));
             }
@@ -185,7 +185,7 @@ impl<S: Family> Headers<S> {
                 each(from, to_group, bytes);
             }
         }
-        // Where several had come, others have come meanwhile: to look again costs less than to wait for word of them.
+        // If there were several, others may have arrived since. Receiving again costs less than waiting for the runtime.
         received.more = count > 1;
         Ok(received)
     }
@@ -202,13 +202,14 @@ impl<S: Family> Headers<S> {
         }
     }
 
-    /// Sends as many from the front of `outgoing` as leave from the same local address. They share a control message.
+    /// Sends the datagrams at the front of `outgoing` that leave from the same local address, because they share a control
+    /// message. Returns their number.
     fn send_alike(
         &mut self,
         socket: &Socket,
         outgoing: &Outgoing,
         number: u16,
-        local: Local,
+        local: LocalAddress,
     ) -> io::Result<usize> {
         self.addresses.clear();
         let mut slices: [[IoSlice<'_>; 1]; BATCH] = [[IoSlice::new(&[])]; BATCH];

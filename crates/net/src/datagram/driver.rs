@@ -11,25 +11,25 @@ use tokio::net::UdpSocket;
 
 use super::hub::{Hub, Locked};
 use super::io::DatagramIo;
-use super::watch::{Sign, Watch};
+use super::watch::{Wakeup, Watch};
 use crate::address::Remote;
 
 /// The number of batches received before other tasks of the thread get their turn.
 const ROUNDS: u32 = 8;
 
-/// Takes the requests that a driver receives.
+/// The part of a driver that differs between clients and servers.
 pub(crate) trait Service {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
 
-    /// Returns whether datagrams are to come.
+    /// Returns whether datagrams are expected.
     fn expects(&self, _: &Locked) -> bool {
         true
     }
 
-    /// Sends observers what has changed.
+    /// Notifies the observers of resources that have changed.
     fn resources_changed(&mut self, _: &Arc<Hub>) {}
 
-    /// Tells all observers that the hub begins to close.
+    /// Sends all observers their last notification, because the hub begins to close.
     fn closing(&mut self, _: &Arc<Hub>) {}
 }
 
@@ -37,15 +37,15 @@ pub(crate) trait Service {
 #[derive(Debug)]
 pub(crate) struct Driver<C, S> {
     pub(crate) hub: Arc<Hub>,
-    pub(crate) carrier: C,
+    pub(crate) io: C,
     pub(crate) service: S,
-    /// Set if the system has not been asked whether more has come.
+    /// Set if the last reading ended before the system had said that nothing is left.
     unasked: bool,
 }
 
 impl<C: DatagramIo, S: Service> Driver<C, S> {
-    pub(crate) fn new(hub: Arc<Hub>, carrier: C, service: S) -> Self {
-        Self { hub, carrier, service, unasked: false }
+    pub(crate) fn new(hub: Arc<Hub>, io: C, service: S) -> Self {
+        Self { hub, io, service, unasked: false }
     }
 
     /// Runs until the hub is closing and nothing is under way any more.
@@ -53,8 +53,8 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
         let hub = self.hub.clone();
         let watched = UdpSocket::from_std(hub.socket.duplicate()?)?;
         let mut watch = Watch::of(&watched, &hub.attention);
-        // The moment the timer is set for. A timer that is set too early fires in vain once. To move it with every exchange
-        // would cost more.
+        // The moment that the timer is set for. The timer is never moved to a later moment, and may fire once in vain.
+        // Moving it with every exchange would cost more.
         let mut armed = Instant::MAX;
         let mut farewell_said = false;
         loop {
@@ -66,7 +66,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                 self.service.resources_changed(&hub);
                 self.send(hub.clock.now());
             }
-            let carrier_at = self.carrier.deadline().map(|at| hub.clock.moment(at));
+            let carrier_at = self.io.deadline().map(|at| hub.clock.moment(at));
             let blocked = {
                 let mut state = hub.lock();
                 let deadline = [state.poll_timeout(), carrier_at].into_iter().flatten().min();
@@ -80,13 +80,13 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                 !state.outgoing.is_empty()
             };
             if hub.is_closing() && hub.is_idle() {
-                self.carrier.close(&hub.socket);
+                self.io.close(&hub.socket);
                 return Ok(());
             }
             match watch.next(blocked, armed != Instant::MAX).await? {
-                Sign::Readable => {
+                Wakeup::Readable => {
                     if watched.try_io(Interest::READABLE, || self.rounds()).is_ok() {
-                        // There is more, but other tasks of this thread have their turn first.
+                        // There may be more, but other tasks of this thread have their turn first.
                         tokio::task::yield_now().await;
                     }
                     if std::mem::take(&mut self.unasked) {
@@ -96,37 +96,37 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                         }
                     }
                 }
-                Sign::Writable => {
+                Wakeup::Writable => {
                     let _ = watched.try_io(Interest::WRITABLE, || {
                         self.send(hub.clock.now());
                         drained()
                     });
                 }
-                Sign::Error => {
+                Wakeup::Error => {
                     let _ = watched.try_io(Interest::ERROR, || {
                         self.take_errors();
                         drained()
                     });
                 }
-                Sign::Attention => {}
-                Sign::Timer => {
+                Wakeup::Attention => {}
+                Wakeup::Timer => {
                     armed = Instant::MAX;
                     self.send(hub.clock.now());
                 }
             }
             if carrier_at.is_some_and(|at| at <= hub.clock.now()) {
-                self.carrier.timeout(&hub.socket);
+                self.io.timeout(&hub.socket);
             }
         }
     }
 
-    /// Receives, handles and sends for so many rounds.
+    /// Receives, handles and sends up to [`ROUNDS`] batches.
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) as soon as nothing is left, or nothing is expected any more.
     ///
-    /// When an awaited response has come, the task that awaited it most likely sends the next request, and the system will
-    /// tell when that is answered. To ask the system first would be a call in vain for every request of a client.
+    /// When an awaited response has come, its task probably sends the next request, and the system will announce the next
+    /// response. Receiving again at once would be a wasted system call for every request of a client.
     fn rounds(&mut self) -> io::Result<()> {
         for _ in 0..ROUNDS {
             if !self.round() {
@@ -140,17 +140,17 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
         Ok(())
     }
 
-    /// Receives so many rounds, whatever is expected. Returns whether more may be there.
+    /// Receives up to [`ROUNDS`] batches, whether datagrams are expected or not. Returns whether more may be there.
     fn rounds_to_the_end(&mut self) -> bool {
         (0..ROUNDS).all(|_| self.round())
     }
 
     /// Receives a batch, handles and answers it. Returns whether more may be there.
     pub(crate) fn round(&mut self) -> bool {
-        let Self { hub, carrier, service, .. } = self;
-        // The time is taken with the first datagram: the system may have waited for it.
+        let Self { hub, io, service, .. } = self;
+        // The clock is read with the first datagram, because the system may have waited for it.
         let mut now = None;
-        let received = carrier.receive(&hub.socket, |from, to_group, bytes| {
+        let received = io.receive(&hub.socket, |from, to_group, bytes| {
             let now = *now.get_or_insert_with(|| hub.clock.now());
             let mut state = hub.lock();
             let event = if to_group {
@@ -183,23 +183,23 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Err(_) => {
-                // The error is what ICMP said of a datagram before. The next call receives again.
+                // This is an ICMP error for an earlier datagram. The next call receives again.
                 self.take_errors();
                 true
             }
         }
     }
 
-    /// Sends what there is to send, and what a deadline that has passed asks for. Timers have no turn of their own as long as
-    /// datagrams keep coming.
+    /// Handles timeouts, and sends what the endpoint has to send. It is called after each batch, because timers have no turn
+    /// while datagrams keep arriving.
     pub(crate) fn send(&mut self, now: Instant) {
-        let Self { hub, carrier, .. } = self;
+        let Self { hub, io, .. } = self;
         let mut state = hub.lock();
         if state.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             state.endpoint.handle_timeout(now);
         }
-        state.server().send_delayed(now);
-        state.send(now, |outgoing| carrier.send(&hub.socket, outgoing));
+        state.send_delayed(now);
+        state.send(now, |outgoing| io.send(&hub.socket, outgoing));
     }
 
     fn take_errors(&mut self) {
@@ -208,8 +208,8 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
     }
 }
 
-/// Lets the tasks that are ready have their turn, and nothing else. [`yield_now`](tokio::task::yield_now) would have the
-/// runtime ask the system for news in between.
+/// Lets the tasks that are ready have their turn. [`yield_now`](tokio::task::yield_now) would also let the runtime poll the
+/// system.
 async fn requeue() {
     let mut first = true;
     std::future::poll_fn(|cx| {
@@ -222,12 +222,12 @@ async fn requeue() {
     .await;
 }
 
-/// Returns what tells the runtime that it has to wait for the system.
+/// Returns the error that makes the runtime wait for the socket.
 fn drained() -> io::Result<()> {
     Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// However the loop ends, nobody waits for nothing.
+/// Ends all that tasks wait for, however the loop has ended.
 impl<C, S> Drop for Driver<C, S> {
     fn drop(&mut self) {
         self.hub.close();

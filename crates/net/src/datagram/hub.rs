@@ -1,37 +1,38 @@
-//! An endpoint, and what the tasks around it share: socket, clock, and those who wait for its exchanges.
+//! An endpoint, and what its tasks share: socket, clock, and the waiters for its exchanges.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use coapace_control::{Instant, Mechanism};
 use coapace_proto::{Endpoint, Event, ExchangeId, Failure, Setup};
 use foldhash::{HashMap, HashMapExt};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 
-use super::answers::{Answering, Answers};
+use super::answers::Answers;
 use super::io::{Outgoing, send_singly};
 use super::socket::Socket;
 use crate::address::Remote;
 use crate::clock::{Clock, Random};
 use crate::destinations::{Destinations, ExchangeEnd};
-use crate::group::Answer;
+use crate::group::MemberResponse;
 use crate::identity::Peer;
-use crate::inbox::Inbox;
+use crate::lock::lock;
+use crate::receivers::Receivers;
 use crate::secure::{Dtls, Sessions};
-use crate::{Error, NetCounters, Response, ServerConfig, log};
+use crate::{Error, NetCounters, Refused, Response, ServerConfig, log};
 
-/// One endpoint on one socket. A driver receives and keeps its timers. Any other task that has something to send sends it on
-/// the spot, without a detour through the driver's task.
+/// One endpoint on one socket. Its driver receives, and keeps its timers. Every other task sends by itself, and does not go
+/// through the driver's task.
 #[derive(Debug)]
 pub(crate) struct Hub {
     state: Mutex<Locked>,
     pub(crate) socket: Socket,
-    /// The sessions that its datagrams go through, if it is one of DTLS.
-    pub(crate) sessions: Option<Arc<Sessions>>,
+    /// The DTLS sessions of its datagrams, if it uses DTLS.
+    pub(crate) sessions: Option<Arc<Mutex<Sessions>>>,
     pub(crate) clock: Clock,
-    /// Wakes the driver: there is an earlier deadline, something left to send, or the end.
+    /// Wakes the driver: there is an earlier deadline, or a datagram that could not be sent, or the hub is closing.
     pub(crate) attention: Notify,
     /// Set when a resource of the server has changed.
     changed: AtomicBool,
@@ -50,42 +51,33 @@ pub(crate) struct Locked {
     pub(crate) outgoing: Outgoing,
     pub(crate) counters: NetCounters,
     pub(crate) destinations: Destinations,
-    random: Random,
-    waiting: HashMap<ExchangeId, Waiter>,
-    /// Inboxes for the notifications of own observations.
-    pub(crate) observed: HashMap<ExchangeId, Arc<Inbox>>,
-    /// Requests to groups: when each was sent, and where its answers go.
-    pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<Answer>)>,
-    /// The part that only servers use.
+    pub(crate) random: Random,
+    /// The exchanges and observations whose responses somebody waits for.
+    pub(crate) waiting: HashMap<ExchangeId, Waiter>,
+    /// The requests to groups: when each was sent, and the channel of its answers.
+    pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<MemberResponse>)>,
+    /// The state that only servers use.
     pub(crate) answers: Answers,
-    /// The moment when the driver looks by itself. A deadline later than this need not wake it.
+    /// The moment that the driver's timer is set for. The driver has to be woken for earlier deadlines only.
     pub(crate) armed: Instant,
 }
 
-/// A task that waits for the end of an exchange.
+/// The receivers of an exchange's responses.
 #[derive(Debug)]
-struct Waiter {
+pub(crate) struct Waiter {
     to: Remote,
     since: Instant,
-    tell: oneshot::Sender<Result<Response, Error>>,
+    receivers: Receivers,
 }
 
 impl Hub {
-    pub(crate) fn new(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Arc<Self> {
-        Arc::new(Self::open(socket, setup))
-    }
-
-    /// Returns a hub whose datagrams go through DTLS.
-    pub(crate) fn secured(
+    /// Returns a hub. Its datagrams go through DTLS if `dtls` is given.
+    pub(crate) fn new(
         socket: Socket,
         setup: Arc<Setup<Mechanism>>,
-        dtls: &Dtls,
+        dtls: Option<&Dtls>,
     ) -> io::Result<Arc<Self>> {
-        let sessions = Some(Arc::new(Sessions::new(dtls)?));
-        Ok(Arc::new(Self { sessions, ..Self::open(socket, setup) }))
-    }
-
-    fn open(socket: Socket, setup: Arc<Setup<Mechanism>>) -> Self {
+        let sessions = dtls.map(Sessions::new).transpose()?;
         let mut random = Random::default();
         let max_destinations = setup.config.max_peers as usize;
         let mut endpoint = Endpoint::new(setup, random.next());
@@ -97,29 +89,28 @@ impl Hub {
             destinations: Destinations::new(max_destinations),
             random,
             waiting: HashMap::new(),
-            observed: HashMap::new(),
             groups: HashMap::new(),
             answers: Answers::of(&ServerConfig::default(), [0; 16], false),
             armed: Instant::MAX,
         };
-        Self {
+        Ok(Arc::new(Self {
             state: Mutex::new(state),
             socket,
-            sessions: None,
+            sessions: sessions.map(|sessions| Arc::new(Mutex::new(sessions))),
             clock: Clock::start(),
             attention: Notify::new(),
             changed: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             end: Notify::new(),
             pending: AtomicU32::new(0),
-        }
+        }))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Locked> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
-    /// Does something with the endpoint, and then sends what there is to send.
+    /// Calls `act`, and then sends what the endpoint has to send.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Locked, Instant) -> T) -> T {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -135,20 +126,20 @@ impl Hub {
     /// Sends from the front of `outgoing` as far as the system takes it.
     fn transmit(&self, outgoing: &mut Outgoing) {
         if let Some(sessions) = &self.sessions {
-            return sessions.send(&self.socket, outgoing);
+            return lock(sessions).send(&self.socket, outgoing);
         }
         send_singly(&self.socket, outgoing);
     }
 
-    /// Takes the news that a destination cannot be reached.
+    /// Handles an error which says that a destination cannot be reached.
     pub(crate) fn unreachable(&self, now: Instant, to: Remote, error: &io::Error) {
         if let Some(sessions) = &self.sessions {
-            sessions.unreachable(to, error);
+            lock(sessions).unreachable(to, error);
         }
         self.lock().unreachable(now, to, error);
     }
 
-    /// Has the driver look which observed resources have changed.
+    /// Makes the driver call the handlers of observed resources that have changed.
     pub(crate) fn look_at_resources(&self) {
         self.changed.store(true, Ordering::Release);
         self.attention.notify_one();
@@ -159,7 +150,7 @@ impl Hub {
         self.changed.load(Ordering::Relaxed) && self.changed.swap(false, Ordering::Acquire)
     }
 
-    /// Takes no new requests from now on. Exchanges under way may end.
+    /// Begins to close: new requests are refused, and exchanges under way may end.
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Release);
         self.attention.notify_one();
@@ -169,7 +160,7 @@ impl Hub {
     /// Returns once it is closing.
     pub(crate) async fn closed(&self) {
         let mut end = std::pin::pin!(self.end.notified());
-        // Enlisted before the look, so that no word is missed.
+        // Registered before the check, so that no notification is missed.
         end.as_mut().enable();
         if !self.is_closing() {
             end.await;
@@ -181,9 +172,9 @@ impl Hub {
         self.sessions.is_some()
     }
 
-    /// Returns a peer of the endpoint with the identity that it has shown.
+    /// Returns a peer of the endpoint with its identity.
     pub(crate) fn peer(&self, remote: Remote) -> Peer {
-        let identity = self.sessions.as_ref().and_then(|sessions| sessions.identity(remote));
+        let identity = self.sessions.as_ref().and_then(|sessions| lock(sessions).identity(remote));
         Peer { remote, identity }
     }
 
@@ -192,13 +183,20 @@ impl Hub {
         self.lock().endpoint.has_message_ids(self.clock.now(), self.socket.remote(address))
     }
 
-    /// Returns what the endpoint calls the peer at this address. Over DTLS, waits until there is a session.
+    /// Returns the endpoint's name for the peer at this address. Over DTLS, waits until there is a session.
     pub(crate) async fn reach(&self, address: std::net::SocketAddr) -> Result<Remote, Error> {
         let to = self.socket.remote(address);
-        if let Some(sessions) = &self.sessions {
-            return Box::pin(sessions.connect(self, to)).await.map_err(Error::Session);
-        }
-        Ok(to)
+        let Some(sessions) = &self.sessions else { return Ok(to) };
+        let connected = {
+            let mut sessions = lock(sessions);
+            if let Some(peer) = sessions.peer(to) {
+                return Ok(peer);
+            }
+            sessions.handshake(&self.socket, to).map_err(Error::Session)?
+        };
+        // The driver has to set its timer for the handshake.
+        self.attention.notify_one();
+        connected.await.unwrap_or(Err(Refused::GivenUp)).map_err(Error::Session)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -213,22 +211,22 @@ impl Hub {
         }
     }
 
-    /// Cancels an exchange that nobody waits for any more. The next one may leave in its place.
+    /// Cancels an exchange if the task that waited for its first response has stopped.
     pub(crate) fn abandon(&self, exchange: ExchangeId) {
-        if self.lock().waiting.remove(&exchange).is_some() {
+        let mut state = self.lock();
+        let Some(waiter) = state.waiting.get_mut(&exchange) else { return };
+        if waiter.receivers.first.take().is_some() {
+            if waiter.receivers.inbox.is_none() {
+                state.waiting.remove(&exchange);
+            }
+            drop(state);
             self.with(|state, now| state.endpoint.cancel(now, exchange));
         }
     }
 }
 
 impl Locked {
-    /// Returns the server at work.
-    pub(crate) fn server(&mut self) -> Answering<'_> {
-        let Self { endpoint, answers, counters, random, .. } = self;
-        Answering { answers, endpoint, counters, random }
-    }
-
-    /// Returns when there is something to do without a datagram.
+    /// Returns the next deadline of the endpoint and of delayed responses.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         [self.endpoint.poll_timeout(), self.answers.leisure.next()].into_iter().flatten().min()
     }
@@ -238,13 +236,13 @@ impl Locked {
         self.random.token()
     }
 
-    /// Ends an own observation, whose notifications are rejected from now on. Returns whether there was one.
+    /// Ends an observation of this client, whose later notifications are rejected. Returns whether there was one.
     pub(crate) fn forget(&mut self, now: Instant, observation: ExchangeId) -> bool {
         self.endpoint.cancel(now, observation);
-        self.observed.remove(&observation).is_some()
+        self.waiting.remove(&observation).is_some()
     }
 
-    /// Makes it a server's.
+    /// Prepares the hub for a server.
     pub(crate) fn serve(&mut self, config: &ServerConfig, secure: bool) {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.random.next().to_le_bytes());
@@ -253,23 +251,16 @@ impl Locked {
         self.endpoint.set_source(Remote::source);
     }
 
-    /// Returns where the result of an exchange arrives.
-    pub(crate) fn wait(
-        &mut self,
-        now: Instant,
-        exchange: ExchangeId,
-        to: Remote,
-    ) -> oneshot::Receiver<Result<Response, Error>> {
-        let (tell, told) = oneshot::channel();
-        self.waiting.insert(exchange, Waiter { to, since: now, tell });
-        told
+    /// Notes the receivers of an exchange's responses.
+    pub(crate) fn expect(&mut self, now: Instant, exchange: ExchangeId, to: Remote, receivers: Receivers) {
+        self.waiting.insert(exchange, Waiter { to, since: now, receivers });
     }
 
-    /// Sends what the endpoint has to send, as long as `send` gets rid of it. Exchanges that have failed meanwhile end.
+    /// Sends what the endpoint has to send, until `send` leaves something. Then handles the exchanges that have failed.
     pub(crate) fn send(&mut self, now: Instant, mut send: impl FnMut(&mut Outgoing)) {
         loop {
             let Self { endpoint, outgoing, random, .. } = self;
-            // Few enough that all lie in one call, and their bytes in a cache.
+            // So many fit into one system call, and their bytes into the processor's cache.
             while outgoing.len() < 32 {
                 let Some(transmit) = endpoint.poll_transmit(now, |_| random.draw(), &mut outgoing.bytes)
                 else {
@@ -294,7 +285,7 @@ impl Locked {
         }
     }
 
-    /// Hands what became of an exchange to the task that waits for it. `from` is the peer, if it has arrived just now.
+    /// Hands an event to the task that waits for it. `from` is the peer, if the event comes from a datagram.
     pub(crate) fn tell(&mut self, now: Instant, from: Option<Remote>, event: Event<'_, Remote>) {
         let exchange = match event {
             Event::Response { exchange, .. } | Event::Pong { exchange } | Event::Failed { exchange, .. } => {
@@ -304,75 +295,64 @@ impl Locked {
                 if let (Some(from), Some((since, tell))) = (from, self.groups.get(&exchange))
                     && let Ok(response) = Response::read(&message, now.since(*since).into(), 1)
                 {
-                    // An answer that finds no room, or nobody, is lost.
+                    // The answer is dropped if there is no room, or nobody waits for it.
                     let _ = tell.try_send((from.address(), response));
                 }
-                if let Some(inbox) = self.observed.get(&exchange) {
-                    match Response::read(&message, Duration::ZERO, 1) {
-                        Ok(response) => inbox.put(now, &message, false, Some(response)),
-                        Err(error) => inbox.fail(error),
-                    }
-                }
-                return;
+                exchange
             }
             Event::ObserverGone { observer, .. } => {
                 return log::observer(observer.to.address(), "gone");
             }
             Event::Acknowledged { .. } | Event::Request { .. } => return,
         };
-        let waiting = self.waiting.remove(&exchange);
-        let inbox = self.observed.get(&exchange);
-        if waiting.is_none() && inbox.is_none() {
-            return;
+        let Some(Waiter { to, since, receivers }) = self.waiting.get_mut(&exchange) else { return };
+        let (mut transmissions, mut elapsed) = (1, Duration::ZERO);
+        if !matches!(event, Event::Notification { .. }) {
+            transmissions += self.endpoint.retransmissions(exchange);
         }
-        let transmissions = self.endpoint.retransmissions(exchange) + 1;
-        let elapsed = waiting.as_ref().map_or(Duration::ZERO, |waiting| now.since(waiting.since).into());
-        let result = match event {
-            Event::Failed { failure, .. } => Err(failed(failure, transmissions)),
-            Event::Response { message, .. } => {
+        if receivers.first.is_some() {
+            elapsed = now.since(*since).into();
+            let failed = matches!(event, Event::Failed { .. });
+            let ended = if failed { ExchangeEnd::Failed } else { ExchangeEnd::Answered };
+            self.destinations.count(*to, ended, transmissions);
+        }
+        let goes_on = match event {
+            Event::Response { message, .. } | Event::Notification { message, .. } => {
                 let response = Response::read(&message, elapsed, transmissions);
-                if let (Some(inbox), Ok(response)) = (inbox, &response) {
-                    inbox.put(now, &message, false, waiting.is_none().then(|| response.clone()));
-                }
-                response
+                receivers.receive(now, &message, false, response)
             }
-            _ => Ok(Response { elapsed, transmissions, ..Response::new(coapace_proto::Code::EMPTY) }),
+            Event::Failed { failure, .. } => {
+                receivers.end(Err(failed(failure, transmissions)));
+                false
+            }
+            _ => {
+                let pong = Response::new(coapace_proto::Code::EMPTY);
+                receivers.end(Ok(Response { elapsed, transmissions, ..pong }));
+                false
+            }
         };
-        if let (None, Some(inbox), Err(_)) = (&waiting, inbox, &result)
-            && let Err(error) = result
-        {
-            return inbox.fail(error);
+        if !goes_on {
+            self.waiting.remove(&exchange);
         }
-        let Some(waiting) = waiting else { return };
-        if result.is_err() {
-            self.observed.remove(&exchange);
-        }
-        let ended =
-            if matches!(event, Event::Failed { .. }) { ExchangeEnd::Failed } else { ExchangeEnd::Answered };
-        self.destinations.count(waiting.to, ended, transmissions);
-        // Whoever waited may have stopped a moment ago.
-        let _ = waiting.tell.send(result);
     }
 
-    /// Ends all that is under way to a destination that cannot be reached.
+    /// Ends all exchanges with a destination that cannot be reached.
     pub(crate) fn unreachable(&mut self, now: Instant, to: Remote, error: &io::Error) {
-        let there: Vec<ExchangeId> =
-            self.waiting.iter().filter(|(_, waiting)| waiting.to == to).map(|(&id, _)| id).collect();
-        for exchange in there {
-            let Some(waiting) = self.waiting.remove(&exchange) else { continue };
+        let there =
+            |(_, waiter): &(&ExchangeId, &Waiter)| waiter.to == to && waiter.receivers.first.is_some();
+        let exchanges: Vec<ExchangeId> = self.waiting.iter().filter(there).map(|(&id, _)| id).collect();
+        for exchange in exchanges {
+            let Some(mut waiter) = self.waiting.remove(&exchange) else { continue };
             self.destinations.count(to, ExchangeEnd::Failed, self.endpoint.retransmissions(exchange) + 1);
-            self.forget(now, exchange);
-            let _ = waiting.tell.send(Err(Error::Unreachable(error.kind())));
+            self.endpoint.cancel(now, exchange);
+            waiter.receivers.end(Err(Error::Unreachable(error.kind())));
         }
     }
 
-    /// Ends all that anybody waits for: nothing will come any more.
+    /// Ends all exchanges and observations with [`Error::Closed`].
     pub(crate) fn give_up_all(&mut self) {
-        for (_, waiting) in self.waiting.drain() {
-            let _ = waiting.tell.send(Err(Error::Closed));
-        }
-        for (_, inbox) in self.observed.drain() {
-            inbox.fail(Error::Closed);
+        for (_, mut waiter) in self.waiting.drain() {
+            waiter.receivers.end(Err(Error::Closed));
         }
         self.groups.clear();
     }

@@ -1,4 +1,4 @@
-//! The ways of datagrams between a socket and a driver.
+//! The transfer of datagrams between a socket and a driver.
 
 use std::{io, time};
 
@@ -6,30 +6,30 @@ use super::socket::Socket;
 use crate::Direction;
 use crate::address::Remote;
 
-/// The longest datagram that is received, in bytes. A longer one is counted and dropped. RFC 7252 §4.6 suggests messages
-/// of at most 1152 bytes where nothing is known of the path.
+/// The longest datagram that is received, in bytes. A longer one is counted and dropped. RFC 7252 §4.6 suggests at most 1152
+/// bytes for unknown paths.
 pub(crate) const MAX_DATAGRAM: usize = 2048;
 
-/// A way to move datagrams between a socket and a driver: one for each call of the system, or many.
+/// Moves datagrams between a socket and a driver: one with each system call, or many.
 pub(crate) trait DatagramIo {
     /// Receives what has arrived, and hands each datagram to `each`, with its sender and whether it came to a group.
     ///
     /// # Errors
-    /// Those of the system, [`WouldBlock`](io::ErrorKind::WouldBlock) if nothing had arrived.
+    /// The errors of the system, among them [`WouldBlock`](io::ErrorKind::WouldBlock) if nothing has arrived.
     fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, bool, &[u8])) -> io::Result<Reception>;
 
     /// Sends from the front of `outgoing` as far as the system takes it.
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing);
 
-    /// Returns when it wants [`timeout`](Self::timeout) to be called, if it has timers of its own.
+    /// Returns when [`timeout`](Self::timeout) is to be called, if there are timers.
     fn deadline(&self) -> Option<time::Instant> {
         None
     }
 
-    /// Does what its timers ask for. It may be called too early.
+    /// Handles timers that have expired. It may be called too early.
     fn timeout(&mut self, _: &Socket) {}
 
-    /// Takes leave of all peers.
+    /// Closes all sessions.
     fn close(&mut self, _: &Socket) {}
 }
 
@@ -42,21 +42,21 @@ pub(crate) struct Reception {
     pub(crate) truncated: u64,
 }
 
-/// Datagrams on their way to the system.
+/// Datagrams that are to be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    /// The destination of each, and where its bytes end.
+    /// The destination of each datagram, and the end of its bytes in `bytes`.
     messages: Vec<(Remote, usize)>,
-    /// Their bytes, one after the other.
+    /// The bytes of all datagrams.
     pub(crate) bytes: Vec<u8>,
-    /// The number of those that are sent.
+    /// The number of datagrams at the front that are sent.
     sent: usize,
-    /// The destinations of those that the system would not send, with its errors.
+    /// The destinations of datagrams that the system refused to send, with its errors.
     pub(crate) failed: Vec<(Remote, io::Error)>,
 }
 
 impl Outgoing {
-    /// Makes a datagram of the bytes appended to `bytes` since the last call.
+    /// Adds a datagram, of the bytes that were appended to `bytes` since the last call.
     pub(crate) fn push(&mut self, to: Remote) {
         self.messages.push((to, self.bytes.len()));
     }
@@ -69,7 +69,7 @@ impl Outgoing {
         self.messages.len() - self.sent
     }
 
-    /// Returns the `nth` of those that are to be sent.
+    /// Returns the `nth` datagram that is not sent yet.
     pub(crate) fn get(&self, nth: usize) -> Option<(Remote, &[u8])> {
         let place = self.sent + nth;
         let &(to, end) = self.messages.get(place)?;
@@ -87,7 +87,7 @@ impl Outgoing {
         }
     }
 
-    /// Removes the first, which the system would not send.
+    /// Removes the first, which the system refused to send.
     pub(crate) fn fail(&mut self, error: io::Error) {
         if let Some((to, _)) = self.get(0) {
             self.failed.push((to, error));
@@ -96,7 +96,7 @@ impl Outgoing {
     }
 }
 
-/// Moves one datagram with each call of the system.
+/// Moves one datagram with each system call.
 #[derive(Debug)]
 pub(crate) struct Single {
     buffer: Box<[u8]>,
@@ -122,7 +122,7 @@ impl DatagramIo for Single {
     }
 }
 
-/// Receives one datagram into a buffer that has a byte more than the longest that is taken.
+/// Receives one datagram. The buffer has one byte more than the longest accepted datagram.
 pub(crate) fn receive_singly(
     socket: &Socket,
     buffer: &mut [u8],
@@ -136,7 +136,7 @@ pub(crate) fn receive_singly(
     Ok(Reception { more: true, truncated: u64::from(!fits) })
 }
 
-/// Sends one datagram with each call of the system.
+/// Sends one datagram with each system call.
 pub(crate) fn send_singly(socket: &Socket, outgoing: &mut Outgoing) {
     while let Some((to, bytes)) = outgoing.get(0) {
         if !socket.passes(Direction::Sent, to, bytes) {

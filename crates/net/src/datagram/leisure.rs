@@ -1,4 +1,4 @@
-//! Responses to groups, which wait for a moment of their own (RFC 7252 §8.2). Otherwise all members would answer at once.
+//! Responses to groups, which have random delays so that the members do not answer all at once (RFC 7252 §8.2).
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use coapace_proto::{Code, Responder, group};
 
 use crate::address::Remote;
 
-/// The responses that wait.
+/// The delayed responses.
 #[derive(Debug)]
 pub(crate) struct Leisure {
     span: Duration,
     bound: usize,
-    /// By the moment when they leave, then in the order in which they came.
+    /// The responses by the moment when they are sent, then by their order of arrival.
     waiting: BTreeMap<(Instant, u64), Delayed>,
     count: u64,
 }
 
-/// A response that waits.
+/// A delayed response.
 #[derive(Debug)]
 pub(crate) struct Delayed {
     pub(crate) responder: Responder<Remote>,
@@ -31,7 +31,7 @@ impl Leisure {
         Self { span, bound, waiting: BTreeMap::new(), count: 0 }
     }
 
-    /// Keeps a response for the moment that is drawn for it. Returns the response if there is no room.
+    /// Delays a response. Returns it if there is no room.
     pub(crate) fn put(&mut self, now: Instant, draw: Draw, delayed: Delayed) -> Result<(), Delayed> {
         if self.waiting.len() >= self.bound {
             return Err(delayed);
@@ -41,12 +41,12 @@ impl Leisure {
         Ok(())
     }
 
-    /// Returns when the next leaves.
+    /// Returns when the next response is to be sent.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.waiting.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    /// Takes a response whose moment has come.
+    /// Takes a response whose delay is over.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Delayed> {
         let first = self.waiting.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
@@ -68,7 +68,7 @@ mod tests {
                 responder
             },
         );
-        Delayed { responder: event.expect("a request"), code: Code(0x45), tail: Vec::new() }
+        Delayed { responder: event.expect("a request"), code: Code::CONTENT, tail: Vec::new() }
     }
 
     #[test]

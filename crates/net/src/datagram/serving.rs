@@ -1,23 +1,22 @@
-//! The server on one core over datagrams: it takes requests and changes of resources to handlers, and answers.
+//! The server of one core over datagrams. It calls handlers for requests and for changes of resources.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use coap_numbers::code;
 use coapace_control::Instant;
 use coapace_proto::{Code, Kind, Message, Responder};
 
 use super::driver::Service;
-use super::hub::{Hub, Locked};
+use super::hub::Hub;
 use crate::access;
 use crate::address::Remote;
 use crate::conversation::{NoPlace, Place, Places, Step, Terms, Wish, has_terms};
-use crate::handler::{Called, Pending, or_panicked};
+use crate::handler::{Called, Pending};
 use crate::identity::Peer;
 use crate::{Response, Router, ServerConfig};
 
-/// Routes requests, and lets handlers that wait go on as tasks.
+/// Calls the handlers of requests. Handlers that wait go on as tasks.
 pub(crate) struct Serving {
     router: Router,
     pub(crate) config: ServerConfig,
@@ -46,7 +45,7 @@ impl Service for Serving {
         if let Called::Ready(Some(response)) = &called
             && response.size() <= state.answers.unconditional(responder.to)
         {
-            return state.server().respond(now, responder, response);
+            return state.respond(now, responder, response);
         }
         let terms = state.answers.admit(now, responder.to, message, Terms::of(message, None));
         drop(state);
@@ -58,19 +57,19 @@ impl Service for Serving {
         let due = hub.lock().answers.due();
         for due in due {
             let request =
-                Message { code: Code(code::GET), tail: &due.tail, ..Message::empty(Kind::NonConfirmable, 0) };
+                Message { code: Code::GET, tail: &due.tail, ..Message::empty(Kind::NonConfirmable, 0) };
             match self.router.call(hub.peer(due.from), &request) {
                 Called::Ready(response) => {
-                    if publish(&mut hub.lock(), now, due.number, response) {
+                    if hub.lock().publish(now, due.number, response) {
                         hub.look_at_resources();
                     }
                 }
-                // There is one for each form of a request, and these are bounded.
+                // There is at most one for each observed request, and the number of these is bounded.
                 Called::Pending(rest) => {
-                    let waiting = Waiting::new(hub, None);
+                    let waiting = WaitingHandler::new(hub, None);
                     tokio::spawn(async move {
                         let (hub, response) = (&waiting.hub, rest.await);
-                        if hub.with(|state, now| publish(state, now, due.number, response)) {
+                        if hub.with(|state, now| state.publish(now, due.number, response)) {
                             hub.look_at_resources();
                         }
                     });
@@ -80,7 +79,7 @@ impl Service for Serving {
     }
 
     fn closing(&mut self, hub: &Arc<Hub>) {
-        hub.lock().server().dismiss_observers(&self.config.unavailable());
+        hub.lock().dismiss_observers(&self.config.unavailable());
     }
 }
 
@@ -91,7 +90,7 @@ impl Serving {
         Self { router, config, places }
     }
 
-    /// Takes a request that says how it is to be answered.
+    /// Handles a request whose options affect its answer.
     fn negotiate(
         &mut self,
         hub: &Arc<Hub>,
@@ -101,29 +100,29 @@ impl Serving {
     ) {
         let mut state = hub.lock();
         let Ok(block2) = message.block2() else {
-            return state.server().respond(now, responder, &Response::new(Code(code::BAD_REQUEST)));
+            return state.respond(now, responder, &Response::new(Code::BAD_REQUEST));
         };
         let terms = Terms::of(message, block2);
         let terms = if responder.group { terms.to_group() } else { terms };
         let mut terms = state.answers.admit(now, responder.to, message, terms);
         let tail = match state.answers.bodies.take(now, responder.to, message, &mut terms) {
             Step::Call(tail) => tail,
-            Step::Answer(response) => return state.server().answer(now, responder, &terms, response),
+            Step::Answer(response) => return state.answer(now, responder, &terms, Some(response)),
             Step::Reply(code, tail) => {
-                return state.server().respond_with(now, responder, code, tail.as_bytes());
+                return state.respond_with(now, responder, code, tail.as_bytes());
             }
-            Step::Challenge => return state.server().challenge(now, responder, &terms),
+            Step::Challenge => return state.challenge(now, responder, &terms),
         };
         let request = Message { tail: &tail, ..*message };
         match terms.wish(&request) {
             Some(Wish::Observe) => {
                 if let Some(resource) = self.router.observable(&request)
-                    && !state.server().register(now, &responder, resource, &request, &mut terms)
+                    && !state.register(now, &responder, resource, &request, &mut terms)
                 {
-                    return state.server().challenge(now, responder, &terms);
+                    return state.challenge(now, responder, &terms);
                 }
             }
-            Some(Wish::Deregister) => state.server().deregister(now, &responder, message.token),
+            Some(Wish::Deregister) => state.deregister(now, &responder, message.token),
             None => {}
         }
         // A handler may use the hub.
@@ -132,7 +131,7 @@ impl Serving {
         self.settle(hub, now, responder, terms, called, &request);
     }
 
-    /// Answers with what a handler has said, or lets it wait.
+    /// Answers with the result of a handler, or lets the handler wait.
     fn settle(
         &self,
         hub: &Arc<Hub>,
@@ -143,20 +142,20 @@ impl Serving {
         request: &Message<'_>,
     ) {
         let rest = match called {
-            Called::Ready(response) => return answer(&mut hub.lock(), now, responder, &terms, response),
+            Called::Ready(response) => return hub.lock().answer(now, responder, &terms, response),
             Called::Pending(rest) => rest,
         };
         match self.places.take(self.router.number_of(request), !terms.verified) {
             Ok(place) => {
                 hub.lock().counters.deferred += 1;
-                let waiting = Waiting::new(hub, Some(place));
+                let waiting = WaitingHandler::new(hub, Some(place));
                 tokio::spawn(answer_later(waiting, responder, terms, rest, self.config.acknowledge_after));
             }
             Err(NoPlace::Strangers) if terms.repeatable => {
-                hub.lock().server().challenge(now, responder, &terms);
+                hub.lock().challenge(now, responder, &terms);
             }
             Err(_) => {
-                hub.lock().server().refuse_to_observe(now, &responder, &terms, true);
+                hub.lock().refuse_to_observe(now, &responder, &terms, true);
                 self.refuse(hub, now, responder);
             }
         }
@@ -164,26 +163,26 @@ impl Serving {
 
     fn refuse(&self, hub: &Hub, now: Instant, responder: Responder<Remote>) {
         let mut state = hub.lock();
-        // Errors are not sent to those who asked a group.
+        // Requests to a group are not answered with errors.
         state.counters.refused += u64::from(!responder.group);
-        state.server().respond(now, responder, &self.config.unavailable());
+        state.respond(now, responder, &self.config.unavailable());
     }
 }
 
-/// A handler that waits, as long as it does, and its place. A handler that is called for observers has none.
-struct Waiting {
+/// Counts a handler that waits, and holds its place. A handler that is called for observers takes no place.
+struct WaitingHandler {
     hub: Arc<Hub>,
     _place: Option<Place>,
 }
 
-impl Waiting {
+impl WaitingHandler {
     fn new(hub: &Arc<Hub>, place: Option<Place>) -> Self {
         hub.pending.fetch_add(1, Ordering::Relaxed);
         Self { hub: hub.clone(), _place: place }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingHandler {
     fn drop(&mut self) {
         self.hub.pending.fetch_sub(1, Ordering::Release);
         if self.hub.is_closing() {
@@ -194,7 +193,7 @@ impl Drop for Waiting {
 
 /// Acknowledges if the handler takes long, and answers when it is done.
 async fn answer_later(
-    waiting: Waiting,
+    waiting: WaitingHandler,
     mut responder: Responder<Remote>,
     mut terms: Terms,
     mut rest: Pending,
@@ -205,27 +204,9 @@ async fn answer_later(
         response
     } else {
         responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
-        // The client has no request any more that it could repeat.
+        // An acknowledged request cannot be challenged any more.
         terms.repeatable = false;
         rest.await
     };
-    hub.with(|state, now| answer(state, now, responder, &terms, response));
-}
-
-/// Answers with what a handler has said.
-fn answer(
-    state: &mut Locked,
-    now: Instant,
-    responder: Responder<Remote>,
-    terms: &Terms,
-    response: Option<Response>,
-) {
-    let response = or_panicked(response, || state.counters.panics += 1);
-    state.server().answer(now, responder, terms, response);
-}
-
-/// Sends observers what a handler has said of a resource that has changed. Returns whether it has changed again.
-fn publish(state: &mut Locked, now: Instant, number: u64, response: Option<Response>) -> bool {
-    let response = or_panicked(response, || state.counters.panics += 1);
-    state.server().publish(now, number, response)
+    hub.with(|state, now| state.answer(now, responder, &terms, response));
 }

@@ -6,22 +6,22 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::{Local, Locals, Remote, mapped};
+use crate::address::{LocalAddress, LocalAddresses, Remote, mapped};
 use crate::{Datagram, Direction, Interceptor};
 
-/// The bytes asked for the queue of received datagrams. The system may give less. The queue has to hold what 1,000 clients
-/// that begin at once send in half a second.
+/// The size of the receive buffer that is asked for, in bytes. It holds what 1,000 clients that begin at once send in half a
+/// second. The system may grant less.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// The purpose of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
-    /// To answer from the address that a request came to.
+pub(crate) enum Purpose {
+    /// A server answers from the address that a request came to.
     Serve {
-        /// Set if several sockets have the port, over which the system spreads the sources.
+        /// Set if several sockets share the port, over which the system spreads the clients.
         shared: bool,
     },
-    /// To ask, and be told what ICMP says of destinations.
+    /// A client receives the ICMP errors of its destinations.
     Ask,
 }
 
@@ -29,14 +29,14 @@ pub(crate) enum Use {
 #[derive(Debug)]
 pub(crate) struct Socket {
     inner: UdpSocket,
-    /// Set if it is one of IPv6, perhaps with IPv4 mapped into it.
+    /// Set if it is an IPv6 socket, which may carry mapped IPv4 addresses.
     pub(crate) v6: bool,
     /// Set if the system says which local address a datagram came to.
     pub(crate) tells_local: bool,
-    /// Set if it has joined a group. Otherwise it drops what comes to groups, or to all of a network.
+    /// Set if it has joined a group. Otherwise datagrams to groups and broadcasts are dropped.
     pub(crate) is_member: bool,
-    pub(crate) locals: Locals,
-    /// With an interceptor, datagrams leave one with each call of the system.
+    pub(crate) locals: LocalAddresses,
+    /// With an interceptor, each datagram takes a system call of its own.
     pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
 }
 
@@ -47,54 +47,54 @@ impl AsRawFd for Socket {
 }
 
 impl Socket {
-    /// Binds to `address`. `[::]` is every address of IPv4 as well.
-    pub(crate) fn bind(address: SocketAddr, r#use: Use) -> io::Result<Self> {
+    /// Binds to `address`. `[::]` means every address of IPv4, too.
+    pub(crate) fn bind(address: SocketAddr, purpose: Purpose) -> io::Result<Self> {
         let domain = socket2::Domain::for_address(address);
         let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, None)?;
         if address.is_ipv6() {
             socket.set_only_v6(false)?;
         }
-        if r#use == (Use::Serve { shared: true }) {
+        if purpose == (Purpose::Serve { shared: true }) {
             socket.set_reuse_port(true)?;
         }
-        // What the system gives is enough to go on with.
+        // A smaller buffer is no error.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
-        let serves = matches!(r#use, Use::Serve { .. });
+        let serves = matches!(purpose, Purpose::Serve { .. });
         let mut socket = Self {
             inner: socket.into(),
             v6: address.is_ipv6(),
             tells_local: serves && address.ip().is_unspecified(),
             is_member: false,
-            locals: Locals::default(),
+            locals: LocalAddresses::default(),
             interceptor: None,
         };
-        socket.set_options(r#use)?;
+        socket.set_options(purpose)?;
         Ok(socket)
     }
 
-    /// Opens a socket at a port of the system's choice, to ask what is at `destination`. A socket of IPv6 could ask IPv4 as
-    /// well, but the system does more for each of its datagrams.
+    /// Opens a client's socket of the same family as `destination`. An IPv6 socket could carry IPv4 too, but the system
+    /// would do more work for each datagram.
     pub(crate) fn open(destination: SocketAddr) -> io::Result<Self> {
         let any: IpAddr = match destination {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        Self::bind((any, 0).into(), Use::Ask)
+        Self::bind((any, 0).into(), Purpose::Ask)
     }
 
-    /// Returns the socket once more, for a runtime to watch.
+    /// Returns a duplicate of the socket, which a runtime can watch.
     pub(crate) fn duplicate(&self) -> io::Result<UdpSocket> {
         self.inner.try_clone()
     }
 
-    /// Makes receiving wait for a datagram.
+    /// Makes receiving block until there is a datagram.
     pub(crate) fn block(&self) -> io::Result<()> {
         self.inner.set_nonblocking(false)
     }
 
-    /// Makes receiving wait for so long at most.
+    /// Sets the longest time that receiving blocks.
     pub(crate) fn set_patience(&self, patience: Duration) -> io::Result<()> {
         self.inner.set_read_timeout(Some(patience))
     }
@@ -103,7 +103,7 @@ impl Socket {
         self.inner.local_addr()
     }
 
-    /// Returns whether the interceptor lets a datagram go on. Without one, all do.
+    /// Returns whether the interceptor passes a datagram. Without an interceptor, all pass.
     pub(crate) fn passes(&self, direction: Direction, peer: Remote, bytes: &[u8]) -> bool {
         let Some(interceptor) = &self.interceptor else { return true };
         let Ok(mut local) = self.local_addr() else { return true };
@@ -120,18 +120,18 @@ impl Socket {
         Ok((len, self.remote(from)))
     }
 
-    /// Returns the peer at this address. A link-local address means something on its interface alone.
+    /// Returns the peer at this address. For a link-local address, it holds the interface.
     pub(crate) fn remote(&self, address: SocketAddr) -> Remote {
         let local = match address {
             SocketAddr::V6(address) if address.scope_id() != 0 => {
-                self.locals.number(Local { scope: address.scope_id(), ..Local::ANY })
+                self.locals.number(LocalAddress { scope: address.scope_id(), ..LocalAddress::ANY })
             }
             _ => 0,
         };
         Remote::new(mapped(address.ip()), address.port(), local)
     }
 
-    /// Returns the address of a peer in the form that this socket takes.
+    /// Returns the address of a peer in the family of this socket.
     fn address_of(&self, to: Remote) -> io::Result<SocketAddr> {
         if self.v6 {
             return Ok(to.v6(self.locals.get(to.local()).scope).into());
@@ -141,7 +141,7 @@ impl Socket {
     }
 
     #[cfg(target_os = "linux")]
-    fn set_options(&mut self, r#use: Use) -> io::Result<()> {
+    fn set_options(&mut self, purpose: Purpose) -> io::Result<()> {
         use nix::sys::socket::{setsockopt, sockopt};
         if self.tells_local && self.v6 {
             setsockopt(&self.inner, sockopt::Ipv6RecvPacketInfo, &true)?;
@@ -149,15 +149,16 @@ impl Socket {
             setsockopt(&self.inner, sockopt::Ipv4PacketInfo, &true)?;
         }
         if self.tells_local {
-            // A socket would hear every group that anyone on this host has joined, so each of a port would have a copy.
+            // Otherwise each socket of the port would receive the datagrams of every group that any socket of this host has
+            // joined.
             let socket = socket2::SockRef::from(&self.inner);
             socket.set_multicast_all_v4(false)?;
             if self.v6 {
-                // Linux before 4.20 knows no such thing.
+                // Linux before 4.20 does not have this option.
                 let _ = socket.set_multicast_all_v6(false);
             }
         }
-        if r#use == Use::Ask {
+        if purpose == Purpose::Ask {
             setsockopt(&self.inner, sockopt::Ipv4RecvErr, &true)?;
             if self.v6 {
                 setsockopt(&self.inner, sockopt::Ipv6RecvErr, &true)?;
@@ -167,12 +168,12 @@ impl Socket {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn set_options(&mut self, _: Use) -> io::Result<()> {
+    fn set_options(&mut self, _: Purpose) -> io::Result<()> {
         self.tells_local = false;
         Ok(())
     }
 
-    /// Joins a group on the interface of this name or index, or on one that the system chooses.
+    /// Joins a group on the interface with this name or index, or on one that the system chooses.
     #[cfg(target_os = "linux")]
     pub(crate) fn join(&self, group: IpAddr, interface: Option<&str>) -> io::Result<()> {
         use nix::net::if_::if_nametoindex;
@@ -213,7 +214,7 @@ impl Socket {
     fn send_from_any(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
         let address = self.address_of(to)?;
         match self.inner.send_to(bytes, address) {
-            // An error of a datagram before, told late: this one has not been sent.
+            // This is the ICMP error of an earlier datagram. The present one was not sent.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 self.inner.send_to(bytes, address).map(drop)
             }
@@ -221,7 +222,7 @@ impl Socket {
         }
     }
 
-    /// Hands to `each` what ICMP said of datagrams that this socket sent, with their destination.
+    /// Calls `each` with every ICMP error that was received for datagrams of this socket, and its destination.
     #[cfg(target_os = "linux")]
     pub(crate) fn take_errors(&self, mut each: impl FnMut(Remote, io::Error)) {
         use nix::sys::socket::{ControlMessageOwned as Control, MsgFlags, SockaddrStorage, recvmsg};

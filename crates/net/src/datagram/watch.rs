@@ -10,23 +10,23 @@ use tokio::net::UdpSocket;
 use tokio::sync::{Notify, futures::Notified};
 use tokio::time::{Instant, Sleep};
 
-/// The reason why a driver goes on.
+/// The event that has woken a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub(crate) enum Wakeup {
     /// Datagrams may have come.
     Readable,
-    /// The system takes datagrams again.
+    /// The socket takes datagrams again.
     Writable,
-    /// The system has an error to tell.
+    /// The socket has an error.
     Error,
-    /// The hub wants its driver to look again.
+    /// The hub has called for attention.
     Attention,
-    /// The time has come that the timer was set for.
+    /// The timer has expired.
     Timer,
 }
 
-/// Waits for a socket, a hub's call for attention and a timer at once. Each keeps its place in the lists of the runtime from
-/// one datagram to the next. To enter all of them for every datagram is a twentieth of a client's instructions.
+/// Waits for a socket, a hub's call for attention and a timer at once. The futures are kept from one datagram to the next.
+/// Making them anew for every datagram would be a twentieth of a client's instructions.
 pub(crate) struct Watch<'a> {
     socket: &'a UdpSocket,
     errors: Pin<Box<dyn Future<Output = io::Result<Ready>> + Send + 'a>>,
@@ -50,30 +50,30 @@ impl<'a> Watch<'a> {
         self.timer.as_mut().reset(at);
     }
 
-    /// Waits for a sign. [`Sign::Writable`] comes only if the system took no more datagrams (`blocked`), and [`Sign::Timer`]
-    /// only if the timer is set.
-    pub(crate) async fn next(&mut self, blocked: bool, timer: bool) -> io::Result<Sign> {
+    /// Waits for an event. [`Wakeup::Writable`] is waited for only if the socket took no more datagrams (`blocked`), and
+    /// [`Wakeup::Timer`] only if `timer` is set.
+    pub(crate) async fn next(&mut self, blocked: bool, timer: bool) -> io::Result<Wakeup> {
         poll_fn(|cx| self.poll(cx, blocked, timer)).await
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, blocked: bool, timer: bool) -> Poll<io::Result<Sign>> {
-        // Datagrams first: whatever handles them sees to the deadlines too.
+    fn poll(&mut self, cx: &mut Context<'_>, blocked: bool, timer: bool) -> Poll<io::Result<Wakeup>> {
+        // Datagrams come first, because handling them also handles deadlines.
         if let Poll::Ready(ready) = self.socket.poll_recv_ready(cx) {
-            return Poll::Ready(ready.map(|()| Sign::Readable));
+            return Poll::Ready(ready.map(|()| Wakeup::Readable));
         }
         if blocked && let Poll::Ready(ready) = self.socket.poll_send_ready(cx) {
-            return Poll::Ready(ready.map(|()| Sign::Writable));
+            return Poll::Ready(ready.map(|()| Wakeup::Writable));
         }
         if let Poll::Ready(ready) = self.errors.as_mut().poll(cx) {
             self.errors = Box::pin(self.socket.ready(Interest::ERROR));
-            return Poll::Ready(ready.map(|_| Sign::Error));
+            return Poll::Ready(ready.map(|_| Wakeup::Error));
         }
         if self.called.as_mut().poll(cx).is_ready() {
             self.called.set(self.attention.notified());
-            return Poll::Ready(Ok(Sign::Attention));
+            return Poll::Ready(Ok(Wakeup::Attention));
         }
         if timer && self.timer.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Ok(Sign::Timer));
+            return Poll::Ready(Ok(Wakeup::Timer));
         }
         Poll::Pending
     }

@@ -1,15 +1,15 @@
-//! TLS, for `coaps+tcp` and `coaps+ws`: the certificates that are trusted, and the own one.
+//! TLS for `coaps+tcp` and `coaps+ws`: trusted certificates, and one's own.
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::{
     self, AlertDescription, CertificateError, ClientConfig, RootCertStore, ServerConfig,
 };
@@ -17,16 +17,17 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::TlsError;
 use crate::identity::{Certificate, Identity};
+use crate::lock::lock;
 use crate::stream::ByteStream;
 
-/// The name of CoAP in the negotiation of protocols (RFC 8323 §8.2), and that of what WebSockets begin with.
+/// The protocols that are negotiated with ALPN: CoAP (RFC 8323 §8.2), and HTTP for WebSockets.
 const COAP: &[u8] = b"coap";
 const HTTP: &[u8] = b"http/1.1";
 
-/// The certificates that are trusted, and the own certificate with its key. At first none is trusted.
+/// The trusted certificates, and one's own certificate with its key.
 ///
-/// A client needs the roots of its servers. A server needs its own certificate; if it trusts roots, its clients have to
-/// show certificates too.
+/// A client needs the roots of its servers. A server needs its own certificate. If a server trusts roots, its clients have
+/// to show certificates too.
 ///
 /// ```no_run
 /// use coapace_net::{Certificates, Client, Server, ServerConfig};
@@ -45,13 +46,9 @@ const HTTP: &[u8] = b"http/1.1";
 #[derive(Clone)]
 pub struct Certificates {
     roots: Arc<RootCertStore>,
-    own: Option<Arc<Own>>,
+    /// The own certificate, those between it and the root, and its key.
+    own: Option<Arc<CertifiedKey>>,
     anonymous: bool,
-}
-
-pub(crate) struct Own {
-    pub(crate) chain: Vec<CertificateDer<'static>>,
-    pub(crate) key: PrivateKeyDer<'static>,
 }
 
 /// Prints no keys.
@@ -65,32 +62,23 @@ impl fmt::Debug for Certificates {
     }
 }
 
-/// Why certificates or keys cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The reason why certificates or keys cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadCertificate {
     /// The file is not PEM.
+    #[error("not a PEM file: {0}")]
     Pem(String),
-    /// There is no certificate in it.
+    /// The file has no certificate.
+    #[error("there is no certificate in it")]
     None,
-    /// A certificate cannot be read, or its key is of a kind that is not known here.
+    /// A certificate cannot be read, or its key is of an unknown kind.
+    #[error("the certificate cannot be used: {0}")]
     Unusable(String),
     /// The key is not that of the certificate.
+    #[error("the private key is not that of the certificate")]
     Mismatch,
 }
-
-impl fmt::Display for BadCertificate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pem(why) => write!(f, "not a PEM file: {why}"),
-            Self::None => f.write_str("there is no certificate in it"),
-            Self::Unusable(why) => write!(f, "the certificate cannot be used: {why}"),
-            Self::Mismatch => f.write_str("the private key is not that of the certificate"),
-        }
-    }
-}
-
-impl std::error::Error for BadCertificate {}
 
 impl From<rustls::Error> for BadCertificate {
     fn from(error: rustls::Error) -> Self {
@@ -123,12 +111,12 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BadCertifica
 }
 
 impl Certificates {
-    /// Returns certificates that trust nobody, and have none of their own.
+    /// Returns a setup without trusted certificates and without an own one.
     pub fn new() -> Self {
         Self { roots: RootCertStore::empty().into(), own: None, anonymous: false }
     }
 
-    /// Trusts these certificates, in PEM, and those that they vouch for.
+    /// Adds trusted root certificates, in PEM.
     ///
     /// # Errors
     /// [`BadCertificate`].
@@ -140,7 +128,7 @@ impl Certificates {
         Ok(self)
     }
 
-    /// Sets the own certificate in PEM, followed by those between it and the root, and its private key in PEM.
+    /// Sets the own certificate and its private key, in PEM. The certificates between it and the root follow it.
     ///
     /// # Errors
     /// [`BadCertificate`].
@@ -148,36 +136,35 @@ impl Certificates {
         let chain = certificates(chain)?;
         let key =
             PrivateKeyDer::from_pem_slice(key).map_err(|error| BadCertificate::Pem(error.to_string()))?;
-        CertifiedKey::from_der(chain.clone(), key.clone_key(), &ring::default_provider())?;
-        self.own = Some(Arc::new(Own { chain, key }));
+        self.own = Some(CertifiedKey::from_der(chain, key, &ring::default_provider())?.into());
         Ok(self)
     }
 
-    /// Lets a server take clients that show no certificate. A certificate that is shown has to be good nevertheless.
+    /// Lets a server accept clients without a certificate. A certificate that a client shows is verified nevertheless.
     #[must_use]
     pub fn allow_anonymous(mut self) -> Self {
         self.anonymous = true;
         self
     }
 
-    /// Returns how connections begin for `coaps+tcp`, and for `coaps+ws`.
+    /// Returns the connectors for `coaps+tcp` and for `coaps+ws`.
     pub(super) fn connectors(&self) -> Result<[Connector; 2], BadCertificate> {
         let builder = ClientConfig::builder_with_provider(ring::default_provider().into())
             .with_safe_default_protocol_versions()?
             .with_root_certificates(self.roots.clone());
         let config = match &self.own {
-            Some(own) => builder.with_client_auth_cert(own.chain.clone(), own.key.clone_key())?,
+            Some(own) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(own.clone()))),
             None => builder.with_no_client_auth(),
         };
         Ok([COAP, HTTP].map(|protocol| {
             let mut config = config.clone();
             config.alpn_protocols = vec![protocol.into()];
-            Connector(Arc::new(config).into())
+            Connector(config.into())
         }))
     }
 
-    /// Returns how connections of a server begin for `coaps+tcp`, or with `ws` for `coaps+ws`.
-    fn acceptor(&self, ws: bool) -> Result<TlsAcceptor, BadCertificate> {
+    /// Returns the configuration of a server for `coaps+ws` if `ws` is set, and for `coaps+tcp` otherwise.
+    fn server(&self, ws: bool) -> Result<Arc<ServerConfig>, BadCertificate> {
         let own = self.own.as_ref().ok_or(BadCertificate::None)?;
         let provider = Arc::new(ring::default_provider());
         let builder =
@@ -191,32 +178,26 @@ impl Certificates {
             let verifier = verifier.map_err(|error| BadCertificate::Unusable(error.to_string()))?;
             builder.with_client_cert_verifier(verifier)
         };
-        let mut config = builder.with_single_cert(own.chain.clone(), own.key.clone_key())?;
+        let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(own.clone())));
         config.alpn_protocols = vec![if ws { HTTP } else { COAP }.into()];
-        Ok(Arc::new(config).into())
+        Ok(config.into())
     }
 }
 
-/// Begins a client's connections over TLS.
-#[derive(Clone)]
-pub(crate) struct Connector(TlsConnector);
-
-impl fmt::Debug for Connector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Connector")
-    }
-}
+/// Makes the handshakes of a client's connections over TLS.
+#[derive(Clone, Debug)]
+pub(crate) struct Connector(Arc<ClientConfig>);
 
 impl Connector {
-    /// Makes the handshake with the server of this name. Returns the stream within.
+    /// Makes the handshake with the server of this name. Returns the decrypted stream.
     pub(crate) async fn connect(&self, name: &str, stream: TcpStream) -> io::Result<Box<dyn ByteStream>> {
         let name = ServerName::try_from(name.to_owned());
         let name = name.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        Ok(Box::new(self.0.connect(name, stream).await?))
+        Ok(Box::new(TlsConnector::from(self.0.clone()).connect(name, stream).await?))
     }
 }
 
-/// Reads a certificate, if it is one.
+/// Reads a certificate. Returns `None` if it is none.
 fn read(der: &[u8]) -> Option<Certificate> {
     use x509_cert::der::{Decode, Encode};
     let certificate = x509_cert::Certificate::from_der(der).ok()?.tbs_certificate;
@@ -224,46 +205,40 @@ fn read(der: &[u8]) -> Option<Certificate> {
     Some(Certificate { der: der.to_vec(), subject: certificate.subject.to_string(), public_key })
 }
 
-/// Begins a server's connections over TLS. Its certificates may be replaced while it runs.
-#[derive(Clone)]
+/// Makes the handshakes of a server's connections over TLS. The certificates may be replaced while the server runs.
+#[derive(Clone, Debug)]
 pub(crate) struct ServerTls {
-    acceptor: Arc<RwLock<TlsAcceptor>>,
+    config: Arc<Mutex<Arc<ServerConfig>>>,
     ws: bool,
 }
 
 impl ServerTls {
-    /// Begins connections of `coaps+tcp`, or with `ws` of `coaps+ws`.
+    /// Returns the TLS of a server for `coaps+ws` if `ws` is set, and for `coaps+tcp` otherwise.
     pub(crate) fn new(certificates: &Certificates, ws: bool) -> Result<Self, BadCertificate> {
-        Ok(Self { acceptor: Arc::new(RwLock::new(certificates.acceptor(ws)?)), ws })
+        Ok(Self { config: Arc::new(Mutex::new(certificates.server(ws)?)), ws })
     }
 
-    /// Takes other certificates, if they make a server.
+    /// Replaces the certificates for later handshakes.
     pub(crate) fn replace(&self, certificates: &Certificates) -> Result<(), BadCertificate> {
-        let acceptor = certificates.acceptor(self.ws)?;
-        *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+        let config = certificates.server(self.ws)?;
+        *lock(&self.config) = config;
         Ok(())
     }
 
-    /// Makes the handshake of a connection. Returns the stream within, and the certificate that the client has shown.
+    /// Makes the handshake of a connection. Returns the decrypted stream, and the client's certificate.
     pub(crate) async fn accept(
         &self,
         stream: TcpStream,
     ) -> io::Result<(Box<dyn ByteStream>, Option<Arc<Identity>>)> {
-        let acceptor = self.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let stream = acceptor.accept(stream).await?;
+        let config = lock(&self.config).clone();
+        let stream = TlsAcceptor::from(config).accept(stream).await?;
         let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
         let certificate = shown.and_then(|shown| read(shown));
         Ok((Box::new(stream), certificate.map(Identity::Certificate).map(Arc::new)))
     }
 }
 
-impl fmt::Debug for ServerTls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerTls").field("ws", &self.ws).finish_non_exhaustive()
-    }
-}
-
-/// Returns what the library of TLS says of the peer of this name, if it is the library that says it.
+/// Returns the TLS error that an I/O error of a connection to `name` holds, if it holds one.
 pub(crate) fn tls_error(error: &io::Error, name: &str) -> Option<TlsError> {
     use CertificateError as Bad;
     let error: &rustls::Error = error.get_ref()?.downcast_ref()?;

@@ -1,5 +1,5 @@
-//! Cookies of DTLS 1.2 (RFC 6347 §4.2.1): a source has to show that it receives what is sent to it before anything is
-//! kept of it.
+//! Cookies of DTLS 1.2 (RFC 6347 §4.2.1): a client has to show that it receives datagrams at its address before the server
+//! stores anything for it.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time;
@@ -12,21 +12,21 @@ const RECORD: usize = 13;
 const HANDSHAKE: usize = 12;
 /// The length of a cookie, in bytes.
 pub(crate) const COOKIE: usize = 32;
-/// The least time that a cookie is accepted.
+/// The shortest time that a cookie is valid. The longest is twice this.
 const PERIOD: time::Duration = time::Duration::from_secs(60);
 
 const CONTENT_HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const HELLO_VERIFY_REQUEST: u8 = 3;
 
-/// A ClientHello in one record, in one piece.
+/// A ClientHello in one record and not fragmented.
 ///
-/// A ClientHello in fragments is not read: nothing is kept of its sender yet, so there is nothing to put fragments into.
+/// A fragmented ClientHello is ignored, because the server stores nothing for its sender yet, and so no fragments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hello<'a> {
     /// The epoch and sequence number of its record.
     sequence: &'a [u8],
-    /// Its place among the client's handshake messages.
+    /// The sequence number of the handshake message.
     pub(crate) message: u16,
     /// Version, random and session identifier.
     before: &'a [u8],
@@ -37,7 +37,7 @@ pub(crate) struct Hello<'a> {
 }
 
 impl<'a> Hello<'a> {
-    /// Reads a datagram, if it is a ClientHello.
+    /// Reads a datagram. Returns `None` if it is no ClientHello.
     pub(crate) fn read(datagram: &'a [u8]) -> Option<Self> {
         let (header, rest) = datagram.split_at_checked(RECORD)?;
         if header[0] != CONTENT_HANDSHAKE || header[3..5] != [0, 0] {
@@ -62,17 +62,17 @@ impl<'a> Hello<'a> {
         Some(Self { sequence: &header[3..11], message, before, cookie, offered, extensions })
     }
 
-    /// Returns the client's random, which tells one handshake from another.
+    /// Returns the client's random, which identifies the handshake.
     pub(crate) fn random(&self) -> &'a [u8] {
         &self.before[2..34]
     }
 
-    /// Returns the cookie, if it has the length of ours.
+    /// Returns the cookie, if it has the length of a cookie of this server.
     pub(crate) fn cookie(&self) -> Option<[u8; COOKIE]> {
         self.cookie.try_into().ok()
     }
 
-    /// Returns the first ClientHello of this handshake, which had no cookie yet.
+    /// Returns the first ClientHello of this handshake, which is this one without its cookie.
     pub(crate) fn first(&self) -> Vec<u8> {
         let body = self.before.len() + 1 + self.offered.len() + self.extensions.len();
         let mut first = Vec::with_capacity(RECORD + HANDSHAKE + body);
@@ -88,7 +88,7 @@ impl<'a> Hello<'a> {
 /// Appends the headers of a record with one handshake message of `body` bytes.
 fn header(into: &mut Vec<u8>, sequence: &[u8], kind: u8, message: u16, body: usize) {
     let length = (body as u32).to_be_bytes();
-    // DTLS 1.0: what every version reads (RFC 6347 §4.2.1).
+    // The version is that of DTLS 1.0, which every client accepts here (RFC 6347 §4.2.1).
     into.extend_from_slice(&[CONTENT_HANDSHAKE, 0xfe, 0xff]);
     into.extend_from_slice(sequence);
     into.extend_from_slice(&((HANDSHAKE + body) as u16).to_be_bytes());
@@ -99,9 +99,9 @@ fn header(into: &mut Vec<u8>, sequence: &[u8], kind: u8, message: u16, body: usi
     into.extend_from_slice(&length[1..]);
 }
 
-/// Makes cookies and knows them again, without keeping any: each is a keyed hash of the source's address, of what has to be
-/// the same in both ClientHellos, and of the minute. The extensions need not be (RFC 6347 §4.2.1): pion sends more of them
-/// the second time.
+/// Makes cookies and verifies them, without storing any. A cookie is a keyed hash of the client's address, of the minute,
+/// and of the parts that are equal in both ClientHellos. The extensions are no such part (RFC 6347 §4.2.1): pion sends more
+/// of them the second time.
 #[derive(Debug)]
 pub(crate) struct Cookies {
     keys: RandomState,
@@ -127,19 +127,19 @@ impl Cookies {
         cookie
     }
 
-    /// Returns whether the ClientHello has the cookie that was sent to this address not long ago.
+    /// Returns whether the ClientHello has the cookie of this address and of the present or last minute.
     pub(crate) fn verify(&self, now: time::Instant, from: Remote, hello: &Hello<'_>) -> bool {
         let Some(shown) = hello.cookie() else { return false };
         let period = self.period(now);
         let same = |period| {
             let made = self.cookie(period, from, hello);
-            // The time this takes does not tell how many bytes are right.
+            // The comparison takes the same time however many bytes are right.
             shown.iter().zip(made).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
         };
         same(period) || period > 0 && same(period - 1)
     }
 
-    /// Appends the HelloVerifyRequest that answers a ClientHello: 60 bytes, less than what asked for it.
+    /// Appends the HelloVerifyRequest that answers a ClientHello. It has 60 bytes, fewer than a ClientHello.
     pub(crate) fn request(&self, now: time::Instant, from: Remote, hello: &Hello<'_>, into: &mut Vec<u8>) {
         header(into, hello.sequence, HELLO_VERIFY_REQUEST, 0, 3 + COOKIE);
         into.extend_from_slice(&[0xfe, 0xff, COOKIE as u8]);

@@ -13,16 +13,16 @@ use dimpl::{Config, CryptoError, HashAlgorithm, PskResolver};
 use super::cookie::COOKIE;
 use crate::Refused;
 
-/// Datagrams of a handshake are no longer than this, in bytes: they pass every path of IPv6.
+/// The longest datagram of a handshake, in bytes. It fits into the least MTU of IPv6.
 const MTU: usize = 1_200;
 
-/// The key of an identity.
+/// Returns the key of an identity.
 type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 
 /// The setup of DTLS: the keys, and the bounds of its sessions.
 ///
-/// The cipher suite is `TLS_PSK_WITH_AES_128_CCM_8`, which every CoAP implementation with pre-shared keys has. The
-/// extended master secret (RFC 7627) is required of the peer.
+/// The cipher suite is `TLS_PSK_WITH_AES_128_CCM_8`, which every CoAP implementation with pre-shared keys has. The peer has
+/// to support the extended master secret (RFC 7627).
 ///
 /// ```
 /// use coapace_net::{Client, Dtls, Server, ServerConfig};
@@ -40,27 +40,19 @@ type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 /// ```
 #[derive(Clone)]
 pub struct Dtls {
-    pub(crate) keys: Keys,
+    /// The identity of a client. A server has none.
+    identity: Option<Vec<u8>>,
+    keys: Arc<Lookup>,
     max_sessions: Option<usize>,
     pub(crate) idle_timeout: Duration,
     pub(crate) handshake_timeout: Duration,
 }
 
-#[derive(Clone)]
-pub(crate) enum Keys {
-    Client { identity: Vec<u8>, key: Arc<Lookup> },
-    Server { keys: Arc<Lookup> },
-}
-
 /// Prints no keys.
 impl fmt::Debug for Dtls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let role = match &self.keys {
-            Keys::Client { .. } => "client",
-            Keys::Server { .. } => "server",
-        };
         f.debug_struct("Dtls")
-            .field("role", &role)
+            .field("role", if self.is_server() { &"server" } else { &"client" })
             .field("max_sessions", &self.max_sessions)
             .field("idle_timeout", &self.idle_timeout)
             .field("handshake_timeout", &self.handshake_timeout)
@@ -69,21 +61,22 @@ impl fmt::Debug for Dtls {
 }
 
 impl Dtls {
-    /// Returns the setup of a client of this identity, which has this key. RFC 4279 §5.3 wants identities of up to 128 bytes and keys of up
-    /// to 64 to be taken by everybody.
+    /// Returns the setup of a client with this identity and key. Every peer accepts identities of up to 128 bytes and keys
+    /// of up to 64 (RFC 4279 §5.3).
     pub fn client(identity: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         let key = key.into();
-        Self::new(Keys::Client { identity: identity.into(), key: Arc::new(move |_| Some(key.clone())) })
+        Self::new(Some(identity.into()), Arc::new(move |_| Some(key.clone())))
     }
 
-    /// Returns the setup of a server with the keys that `lookup` knows. It returns nothing for an unknown identity. It is
-    /// called while datagrams wait, so it should not take long. A client is not told whether the identity or the key is wrong.
+    /// Returns the setup of a server. `lookup` returns the key of an identity, or `None` for an unknown identity. It is
+    /// called while datagrams wait, so it should be fast. A client is not told whether its identity or its key is wrong.
     pub fn server(lookup: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
-        Self::new(Keys::Server { keys: Arc::new(lookup) })
+        Self::new(None, Arc::new(lookup))
     }
 
-    fn new(keys: Keys) -> Self {
+    fn new(identity: Option<Vec<u8>>, keys: Arc<Lookup>) -> Self {
         Self {
+            identity,
             keys,
             max_sessions: None,
             idle_timeout: Duration::from_secs(24 * 60 * 60),
@@ -91,16 +84,16 @@ impl Dtls {
         }
     }
 
-    /// Sets the number of sessions, handshakes included, that each endpoint keeps, at least 1. Unless set, a client keeps 10,000,
-    /// and a server as many as there is [memory](crate::Budget) for. If there is one more, the oldest handshake makes room, or
-    /// the session that was not used for longest. Handshakes have an eighth of the places, at least 16.
+    /// Sets the number of sessions of each endpoint, handshakes included, to at least 1. The default is 10,000 for a client,
+    /// and as many as there is [memory](crate::Budget) for in a server. Beyond it, the oldest handshake is given up, or the
+    /// session that was not used for longest is closed. Handshakes may be an eighth of the number, and at least 16.
     #[must_use]
     pub fn max_sessions(mut self, max: usize) -> Self {
         self.max_sessions = Some(max.max(1));
         self
     }
 
-    /// Sets how many sessions there are if nobody has said it.
+    /// Sets the default number of sessions.
     pub(crate) fn at_most(mut self, max: usize) -> Self {
         self.max_sessions.get_or_insert(max.max(1));
         self
@@ -110,19 +103,19 @@ impl Dtls {
         self.max_sessions.unwrap_or(10_000)
     }
 
-    /// Returns how many handshakes may be under way.
+    /// Returns the number of handshakes that may be under way.
     pub(crate) fn handshakes(&self) -> usize {
         (self.sessions() / 8).max(16)
     }
 
-    /// Sets the time that a session may be without a datagram until it is closed. A day, unless set.
+    /// Sets the time after which a session without datagrams is closed. The default is a day.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = timeout;
         self
     }
 
-    /// Sets the time that a handshake may take. 40 s, unless set. Flights are repeated in the first 31 s.
+    /// Sets the time that a handshake may take. The default is 40 s. Flights are repeated in the first 31 s.
     #[must_use]
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;
@@ -130,13 +123,13 @@ impl Dtls {
     }
 
     pub(crate) fn is_server(&self) -> bool {
-        matches!(self.keys, Keys::Server { .. })
+        self.identity.is_none()
     }
 
-    /// Returns the setup in the form that the library takes.
+    /// Returns the configuration for the DTLS library.
     ///
     /// # Errors
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if it does not: a timeout of nothing, or of ten years.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the library refuses it, such as a timeout of 0 or of ten years.
     pub(crate) fn build(&self) -> io::Result<Arc<Config>> {
         let provider = CryptoProvider { hmac_provider: &Hmac, ..rust_crypto::default_provider() };
         let builder = Config::builder()
@@ -145,10 +138,10 @@ impl Dtls {
             .handshake_timeout(self.handshake_timeout)
             .dtls12_cipher_suites(&[Dtls12CipherSuite::PSK_AES128_CCM_8])
             .dtls13_cipher_suites(&[]);
-        let resolver = |keys: &Arc<Lookup>| Arc::new(Resolver(AssertUnwindSafe(keys.clone())));
-        let builder = match &self.keys {
-            Keys::Client { identity, key } => builder.with_psk_client(identity.clone(), resolver(key)),
-            Keys::Server { keys } => builder.with_psk_server(None, resolver(keys)),
+        let resolver = Arc::new(Resolver(AssertUnwindSafe(self.keys.clone())));
+        let builder = match &self.identity {
+            Some(identity) => builder.with_psk_client(identity.clone(), resolver),
+            None => builder.with_psk_server(None, resolver),
         };
         let built = builder.build();
         built.map(Arc::new).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))
@@ -166,25 +159,23 @@ impl PskResolver for Resolver {
 }
 
 thread_local! {
-    /// The cookie that the library is to take for its own.
+    /// The cookie that the library shall take for its own.
     static SHOWN: Cell<Option<[u8; COOKIE]>> = const { Cell::new(None) };
-}
 
-thread_local! {
-    /// The identity whose key the library has asked for last, and whether there is one.
+    /// The identity whose key the library has looked up last, and whether it has one.
     static RESOLVED: Cell<Option<(Vec<u8>, bool)>> = const { Cell::new(None) };
 }
 
-/// Returns the identity whose key the library has asked for since the last call of this, and whether there is one.
+/// Returns the identity whose key the library has looked up since the last call, and whether it has one.
 pub(crate) fn take_resolved() -> Option<(Vec<u8>, bool)> {
     RESOLVED.take()
 }
 
-/// Lets the library take this cookie for its own, as long as `act` runs.
+/// Makes the library take this cookie for its own while `act` runs.
 ///
-/// The library keeps a session for every ClientHello, with a cookie of that session. Here a session begins with the
-/// second ClientHello, whose cookie [`Cookies`](super::cookie::Cookies) has verified; and it is part of what both sides
-/// hash, so it cannot be replaced by another.
+/// The library would store a session for every ClientHello, with a cookie of its own. Here a session begins with the second
+/// ClientHello, whose cookie [`Cookies`](super::cookie::Cookies) has verified. Both sides hash the ClientHello, so its
+/// cookie cannot be replaced by the library's.
 pub(crate) fn with_cookie<T>(cookie: [u8; COOKIE], act: impl FnOnce() -> T) -> T {
     struct Reset;
     impl Drop for Reset {
@@ -197,7 +188,7 @@ pub(crate) fn with_cookie<T>(cookie: [u8; COOKIE], act: impl FnOnce() -> T) -> T
     act()
 }
 
-/// The library's HMAC. It calls `hmac_sha256` for cookies of DTLS 1.2 alone, and derives keys with `hmac`.
+/// The HMAC of the library. The library calls `hmac_sha256` only for cookies of DTLS 1.2, and derives keys with `hmac`.
 #[derive(Debug)]
 struct Hmac;
 

@@ -1,8 +1,8 @@
 //! `coaps` with DTLS and pre-shared keys; `coaps+tcp` and `coaps+ws` with TLS and certificates.
 //!
-//! `dtls.rs` has the keys and bounds of DTLS, `session.rs` one session, `table.rs` all sessions of an endpoint and who makes
-//! room, `cookie.rs` the cookies before a session begins, and `records.rs` the way of an endpoint's datagrams through them.
-//! `certificates.rs` has TLS. Without the feature `tls`, `insecure.rs` is in place of this module.
+//! `dtls.rs` has the keys and bounds of DTLS, `session.rs` one session, `table.rs` all sessions of an endpoint, `cookie.rs`
+//! the cookies before a session begins, and `records.rs` the transfer of an endpoint's datagrams through them.
+//! `certificates.rs` has TLS. Without the feature `tls`, `insecure.rs` replaces this module.
 mod certificates;
 mod cookie;
 mod dtls;
@@ -16,25 +16,25 @@ use std::net::ToSocketAddrs;
 pub use certificates::{BadCertificate, Certificates};
 pub(crate) use certificates::{Connector, ServerTls, tls_error};
 pub use dtls::Dtls;
-pub(crate) use records::{Sealed, Sessions};
+pub(crate) use records::Sealed;
+pub(crate) use table::Sessions;
 
-use crate::datagram::hub::Hub;
 use crate::stream::Acceptor;
 use crate::{ClientBuilder, Server, ServerConfig, ServerHandle};
 
-/// The bytes of a DTLS session or handshake.
+/// The memory of a DTLS session or handshake, in bytes.
 const SESSION: usize = 8_192;
 
-/// The crate is built with DTLS and TLS.
+/// Set if the crate is built with DTLS and TLS.
 pub(crate) const IS_BUILT: bool = true;
 
 impl Server {
-    /// Binds to the first of the addresses that can be had, to serve `coaps` there. The port is 5684 by default (RFC
-    /// 7252 §6.2). Where the host has several addresses, bind to one: at `[::]` the system chooses which of them a
-    /// record leaves from.
+    /// Binds to the first of the addresses that is available, to serve `coaps`. The default port of the scheme is 5684 (RFC
+    /// 7252 §6.2). A host with several addresses should bind to one of them, because the system chooses the source address
+    /// of records that leave from `[::]`.
     ///
     /// # Errors
-    /// Those of the system for the last of them, or [`InvalidInput`](io::ErrorKind::InvalidInput) if `dtls` is a
+    /// The error of the system for the last address, or [`InvalidInput`](io::ErrorKind::InvalidInput) if `dtls` is a
     /// client's.
     pub fn bind_dtls(address: impl ToSocketAddrs, config: ServerConfig, dtls: &Dtls) -> io::Result<Self> {
         if !dtls.is_server() {
@@ -42,15 +42,15 @@ impl Server {
         }
         let sessions = config.budget.count(SESSION) as usize;
         let dtls = dtls.clone().at_most(sessions.div_ceil(config.cores.max(1)));
-        Self::bind_hubs(address, config, &[], |socket, setup| Hub::secured(socket, setup, &dtls))
+        Self::bind_hubs(address, config, &[], Some(&dtls))
     }
 
-    /// Binds to the first of the addresses that can be had, to serve `coaps+tcp` there (RFC 8323 §8.2). The port is 5684
-    /// by default.
+    /// Binds to the first of the addresses that is available, to serve `coaps+tcp` (RFC 8323 §8.2). The default port of the
+    /// scheme is 5684.
     ///
     /// # Errors
-    /// Those of the system for the last of them, or [`InvalidInput`](io::ErrorKind::InvalidInput) if the certificates do
-    /// not make a server.
+    /// The error of the system for the last address, or [`InvalidInput`](io::ErrorKind::InvalidInput) if the certificates
+    /// are not those of a server.
     pub fn bind_tls(
         address: impl ToSocketAddrs,
         config: ServerConfig,
@@ -60,11 +60,11 @@ impl Server {
         Self::bind_stream(address, config, Acceptor { tls, ws: false })
     }
 
-    /// Binds to the first of the addresses that can be had, to serve `coaps+ws` there (RFC 8323 §8.4). The port is 443
-    /// by default.
+    /// Binds to the first of the addresses that is available, to serve `coaps+ws` (RFC 8323 §8.4). The default port of the
+    /// scheme is 443.
     ///
     /// # Errors
-    /// Those of [`bind_tls`](Self::bind_tls).
+    /// The errors of [`bind_tls`](Self::bind_tls).
     pub fn bind_wss(
         address: impl ToSocketAddrs,
         config: ServerConfig,
@@ -76,30 +76,29 @@ impl Server {
 }
 
 impl ServerHandle {
-    /// Lets connections over TLS begin with other certificates from now on. Those that are there go on. A server without
-    /// TLS ignores them.
+    /// Replaces the certificates for new connections over TLS. Open connections go on. A server without TLS ignores the
+    /// call.
     ///
     /// # Errors
-    /// [`BadCertificate`] if they do not make a server. It then keeps those that it has.
+    /// [`BadCertificate`] if they are not those of a server, which then keeps the old ones.
     pub fn set_certificates(&self, certificates: &Certificates) -> Result<(), BadCertificate> {
         self.tls.as_ref().map_or(Ok(()), |tls| tls.replace(certificates))
     }
 }
 
 impl ClientBuilder {
-    /// Sets the identity and key of `coaps`. Without it there are no such requests. A client is one identity: whoever has
-    /// several needs a client for each.
+    /// Sets the identity and key for `coaps`. Without them, requests with this scheme fail. A client has one identity.
     #[must_use]
     pub fn dtls(mut self, dtls: Dtls) -> Self {
         self.0.dtls = Some(dtls);
         self
     }
 
-    /// Sets which roots `coaps+tcp` and `coaps+ws` trust, and the certificate that is shown there. Without it there are no
-    /// such requests.
+    /// Sets the trusted roots for `coaps+tcp` and `coaps+ws`, and the certificate that the client shows. Without them,
+    /// requests with these schemes fail.
     ///
     /// # Errors
-    /// If the library of TLS does not take them.
+    /// [`BadCertificate`] if the TLS library refuses them.
     pub fn certificates(mut self, certificates: &Certificates) -> Result<Self, BadCertificate> {
         self.0.connections.tls = Some(certificates.connectors()?);
         Ok(self)

@@ -1,4 +1,4 @@
-//! A DTLS session, or the handshake that is to become one.
+//! A DTLS session, or the handshake that may become one.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,43 +11,43 @@ use crate::address::Remote;
 use crate::datagram::io::Outgoing;
 use crate::identity::Identity;
 
-/// Datagrams kept while the system takes none; beyond, they are lost as on any path.
+/// The number of records that are queued while the socket takes none. Further ones are dropped.
 pub(crate) const MAX_READY: usize = 1_024;
 
-/// A session.
+/// A session or handshake.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) library: dimpl::Dtls,
     /// The destination of its datagrams.
     pub(crate) path: Remote,
-    /// The name of its peer to the endpoint. A server's endpoint has another name for each session: what it remembers of one
-    /// concerns no other (RFC 7252 §9.1.1).
+    /// The endpoint's name for its peer. A server's endpoint has a new name for each session, so that what it remembers of
+    /// one session does not affect another (RFC 7252 §9.1.1).
     pub(crate) peer: Remote,
     /// The client's random.
     pub(crate) random: Vec<u8>,
     pub(crate) connected: bool,
-    /// The identity that the peer of a server claims. The end of the handshake proves it.
+    /// The identity that the peer of a server claims. Completing the handshake proves it.
     pub(crate) identity: Option<Arc<Identity>>,
-    /// Set if that identity has no key here.
+    /// Set if the server has no key for that identity.
     pub(crate) is_unknown: bool,
-    /// Its place in the order, beside `connected`.
+    /// Its key in the order of the sessions, together with `connected`.
     pub(crate) used: u64,
     pub(crate) used_at: Instant,
     pub(crate) timer: Option<Instant>,
-    pub(crate) seen: Seen,
+    pub(crate) seen: ClientFlight,
     /// The tasks that wait for the end of the handshake.
     pub(crate) waiting: Vec<oneshot::Sender<Result<Remote, Refused>>>,
 }
 
 impl Session {
-    /// Takes the library's output: records into `ready`, datagrams for the endpoint into `arrived`.
+    /// Takes the output of the library. Appends records to `ready`, and datagrams for the endpoint to `arrived`.
     pub(crate) fn take_output(
         &mut self,
         ready: &mut Outgoing,
         mut arrived: Option<&mut Outgoing>,
         buffer: &mut Vec<u8>,
-    ) -> Next {
-        let mut next = Next::Stays;
+    ) -> Progress {
+        let mut next = Progress::Continues;
         loop {
             match self.library.poll_output(buffer) {
                 Output::Packet(record) if ready.len() < MAX_READY => {
@@ -62,7 +62,7 @@ impl Session {
                 }
                 Output::BufferTooSmall { needed } => buffer.resize(needed, 0),
                 Output::Connected => self.connected = true,
-                Output::CloseNotify => next = Next::Closed,
+                Output::CloseNotify => next = Progress::Closed,
                 Output::Timeout(at) => {
                     self.timer = Some(at);
                     return next;
@@ -73,24 +73,24 @@ impl Session {
     }
 }
 
-/// The future of a session.
-pub(crate) enum Next {
-    Stays,
+/// The result of an event for a session.
+pub(crate) enum Progress {
+    Continues,
     /// The peer has closed it.
     Closed,
-    Fails(Refused),
+    Failed(Refused),
 }
 
-/// The messages of a client that end its part of a handshake. If all have come and the server cannot read them, the keys
-/// differ.
+/// The last messages of a client in a handshake that have arrived. If all have arrived and the server cannot decrypt them,
+/// the keys differ.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ClientFlight {
     key_exchange: bool,
     change: bool,
     finished: bool,
 }
 
-impl Seen {
+impl ClientFlight {
     pub(crate) fn see(&mut self, mut datagram: &[u8]) {
         while let Some((header, rest)) = datagram.split_at_checked(13) {
             let length = usize::from(u16::from_be_bytes([header[11], header[12]]));

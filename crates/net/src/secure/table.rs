@@ -1,16 +1,17 @@
-//! The DTLS sessions of one endpoint, by the address of their peer. Decides who may begin one, and which makes room.
+//! The DTLS sessions of one endpoint, by the address of the peer.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dimpl::Output;
+use tokio::sync::oneshot;
 
 use super::cookie::{Cookies, Hello};
-use super::dtls::{Dtls, Keys, take_resolved, with_cookie};
-use super::session::{MAX_READY, Next, Seen, Session};
+use super::dtls::{Dtls, take_resolved, with_cookie};
+use super::session::{ClientFlight, MAX_READY, Progress, Session};
 use crate::address::{Remote, network};
 use crate::datagram::io::{MAX_DATAGRAM, Outgoing, send_singly};
 use crate::datagram::socket::Socket;
@@ -20,51 +21,55 @@ use crate::{DtlsCounters, Refused, log};
 /// The most bytes that a record adds to a datagram: header, explicit nonce, tag.
 pub(crate) const OVERHEAD: usize = 13 + 8 + 16;
 
+/// Receives the result of a handshake: the endpoint's name for the server.
+type Connected = oneshot::Receiver<Result<Remote, Refused>>;
+
 /// The alerts of a server whose handshake fails (RFC 5246 §7.2).
 const HANDSHAKE_FAILURE: u8 = 40;
 const DECRYPT_ERROR: u8 = 51;
 
-/// The sessions, and all that orders them.
+/// The longest time to a [deadline](Sessions::deadline), because a timer of tokio that is set for years ahead expires at
+/// once.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The sessions of one endpoint, handshakes included.
 #[derive(Debug)]
-pub(crate) struct Table {
-    pub(crate) setup: Dtls,
+pub(crate) struct Sessions {
+    setup: Dtls,
     library: Arc<dimpl::Config>,
     /// The cookies of a server.
     cookies: Option<Cookies>,
-    pub(crate) sessions: HashMap<Remote, Session>,
-    /// The number of handshakes among them.
+    by_peer: HashMap<Remote, Session>,
+    /// The number of sessions that are handshakes.
     handshakes: usize,
-    /// The sessions in the order in which they make room: handshakes first, then by their last use.
+    /// The sessions in the order in which they are given up for others: handshakes first, then by their last use.
     order: BTreeMap<(bool, u64), Remote>,
-    /// The moments when sessions want to repeat something or give up.
-    pub(crate) timers: BTreeSet<(Instant, Remote)>,
-    /// Counts uses.
+    /// The timers of sessions, for repetitions and for giving up.
+    timers: BTreeSet<(Instant, Remote)>,
+    /// The number of uses so far, which orders sessions by their last use.
     uses: u64,
-    /// Counts sessions.
+    /// The number of sessions so far, which names the peers of a server.
     begun: u16,
-    /// Records on their way to the system.
-    pub(crate) ready: Outgoing,
-    pub(crate) counters: DtlsCounters,
-    /// The buffer for the library's output.
+    /// Records that are to be sent.
+    ready: Outgoing,
+    counters: DtlsCounters,
+    /// The buffer for the output of the library.
     buffer: Vec<u8>,
 }
 
-/// Returns the key of a session, for which the own address that it came to does not matter.
-pub(crate) fn key(remote: Remote) -> Remote {
+/// Returns the key of the session with a peer, whatever local address the peer talks to.
+fn key(remote: Remote) -> Remote {
     Remote::new(remote.ip(), remote.port(), 0)
 }
 
-impl Table {
+impl Sessions {
     pub(crate) fn new(setup: &Dtls) -> io::Result<Self> {
-        let cookies = match setup.keys {
-            Keys::Client { .. } => None,
-            Keys::Server { .. } => Some(Cookies::new(Instant::now())),
-        };
+        let cookies = setup.is_server().then(|| Cookies::new(Instant::now()));
         Ok(Self {
             setup: setup.clone(),
             library: setup.build()?,
             cookies,
-            sessions: HashMap::new(),
+            by_peer: HashMap::new(),
             handshakes: 0,
             order: BTreeMap::new(),
             timers: BTreeSet::new(),
@@ -76,8 +81,106 @@ impl Table {
         })
     }
 
-    pub(crate) fn open(&mut self, now: Instant, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
-        let place = key(from);
+    /// Returns the number of sessions, handshakes included.
+    pub(crate) fn len(&self) -> usize {
+        self.by_peer.len()
+    }
+
+    pub(crate) fn counters(&self) -> DtlsCounters {
+        self.counters
+    }
+
+    /// Seals datagrams from the front of `outgoing`, and sends the records as far as the system takes them.
+    pub(crate) fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+        let now = Instant::now();
+        self.flush(socket);
+        while let Some((to, bytes)) = outgoing.get(0) {
+            if !self.ready.is_empty() {
+                // The socket takes no more.
+                return;
+            }
+            self.seal(now, to, bytes);
+            outgoing.advance(1);
+            self.flush(socket);
+        }
+        outgoing.failed.append(&mut self.ready.failed);
+    }
+
+    /// Returns the endpoint's name for this server, if there is a session.
+    pub(crate) fn peer(&self, to: Remote) -> Option<Remote> {
+        self.by_peer.get(&key(to)).filter(|session| session.connected).map(|session| session.peer)
+    }
+
+    /// Begins a client's handshake with this server, unless one is under way. Returns the receiver of the result.
+    pub(crate) fn handshake(&mut self, socket: &Socket, to: Remote) -> Result<Connected, Refused> {
+        if !self.by_peer.contains_key(&key(to)) {
+            self.begin(Instant::now(), to)?;
+        }
+        let (tell, connected) = oneshot::channel();
+        if let Some(session) = self.by_peer.get_mut(&key(to)) {
+            session.waiting.push(tell);
+        }
+        self.flush(socket);
+        Ok(connected)
+    }
+
+    /// Returns the identity that a server's peer has shown.
+    pub(crate) fn identity(&self, peer: Remote) -> Option<Arc<Identity>> {
+        let session = self.by_peer.get(&key(peer))?;
+        session.identity.clone().filter(|_| session.connected && session.peer == peer)
+    }
+
+    /// Ends a handshake with a peer that cannot be reached.
+    pub(crate) fn unreachable(&mut self, to: Remote, error: &io::Error) {
+        if self.by_peer.get(&key(to)).is_some_and(|session| !session.connected) {
+            self.counters.handshakes_failed += 1;
+            self.remove(key(to), &Refused::Unreachable(error.kind()));
+        }
+    }
+
+    /// Returns when [`timeout`](Self::timeout) is to be called.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let timer = self.timers.first().map(|&(at, _)| at);
+        let idle = self.longest_unused().and_then(|(_, at)| at.checked_add(self.setup.idle_timeout));
+        Some(timer.into_iter().chain(idle).min()?.min(Instant::now() + DAY))
+    }
+
+    /// Repeats the flights of handshakes whose timers have expired, and closes idle sessions.
+    pub(crate) fn timeout(&mut self, socket: &Socket) {
+        let now = Instant::now();
+        while let Some(&(at, place)) = self.timers.first()
+            && at <= now
+        {
+            self.drive(now, place, None, |session| session.library.handle_timeout(now));
+            self.flush(socket);
+        }
+        while let Some((place, at)) = self.longest_unused()
+            && now.saturating_duration_since(at) >= self.setup.idle_timeout
+        {
+            self.counters.idle += 1;
+            self.close(now, place);
+            self.flush(socket);
+        }
+    }
+
+    /// Closes all sessions.
+    pub(crate) fn close_all(&mut self, socket: &Socket) {
+        let now = Instant::now();
+        let places: Vec<Remote> = self.by_peer.keys().copied().collect();
+        for place in places {
+            self.close(now, place);
+            self.flush(socket);
+        }
+    }
+
+    /// Takes a datagram from the socket. Datagrams for the endpoint are appended to `arrived`.
+    pub(crate) fn receive(&mut self, socket: &Socket, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
+        self.open(from, datagram, arrived);
+        self.flush(socket);
+    }
+
+    fn open(&mut self, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
+        let (now, place) = (Instant::now(), key(from));
         if let Some(cookies) = &self.cookies
             && let Some(hello) = Hello::read(datagram)
         {
@@ -89,7 +192,7 @@ impl Table {
                 }
                 return;
             }
-            let again = self.sessions.get(&place).is_some_and(|session| session.random == hello.random());
+            let again = self.by_peer.get(&place).is_some_and(|session| session.random == hello.random());
             if !again {
                 if hello.message == 1 && cookies.verify(now, from, &hello) {
                     self.accept(now, from, &hello, datagram);
@@ -100,7 +203,7 @@ impl Table {
             }
         }
         let server = self.cookies.is_some();
-        let Some(session) = self.sessions.get_mut(&place) else {
+        let Some(session) = self.by_peer.get_mut(&place) else {
             self.counters.strays += 1;
             return;
         };
@@ -119,7 +222,7 @@ impl Table {
 
     /// Notes that a session was used.
     fn touch(&mut self, now: Instant, place: Remote) {
-        let Some(session) = self.sessions.get_mut(&place) else { return };
+        let Some(session) = self.by_peer.get_mut(&place) else { return };
         self.uses += 1;
         self.order.remove(&(session.connected, session.used));
         (session.used, session.used_at) = (self.uses, now);
@@ -130,7 +233,8 @@ impl Table {
     fn accept(&mut self, now: Instant, from: Remote, hello: &Hello<'_>, datagram: &[u8]) {
         let Some(cookie) = hello.cookie() else { return };
         let place = key(from);
-        // The client has lost what was before (RFC 6347 §4.2.8), as whoever is at its address can tell.
+        // A client with a new handshake has lost its old session (RFC 6347 §4.2.8). The cookie has shown that it is at this
+        // address.
         self.remove(place, &Refused::GivenUp);
         self.begun = self.begun.wrapping_add(1);
         let peer = Remote::new(from.ip(), from.port(), self.begun);
@@ -140,7 +244,7 @@ impl Table {
         self.drive(now, place, None, |session| {
             session.library.handle_timeout(now)?;
             with_cookie(cookie, || session.library.handle_packet(&first))?;
-            // The library asks for the cookie, which the client has shown already.
+            // The library answers with a request for the cookie, which the client has shown already.
             let mut unused = [0; 128];
             while let Output::Packet(_) = session.library.poll_output(&mut unused) {}
             with_cookie(cookie, || session.library.handle_packet(datagram))
@@ -148,7 +252,7 @@ impl Table {
     }
 
     /// Begins a client's session.
-    pub(crate) fn begin(&mut self, now: Instant, to: Remote) -> Result<(), Refused> {
+    fn begin(&mut self, now: Instant, to: Remote) -> Result<(), Refused> {
         if self.cookies.is_some() {
             return Err(Refused::NoKeys);
         }
@@ -160,7 +264,7 @@ impl Table {
     }
 
     fn insert(&mut self, now: Instant, path: Remote, peer: Remote, library: dimpl::Dtls, random: Vec<u8>) {
-        while self.sessions.len() >= self.setup.sessions() || self.handshakes >= self.setup.handshakes() {
+        while self.by_peer.len() >= self.setup.sessions() || self.handshakes >= self.setup.handshakes() {
             let Some(leaving) = self.first_to_leave(path) else { break };
             self.counters.evicted += 1;
             self.close(now, leaving);
@@ -179,15 +283,15 @@ impl Table {
             used: self.uses,
             used_at: now,
             timer: None,
-            seen: Seen::default(),
+            seen: ClientFlight::default(),
             waiting: Vec::new(),
         };
-        self.sessions.insert(key(path), session);
+        self.by_peer.insert(key(path), session);
     }
 
-    /// Returns the session that makes room for one with this peer. If its own network has an eighth of the handshakes, it is the
-    /// oldest of these, so that it pushes out no others. Otherwise it is the oldest handshake, or the session that was not used
-    /// for longest.
+    /// Returns the session that is given up for one with this peer. If the peer's own network has an eighth of the
+    /// handshakes, it is the oldest of these. So one network cannot push out others. Otherwise it is the oldest handshake,
+    /// or the session that was not used for longest.
     fn first_to_leave(&self, newcomer: Remote) -> Option<Remote> {
         let source = network(newcomer.ip());
         let handshakes = self.order.range(..(true, 0)).map(|(_, &place)| place);
@@ -198,10 +302,10 @@ impl Table {
         oldest.filter(|_| has_its_share).or(first)
     }
 
-    /// Seals a datagram. A client's session that has ended begins anew; what is not sent meanwhile is retransmitted.
-    pub(crate) fn seal(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
+    /// Seals a datagram. If a client's session has ended, another begins, and the endpoint retransmits the datagram later.
+    fn seal(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
         let place = key(to);
-        let Some(session) = self.sessions.get(&place) else {
+        let Some(session) = self.by_peer.get(&place) else {
             self.counters.unsent += 1;
             let _ = self.begin(now, to);
             return;
@@ -217,25 +321,26 @@ impl Table {
         });
     }
 
-    /// Lets the library do something with a session, and takes what comes of it.
-    pub(crate) fn drive(
+    /// Calls `act` with a session, and handles the output of the library.
+    fn drive(
         &mut self,
         now: Instant,
         place: Remote,
         arrived: Option<&mut Outgoing>,
         act: impl FnOnce(&mut Session) -> Result<(), dimpl::Error>,
     ) {
-        let Self { sessions, handshakes, order, timers, ready, counters, buffer, cookies, .. } = self;
-        let Some(session) = sessions.get_mut(&place) else { return };
+        let Self { by_peer, handshakes, order, timers, ready, counters, buffer, cookies, .. } = self;
+        let Some(session) = by_peer.get_mut(&place) else { return };
         let (was_connected, timer) = (session.connected, session.timer);
-        // If strangers make the library panic, it is the end of one session and no more.
+        // If a peer makes the library panic, only its session ends.
         take_resolved();
         let next = catch_unwind(AssertUnwindSafe(|| {
             let done = act(session);
             let next = session.take_output(ready, arrived, buffer);
-            done.map_or_else(|error| Next::Fails(error.into()), |()| next)
+            done.map_or_else(|error| Progress::Failed(error.into()), |()| next)
         }));
-        let next = next.unwrap_or_else(|_| Next::Fails(Refused::Protocol("the library panicked".into())));
+        let next =
+            next.unwrap_or_else(|_| Progress::Failed(Refused::Protocol("the library panicked".into())));
         if let Some((identity, known)) = take_resolved() {
             session.is_unknown = !known;
             session.identity = Some(Arc::new(Identity::Psk(identity)));
@@ -256,24 +361,24 @@ impl Table {
         }
         let keys_differ = cookies.is_some() && !session.connected && session.seen.all();
         match next {
-            Next::Stays | Next::Fails(_) if keys_differ => {
+            Progress::Continues | Progress::Failed(_) if keys_differ => {
                 self.fail(place, DECRYPT_ERROR, &Refused::Alert(DECRYPT_ERROR));
             }
-            Next::Stays => {}
-            Next::Closed => {
+            Progress::Continues => {}
+            Progress::Closed => {
                 self.counters.closed_by_peer += 1;
                 self.close(now, place);
             }
-            Next::Fails(why) => self.fail(place, HANDSHAKE_FAILURE, &why),
+            Progress::Failed(why) => self.fail(place, HANDSHAKE_FAILURE, &why),
         }
     }
 
     /// Ends a session that has failed.
     fn fail(&mut self, place: Remote, alert: u8, why: &Refused) {
-        let Some(session) = self.sessions.get(&place) else { return };
+        let Some(session) = self.by_peer.get(&place) else { return };
         if !session.connected {
             self.counters.handshakes_failed += 1;
-            // A client's failure is the result of its requests.
+            // A client's requests return the failure, so only a server logs it.
             if self.cookies.is_some() {
                 let reason: &dyn std::fmt::Display = match why {
                     _ if session.is_unknown => &"unknown identity",
@@ -284,7 +389,8 @@ impl Table {
             }
             if self.cookies.is_some() && !matches!(why, Refused::TimedOut) {
                 self.counters.alerts_sent += 1;
-                // Fatal, in a record that is not sealed: there are no keys. Its number is one that no flight reaches.
+                // The alert is fatal, and its record is not encrypted, because there are no keys yet. Its sequence number is
+                // beyond those of the flights.
                 let record = [21, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 2, 2, alert];
                 self.ready.bytes.extend_from_slice(&record);
                 self.ready.push(session.path);
@@ -293,10 +399,10 @@ impl Table {
         self.remove(place, why);
     }
 
-    /// Closes a session, and says so to its peer.
-    pub(crate) fn close(&mut self, now: Instant, place: Remote) {
-        let Self { sessions, ready, buffer, .. } = self;
-        if let Some(session) = sessions.get_mut(&place)
+    /// Closes a session, and sends its peer a close_notify alert.
+    fn close(&mut self, now: Instant, place: Remote) {
+        let Self { by_peer, ready, buffer, .. } = self;
+        if let Some(session) = by_peer.get_mut(&place)
             && session.connected
         {
             let _ = catch_unwind(AssertUnwindSafe(|| {
@@ -308,13 +414,13 @@ impl Table {
         self.remove(place, &Refused::GivenUp);
     }
 
-    pub(crate) fn remove(&mut self, place: Remote, why: &Refused) {
-        let Some(session) = self.sessions.remove(&place) else { return };
+    fn remove(&mut self, place: Remote, why: &Refused) {
+        let Some(session) = self.by_peer.remove(&place) else { return };
         self.order.remove(&(session.connected, session.used));
         self.handshakes -= usize::from(!session.connected);
-        // A table that was large once is not kept for ever.
-        if self.sessions.capacity() > 1_024 + 4 * self.sessions.len() {
-            self.sessions.shrink_to(2 * self.sessions.len());
+        // The memory of a table that was large once is given back.
+        if self.by_peer.capacity() > 1_024 + 4 * self.by_peer.len() {
+            self.by_peer.shrink_to(2 * self.by_peer.len());
         }
         if let Some(at) = session.timer {
             self.timers.remove(&(at, place));
@@ -325,12 +431,12 @@ impl Table {
     }
 
     /// Returns the session that was not used for longest, and when it was used.
-    pub(crate) fn longest_unused(&self) -> Option<(Remote, Instant)> {
+    fn longest_unused(&self) -> Option<(Remote, Instant)> {
         let (_, place) = self.order.range((true, 0)..).next()?;
-        self.sessions.get(place).map(|session| (*place, session.used_at))
+        self.by_peer.get(place).map(|session| (*place, session.used_at))
     }
 
-    pub(crate) fn flush(&mut self, socket: &Socket) {
+    fn flush(&mut self, socket: &Socket) {
         send_singly(socket, &mut self.ready);
     }
 }

@@ -1,51 +1,52 @@
-//! The bound of a server's connections, and which of them makes room when it is reached.
+//! The bound of a server's connections, and the choice of the connection that is ended for a new one.
 
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tokio::sync::Notify;
 
 use crate::address::network;
+use crate::lock::lock;
 
 /// The connections of all servers that share a [`Budget`](crate::Budget).
 #[derive(Debug)]
 pub(crate) struct Admission {
     since: Instant,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnections {
     connections: HashMap<u64, Arc<Activity>>,
     begun: u64,
 }
 
-/// The activity of a connection, the least worthy first.
+/// The activity of a connection, in the order in which connections are ended for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Doing {
-    /// Its handshake or its first message is still to come.
+    /// Its handshake or its first message has not come yet.
     Opening,
     /// It waits for a request.
     Idle,
-    /// It waits for an answer, or observes.
+    /// It waits for an answer, or has observers.
     Busy,
 }
 
 /// The record of a connection.
 #[derive(Debug)]
 struct Activity {
-    /// Its [`network`].
+    /// The [`network`] of the client.
     from: Ipv6Addr,
     doing: AtomicU8,
-    /// The moment when something was heard last, in milliseconds since the table was made.
+    /// The moment of the last message, in milliseconds since the table was made.
     heard: AtomicU64,
     leave: Notify,
 }
 
-/// A connection that was admitted. Dropping it leaves its place to others.
+/// An admitted connection. Dropping it frees its place.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     table: Arc<Admission>,
@@ -60,13 +61,15 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// Admits a connection from this address. Returns it, and whether another has to leave for it because there are `bound`.
+    /// Admits a connection from this address. Returns it, and whether another is ended for it because there are `bound`
+    /// already.
     ///
-    /// The one that leaves is from the address that has most connections. Of these it is one whose activity is worth least,
-    /// and among equals the one that was silent for longest. So an address that opens many pushes out its own, and no others.
+    /// The connection that is ended is one of the address with the most connections: that of the least activity, and among
+    /// equals the one that was silent for longest. So an address that opens many connections loses its own, and not those of
+    /// others.
     pub(crate) fn enter(self: &Arc<Self>, from: Ipv6Addr, bound: usize) -> (Admitted, bool) {
         let from = network(from);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         let full = open.connections.len() >= bound.max(1);
         let leaving = if full { open.first_to_leave() } else { None };
         if let Some(state) = leaving.and_then(|number| open.connections.remove(&number)) {
@@ -89,7 +92,7 @@ impl Admission {
     }
 }
 
-impl Open {
+impl OpenConnections {
     fn first_to_leave(&self) -> Option<u64> {
         let mut counts: HashMap<Ipv6Addr, usize> = HashMap::new();
         for state in self.connections.values() {
@@ -104,7 +107,7 @@ impl Open {
 }
 
 impl Admitted {
-    /// Notes that something was heard.
+    /// Notes that a message has arrived.
     pub(crate) fn heard(&self) {
         self.state.heard.store(self.table.now(), Ordering::Relaxed);
     }
@@ -113,7 +116,7 @@ impl Admitted {
         self.state.doing.store(doing as u8, Ordering::Relaxed);
     }
 
-    /// Returns when the connection has to make room.
+    /// Returns once the connection is to be ended for another.
     pub(crate) async fn left(&self) {
         self.state.leave.notified().await;
     }
@@ -121,7 +124,7 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.table.open.lock().unwrap_or_else(PoisonError::into_inner).connections.remove(&self.number);
+        lock(&self.table.open).connections.remove(&self.number);
     }
 }
 
@@ -133,7 +136,7 @@ mod tests {
         crate::address::mapped(text.parse().unwrap())
     }
 
-    /// Returns whether a connection has been told to make room.
+    /// Returns whether a connection is to be ended for another.
     fn leaves(place: &Admitted) -> bool {
         use std::future::Future;
         let mut left = std::pin::pin!(place.left());

@@ -4,36 +4,35 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use coap_numbers::option;
 use coapace_proto::block::{MAX_SZX, Transfer};
 use coapace_proto::stream::Signal;
-use coapace_proto::{Code, Options, Token};
+use coapace_proto::{Options, Token};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use super::byte_wire::ByteWire;
+use super::bytes::ByteWire;
 use super::connection::Connection;
-use super::unanswered::{Ask, Unanswered};
+use super::unanswered::{StreamRequest, Unanswered};
 use super::wire::{ByteStream, Ended, Wire};
 use super::{Lost, MAX_OUTSTANDING, PATIENCE};
-use crate::asker::{Asks, Blocks};
+use crate::asker::Blocks;
 use crate::clock::Clock;
 use crate::inbox::Inbox;
-use crate::progress::OnProgress;
+use crate::lock::lock;
 use crate::secure::Connector;
 use crate::uri::{Scheme, Uri};
 use crate::{Error, Response};
 
-/// The connections by destination, each opened by the first request.
+/// The connections by destination. The first request to a destination opens its connection.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    open: Mutex<HashMap<Origin, Stream>>,
-    /// The beginnings of `coaps+tcp` and `coaps+ws`.
+    open: Mutex<HashMap<Origin, ConnectionHandle>>,
+    /// The connectors for `coaps+tcp` and `coaps+ws`.
     pub(crate) tls: Option<[Connector; 2]>,
 }
 
@@ -42,53 +41,55 @@ pub(crate) struct Connections {
 struct Origin {
     scheme: Scheme,
     address: SocketAddr,
-    /// The host and port of the URI, and the name that a certificate has to be for.
+    /// The host and port of the URI.
     authority: String,
+    /// The name that the certificate of the server has to be for.
     name: String,
 }
 
-/// A connection, for those who ask over it.
+/// A connection, from the view of the tasks that make requests.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream {
-    asks: mpsc::Sender<Ask>,
+pub(crate) struct ConnectionHandle {
+    requests: mpsc::Sender<StreamRequest>,
     /// The limits of the server once they are known, or the reason why there is no connection.
-    server: watch::Receiver<Option<Result<Takes, Lost>>>,
+    server: watch::Receiver<Option<Result<ServerLimits, Lost>>>,
     outstanding: Arc<Semaphore>,
     tokens: Arc<AtomicU32>,
-    /// The clock that tells how long a representation is fresh.
+    /// The clock for the freshness of representations.
     pub(crate) clock: Clock,
 }
 
 /// The limits of a server.
 #[derive(Clone, Copy, Debug)]
-struct Takes {
+struct ServerLimits {
     /// The most bytes of options and payload in a message.
     room: usize,
-    /// Whether it takes blocks, and if so whether many in one message (BERT).
+    /// Block-wise transfers: not supported, or with one block in a message (`false`), or with many (`true`; BERT, RFC 8323
+    /// §6).
     blocks: Option<bool>,
 }
 
 impl Connections {
-    /// Returns the connection to the server of a URI, begun if need be.
-    pub(crate) fn to(&self, uri: &Uri, address: SocketAddr) -> Result<Stream, Error> {
+    /// Returns the connection to the server of a URI, and opens it if there is none.
+    pub(crate) fn to(&self, uri: &Uri, address: SocketAddr) -> Result<ConnectionHandle, Error> {
         let origin =
             Origin { scheme: uri.scheme, address, authority: uri.authority(), name: uri.host.to_string() };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stream) = open.get(&origin).filter(|stream| !stream.asks.is_closed()) {
+        let mut open = lock(&self.open);
+        if let Some(stream) = open.get(&origin).filter(|stream| !stream.requests.is_closed()) {
             return Ok(stream.clone());
         }
-        open.retain(|_, stream| !stream.asks.is_closed());
+        open.retain(|_, stream| !stream.requests.is_closed());
         let security = self.security(uri.scheme)?;
-        let (asks, asked) = mpsc::channel(MAX_OUTSTANDING);
+        let (requests, receiver) = mpsc::channel(MAX_OUTSTANDING);
         let (tell, server) = watch::channel(None);
-        let stream = Stream {
-            asks,
+        let stream = ConnectionHandle {
+            requests,
             server,
             outstanding: Semaphore::new(MAX_OUTSTANDING).into(),
             tokens: Arc::default(),
             clock: Clock::start(),
         };
-        tokio::spawn(run(origin.clone(), security, asked, tell, stream.clock));
+        tokio::spawn(run(origin.clone(), security, receiver, tell, stream.clock));
         open.insert(origin, stream.clone());
         Ok(stream)
     }
@@ -104,26 +105,8 @@ impl Connections {
     }
 }
 
-impl Stream {
-    /// Asks, with a body of any size, and waits for all of the answer.
-    pub(crate) async fn transact(
-        &self,
-        code: Code,
-        options: Options,
-        payload: Bytes,
-        blocks: Blocks,
-        progress: Option<OnProgress>,
-    ) -> Result<Response, Error> {
-        if code == Code::EMPTY {
-            return self.ask(code, self.token(), Vec::new()).await;
-        }
-        let transfer = self.transfer(options, payload.into(), blocks).await?;
-        let asker = Asking { progress, ..Asking::new(self, code) };
-        let response = asker.ask(&transfer).await?;
-        asker.finish(transfer, response).await
-    }
-
-    /// Returns the transfer of a body to come, and of another back.
+impl ConnectionHandle {
+    /// Returns the transfer of `body` to the server and of the response's body back.
     pub(crate) async fn transfer(
         &self,
         mut options: Options,
@@ -133,7 +116,7 @@ impl Stream {
         let takes = self.server().await?;
         let mut head = Vec::new();
         options.write(&[], &mut head);
-        // Beside these there may be Block1, Size1 and Request-Tag, and the payload marker.
+        // Block1, Size1, Request-Tag and the payload marker take up to 24 bytes more.
         let room = takes.room.saturating_sub(head.len() + 24);
         let (in_one, bert) = match takes.blocks {
             None => (body.len() < takes.room.saturating_sub(head.len()), false),
@@ -147,13 +130,13 @@ impl Stream {
             Some(_) if bert && blocks.szx == MAX_SZX => {
                 Transfer::reliable(options, body, room, blocks.max_body)
             }
-            // A server that did not speak of blocks may know them all the same (RFC 8323 §5.3.2).
+            // A server that did not announce block-wise transfers may support them nevertheless (RFC 8323 §5.3.2).
             _ => Transfer::new(options, body, blocks.szx, blocks.max_body),
         })
     }
 
-    /// Returns the limits of the server, once it has told them.
-    async fn server(&self) -> Result<Takes, Error> {
+    /// Returns the limits of the server, once its CSM has arrived.
+    async fn server(&self) -> Result<ServerLimits, Error> {
         let mut server = self.server.clone();
         let said = server.wait_for(Option::is_some).await.map(|said| said.clone());
         match said {
@@ -170,66 +153,56 @@ impl Stream {
     }
 
     /// Sends one request, and returns the response.
-    pub(crate) async fn ask(&self, code: Code, token: Token, tail: Vec<u8>) -> Result<Response, Error> {
+    pub(crate) async fn ask(&self, request: StreamRequest) -> Result<Response, Error> {
         let _permit = self.outstanding.acquire().await.map_err(|_| ended())?;
-        self.exchange(code, token, tail, None).await
+        self.exchange(request).await
     }
 
-    /// Registers for notifications; they go into the inbox, the first response comes back.
+    /// Registers for notifications, which go into the inbox. Returns the first response.
     pub(crate) async fn register(
         &self,
-        code: Code,
-        token: Token,
-        tail: Vec<u8>,
-        inbox: Arc<Inbox>,
+        mut request: StreamRequest,
+        inbox: &Arc<Inbox>,
     ) -> Result<(Response, Outstanding), Error> {
         let permit = self.outstanding.clone().acquire_owned().await.map_err(|_| ended())?;
-        let response = self.exchange(code, token, tail, Some(inbox)).await?;
+        request.receivers.inbox = Some(inbox.clone());
+        let response = self.exchange(request).await?;
         Ok((response, Outstanding(permit)))
     }
 
-    async fn exchange(
-        &self,
-        code: Code,
-        token: Token,
-        tail: Vec<u8>,
-        inbox: Option<Arc<Inbox>>,
-    ) -> Result<Response, Error> {
-        let (first, told) = oneshot::channel();
-        let ask = Ask { code, token, tail, since: Instant::now(), first: Some(first), inbox };
-        let sent = self.asks.send(ask).await;
-        if sent.is_err() {
-            // Why is known if it was never open.
+    async fn exchange(&self, mut request: StreamRequest) -> Result<Response, Error> {
+        let (first, response) = oneshot::channel();
+        (request.since, request.receivers.first) = (Instant::now(), Some(first));
+        let sent = self.requests.send(request);
+        if sent.await.is_err() {
+            // The reason is known if the connection was never open.
             self.server().await?;
             return Err(ended());
         }
-        told.await.unwrap_or_else(|_| Err(ended()))
+        response.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// Registers once more. The answer goes into the inbox, like a notification.
+    /// Registers once more. The response goes into the inbox, like a notification.
     pub(crate) async fn register_again(
         &self,
-        code: Code,
-        token: Token,
-        tail: Vec<u8>,
+        mut request: StreamRequest,
         inbox: &Arc<Inbox>,
     ) -> Result<(), Error> {
-        // Whoever waits here may be dropped. Only after this it is sure that the registration is sent.
-        let place = self.asks.reserve().await.map_err(|_| ended())?;
+        // The future may be dropped here. After this it is certain that the registration is sent.
+        let room = self.requests.reserve().await.map_err(|_| ended())?;
         inbox.register();
-        let inbox = Some(inbox.clone());
-        place.send(Ask { code, token, tail, since: Instant::now(), first: None, inbox });
+        request.receivers.inbox = Some(inbox.clone());
+        room.send(request);
         Ok(())
     }
 
-    /// Sends a request whose answer nobody waits for, if there is room.
-    pub(crate) fn send(&self, code: Code, token: Token, tail: Vec<u8>) {
-        let since = Instant::now();
-        let _ = self.asks.try_send(Ask { code, token, tail, since, first: None, inbox: None });
+    /// Sends a request whose response nobody waits for, if there is room.
+    pub(crate) fn send(&self, request: StreamRequest) {
+        let _ = self.requests.try_send(request);
     }
 }
 
-/// The place of an observation among what is under way.
+/// The place of an observation among the requests that are under way.
 #[derive(Debug)]
 pub(crate) struct Outstanding(#[allow(dead_code)] tokio::sync::OwnedSemaphorePermit);
 
@@ -237,37 +210,12 @@ fn ended() -> Error {
     Error::Connection(io::ErrorKind::ConnectionAborted)
 }
 
-/// The requests of one call, one after the other and all with one token. go-coap's server puts blocks together by it.
-pub(crate) struct Asking<'a> {
-    stream: &'a Stream,
-    code: Code,
-    token: Token,
-    progress: Option<OnProgress>,
-}
-
-impl<'a> Asking<'a> {
-    pub(crate) fn new(stream: &'a Stream, code: Code) -> Self {
-        Self { stream, code, token: stream.token(), progress: None }
-    }
-}
-
-impl Asks for Asking<'_> {
-    async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
-        let tail = transfer.request()?.into_bytes();
-        self.stream.ask(self.code, self.token, tail).await
-    }
-
-    fn progress(&self) -> Option<&OnProgress> {
-        self.progress.as_ref()
-    }
-}
-
-/// Opens a connection and serves those who ask, until nobody does any more.
+/// Opens a connection and sends requests, until no more can come.
 async fn run(
     origin: Origin,
     security: Option<Connector>,
-    mut asks: mpsc::Receiver<Ask>,
-    server: watch::Sender<Option<Result<Takes, Lost>>>,
+    mut requests: mpsc::Receiver<StreamRequest>,
+    server: watch::Sender<Option<Result<ServerLimits, Lost>>>,
     clock: Clock,
 ) {
     let mut unanswered = Unanswered::new(clock);
@@ -275,7 +223,7 @@ async fn run(
         Err(_) => Lost::Io(io::ErrorKind::TimedOut),
         Ok(Err(error)) => Lost::opening(&error, &origin.name),
         Ok(Ok(mut connection)) => {
-            let conversed = converse(&mut connection, &mut asks, &mut unanswered, &server).await;
+            let conversed = converse(&mut connection, &mut requests, &mut unanswered, &server).await;
             if matches!(conversed, Err(Ended::Broken(_)) | Ok(())) {
                 let _ = timeout(Duration::from_secs(1), connection.close()).await;
             }
@@ -285,15 +233,17 @@ async fn run(
             }
         }
     };
-    asks.close();
+    requests.close();
     server.send_if_modified(|said| said.is_none().then(|| *said = Some(Err(lost.clone()))).is_some());
-    let late = std::iter::from_fn(|| asks.try_recv().ok());
-    unanswered.into_asks().chain(late).for_each(|ask| ask.fail(lost.clone().into()));
+    let late = std::iter::from_fn(|| requests.try_recv().ok());
+    unanswered.into_requests().chain(late).for_each(|mut request| {
+        request.receivers.end(Err(lost.clone().into()));
+    });
 }
 
 async fn open(origin: &Origin, security: Option<Connector>) -> io::Result<Connection> {
     let stream = TcpStream::connect(origin.address).await?;
-    // Messages are whole; to wait for more of them helps nobody.
+    // Each message is written at once, so Nagle's algorithm would only delay it.
     let _ = stream.set_nodelay(true);
     let stream: Box<dyn ByteStream> = match security {
         None => Box::new(stream),
@@ -301,33 +251,33 @@ async fn open(origin: &Origin, security: Option<Connector>) -> io::Result<Connec
     };
     let wire: Box<dyn Wire> = match origin.scheme {
         Scheme::CoapWs | Scheme::CoapsWs => {
-            Box::new(super::frame_wire::FrameWire::open(stream, &origin.authority).await?)
+            Box::new(super::websocket::WebSocketWire::open(stream, &origin.authority).await?)
         }
         _ => Box::new(ByteWire::new(stream)),
     };
     Ok(Connection::new(wire))
 }
 
-/// Sends requests and takes answers, until nobody asks any more or the connection ends.
+/// Sends requests and handles responses, until no more requests can come or the connection ends.
 async fn converse(
     connection: &mut Connection,
-    asks: &mut mpsc::Receiver<Ask>,
+    requests: &mut mpsc::Receiver<StreamRequest>,
     unanswered: &mut Unanswered,
-    server: &watch::Sender<Option<Result<Takes, Lost>>>,
+    server: &watch::Sender<Option<Result<ServerLimits, Lost>>>,
 ) -> Result<(), Ended> {
-    // The limits of the server have to be known before it is asked.
+    // The limits of the server have to be known before the first request.
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !connection.is_greeted() {
         let turn = tokio::time::timeout_at(deadline, connection.turn(true, drop)).await;
         turn.map_err(|_| Ended::Io(io::ErrorKind::TimedOut.into()))??;
     }
-    server.send_replace(Some(Ok(Takes { room: connection.room(), blocks: connection.blocks() })));
+    server.send_replace(Some(Ok(ServerLimits { room: connection.room(), blocks: connection.blocks() })));
     let mut open = true;
     let (mut heard, mut pinged) = (tokio::time::Instant::now(), false);
     while open || !unanswered.is_empty() || !connection.is_written() {
         let (mut arrived, full) = (Vec::new(), connection.is_full());
         let turn = connection.turn(true, |each| arrived.push(each));
-        // A server that is waited for has to show that it is there.
+        // A server that owes a response and is silent is pinged.
         let silent = tokio::time::sleep_until(heard + PATIENCE);
         tokio::select! {
             ended = turn => {
@@ -338,7 +288,7 @@ async fn converse(
                     if !unanswered.take(each) {
                         // The next request opens another connection.
                         open = false;
-                        asks.close();
+                        requests.close();
                     }
                 }
             }
@@ -349,9 +299,9 @@ async fn converse(
                 heard = tokio::time::Instant::now();
                 connection.signal(Signal::Ping { custody: false }, Token::EMPTY);
             }
-            ask = asks.recv(), if open && !full => {
-                let Some(ask) = ask else {
-                    // Nobody will ask any more.
+            request = requests.recv(), if open && !full => {
+                let Some(request) = request else {
+                    // All senders are dropped: there will be no more requests.
                     connection.signal(Signal::Release, Token::EMPTY);
                     open = false;
                     continue;
@@ -359,10 +309,10 @@ async fn converse(
                 if unanswered.is_empty() {
                     heard = tokio::time::Instant::now();
                 }
-                unanswered.send(connection, ask);
+                unanswered.send(connection, request);
             }
         }
     }
-    // Asked before the end was known.
-    if asks.is_empty() { Ok(()) } else { Err(Ended::Aborted) }
+    // Requests that are left were made before the server's Release was known.
+    if requests.is_empty() { Ok(()) } else { Err(Ended::Aborted) }
 }

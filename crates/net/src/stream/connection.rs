@@ -1,4 +1,4 @@
-//! A connection of RFC 8323, for clients and servers: whole messages and the signals between them.
+//! A connection of RFC 8323, for clients and servers: messages, and the signals between them.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,52 +12,52 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::wire::{Ended, Wire};
 use super::{MAX_MESSAGE, PATIENCE};
 
-/// Lengths, code and token of a message on TCP, at most.
+/// The longest header of a message over TCP: length, code and token, in bytes.
 const HEAD: usize = 14;
 
-/// The bytes in the queue beyond which nothing more is added. The system has buffers of its own.
-const FULL: usize = 16 << 10;
+/// The bytes in the queue beyond which no responses are added. The system has buffers of its own.
+const STOP_ADDING: usize = 16 << 10;
 
-/// The bytes in the queue beyond which nothing more is read: the peer does not take what is sent to it.
-const DEAF: usize = 4 * MAX_MESSAGE as usize;
+/// The bytes in the queue beyond which nothing more is read, because the peer does not read either.
+const STOP_READING: usize = 4 * MAX_MESSAGE as usize;
 
-/// A connection, and what its peer has said of itself.
+/// A connection, and the capabilities of its peer.
 #[derive(Debug)]
 pub(crate) struct Connection {
     wire: Box<dyn Wire>,
     /// The largest message the peer takes, in bytes.
     max_message_size: u32,
-    /// Set if the peer does block-wise transfers.
+    /// Set if the peer supports block-wise transfers.
     block_wise: bool,
     /// Set once the peer's CSM has come.
     greeted: bool,
-    /// Ends when the peer has taken nothing for too long.
+    /// Expires when the peer has taken nothing for [`PATIENCE`].
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-/// A message or signal that has come.
+/// A received message or signal.
 #[derive(Debug)]
 pub(crate) enum Received {
     /// A request, response or empty message.
     Message(Code, Token, Vec<u8>),
     /// The answer to a ping with this token.
     Pong(Token),
-    /// The peer wants to end: no new requests.
+    /// The peer wants to end the connection: it takes no new requests.
     Release,
 }
 
 impl Connection {
-    /// Takes a connection over, and says what this side is able to do.
+    /// Begins a connection with a CSM.
     pub(crate) fn new(wire: Box<dyn Wire>) -> Self {
         let max_message_size = stream::BASE_MAX_MESSAGE_SIZE;
         let mut this = Self { wire, max_message_size, block_wise: false, greeted: false, stalled: None };
-        // Both together promise BERT (RFC 8323 §5.3.2).
+        // Both options together announce BERT (RFC 8323 §5.3.2).
         let csm = Signal::Csm { max_message_size: Some(MAX_MESSAGE), block_wise_transfer: true };
         this.signal(csm, Token::EMPTY);
         this
     }
 
-    /// Returns whether the peer has said what it is able to do.
+    /// Returns whether the peer's CSM has arrived.
     pub(crate) fn is_greeted(&self) -> bool {
         self.greeted
     }
@@ -67,19 +67,20 @@ impl Connection {
         (self.max_message_size as usize).saturating_sub(HEAD)
     }
 
-    /// Returns whether the peer takes blocks. `Some(true)` means that it takes many in one message (BERT, RFC 8323 §6).
+    /// Returns `None` if the peer does not support block-wise transfers. `Some(true)` means that it takes many blocks in one
+    /// message (BERT, RFC 8323 §6).
     pub(crate) fn blocks(&self) -> Option<bool> {
         self.block_wise.then_some(self.max_message_size > stream::BASE_MAX_MESSAGE_SIZE)
     }
 
-    /// Returns the bytes that are to be written.
+    /// Returns the number of bytes that are to be written.
     pub(crate) fn queued(&self) -> usize {
         self.wire.queued()
     }
 
-    /// Returns whether so much is queued that nothing more should be.
+    /// Returns whether so much is queued that no responses should be added.
     pub(crate) fn is_full(&self) -> bool {
-        self.wire.queued() >= FULL
+        self.wire.queued() >= STOP_ADDING
     }
 
     /// Returns whether nothing is left to be written.
@@ -98,18 +99,18 @@ impl Connection {
         self.push(code, token, &tail);
     }
 
-    /// Writes the queue, and reads if `hear`, until something has come or the queue is empty. Returns whether something has
-    /// come. The future may be dropped at any time.
+    /// Writes the queue, and reads if `hear` is set, until something has arrived or the queue is empty. Returns whether
+    /// something has arrived. The future may be dropped at any time.
     ///
     /// # Errors
-    /// The reason why nothing more comes. If it is the peer's fault, it is told with the next [`flush`](Self::flush).
+    /// The end of the connection. If the peer broke the protocol, an Abort is queued, which [`flush`](Self::flush) sends.
     pub(crate) async fn turn(&mut self, hear: bool, mut each: impl FnMut(Received)) -> Result<bool, Ended> {
         let ended = poll_fn(|context| {
-            let hear = hear && self.wire.queued() < DEAF;
+            let hear = hear && self.wire.queued() < STOP_READING;
             if hear && let Poll::Ready(read) = self.poll_read(context, &mut each) {
                 return Poll::Ready(read.map(|()| true));
             }
-            // Signals that reading has queued leave with the next turn.
+            // The next turn writes the signals that reading has queued.
             let waiting = !self.is_written();
             match self.poll_write(context) {
                 Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
@@ -127,12 +128,12 @@ impl Connection {
     /// Writes all that is queued.
     ///
     /// # Errors
-    /// Those of the system, and [`TimedOut`](io::ErrorKind::TimedOut) if the peer takes nothing.
+    /// The errors of the system, and [`TimedOut`](io::ErrorKind::TimedOut) if the peer takes nothing.
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
         poll_fn(|context| self.poll_write(context)).await
     }
 
-    /// Writes all that is queued, and says that there will be no more.
+    /// Writes all that is queued, and closes this direction.
     pub(crate) async fn close(&mut self) -> io::Result<()> {
         self.flush().await?;
         poll_fn(|context| self.wire.poll_close(context)).await
@@ -175,8 +176,8 @@ impl Connection {
                 Some(Signal::Pong { .. }) => each(Received::Pong(message.token)),
                 Some(Signal::Release) => each(Received::Release),
                 Some(Signal::Abort { .. }) => return Err(Ended::Aborted),
-                // A detail that nobody has defined.
-                None if message.code.0 >> 5 == 7 => {}
+                // Unknown signals of class 7 are ignored.
+                None if message.code.class() == 7 => {}
                 None => each(Received::Message(message.code, message.token, message.tail.to_vec())),
             }
             Ok(())

@@ -1,4 +1,4 @@
-//! The reason why a connection is lost, for all that wait for it.
+//! The reason why a connection is lost, which all its requests are answered with.
 
 use std::io;
 
@@ -6,12 +6,12 @@ use super::wire::Ended;
 use crate::Error;
 use crate::secure::tls_error;
 
-/// The reason why there is no connection, or no longer.
+/// The reason why there is no connection, or why it has ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Lost {
-    /// The system, or the peer's end of it.
+    /// An error of the system, or the end of the stream.
     Io(io::ErrorKind),
-    /// The error of TLS.
+    /// An error of TLS.
     Tls(crate::TlsError),
     /// A fault of the peer, or of its HTTP server.
     Protocol(String),
@@ -29,20 +29,14 @@ impl Lost {
         }
     }
 
-    /// Reads the end of a connection that was open.
+    /// Reads the end of an open connection.
     pub(crate) fn open(ended: &Ended, name: &str) -> Self {
         match ended {
-            // A server of TLS 1.3 refuses a certificate after the client has taken the handshake for done.
+            // In TLS 1.3 a server refuses a certificate when the client's handshake is already complete.
             Ended::Io(error) => Self::opening(error, name),
             Ended::Broken(broken) => Self::Protocol(format!("the server breaks RFC 8323: {broken:?}")),
             Ended::Aborted => Self::Io(io::ErrorKind::ConnectionAborted),
         }
-    }
-}
-
-impl From<io::ErrorKind> for Lost {
-    fn from(kind: io::ErrorKind) -> Self {
-        Self::Io(kind)
     }
 }
 

@@ -1,34 +1,36 @@
 //! CoAP over reliable transports (RFC 8323): TCP, TLS and WebSockets.
 //!
-//! A [`Wire`](wire::Wire) carries whole messages: as bytes behind one another (`bytes.rs`; TCP, TLS) or as frames of a
-//! WebSocket (`frames.rs`). All else is the same for all of them: a [`Connection`](connection::Connection) has the
-//! signals, the client its requests (`client.rs`), the server its conversations (`server.rs`, `talk.rs`). What these may
-//! take of the server's memory is bounded: a connection has a place (`places.rs`) and a share (`share.rs`).
+//! A [`Wire`](wire::Wire) carries whole messages: in a stream of bytes (`bytes.rs`; TCP, TLS) or in the frames of a
+//! WebSocket (`websocket.rs`). A [`Connection`](connection::Connection) adds the signals. The client sends requests over it
+//! (`client.rs`, `unanswered.rs`), and the server answers (`server.rs`, `talk.rs`, `observers.rs`). The number of a server's
+//! connections is bounded (`admission.rs`), and so is the memory that each may use (`share.rs`).
 mod admission;
-mod byte_wire;
+mod bytes;
 mod client;
 mod connection;
-mod frame_wire;
 mod lost;
 mod observers;
 mod server;
 mod share;
 mod talk;
 mod unanswered;
+mod websocket;
 mod wire;
 
 pub(crate) use admission::Admission;
-pub(crate) use client::{Asking, Connections, Outstanding, Stream};
+pub(crate) use client::{ConnectionHandle, Connections, Outstanding};
 pub(crate) use lost::Lost;
-pub(crate) use server::{Acceptor, Shared, listen, serve};
+pub(crate) use server::{Acceptor, StreamServer, listen, serve};
 pub(crate) use share::Pool;
+pub(crate) use unanswered::StreamRequest;
 pub(crate) use wire::ByteStream;
 
-/// The largest message that is taken, in bytes (RFC 8323 §5.3.1). The places of a route's parameters reach no further.
+/// The largest accepted message, in bytes (RFC 8323 §5.3.1). The router relies on it: it stores the ranges of parameters in
+/// 16 bits.
 const MAX_MESSAGE: u32 = 65_535;
 
-/// The time that a peer may take nothing of what is sent to it, and the time to open a connection.
+/// The time after which a peer that reads nothing is given up, and the time to open a connection.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// The most requests of one connection of a client that may be under way, observations included. Others wait.
+/// The most requests of a client's connection that are under way, observations included. Further ones wait.
 const MAX_OUTSTANDING: usize = 256;

@@ -7,28 +7,28 @@ use coapace_proto::{Code, Kind, Message, Options, Token};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::share::Share;
+use super::share::MemoryShare;
 use crate::Resource;
 use crate::conversation::{Format, Terms};
 
-/// The bytes that an observer takes beside its request: a task, entries in tables, and what it waits with.
+/// The memory of an observer beside its request, in bytes: a task and entries in tables.
 const OBSERVER: usize = 1_024;
 
-/// The observers of one connection. No handler is called for an observer whose resource has changed until its client can be
-/// sent something. So it is the observer that waits and not a representation, and the client gets the newest.
+/// The observers of one connection. When a resource has changed, the handler is called only once the client can be sent
+/// something. So no representation waits, and the client gets the newest.
 #[derive(Debug, Default)]
 pub(super) struct Observers {
-    /// Those whose resource has not changed.
+    /// The observers whose resource has not changed.
     watching: JoinSet<Observer>,
-    /// Those whose resource has changed, the first to change first.
+    /// The observers whose resource has changed, in the order of the changes.
     due: VecDeque<Observer>,
-    known: HashMap<Token, Known>,
+    known: HashMap<Token, Registered>,
     begun: u64,
 }
 
 #[derive(Debug)]
-struct Known {
-    /// Distinguishes it from an earlier one with the same token.
+struct Registered {
+    /// Distinguishes the observer from an earlier one with the same token.
     number: u64,
     bytes: usize,
     watch: Option<AbortHandle>,
@@ -55,10 +55,10 @@ impl Observers {
         self.known.is_empty()
     }
 
-    /// Adds the sender of a request to the observers. Returns nothing if there is no room.
+    /// Adds the sender of a request to the observers. Returns `None` if there is no room.
     pub(super) fn begin(
         &mut self,
-        share: &mut Share,
+        share: &mut MemoryShare,
         resource: &Resource,
         request: &Message<'_>,
         terms: Terms,
@@ -72,7 +72,7 @@ impl Observers {
         }
         self.begun += 1;
         let number = self.begun;
-        self.known.insert(terms.token, Known { number, bytes, watch: None });
+        self.known.insert(terms.token, Registered { number, bytes, watch: None });
         let (changes, code) = (resource.changes(), request.code);
         Some(Observer { number, changes, code, tail, terms, format: Format::default() })
     }
@@ -82,32 +82,32 @@ impl Observers {
         self.known.get(&observer.terms.token).is_some_and(|known| known.number == observer.number)
     }
 
-    /// Waits for the next change of its resource.
+    /// Waits for the next change of the observer's resource.
     pub(super) fn watch(&mut self, mut observer: Observer) {
         if let Some(known) = self.known.get_mut(&observer.terms.token)
             && known.number == observer.number
         {
             known.watch = Some(self.watching.spawn(async move {
-                // An error says that there will be no more changes. The client has to be told that as well.
+                // An error means that the resource is gone. The observer is then due for a last notification.
                 let _ = observer.changes.changed().await;
                 observer
             }));
         }
     }
 
-    /// Returns when one more is due. The future may be dropped at any time.
+    /// Returns once another observer may be due. The future may be dropped at any time.
     pub(super) async fn changed(&mut self) {
         if let Some(Ok(observer)) = self.watching.join_next().await {
             self.due.push_back(observer);
         }
     }
 
-    /// Returns whether any waits for a change.
+    /// Returns whether any observer waits for a change.
     pub(super) fn are_watching(&self) -> bool {
         !self.watching.is_empty()
     }
 
-    /// Returns the next that is due.
+    /// Returns the next observer that is due.
     pub(super) fn next_due(&mut self) -> Option<Observer> {
         while let Some(observer) = self.due.pop_front() {
             if self.has(&observer) {
@@ -118,15 +118,15 @@ impl Observers {
     }
 
     /// Ends an observation.
-    pub(super) fn end(&mut self, share: &mut Share, token: Token) {
-        if let Some(Known { bytes, watch, .. }) = self.known.remove(&token) {
+    pub(super) fn end(&mut self, share: &mut MemoryShare, token: Token) {
+        if let Some(Registered { bytes, watch, .. }) = self.known.remove(&token) {
             share.forget(bytes);
             watch.inspect(AbortHandle::abort);
         }
     }
 
-    /// Ends all of them. Returns their tokens.
-    pub(super) fn end_all(&mut self, share: &mut Share) -> Vec<Token> {
+    /// Ends all observations. Returns their tokens.
+    pub(super) fn end_all(&mut self, share: &mut MemoryShare) -> Vec<Token> {
         self.watching.abort_all();
         self.due.clear();
         let ended = self.known.drain().inspect(|(_, known)| share.forget(known.bytes));
@@ -135,8 +135,8 @@ impl Observers {
 }
 
 impl Observer {
-    /// Returns the request that the handler is called with again, or nothing if the resource has ended. Changes up to now
-    /// are in what the handler will say.
+    /// Returns the request for the next call of the handler, or `None` if the resource is gone. Marks changes up to now as
+    /// seen.
     pub(super) fn request(&mut self) -> Option<Message<'_>> {
         self.changes.has_changed().ok()?;
         self.changes.mark_unchanged();

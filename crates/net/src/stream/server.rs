@@ -1,10 +1,9 @@
-//! The connections of a server: accepted on all cores, each a task of the core that took it.
+//! The connections of a server. Each core accepts some, and serves each in a task.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use coapace_proto::block::{BERT, Bounds};
@@ -15,7 +14,7 @@ use tokio::time::timeout;
 
 use super::PATIENCE;
 use super::admission::Admitted;
-use super::byte_wire::ByteWire;
+use super::bytes::ByteWire;
 use super::connection::Connection;
 use super::talk::Talk;
 use super::wire::{ByteStream, Wire};
@@ -23,19 +22,21 @@ use crate::address::{Remote, mapped};
 use crate::clock::Clock;
 use crate::conversation::Bodies;
 use crate::identity::{Identity, Peer};
+use crate::lock::lock;
 use crate::secure::ServerTls;
 use crate::{Router, ServerConfig, TcpCounters, log};
 
-/// The part of a server that its tasks and handles share.
+/// The state that the tasks and handles of a server share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct StreamServer {
     pub(super) closing: watch::Sender<bool>,
     counters: Mutex<TcpCounters>,
-    /// Numbers connections, so that a response that is kept for one is not sent to the next from the same port.
+    /// The number of connections so far. The next connection from the same port thus has another name, and cannot get the
+    /// rest of a response to the last.
     begun: AtomicU16,
 }
 
-impl Shared {
+impl StreamServer {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             closing: watch::Sender::new(false),
@@ -53,21 +54,15 @@ impl Shared {
     }
 
     pub(crate) fn counters(&self) -> MutexGuard<'_, TcpCounters> {
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.counters)
     }
 }
 
-/// The layers between TCP and the messages of a server.
-#[derive(Clone, Default)]
+/// The layers between TCP and the messages of a server: TLS, WebSocket, both or none.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Acceptor {
     pub(crate) tls: Option<ServerTls>,
     pub(crate) ws: bool,
-}
-
-impl fmt::Debug for Acceptor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Acceptor")
-    }
 }
 
 impl Acceptor {
@@ -82,7 +77,7 @@ impl Acceptor {
     }
 
     async fn accept(&self, stream: TcpStream) -> io::Result<(Box<dyn Wire>, Option<Arc<Identity>>)> {
-        // Messages are whole; to wait for more of them helps nobody.
+        // Each message is written at once, so Nagle's algorithm would only delay it.
         let _ = stream.set_nodelay(true);
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
@@ -91,35 +86,36 @@ impl Acceptor {
             Some(tls) => tls.accept(stream).await?,
         };
         if self.ws {
-            return Ok((Box::new(super::frame_wire::FrameWire::accept(stream).await?), identity));
+            return Ok((Box::new(super::websocket::WebSocketWire::accept(stream).await?), identity));
         }
         Ok((Box::new(ByteWire::new(stream)), identity))
     }
 }
 
-/// Bytes of a connection that may wait in the kernel beyond what TCP has under way. The kernel would take megabytes for a
-/// client that does not read: memory that no budget counts, and notifications that are old when they arrive.
+/// The bytes of a connection that may wait in the kernel before TCP sends them. Otherwise the kernel would queue megabytes
+/// for a client that does not read, which no budget counts, and notifications would be old when they arrive.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT: u32 = 32 << 10;
 
-/// The part of a server that the connections of one core share.
+/// The state that the connections of one core share.
 pub(super) struct Core {
     pub(super) router: Mutex<Router>,
     pub(super) bodies: Mutex<Bodies>,
     pub(super) config: ServerConfig,
-    /// The scheme of its URIs.
+    /// The scheme of the server's URIs.
     pub(super) transport: &'static str,
     pub(super) clock: Clock,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<StreamServer>,
 }
 
-/// Accepts connections until the server is closed. Those that are there may then end, for a while.
+/// Accepts connections until the server is closed. Open connections then get
+/// [`shutdown_timeout`](ServerConfig::shutdown_timeout) to end.
 pub(crate) async fn serve(
     listener: std::net::TcpListener,
     acceptor: Acceptor,
     router: Router,
     config: ServerConfig,
-    shared: Arc<Shared>,
+    shared: Arc<StreamServer>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();
@@ -144,11 +140,11 @@ pub(crate) async fn serve(
                     let (admitted, full) = table.enter(mapped(from.ip()), bound);
                     connections.spawn(begin(core.clone(), acceptor.clone(), stream, from, admitted));
                     if full {
-                        // The one that makes room is to close its descriptor before the next one is taken.
+                        // The connection that is ended closes its descriptor before the next is accepted.
                         tokio::task::yield_now().await;
                     }
                 }
-                // Out of descriptors, perhaps: not to be asked again at once.
+                // There may be no descriptors left, so the next attempt waits.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
             () = closed(&mut closing) => break,
@@ -198,7 +194,7 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
-    // A server that starts again need not wait for connections of the last one.
+    // A restarted server need not wait for the old connections to leave TIME_WAIT.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;

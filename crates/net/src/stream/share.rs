@@ -1,19 +1,19 @@
-//! The share of a connection in a server's memory, for answers that wait and for observers.
+//! The share of a connection in a server's memory, for queued answers and observers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes that an answer counts until it is there: as many as the largest message of a server has.
+/// The bytes that are counted for an answer until the handler returns it: those of the largest message.
 pub(super) const ANSWER: usize = super::MAX_MESSAGE as usize;
 
-/// The bytes of answers that every connection may have waiting, whatever others have. One answer always has room beside some
-/// that are queued, so a connection whose client reads goes on.
+/// The bytes of answers that every connection may have queued, whatever others have. There is always room for one answer
+/// beside some that are queued, so a connection whose client reads goes on.
 const OWN: usize = ANSWER + (32 << 10);
 
-/// A connection may have 1/8 of what is left. However many take as much as they can, there is some left.
+/// A connection may have one of so many parts of the free pool. So there is always some left.
 const PART: usize = 8;
 
-/// The memory that all connections have together, beyond what is each one's own.
+/// The memory that all connections share, beyond the [`OWN`] of each.
 #[derive(Debug)]
 pub(crate) struct Pool {
     bytes: usize,
@@ -26,20 +26,20 @@ impl Pool {
     }
 }
 
-/// The memory that one connection has taken.
+/// The memory that one connection uses.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct MemoryShare {
     pool: Arc<Pool>,
     answers: usize,
     observers: usize,
 }
 
-impl Share {
+impl MemoryShare {
     pub(super) fn new(pool: Arc<Pool>) -> Self {
         Self { pool, answers: 0, observers: 0 }
     }
 
-    /// Sets how many bytes of answers wait: those that are queued, and [`ANSWER`] for each handler that waits.
+    /// Sets the bytes of answers: those that are queued, and [`ANSWER`] for each handler that waits.
     pub(super) fn set_answers(&mut self, bytes: usize) {
         self.change(bytes, self.observers);
     }
@@ -49,7 +49,7 @@ impl Share {
         self.admits(beyond_own(self.answers + ANSWER) + self.observers)
     }
 
-    /// Takes so many bytes for an observer. Returns whether there was room.
+    /// Takes the bytes of an observer. Returns whether there was room.
     pub(super) fn observe(&mut self, bytes: usize) -> bool {
         let admitted = self.admits(self.drawn() + bytes);
         if admitted {
@@ -58,7 +58,7 @@ impl Share {
         admitted
     }
 
-    /// Gives back what an observer took.
+    /// Gives back the bytes of an observer.
     pub(super) fn forget(&mut self, bytes: usize) {
         self.change(self.answers, self.observers.saturating_sub(bytes));
     }
@@ -85,7 +85,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.change(0, 0);
     }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     /// Lets a connection take as many answers as it may; returns how many.
-    fn fill(share: &mut Share) -> usize {
+    fn fill(share: &mut MemoryShare) -> usize {
         let mut count = 0;
         while share.has_room() {
             count += 1;
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_connection_has_an_eighth_of_what_is_left_and_one_answer_always() {
         let pool = Arc::new(Pool::new(64 * ANSWER));
-        let mut shares: Vec<Share> = (0..200).map(|_| Share::new(pool.clone())).collect();
+        let mut shares: Vec<MemoryShare> = (0..200).map(|_| MemoryShare::new(pool.clone())).collect();
         let counts: Vec<usize> = shares.iter_mut().map(fill).collect();
         assert!(counts[0] == 9 && counts[1] < 9, "{counts:?}");
         assert!(counts.iter().all(|&count| count >= 1));
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn observers_leave_a_connection_the_room_for_its_answers() {
-        let mut share = Share::new(Arc::new(Pool::new(8 << 10)));
+        let mut share = MemoryShare::new(Arc::new(Pool::new(8 << 10)));
         assert!(share.observe(1 << 10) && !share.observe(1 << 10), "an eighth of the pool");
         assert!(share.has_room());
         share.forget(1 << 10);

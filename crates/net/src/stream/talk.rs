@@ -1,11 +1,10 @@
-//! A server's conversation with one client.
+//! The requests and answers of one connection of a server.
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
-use coap_numbers::code;
 use coapace_proto::stream::Signal;
 use coapace_proto::{Code, Kind, Message, Token};
 use tokio::task::JoinSet;
@@ -16,13 +15,14 @@ use super::admission::{Admitted, Doing};
 use super::connection::{Connection, Received};
 use super::observers::{Observer, Observers};
 use super::server::{Core, closed};
-use super::share::{ANSWER, Share};
+use super::share::{ANSWER, MemoryShare};
 use super::wire::Ended;
 use crate::Response;
 use crate::access::{self, AccessLog};
 use crate::conversation::{Answered, Bodies, Medium, Step, Terms, Wish};
 use crate::handler::{Called, or_panicked};
 use crate::identity::Peer;
+use crate::lock::lock;
 
 /// One connection of a server.
 pub(super) struct Talk {
@@ -30,18 +30,18 @@ pub(super) struct Talk {
     connection: Connection,
     peer: Peer,
     admitted: Admitted,
-    share: Share,
-    /// The messages of the last reading that were not looked at yet.
+    share: MemoryShare,
+    /// The received messages that are not handled yet.
     arrived: VecDeque<Received>,
     /// Handlers that wait for something.
-    handlers: JoinSet<Said>,
+    handlers: JoinSet<HandlerResult>,
     /// The requests that are not answered.
     access: AccessLog<Token>,
     observers: Observers,
 }
 
 /// The result of a handler.
-struct Said {
+struct HandlerResult {
     terms: Terms,
     /// `None` if it has panicked.
     response: Option<Response>,
@@ -50,7 +50,7 @@ struct Said {
 
 impl Talk {
     pub(super) fn new(core: Arc<Core>, connection: Connection, peer: Peer, admitted: Admitted) -> Self {
-        let share = Share::new(core.config.budget.pool.clone());
+        let share = MemoryShare::new(core.config.budget.pool.clone());
         Self {
             core,
             connection,
@@ -64,7 +64,7 @@ impl Talk {
         }
     }
 
-    /// Answers until the client goes, or is asked to.
+    /// Serves the connection until it ends.
     pub(super) async fn run(mut self) {
         let ended = self.converse().await;
         match ended {
@@ -79,7 +79,7 @@ impl Talk {
             Err(Ended::Io(_) | Ended::Aborted) => return,
             Ok(()) => {}
         }
-        // The client is told what was wrong, if that is still possible.
+        // The last messages are written, such as an Abort, if that is still possible.
         let _ = tokio::time::timeout(Duration::from_secs(1), self.connection.close()).await;
     }
 
@@ -118,7 +118,7 @@ impl Talk {
                 }
                 () = &mut idle, if open => {
                     idle.as_mut().reset(Instant::now() + idle_timeout);
-                    // A client that waits for an answer is not idle. A client that observes may be gone.
+                    // A client that waits for an answer is not idle. An observing client is pinged, because it may be gone.
                     if !self.handlers.is_empty() {
                         continue;
                     }
@@ -140,8 +140,8 @@ impl Talk {
         }
     }
 
-    /// Answers what has arrived and calls handlers for observers, as long as there is room for what they say. While a client
-    /// does not take its responses, nothing is read from it, and no handler is called for it. Returns whether more may come.
+    /// Handles received messages and calls handlers for observers, while there is room for their answers. If a client does
+    /// not read, nothing more is read from it, and no handler is called for it. Returns whether the connection stays open.
     fn go_on(&mut self, mut open: bool) -> bool {
         if !open {
             self.observers.end_all(&mut self.share);
@@ -164,7 +164,7 @@ impl Talk {
         open
     }
 
-    /// Returns whether one more answer may be made.
+    /// Returns whether there is room for another answer.
     fn has_room(&mut self) -> bool {
         self.share.set_answers(self.connection.queued() + self.handlers.len() * ANSWER);
         !self.connection.is_full() && self.share.has_room()
@@ -180,18 +180,18 @@ impl Talk {
         }
     }
 
-    /// Takes what has arrived. Returns whether more may come.
+    /// Handles a received message. Returns whether the connection stays open.
     fn take(&mut self, arrived: Received) -> bool {
         match arrived {
-            Received::Message(code, token, tail) if matches!(code.0, 1..32) => {
+            Received::Message(code, token, tail) if code.is_request() => {
                 self.core.shared.counters().requests += 1;
-                // Over a connection every request is confirmed.
+                // Over a connection every request is delivered, like a confirmable one.
                 let message = Message { code, token, tail: &tail, ..Message::empty(Kind::Confirmable, 0) };
                 self.request(&message);
                 true
             }
             Received::Release => false,
-            // An empty message says that somebody is there (RFC 8323 §3.4); no request of ours waits for others.
+            // An empty message only keeps the connection alive (RFC 8323 §3.4). A server waits for no responses.
             Received::Message(..) | Received::Pong(_) => true,
         }
     }
@@ -209,8 +209,8 @@ impl Talk {
             Step::Call(tail) => tail,
             Step::Answer(response) => return self.answer(&terms, response),
             Step::Reply(code, tail) => return self.push(&terms, code, tail.as_bytes()),
-            // Every client of a connection is verified.
-            Step::Challenge => return self.push(&terms, Code(code::SERVICE_UNAVAILABLE), &[]),
+            // This is unreachable, because every client of a connection is verified.
+            Step::Challenge => return self.push(&terms, Code::SERVICE_UNAVAILABLE, &[]),
         };
         let request = Message { tail: &tail, ..*message };
         let observer = self.register(&request, terms);
@@ -218,22 +218,22 @@ impl Talk {
         self.called(terms, observer, called);
     }
 
-    /// Goes on with what a handler has said, or is to say.
+    /// Handles the result of a handler, or waits for it.
     fn called(&mut self, terms: Terms, observer: Option<Observer>, called: Called) {
         match called {
-            Called::Ready(response) => self.settle(Said { terms, response, observer }),
+            Called::Ready(response) => self.settle(HandlerResult { terms, response, observer }),
             Called::Pending(rest) => {
-                self.handlers.spawn(async move { Said { terms, response: rest.await, observer } });
+                self.handlers.spawn(async move { HandlerResult { terms, response: rest.await, observer } });
             }
         }
     }
 
-    /// Begins or ends an observation, if the request asks for that (RFC 7641, RFC 8323 §7). Without room, the request is
-    /// answered as if it had not asked.
+    /// Begins or ends an observation, if the request asks for that (RFC 7641, RFC 8323 §7). If there is no room, the request
+    /// is answered without the Observe option.
     fn register(&mut self, request: &Message<'_>, terms: Terms) -> Option<Observer> {
         let wish = terms.wish(request)?;
         self.observers.end(&mut self.share, request.token);
-        let router = self.core.router.lock().unwrap_or_else(PoisonError::into_inner);
+        let router = lock(&self.core.router);
         let resource = router.observable(request).filter(|_| wish == Wish::Observe)?;
         let room = self.observers.len() < self.core.config.profile.config.max_observers as usize;
         let begin = || self.observers.begin(&mut self.share, resource, request, terms);
@@ -248,18 +248,18 @@ impl Talk {
         let terms = observer.terms;
         let called = match observer.request() {
             Some(request) => self.core.call(&self.peer, &request),
-            None => Response::new(Code(code::SERVICE_UNAVAILABLE)).into(),
+            None => Response::new(Code::SERVICE_UNAVAILABLE).into(),
         };
         self.called(terms, Some(observer), called);
     }
 
-    /// Answers with what a handler has said, and goes on with the observation if it was one.
-    fn settle(&mut self, said: Said) {
-        let Said { mut terms, response, observer } = said;
+    /// Answers with the result of a handler. If it was called for an observer, the observation goes on.
+    fn settle(&mut self, said: HandlerResult) {
+        let HandlerResult { mut terms, response, observer } = said;
         let response = or_panicked(response, || self.core.shared.counters().panics += 1);
         let Some(mut observer) = observer else { return self.answer(&terms, response) };
         if !self.observers.has(&observer) {
-            // The client has ended or repeated its registration in the meantime. It gets the first answer all the same.
+            // The client has ended or repeated its registration in the meantime. The first request is answered nevertheless.
             return if terms.observed.is_none() {
                 self.answer(&terms, response);
             };
@@ -269,8 +269,8 @@ impl Talk {
             self.observers.end(&mut self.share, terms.token);
             return self.answer(&terms, response);
         }
-        // Its number means nothing where notifications keep their order (RFC 8323 §7.1), but aiocoap and go-coap take none
-        // whose number does not grow.
+        // The number of a notification has no meaning over a connection (RFC 8323 §7.1), but aiocoap and go-coap ignore
+        // those whose number does not grow.
         terms.observed = Some(terms.observed.map_or(1, |last| last % 0xff_ffff + 1));
         observer.terms = terms;
         self.answer(&terms, response);
@@ -280,7 +280,7 @@ impl Talk {
     /// Answers a request on its terms.
     fn answer(&mut self, terms: &Terms, response: Response) {
         let bert = self.connection.blocks() == Some(true);
-        // A message lies in memory here until the client takes it, so it is no larger than those that are taken from clients.
+        // A message is in memory until the client reads it, so it is no larger than [`ANSWER`].
         let medium = Medium::Stream { room: self.connection.room().min(ANSWER), bert };
         let (now, to, mut tail) = (self.core.clock.now(), Some(self.peer.remote), Vec::new());
         let answered = self.core.bodies().answer(now, to, terms, response, medium, &mut tail);
@@ -289,7 +289,7 @@ impl Talk {
             Answered::Unwanted => self.access.answered(&terms.token, None, 0),
             Answered::TooLarge => {
                 self.core.shared.counters().too_large += 1;
-                self.push(terms, Code(code::INTERNAL_SERVER_ERROR), &[]);
+                self.push(terms, Code::INTERNAL_SERVER_ERROR, &[]);
             }
         }
     }
@@ -302,11 +302,11 @@ impl Talk {
 
 impl Core {
     fn bodies(&self) -> MutexGuard<'_, Bodies> {
-        self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.bodies)
     }
 
     fn call(&self, peer: &Peer, request: &Message<'_>) -> Called {
-        let mut router = self.router.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut router = lock(&self.router);
         router.call(peer.clone(), request)
     }
 }

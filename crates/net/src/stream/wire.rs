@@ -7,14 +7,14 @@ use std::task::{Context, Poll};
 use coapace_proto::stream::{Broken, StreamMessage};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// The reason why nothing more comes.
+/// The reason why a connection has ended.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// An error of the system, of TLS or of the WebSocket.
     Io(io::Error),
-    /// The peer does not keep to the protocol, and has to be told (RFC 8323 §5.6).
+    /// The peer broke the protocol, and is to be sent an Abort (RFC 8323 §5.6).
     Broken(Broken),
-    /// The peer has aborted.
+    /// The peer has sent an Abort.
     Aborted,
 }
 
@@ -30,21 +30,21 @@ impl From<Broken> for Ended {
     }
 }
 
-/// Whole messages in, whole messages out.
+/// Reads and writes whole messages.
 pub(crate) trait Wire: Send + fmt::Debug {
     /// Queues a message.
     fn push(&mut self, message: &StreamMessage<'_>);
 
-    /// Bytes that are queued, and not 0 before all have left.
+    /// Returns the number of queued bytes. It is 0 only once all are written.
     fn queued(&self) -> usize;
 
-    /// Writes what is queued. Ready when all of it has left; progress is what [`queued`](Self::queued) says.
+    /// Writes what is queued. It is ready when all is written. [`queued`](Self::queued) shows the progress.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Says that nothing more will be written.
+    /// Closes the direction that is written.
     fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Reads some messages, perhaps none.
+    /// Reads some messages, or none, and calls `each` with them.
     fn poll_read(
         &mut self,
         context: &mut Context<'_>,

@@ -51,7 +51,7 @@ async fn a_large_response_arrives_whole_from_one_call_of_its_handler() {
     let (server, calls) = started(one_core());
     let client = Client::new();
     let response = client.get(&server.uri("/large")).await.unwrap();
-    assert_eq!((response.code, response.format(), response.transmissions), (Code(0x45), Some(42), 1));
+    assert_eq!((response.code, response.format(), response.transmissions), (Code::CONTENT, Some(42), 1));
     assert_eq!(response.payload, body(5000));
     assert_eq!(response.options.value(option::BLOCK2), None);
     assert_eq!(client.stats().endpoint.completed, 5);
@@ -79,7 +79,7 @@ async fn a_large_request_reaches_its_handler_whole_and_once() {
         let before = calls.load(Ordering::Relaxed);
         let call = client.post(&server.uri(&format!("/echo{query}"))).payload(body(10_000));
         let response = call.await.unwrap();
-        assert_eq!((response.code, response.payload), (Code(0x44), body(10_000).into()));
+        assert_eq!((response.code, response.payload), (Code::CHANGED, body(10_000).into()));
         assert_eq!(calls.load(Ordering::Relaxed), before + 1);
     }
 }
@@ -110,7 +110,10 @@ async fn what_is_larger_than_a_bound_is_an_error_of_either_side() {
     assert!(client.get(&server.uri("/large")).max_body(5000).await.is_ok());
     let called = calls.load(Ordering::Relaxed);
     let refused = client.post(&server.uri("/echo")).payload(body(3001)).await.unwrap();
-    assert_eq!((refused.code, refused.options.uint(option::SIZE1)), (Code(0x8d), Some(3000)));
+    assert_eq!(
+        (refused.code, refused.options.uint(option::SIZE1)),
+        (Code::REQUEST_ENTITY_TOO_LARGE, Some(3000))
+    );
     assert_eq!(calls.load(Ordering::Relaxed), called);
     assert!(client.post(&server.uri("/echo")).payload(body(3000)).await.unwrap().is_success());
 }
@@ -187,7 +190,7 @@ async fn a_client_shows_its_address_once_before_it_gets_a_large_response() {
     assert_eq!(server.handle.stats().net.challenged, 0, "that is not large");
     for _ in 0..2 {
         let response = client.get(&server.uri("/large")).await.unwrap();
-        assert_eq!((response.code, response.payload.len()), (Code(0x45), 5000));
+        assert_eq!((response.code, response.payload.len()), (Code::CONTENT, 5000));
     }
     assert_eq!(server.handle.stats().net.challenged, 1);
     assert_eq!(calls.load(Ordering::Relaxed), 4, "the response that was held back is thrown away");
@@ -250,7 +253,7 @@ async fn links_lead_to_every_path_without_parameters_and_a_query_chooses() {
     assert_eq!(chosen("rt=temp*").await, "</sensors/temperature>;rt=\"temperature-c\";ct=0");
     assert_eq!(chosen("rt=other").await, "");
     let code = client.post(&server.uri("/.well-known/core")).await.unwrap().code;
-    assert_eq!(code, Code(0x84));
+    assert_eq!(code, Code::NOT_FOUND);
 }
 
 #[tokio::test]

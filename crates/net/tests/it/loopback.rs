@@ -67,7 +67,7 @@ async fn a_get_is_answered_on_its_acknowledgement() {
     let server = started();
     let client = Client::new();
     let response = client.get(&server.uri("/temperature")).await.unwrap();
-    assert_eq!((response.code, response.text().as_ref()), (Code(0x45), "21.5"));
+    assert_eq!((response.code, response.text().as_ref()), (Code::CONTENT, "21.5"));
     assert_eq!((response.format(), response.transmissions), (Some(0), 1));
     assert!(response.elapsed > Duration::ZERO && response.elapsed < Duration::from_secs(1));
     let stats = server.handle.stats();
@@ -93,7 +93,7 @@ async fn parameters_of_the_path_are_handed_over_and_literal_segments_come_first(
     assert_eq!(text_of(&client, &server.uri("/things/all")).await, "21.5");
     assert_eq!(text_of(&client, &server.uri("/things/all/parts/a%20b")).await, "a b");
     let response = client.get(&server.uri("/things/seven")).await.unwrap();
-    assert_eq!(response.code, Code(0x80), "a parameter that is no number is a bad request");
+    assert_eq!(response.code, Code::BAD_REQUEST, "a parameter that is no number is a bad request");
 }
 
 #[tokio::test]
@@ -101,13 +101,16 @@ async fn what_is_not_there_is_4_04_and_what_cannot_be_done_there_4_05() {
     let server = started();
     let client = Client::new();
     let code = async |call: coapace_net::Call| call.await.unwrap().code;
-    assert_eq!(code(client.get(&server.uri("/nothing"))).await, Code(0x84));
-    assert_eq!(code(client.get(&server.uri("/things"))).await, Code(0x84));
-    assert_eq!(code(client.get(&server.uri("/"))).await, Code(0x84));
-    assert_eq!(code(client.put(&server.uri("/temperature"))).await, Code(0x85));
-    assert_eq!(code(client.get(&server.uri("/temperature")).option(65_001, b"")).await, Code(0x82));
-    assert_eq!(code(client.get(&server.uri("/temperature")).option(65_000, b"")).await, Code(0x45));
-    assert_eq!(code(client.get(&server.uri("/")).option(35, b"coap://h/")).await, Code(0xa5));
+    assert_eq!(code(client.get(&server.uri("/nothing"))).await, Code::NOT_FOUND);
+    assert_eq!(code(client.get(&server.uri("/things"))).await, Code::NOT_FOUND);
+    assert_eq!(code(client.get(&server.uri("/"))).await, Code::NOT_FOUND);
+    assert_eq!(code(client.put(&server.uri("/temperature"))).await, Code::METHOD_NOT_ALLOWED);
+    assert_eq!(code(client.get(&server.uri("/temperature")).option(65_001, b"")).await, Code::BAD_OPTION);
+    assert_eq!(code(client.get(&server.uri("/temperature")).option(65_000, b"")).await, Code::CONTENT);
+    assert_eq!(
+        code(client.get(&server.uri("/")).option(35, b"coap://h/")).await,
+        Code::PROXYING_NOT_SUPPORTED
+    );
 }
 
 #[tokio::test]
@@ -182,7 +185,7 @@ async fn a_handler_that_panics_is_answered_5_00_and_the_server_goes_on() {
     let server = started();
     let client = Client::new();
     for path in ["/panic", "/panic/later"] {
-        assert_eq!(client.get(&server.uri(path)).await.unwrap().code, Code(0xa0));
+        assert_eq!(client.get(&server.uri(path)).await.unwrap().code, Code::INTERNAL_SERVER_ERROR);
     }
     assert_eq!(text_of(&client, &server.uri("/temperature")).await, "21.5");
     assert_eq!(server.handle.stats().net.panics, 2);
@@ -204,7 +207,7 @@ async fn a_ping_is_answered() {
     let server = started();
     let client = Client::new();
     let pong = client.ping(&server.uri("")).await.unwrap();
-    assert_eq!((pong.code, pong.transmissions), (Code(0), 1));
+    assert_eq!((pong.code, pong.transmissions), (Code::EMPTY, 1));
 }
 
 #[tokio::test]
@@ -219,8 +222,8 @@ async fn what_is_beyond_the_bound_of_waiting_handlers_is_refused_with_max_age() 
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
     let refused = second.get(&uri).await.unwrap();
-    assert_eq!((refused.code, refused.options.uint(14)), (Code(0xa3), Some(5)));
-    assert_eq!(waiting.await.unwrap(), Code(0x45));
+    assert_eq!((refused.code, refused.options.uint(14)), (Code::SERVICE_UNAVAILABLE, Some(5)));
+    assert_eq!(waiting.await.unwrap(), Code::CONTENT);
     assert_eq!(text_of(&second, &server.uri("/slow?ms=1")).await, "late", "there is room again");
     assert_eq!(server.handle.stats().net.refused, 1);
 }
@@ -359,7 +362,7 @@ async fn a_shutdown_lets_handlers_end_and_refuses_new_requests() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     server.handle.shutdown();
     let other = Client::new().get(&server.uri("/temperature")).await.unwrap();
-    assert_eq!(other.code, Code(0xa3));
+    assert_eq!(other.code, Code::SERVICE_UNAVAILABLE);
     assert_eq!(waiting.await.unwrap(), "late");
     tokio::time::timeout(Duration::from_secs(5), server.ended()).await.unwrap().unwrap();
 }
@@ -393,7 +396,7 @@ async fn several_cores_share_a_port() {
         })
         .collect();
     for call in calls {
-        assert_eq!(call.await.unwrap(), Code(0x45));
+        assert_eq!(call.await.unwrap(), Code::CONTENT);
     }
     assert_eq!(server.handle.stats().endpoint.received, 30);
 }

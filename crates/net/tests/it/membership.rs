@@ -79,7 +79,7 @@ async fn of_many_cores_one_answers_and_from_its_own_address() {
         let uri = format!("coap://{ALL_COAP_NODES}:{}{path}", server.address.port());
         let mut answers = client.get(&uri).group().await.unwrap();
         let (from, response) = timeout(Duration::from_secs(5), answers.next()).await.unwrap().unwrap();
-        assert_eq!((response.code, &path[1..]), (Code(0x45), response.text().as_ref()));
+        assert_eq!((response.code, &path[1..]), (Code::CONTENT, response.text().as_ref()));
         assert!(!from.ip().is_multicast() && from.port() == server.address.port(), "{from}");
         assert!(timeout(Duration::from_millis(500), answers.next()).await.is_err(), "once");
     }
@@ -118,7 +118,7 @@ async fn errors_empty_answers_copies_and_what_has_to_be_confirmed_are_met_with_s
     let stats = server.handle.stats();
     assert_eq!((stats.net.group_requests, stats.endpoint.duplicates, stats.endpoint.malformed), (6, 1, 4));
     let metrics = server.handle.metrics();
-    assert_eq!(metrics.requests.get(Code(GET), Code(0x45)), 1);
+    assert_eq!(metrics.requests.get(Code(GET), Code::CONTENT), 1);
     assert!(metrics.to_string().contains("coap_group_requests_total 6\n"), "{metrics}");
 }
 
@@ -171,7 +171,7 @@ async fn a_large_representation_is_its_first_block_and_the_rest_is_asked_for_alo
     let (from, first) = timeout(Duration::from_secs(5), answers.next()).await.unwrap().unwrap();
     let block = first.options.iter().find(|&(number, _)| number == option::BLOCK2).map(|(_, value)| value);
     // From this host's address to itself, but not over loopback: a stranger, who is sent 136 bytes at most.
-    assert_eq!((first.code, first.payload.len()), (Code(0x45), 64), "{first:?}");
+    assert_eq!((first.code, first.payload.len()), (Code::CONTENT, 64), "{first:?}");
     assert_eq!(block.map(|value| value[0] & 0x0f), Some(0x0a), "block 0 of 64 bytes, and there is more");
     assert_eq!(server.handle.stats().net.challenged, 0);
     let whole = client.get(&format!("coap://{from}/large")).await.unwrap();

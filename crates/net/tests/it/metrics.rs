@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::common::{serve, serve_with, until};
-use coap_numbers::code;
 use coapace_net::{
     Client, Code, Config, Datagram, Direction, Interceptor, Metrics, Options, Profile, Rejection, Request,
     Resource, Response, Router, ServerConfig, Verify,
@@ -94,7 +93,7 @@ async fn requests_are_counted_by_method_and_code_and_those_without_an_answer_too
     client.get(&server.uri("/nowhere")).await.unwrap();
     client.put(&server.uri("/number")).payload("x").await.unwrap();
     client.get(&server.uri("/slow")).await.unwrap();
-    assert_eq!(client.post(&server.uri("/panic")).await.unwrap().code, Code(code::INTERNAL_SERVER_ERROR));
+    assert_eq!(client.post(&server.uri("/panic")).await.unwrap().code, Code::INTERNAL_SERVER_ERROR);
     // Two more blocks of the same response.
     assert_eq!(client.get(&server.uri("/large")).await.unwrap().payload.len(), 3_000);
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -103,13 +102,13 @@ async fn requests_are_counted_by_method_and_code_and_those_without_an_answer_too
     for request in [&[0x40, 31, 0, 1][..], &[0x40, 31, 0, 1]] {
         stranger.send(request).unwrap();
     }
-    let mut silent = vec![0x50, code::GET, 0, 2];
+    let mut silent = vec![0x50, Code::GET.0, 0, 2];
     Options::default().uri_path("number").no_response(2).write(&[], &mut silent);
     stranger.send(&silent).unwrap();
     until(|| server.handle.stats().endpoint.received == 13).await;
 
     let metrics = server.handle.metrics();
-    let (get, content) = (Code(code::GET), Code(code::CONTENT));
+    let (get, content) = (Code::GET, Code::CONTENT);
     assert_eq!(metrics.requests.get(get, content), 3 + 1 + 3);
     let samples = parsed(&metrics.to_string());
     let count =
@@ -217,7 +216,7 @@ async fn who_has_to_show_its_address_is_counted_as_a_challenge_and_answered_4_01
     assert_eq!(Client::new().get(&server.uri("/large")).await.unwrap().payload.len(), 3_000);
     let metrics = server.handle.metrics();
     assert_eq!(metrics.stats.net.challenged, 1);
-    assert_eq!(metrics.requests.get(Code(code::GET), Code(code::UNAUTHORIZED)), 1);
+    assert_eq!(metrics.requests.get(Code::GET, Code::UNAUTHORIZED), 1);
 }
 
 #[tokio::test]

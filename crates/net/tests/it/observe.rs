@@ -140,7 +140,7 @@ async fn an_error_is_the_last_that_is_heard() {
     let mut observation = Client::new().observe(&server.uri("/counter")).await.unwrap();
     counter.set(99);
     let last = observation.next().await.unwrap().unwrap();
-    assert_eq!(last.code, Code(0x84));
+    assert_eq!(last.code, Code::NOT_FOUND);
     assert!(observation.next().await.is_none());
 }
 
@@ -304,7 +304,7 @@ async fn a_server_that_stops_tells_its_observers_and_does_not_wait_for_those_tha
         for observation in &mut observations {
             let next = tokio::time::timeout(Duration::from_secs(5), observation.next());
             let last = next.await.expect("in time").expect("a last one").unwrap();
-            assert_eq!(last.code, Code(0xa3), "5.03");
+            assert_eq!(last.code, Code::SERVICE_UNAVAILABLE, "5.03");
             assert_eq!(last.options.value(coap_numbers::option::MAX_AGE), Some(&[5][..]));
             assert!(observation.next().await.is_none());
         }

@@ -96,7 +96,7 @@ async fn requests_share_a_connection_and_overtake_each_other() {
         assert_eq!((slow.text().as_ref(), hello.text().as_ref()), ("done", "Hello!"), "{}", server.scheme);
         assert!(hello.elapsed < slow.elapsed);
         client.ping(&server.uri("/")).await.unwrap();
-        assert_eq!(client.get(&server.uri("/nowhere")).await.unwrap().code, Code(0x84));
+        assert_eq!(client.get(&server.uri("/nowhere")).await.unwrap().code, Code::NOT_FOUND);
         let counted = server.handle.stats().tcp;
         assert_eq!((counted.connections, counted.requests), (1, 3));
     }
@@ -123,7 +123,7 @@ async fn a_body_larger_than_the_server_takes_is_answered_4_13() {
     let bodies = Bounds { max_body: 100_000, ..ServerConfig::default().bodies };
     let server = serve("coap+tcp", ServerConfig { bodies, ..ServerConfig::default() });
     let response = server.client.post(&server.uri("/echo")).payload(vec![7; 150_000]).await.unwrap();
-    assert_eq!(response.code, Code(0x8d));
+    assert_eq!(response.code, Code::REQUEST_ENTITY_TOO_LARGE);
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn what_is_observed_is_told_in_its_newest_state() {
         server.handle.shutdown();
         let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
         let told = told.expect("a last notification").unwrap();
-        assert_eq!(told.code, Code(0xa3), "{}: 5.03 (RFC 7641 §4.2)", server.scheme);
+        assert_eq!(told.code, Code::SERVICE_UNAVAILABLE, "{}: 5.03 (RFC 7641 §4.2)", server.scheme);
         assert!(seen.next().await.is_none());
     }
 }

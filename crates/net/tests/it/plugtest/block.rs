@@ -59,7 +59,7 @@ async fn td_coap_block_03_put_of_a_large_resource() {
     let plug = Plug::begin("TD_COAP_BLOCK_03");
     let response = plug.response(plug.put("/large-update", &large()).block_size(128)).await;
     a_body_leaves(&plug, "CON PUT /large-update", "ACK 2.04", 128).await;
-    assert_eq!(response.code, Code(0x44));
+    assert_eq!(response.code, Code::CHANGED);
     assert_eq!(plug.response(plug.get("/large-update")).await.payload, large());
 }
 
@@ -69,7 +69,7 @@ async fn td_coap_block_04_post_that_creates_a_large_resource() {
     let response = plug.response(plug.post("/large-create", &large())).await;
     let created = a_body_leaves(&plug, "CON POST /large-create", "ACK 2.01", 1024).await;
     created.with_all(coap_numbers::option::LOCATION_PATH, &[b"large-create", b"1"]);
-    assert_eq!(response.code, Code(0x41));
+    assert_eq!(response.code, Code::CREATED);
 
     let response = plug.response(plug.get("/large-create/1")).await;
     let request = plug.client_sends("CON GET /large-create/1").await;
@@ -85,7 +85,7 @@ async fn td_coap_block_05_post_with_blocks_both_ways() {
     let changed = a_body_leaves(&plug, "CON POST /large-post", "ACK 2.04", 1024).await;
     changed.with_block(BLOCK2, (0, true, 1024)).with_payload(&large()[..1024]).with_content(TEXT);
     the_rest_comes(&plug, "CON POST /large-post", "ACK 2.04", 1, 1024).await;
-    assert_eq!((response.code, response.payload), (Code(0x44), large().into()));
+    assert_eq!((response.code, response.payload), (Code::CHANGED, large().into()));
 }
 
 #[tokio::test]

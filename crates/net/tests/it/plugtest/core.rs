@@ -28,7 +28,7 @@ async fn td_coap_core_02_delete_confirmable() {
     let response = plug.response(plug.delete("/test")).await;
     let request = plug.client_sends("CON DELETE /test").await.with_token();
     plug.server_sends("ACK 2.02").await.to(&request).says_its_format();
-    assert_eq!(response.code, Code(0x42));
+    assert_eq!(response.code, Code::DELETED);
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn td_coap_core_03_put_confirmable() {
     let response = plug.response(plug.put("/test", "new")).await;
     let request = plug.client_sends("CON PUT /test").await.with_token().with_content(TEXT);
     plug.server_sends("ACK 2.04").await.to(&request).says_its_format();
-    assert_eq!(response.code, Code(0x44));
+    assert_eq!(response.code, Code::CHANGED);
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn td_coap_core_04_post_confirmable() {
     let response = plug.response(plug.post("/test", "new")).await;
     let request = plug.client_sends("CON POST /test").await.with_token().with_content(TEXT);
     plug.server_sends("ACK 2.01").await.to(&request).says_its_format();
-    assert_eq!(response.code, Code(0x41));
+    assert_eq!(response.code, Code::CREATED);
 }
 
 /// The four methods, non-confirmable: the response is non-confirmable too, with a Message ID of the server's.
@@ -300,7 +300,7 @@ async fn td_coap_core_22_put_with_the_if_match_option() {
     let fifth = plug.client_sends("CON PUT /validate").await.new_after(&[&first, &second, &third]);
     let fifth = fifth.with_content(TEXT).with_all(option::IF_MATCH, &[other]);
     plug.server_sends("ACK 4.12").await.to(&fifth);
-    assert_eq!(response.code, Code(0x8c));
+    assert_eq!(response.code, Code::PRECONDITION_FAILED);
     assert_eq!(plug.response(plug.get("/validate")).await.text(), "third");
 }
 
@@ -317,7 +317,7 @@ async fn td_coap_core_23_put_with_the_if_none_match_option() {
     let second = plug.client_sends("CON PUT /create1").await.new_after(&[&first]).with_content(TEXT);
     let second = second.with_all(option::IF_NONE_MATCH, &[b""]);
     plug.server_sends("ACK 4.12").await.to(&second);
-    assert_eq!(response.code, Code(0x8c));
+    assert_eq!(response.code, Code::PRECONDITION_FAILED);
 }
 
 /// What is left of TD_COAP_CORE_29 without a proxy: the response says for how long it is fresh.
@@ -338,5 +338,5 @@ async fn td_coap_core_31_ping() {
     let ping = plug.client_sends("CON 0.00").await;
     assert_eq!(ping.bytes.len(), 4);
     plug.server_sends("RST 0.00").await.empty_to(&ping);
-    assert_eq!(response.code, Code(0));
+    assert_eq!(response.code, Code::EMPTY);
 }

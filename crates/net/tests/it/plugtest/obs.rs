@@ -220,7 +220,7 @@ async fn td_coap_obs_09_the_resource_is_updated() {
     let request = plug.client_sends("CON POST /obs").await.with_content(TEXT);
     plug.server_sends("ACK 2.04").await.to(&request);
     let last = arrives(&plug, &last, "2").await;
-    assert_eq!((response.code, told(&mut observation).await.as_str()), (Code(0x44), "2"));
+    assert_eq!((response.code, told(&mut observation).await.as_str()), (Code::CHANGED, "2"));
     notified(&plug, &mut observation, &last, "3").await;
 }
 

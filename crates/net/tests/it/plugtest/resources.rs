@@ -4,7 +4,7 @@ use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_net::{Code, Rejection, Request, Resource, Response, Router};
 
 /// Content-Formats (RFC 7252 §12.3).
@@ -84,7 +84,7 @@ fn multi_format(request: &Request) -> Answer {
     match request.uint(option::ACCEPT) {
         None | Some(0) => Ok(text("in text")),
         Some(41) => Ok(Response::content("<in>XML</in>").content_format(XML)),
-        Some(_) => Err(Code(code::NOT_ACCEPTABLE).into()),
+        Some(_) => Err(Code::NOT_ACCEPTABLE.into()),
     }
 }
 
@@ -122,7 +122,7 @@ impl State {
         let things = self.things();
         let tag = etag(&things.validate);
         if request.options().any(|option| option == (option::ETAG, tag)) {
-            return Response::new(Code(code::VALID)).option(option::ETAG, tag);
+            return Response::new(Code::VALID).option(option::ETAG, tag);
         }
         text(things.validate.clone()).option(option::ETAG, tag)
     }
@@ -131,7 +131,7 @@ impl State {
         let mut things = self.things();
         let wanted = request.option(option::IF_MATCH);
         if wanted.is_some_and(|wanted| wanted != etag(&things.validate)) {
-            return Err(Code(code::PRECONDITION_FAILED).into());
+            return Err(Code::PRECONDITION_FAILED.into());
         }
         things.validate = request.text()?.into();
         Ok(Response::changed())
@@ -140,7 +140,7 @@ impl State {
     fn create1(&self, request: &Request) -> Answer {
         let mut things = self.things();
         if request.option(option::IF_NONE_MATCH).is_some() && things.create1.is_some() {
-            return Err(Code(code::PRECONDITION_FAILED).into());
+            return Err(Code::PRECONDITION_FAILED.into());
         }
         things.create1 = Some(request.text()?.into());
         Ok(Response::created())

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use coap_numbers::{code, option};
+use coap_numbers::option;
 use coapace_net::Direction;
 use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind, Message};
@@ -51,12 +51,12 @@ impl Seen {
             Kind::Acknowledgement => "ACK ",
             Kind::Reset => "RST ",
         });
-        match self.code.0 {
-            code::GET => name.push_str("GET "),
-            code::POST => name.push_str("POST "),
-            code::PUT => name.push_str("PUT "),
-            code::DELETE => name.push_str("DELETE "),
-            code => write!(name, "{}.{:02}", code >> 5, code & 31).expect("a string"),
+        match self.code {
+            Code::GET => name.push_str("GET "),
+            Code::POST => name.push_str("POST "),
+            Code::PUT => name.push_str("PUT "),
+            Code::DELETE => name.push_str("DELETE "),
+            code => write!(name, "{}", code.dotted()).expect("a string"),
         }
         if self.code.is_request() {
             for segment in self.values(option::URI_PATH) {

@@ -1,30 +1,34 @@
-//! What passes between a client and a server: noted, lost where a case wants it, and captured.
+//! The datagrams between a client and a server: noted, lost where a case wants it, and captured.
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use coapace_net::{Datagram, Direction, Interceptor};
-use coapace_sim::{Accounting, Event, Mark, NodeId, Pcapng, Record, Tap as _, Time, Transport};
+use coapace_sim::{CaptureFile, Time, udp_packet};
 use tokio::sync::Notify;
 
 use super::seen::Seen;
 
-/// In captures, the server is at port 5683 of 10.0.0.1, wherever it is bound: that is how judges know it.
-const SERVER: NodeId = NodeId(1);
-const CLIENT: NodeId = NodeId(2);
+/// The addresses in captures, wherever the ends are bound. The judges of captures know the server by this one.
+const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 5683);
+const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 40_002);
+
+/// The interfaces of a capture, by their numbers.
+const INTERFACES: [&str; 2] = ["sent", "delivered"];
 
 /// The client's end of the path to the server.
 #[derive(Debug, Default)]
 pub(crate) struct Wire {
-    state: Mutex<State>,
+    state: Mutex<Noted>,
     passed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Noted {
     seen: Vec<Seen>,
     /// How many of them the case has looked at.
     looked_at: usize,
@@ -32,21 +36,25 @@ struct State {
     off: bool,
     server_off: bool,
     client_port: u16,
-    capture: Option<Pcapng<BufWriter<File>>>,
+    capture: Option<CaptureFile<BufWriter<File>>>,
 }
 
 impl Wire {
-    /// With a capture of this name, if captures are wanted.
+    /// Returns a wire with a capture of this name, if captures are wanted.
     pub(crate) fn new(case: &str) -> Self {
         let capture = std::env::var_os("COAPACE_CAPTURES").map(|folder| {
             let path = PathBuf::from(folder).join(case).with_extension("pcapng");
             let file = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            Pcapng::new(BufWriter::new(file), Accounting::Ipv4, SERVER.0..CLIENT.0, &[])
+            let mut capture = CaptureFile::new(BufWriter::new(file));
+            for name in INTERFACES {
+                capture.add_interface(CaptureFile::RAW_IP, name, "");
+            }
+            capture
         });
-        Self { state: Mutex::new(State { capture, ..State::default() }), passed: Notify::new() }
+        Self { state: Mutex::new(Noted { capture, ..Noted::default() }), passed: Notify::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Noted> {
         self.state.lock().expect("no case has panicked here")
     }
 
@@ -109,7 +117,7 @@ impl Wire {
     }
 }
 
-impl State {
+impl Noted {
     fn next(&mut self) -> Option<Seen> {
         let seen = self.seen.get(self.looked_at)?.clone();
         self.looked_at += 1;
@@ -118,24 +126,14 @@ impl State {
 
     fn capture(&mut self, direction: Direction, bytes: &[u8]) {
         let Some(capture) = &mut self.capture else { return };
-        let (from, to, event) = match direction {
-            Direction::Sent => (CLIENT, SERVER, Event::Sent),
-            Direction::Received => (SERVER, CLIENT, Event::Delivered),
+        let (from, to, interface) = match direction {
+            Direction::Sent => (CLIENT, SERVER, 0),
+            Direction::Received => (SERVER, CLIENT, 1),
         };
+        let mut packet = Vec::new();
+        udp_packet(from, to, 0, bytes, &mut packet).expect("a short datagram");
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        capture.record(&Record {
-            time: Time::from_nanos(since.as_nanos() as u64),
-            event,
-            hop: None,
-            from,
-            to,
-            mark: Mark::default(),
-            transport: Transport::Udp,
-            wire_bytes: Accounting::Ipv4.wire_bytes(Transport::Udp, bytes.len()),
-            queue_bytes: 0,
-            wait_ns: 0,
-            bytes,
-        });
+        capture.add_packet(interface, Time::from_nanos(since.as_nanos() as u64), &packet, None);
     }
 }
 

@@ -17,22 +17,22 @@ use tokio_tungstenite::tungstenite::{Error, Message as Frame};
 use super::MAX_MESSAGE;
 use super::wire::{ByteStream, Ended, Wire};
 
-/// The path of CoAP at an HTTP server (RFC 8323 §8.3), and its name there (§4.1).
+/// The path of CoAP at an HTTP server (RFC 8323 §8.3), and its subprotocol (§4.1).
 const PATH: &str = "/.well-known/coap";
 const PROTOCOL: &str = "coap";
 
 /// A WebSocket whose frames are messages.
 #[derive(Debug)]
-pub(crate) struct FrameWire {
+pub(crate) struct WebSocketWire {
     socket: WebSocketStream<Box<dyn ByteStream>>,
     /// The frames to be sent.
     out: VecDeque<Vec<u8>>,
-    /// Bytes of these, and of the one that is leaving.
+    /// The bytes of these and of the frame that is being written, and those of the latter alone.
     queued: usize,
     leaving: usize,
 }
 
-/// Frames are no larger than messages, and written one by one.
+/// Returns the configuration: frames are no larger than messages, and are written one by one.
 fn config() -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(8_192)
@@ -42,15 +42,15 @@ fn config() -> WebSocketConfig {
         .max_frame_size(Some(MAX_MESSAGE as usize))
 }
 
-impl FrameWire {
+impl WebSocketWire {
     fn new(socket: WebSocketStream<Box<dyn ByteStream>>) -> Self {
         Self { socket, out: VecDeque::new(), queued: 0, leaving: 0 }
     }
 
-    /// Asks an HTTP server for a WebSocket.
+    /// Opens a WebSocket at an HTTP server.
     ///
     /// # Errors
-    /// Those of the system, and [`InvalidData`](io::ErrorKind::InvalidData) with what the server said.
+    /// The errors of the system, and [`InvalidData`](io::ErrorKind::InvalidData) with the server's answer.
     pub(crate) async fn open(stream: Box<dyn ByteStream>, authority: &str) -> io::Result<Self> {
         use tokio_tungstenite::tungstenite::client::IntoClientRequest;
         // The scheme of this URI is not sent.
@@ -61,7 +61,7 @@ impl FrameWire {
         Ok(Self::new(socket))
     }
 
-    /// Lets an HTTP client have a WebSocket, if it asks for CoAP.
+    /// Accepts a WebSocket from an HTTP client that asks for CoAP.
     pub(crate) async fn accept(stream: Box<dyn ByteStream>) -> io::Result<Self> {
         let accepted = tokio_tungstenite::accept_hdr_async_with_config(stream, admit, Some(config())).await;
         Ok(Self::new(accepted.map_err(io_error)?))
@@ -109,7 +109,7 @@ fn ended(error: Error) -> Ended {
     }
 }
 
-impl Wire for FrameWire {
+impl Wire for WebSocketWire {
     fn push(&mut self, message: &StreamMessage<'_>) {
         let frame = message.to_frame();
         self.queued += frame.len();
@@ -123,7 +123,7 @@ impl Wire for FrameWire {
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut socket = Pin::new(&mut self.socket);
         while !self.out.is_empty() {
-            // One leaves before the next is taken from here.
+            // A frame is flushed before the next is taken.
             ready!(socket.as_mut().poll_flush(context)).map_err(io_error)?;
             self.queued -= std::mem::take(&mut self.leaving);
             ready!(socket.as_mut().poll_ready(context)).map_err(io_error)?;

@@ -1,4 +1,4 @@
-//! Messages one behind the other (RFC 8323 §3.2): TCP, and TLS over it.
+//! Messages in a stream of bytes (RFC 8323 §3.2): TCP, and TLS over it.
 
 use std::io;
 use std::pin::Pin;
@@ -10,12 +10,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::MAX_MESSAGE;
 use super::wire::{ByteStream, Ended, Wire};
 
-/// The bytes read at once, and the most messages taken from these at once. Thousands of the shortest are in them.
+/// The bytes that are read at once, and the most messages that are handled at once. The bytes may have thousands of short
+/// messages.
 const READ: usize = 8_192;
 const MESSAGES: usize = 32;
 
-/// Bytes that were written are removed from the queue when they are more than these, and half of all. An empty queue keeps
-/// no more memory than this.
+/// The written bytes that are kept in the queue. More are removed once they are half of it. An empty queue keeps at most
+/// this memory.
 const WRITTEN: usize = 64 << 10;
 
 /// A stream of bytes, cut into messages.
@@ -23,13 +24,13 @@ const WRITTEN: usize = 64 << 10;
 pub(crate) struct ByteWire {
     stream: Box<dyn ByteStream>,
     decoder: Decoder,
-    /// The bytes read, of which those from `taken` on are left.
+    /// The bytes that were read. The bytes from `taken` on are not handled yet.
     read: Vec<u8>,
     taken: usize,
     /// The bytes to be written, from `written` on.
     out: Vec<u8>,
     written: usize,
-    /// Set while the stream may hold some of it back.
+    /// Set if the stream has to be flushed.
     unflushed: bool,
 }
 
@@ -49,7 +50,7 @@ impl ByteWire {
 
 impl Wire for ByteWire {
     fn push(&mut self, message: &StreamMessage<'_>) {
-        // Writing fails beyond four gigabytes, and no peer takes so much.
+        // Writing fails only for messages of more than four gigabytes, which no peer takes.
         let _ = message.write(&mut self.out);
     }
 

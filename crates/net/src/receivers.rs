@@ -1,0 +1,54 @@
+//! The receivers of the responses to one request.
+
+use std::sync::Arc;
+
+use coapace_control::Instant;
+use coapace_proto::Message;
+use tokio::sync::oneshot;
+
+use crate::inbox::Inbox;
+use crate::{Error, Response};
+
+/// The receivers of the responses to one request, over datagrams or a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Receivers {
+    /// The task that waits for the first response.
+    pub(crate) first: Option<oneshot::Sender<Result<Response, Error>>>,
+    /// The inbox for notifications.
+    pub(crate) inbox: Option<Arc<Inbox>>,
+}
+
+impl Receivers {
+    /// Returns whether anything still waits for a response.
+    pub(crate) fn are_waiting(&self) -> bool {
+        self.inbox.is_some() || self.first.as_ref().is_some_and(|first| !first.is_closed())
+    }
+
+    /// Hands on a response that was read from `message`. Over a connection, messages are `in_order`. Returns whether
+    /// notifications may follow.
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        message: &Message<'_>,
+        in_order: bool,
+        response: Result<Response, Error>,
+    ) -> bool {
+        let is_success = response.as_ref().is_ok_and(Response::is_success);
+        let goes_on = self.inbox.is_some() && is_success && message.observe().is_some();
+        if let (Some(inbox), Ok(response)) = (&self.inbox, &response) {
+            inbox.put(now, message, in_order, self.first.is_none().then(|| response.clone()));
+        }
+        self.end(response) && goes_on
+    }
+
+    /// Hands on the result of a request without notifications, or an error. Returns whether anything has received it.
+    pub(crate) fn end(&mut self, result: Result<Response, Error>) -> bool {
+        match (self.first.take(), &self.inbox, result) {
+            // The task that waited may have stopped a moment ago.
+            (Some(first), _, result) => return first.send(result).is_ok(),
+            (None, Some(inbox), Err(error)) => inbox.fail(error),
+            _ => {}
+        }
+        true
+    }
+}
