@@ -16,7 +16,7 @@ mod tcp;
 pub use hops::{accounting, hop_names};
 pub use observe::Observe;
 
-use coapace_scenario::{Hash64, Scenario, WorkloadKind, nanos};
+use coapace_scenario::{Hash64, Scenario, WorkloadKind};
 use coapace_sim::{Counters, HopId, Luck, QueueSeries, Summary, Tap, Time, World};
 
 use crate::contender::{Contender, ContenderKind};
@@ -152,10 +152,10 @@ fn simulate<T: Tap, M: CountingMedium>(
 fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
     let duration = scenario.workload.duration?;
     let start = match &contender.kind {
-        ContenderKind::Tcp if connects_beforehand(scenario) => CONNECTING,
+        ContenderKind::Tcp if connects_beforehand(scenario) => Time::ZERO + CONNECTING,
         _ => Time::ZERO,
     };
-    Some((start + nanos(scenario.workload.warm_up), start + nanos(duration)))
+    Some((start + scenario.workload.warm_up, start + duration))
 }
 
 /// Returns what the hosts and the network have counted up to now.

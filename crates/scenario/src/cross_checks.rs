@@ -27,8 +27,7 @@ pub(crate) fn place(
 ) -> Result<Option<Arc<Places>>, Fault> {
     let fault =
         |path: &str, problem: &str| Fault::new(item.nearest_to(path).at, format!("`{path}` {problem}"));
-    let end = file.workload.duration.unwrap_or_default();
-    let end = Time::from_nanos(end.as_micros().saturating_mul(1_000));
+    let end = Time::ZERO + file.workload.duration.unwrap_or_default();
     let places = file.network.mesh.as_ref().map(|mesh| Places::of(mesh, folder, end)).transpose();
     let places = places.map_err(|(key, problem)| fault(&format!("{MESH}.{key}"), &problem))?;
     if let (Some(mesh), Some((disk, delivery))) =

@@ -1,11 +1,11 @@
 //! The keys of a hop.
 
-use coapace_control::Duration;
+use coapace_sim::{Jitter, Span};
 
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
 use crate::schema::kind::{Key, Kind, Lines, Or};
-use crate::schema::scalar::{Bytes, Jitter, Name, Percentage, Range, Rate, Scalar, Time, Whole};
+use crate::schema::scalar::{Bytes, Name, Percentage, Range, Rate, Scalar, Time, Whole};
 use crate::schema::table::{HasName, Keys, Misfit, keys, table};
 
 keys! {
@@ -19,7 +19,7 @@ keys! {
         /// Bytes of IP packets that may wait; a packet that does not fit is dropped (drop-tail).
         buffer_bytes: Option<u64>, Or("unlimited", Bytes) => None;
         /// How long every packet travels.
-        delay: Duration, Time => Duration::ZERO;
+        delay: Span, Time => Span::ZERO;
         /// Further delay of each packet, uniform between two times. Packets may overtake each other.
         jitter: Jitter, Range => Jitter::default();
         /// Packets lost: a share of them at random, or a table of two states with a share each.
@@ -49,7 +49,7 @@ keys! {
         /// The share of packets held back.
         probability: f64, Percentage;
         /// How long.
-        delay: Duration, Time;
+        delay: Span, Time;
     }
 }
 

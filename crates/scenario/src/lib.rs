@@ -46,7 +46,7 @@ pub use flows::{Flow, Method, WhenBusy};
 pub use hash::Hash64;
 pub use hops::{Burst, Hop, Loss, Reordering};
 pub use hosts::{Clients, Endurance, Server};
-pub use mac::{Backoff, ChannelBusy, Mac, Preset, nanos};
+pub use mac::{Backoff, ChannelBusy, Mac, Preset};
 pub use mesh::{LogDistance, Lowpan, Mesh, Mobility, Propagation, Radio, Topology, TwoRay, UnitDisk};
 pub use network::{Ip, Network, Tcp};
 pub use places::Places;
@@ -55,7 +55,7 @@ pub use routing::{Routing, Rpl, RplPreset, Shortest};
 pub use scenario::{Builtin, Scenario};
 pub use schema::document::split_values;
 pub use schema::error::ScenarioError;
-pub use schema::scalar::{Jitter, parse_share, parse_time};
+pub use schema::scalar::{parse_share, parse_time};
 pub use workload::{Workload, WorkloadKind};
 
 #[cfg(doctest)]

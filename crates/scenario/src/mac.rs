@@ -1,6 +1,6 @@
 //! The keys of medium access, and what stacks make of them.
 
-use coapace_control::Duration;
+use coapace_sim::Span;
 use coapace_sim::mesh::{Backoff as SimBackoff, ChannelBusy as SimChannelBusy, MacConfig};
 
 use crate::schema::document::{Item, Value};
@@ -26,7 +26,7 @@ keys! {
         /// and up to three more (Contiki 2.x).
         backoff: Backoff, one_of() => backoff(MacConfig::STANDARD).0;
         /// The unit of the backoff, or the tick.
-        backoff_unit: Duration, Time => backoff(MacConfig::STANDARD).1;
+        backoff_unit: Span, Time => backoff(MacConfig::STANDARD).1;
         /// Ticks in a unit, for `ticks`.
         backoff_ticks: u32, Whole(1, 100_000) => backoff(MacConfig::STANDARD).2;
         /// macMinBE.
@@ -41,15 +41,15 @@ keys! {
         /// acknowledgement.
         channel_busy: ChannelBusy, one_of() => ChannelBusy::Drop;
         /// How long the channel is assessed.
-        cca: Duration, Time => micros(MacConfig::STANDARD.cca_ns);
+        cca: Span, Time => MacConfig::STANDARD.cca;
         /// From a clear channel to the first bit of a frame.
-        turnaround: Duration, Time => micros(MacConfig::STANDARD.turnaround_ns);
+        turnaround: Span, Time => MacConfig::STANDARD.turnaround;
         /// From a frame to its acknowledgement.
-        ack_turnaround: Duration, Time => micros(MacConfig::STANDARD.ack_turnaround_ns);
+        ack_turnaround: Span, Time => MacConfig::STANDARD.ack_turnaround;
         /// From a frame until its acknowledgement must have come whole.
-        ack_wait: Duration, Time => micros(MacConfig::STANDARD.ack_wait_ns);
+        ack_wait: Span, Time => MacConfig::STANDARD.ack_wait;
         /// From an attempt to the next.
-        spacing: Duration, Time => micros(MacConfig::STANDARD.spacing_ns);
+        spacing: Span, Time => MacConfig::STANDARD.spacing;
         /// Frames that a node has room for, in all of its queues.
         queue_frames: u16, Whole(1, 60_000) => MacConfig::STANDARD.queue_frames;
         /// Queues of a node, one for each neighbour that it has frames for; or one queue for all.
@@ -130,11 +130,11 @@ impl Mac {
                 SimChannelBusy::Drop => ChannelBusy::Drop,
                 SimChannelBusy::Attempt => ChannelBusy::Attempt,
             },
-            cca: micros(config.cca_ns),
-            turnaround: micros(config.turnaround_ns),
-            ack_turnaround: micros(config.ack_turnaround_ns),
-            ack_wait: micros(config.ack_wait_ns),
-            spacing: micros(config.spacing_ns),
+            cca: config.cca,
+            turnaround: config.turnaround,
+            ack_turnaround: config.ack_turnaround,
+            ack_wait: config.ack_wait,
+            spacing: config.spacing,
             queue_frames: config.queue_frames,
             neighbour_queues: config.neighbour_queues,
             duplicates: config.duplicates,
@@ -143,14 +143,14 @@ impl Mac {
 
     /// Returns the configuration of the simulator.
     pub fn config(&self) -> MacConfig {
-        let unit_ns = nanos(self.backoff_unit);
+        let unit = self.backoff_unit;
         MacConfig {
             csma: self.csma,
             acknowledgements: self.acknowledgements,
             backoff: match self.backoff {
-                Backoff::Units => SimBackoff::Units { unit_ns },
-                Backoff::Ticks => SimBackoff::Ticks { tick_ns: unit_ns, ticks: self.backoff_ticks },
-                Backoff::Linear => SimBackoff::Linear { unit_ns },
+                Backoff::Units => SimBackoff::Units { unit },
+                Backoff::Ticks => SimBackoff::Ticks { tick: unit, ticks: self.backoff_ticks },
+                Backoff::Linear => SimBackoff::Linear { unit },
             },
             min_be: self.min_be,
             max_be: self.max_be,
@@ -160,11 +160,11 @@ impl Mac {
                 ChannelBusy::Drop => SimChannelBusy::Drop,
                 ChannelBusy::Attempt => SimChannelBusy::Attempt,
             },
-            cca_ns: nanos(self.cca),
-            turnaround_ns: nanos(self.turnaround),
-            ack_turnaround_ns: nanos(self.ack_turnaround),
-            ack_wait_ns: nanos(self.ack_wait),
-            spacing_ns: nanos(self.spacing),
+            cca: self.cca,
+            turnaround: self.turnaround,
+            ack_turnaround: self.ack_turnaround,
+            ack_wait: self.ack_wait,
+            spacing: self.spacing,
             queue_frames: self.queue_frames,
             neighbour_queues: self.neighbour_queues,
             duplicates: self.duplicates,
@@ -190,21 +190,12 @@ fn preset_fills(mac: &Item) -> Item {
 }
 
 /// Kind, unit and ticks of a backoff.
-fn backoff(config: MacConfig) -> (Backoff, Duration, u32) {
+fn backoff(config: MacConfig) -> (Backoff, Span, u32) {
     match config.backoff {
-        SimBackoff::Units { unit_ns } => (Backoff::Units, micros(unit_ns), 1),
-        SimBackoff::Ticks { tick_ns, ticks } => (Backoff::Ticks, micros(tick_ns), ticks),
-        SimBackoff::Linear { unit_ns } => (Backoff::Linear, micros(unit_ns), 1),
+        SimBackoff::Units { unit } => (Backoff::Units, unit, 1),
+        SimBackoff::Ticks { tick, ticks } => (Backoff::Ticks, tick, ticks),
+        SimBackoff::Linear { unit } => (Backoff::Linear, unit, 1),
     }
-}
-
-pub(crate) const fn micros(ns: u64) -> Duration {
-    Duration::from_micros(ns / 1_000)
-}
-
-/// Returns a span of time in nanoseconds.
-pub fn nanos(span: Duration) -> u64 {
-    span.as_micros().saturating_mul(1_000)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The keys of a mesh: where nodes stand, what their radios do, and how datagrams find their way.
 
-use coapace_control::Duration;
+use coapace_sim::Span;
 use coapace_sim::mesh::{LowpanConfig, Propagation as SimPropagation};
 use coapace_sim::mobility::MOBILITIES;
 use coapace_sim::topology::TOPOLOGIES;
@@ -76,7 +76,7 @@ keys! {
         /// Bytes in front of every frame: preamble, start of frame and length.
         phy_header_bytes: u32, Whole(0, 64) => 6;
         /// Nodes are switched on at random moments of this span.
-        start_spread: Duration, Time => Duration::from_secs(1);
+        start_spread: Span, Time => Span::from_secs(1);
         /// Drawn while it sends.
         transmit_current: f64, Measure("mA", 0.0, 10_000.0) => 17.4;
         /// Drawn while it receives or listens.
@@ -163,7 +163,7 @@ keys! {
         /// Datagrams that a node puts together at the same time.
         reassembly_contexts: u8, Whole(1, 255) => 2;
         /// How long it waits for all fragments of one.
-        reassembly_timeout: Duration, Time => Duration::from_millis(1_250);
+        reassembly_timeout: Span, Time => Span::from_millis(1_250);
     }
 }
 
@@ -179,11 +179,11 @@ keys! {
         /// The fastest.
         max_speed: f64, Measure("m/s", 0.001, 1_000.0) => 1.5;
         /// The longest rest between two ways, in models that have any.
-        pause: Duration, Time => Duration::from_secs(60);
+        pause: Span, Time => Span::from_secs(60);
         /// How far nodes may go beyond where the topology ends.
         margin: f64, Measure("m", 0.0, 100_000.0) => 0.0;
         /// From one position to the next.
-        step: Duration, Time => Duration::from_secs(1);
+        step: Span, Time => Span::from_secs(1);
         /// `gauss-markov`: how much of speed and direction stays from one step to the next.
         alpha: f64, Percentage => 0.75;
         /// `gauss-markov`: the standard deviation of speed.
@@ -208,7 +208,7 @@ impl Lowpan {
             max_frame_bytes: self.max_frame_bytes,
             hop_limit: self.hop_limit,
             reassembly_contexts: self.reassembly_contexts,
-            reassembly_timeout_ns: self.reassembly_timeout.as_micros().saturating_mul(1_000),
+            reassembly_timeout: self.reassembly_timeout,
         }
     }
 }
@@ -231,7 +231,7 @@ fn way_is_named(mobility: &Mobility) -> Result<(), Misfit> {
     if mobility.min_speed > mobility.max_speed {
         return Err(Misfit::new("max_speed", "must not be below `min_speed`"));
     }
-    if mobility.step < Duration::from_millis(1) {
+    if mobility.step < Span::from_millis(1) {
         return Err(Misfit::new("step", "must be 1 ms or more"));
     }
     goes_with_file(mobility.kind, mobility.file.as_deref())

@@ -179,8 +179,8 @@ fn check(layout: &Layout) -> Result<(), Problem> {
 fn movement(mobility: &Mobility) -> Movement {
     Movement {
         speed_m_s: (mobility.min_speed, mobility.max_speed),
-        pause_s: mobility.pause.as_micros() as f64 / 1e6,
-        step_ns: mobility.step.as_micros().saturating_mul(1_000),
+        pause_s: mobility.pause.as_secs_f64(),
+        step: mobility.step,
         margin_m: mobility.margin,
         alpha: mobility.alpha,
         speed_deviation_m_s: mobility.speed_deviation,

@@ -1,9 +1,8 @@
 //! The keys of routing.
 
-use coapace_control::Duration;
+use coapace_sim::Span;
 use coapace_sim::mesh::{RoutingConfig, RplConfig};
 
-use crate::mac::{micros, nanos};
 use crate::schema::document::{Item, Value};
 use crate::schema::scalar::{Switch, Time, Whole, Words, one_of};
 use crate::schema::table::{filled, keys};
@@ -33,7 +32,7 @@ keys! {
         /// RFC 6719.
         preset: RplPreset, one_of() => RplPreset::Contiki3;
         /// The shortest interval of DIOs, Trickle's Imin.
-        dio_interval_min: Duration, Time => micros(DEFAULT.dio_interval_min_ns);
+        dio_interval_min: Span, Time => DEFAULT.dio_interval_min;
         /// DIOIntervalDoublings.
         dio_doublings: u8, Whole(0, 40) => DEFAULT.dio_doublings;
         /// DIORedundancyConstant: so many DIOs heard suppress one's own; 0 suppresses none.
@@ -41,15 +40,15 @@ keys! {
         /// Whether the DIOs of a parent make a node send its DAO again.
         dio_refreshes_routes: bool, Switch => DEFAULT.dio_refreshes_routes;
         /// From the start to the first DIS of a node without a parent.
-        dis_start: Duration, Time => micros(DEFAULT.dis_start_ns);
+        dis_start: Span, Time => DEFAULT.dis_start;
         /// From one DIS to the next.
-        dis_interval: Duration, Time => micros(DEFAULT.dis_interval_ns);
+        dis_interval: Span, Time => DEFAULT.dis_interval;
         /// A DAO leaves between half of this and one and a half of it after there is reason to send it.
-        dao_delay: Duration, Time => micros(DEFAULT.dao_delay_ns);
+        dao_delay: Span, Time => DEFAULT.dao_delay;
         /// How long a route holds.
-        route_lifetime: Duration, Time => micros(DEFAULT.route_lifetime_ns);
+        route_lifetime: Span, Time => DEFAULT.route_lifetime;
         /// How long a route is still used after it was taken back.
-        no_path_delay: Duration, Time => micros(DEFAULT.no_path_delay_ns);
+        no_path_delay: Span, Time => DEFAULT.no_path_delay;
         /// MinHopRankIncrease.
         min_hop_rank_increase: u16, Whole(1, 10_000) => DEFAULT.min_hop_rank_increase;
         /// PARENT_SWITCH_THRESHOLD: by so much a path must cost less than the present one (RFC 6719 §5), in 1/128.
@@ -69,7 +68,7 @@ keys! {
         /// The same of other links.
         etx_weight_percent: u8, Whole(1, 100) => DEFAULT.etx_weights.1;
         /// From one probe of a neighbour to the next; 0 s is never.
-        probing_interval: Duration, Time => micros(DEFAULT.probing_interval_ns);
+        probing_interval: Span, Time => DEFAULT.probing_interval;
         /// Neighbours that a node remembers.
         max_neighbours: u16, Whole(1, 60_000) => DEFAULT.max_neighbours;
         /// Routes that a node stores.
@@ -109,15 +108,15 @@ impl Rpl {
         let config = preset.config();
         Self {
             preset,
-            dio_interval_min: micros(config.dio_interval_min_ns),
+            dio_interval_min: config.dio_interval_min,
             dio_doublings: config.dio_doublings,
             dio_redundancy: config.dio_redundancy,
             dio_refreshes_routes: config.dio_refreshes_routes,
-            dis_start: micros(config.dis_start_ns),
-            dis_interval: micros(config.dis_interval_ns),
-            dao_delay: micros(config.dao_delay_ns),
-            route_lifetime: micros(config.route_lifetime_ns),
-            no_path_delay: micros(config.no_path_delay_ns),
+            dis_start: config.dis_start,
+            dis_interval: config.dis_interval,
+            dao_delay: config.dao_delay,
+            route_lifetime: config.route_lifetime,
+            no_path_delay: config.no_path_delay,
             min_hop_rank_increase: config.min_hop_rank_increase,
             parent_switch_threshold: config.parent_switch_threshold,
             max_rank_increase: config.max_rank_increase,
@@ -127,7 +126,7 @@ impl Rpl {
             no_ack_etx: config.no_ack_etx,
             etx_weight_early_percent: config.etx_weights.0,
             etx_weight_percent: config.etx_weights.1,
-            probing_interval: micros(config.probing_interval_ns),
+            probing_interval: config.probing_interval,
             max_neighbours: config.max_neighbours,
             max_routes: config.max_routes,
         }
@@ -136,15 +135,15 @@ impl Rpl {
     /// Returns the configuration of the simulator.
     fn config(&self) -> RplConfig {
         RplConfig {
-            dio_interval_min_ns: nanos(self.dio_interval_min),
+            dio_interval_min: self.dio_interval_min,
             dio_doublings: self.dio_doublings,
             dio_redundancy: self.dio_redundancy,
             dio_refreshes_routes: self.dio_refreshes_routes,
-            dis_start_ns: nanos(self.dis_start),
-            dis_interval_ns: nanos(self.dis_interval),
-            dao_delay_ns: nanos(self.dao_delay),
-            route_lifetime_ns: nanos(self.route_lifetime),
-            no_path_delay_ns: nanos(self.no_path_delay),
+            dis_start: self.dis_start,
+            dis_interval: self.dis_interval,
+            dao_delay: self.dao_delay,
+            route_lifetime: self.route_lifetime,
+            no_path_delay: self.no_path_delay,
             min_hop_rank_increase: self.min_hop_rank_increase,
             parent_switch_threshold: self.parent_switch_threshold,
             max_rank_increase: self.max_rank_increase,
@@ -153,7 +152,7 @@ impl Rpl {
             initial_etx: self.initial_etx,
             no_ack_etx: self.no_ack_etx,
             etx_weights: (self.etx_weight_early_percent, self.etx_weight_percent),
-            probing_interval_ns: nanos(self.probing_interval),
+            probing_interval: self.probing_interval,
             max_neighbours: self.max_neighbours,
             max_routes: self.max_routes,
         }

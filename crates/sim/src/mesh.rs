@@ -42,7 +42,7 @@ use routing::Routing;
 
 use crate::{
     Arrival, Event, Layout, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing, Position, Record, Site,
-    Stream, Tap, Time, Transport, Waypoint,
+    Span, Stream, Tap, Time, Transport, Waypoint,
 };
 
 /// A medium of radios: their places, and the datagrams under way between them. Node n of the layout is node n of the world.
@@ -129,9 +129,9 @@ impl Mesh {
         let links = Links::new(places, config.radio.propagation, luck.stream("mesh/shadowing"));
         let mut roots = vec![*root];
         roots.extend(sinks.iter().filter(|&sink| sink != root));
-        let (start, spread_ns) = (luck.stream("mesh/start"), config.radio.start_spread_ns.max(1));
+        let start = luck.stream("mesh/start");
         let starts: Vec<_> = (0..places.len() as u64)
-            .map(|node| Time::from_nanos(start.below(spread_ns, node, 0, 0)))
+            .map(|node| Time::ZERO + start.within(config.radio.start_spread, node, 0, 0))
             .collect();
         let routing = Routing::new(&config.routing, &links, &roots, &starts, luck);
         Ok(Self {
@@ -283,7 +283,7 @@ impl Mesh {
             transport: Transport::Udp,
             wire_bytes: crate::Accounting::Ipv6.wire_bytes(Transport::Udp, packet.bytes.len()),
             queue_bytes: 0,
-            wait_ns: 0,
+            wait: Span::ZERO,
             bytes: &packet.bytes,
         });
     }

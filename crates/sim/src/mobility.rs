@@ -78,7 +78,7 @@ struct Walk<'a> {
 }
 
 impl Mobility {
-    /// Returns the positions of the nodes after each step of [`Movement::step_ns`] up to `end`, in the order of time and then
+    /// Returns the positions of the nodes after each step of [`Movement::step`] up to `end`, in the order of time and then
     /// of nodes. A node that has not moved since its last waypoint has none.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Mobility {
     ) -> Result<Vec<Waypoint>, MobilityError> {
         movement.check()?;
         let area = Area::around(&layout.places, movement.margin_m)?;
-        let steps = end.as_nanos() / movement.step_ns;
+        let steps = end.as_nanos() / movement.step.as_nanos();
         let waypoints = steps.saturating_mul(layout.places.len() as u64);
         if waypoints > MAX_WAYPOINTS {
             return Err(MobilityError(format!(
@@ -101,7 +101,7 @@ impl Mobility {
             )));
         }
         let steps = usize::try_from(steps).unwrap_or(usize::MAX);
-        let walk = Walk { movement, area, steps, step_s: movement.step_ns as f64 / 1e9, stream };
+        let walk = Walk { movement, area, steps, step_s: movement.step.as_secs_f64(), stream };
         let mut waypoints = Vec::new();
         for (node, &place) in (0..).zip(&layout.places) {
             if node == layout.root || layout.sinks.contains(&node) {
@@ -111,7 +111,7 @@ impl Mobility {
             let path = (self.path)(&walk, place, Draws::new(stream, u64::from(node)));
             for (time, position) in path.into_iter().enumerate() {
                 if position != last {
-                    let time = Time::from_nanos((time as u64 + 1) * movement.step_ns);
+                    let time = Time::ZERO + movement.step * (time as u64 + 1);
                     waypoints.push(Waypoint { time, node, position });
                     last = position;
                 }
@@ -137,7 +137,7 @@ impl std::error::Error for MobilityError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Luck;
+    use crate::{Luck, Span};
 
     fn layout() -> Layout {
         let places = (0..36).map(|i| Position { x: f64::from(i % 6) * 10.0, y: f64::from(i / 6) * 10.0 });
@@ -259,7 +259,7 @@ mod tests {
             ("speeds", Movement { speed_m_s: (2.0, 1.0), ..movement }),
             ("speeds", Movement { speed_m_s: (0.5, f64::NAN), ..movement }),
             ("pause", Movement { pause_s: -1.0, ..movement }),
-            ("step", Movement { step_ns: 0, ..movement }),
+            ("step", Movement { step: Span::ZERO, ..movement }),
             ("margin", Movement { margin_m: f64::INFINITY, ..movement }),
             ("alpha", Movement { alpha: 1.5, ..movement }),
             ("deviation of speed", Movement { speed_deviation_m_s: -1.0, ..movement }),

@@ -1,7 +1,7 @@
 //! Letting time pass in steps: a film is made on the way, and a run without a fixed end is over when all clients are done.
 
 use coapace_scenario::{Propagation, Scenario};
-use coapace_sim::{Tap, Time, World};
+use coapace_sim::{Span, Tap, Time, World};
 
 use super::medium::CountingMedium;
 use super::seats::{Role, Seats};
@@ -12,19 +12,19 @@ use crate::results::{Film, FilmMaker, FilmNode, FilmRole};
 const STEPS: u64 = 300;
 
 /// A step of a run without one.
-const STEP: Time = Time::from_secs(1);
+const STEP: Span = Span::from_secs(1);
 
 /// How a run goes on, step by step.
 pub(super) struct Filming {
     maker: Option<FilmMaker>,
-    step: Time,
+    step: Span,
     next: Time,
 }
 
 impl Filming {
     /// Prepares a run that ends at `end`, if that is fixed. A film is made if it `is_watched`.
     pub(super) fn new(scenario: &Scenario, seats: &Seats, end: Option<Time>, is_watched: bool) -> Self {
-        let step = end.map_or(STEP, |end| Time::from_nanos((end.as_nanos() / STEPS).max(1)));
+        let step = end.map_or(STEP, |end| ((end - Time::ZERO) / STEPS).max(Span::from_nanos(1)));
         let maker = is_watched.then(|| film(scenario, seats, step)).flatten().map(FilmMaker::new);
         Self { maker, step, next: Time::ZERO }
     }
@@ -44,7 +44,7 @@ impl Filming {
                 let moments = world.medium().moments(scenario, self.next, world.nodes());
                 maker.push(&moments);
             }
-            self.next = self.next + self.step.as_nanos();
+            self.next = self.next + self.step;
             if !is_fixed && world.nodes().iter().all(Host::is_done) {
                 return;
             }
@@ -59,7 +59,7 @@ impl Filming {
 }
 
 /// A film without frames of a scenario that has a mesh.
-fn film(scenario: &Scenario, seats: &Seats, step: Time) -> Option<Film> {
+fn film(scenario: &Scenario, seats: &Seats, step: Span) -> Option<Film> {
     let (mesh, layout) = (scenario.network.mesh.as_ref()?, scenario.layout()?);
     let (range_m, interference_m) = match &mesh.radio.propagation {
         Propagation::UnitDisk(disk) => (disk.range, disk.interference),

@@ -1,6 +1,6 @@
 //! A mesh of radios.
 
-use coapace_scenario::{Mesh, Places, Radio, Scenario, nanos};
+use coapace_scenario::{Mesh, Places, Radio, Scenario};
 use coapace_sim::mesh::{Mesh as SimMesh, MeshConfig, RadioConfig, RadioTimes};
 use coapace_sim::{Luck, Node, NodeId, Time};
 
@@ -47,15 +47,14 @@ impl CountingMedium for SimMesh {
 /// Returns the energy of a radio for sending, receiving, listening and sleeping, in millijoules.
 fn energy(scenario: &Scenario, times: RadioTimes) -> [f64; 4] {
     let Some(Mesh { radio, .. }) = &scenario.network.mesh else { return [0.0; 4] };
-    let RadioTimes { transmit_ns, receive_ns, listen_ns, sleep_ns } = times;
     [
-        (radio.transmit_current, transmit_ns),
-        (radio.receive_current, receive_ns),
-        (radio.receive_current, listen_ns),
-        (radio.sleep_current, sleep_ns),
+        (radio.transmit_current, times.transmit),
+        (radio.receive_current, times.receive),
+        (radio.receive_current, times.listen),
+        (radio.sleep_current, times.sleep),
     ]
     // Milliampere times volt times second is millijoule.
-    .map(|(current_ma, ns)| current_ma * radio.voltage * (ns as f64 / 1e9))
+    .map(|(current_ma, time)| current_ma * radio.voltage * time.as_secs_f64())
 }
 
 /// Returns the mesh of a scenario that has one.
@@ -72,7 +71,7 @@ fn config(mesh: &Mesh) -> MeshConfig {
             propagation: propagation.config(),
             delivery: *delivery,
             phy_header_bytes: *phy_header_bytes,
-            start_spread_ns: nanos(*start_spread),
+            start_spread: *start_spread,
         },
         mac: mesh.mac.config(),
         lowpan: mesh.lowpan.config(),

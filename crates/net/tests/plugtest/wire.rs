@@ -133,7 +133,7 @@ impl State {
             transport: Transport::Udp,
             wire_bytes: Accounting::Ipv4.wire_bytes(Transport::Udp, bytes.len()),
             queue_bytes: 0,
-            wait_ns: 0,
+            wait: coapace_sim::Span::ZERO,
             bytes,
         });
     }

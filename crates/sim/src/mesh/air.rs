@@ -3,19 +3,19 @@
 use smallvec::SmallVec;
 
 use super::links::{Links, RadioLink};
-use crate::{Position, Stream, Time};
+use crate::{Position, Span, Stream, Time};
 
-/// The time that a radio spent in each state, in nanoseconds.
+/// The time that a radio spent in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RadioTimes {
     /// Time of sending.
-    pub transmit_ns: u64,
+    pub transmit: Span,
     /// Time of receiving a frame for any node.
-    pub receive_ns: u64,
+    pub receive: Span,
     /// Time of listening without a frame.
-    pub listen_ns: u64,
+    pub listen: Span,
     /// Time of being switched off.
-    pub sleep_ns: u64,
+    pub sleep: Span,
 }
 
 /// The state of a radio.
@@ -126,7 +126,7 @@ impl Air {
     pub(super) fn times(&self, now: Time, node: u32) -> RadioTimes {
         let radio = &self.radios[node as usize];
         let mut times = radio.times;
-        times.add(radio.phase, now.as_nanos().saturating_sub(radio.since.as_nanos()));
+        times.add(radio.phase, now - radio.since);
         times
     }
 
@@ -200,18 +200,18 @@ fn delivers((least, most): (f64, f64), link: &RadioLink, luck: Stream, from: u32
 
 impl Radio {
     fn enter(&mut self, now: Time, phase: Phase) {
-        self.times.add(self.phase, now.as_nanos() - self.since.as_nanos());
+        self.times.add(self.phase, now - self.since);
         (self.phase, self.since) = (phase, now);
     }
 }
 
 impl RadioTimes {
-    fn add(&mut self, phase: Phase, ns: u64) {
+    fn add(&mut self, phase: Phase, span: Span) {
         match phase {
-            Phase::Off => self.sleep_ns += ns,
-            Phase::Listening => self.listen_ns += ns,
-            Phase::Receiving { .. } => self.receive_ns += ns,
-            Phase::Sending => self.transmit_ns += ns,
+            Phase::Off => self.sleep += span,
+            Phase::Listening => self.listen += span,
+            Phase::Receiving { .. } => self.receive += span,
+            Phase::Sending => self.transmit += span,
         }
     }
 }
@@ -282,8 +282,8 @@ mod tests {
         assert_eq!(end(&mut air, 10, 0), [(1, Fate::Missed)], "what was being received is lost");
         assert_eq!(end(&mut air, 12, 1), [(0, Fate::Missed), (2, Fate::Collided)]);
         let times = air.times(at(20), 1);
-        let expected = RadioTimes { transmit_ns: 7_000, receive_ns: 5_000, listen_ns: 8_000, sleep_ns: 0 };
-        assert_eq!(times, expected);
+        let [transmit, receive, listen] = [7, 5, 8].map(Span::from_micros);
+        assert_eq!(times, RadioTimes { transmit, receive, listen, sleep: Span::ZERO });
     }
 
     #[test]

@@ -1,9 +1,7 @@
 //! Presets: the parameters of standards and stacks, from their sources.
 
 use super::{Backoff, ChannelBusy, LowpanConfig, MacConfig, Propagation, RadioConfig};
-
-const US: u64 = 1_000;
-const MS: u64 = 1_000_000;
+use crate::Span;
 
 impl MacConfig {
     /// IEEE 802.15.4-2015 at 2.4 GHz: macMinBE 3, macMaxBE 5, macMaxCSMABackoffs 4, macMaxFrameRetries 3, one queue. The wait
@@ -11,17 +9,17 @@ impl MacConfig {
     pub const STANDARD: Self = Self {
         csma: true,
         acknowledgements: true,
-        backoff: Backoff::Units { unit_ns: 320 * US },
+        backoff: Backoff::Units { unit: Span::from_micros(320) },
         min_be: 3,
         max_be: 5,
         max_csma_backoffs: 4,
         max_frame_retries: 3,
         channel_busy: ChannelBusy::Drop,
-        cca_ns: 128 * US,
-        turnaround_ns: 192 * US,
-        ack_turnaround_ns: 192 * US,
-        ack_wait_ns: 864 * US,
-        spacing_ns: 640 * US,
+        cca: Span::from_micros(128),
+        turnaround: Span::from_micros(192),
+        ack_turnaround: Span::from_micros(192),
+        ack_wait: Span::from_micros(864),
+        spacing: Span::from_micros(640),
         queue_frames: 16,
         neighbour_queues: None,
         duplicates: 16,
@@ -31,12 +29,12 @@ impl MacConfig {
     /// backoff of 1/32 s, four attempts in all, two queues and eight buffers. The backoff is that of a channel check rate of
     /// 32 Hz; the default rate is 8 Hz.
     pub const CONTIKI_2: Self = Self {
-        backoff: Backoff::Linear { unit_ns: 31_250 * US },
+        backoff: Backoff::Linear { unit: Span::from_micros(31_250) },
         min_be: 0,
         max_be: 0,
         max_csma_backoffs: 64,
         channel_busy: ChannelBusy::Attempt,
-        spacing_ns: 0,
+        spacing: Span::ZERO,
         queue_frames: 8,
         neighbour_queues: Some(2),
         ..Self::STANDARD
@@ -45,17 +43,17 @@ impl MacConfig {
     /// The driver of Contiki 3.x (core/net/mac/csma.c over nullrdc) on a Cooja mote: ticks of 1 ms, no backoff before the first
     /// attempt, eight attempts. The radio turns around in 2 ms and then assesses the channel. It acknowledges after 1 ms.
     pub const CONTIKI_3: Self = Self {
-        backoff: Backoff::Ticks { tick_ns: MS, ticks: 1 },
+        backoff: Backoff::Ticks { tick: Span::from_millis(1), ticks: 1 },
         min_be: 0,
         max_be: 4,
         max_csma_backoffs: 5,
         max_frame_retries: 7,
         channel_busy: ChannelBusy::Attempt,
-        cca_ns: 2 * MS,
-        turnaround_ns: 0,
-        ack_turnaround_ns: MS,
-        ack_wait_ns: 2 * MS,
-        spacing_ns: 0,
+        cca: Span::from_millis(2),
+        turnaround: Span::ZERO,
+        ack_turnaround: Span::from_millis(1),
+        ack_wait: Span::from_millis(2),
+        spacing: Span::ZERO,
         queue_frames: 16,
         neighbour_queues: Some(2),
         ..Self::STANDARD
@@ -63,7 +61,7 @@ impl MacConfig {
 
     /// The driver of Contiki-NG (os/net/mac/csma/csma-output.c) on a Cooja mote: units of 6 ms, macMinBE 3, macMaxBE 5.
     pub const CONTIKI_NG: Self = Self {
-        backoff: Backoff::Ticks { tick_ns: MS, ticks: 6 },
+        backoff: Backoff::Ticks { tick: Span::from_millis(1), ticks: 6 },
         min_be: 3,
         max_be: 5,
         queue_frames: 64,
@@ -86,7 +84,7 @@ impl RadioConfig {
         },
         delivery: (1.0, 1.0),
         phy_header_bytes: 6,
-        start_spread_ns: 1_000 * MS,
+        start_spread: Span::from_secs(1),
     };
 }
 
@@ -96,6 +94,6 @@ impl LowpanConfig {
         max_frame_bytes: 127,
         hop_limit: 64,
         reassembly_contexts: 2,
-        reassembly_timeout_ns: 1_250 * MS,
+        reassembly_timeout: Span::from_millis(1_250),
     };
 }

@@ -1,6 +1,7 @@
 //! The parameters of movement.
 
 use super::MobilityError;
+use crate::Span;
 
 /// The parameters of all models of mobility. A field that begins with the name of a model is for that model alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,8 +10,8 @@ pub struct Movement {
     pub speed_m_s: (f64, f64),
     /// Random waypoint: the longest pause at a destination in seconds, to 10⁶. BonnMotion: 60.
     pub pause_s: f64,
-    /// The time from one waypoint to the next, in nanoseconds, from 1 ms. Chosen: 1 s.
-    pub step_ns: u64,
+    /// The time from one waypoint to the next, from 1 ms. Chosen: 1 s.
+    pub step: Span,
     /// The distance by which nodes may leave the rectangle around the layout, in metres, to 10⁶. Chosen: 0.
     pub margin_m: f64,
     /// Gauss–Markov: the share of speed and direction that stays from one step to the next, from 0 to 1. Chosen: 0.75, because
@@ -36,7 +37,7 @@ impl Default for Movement {
         Self {
             speed_m_s: (0.5, 1.5),
             pause_s: 60.0,
-            step_ns: 1_000_000_000,
+            step: Span::from_secs(1),
             margin_m: 0.0,
             alpha: 0.75,
             speed_deviation_m_s: 0.5,
@@ -58,8 +59,11 @@ impl Movement {
                 "the speeds must be above 0 and up to 1000 m/s, the slowest first, not {slowest} and {fastest}"
             )));
         }
-        if self.step_ns < 1_000_000 {
-            return Err(MobilityError(format!("a step must be 1000000 ns or more, not {}", self.step_ns)));
+        if self.step < Span::from_millis(1) {
+            return Err(MobilityError(format!(
+                "a step must be 1000000 ns or more, not {}",
+                self.step.as_nanos()
+            )));
         }
         let bounded = [
             ("pause", self.pause_s, 0.0, 1e6),
