@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use coapace_sim::Time;
-use coapace_sim::mesh::Mesh;
+use coapace_sim::mesh::{Mesh, Propagation};
 
 use crate::file::File;
-use crate::mesh::Propagation;
 use crate::places::Places;
 use crate::schema::document::{Item, quoted};
 use crate::schema::error::Fault;
@@ -41,14 +40,14 @@ pub(crate) fn place(
                 .is_some()
         };
         if !says("propagation") {
-            mesh.radio.propagation = Propagation::UnitDisk(disk.clone());
+            mesh.radio.propagation = Propagation::UnitDisk(*disk);
         }
         if !says("delivery") {
             mesh.radio.delivery = (*delivery, *delivery);
         }
     }
     if let (Some(mesh), Some(places)) = (&file.network.mesh, &places)
-        && !Mesh::has_room(&places.layout.places, mesh.radio.propagation.config())
+        && !Mesh::has_room(&places.layout.places, mesh.radio.propagation)
     {
         let path = format!("{MESH}.radio.propagation");
         return Err(fault(&path, "reaches too far: more than 50 million pairs of nodes may hear each other"));

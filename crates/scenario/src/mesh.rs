@@ -1,15 +1,15 @@
 //! The keys of a mesh: where nodes stand, what their radios do, and how datagrams find their way.
 
 use coapace_sim::Span;
-use coapace_sim::mesh::{LowpanConfig, Propagation as SimPropagation};
+use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, Propagation, RadioConfig, TwoRay, UnitDisk};
 use coapace_sim::mobility::MOBILITIES;
 use coapace_sim::topology::TOPOLOGIES;
 
-use crate::mac::Mac;
 use crate::routing::Routing;
 use crate::schema::document::Value;
 use crate::schema::kind::Or;
 use crate::schema::measure::Measure;
+use crate::schema::preset::Preset;
 use crate::schema::scalar::{Listed, OneLine, Percentage, Scalar, Time, Whole};
 use crate::schema::table::{Misfit, keys, table};
 use crate::schema::words::{tagged, tagged_table};
@@ -28,11 +28,11 @@ keys! {
         /// Where the nodes stand.
         topology: Topology, table();
         /// Who hears whom, and what that costs.
-        radio: Radio, table();
+        radio: RadioConfig, table();
         /// How nodes share the channel.
-        mac: Mac, table();
+        mac: Preset<MacConfig>, table();
         /// How datagrams become frames (RFC 4944, RFC 6282).
-        lowpan: Lowpan, table();
+        lowpan: LowpanConfig, table();
         /// How datagrams find their way.
         routing: Routing, tagged_table();
         /// Where nodes go.
@@ -67,103 +67,99 @@ keys! {
 keys! {
     /// Who hears whom, and the current that a radio draws. The currents and the voltage are those of the CC2420's data
     /// sheet (transmitting at 0 dBm, receiving, idle without oscillator).
-    pub struct Radio {
+    for RadioConfig = RadioConfig::UNIT_DISK {
         /// Who hears whom.
-        propagation: Propagation, tagged_table();
+        propagation: tagged_table();
         /// The share of frames that a link delivers, collisions aside: one, or two between which it is drawn for every
         /// frame and receiver.
-        delivery: (f64, f64), Delivery => (1.0, 1.0);
+        delivery: Delivery;
         /// Bytes in front of every frame: preamble, start of frame and length.
-        phy_header_bytes: u32, Whole(0, 64) => 6;
+        phy_header_bytes: Whole(0, 64);
         /// Nodes are switched on at random moments of this span.
-        start_spread: Span, Time => Span::from_secs(1);
+        start_spread: Time;
         /// Drawn while it sends.
-        transmit_current: f64, Measure("mA", 0.0, 10_000.0) => 17.4;
+        transmit_current as transmit_ma: Measure("mA", 0.0, 10_000.0);
         /// Drawn while it receives or listens.
-        receive_current: f64, Measure("mA", 0.0, 10_000.0) => 18.8;
+        receive_current as receive_ma: Measure("mA", 0.0, 10_000.0);
         /// Drawn while it is switched off.
-        sleep_current: f64, Measure("mA", 0.0, 10_000.0) => 0.02;
+        sleep_current as sleep_ma: Measure("mA", 0.0, 10_000.0);
         /// What it is supplied with.
-        voltage: f64, Measure("V", 0.1, 100.0) => 3.0;
+        voltage: Measure("V", 0.1, 100.0);
     }
 }
 
 tagged! {
-    /// Who hears whom.
-    pub enum Propagation {
-        /// A disk.
+    for Propagation {
         UnitDisk(UnitDisk) = "unit-disk",
-        /// Power falls with the logarithm of distance.
         LogDistance(LogDistance) = "log-distance",
-        /// A direct ray and one that the ground reflects.
         TwoRay(TwoRay) = "two-ray",
     }
 }
 
 keys! {
     /// The unit disk graph of Cooja: what overlaps within the range of interference destroys what is received.
-    pub struct UnitDisk checked by disks_grow {
+    for UnitDisk = UnitDisk::NARROW, checked by disks_grow {
         /// Up to here frames are received.
-        range: f64, Measure("m", 0.01, 10_000.0) => 10.0;
+        range as range_m: Measure("m", 0.01, 10_000.0);
         /// Up to here transmissions destroy what is received.
-        interference: f64, Measure("m", 0.001, 100_000.0) => 20.0;
+        interference as interference_m: Measure("m", 0.001, 100_000.0);
         /// Up to here a transmission is noticed when the channel is assessed.
-        sense: f64, Measure("m", 0.0, 100_000.0) => 10.0;
+        sense as sense_m: Measure("m", 0.0, 100_000.0);
         /// The share of frames received at the edge of the range; at distance d it is 1 − (d/range)²·(1 − edge).
-        edge_delivery: f64, Percentage => 1.0;
+        edge_delivery: Percentage;
     }
 }
 
 keys! {
     /// Log-distance path loss with log-normal shadowing. Sensitivity, the threshold of clear channel assessment and
     /// capture are those of the CC2420's data sheet; the others are illustrative.
-    pub struct LogDistance {
+    for LogDistance = LogDistance::CC2420 {
         /// Transmit power.
-        power: f64, Measure("dBm", -100.0, 50.0) => 0.0;
+        power as power_dbm: Measure("dBm", -100.0, 50.0);
         /// Loss over the first metre: 40 dB is that of free space at 2.4 GHz.
-        first_metre: f64, Measure("dB", 0.0, 200.0) => 40.0;
+        first_metre as first_metre_db: Measure("dB", 0.0, 200.0);
         /// How fast power falls: 2 in free space, 3 to 4 indoors.
-        exponent: f64, Measure("", 0.0, 10.0) => 3.0;
+        exponent: Measure("", 0.0, 10.0);
         /// The standard deviation of what stands between two nodes.
-        shadowing: f64, Measure("dB", 0.0, 50.0) => 4.0;
+        shadowing as shadowing_db: Measure("dB", 0.0, 50.0);
         /// The power at which half of the frames are received.
-        sensitivity: f64, Measure("dBm", -200.0, 50.0) => -95.0;
+        sensitivity as sensitivity_dbm: Measure("dBm", -200.0, 50.0);
         /// The power from which the channel is found busy.
-        sense: f64, Measure("dBm", -200.0, 50.0) => -77.0;
+        sense as sense_dbm: Measure("dBm", -200.0, 50.0);
         /// By how much a frame must be stronger than each that overlaps.
-        capture: f64, Measure("dB", 0.0, 100.0) => 3.0;
+        capture as capture_db: Measure("dB", 0.0, 100.0);
     }
 }
 
 keys! {
     /// Two rays. Defaults as those of `log-distance`; height and reflection are illustrative.
-    pub struct TwoRay {
+    for TwoRay = TwoRay::CC2420 {
         /// Transmit power.
-        power: f64, Measure("dBm", -100.0, 50.0) => 0.0;
+        power as power_dbm: Measure("dBm", -100.0, 50.0);
         /// Height of the antennas above ground.
-        height: f64, Measure("m", 0.01, 1_000.0) => 1.0;
+        height as height_m: Measure("m", 0.01, 1_000.0);
         /// The share of the amplitude that the ground reflects.
-        reflection: f64, Percentage => 0.7;
+        reflection: Percentage;
         /// The power at which half of the frames are received.
-        sensitivity: f64, Measure("dBm", -200.0, 50.0) => -95.0;
+        sensitivity as sensitivity_dbm: Measure("dBm", -200.0, 50.0);
         /// The power from which the channel is found busy.
-        sense: f64, Measure("dBm", -200.0, 50.0) => -77.0;
+        sense as sense_dbm: Measure("dBm", -200.0, 50.0);
         /// By how much a frame must be stronger than each that overlaps.
-        capture: f64, Measure("dB", 0.0, 100.0) => 3.0;
+        capture as capture_db: Measure("dB", 0.0, 100.0);
     }
 }
 
 keys! {
     /// How datagrams become frames. Defaults as in Contiki 3.x (core/net/ipv6/sicslowpan.c).
-    pub struct Lowpan {
+    for LowpanConfig = LowpanConfig::CONTIKI_3 {
         /// The largest frame, MAC header and checksum included.
-        max_frame_bytes: u16, Whole(64, 2_047) => 127;
+        max_frame_bytes: Whole(64, 2_047);
         /// The hop limit of datagrams.
-        hop_limit: u8, Whole(1, 255) => 64;
+        hop_limit: Whole(1, 255);
         /// Datagrams that a node puts together at the same time.
-        reassembly_contexts: u8, Whole(1, 255) => 2;
+        reassembly_contexts: Whole(1, 255);
         /// How long it waits for all fragments of one.
-        reassembly_timeout: Span, Time => Span::from_millis(1_250);
+        reassembly_timeout: Time;
     }
 }
 
@@ -201,18 +197,6 @@ keys! {
     }
 }
 
-impl Lowpan {
-    /// Returns the configuration of the simulator.
-    pub fn config(&self) -> LowpanConfig {
-        LowpanConfig {
-            max_frame_bytes: self.max_frame_bytes,
-            hop_limit: self.hop_limit,
-            reassembly_contexts: self.reassembly_contexts,
-            reassembly_timeout: self.reassembly_timeout,
-        }
-    }
-}
-
 /// Returns the kinds of topologies.
 fn topologies() -> Vec<&'static str> {
     TOPOLOGIES.iter().map(|topology| topology.name).chain([FILE]).collect()
@@ -246,7 +230,7 @@ fn goes_with_file(kind: &str, file: Option<&str>) -> Result<(), Misfit> {
 }
 
 fn disks_grow(disk: &UnitDisk) -> Result<(), Misfit> {
-    if disk.interference < disk.range {
+    if disk.interference_m < disk.range_m {
         return Err(Misfit::new("interference", "must not be below `range`"));
     }
     Ok(())
@@ -293,36 +277,5 @@ impl Scalar for Nodes {
     fn text(&self, value: &Vec<u32>) -> String {
         let texts: Vec<_> = value.iter().map(u32::to_string).collect();
         format!("[{}]", texts.join(", "))
-    }
-}
-
-impl Propagation {
-    /// Returns the configuration of the simulator.
-    pub fn config(&self) -> SimPropagation {
-        match self {
-            Self::UnitDisk(disk) => SimPropagation::UnitDisk {
-                range_m: disk.range,
-                interference_m: disk.interference,
-                sense_m: disk.sense,
-                edge_delivery: disk.edge_delivery,
-            },
-            Self::LogDistance(loss) => SimPropagation::LogDistance {
-                power_dbm: loss.power,
-                first_metre_db: loss.first_metre,
-                exponent: loss.exponent,
-                shadowing_db: loss.shadowing,
-                sensitivity_dbm: loss.sensitivity,
-                sense_dbm: loss.sense,
-                capture_db: loss.capture,
-            },
-            Self::TwoRay(rays) => SimPropagation::TwoRay {
-                power_dbm: rays.power,
-                height_m: rays.height,
-                reflection: rays.reflection,
-                sensitivity_dbm: rays.sensitivity,
-                sense_dbm: rays.sense,
-                capture_db: rays.capture,
-            },
-        }
     }
 }

@@ -5,6 +5,7 @@ use std::fs::File as OsFile;
 use std::io::Read;
 use std::path::Path;
 
+use coapace_sim::mesh::{Propagation, UnitDisk};
 use coapace_sim::mobility::{self, Movement};
 use coapace_sim::topology::{self, MAX_NODES, Shape};
 use coapace_sim::{Layout, Luck, Stream, Time, Waypoint};
@@ -12,7 +13,7 @@ use coapace_sim::{Layout, Luck, Stream, Time, Waypoint};
 use crate::hash::Hash64;
 use crate::import::csc::Simulation;
 use crate::import::{MAX_BYTES, positions};
-use crate::mesh::{Mesh, Mobility, NONE, Propagation, Topology, UnitDisk};
+use crate::mesh::{Mesh, Mobility, NONE, Topology};
 
 /// Where the nodes of a mesh stand, and how they move.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +110,7 @@ impl Places {
 fn built(mesh: &Mesh) -> Result<Layout, String> {
     let Topology { kind, nodes, spacing, columns, draw, .. } = &mesh.topology;
     let range_m = match &mesh.radio.propagation {
-        Propagation::UnitDisk(disk) => disk.range,
+        Propagation::UnitDisk(disk) => disk.range_m,
         Propagation::LogDistance(_) | Propagation::TwoRay(_) => *spacing,
     };
     // Places belong to the scenario, not to the seed of a run.
@@ -131,11 +132,11 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
         let medium = &simulation.medium;
         root = simulation.root();
         let disk = UnitDisk {
-            range: medium.range_m,
+            range_m: medium.range_m,
             // Cooja's own rule.
-            interference: medium.interference_m.max(medium.range_m),
+            interference_m: medium.interference_m.max(medium.range_m),
             // A signal is noticed above the level that it has at the very edge of the range.
-            sense: medium.range_m,
+            sense_m: medium.range_m,
             edge_delivery: medium.success_rx,
         };
         (simulation.motes.iter().map(|mote| mote.position).collect(), Some((disk, medium.success_tx)))

@@ -2,18 +2,19 @@
 
 use std::fmt::Write;
 
+use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, RadioConfig, RplConfig, TwoRay, UnitDisk};
+
 use crate::file::{Defaults, File};
 use crate::flows::Flow;
 use crate::hops::{Burst, Hop, Reordering};
 use crate::hosts::{Clients, Server};
-use crate::mac::Mac;
-use crate::mesh::{LogDistance, Lowpan, Mesh, Mobility, Radio, Topology, TwoRay, UnitDisk};
+use crate::mesh::{Mesh, Mobility, Topology};
 use crate::network::{Network, Tcp};
 use crate::patterns;
-use crate::routing::Rpl;
 use crate::scenario::Scenario;
 use crate::schema::document::joined;
 use crate::schema::kind::Key;
+use crate::schema::preset::Preset;
 use crate::schema::table::Keys;
 use crate::workload::Workload;
 
@@ -126,14 +127,14 @@ pub fn reference() -> String {
     section::<Reordering>(&mut page, "reordering = { … }", "network.up.HOP.reordering");
     section::<Mesh>(&mut page, "[network.mesh]", "network.mesh");
     section::<Topology>(&mut page, "[network.mesh.topology]", "network.mesh.topology");
-    section::<Radio>(&mut page, "[network.mesh.radio]", "network.mesh.radio");
+    section::<RadioConfig>(&mut page, "[network.mesh.radio]", "network.mesh.radio");
     let heard = "network.mesh.radio.propagation";
     section::<UnitDisk>(&mut page, "propagation = { kind = \"unit-disk\", … }", heard);
     section::<LogDistance>(&mut page, "propagation = { kind = \"log-distance\", … }", heard);
     section::<TwoRay>(&mut page, "propagation = { kind = \"two-ray\", … }", heard);
-    section::<Mac>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
-    section::<Lowpan>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
-    section::<Rpl>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
+    section::<Preset<MacConfig>>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
+    section::<LowpanConfig>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
+    section::<Preset<RplConfig>>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
     section::<Mobility>(&mut page, "[network.mesh.mobility]", "network.mesh.mobility");
     section::<Tcp>(&mut page, "[tcp]", "tcp");
     section::<Defaults>(&mut page, "[defaults]", "defaults");

@@ -4,6 +4,7 @@ pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod kind;
 pub(crate) mod measure;
+pub(crate) mod preset;
 pub(crate) mod scalar;
 pub(crate) mod table;
 pub(crate) mod units;

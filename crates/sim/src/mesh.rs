@@ -16,7 +16,7 @@ pub(crate) mod lowpan;
 mod mac;
 mod network_layer;
 mod packets;
-mod presets;
+mod propagation;
 mod reassembly;
 mod routing;
 pub mod rpl;
@@ -26,11 +26,11 @@ use std::fmt;
 
 pub use air::RadioTimes;
 pub use config::{
-    Backoff, ChannelBusy, LowpanConfig, MacConfig, MeshConfig, Propagation, RadioConfig, RoutingConfig,
-    RplConfig,
+    Backoff, ChannelBusy, LowpanConfig, MacConfig, MeshConfig, RadioConfig, RoutingConfig, RplConfig,
 };
 pub use counters::NodeCounters;
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
+pub use propagation::{LogDistance, Propagation, TwoRay, UnitDisk};
 
 use air::{Air, Fate};
 use event::MeshEvent;
@@ -180,6 +180,19 @@ impl Mesh {
     /// Returns the time that a node's radio spent in each state up to `now`.
     pub fn radio_times(&self, node: NodeId, now: Time) -> RadioTimes {
         if (node.0 as usize) < self.nodes() { self.air.times(now, node.0) } else { RadioTimes::default() }
+    }
+
+    /// Returns the energy that a node's radio took up to `now` for sending, receiving, listening and sleeping, in millijoules.
+    pub fn energy_mj(&self, node: NodeId, now: Time) -> [f64; 4] {
+        let (radio, times) = (&self.config.radio, self.radio_times(node, now));
+        [
+            (radio.transmit_ma, times.transmit),
+            (radio.receive_ma, times.receive),
+            (radio.receive_ma, times.listen),
+            (radio.sleep_ma, times.sleep),
+        ]
+        // Milliampere times volt times second is millijoule.
+        .map(|(current_ma, time)| current_ma * radio.voltage * time.as_secs_f64())
     }
 
     /// Returns the number of datagrams under way, with those that a node puts together from fragments.

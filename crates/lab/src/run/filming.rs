@@ -1,6 +1,7 @@
 //! Letting time pass in steps: a film is made on the way, and a run without a fixed end is over when all clients are done.
 
-use coapace_scenario::{Propagation, Scenario};
+use coapace_scenario::Scenario;
+use coapace_sim::mesh::Propagation;
 use coapace_sim::{Span, Tap, Time, World};
 
 use super::medium::CountingMedium;
@@ -33,7 +34,6 @@ impl Filming {
     pub(super) fn advance<T: Tap, M: CountingMedium>(
         &mut self,
         world: &mut World<Host, T, M>,
-        scenario: &Scenario,
         until: Time,
         is_fixed: bool,
     ) {
@@ -41,7 +41,7 @@ impl Filming {
         while in_steps && self.next <= until {
             world.run(self.next);
             if let Some(maker) = &mut self.maker {
-                let moments = world.medium().moments(scenario, self.next, world.nodes());
+                let moments = world.medium().moments(self.next, world.nodes());
                 maker.push(&moments);
             }
             self.next = self.next + self.step;
@@ -62,7 +62,7 @@ impl Filming {
 fn film(scenario: &Scenario, seats: &Seats, step: Span) -> Option<Film> {
     let (mesh, layout) = (scenario.network.mesh.as_ref()?, scenario.layout()?);
     let (range_m, interference_m) = match &mesh.radio.propagation {
-        Propagation::UnitDisk(disk) => (disk.range, disk.interference),
+        Propagation::UnitDisk(disk) => (disk.range_m, disk.interference_m),
         Propagation::LogDistance(_) | Propagation::TwoRay(_) => (0.0, 0.0),
     };
     let node = |(_, role): (_, Role), node: u32| {
@@ -77,7 +77,7 @@ fn film(scenario: &Scenario, seats: &Seats, step: Span) -> Option<Film> {
         step_s: step.as_secs_f64(),
         range_m,
         interference_m,
-        queue_frames: u32::from(mesh.mac.queue_frames),
+        queue_frames: u32::from(mesh.mac.config.queue_frames),
         nodes: seats.roles().zip(0..).map(|(seat, number)| node(seat, number)).collect(),
         ..Film::default()
     })

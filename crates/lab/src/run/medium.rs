@@ -1,6 +1,5 @@
 //! The medium that carries the packets of a run.
 
-use coapace_scenario::Scenario;
 use coapace_sim::{Medium, Time};
 
 use crate::nodes::Host;
@@ -9,7 +8,7 @@ use crate::results::{FilmMoment, RunResult};
 /// A medium that adds what it has counted to the results of its run.
 pub(super) trait CountingMedium: Medium {
     /// Adds what it has counted up to `now` to the results of its run.
-    fn count(&self, _scenario: &Scenario, _now: Time, _result: &mut RunResult) {}
+    fn count(&self, _now: Time, _result: &mut RunResult) {}
 
     /// Returns whether things go on happening in it when no host has anything to do.
     fn never_rests(&self) -> bool {
@@ -17,7 +16,7 @@ pub(super) trait CountingMedium: Medium {
     }
 
     /// Returns what its nodes are and have done up to `now`, if it has nodes.
-    fn moments(&self, _scenario: &Scenario, _now: Time, _hosts: &[Host]) -> Vec<FilmMoment> {
+    fn moments(&self, _now: Time, _hosts: &[Host]) -> Vec<FilmMoment> {
         Vec::new()
     }
 }

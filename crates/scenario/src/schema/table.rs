@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use coapace_control::nearest;
 
-use super::document::{Item, Value, is_name, joined, setting};
+use super::document::{Item, Value, is_name, joined};
 use super::error::{Fault, Origin, Stray, shown};
 use super::kind::{Key, Kind, Lines};
 
@@ -13,17 +13,36 @@ use super::kind::{Key, Kind, Lines};
 pub(crate) trait Keys: Sized {
     /// A sentence about the table.
     const DOC: &'static str;
-    /// The names of the keys.
-    const NAMES: &'static [&'static str];
+    /// Returns whether the table has a key of this name.
+    fn has(name: &str) -> bool;
+    /// Returns its keys, in order.
     fn keys() -> Vec<Key>;
-    /// Reads the table `item`, which is one.
-    fn read(item: &Item, path: &str) -> Result<Self, Fault>;
+    /// Reads the keys of this table from `item`, which may have others.
+    fn take(item: &Item, path: &str) -> Result<Self, Fault>;
+    /// Reads the table `item`, which has no other keys.
+    fn read(item: &Item, path: &str) -> Result<Self, Fault> {
+        all_known::<Self>(item, path)?;
+        Self::take(item, path)
+    }
     /// Writes every key.
     fn write(&self, path: &str, lines: &mut Lines);
 }
 
-/// Declares a table: `key: type, kind => default;`, without a default if the key must be there. A table may be completed
-/// before it is read, where what one key says decides the default of another, and checked after.
+/// A table whose keys are fields of a struct of the simulator.
+pub(crate) trait Fields: Keys {
+    /// The values of keys that a file leaves out.
+    const BASE: Self;
+    /// Returns this value with the keys of `item` in place of its own.
+    fn with(self, item: &Item, path: &str) -> Result<Self, Fault>;
+}
+
+/// Declares a table, in one of two ways.
+///
+/// * `struct Name { key: type, kind => default; }` makes a struct. A key without a default must be there. A table may be
+///   completed before it is read, where what one key says decides the default of another, and checked after.
+/// * `for Name = BASE { key: kind; }` describes a struct of the simulator. Its fields in `BASE` are the defaults. `key as field`
+///   names a field that is not called like its key; `..field: Table;` takes in the keys of a table within. `presets` are
+///   other bases, which the key `preset` of a [`Preset`] chooses by name.
 macro_rules! keys {
     (
         $(#[doc = $doc:literal])+
@@ -40,7 +59,11 @@ macro_rules! keys {
 
         impl $crate::schema::table::Keys for $name {
             const DOC: &'static str = concat!($($doc,)+).trim_ascii();
-            const NAMES: &'static [&'static str] = &[$(stringify!($key)),*];
+
+            fn has(name: &str) -> bool {
+                let names: &[&str] = &[$(stringify!($key)),*];
+                names.contains(&name)
+            }
 
             fn keys() -> Vec<$crate::schema::kind::Key> {
                 vec![$({
@@ -54,12 +77,12 @@ macro_rules! keys {
                 },)*]
             }
 
-            fn read(
+            #[allow(unused_variables)]
+            fn take(
                 item: &$crate::schema::document::Item, path: &str,
             ) -> Result<Self, $crate::schema::error::Fault> {
                 #[allow(unused_imports)]
                 use $crate::schema::kind::Kind as _;
-                $crate::schema::table::all_known::<Self>(item, path)?;
                 $(let item = &$complete(item);)?
                 let table = Self { $($key: {
                     let kind = $crate::schema::table::of::<$type, _>($kind);
@@ -83,8 +106,93 @@ macro_rules! keys {
             }
         }
     };
+    (
+        $(#[doc = $doc:literal])+
+        for $name:ident = $base:path $(, checked by $check:path)? {
+            $(..$inner:ident: $table:ty;)?
+            $(
+                $(#[doc = $key_doc:literal])+
+                $key:ident $(as $($field:tt).+)?: $kind:expr;
+            )*
+        }
+        $(presets {
+            $(#[doc = $preset_doc:literal])+
+            $($word:literal => $preset:path,)+
+        })?
+    ) => {
+        impl $crate::schema::table::Keys for $name {
+            const DOC: &'static str = concat!($($doc,)+).trim_ascii();
+
+            fn has(name: &str) -> bool {
+                [$(stringify!($key)),*].contains(&name) $(|| <$table>::has(name))?
+            }
+
+            fn keys() -> Vec<$crate::schema::kind::Key> {
+                let base = <Self as $crate::schema::table::Fields>::BASE;
+                let own = [$({
+                    let default = &$crate::schema::table::keys!(@field base $key $($($field).+)?);
+                    let kind = $crate::schema::table::like(default, $kind);
+                    $crate::schema::table::key(
+                        stringify!($key), concat!($($key_doc,)+), &kind, Some(default),
+                    )
+                },)*];
+                #[allow(unused_mut)]
+                let mut keys = Vec::new();
+                $(keys.extend(<$table>::keys());)?
+                keys.extend(own);
+                keys
+            }
+
+            fn take(
+                item: &$crate::schema::document::Item, path: &str,
+            ) -> Result<Self, $crate::schema::error::Fault> {
+                use $crate::schema::table::Fields as _;
+                Self::BASE.with(item, path)
+            }
+
+            fn write(&self, path: &str, lines: &mut $crate::schema::kind::Lines) {
+                use $crate::schema::kind::Kind as _;
+                $(self.$inner.write(path, lines);)?
+                let table = self;
+                $(
+                    let value = &$crate::schema::table::keys!(@field table $key $($($field).+)?);
+                    $crate::schema::table::like(value, $kind).write(
+                        value, &$crate::schema::document::joined(path, stringify!($key)), lines,
+                    );
+                )*
+            }
+        }
+
+        impl $crate::schema::table::Fields for $name {
+            const BASE: Self = $base;
+
+            fn with(
+                self, item: &$crate::schema::document::Item, path: &str,
+            ) -> Result<Self, $crate::schema::error::Fault> {
+                use $crate::schema::kind::Kind as _;
+                let mut table = self;
+                $(table.$inner = table.$inner.with(item, path)?;)?
+                $(
+                    let value = &mut $crate::schema::table::keys!(@field table $key $($($field).+)?);
+                    let kind = $crate::schema::table::like(&*value, $kind);
+                    if let Some(item) = item.get(stringify!($key)) {
+                        *value = kind.read(item, &$crate::schema::document::joined(path, stringify!($key)))?;
+                    }
+                )*
+                $($check(&table).map_err(|misfit| misfit.fault(item, path))?;)?
+                Ok(table)
+            }
+        }
+
+        $(impl $crate::schema::preset::Presets for $name {
+            const PRESET_DOC: &'static str = concat!($($preset_doc,)+);
+            const PRESETS: &'static [(&'static str, Self)] = &[$(($word, $preset)),+];
+        })?
+    };
     (@absent $kind:ident, $path:ident, $item:ident, $default:expr) => { $default };
     (@absent $kind:ident, $path:ident, $item:ident) => { $kind.missing(&$path, $item.at)? };
+    (@field $table:ident $key:ident) => { $table.$key };
+    (@field $table:ident $key:ident $($field:tt).+) => { $table.$($field).+ };
 }
 pub(crate) use keys;
 
@@ -106,23 +214,13 @@ impl Misfit {
     }
 }
 
-/// Returns the table `item` with the keys of `table` where it has none of its own.
-pub(crate) fn filled(item: &Item, table: &impl Keys) -> Item {
-    let mut lines = Lines::new();
-    table.write("", &mut lines);
-    let mut item = item.clone();
-    if let Value::Table(members) = &mut item.value {
-        for (name, text) in lines {
-            if members.iter().all(|(known, _)| *known != name) {
-                members.push((name, setting(&text, item.at)));
-            }
-        }
-    }
-    item
-}
-
 /// Fixes the type of value of a kind.
 pub(crate) fn of<V, K: Kind<Value = V>>(kind: K) -> K {
+    kind
+}
+
+/// Fixes the type of value of a kind to that of `_value`.
+pub(crate) fn like<V, K: Kind<Value = V>>(_value: &V, kind: K) -> K {
     kind
 }
 
@@ -136,7 +234,10 @@ pub(crate) fn key<K: Kind>(name: &'static str, doc: &str, kind: &K, default: Opt
         name,
         doc: doc.trim().to_owned(),
         accepts: kind.accepts(),
-        default: default.map(|_| lines.into_iter().map(|(_, text)| text).collect()),
+        // The default of a table is that of its keys.
+        default: default
+            .filter(|_| lines.len() < 2)
+            .map(|_| lines.into_iter().map(|(_, text)| text).collect()),
         keys: kind.keys(),
         is_list: kind.is_list(),
     }
@@ -145,7 +246,7 @@ pub(crate) fn key<K: Kind>(name: &'static str, doc: &str, kind: &K, default: Opt
 /// Finds the first key of the table `item` that is not one of `T`.
 pub(crate) fn all_known<T: Keys>(item: &Item, path: &str) -> Result<(), Fault> {
     let Value::Table(members) = &item.value else { return Ok(()) };
-    match members.iter().find(|(name, _)| T::NAMES.iter().all(|key| key != name)) {
+    match members.iter().find(|(name, _)| !T::has(name)) {
         Some((name, member)) => Err(unknown(path, name, &T::keys(), &[], member.at)),
         None => Ok(()),
     }

@@ -6,7 +6,7 @@ use super::document::{Item, Value, joined, quoted};
 use super::error::{Fault, Origin};
 use super::kind::{Key, Kind, Lines, refused};
 
-/// Declares an enumeration by its words.
+/// Declares an enumeration by its words, or describes one of the simulator (`for`).
 macro_rules! words {
     ($(#[doc = $doc:literal])+ pub enum $name:ident { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal,)+ }) => {
         $(#[doc = $doc])+
@@ -20,6 +20,9 @@ macro_rules! words {
             }
         }
 
+        $crate::schema::words::words! { for $name { $($variant = $word,)+ } }
+    };
+    (for $name:ident { $($variant:ident = $word:literal,)+ }) => {
         impl $crate::schema::scalar::Words for $name {
             const ALL: &'static [(Self, &'static str)] = &[$((Self::$variant, $word)),+];
         }
@@ -28,7 +31,7 @@ macro_rules! words {
 pub(crate) use words;
 
 /// Declares an enumeration of tables: the key `kind` says which it is, and so what its other keys are. The first is what a
-/// table without that key is.
+/// table without that key is. The enumeration may be one of the simulator (`for`).
 macro_rules! tagged {
     ($(#[doc = $doc:literal])+ pub enum $name:ident {
         $($(#[doc = $variant_doc:literal])+ $variant:ident($table:ty) = $word:literal,)+
@@ -37,6 +40,9 @@ macro_rules! tagged {
         #[derive(Clone, Debug, PartialEq)]
         pub enum $name { $($(#[doc = $variant_doc])+ $variant($table),)+ }
 
+        $crate::schema::words::tagged! { for $name { $($variant($table) = $word,)+ } }
+    };
+    (for $name:ident { $($variant:ident($table:ty) = $word:literal,)+ }) => {
         impl $crate::schema::words::TaggedTable for $name {
             const WORDS: &'static [&'static str] = &[$($word),+];
             fn keys_of(word: &str) -> Vec<$crate::schema::kind::Key> {

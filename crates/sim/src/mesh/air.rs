@@ -220,10 +220,9 @@ impl RadioTimes {
 mod tests {
     use super::*;
     use crate::Luck;
-    use crate::mesh::Propagation;
+    use crate::mesh::{LogDistance, Propagation, UnitDisk};
 
-    const DISK: Propagation =
-        Propagation::UnitDisk { range_m: 10.0, interference_m: 20.0, sense_m: 9.0, edge_delivery: 1.0 };
+    const DISK: Propagation = Propagation::UnitDisk(UnitDisk { sense_m: 9.0, ..UnitDisk::NARROW });
 
     /// Returns nodes in a row, 10 m apart.
     fn row(nodes: u32, propagation: Propagation, delivery: (f64, f64)) -> Air {
@@ -300,15 +299,8 @@ mod tests {
 
     #[test]
     fn a_much_stronger_frame_survives_where_power_counts() {
-        let propagation = Propagation::LogDistance {
-            power_dbm: 0.0,
-            first_metre_db: 40.0,
-            exponent: 3.0,
-            shadowing_db: 0.0,
-            sensitivity_dbm: -95.0,
-            sense_dbm: -95.0,
-            capture_db: 3.0,
-        };
+        let model = LogDistance { shadowing_db: 0.0, sense_dbm: -95.0, ..LogDistance::CC2420 };
+        let propagation = Propagation::LogDistance(model);
         let mut air = row(4, propagation, (1.0, 1.0));
         air.begin(at(0), 0, 0);
         air.begin(at(1), 3, 0);

@@ -145,15 +145,15 @@ impl Mac {
             luck.below(bound, u64::from(node), u64::from(self.draws), 0)
         };
         match config.backoff {
-            Backoff::Units { unit } => unit * below(slots + 1),
-            Backoff::Ticks { tick, ticks } => match slots * u64::from(ticks) {
+            Backoff::Units => config.backoff_unit * below(slots + 1),
+            Backoff::Ticks => match slots * u64::from(config.backoff_ticks) {
                 0 => Span::ZERO,
-                bound => tick * below(bound),
+                bound => config.backoff_unit * below(bound),
             },
-            Backoff::Linear { .. } if is_first => Span::ZERO,
-            Backoff::Linear { unit } => {
-                let most = unit * (attempts + 1).min(LINEAR_STEPS);
-                unit + Span::from_micros(below(most.as_micros()))
+            Backoff::Linear if is_first => Span::ZERO,
+            Backoff::Linear => {
+                let most = config.backoff_unit * (attempts + 1).min(LINEAR_STEPS);
+                config.backoff_unit + Span::from_micros(below(most.as_micros()))
             }
         }
     }
