@@ -46,7 +46,7 @@ pub use flows::{Flow, Method, WhenBusy};
 pub use hash::Hash64;
 pub use hops::{Burst, Hop, Loss, Reordering};
 pub use hosts::{Clients, Endurance, Server};
-pub use mesh::{Mesh, Mobility, Topology};
+pub use mesh::{Mesh, Mobility, Standing, Topology, Waypoints};
 pub use network::{Ip, Network, Tcp};
 pub use places::Places;
 pub use reference::reference;

@@ -2,7 +2,7 @@
 
 use coapace_sim::Span;
 use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, Propagation, RadioConfig, TwoRay, UnitDisk};
-use coapace_sim::mobility::MOBILITIES;
+use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWaypoint};
 use coapace_sim::topology::TOPOLOGIES;
 
 use crate::routing::Routing;
@@ -14,11 +14,8 @@ use crate::schema::scalar::{Listed, OneLine, Percentage, Scalar, Time, Whole};
 use crate::schema::table::{Misfit, keys, table};
 use crate::schema::words::{tagged, tagged_table};
 
-/// The kind of a topology or of mobility that a file has.
+/// The kind of a topology that a file has.
 const FILE: &str = "file";
-
-/// The kind of mobility of nodes that stand.
-pub(crate) const NONE: &str = "none";
 
 keys! {
     /// A mesh of IEEE 802.15.4 radios at 2.4 GHz (250 kbit/s) under 6LoWPAN, in place of hops. Its nodes are the border
@@ -36,7 +33,7 @@ keys! {
         /// How datagrams find their way.
         routing: Routing, tagged_table();
         /// Where nodes go.
-        mobility: Mobility, table();
+        mobility: Mobility, tagged_table();
     }
 }
 
@@ -163,37 +160,93 @@ keys! {
     }
 }
 
+tagged! {
+    /// The movement of nodes.
+    pub enum Mobility {
+        /// Nodes stand.
+        None(Standing) = "none",
+        /// Straight to a destination drawn at random, a pause, and on to the next.
+        RandomWaypoint(RandomWaypoint) = "random-waypoint",
+        /// Speed and direction change a little at every step around their means.
+        GaussMarkov(GaussMarkov) = "gauss-markov",
+        /// Along the streets of a grid, with turns at crossings.
+        Manhattan(Manhattan) = "manhattan",
+        /// After a leader who goes to one random destination after the other.
+        Pursue(Pursue) = "pursue",
+        /// Where a file says.
+        File(Waypoints) = "file",
+    }
+}
+
 keys! {
-    /// Where nodes go. In models the border router and the sinks stand still. Defaults as in BonnMotion, as far as it has them.
-    pub struct Mobility checked by way_is_named {
-        /// `none`, one of the models that come with the program, or `file`.
-        kind: &'static str, Listed(mobilities) => "none";
-        /// For the kind `file`: lines of `node time x y`, as BonnMotion writes them for Cooja.
-        file: Option<String>, Or("none", OneLine(1_000)) => None;
+    /// Nodes stand.
+    pub struct Standing {}
+}
+
+keys! {
+    /// Positions from a file.
+    pub struct Waypoints {
+        /// Lines of `node time x y`, as BonnMotion writes them for Cooja.
+        file: String, OneLine(1_000);
+    }
+}
+
+keys! {
+    /// The keys of every model: `random-waypoint`, `gauss-markov`, `manhattan` and `pursue`. The border router and the sinks stand
+    /// still. Defaults as in BonnMotion, as far as it has them.
+    for Movement = Movement::DEFAULT, checked by way_fits {
         /// The slowest that a node moves.
-        min_speed: f64, Measure("m/s", 0.001, 1_000.0) => 0.5;
+        min_speed as speed_m_s.0: Measure("m/s", 0.001, 1_000.0);
         /// The fastest.
-        max_speed: f64, Measure("m/s", 0.001, 1_000.0) => 1.5;
-        /// The longest rest between two ways, in models that have any.
-        pause: Span, Time => Span::from_secs(60);
+        max_speed as speed_m_s.1: Measure("m/s", 0.001, 1_000.0);
         /// How far nodes may go beyond where the topology ends.
-        margin: f64, Measure("m", 0.0, 100_000.0) => 0.0;
+        margin as margin_m: Measure("m", 0.0, 100_000.0);
         /// From one position to the next.
-        step: Span, Time => Span::from_secs(1);
-        /// `gauss-markov`: how much of speed and direction stays from one step to the next.
-        alpha: f64, Percentage => 0.75;
-        /// `gauss-markov`: the standard deviation of speed.
-        speed_deviation: f64, Measure("m/s", 0.0, 1_000.0) => 0.5;
-        /// `gauss-markov`: the standard deviation of the direction.
-        turn_deviation: f64, Measure("deg", 0.0, 360.0) => 22.5;
-        /// `manhattan`: from a crossing to the next.
-        block: f64, Measure("m", 0.01, 100_000.0) => 10.0;
-        /// `manhattan`: the probability of a turn at a crossing.
-        turn_probability: f64, Percentage => 0.5;
-        /// `pursue`: the share of the way to the leader that a node makes for in one step.
-        aggressiveness: f64, Percentage => 0.5;
-        /// `pursue`: how far beside that it may come out.
-        swerve: f64, Measure("m", 0.0, 100_000.0) => 0.5;
+        step: Time;
+    }
+}
+
+keys! {
+    /// Straight to a destination drawn at random, a pause, and on to the next.
+    for RandomWaypoint = RandomWaypoint::DEFAULT {
+        ..movement: Movement;
+        /// The longest rest between two ways.
+        pause: Time;
+    }
+}
+
+keys! {
+    /// Speed and direction change a little at every step around their means.
+    for GaussMarkov = GaussMarkov::DEFAULT {
+        ..movement: Movement;
+        /// How much of speed and direction stays from one step to the next.
+        alpha: Percentage;
+        /// The standard deviation of speed.
+        speed_deviation as speed_deviation_m_s: Measure("m/s", 0.0, 1_000.0);
+        /// The standard deviation of the direction.
+        turn_deviation as turn_deviation_deg: Measure("deg", 0.0, 360.0);
+    }
+}
+
+keys! {
+    /// Along the streets of a grid, with turns at crossings.
+    for Manhattan = Manhattan::DEFAULT {
+        ..movement: Movement;
+        /// From a crossing to the next.
+        block as block_m: Measure("m", 0.01, 100_000.0);
+        /// The probability of a turn at a crossing.
+        turn_probability: Percentage;
+    }
+}
+
+keys! {
+    /// After a leader who goes to one random destination after the other.
+    for Pursue = Pursue::DEFAULT {
+        ..movement: Movement;
+        /// The share of the way to the leader that a node makes for in one step.
+        aggressiveness: Percentage;
+        /// How far beside that it may come out.
+        swerve as swerve_m: Measure("m", 0.0, 100_000.0);
     }
 }
 
@@ -202,31 +255,23 @@ fn topologies() -> Vec<&'static str> {
     TOPOLOGIES.iter().map(|topology| topology.name).chain([FILE]).collect()
 }
 
-/// Returns the kinds of mobility.
-fn mobilities() -> Vec<&'static str> {
-    [NONE].into_iter().chain(MOBILITIES.iter().map(|mobility| mobility.name)).chain([FILE]).collect()
-}
-
 fn file_is_named(topology: &Topology) -> Result<(), Misfit> {
-    goes_with_file(topology.kind, topology.file.as_deref())
-}
-
-fn way_is_named(mobility: &Mobility) -> Result<(), Misfit> {
-    if mobility.min_speed > mobility.max_speed {
-        return Err(Misfit::new("max_speed", "must not be below `min_speed`"));
-    }
-    if mobility.step < Span::from_millis(1) {
-        return Err(Misfit::new("step", "must be 1 ms or more"));
-    }
-    goes_with_file(mobility.kind, mobility.file.as_deref())
-}
-
-fn goes_with_file(kind: &str, file: Option<&str>) -> Result<(), Misfit> {
-    match (kind, file) {
+    match (topology.kind, &topology.file) {
         (FILE, None) => Err(Misfit::new("file", "is missing: the kind \"file\" needs its name")),
         (FILE, Some(_)) | (_, None) => Ok(()),
         (_, Some(_)) => Err(Misfit::new("file", "needs the kind \"file\"")),
     }
+}
+
+fn way_fits(movement: &Movement) -> Result<(), Misfit> {
+    let (slowest, fastest) = movement.speed_m_s;
+    if slowest > fastest {
+        return Err(Misfit::new("max_speed", "must not be below `min_speed`"));
+    }
+    if movement.step < Span::from_millis(1) {
+        return Err(Misfit::new("step", "must be 1 ms or more"));
+    }
+    Ok(())
 }
 
 fn disks_grow(disk: &UnitDisk) -> Result<(), Misfit> {

@@ -6,14 +6,14 @@ use std::io::Read;
 use std::path::Path;
 
 use coapace_sim::mesh::{Propagation, UnitDisk};
-use coapace_sim::mobility::{self, Movement};
+use coapace_sim::mobility::Model;
 use coapace_sim::topology::{self, MAX_NODES, Shape};
 use coapace_sim::{Layout, Luck, Stream, Time, Waypoint};
 
 use crate::hash::Hash64;
 use crate::import::csc::Simulation;
 use crate::import::{MAX_BYTES, positions};
-use crate::mesh::{Mesh, Mobility, NONE, Topology};
+use crate::mesh::{Mesh, Mobility, Topology, Waypoints};
 
 /// Where the nodes of a mesh stand, and how they move.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ enum Moves {
     /// Always alike, or not at all.
     Listed(Vec<Waypoint>),
     /// In every run anew, after a model.
-    Drawn(&'static str, Movement),
+    Drawn(Model),
 }
 
 /// A key of the mesh, and what is wrong with it.
@@ -63,19 +63,21 @@ impl Places {
             layout.sinks.clone_from(sinks);
         }
         check(&layout)?;
-        let Mobility { kind, file, .. } = &mesh.mobility;
-        let moves = match file {
-            Some(name) => {
-                let text = read(name, folder).map_err(|problem| ("mobility.file", problem))?;
+        let moves = match &mesh.mobility {
+            Mobility::None(_) => Moves::Listed(Vec::new()),
+            Mobility::RandomWaypoint(model) => Moves::Drawn(Model::RandomWaypoint(*model)),
+            Mobility::GaussMarkov(model) => Moves::Drawn(Model::GaussMarkov(*model)),
+            Mobility::Manhattan(model) => Moves::Drawn(Model::Manhattan(*model)),
+            Mobility::Pursue(model) => Moves::Drawn(Model::Pursue(*model)),
+            Mobility::File(Waypoints { file }) => {
+                let text = read(file, folder).map_err(|problem| ("mobility.file", problem))?;
                 files.push(("mobility.file", Hash64::of(text.bytes())));
                 let waypoints = positions::parse(&text, layout.places.len() as u32);
                 let waypoints = waypoints.map_err(|error| error.to_string());
                 let moves = waypoints
                     .and_then(|moves| if moves.is_empty() { Err("nobody moves".into()) } else { Ok(moves) });
-                Moves::Listed(moves.map_err(|problem| ("mobility.file", wrong(name, &problem)))?)
+                Moves::Listed(moves.map_err(|problem| ("mobility.file", wrong(file, &problem)))?)
             }
-            None if *kind == NONE => Moves::Listed(Vec::new()),
-            None => Moves::Drawn(kind, movement(&mesh.mobility)),
         };
         let places = Self { layout, medium, moves, files };
         // Memory and time do not depend on the numbers that are drawn, so one trial is enough.
@@ -85,7 +87,7 @@ impl Places {
 
     /// Returns whether nodes go elsewhere in every run.
     pub(crate) fn are_drawn(&self) -> bool {
-        matches!(self.moves, Moves::Drawn(..))
+        matches!(self.moves, Moves::Drawn(_))
     }
 
     /// Where nodes go until `end` in one run, which `stream` belongs to.
@@ -97,9 +99,8 @@ impl Places {
     fn drawn(&self, end: Time, stream: Stream) -> Result<Vec<Waypoint>, String> {
         match &self.moves {
             Moves::Listed(waypoints) => Ok(waypoints.clone()),
-            Moves::Drawn(name, movement) => {
-                let model = mobility::named(name).ok_or("cannot be: there is no such model")?;
-                let waypoints = model.waypoints(&self.layout, movement, end, stream);
+            Moves::Drawn(model) => {
+                let waypoints = model.waypoints(&self.layout, end, stream);
                 waypoints.map_err(|error| format!("cannot be: {error}"))
             }
         }
@@ -175,22 +176,6 @@ fn check(layout: &Layout) -> Result<(), Problem> {
         return Err(("topology.nodes", "leave no client beside border router and sinks".to_owned()));
     }
     Ok(())
-}
-
-fn movement(mobility: &Mobility) -> Movement {
-    Movement {
-        speed_m_s: (mobility.min_speed, mobility.max_speed),
-        pause_s: mobility.pause.as_secs_f64(),
-        step: mobility.step,
-        margin_m: mobility.margin,
-        alpha: mobility.alpha,
-        speed_deviation_m_s: mobility.speed_deviation,
-        turn_deviation_rad: mobility.turn_deviation.to_radians(),
-        block_m: mobility.block,
-        turn_probability: mobility.turn_probability,
-        aggressiveness: mobility.aggressiveness,
-        swerve_m: mobility.swerve,
-    }
 }
 
 /// Returns the text of a file.

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, RadioConfig, RplConfig, TwoRay, UnitDisk};
+use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWaypoint};
 
 use crate::file::{Defaults, File};
 use crate::flows::Flow;
 use crate::hops::{Burst, Hop, Reordering};
 use crate::hosts::{Clients, Server};
-use crate::mesh::{Mesh, Mobility, Topology};
+use crate::mesh::{Mesh, Topology, Waypoints};
 use crate::network::{Network, Tcp};
 use crate::patterns;
 use crate::scenario::Scenario;
@@ -135,7 +136,13 @@ pub fn reference() -> String {
     section::<Preset<MacConfig>>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
     section::<LowpanConfig>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
     section::<Preset<RplConfig>>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
-    section::<Mobility>(&mut page, "[network.mesh.mobility]", "network.mesh.mobility");
+    let moving = "network.mesh.mobility";
+    section::<Movement>(&mut page, "[network.mesh.mobility]", moving);
+    model::<RandomWaypoint>(&mut page, "mobility = { kind = \"random-waypoint\", … }", moving);
+    model::<GaussMarkov>(&mut page, "mobility = { kind = \"gauss-markov\", … }", moving);
+    model::<Manhattan>(&mut page, "mobility = { kind = \"manhattan\", … }", moving);
+    model::<Pursue>(&mut page, "mobility = { kind = \"pursue\", … }", moving);
+    section::<Waypoints>(&mut page, "mobility = { kind = \"file\", … }", moving);
     section::<Tcp>(&mut page, "[tcp]", "tcp");
     section::<Defaults>(&mut page, "[defaults]", "defaults");
     page.push('\n');
@@ -146,6 +153,13 @@ pub fn reference() -> String {
 fn section<T: Keys>(page: &mut String, title: &str, path: &str) {
     let _ = write!(page, "\n## `{title}`\n\n{}\n\n", T::DOC);
     table(page, path, &T::keys());
+}
+
+/// Writes the section of a model of mobility, without the keys that all models have.
+fn model<T: Keys>(page: &mut String, title: &str, path: &str) {
+    let _ = write!(page, "\n## `{title}`\n\n{}\n\n", T::DOC);
+    let own: Vec<_> = T::keys().into_iter().filter(|key| !Movement::has(key.name)).collect();
+    table(page, path, &own);
 }
 
 fn table(page: &mut String, path: &str, keys: &[Key]) {

@@ -91,3 +91,16 @@ impl Div<u64> for Span {
         Self(self.0 / parts)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates() {
+        let second = Span::from_secs(1);
+        assert_eq!(second - Span::from_millis(1_001), Span::ZERO);
+        assert_eq!((Span::MAX + second, Span::MAX * 2), (Span::MAX, Span::MAX));
+        assert_eq!((second * 3 / 2, Span::from_secs(u64::MAX)), (Span::from_micros(1_500_000), Span::MAX));
+    }
+}

@@ -88,10 +88,26 @@ pub(crate) const fn tagged_table<T>() -> Tagged<T> {
 
 const KIND: &str = "kind";
 
+fn listed(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
+}
+
 impl<T: TaggedTable> Tagged<T> {
     fn kinds() -> String {
-        let words: Vec<_> = T::WORDS.iter().map(|word| format!("\"{word}\"")).collect();
-        words.join(" or ")
+        listed(T::WORDS)
+    }
+
+    /// Returns the fault of the first of `members` that is a key of other kinds than `word`, if `word` is a kind.
+    fn misplaced(word: &str, members: &[(String, Item)], path: &str) -> Option<Fault> {
+        let has = |kind: &str, name: &str| T::keys_of(kind).iter().any(|key| key.name == name);
+        members.iter().filter(|(name, _)| T::WORDS.contains(&word) && !has(word, name)).find_map(
+            |(name, member)| {
+                let kinds: Vec<_> = T::WORDS.iter().copied().filter(|kind| has(kind, name)).collect();
+                let message =
+                    format!("unknown key `{}`; it needs the kind {}", joined(path, name), listed(&kinds));
+                (!kinds.is_empty()).then(|| Fault::new(member.at, message))
+            },
+        )
     }
 }
 
@@ -111,6 +127,9 @@ impl<T: TaggedTable> Kind for Tagged<T> {
             Some(Value::Text(word)) => word,
             Some(_) => "",
         };
+        if let Some(fault) = Self::misplaced(word, &others, path) {
+            return Err(fault);
+        }
         let table = Item { at: item.at, value: Value::Table(others) };
         let refuse = || refused(&Self::kinds(), T::WORDS, kind.unwrap_or(item), &joined(path, KIND));
         T::read(word, &table, path).unwrap_or_else(|| Err(refuse()))
@@ -137,9 +156,15 @@ impl<T: TaggedTable> Kind for Tagged<T> {
             is_list: false,
         };
         let mut keys = vec![kind];
-        for key in T::WORDS.iter().flat_map(|word| T::keys_of(word)) {
-            if keys.iter().all(|known| known.name != key.name) {
-                keys.push(key);
+        for (place, word) in T::WORDS.iter().enumerate() {
+            for mut key in T::keys_of(word) {
+                if place > 0 {
+                    // A table without `kind` is of the first kind, and needs no keys of others.
+                    key.default.get_or_insert_default();
+                }
+                if keys.iter().all(|known| known.name != key.name) {
+                    keys.push(key);
+                }
             }
         }
         keys
