@@ -1,6 +1,6 @@
 //! The keys of a hop.
 
-use coapace_sim::{Jitter, Span};
+use coapace_sim::{Jitter, Reordering, Span};
 
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
@@ -18,7 +18,7 @@ keys! {
         rate: Option<u64>, Or("unlimited", Rate) => None;
         /// Bytes of IP packets that may wait; a packet that does not fit is dropped (drop-tail).
         buffer_bytes: Option<u64>, Or("unlimited", Bytes) => None;
-        /// How long every packet travels.
+        /// The time that every packet travels.
         delay: Span, Time => Span::ZERO;
         /// Further delay of each packet, uniform between two times. Packets may overtake each other.
         jitter: Jitter, Range => Jitter::default();
@@ -45,10 +45,10 @@ keys! {
 
 keys! {
     /// Packets held back.
-    pub struct Reordering {
+    for Reordering {
         /// The share of packets held back.
         probability: f64, Percentage;
-        /// How long.
+        /// The time that they are held back.
         delay: Span, Time;
     }
 }

@@ -44,7 +44,7 @@ mod workload;
 pub use file::Defaults;
 pub use flows::{Flow, Method, WhenBusy};
 pub use hash::Hash64;
-pub use hops::{Burst, Hop, Loss, Reordering};
+pub use hops::{Burst, Hop, Loss};
 pub use hosts::{Clients, Endurance, Server};
 pub use mesh::{Mesh, Mobility, Standing, Topology, Waypoints};
 pub use network::{Ip, Network, Tcp};

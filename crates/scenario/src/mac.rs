@@ -15,7 +15,7 @@ keys! {
         csma: Switch;
         /// Acknowledgements of frames. A frame without one is sent again.
         acknowledgements: Switch;
-        /// How backoffs are drawn: `units`, from 0 to 2^BE − 1 of them (IEEE 802.15.4); `ticks` of the clock, from 0 to
+        /// The rule of backoffs: `units`, from 0 to 2^BE − 1 of them (IEEE 802.15.4); `ticks` of the clock, from 0 to
         /// (2^BE − 1)·`backoff_ticks` − 1 (Contiki 3.x, Contiki-NG); `linear`, none before the first attempt, then a unit
         /// and up to three more (Contiki 2.x).
         backoff: one_of();
@@ -34,15 +34,15 @@ keys! {
         /// The end of an attempt that found the channel busy too often: the frame is dropped, or the attempt counts like one
         /// without an acknowledgement.
         channel_busy: one_of();
-        /// How long the channel is assessed.
+        /// The duration of clear channel assessment.
         cca: Time;
-        /// From a clear channel to the first bit of a frame.
+        /// The time from a clear channel to the first bit of a frame.
         turnaround: Time;
-        /// From a frame to its acknowledgement.
+        /// The time from a frame to its acknowledgement.
         ack_turnaround: Time;
-        /// From a frame until its acknowledgement must have come whole.
+        /// The time from a frame until its acknowledgement must have come whole.
         ack_wait: Time;
-        /// From an attempt to the next.
+        /// The time from an attempt to the next.
         spacing: Time;
         /// Frames that a node has room for, in all of its queues.
         queue_frames: Whole(1, 60_000);

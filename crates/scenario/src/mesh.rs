@@ -22,31 +22,31 @@ keys! {
     /// router, the sinks, which are the servers, and the clients: all others. The border router relays only, unless it is
     /// a sink.
     pub struct Mesh {
-        /// Where the nodes stand.
+        /// The places of the nodes.
         topology: Topology, table();
-        /// Who hears whom, and what that costs.
+        /// The radios: which nodes hear each other, and what energy that takes.
         radio: RadioConfig, table();
-        /// How nodes share the channel.
+        /// The sharing of the channel.
         mac: Preset<MacConfig>, table();
-        /// How datagrams become frames (RFC 4944, RFC 6282).
+        /// The division of datagrams into frames (RFC 4944, RFC 6282).
         lowpan: LowpanConfig, table();
-        /// How datagrams find their way.
+        /// The routes of datagrams.
         routing: Routing, tagged_table();
-        /// Where nodes go.
+        /// The movement of nodes.
         mobility: Mobility, tagged_table();
     }
 }
 
 keys! {
-    /// Where the nodes stand, and which of them are border router and sinks.
+    /// The places of the nodes, and which of them are border router and sinks.
     pub struct Topology checked by file_is_named {
-        /// One of those that come with the program, or `file`.
+        /// A topology that comes with the program, or `file`.
         kind: &'static str, Listed(topologies) => "grid";
         /// Nodes, border router and sinks among them. A file has its own number.
         nodes: u32, Whole(3, 100_000) => 36;
-        /// From a node to the next.
+        /// The distance from a node to the next.
         spacing: f64, Measure("m", 0.01, 10_000.0) => 10.0;
-        /// How wide it is, where that has a meaning, as in a grid.
+        /// The width in nodes, where that has a meaning, like in a grid.
         columns: Option<u32>, Or("automatic", Whole(1, 100_000)) => None;
         /// The number from which random places are drawn: places belong to the scenario, not to the seed of a run.
         draw: u32, Whole(0, 1_000_000) => 1;
@@ -62,10 +62,10 @@ keys! {
 }
 
 keys! {
-    /// Who hears whom, and the current that a radio draws. The currents and the voltage are those of the CC2420's data
+    /// The radios: which nodes hear each other, and the current that a radio draws. The currents and the voltage are those of the CC2420's data
     /// sheet (transmitting at 0 dBm, receiving, idle without oscillator).
     for RadioConfig = RadioConfig::UNIT_DISK {
-        /// Who hears whom.
+        /// The model of propagation: which nodes hear each other.
         propagation: tagged_table();
         /// The share of frames that a link delivers, collisions aside: one, or two between which it is drawn for every
         /// frame and receiver.
@@ -74,13 +74,13 @@ keys! {
         phy_header_bytes: Whole(0, 64);
         /// Nodes are switched on at random moments of this span.
         start_spread: Time;
-        /// Drawn while it sends.
+        /// The current while a radio sends.
         transmit_current as transmit_ma: Measure("mA", 0.0, 10_000.0);
-        /// Drawn while it receives or listens.
+        /// The current while it receives or listens.
         receive_current as receive_ma: Measure("mA", 0.0, 10_000.0);
-        /// Drawn while it is switched off.
+        /// The current while it is switched off.
         sleep_current as sleep_ma: Measure("mA", 0.0, 10_000.0);
-        /// What it is supplied with.
+        /// The supply voltage.
         voltage: Measure("V", 0.1, 100.0);
     }
 }
@@ -94,13 +94,13 @@ tagged! {
 }
 
 keys! {
-    /// The unit disk graph of Cooja: what overlaps within the range of interference destroys what is received.
+    /// The unit disk graph of Cooja: within the range of interference a transmission destroys every frame that it overlaps.
     for UnitDisk = UnitDisk::NARROW, checked by disks_grow {
-        /// Up to here frames are received.
+        /// The range within which frames are received.
         range as range_m: Measure("m", 0.01, 10_000.0);
-        /// Up to here transmissions destroy what is received.
+        /// The range within which transmissions destroy other frames.
         interference as interference_m: Measure("m", 0.001, 100_000.0);
-        /// Up to here a transmission is noticed when the channel is assessed.
+        /// The range within which a transmission is noticed when the channel is assessed.
         sense as sense_m: Measure("m", 0.0, 100_000.0);
         /// The share of frames received at the edge of the range; at distance d it is 1 − (d/range)²·(1 − edge).
         edge_delivery: Percentage;
@@ -115,21 +115,22 @@ keys! {
         power as power_dbm: Measure("dBm", -100.0, 50.0);
         /// Loss over the first metre: 40 dB is that of free space at 2.4 GHz.
         first_metre as first_metre_db: Measure("dB", 0.0, 200.0);
-        /// How fast power falls: 2 in free space, 3 to 4 indoors.
+        /// The exponent of path loss: 2 in free space, 3 to 4 indoors.
         exponent: Measure("", 0.0, 10.0);
-        /// The standard deviation of what stands between two nodes.
+        /// The standard deviation of the obstacle between two nodes.
         shadowing as shadowing_db: Measure("dB", 0.0, 50.0);
         /// The power at which half of the frames are received.
         sensitivity as sensitivity_dbm: Measure("dBm", -200.0, 50.0);
         /// The power from which the channel is found busy.
         sense as sense_dbm: Measure("dBm", -200.0, 50.0);
-        /// By how much a frame must be stronger than each that overlaps.
+        /// The lead that a frame needs over each that overlaps.
         capture as capture_db: Measure("dB", 0.0, 100.0);
     }
 }
 
 keys! {
-    /// Two rays. Defaults as those of `log-distance`; height and reflection are illustrative.
+    /// Two rays, one direct and one reflected by the ground. The defaults are those of `log-distance`; height and reflection are
+    /// illustrative.
     for TwoRay = TwoRay::CC2420 {
         /// Transmit power.
         power as power_dbm: Measure("dBm", -100.0, 50.0);
@@ -141,13 +142,13 @@ keys! {
         sensitivity as sensitivity_dbm: Measure("dBm", -200.0, 50.0);
         /// The power from which the channel is found busy.
         sense as sense_dbm: Measure("dBm", -200.0, 50.0);
-        /// By how much a frame must be stronger than each that overlaps.
+        /// The lead that a frame needs over each that overlaps.
         capture as capture_db: Measure("dB", 0.0, 100.0);
     }
 }
 
 keys! {
-    /// How datagrams become frames. Defaults as in Contiki 3.x (core/net/ipv6/sicslowpan.c).
+    /// The division of datagrams into frames. The defaults are those of Contiki 3.x (core/net/ipv6/sicslowpan.c).
     for LowpanConfig = LowpanConfig::CONTIKI_3 {
         /// The largest frame, MAC header and checksum included.
         max_frame_bytes: Whole(64, 2_047);
@@ -155,7 +156,7 @@ keys! {
         hop_limit: Whole(1, 255);
         /// Datagrams that a node puts together at the same time.
         reassembly_contexts: Whole(1, 255);
-        /// How long it waits for all fragments of one.
+        /// The time that a node waits for all fragments of a datagram.
         reassembly_timeout: Time;
     }
 }
@@ -193,15 +194,15 @@ keys! {
 
 keys! {
     /// The keys of every model: `random-waypoint`, `gauss-markov`, `manhattan` and `pursue`. The border router and the sinks stand
-    /// still. Defaults as in BonnMotion, as far as it has them.
+    /// still. The defaults are those of BonnMotion, where it has any.
     for Movement = Movement::DEFAULT, checked by way_fits {
-        /// The slowest that a node moves.
+        /// The slowest speed of a node.
         min_speed as speed_m_s.0: Measure("m/s", 0.001, 1_000.0);
-        /// The fastest.
+        /// The fastest speed.
         max_speed as speed_m_s.1: Measure("m/s", 0.001, 1_000.0);
-        /// How far nodes may go beyond where the topology ends.
+        /// The distance that nodes may go beyond the places of the topology.
         margin as margin_m: Measure("m", 0.0, 100_000.0);
-        /// From one position to the next.
+        /// The time from one position to the next.
         step: Time;
     }
 }
@@ -219,7 +220,7 @@ keys! {
     /// Speed and direction change a little at every step around their means.
     for GaussMarkov = GaussMarkov::DEFAULT {
         ..movement: Movement;
-        /// How much of speed and direction stays from one step to the next.
+        /// The share of speed and direction that stays from one step to the next.
         alpha: Percentage;
         /// The standard deviation of speed.
         speed_deviation as speed_deviation_m_s: Measure("m/s", 0.0, 1_000.0);
@@ -232,7 +233,7 @@ keys! {
     /// Along the streets of a grid, with turns at crossings.
     for Manhattan = Manhattan::DEFAULT {
         ..movement: Movement;
-        /// From a crossing to the next.
+        /// The distance from a crossing to the next.
         block as block_m: Measure("m", 0.01, 100_000.0);
         /// The probability of a turn at a crossing.
         turn_probability: Percentage;
@@ -243,9 +244,9 @@ keys! {
     /// After a leader who goes to one random destination after the other.
     for Pursue = Pursue::DEFAULT {
         ..movement: Movement;
-        /// The share of the way to the leader that a node makes for in one step.
+        /// The share of the way to the leader that a node aims at in one step.
         aggressiveness: Percentage;
-        /// How far beside that it may come out.
+        /// The largest deviation from that point along each axis.
         swerve as swerve_m: Measure("m", 0.0, 100_000.0);
     }
 }

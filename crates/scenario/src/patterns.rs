@@ -80,11 +80,11 @@ pub struct Turn {
 /// The times of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// When it starts.
+    /// The start of the flow.
     pub start: Time,
-    /// From a client's message to its next, on average, pauses aside; between bursts.
+    /// The time from a client's message to its next, on average, pauses aside; between bursts.
     pub interval: Span,
-    /// A common moment of all clients is spread over this.
+    /// The span over which a common moment of all clients is spread.
     pub spread: Span,
     /// The mean length of a period with messages.
     pub on: Span,

@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
+use coapace_sim::Reordering;
 use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, RadioConfig, RplConfig, TwoRay, UnitDisk};
 use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWaypoint};
 
 use crate::file::{Defaults, File};
 use crate::flows::Flow;
-use crate::hops::{Burst, Hop, Reordering};
+use crate::hops::{Burst, Hop};
 use crate::hosts::{Clients, Server};
 use crate::mesh::{Mesh, Topology, Waypoints};
 use crate::network::{Network, Tcp};

@@ -8,7 +8,7 @@ use crate::schema::table::keys;
 use crate::schema::words::tagged;
 
 tagged! {
-    /// How datagrams find their way.
+    /// The routes of datagrams.
     pub enum Routing {
         /// Known from the start.
         Shortest(Shortest) = "shortest",
@@ -33,21 +33,21 @@ keys! {
         dio_doublings: Whole(0, 40);
         /// DIORedundancyConstant: so many DIOs heard suppress one's own; 0 suppresses none.
         dio_redundancy: Whole(0, 255);
-        /// A DAO of a node again whenever its parent asks with a DIO.
+        /// Requests for new DAOs in every DIO that the root sends to all (Contiki).
         dio_refreshes_routes: Switch;
-        /// From the start to the first DIS of a node without a parent.
+        /// The time from the start to the first DIS of a node without a parent.
         dis_start: Time;
-        /// From one DIS to the next.
+        /// The time from one DIS to the next.
         dis_interval: Time;
         /// A DAO leaves between half of this and one and a half of it after there is reason to send it.
         dao_delay: Time;
-        /// How long a route holds.
+        /// The lifetime of a route.
         route_lifetime: Time;
-        /// How long a route is still used after it was taken back.
+        /// The time that a route is still used after it was taken back.
         no_path_delay: Time;
         /// MinHopRankIncrease.
         min_hop_rank_increase: Whole(1, 10_000);
-        /// PARENT_SWITCH_THRESHOLD: by so much a path must cost less than the present one (RFC 6719 §5), in 1/128.
+        /// PARENT_SWITCH_THRESHOLD: the least gain of a new path over the present one (RFC 6719 §5), in 1/128.
         parent_switch_threshold: Whole(0, 10_000);
         /// DAGMaxRankIncrease; 0 is any.
         max_rank_increase: Whole(0, 60_000);
@@ -63,7 +63,7 @@ keys! {
         etx_weight_early_percent as etx_weights.0: Whole(1, 100);
         /// The weight of a frame in the ETX of other links, in percent.
         etx_weight_percent as etx_weights.1: Whole(1, 100);
-        /// From one probe of a neighbour to the next; 0 s is never.
+        /// The time from one probe of a neighbour to the next; 0 s is never.
         probing_interval: Time;
         /// Neighbours that a node remembers.
         max_neighbours: Whole(1, 60_000);

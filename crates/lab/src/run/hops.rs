@@ -2,8 +2,7 @@
 
 use coapace_scenario::{Hop, Ip, Loss, Scenario};
 use coapace_sim::{
-    Accounting, Hop as Effects, HopError, HopId, Loss as SimLoss, Luck, Markov, Network, Rate, Reordering,
-    Span,
+    Accounting, Hop as Effects, HopError, HopId, Loss as SimLoss, Luck, Markov, Network, Rate, Span,
 };
 
 use super::medium::CountingMedium;
@@ -59,9 +58,6 @@ fn effects(hop: &Hop) -> Effects {
         delay: hop.delay,
         loss,
         jitter: (hop.jitter.max > Span::ZERO).then_some(hop.jitter),
-        reordering: hop
-            .reordering
-            .as_ref()
-            .map(|late| Reordering { probability: late.probability, delay: late.delay }),
+        reordering: hop.reordering,
     }
 }

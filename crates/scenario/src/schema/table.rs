@@ -38,8 +38,9 @@ pub(crate) trait Fields: Keys {
 
 /// Declares a table, in one of two ways.
 ///
-/// * `struct Name { key: type, kind => default; }` makes a struct. A key without a default must be there. A table may be
-///   completed before it is read, where what one key says decides the default of another, and checked after.
+/// * `struct Name { key: type, kind => default; }` makes a struct, and `for Name { … }` describes one of the simulator in the same
+///   way. A key without a default must be there. A table may be completed before it is read, where what one key says
+///   decides the default of another, and checked after.
 /// * `for Name = BASE { key: kind; }` describes a struct of the simulator. Its fields in `BASE` are the defaults. `key as field`
 ///   names a field that is not called like its key; `..field: Table;` takes in the keys of a table within. `presets` are
 ///   other bases, which the key `preset` of a [`Preset`] chooses by name.
@@ -57,6 +58,22 @@ macro_rules! keys {
         #[derive(Clone, Debug, PartialEq)]
         $vis struct $name { $($(#[doc = $key_doc])+ $vis $key: $type,)* }
 
+        $crate::schema::table::keys! {
+            $(#[doc = $doc])+
+            for $name $(completed by $complete,)? $(checked by $check)? {
+                $($(#[doc = $key_doc])+ $key: $type, $kind $(=> $default)?;)*
+            }
+        }
+    };
+    (
+        $(#[doc = $doc:literal])+
+        for $name:ident $(completed by $complete:path,)? $(checked by $check:path)? {
+            $(
+                $(#[doc = $key_doc:literal])+
+                $key:ident: $type:ty, $kind:expr $(=> $default:expr)?;
+            )*
+        }
+    ) => {
         impl $crate::schema::table::Keys for $name {
             const DOC: &'static str = concat!($($doc,)+).trim_ascii();
 
