@@ -9,7 +9,8 @@ use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
 use crate::schema::kind::Lines;
 use crate::schema::scalar::{Lists, OneLine, Whole};
-use crate::schema::table::{Keys, Misfit, elsewhere, keys, table};
+use crate::schema::table::{Keys, Misfit, keys, table};
+use crate::schema::unknown::elsewhere;
 use crate::workload::{Workload, WorkloadKind};
 
 keys! {

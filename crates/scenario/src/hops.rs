@@ -53,7 +53,7 @@ keys! {
     }
 }
 
-/// How packets are lost.
+/// The loss of packets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loss {
     /// Each with this probability, whatever happened to the others.

@@ -174,7 +174,7 @@ tagged! {
         Manhattan(Manhattan) = "manhattan",
         /// After a leader who goes to one random destination after the other.
         Pursue(Pursue) = "pursue",
-        /// Where a file says.
+        /// From position to position of a file.
         File(Waypoints) = "file",
     }
 }

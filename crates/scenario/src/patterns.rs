@@ -1,4 +1,4 @@
-//! When a client offers messages. A new pattern is a file in `patterns/` and a line in the registry.
+//! Patterns of traffic: the times at which a client offers messages. A new pattern is a file in `patterns/` and a line in the registry.
 
 use coapace_sim::{Span, Stream, Time};
 
@@ -30,7 +30,7 @@ pub struct Pattern {
     pub summary: &'static str,
     /// Whether it needs an interval, or a rate that makes one.
     pub has_interval: bool,
-    /// Whether periods with messages alternate with pauses (`on`, `off`): a rate is that of the whole time.
+    /// Whether periods with messages alternate with pauses (`on`, `off`). A rate is then that of the whole time.
     pub has_pauses: bool,
     /// The cause of the next message.
     pub pace: Pace,
@@ -66,14 +66,14 @@ pub enum Pace {
     Backlogged,
 }
 
-/// Which message of which client it is.
+/// A message of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     /// The client's number among all: the key of its random numbers.
     pub client: u32,
     /// The message's number, from 0.
     pub number: u32,
-    /// When the one before was due; of the first, the start of the flow.
+    /// The time at which the message before was due; for the first, the start of the flow.
     pub last: Time,
 }
 

@@ -15,10 +15,10 @@ use crate::import::csc::Simulation;
 use crate::import::{MAX_BYTES, positions};
 use crate::mesh::{Mesh, Mobility, Topology, Waypoints};
 
-/// Where the nodes of a mesh stand, and how they move.
+/// The places of the nodes of a mesh, and their movements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Places {
-    /// Where they stand at first, and what they are.
+    /// The places and the roles of the nodes at the start.
     pub layout: Layout,
     /// The radio medium, if the file of the topology has one.
     pub(crate) medium: Option<Medium>,
@@ -30,12 +30,12 @@ pub struct Places {
 /// The radio medium in a file of Cooja: the disk, and the share of all frames that are received.
 type Medium = (UnitDisk, f64);
 
-/// How nodes move.
+/// The movements of nodes.
 #[derive(Clone, Debug, PartialEq)]
 enum Moves {
-    /// Always alike, or not at all.
+    /// The same in every run; empty if no node moves.
     Listed(Vec<Waypoint>),
-    /// In every run anew, after a model.
+    /// Drawn anew in every run, by a model.
     Drawn(Model),
 }
 
@@ -43,10 +43,10 @@ enum Moves {
 pub(crate) type Problem = (&'static str, String);
 
 impl Places {
-    /// Those of a mesh until `end`. Files lie in `folder` or in the working directory.
+    /// Returns the places of a mesh until `end`. Files lie in `folder` or in the working directory.
     ///
     /// # Errors
-    /// The key that is wrong, and what is wrong with it.
+    /// Returns the key that is wrong, and what is wrong with it.
     pub(crate) fn of(mesh: &Mesh, folder: Option<&Path>, end: Time) -> Result<Self, Problem> {
         let mut files = Vec::new();
         let (mut layout, medium) = if let Some(name) = &mesh.topology.file {
@@ -90,9 +90,9 @@ impl Places {
         matches!(self.moves, Moves::Drawn(_))
     }
 
-    /// Where nodes go until `end` in one run, which `stream` belongs to.
+    /// Returns the movements until `end` in the run that `stream` belongs to.
     pub fn waypoints(&self, end: Time, stream: Stream) -> Vec<Waypoint> {
-        // It was tried when the scenario was read.
+        // Reading the scenario has tried it.
         self.drawn(end, stream).unwrap_or_default()
     }
 
@@ -160,7 +160,7 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
     Ok((Layout { places, root: root.unwrap_or(0), sinks: vec![root.unwrap_or(1)] }, medium))
 }
 
-/// Whether the roles are those of nodes that there are, and there is a client.
+/// Checks that border router and sinks are nodes of the layout, and that a client is left.
 fn check(layout: &Layout) -> Result<(), Problem> {
     let nodes = layout.places.len();
     let is_there = |node: u32| (node as usize) < nodes;

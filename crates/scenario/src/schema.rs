@@ -8,4 +8,5 @@ pub(crate) mod preset;
 pub(crate) mod scalar;
 pub(crate) mod table;
 pub(crate) mod units;
+pub(crate) mod unknown;
 pub(crate) mod words;

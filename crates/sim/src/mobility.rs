@@ -56,9 +56,7 @@ type Bound = (&'static str, f64, f64, f64);
 
 /// The way of a node.
 trait Way {
-    /// Returns the parameters that all models have.
-    fn movement(&self) -> &Movement;
-    /// Returns the bounds of the other parameters.
+    /// Returns the bounds of the parameters that no other model has.
     fn bounds(&self) -> Vec<Bound>;
     /// Returns the position of a node after each step.
     fn path(&self, walk: &Walk, start: Position, draws: Draws) -> Vec<Position>;
@@ -67,7 +65,7 @@ trait Way {
 /// The largest number of waypoints of a run.
 pub const MAX_WAYPOINTS: u64 = 10_000_000;
 
-/// What the ways of all nodes of a run have in common.
+/// The area and the steps that all nodes of a run have in common.
 struct Walk {
     area: Area,
     /// The number of steps.
@@ -78,12 +76,13 @@ struct Walk {
 }
 
 impl Model {
-    fn way(&self) -> &dyn Way {
+    /// Returns the common parameters and the way.
+    fn parts(&self) -> (&Movement, &dyn Way) {
         match self {
-            Self::RandomWaypoint(way) => way,
-            Self::GaussMarkov(way) => way,
-            Self::Manhattan(way) => way,
-            Self::Pursue(way) => way,
+            Self::RandomWaypoint(way) => (&way.movement, way),
+            Self::GaussMarkov(way) => (&way.movement, way),
+            Self::Manhattan(way) => (&way.movement, way),
+            Self::Pursue(way) => (&way.movement, way),
         }
     }
 
@@ -98,8 +97,7 @@ impl Model {
         end: Time,
         stream: Stream,
     ) -> Result<Vec<Waypoint>, MobilityError> {
-        let way = self.way();
-        let movement = way.movement();
+        let (movement, way) = self.parts();
         movement.check(&way.bounds())?;
         let area = Area::around(&layout.places, movement.margin_m)?;
         let steps = end.as_nanos() / movement.step.as_nanos();

@@ -4,7 +4,7 @@ use super::document::{Item, joined};
 use super::error::Fault;
 use super::kind::{Key, Kind, Lines};
 use super::scalar::Listed;
-use super::table::{Fields, Keys, key};
+use super::table::{Keys, Presets, key};
 
 /// A configuration of the simulator: a preset, and what a file changes of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,14 +13,6 @@ pub struct Preset<T> {
     pub preset: &'static str,
     /// The preset with the changes of the file.
     pub config: T,
-}
-
-/// A table of the simulator with presets.
-pub(crate) trait Presets: Fields + Clone + 'static {
-    /// A sentence about the key `preset`.
-    const PRESET_DOC: &'static str;
-    /// The presets by name; the first is the default.
-    const PRESETS: &'static [(&'static str, Self)];
 }
 
 const PRESET: &str = "preset";

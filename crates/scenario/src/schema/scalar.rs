@@ -272,10 +272,10 @@ pub(crate) trait Words: Copy + PartialEq + 'static {
     const ALL: &'static [(Self, &'static str)];
 }
 
-/// One of the words of `T`.
+/// The kind of the words of `T`.
 pub(crate) struct OneOf<T>(PhantomData<T>);
 
-/// One of the words of `T`.
+/// Returns the kind of the words of `T`.
 pub(crate) const fn one_of<T>() -> OneOf<T> {
     OneOf(PhantomData)
 }

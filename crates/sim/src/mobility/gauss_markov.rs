@@ -30,10 +30,6 @@ impl GaussMarkov {
 }
 
 impl Way for GaussMarkov {
-    fn movement(&self) -> &Movement {
-        &self.movement
-    }
-
     fn bounds(&self) -> Vec<Bound> {
         vec![
             ("alpha", self.alpha, 0.0, 1.0),

@@ -33,10 +33,6 @@ const CROSSINGS: u32 = 1_000;
 const WAYS: [(i64, i64); 4] = [(1, 0), (0, 1), (-1, 0), (0, -1)];
 
 impl Way for Manhattan {
-    fn movement(&self) -> &Movement {
-        &self.movement
-    }
-
     fn bounds(&self) -> Vec<Bound> {
         vec![("block", self.block_m, 0.01, 1e6), ("probability of a turn", self.turn_probability, 0.0, 1.0)]
     }

@@ -35,10 +35,6 @@ impl Pursue {
 const LEADER: u64 = u64::MAX;
 
 impl Way for Pursue {
-    fn movement(&self) -> &Movement {
-        &self.movement
-    }
-
     fn bounds(&self) -> Vec<Bound> {
         vec![("aggressiveness", self.aggressiveness, 0.0, 1.0), ("swerve", self.swerve_m, 0.0, 1e6)]
     }

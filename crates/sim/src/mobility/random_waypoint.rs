@@ -25,10 +25,6 @@ impl RandomWaypoint {
 const DESTINATIONS: u32 = 1_000;
 
 impl Way for RandomWaypoint {
-    fn movement(&self) -> &Movement {
-        &self.movement
-    }
-
     fn bounds(&self) -> Vec<Bound> {
         vec![("pause", self.pause.as_secs_f64(), 0.0, 1e6)]
     }

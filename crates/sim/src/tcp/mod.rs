@@ -14,7 +14,7 @@
 //! answers are a good part of the load. The timer runs on; Linux restarts it. Restarting it here makes 400 random clients with
 //! an unlimited buffer 11 % too slow instead of 5 %.
 //!
-//! Of 18 published medians, 14 come out within 10 %. Those of random clients with burst errors are 15 % low. Continuous clients
+//! 14 of 18 published medians come out within 10 %. The medians of random clients with burst errors are 15 % low. Continuous clients
 //! that overfill a small buffer take 22 to 48 % longer than published (100 and 400 clients with 2500 bytes; 400 clients with
 //! 28200 bytes). In the testbed some clients kept the link while others starved; here they share it more evenly. These
 //! changes were tried and do not explain it: Linux's timer constants in smoltcp, tail loss probes, other orders of the two
