@@ -126,7 +126,7 @@ impl Air {
     pub(super) fn times(&self, now: Time, node: u32) -> RadioTimes {
         let radio = &self.radios[node as usize];
         let mut times = radio.times;
-        times.add(radio.phase, now - radio.since);
+        times.add(radio.phase, (now - radio.since).as_nanos());
         times
     }
 
@@ -200,19 +200,21 @@ fn delivers((least, most): (f64, f64), link: &RadioLink, luck: Stream, from: u32
 
 impl Radio {
     fn enter(&mut self, now: Time, phase: Phase) {
-        self.times.add(self.phase, now - self.since);
+        self.times.add(self.phase, now.as_nanos() - self.since.as_nanos());
         (self.phase, self.since) = (phase, now);
     }
 }
 
 impl RadioTimes {
-    fn add(&mut self, phase: Phase, span: Span) {
-        match phase {
-            Phase::Off => self.sleep += span,
-            Phase::Listening => self.listen += span,
-            Phase::Receiving { .. } => self.receive += span,
-            Phase::Sending => self.transmit += span,
-        }
+    fn add(&mut self, phase: Phase, ns: u64) {
+        let time = match phase {
+            Phase::Off => &mut self.sleep,
+            Phase::Listening => &mut self.listen,
+            Phase::Receiving { .. } => &mut self.receive,
+            Phase::Sending => &mut self.transmit,
+        };
+        // A frame adds up the times of all radios in reach: to saturate here costs 4 % of the instructions of a run.
+        *time = Span::from_nanos(time.as_nanos() + ns);
     }
 }
 
