@@ -16,7 +16,7 @@ mod tcp;
 pub use hops::{accounting, hop_names};
 pub use observe::Observe;
 
-use coapace_scenario::{Hash64, Scenario, WorkloadKind, nanos};
+use coapace_scenario::{Hash64, Scenario, WorkloadKind};
 use coapace_sim::{Counters, HopId, Luck, QueueSeries, Summary, Tap, Time, World};
 
 use crate::contender::{Contender, ContenderKind};
@@ -104,16 +104,16 @@ fn simulate<T: Tap, M: CountingMedium>(
     world.wake_all();
     let count = |world: &World<Host, (Counters, T), M>, now: Time| {
         let mut result = counted(scenario, contender, world.nodes(), &world.tap().0);
-        world.medium().count(scenario, now, &mut result);
+        world.medium().count(now, &mut result);
         result
     };
     let is_fixed = window.is_some();
     let mut filming = Filming::new(scenario, &seats, window.map(|(_, end)| end), observe == Observe::Series);
     let unmeasured = (from > Time::ZERO).then(|| {
-        filming.advance(&mut world, scenario, from, is_fixed);
+        filming.advance(&mut world, from, is_fixed);
         count(&world, from)
     });
-    filming.advance(&mut world, scenario, end, is_fixed);
+    filming.advance(&mut world, end, is_fixed);
     let Summary { ended_at, events, hash } = world.summary();
     let mut result = count(&world, window.map_or(ended_at, |(_, end)| end));
     let (hosts, (_, tap)) = world.into_parts();
@@ -152,10 +152,10 @@ fn simulate<T: Tap, M: CountingMedium>(
 fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
     let duration = scenario.workload.duration?;
     let start = match &contender.kind {
-        ContenderKind::Tcp if connects_beforehand(scenario) => CONNECTING,
+        ContenderKind::Tcp if connects_beforehand(scenario) => Time::ZERO + CONNECTING,
         _ => Time::ZERO,
     };
-    Some((start + nanos(scenario.workload.warm_up), start + nanos(duration)))
+    Some((start + scenario.workload.warm_up, start + duration))
 }
 
 /// Returns what the hosts and the network have counted so far.

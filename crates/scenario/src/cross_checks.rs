@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use coapace_sim::Time;
-use coapace_sim::mesh::Mesh;
+use coapace_sim::mesh::{Mesh, Propagation};
 
 use crate::file::File;
-use crate::mesh::Propagation;
 use crate::places::Places;
 use crate::schema::document::{Item, quoted};
 use crate::schema::error::Fault;
@@ -27,8 +26,7 @@ pub(crate) fn place(
 ) -> Result<Option<Arc<Places>>, Fault> {
     let fault =
         |path: &str, problem: &str| Fault::new(item.nearest_to(path).at, format!("`{path}` {problem}"));
-    let end = file.workload.duration.unwrap_or_default();
-    let end = Time::from_nanos(end.as_micros().saturating_mul(1_000));
+    let end = Time::ZERO + file.workload.duration.unwrap_or_default();
     let places = file.network.mesh.as_ref().map(|mesh| Places::of(mesh, folder, end)).transpose();
     let places = places.map_err(|(key, problem)| fault(&format!("{MESH}.{key}"), &problem))?;
     if let (Some(mesh), Some((disk, delivery))) =
@@ -42,14 +40,14 @@ pub(crate) fn place(
                 .is_some()
         };
         if !says("propagation") {
-            mesh.radio.propagation = Propagation::UnitDisk(disk.clone());
+            mesh.radio.propagation = Propagation::UnitDisk(*disk);
         }
         if !says("delivery") {
             mesh.radio.delivery = (*delivery, *delivery);
         }
     }
     if let (Some(mesh), Some(places)) = (&file.network.mesh, &places)
-        && !Mesh::has_room(&places.layout.places, mesh.radio.propagation.config())
+        && !Mesh::has_room(&places.layout.places, mesh.radio.propagation)
     {
         let path = format!("{MESH}.radio.propagation");
         return Err(fault(&path, "reaches too far: more than 50 million pairs of nodes may hear each other"));

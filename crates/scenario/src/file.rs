@@ -1,6 +1,6 @@
 //! The keys of a scenario file.
 
-use coapace_control::Duration;
+use coapace_sim::Span;
 
 use crate::hosts::{Clients, Server};
 use crate::knobs::{Effective, Knobs, KnobsKind};
@@ -9,7 +9,8 @@ use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
 use crate::schema::kind::Lines;
 use crate::schema::scalar::{Lists, OneLine, Whole};
-use crate::schema::table::{Keys, Misfit, elsewhere, keys, table};
+use crate::schema::table::{Keys, Misfit, keys, table};
+use crate::schema::unknown::elsewhere;
 use crate::workload::{Workload, WorkloadKind};
 
 keys! {
@@ -184,7 +185,7 @@ fn flows_fit(file: &File) -> Result<(), Misfit> {
         }
     }
     let (kind, delay) = (file.workload.kind, file.server.processing_delay);
-    if kind == WorkloadKind::Flows && delay > Duration::ZERO {
+    if kind == WorkloadKind::Flows && delay > Span::ZERO {
         return Err(Misfit::new("server.processing_delay", "must be 0 s with the workload \"flows\""));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The keys of a flow.
 
-use coapace_control::Duration;
+use coapace_sim::Span;
 
 use crate::patterns::{self, Pattern};
 use crate::schema::document::{Item, Value};
@@ -44,17 +44,17 @@ keys! {
         /// The load that all clients of the flow offer together, in bits of whole CoAP messages. It sets the interval.
         rate: Option<u64>, Or("none", Rate) => None;
         /// In place of `rate`: the time from a client's message to its next.
-        interval: Option<Duration>, Or("none", Time) => None;
+        interval: Option<Span>, Or("none", Time) => None;
         /// The span over which messages are spread that all clients would otherwise offer at once.
-        spread: Duration, Time => Duration::ZERO;
+        spread: Span, Time => Span::ZERO;
         /// The mean length of a period with messages, for `on-off`.
-        on: Duration, Time => Duration::from_secs(10);
+        on: Span, Time => Span::from_secs(10);
         /// The mean length of a pause, for `on-off`.
-        off: Duration, Time => Duration::from_secs(10);
+        off: Span, Time => Span::from_secs(10);
         /// The time in the run at which the flow starts.
-        start: Duration, Time => Duration::ZERO;
+        start: Span, Time => Span::ZERO;
         /// The time in the run from which on no message is offered.
-        end: Option<Duration>, Or("none", Time) => None;
+        end: Option<Span>, Or("none", Time) => None;
         /// The share of the clients that take part, spread evenly over all.
         share: f64, Percentage => 1.0;
         /// Exchanges of the flow that a client may have open. One more message finds the client busy.
@@ -191,7 +191,7 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
         }
         _ => {}
     }
-    if interval.is_some_and(|interval| interval < Duration::from_millis(1)) {
+    if interval.is_some_and(|interval| interval < Span::from_millis(1)) {
         return Err(Misfit::new("interval", "must be 1 ms or more"));
     }
     if end.is_some_and(|end| end <= *start) {

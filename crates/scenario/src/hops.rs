@@ -1,11 +1,11 @@
 //! The keys of a hop.
 
-use coapace_control::Duration;
+use coapace_sim::{Jitter, Reordering, Span};
 
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
 use crate::schema::kind::{Key, Kind, Lines, Or};
-use crate::schema::scalar::{Bytes, Jitter, Name, Percentage, Range, Rate, Scalar, Time, Whole};
+use crate::schema::scalar::{Bytes, Name, Percentage, Range, Rate, Scalar, Time, Whole};
 use crate::schema::table::{HasName, Keys, Misfit, keys, table};
 
 keys! {
@@ -18,8 +18,8 @@ keys! {
         rate: Option<u64>, Or("unlimited", Rate) => None;
         /// Bytes of IP packets that may wait; a packet that does not fit is dropped (drop-tail).
         buffer_bytes: Option<u64>, Or("unlimited", Bytes) => None;
-        /// How long every packet travels.
-        delay: Duration, Time => Duration::ZERO;
+        /// The time that every packet travels.
+        delay: Span, Time => Span::ZERO;
         /// Further delay of each packet, uniform between two times. Packets may overtake each other.
         jitter: Jitter, Range => Jitter::default();
         /// Packets lost: a share of them at random, or a table of two states with a share each.
@@ -45,15 +45,15 @@ keys! {
 
 keys! {
     /// Packets held back.
-    pub struct Reordering {
+    for Reordering {
         /// The share of packets held back.
         probability: f64, Percentage;
-        /// How long.
-        delay: Duration, Time;
+        /// The time that they are held back.
+        delay: Span, Time;
     }
 }
 
-/// How packets are lost.
+/// The loss of packets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loss {
     /// Each with this probability, whatever happened to the others.

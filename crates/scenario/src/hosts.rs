@@ -1,6 +1,6 @@
 //! The keys of the hosts: clients and servers.
 
-use coapace_control::Duration;
+use coapace_sim::Span;
 
 use crate::schema::kind::Or;
 use crate::schema::scalar::{OneLine, Switch, Time, Whole, one_of};
@@ -24,10 +24,10 @@ keys! {
         /// one to three more (RFC 7252 §3.1).
         uri_path: String, OneLine(1_000) => "coap".to_owned();
         /// The time in the run at which the clients start. Flows have their own.
-        start: Duration, Time => Duration::ZERO;
+        start: Span, Time => Span::ZERO;
         /// The span after `start` in which each client starts at a random moment, uniformly; 0 s starts all of them at once.
         /// Flows have their own.
-        start_spread: Duration, Time => Duration::ZERO;
+        start_spread: Span, Time => Span::ZERO;
         /// PROBING_RATE in bytes per second: a rate of non-confirmable messages that is always allowed (RFC 7252 §4.7); above it
         /// they are an RTO apart. 0 allows no such rate.
         probing_rate: u32, Whole(0, 1_000_000) => 1;
@@ -49,7 +49,7 @@ keys! {
         /// the server answers every copy that reaches it anew.
         deduplication: bool, Switch => true;
         /// The time from a request to its response.
-        processing_delay: Duration, Time => Duration::ZERO;
+        processing_delay: Span, Time => Span::ZERO;
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::schema::document::{Item, Value, is_name, joined, setting};
 use crate::schema::error::{Fault, Origin, shown};
 use crate::schema::kind::{Key, Kind, Lines, refused};
-use crate::schema::table::resolve;
+use crate::schema::unknown::resolve;
 
 /// The knobs of a scenario, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -47,18 +47,18 @@ mod workload;
 pub use file::Defaults;
 pub use flows::{Flow, Method, WhenBusy};
 pub use hash::Hash64;
-pub use hops::{Burst, Hop, Loss, Reordering};
+pub use hops::{Burst, Hop, Loss};
 pub use hosts::{Clients, Endurance, Server};
-pub use mac::{Backoff, ChannelBusy, Mac, Preset, nanos};
-pub use mesh::{LogDistance, Lowpan, Mesh, Mobility, Propagation, Radio, Topology, TwoRay, UnitDisk};
+pub use mesh::{Mesh, Mobility, Standing, Topology, Waypoints};
 pub use network::{Ip, Network, Tcp};
 pub use places::Places;
 pub use reference::reference;
-pub use routing::{Routing, Rpl, RplPreset, Shortest};
+pub use routing::{Routing, Shortest};
 pub use scenario::{Builtin, Scenario};
 pub use schema::document::split_values;
 pub use schema::error::ScenarioError;
-pub use schema::scalar::{Jitter, parse_share, parse_time};
+pub use schema::preset::Preset;
+pub use schema::scalar::{parse_share, parse_time};
 pub use workload::{Workload, WorkloadKind};
 
 #[cfg(doctest)]

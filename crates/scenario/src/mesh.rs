@@ -1,55 +1,52 @@
 //! The keys of a mesh: where nodes stand, what their radios do, and how datagrams find their way.
 
-use coapace_control::Duration;
-use coapace_sim::mesh::{LowpanConfig, Propagation as SimPropagation};
-use coapace_sim::mobility::MOBILITIES;
+use coapace_sim::Span;
+use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, Propagation, RadioConfig, TwoRay, UnitDisk};
+use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWaypoint};
 use coapace_sim::topology::TOPOLOGIES;
 
-use crate::mac::Mac;
 use crate::routing::Routing;
 use crate::schema::document::Value;
 use crate::schema::kind::Or;
 use crate::schema::measure::Measure;
+use crate::schema::preset::Preset;
 use crate::schema::scalar::{Listed, OneLine, Percentage, Scalar, Time, Whole};
 use crate::schema::table::{Misfit, keys, table};
 use crate::schema::words::{tagged, tagged_table};
 
-/// The kind of a topology or of mobility that a file has.
+/// The kind of a topology that a file has.
 const FILE: &str = "file";
-
-/// The kind of mobility of nodes that stand.
-pub(crate) const NONE: &str = "none";
 
 keys! {
     /// A mesh of IEEE 802.15.4 radios at 2.4 GHz (250 kbit/s) under 6LoWPAN, in place of hops. Its nodes are the border
     /// router, the sinks, which are the servers, and the clients: all others. The border router relays only, unless it is
     /// a sink.
     pub struct Mesh {
-        /// Where the nodes stand.
+        /// The places of the nodes.
         topology: Topology, table();
-        /// Who hears whom, and what that costs.
-        radio: Radio, table();
-        /// How nodes share the channel.
-        mac: Mac, table();
-        /// How datagrams become frames (RFC 4944, RFC 6282).
-        lowpan: Lowpan, table();
-        /// How datagrams find their way.
+        /// The radios: which nodes hear each other, and what energy that takes.
+        radio: RadioConfig, table();
+        /// The sharing of the channel.
+        mac: Preset<MacConfig>, table();
+        /// The division of datagrams into frames (RFC 4944, RFC 6282).
+        lowpan: LowpanConfig, table();
+        /// The routes of datagrams.
         routing: Routing, tagged_table();
-        /// Where nodes go.
-        mobility: Mobility, table();
+        /// The movement of nodes.
+        mobility: Mobility, tagged_table();
     }
 }
 
 keys! {
-    /// Where the nodes stand, and which of them are border router and sinks.
+    /// The places of the nodes, and which of them are border router and sinks.
     pub struct Topology checked by file_is_named {
-        /// One of those that come with the program, or `file`.
+        /// A topology that comes with the program, or `file`.
         kind: &'static str, Listed(topologies) => "grid";
         /// Nodes, border router and sinks among them. A file has its own number.
         nodes: u32, Whole(3, 100_000) => 36;
-        /// From a node to the next.
+        /// The distance from a node to the next.
         spacing: f64, Measure("m", 0.01, 10_000.0) => 10.0;
-        /// How wide it is, where that has a meaning, as in a grid.
+        /// The width in nodes, where that has a meaning, like in a grid.
         columns: Option<u32>, Or("automatic", Whole(1, 100_000)) => None;
         /// The number from which random places are drawn: places belong to the scenario, not to the seed of a run.
         draw: u32, Whole(0, 1_000_000) => 1;
@@ -65,151 +62,192 @@ keys! {
 }
 
 keys! {
-    /// Who hears whom, and the current that a radio draws. The currents and the voltage are those of the CC2420's data
+    /// The radios: which nodes hear each other, and the current that a radio draws. The currents and the voltage are those of the CC2420's data
     /// sheet (transmitting at 0 dBm, receiving, idle without oscillator).
-    pub struct Radio {
-        /// Who hears whom.
-        propagation: Propagation, tagged_table();
+    for RadioConfig = RadioConfig::UNIT_DISK {
+        /// The model of propagation: which nodes hear each other.
+        propagation: tagged_table();
         /// The share of frames that a link delivers, collisions aside: one, or two between which it is drawn for every
         /// frame and receiver.
-        delivery: (f64, f64), Delivery => (1.0, 1.0);
+        delivery: Delivery;
         /// Bytes in front of every frame: preamble, start of frame and length.
-        phy_header_bytes: u32, Whole(0, 64) => 6;
+        phy_header_bytes: Whole(0, 64);
         /// Nodes are switched on at random moments of this span.
-        start_spread: Duration, Time => Duration::from_secs(1);
-        /// Drawn while it sends.
-        transmit_current: f64, Measure("mA", 0.0, 10_000.0) => 17.4;
-        /// Drawn while it receives or listens.
-        receive_current: f64, Measure("mA", 0.0, 10_000.0) => 18.8;
-        /// Drawn while it is switched off.
-        sleep_current: f64, Measure("mA", 0.0, 10_000.0) => 0.02;
-        /// What it is supplied with.
-        voltage: f64, Measure("V", 0.1, 100.0) => 3.0;
+        start_spread: Time;
+        /// The current while a radio sends.
+        transmit_current as transmit_ma: Measure("mA", 0.0, 10_000.0);
+        /// The current while it receives or listens.
+        receive_current as receive_ma: Measure("mA", 0.0, 10_000.0);
+        /// The current while it is switched off.
+        sleep_current as sleep_ma: Measure("mA", 0.0, 10_000.0);
+        /// The supply voltage.
+        voltage: Measure("V", 0.1, 100.0);
     }
 }
 
 tagged! {
-    /// Who hears whom.
-    pub enum Propagation {
-        /// A disk.
+    for Propagation {
         UnitDisk(UnitDisk) = "unit-disk",
-        /// Power falls with the logarithm of distance.
         LogDistance(LogDistance) = "log-distance",
-        /// A direct ray and one that the ground reflects.
         TwoRay(TwoRay) = "two-ray",
     }
 }
 
 keys! {
-    /// The unit disk graph of Cooja: what overlaps within the range of interference destroys what is received.
-    pub struct UnitDisk checked by disks_grow {
-        /// Up to here frames are received.
-        range: f64, Measure("m", 0.01, 10_000.0) => 10.0;
-        /// Up to here transmissions destroy what is received.
-        interference: f64, Measure("m", 0.001, 100_000.0) => 20.0;
-        /// Up to here a transmission is noticed when the channel is assessed.
-        sense: f64, Measure("m", 0.0, 100_000.0) => 10.0;
+    /// The unit disk graph of Cooja: within the range of interference a transmission destroys every frame that it overlaps.
+    for UnitDisk = UnitDisk::NARROW, checked by disks_grow {
+        /// The range within which frames are received.
+        range as range_m: Measure("m", 0.01, 10_000.0);
+        /// The range within which transmissions destroy other frames.
+        interference as interference_m: Measure("m", 0.001, 100_000.0);
+        /// The range within which a transmission is noticed when the channel is assessed.
+        sense as sense_m: Measure("m", 0.0, 100_000.0);
         /// The share of frames received at the edge of the range; at distance d it is 1 − (d/range)²·(1 − edge).
-        edge_delivery: f64, Percentage => 1.0;
+        edge_delivery: Percentage;
     }
 }
 
 keys! {
     /// Log-distance path loss with log-normal shadowing. Sensitivity, the threshold of clear channel assessment and
     /// capture are those of the CC2420's data sheet; the others are illustrative.
-    pub struct LogDistance {
+    for LogDistance = LogDistance::CC2420 {
         /// Transmit power.
-        power: f64, Measure("dBm", -100.0, 50.0) => 0.0;
+        power as power_dbm: Measure("dBm", -100.0, 50.0);
         /// Loss over the first metre: 40 dB is that of free space at 2.4 GHz.
-        first_metre: f64, Measure("dB", 0.0, 200.0) => 40.0;
-        /// How fast power falls: 2 in free space, 3 to 4 indoors.
-        exponent: f64, Measure("", 0.0, 10.0) => 3.0;
-        /// The standard deviation of what stands between two nodes.
-        shadowing: f64, Measure("dB", 0.0, 50.0) => 4.0;
+        first_metre as first_metre_db: Measure("dB", 0.0, 200.0);
+        /// The exponent of path loss: 2 in free space, 3 to 4 indoors.
+        exponent: Measure("", 0.0, 10.0);
+        /// The standard deviation of the obstacle between two nodes.
+        shadowing as shadowing_db: Measure("dB", 0.0, 50.0);
         /// The power at which half of the frames are received.
-        sensitivity: f64, Measure("dBm", -200.0, 50.0) => -95.0;
+        sensitivity as sensitivity_dbm: Measure("dBm", -200.0, 50.0);
         /// The power from which the channel is found busy.
-        sense: f64, Measure("dBm", -200.0, 50.0) => -77.0;
-        /// By how much a frame must be stronger than each that overlaps.
-        capture: f64, Measure("dB", 0.0, 100.0) => 3.0;
+        sense as sense_dbm: Measure("dBm", -200.0, 50.0);
+        /// The lead that a frame needs over each that overlaps.
+        capture as capture_db: Measure("dB", 0.0, 100.0);
     }
 }
 
 keys! {
-    /// Two rays. Defaults as those of `log-distance`; height and reflection are illustrative.
-    pub struct TwoRay {
+    /// Two rays, one direct and one reflected by the ground. The defaults are those of `log-distance`; height and reflection are
+    /// illustrative.
+    for TwoRay = TwoRay::CC2420 {
         /// Transmit power.
-        power: f64, Measure("dBm", -100.0, 50.0) => 0.0;
+        power as power_dbm: Measure("dBm", -100.0, 50.0);
         /// Height of the antennas above ground.
-        height: f64, Measure("m", 0.01, 1_000.0) => 1.0;
+        height as height_m: Measure("m", 0.01, 1_000.0);
         /// The share of the amplitude that the ground reflects.
-        reflection: f64, Percentage => 0.7;
+        reflection: Percentage;
         /// The power at which half of the frames are received.
-        sensitivity: f64, Measure("dBm", -200.0, 50.0) => -95.0;
+        sensitivity as sensitivity_dbm: Measure("dBm", -200.0, 50.0);
         /// The power from which the channel is found busy.
-        sense: f64, Measure("dBm", -200.0, 50.0) => -77.0;
-        /// By how much a frame must be stronger than each that overlaps.
-        capture: f64, Measure("dB", 0.0, 100.0) => 3.0;
+        sense as sense_dbm: Measure("dBm", -200.0, 50.0);
+        /// The lead that a frame needs over each that overlaps.
+        capture as capture_db: Measure("dB", 0.0, 100.0);
     }
 }
 
 keys! {
-    /// How datagrams become frames. Defaults as in Contiki 3.x (core/net/ipv6/sicslowpan.c).
-    pub struct Lowpan {
+    /// The division of datagrams into frames. The defaults are those of Contiki 3.x (core/net/ipv6/sicslowpan.c).
+    for LowpanConfig = LowpanConfig::CONTIKI_3 {
         /// The largest frame, MAC header and checksum included.
-        max_frame_bytes: u16, Whole(64, 2_047) => 127;
+        max_frame_bytes: Whole(64, 2_047);
         /// The hop limit of datagrams.
-        hop_limit: u8, Whole(1, 255) => 64;
+        hop_limit: Whole(1, 255);
         /// Datagrams that a node puts together at the same time.
-        reassembly_contexts: u8, Whole(1, 255) => 2;
-        /// How long it waits for all fragments of one.
-        reassembly_timeout: Duration, Time => Duration::from_millis(1_250);
+        reassembly_contexts: Whole(1, 255);
+        /// The time that a node waits for all fragments of a datagram.
+        reassembly_timeout: Time;
+    }
+}
+
+tagged! {
+    /// The movement of nodes.
+    pub enum Mobility {
+        /// Nodes stand.
+        None(Standing) = "none",
+        /// Straight to a destination drawn at random, a pause, and on to the next.
+        RandomWaypoint(RandomWaypoint) = "random-waypoint",
+        /// Speed and direction change a little at every step around their means.
+        GaussMarkov(GaussMarkov) = "gauss-markov",
+        /// Along the streets of a grid, with turns at crossings.
+        Manhattan(Manhattan) = "manhattan",
+        /// After a leader who goes to one random destination after the other.
+        Pursue(Pursue) = "pursue",
+        /// From position to position of a file.
+        File(Waypoints) = "file",
     }
 }
 
 keys! {
-    /// Where nodes go. In models the border router and the sinks stand still. Defaults as in BonnMotion, as far as it has them.
-    pub struct Mobility checked by way_is_named {
-        /// `none`, one of the models that come with the program, or `file`.
-        kind: &'static str, Listed(mobilities) => "none";
-        /// For the kind `file`: lines of `node time x y`, as BonnMotion writes them for Cooja.
-        file: Option<String>, Or("none", OneLine(1_000)) => None;
-        /// The slowest that a node moves.
-        min_speed: f64, Measure("m/s", 0.001, 1_000.0) => 0.5;
-        /// The fastest.
-        max_speed: f64, Measure("m/s", 0.001, 1_000.0) => 1.5;
-        /// The longest rest between two ways, in models that have any.
-        pause: Duration, Time => Duration::from_secs(60);
-        /// How far nodes may go beyond where the topology ends.
-        margin: f64, Measure("m", 0.0, 100_000.0) => 0.0;
-        /// From one position to the next.
-        step: Duration, Time => Duration::from_secs(1);
-        /// `gauss-markov`: how much of speed and direction stays from one step to the next.
-        alpha: f64, Percentage => 0.75;
-        /// `gauss-markov`: the standard deviation of speed.
-        speed_deviation: f64, Measure("m/s", 0.0, 1_000.0) => 0.5;
-        /// `gauss-markov`: the standard deviation of the direction.
-        turn_deviation: f64, Measure("deg", 0.0, 360.0) => 22.5;
-        /// `manhattan`: from a crossing to the next.
-        block: f64, Measure("m", 0.01, 100_000.0) => 10.0;
-        /// `manhattan`: the probability of a turn at a crossing.
-        turn_probability: f64, Percentage => 0.5;
-        /// `pursue`: the share of the way to the leader that a node makes for in one step.
-        aggressiveness: f64, Percentage => 0.5;
-        /// `pursue`: how far beside that it may come out.
-        swerve: f64, Measure("m", 0.0, 100_000.0) => 0.5;
+    /// Nodes stand.
+    pub struct Standing {}
+}
+
+keys! {
+    /// Positions from a file.
+    pub struct Waypoints {
+        /// Lines of `node time x y`, as BonnMotion writes them for Cooja.
+        file: String, OneLine(1_000);
     }
 }
 
-impl Lowpan {
-    /// Returns the configuration of the simulator.
-    pub fn config(&self) -> LowpanConfig {
-        LowpanConfig {
-            max_frame_bytes: self.max_frame_bytes,
-            hop_limit: self.hop_limit,
-            reassembly_contexts: self.reassembly_contexts,
-            reassembly_timeout_ns: self.reassembly_timeout.as_micros().saturating_mul(1_000),
-        }
+keys! {
+    /// The keys of every model: `random-waypoint`, `gauss-markov`, `manhattan` and `pursue`. The border router and the sinks stand
+    /// still. The defaults are those of BonnMotion, where it has any.
+    for Movement = Movement::DEFAULT, checked by way_fits {
+        /// The slowest speed of a node.
+        min_speed as speed_m_s.0: Measure("m/s", 0.001, 1_000.0);
+        /// The fastest speed.
+        max_speed as speed_m_s.1: Measure("m/s", 0.001, 1_000.0);
+        /// The distance that nodes may go beyond the places of the topology.
+        margin as margin_m: Measure("m", 0.0, 100_000.0);
+        /// The time from one position to the next.
+        step: Time;
+    }
+}
+
+keys! {
+    /// Straight to a destination drawn at random, a pause, and on to the next.
+    for RandomWaypoint = RandomWaypoint::DEFAULT {
+        ..movement: Movement;
+        /// The longest rest between two ways.
+        pause: Time;
+    }
+}
+
+keys! {
+    /// Speed and direction change a little at every step around their means.
+    for GaussMarkov = GaussMarkov::DEFAULT {
+        ..movement: Movement;
+        /// The share of speed and direction that stays from one step to the next.
+        alpha: Percentage;
+        /// The standard deviation of speed.
+        speed_deviation as speed_deviation_m_s: Measure("m/s", 0.0, 1_000.0);
+        /// The standard deviation of the direction.
+        turn_deviation as turn_deviation_deg: Measure("deg", 0.0, 360.0);
+    }
+}
+
+keys! {
+    /// Along the streets of a grid, with turns at crossings.
+    for Manhattan = Manhattan::DEFAULT {
+        ..movement: Movement;
+        /// The distance from a crossing to the next.
+        block as block_m: Measure("m", 0.01, 100_000.0);
+        /// The probability of a turn at a crossing.
+        turn_probability: Percentage;
+    }
+}
+
+keys! {
+    /// After a leader who goes to one random destination after the other.
+    for Pursue = Pursue::DEFAULT {
+        ..movement: Movement;
+        /// The share of the way to the leader that a node aims at in one step.
+        aggressiveness: Percentage;
+        /// The largest deviation from that point along each axis.
+        swerve as swerve_m: Measure("m", 0.0, 100_000.0);
     }
 }
 
@@ -218,35 +256,27 @@ fn topologies() -> Vec<&'static str> {
     TOPOLOGIES.iter().map(|topology| topology.name).chain([FILE]).collect()
 }
 
-/// Returns the kinds of mobility.
-fn mobilities() -> Vec<&'static str> {
-    [NONE].into_iter().chain(MOBILITIES.iter().map(|mobility| mobility.name)).chain([FILE]).collect()
-}
-
 fn file_is_named(topology: &Topology) -> Result<(), Misfit> {
-    goes_with_file(topology.kind, topology.file.as_deref())
-}
-
-fn way_is_named(mobility: &Mobility) -> Result<(), Misfit> {
-    if mobility.min_speed > mobility.max_speed {
-        return Err(Misfit::new("max_speed", "must not be below `min_speed`"));
-    }
-    if mobility.step < Duration::from_millis(1) {
-        return Err(Misfit::new("step", "must be 1 ms or more"));
-    }
-    goes_with_file(mobility.kind, mobility.file.as_deref())
-}
-
-fn goes_with_file(kind: &str, file: Option<&str>) -> Result<(), Misfit> {
-    match (kind, file) {
+    match (topology.kind, &topology.file) {
         (FILE, None) => Err(Misfit::new("file", "is missing: the kind \"file\" needs its name")),
         (FILE, Some(_)) | (_, None) => Ok(()),
         (_, Some(_)) => Err(Misfit::new("file", "needs the kind \"file\"")),
     }
 }
 
+fn way_fits(movement: &Movement) -> Result<(), Misfit> {
+    let (slowest, fastest) = movement.speed_m_s;
+    if slowest > fastest {
+        return Err(Misfit::new("max_speed", "must not be below `min_speed`"));
+    }
+    if movement.step < Span::from_millis(1) {
+        return Err(Misfit::new("step", "must be 1 ms or more"));
+    }
+    Ok(())
+}
+
 fn disks_grow(disk: &UnitDisk) -> Result<(), Misfit> {
-    if disk.interference < disk.range {
+    if disk.interference_m < disk.range_m {
         return Err(Misfit::new("interference", "must not be below `range`"));
     }
     Ok(())
@@ -293,36 +323,5 @@ impl Scalar for Nodes {
     fn text(&self, value: &Vec<u32>) -> String {
         let texts: Vec<_> = value.iter().map(u32::to_string).collect();
         format!("[{}]", texts.join(", "))
-    }
-}
-
-impl Propagation {
-    /// Returns the configuration of the simulator.
-    pub fn config(&self) -> SimPropagation {
-        match self {
-            Self::UnitDisk(disk) => SimPropagation::UnitDisk {
-                range_m: disk.range,
-                interference_m: disk.interference,
-                sense_m: disk.sense,
-                edge_delivery: disk.edge_delivery,
-            },
-            Self::LogDistance(loss) => SimPropagation::LogDistance {
-                power_dbm: loss.power,
-                first_metre_db: loss.first_metre,
-                exponent: loss.exponent,
-                shadowing_db: loss.shadowing,
-                sensitivity_dbm: loss.sensitivity,
-                sense_dbm: loss.sense,
-                capture_db: loss.capture,
-            },
-            Self::TwoRay(rays) => SimPropagation::TwoRay {
-                power_dbm: rays.power,
-                height_m: rays.height,
-                reflection: rays.reflection,
-                sensitivity_dbm: rays.sensitivity,
-                sense_dbm: rays.sense,
-                capture_db: rays.capture,
-            },
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The keys of the network: hops or a mesh, under UDP and TCP.
 
-use coapace_control::Duration;
+use coapace_sim::Span;
 
 use crate::hops::Hop;
 use crate::mesh::Mesh;
@@ -21,7 +21,7 @@ keys! {
         up: Vec<Hop>, named(16);
         /// The hops from the servers to the clients, in the order that a packet passes them.
         down: Vec<Hop>, named(16);
-        /// In place of hops: radios of which each hears some of the others.
+        /// A mesh of radios in place of hops. Each hears some of the others.
         mesh: Option<Mesh>, Or("none", table()) => None;
     }
 }
@@ -34,8 +34,8 @@ keys! {
         connect_first: bool, Switch => true;
         /// Nagle's algorithm (RFC 896).
         nagle: bool, Switch => true;
-        /// How long an acknowledgement waits for data to travel with (RFC 9293 §3.8.6.3); 0 s delays none.
-        delayed_ack: Duration, Time => Duration::from_millis(200);
+        /// The time that an acknowledgement waits for data to travel with (RFC 9293 §3.8.6.3); 0 s delays none.
+        delayed_ack: Span, Time => Span::from_millis(200);
         /// The timeout of the first SYN is 1 s, doubling to 60 s; this multiplies it: 200 makes it 2 s, doubling to 120 s.
         /// Timeouts of data are smoltcp's, 1 s to 60 s.
         handshake_timeout_percent: u32, Whole(100, 1_000) => 100;

@@ -1,6 +1,6 @@
-//! When a client offers messages. A new pattern is a file in `patterns/` and a line in the registry.
+//! Patterns of traffic: the times at which a client offers messages. A new pattern is a file in `patterns/` and a line in the registry.
 
-use coapace_sim::{Stream, Time};
+use coapace_sim::{Span, Stream, Time};
 
 /// Declares the files and lists what they hold, so that one line is enough for both.
 macro_rules! patterns {
@@ -30,7 +30,7 @@ pub struct Pattern {
     pub summary: &'static str,
     /// Whether it needs an interval, or a rate that makes one.
     pub has_interval: bool,
-    /// Whether periods with messages alternate with pauses (`on`, `off`): a rate is that of the whole time.
+    /// Whether periods with messages alternate with pauses (`on`, `off`). A rate is then that of the whole time.
     pub has_pauses: bool,
     /// The cause of the next message.
     pub pace: Pace,
@@ -66,30 +66,30 @@ pub enum Pace {
     Backlogged,
 }
 
-/// Which message of which client it is.
+/// A message of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     /// The client's number among all: the key of its random numbers.
     pub client: u32,
     /// The message's number, from 0.
     pub number: u32,
-    /// When the one before was due; of the first, the start of the flow.
+    /// The time at which the message before was due; for the first, the start of the flow.
     pub last: Time,
 }
 
-/// The times of a flow, in nanoseconds.
+/// The times of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// When it starts.
+    /// The start of the flow.
     pub start: Time,
-    /// From a client's message to its next, on average, pauses aside; between bursts.
-    pub interval_ns: u64,
-    /// A common moment of all clients is spread over this.
-    pub spread_ns: u64,
+    /// The time from a client's message to its next, on average, pauses aside; between bursts.
+    pub interval: Span,
+    /// The span over which a common moment of all clients is spread.
+    pub spread: Span,
     /// The mean length of a period with messages.
-    pub on_ns: u64,
+    pub on: Span,
     /// The mean length of a pause between such periods.
-    pub off_ns: u64,
+    pub off: Span,
     /// Random numbers, keyed by client, message and purpose.
     pub stream: Stream,
 }
@@ -105,18 +105,18 @@ pub fn names() -> Vec<&'static str> {
 }
 
 impl Timing {
-    /// A moment of `span_ns` from `from` on, uniformly.
-    fn within(&self, from: Time, span_ns: u64, turn: Turn, purpose: u64) -> Time {
-        from + self.stream.below(span_ns.max(1), u64::from(turn.client), u64::from(turn.number), purpose)
+    /// Returns a moment less than `span` after `from`, uniformly.
+    fn within(&self, from: Time, span: Span, turn: Turn, purpose: u64) -> Time {
+        from + self.stream.within(span, u64::from(turn.client), u64::from(turn.number), purpose)
     }
 
-    /// A time of this mean, exponentially distributed.
-    fn exponential(&self, mean_ns: u64, turn: Turn, purpose: u64) -> u64 {
+    /// Returns a span of this mean, exponentially distributed.
+    fn exponential(&self, mean: Span, turn: Turn, purpose: u64) -> Span {
         let unit = self.stream.unit(u64::from(turn.client), u64::from(turn.number), purpose);
         // 1 − u is never 0. A time too long for the clock never comes.
         #[allow(clippy::cast_sign_loss)]
-        let span = (-libm::log(1.0 - unit) * mean_ns as f64) as u64;
-        span
+        let ns = (-libm::log(1.0 - unit) * mean.as_nanos() as f64) as u64;
+        Span::from_nanos(ns)
     }
 }
 
@@ -125,15 +125,13 @@ mod tests {
     use super::*;
     use coapace_sim::Luck;
 
-    const SECOND: u64 = 1_000_000_000;
-
     fn timing() -> Timing {
         Timing {
             start: Time::from_secs(60),
-            interval_ns: 10 * SECOND,
-            spread_ns: 2 * SECOND,
-            on_ns: 30 * SECOND,
-            off_ns: 60 * SECOND,
+            interval: Span::from_secs(10),
+            spread: Span::from_secs(2),
+            on: Span::from_secs(30),
+            off: Span::from_secs(60),
             stream: Luck::new(1).stream("flow"),
         }
     }

@@ -5,19 +5,20 @@ use std::fs::File as OsFile;
 use std::io::Read;
 use std::path::Path;
 
-use coapace_sim::mobility::{self, Movement};
+use coapace_sim::mesh::{Propagation, UnitDisk};
+use coapace_sim::mobility::Model;
 use coapace_sim::topology::{self, MAX_NODES, Shape};
 use coapace_sim::{Layout, Luck, Stream, Time, Waypoint};
 
 use crate::hash::Hash64;
 use crate::import::csc::Simulation;
 use crate::import::{MAX_BYTES, positions};
-use crate::mesh::{Mesh, Mobility, NONE, Propagation, Topology, UnitDisk};
+use crate::mesh::{Mesh, Mobility, Topology, Waypoints};
 
-/// Where the nodes of a mesh stand, and how they move.
+/// The places of the nodes of a mesh, and their movements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Places {
-    /// Where they stand at first, and what they are.
+    /// The places and the roles of the nodes at the start.
     pub layout: Layout,
     /// The radio medium, if the file of the topology has one.
     pub(crate) medium: Option<Medium>,
@@ -29,23 +30,23 @@ pub struct Places {
 /// The radio medium in a file of Cooja: the disk, and the share of all frames that are received.
 type Medium = (UnitDisk, f64);
 
-/// How nodes move.
+/// The movements of nodes.
 #[derive(Clone, Debug, PartialEq)]
 enum Moves {
-    /// Always alike, or not at all.
+    /// The same in every run; empty if no node moves.
     Listed(Vec<Waypoint>),
-    /// In every run anew, after a model.
-    Drawn(&'static str, Movement),
+    /// Drawn anew in every run, by a model.
+    Drawn(Model),
 }
 
 /// A key of the mesh, and what is wrong with it.
 pub(crate) type Problem = (&'static str, String);
 
 impl Places {
-    /// Those of a mesh until `end`. Files lie in `folder` or in the working directory.
+    /// Returns the places of a mesh until `end`. Files lie in `folder` or in the working directory.
     ///
     /// # Errors
-    /// The key that is wrong, and what is wrong with it.
+    /// Returns the key that is wrong, and what is wrong with it.
     pub(crate) fn of(mesh: &Mesh, folder: Option<&Path>, end: Time) -> Result<Self, Problem> {
         let mut files = Vec::new();
         let (mut layout, medium) = if let Some(name) = &mesh.topology.file {
@@ -62,19 +63,21 @@ impl Places {
             layout.sinks.clone_from(sinks);
         }
         check(&layout)?;
-        let Mobility { kind, file, .. } = &mesh.mobility;
-        let moves = match file {
-            Some(name) => {
-                let text = read(name, folder).map_err(|problem| ("mobility.file", problem))?;
+        let moves = match &mesh.mobility {
+            Mobility::None(_) => Moves::Listed(Vec::new()),
+            Mobility::RandomWaypoint(model) => Moves::Drawn(Model::RandomWaypoint(*model)),
+            Mobility::GaussMarkov(model) => Moves::Drawn(Model::GaussMarkov(*model)),
+            Mobility::Manhattan(model) => Moves::Drawn(Model::Manhattan(*model)),
+            Mobility::Pursue(model) => Moves::Drawn(Model::Pursue(*model)),
+            Mobility::File(Waypoints { file }) => {
+                let text = read(file, folder).map_err(|problem| ("mobility.file", problem))?;
                 files.push(("mobility.file", Hash64::of(text.bytes())));
                 let waypoints = positions::parse(&text, layout.places.len() as u32);
                 let waypoints = waypoints.map_err(|error| error.to_string());
                 let moves = waypoints
                     .and_then(|moves| if moves.is_empty() { Err("nobody moves".into()) } else { Ok(moves) });
-                Moves::Listed(moves.map_err(|problem| ("mobility.file", wrong(name, &problem)))?)
+                Moves::Listed(moves.map_err(|problem| ("mobility.file", wrong(file, &problem)))?)
             }
-            None if *kind == NONE => Moves::Listed(Vec::new()),
-            None => Moves::Drawn(kind, movement(&mesh.mobility)),
         };
         let places = Self { layout, medium, moves, files };
         // Memory and time do not depend on the numbers that are drawn, so one trial is enough.
@@ -84,21 +87,20 @@ impl Places {
 
     /// Returns whether nodes go elsewhere in every run.
     pub(crate) fn are_drawn(&self) -> bool {
-        matches!(self.moves, Moves::Drawn(..))
+        matches!(self.moves, Moves::Drawn(_))
     }
 
-    /// Where nodes go until `end` in one run, which `stream` belongs to.
+    /// Returns the movements until `end` in the run that `stream` belongs to.
     pub fn waypoints(&self, end: Time, stream: Stream) -> Vec<Waypoint> {
-        // It was tried when the scenario was read.
+        // Reading the scenario has tried it.
         self.drawn(end, stream).unwrap_or_default()
     }
 
     fn drawn(&self, end: Time, stream: Stream) -> Result<Vec<Waypoint>, String> {
         match &self.moves {
             Moves::Listed(waypoints) => Ok(waypoints.clone()),
-            Moves::Drawn(name, movement) => {
-                let model = mobility::named(name).ok_or("cannot be: there is no such model")?;
-                let waypoints = model.waypoints(&self.layout, movement, end, stream);
+            Moves::Drawn(model) => {
+                let waypoints = model.waypoints(&self.layout, end, stream);
                 waypoints.map_err(|error| format!("cannot be: {error}"))
             }
         }
@@ -109,7 +111,7 @@ impl Places {
 fn built(mesh: &Mesh) -> Result<Layout, String> {
     let Topology { kind, nodes, spacing, columns, draw, .. } = &mesh.topology;
     let range_m = match &mesh.radio.propagation {
-        Propagation::UnitDisk(disk) => disk.range,
+        Propagation::UnitDisk(disk) => disk.range_m,
         Propagation::LogDistance(_) | Propagation::TwoRay(_) => *spacing,
     };
     // Places belong to the scenario, not to the seed of a run.
@@ -131,11 +133,11 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
         let medium = &simulation.medium;
         root = simulation.root();
         let disk = UnitDisk {
-            range: medium.range_m,
+            range_m: medium.range_m,
             // Cooja's own rule.
-            interference: medium.interference_m.max(medium.range_m),
+            interference_m: medium.interference_m.max(medium.range_m),
             // A signal is noticed above the level that it has at the very edge of the range.
-            sense: medium.range_m,
+            sense_m: medium.range_m,
             edge_delivery: medium.success_rx,
         };
         (simulation.motes.iter().map(|mote| mote.position).collect(), Some((disk, medium.success_tx)))
@@ -158,7 +160,7 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
     Ok((Layout { places, root: root.unwrap_or(0), sinks: vec![root.unwrap_or(1)] }, medium))
 }
 
-/// Whether the roles are those of nodes that there are, and there is a client.
+/// Checks that border router and sinks are nodes of the layout, and that a client is left.
 fn check(layout: &Layout) -> Result<(), Problem> {
     let nodes = layout.places.len();
     let is_there = |node: u32| (node as usize) < nodes;
@@ -174,22 +176,6 @@ fn check(layout: &Layout) -> Result<(), Problem> {
         return Err(("topology.nodes", "leave no client beside border router and sinks".to_owned()));
     }
     Ok(())
-}
-
-fn movement(mobility: &Mobility) -> Movement {
-    Movement {
-        speed_m_s: (mobility.min_speed, mobility.max_speed),
-        pause_s: mobility.pause.as_micros() as f64 / 1e6,
-        step_ns: mobility.step.as_micros().saturating_mul(1_000),
-        margin_m: mobility.margin,
-        alpha: mobility.alpha,
-        speed_deviation_m_s: mobility.speed_deviation,
-        turn_deviation_rad: mobility.turn_deviation.to_radians(),
-        block_m: mobility.block,
-        turn_probability: mobility.turn_probability,
-        aggressiveness: mobility.aggressiveness,
-        swerve_m: mobility.swerve,
-    }
 }
 
 /// Returns the text of a file.

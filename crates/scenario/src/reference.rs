@@ -2,18 +2,21 @@
 
 use std::fmt::Write;
 
+use coapace_sim::Reordering;
+use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, RadioConfig, RplConfig, TwoRay, UnitDisk};
+use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWaypoint};
+
 use crate::file::{Defaults, File};
 use crate::flows::Flow;
-use crate::hops::{Burst, Hop, Reordering};
+use crate::hops::{Burst, Hop};
 use crate::hosts::{Clients, Server};
-use crate::mac::Mac;
-use crate::mesh::{LogDistance, Lowpan, Mesh, Mobility, Radio, Topology, TwoRay, UnitDisk};
+use crate::mesh::{Mesh, Topology, Waypoints};
 use crate::network::{Network, Tcp};
 use crate::patterns;
-use crate::routing::Rpl;
 use crate::scenario::Scenario;
 use crate::schema::document::joined;
 use crate::schema::kind::Key;
+use crate::schema::preset::Preset;
 use crate::schema::table::Keys;
 use crate::workload::Workload;
 
@@ -126,15 +129,21 @@ pub fn reference() -> String {
     section::<Reordering>(&mut page, "reordering = { … }", "network.up.HOP.reordering");
     section::<Mesh>(&mut page, "[network.mesh]", "network.mesh");
     section::<Topology>(&mut page, "[network.mesh.topology]", "network.mesh.topology");
-    section::<Radio>(&mut page, "[network.mesh.radio]", "network.mesh.radio");
+    section::<RadioConfig>(&mut page, "[network.mesh.radio]", "network.mesh.radio");
     let heard = "network.mesh.radio.propagation";
     section::<UnitDisk>(&mut page, "propagation = { kind = \"unit-disk\", … }", heard);
     section::<LogDistance>(&mut page, "propagation = { kind = \"log-distance\", … }", heard);
     section::<TwoRay>(&mut page, "propagation = { kind = \"two-ray\", … }", heard);
-    section::<Mac>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
-    section::<Lowpan>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
-    section::<Rpl>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
-    section::<Mobility>(&mut page, "[network.mesh.mobility]", "network.mesh.mobility");
+    section::<Preset<MacConfig>>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
+    section::<LowpanConfig>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
+    section::<Preset<RplConfig>>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
+    let moving = "network.mesh.mobility";
+    section::<Movement>(&mut page, "[network.mesh.mobility]", moving);
+    model::<RandomWaypoint>(&mut page, "mobility = { kind = \"random-waypoint\", … }", moving);
+    model::<GaussMarkov>(&mut page, "mobility = { kind = \"gauss-markov\", … }", moving);
+    model::<Manhattan>(&mut page, "mobility = { kind = \"manhattan\", … }", moving);
+    model::<Pursue>(&mut page, "mobility = { kind = \"pursue\", … }", moving);
+    section::<Waypoints>(&mut page, "mobility = { kind = \"file\", … }", moving);
     section::<Tcp>(&mut page, "[tcp]", "tcp");
     section::<Defaults>(&mut page, "[defaults]", "defaults");
     page.push('\n');
@@ -145,6 +154,13 @@ pub fn reference() -> String {
 fn section<T: Keys>(page: &mut String, title: &str, path: &str) {
     let _ = write!(page, "\n## `{title}`\n\n{}\n\n", T::DOC);
     table(page, path, &T::keys());
+}
+
+/// Writes the section of a model of mobility, without the keys that all models have.
+fn model<T: Keys>(page: &mut String, title: &str, path: &str) {
+    let _ = write!(page, "\n## `{title}`\n\n{}\n\n", T::DOC);
+    let own: Vec<_> = T::keys().into_iter().filter(|key| !Movement::has(key.name)).collect();
+    table(page, path, &own);
 }
 
 fn table(page: &mut String, path: &str, keys: &[Key]) {

@@ -1,6 +1,6 @@
 //! The keys of the workload.
 
-use coapace_control::Duration;
+use coapace_sim::Span;
 
 use crate::flows::Flow;
 use crate::schema::document::{Item, Value};
@@ -21,18 +21,18 @@ keys! {
         exchanges: Option<u32>, Or("none", Whole(1, 1_000_000)) => Some(50);
         /// The time from the start of the run at which it ends. Exchanges that are still open then count as neither completed
         /// nor failed. Not for `random`.
-        duration: Option<Duration>, Or("none", Time) => None;
+        duration: Option<Span>, Or("none", Time) => None;
         /// The beginning of `duration` in which nothing is counted.
-        warm_up: Duration, Time => Duration::ZERO;
+        warm_up: Span, Time => Span::ZERO;
         /// The smallest batch of `random`, in exchanges.
         batch_min: u32, Whole(1, 1_000_000) => 1;
         /// The largest batch of `random`, in exchanges. Sizes are uniform between both.
         batch_max: u32, Whole(1, 1_000_000) => 10;
         /// The time from a response to the next request.
-        think_time: Duration, Time => Duration::ZERO;
+        think_time: Span, Time => Span::ZERO;
         /// The time between two requests of a client: it makes one at a multiple of this after its first, and only if the last
         /// is over. 0 s allows any moment. UDP only; flows have their own.
-        interval: Duration, Time => Duration::ZERO;
+        interval: Span, Time => Span::ZERO;
         /// The messages of the clients, for the kind `flows`.
         flows: Vec<Flow>, named(64) => Vec::new();
     }
@@ -74,7 +74,7 @@ fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
         }
         _ => {}
     }
-    if *kind == WorkloadKind::Flows && *interval > Duration::ZERO {
+    if *kind == WorkloadKind::Flows && *interval > Span::ZERO {
         return Err(Misfit::new("interval", "does not go with the kind \"flows\": a flow has its own"));
     }
     if batch_min > batch_max {
@@ -96,7 +96,7 @@ fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
         (None, Some(duration)) if warm_up >= duration => {
             Err(Misfit::new("warm_up", "must be shorter than `duration`"))
         }
-        (Some(_), None) if *warm_up > Duration::ZERO => Err(Misfit::new("warm_up", "needs a `duration`")),
+        (Some(_), None) if *warm_up > Span::ZERO => Err(Misfit::new("warm_up", "needs a `duration`")),
         _ => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-use coapace_sim::{Events, Luck, Stream, Time};
+use coapace_sim::{Events, Luck, Span, Stream, Time};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const HOLDS: u64 = 10_000;
@@ -37,7 +37,7 @@ fn hold(criterion: &mut Criterion) {
                     for _ in 0..HOLDS {
                         if let Some((now, what)) = events.pop(Time::MAX) {
                             step += 1;
-                            events.push(now + ahead(stream, step, mixed), black_box(what));
+                            events.push(now + Span::from_nanos(ahead(stream, step, mixed)), black_box(what));
                         }
                     }
                 });

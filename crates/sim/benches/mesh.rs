@@ -6,7 +6,7 @@
 #![allow(missing_docs)]
 
 use coapace_sim::mesh::{LowpanConfig, MacConfig, Mesh, MeshConfig, RadioConfig, RoutingConfig, RplConfig};
-use coapace_sim::{Layout, Luck, Mark, Node, NodeId, Outgoing, Position, Site, Time, Transport, World};
+use coapace_sim::{Layout, Luck, Mark, Node, NodeId, Outgoing, Position, Site, Span, Time, Transport, World};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const MESSAGE_BYTES: usize = 96;
@@ -15,7 +15,7 @@ const MESSAGE_BYTES: usize = 96;
 struct Host {
     to: Option<NodeId>,
     next: Time,
-    every_ns: u64,
+    every: Span,
     asked: u32,
     is_due: bool,
     answers: Vec<(NodeId, Mark)>,
@@ -28,7 +28,7 @@ impl Node for Host {
         }
     }
     fn handle_timeout(&mut self, now: Time) {
-        (self.is_due, self.next) = (true, now + self.every_ns);
+        (self.is_due, self.next) = (true, now + self.every);
     }
     fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         if let Some((to, mark)) = self.answers.pop() {
@@ -60,13 +60,13 @@ fn world(side: u32, hops: u32, bits_per_second: u64, routing: &RoutingConfig) ->
     let luck = Luck::new(1);
     let mesh = Mesh::new(luck, &layout, Vec::new(), config).expect("the layout is right");
     let mut world = World::new(mesh, ());
-    let every_ns = 36 * MESSAGE_BYTES as u64 * 8 * 1_000_000_000 / bits_per_second;
+    let every = Span::from_secs(36 * MESSAGE_BYTES as u64 * 8) / bits_per_second;
     for n in 0..side * side {
-        let next = Time::from_secs(2) + luck.stream("first").below(every_ns, u64::from(n), 0, 0);
+        let next = Time::from_secs(2) + luck.stream("first").within(every, u64::from(n), 0, 0);
         let nearer = |at: u32| at - (at % hops.min(side)).min(at);
         let to = nearer(n / side) * side + nearer(n % side);
         let to = (to != n).then_some(NodeId(to));
-        world.add(Site(0), Host { to, next, every_ns, asked: 0, is_due: false, answers: Vec::new() });
+        world.add(Site(0), Host { to, next, every, asked: 0, is_due: false, answers: Vec::new() });
     }
     world.wake_all();
     world

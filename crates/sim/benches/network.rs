@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use coapace_sim::{
-    Accounting, Hop, Jitter, Luck, Mark, Network, Node, NodeId, Outgoing, Rate, Site, Stream, Time,
+    Accounting, Hop, Jitter, Luck, Mark, Network, Node, NodeId, Outgoing, Rate, Site, Span, Stream, Time,
     Transport, World,
 };
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -26,8 +26,7 @@ impl Node for Host {
                 if mark.exchange == own.exchange {
                     *own = Mark { exchange: own.exchange + 1, transmission: 0 };
                     *due = true;
-                    *deadline =
-                        now + 2_000_000_000 + luck.below(1_000_000_000, *id, u64::from(own.exchange), 0);
+                    *deadline = now + timeout(*luck, *id, *own);
                 }
             }
             Self::Server(answers) => answers.push_back((from, mark)),
@@ -39,9 +38,7 @@ impl Node for Host {
             mark.transmission = mark.transmission.saturating_add(1);
             *due = true;
             let backoff = 1 << mark.transmission.min(4);
-            let step = u64::from(mark.transmission);
-            *deadline = now
-                + (2_000_000_000 + luck.below(1_000_000_000, *id, u64::from(mark.exchange), step)) * backoff;
+            *deadline = now + timeout(*luck, *id, *mark) * backoff;
         }
     }
 
@@ -70,15 +67,21 @@ impl Node for Host {
     }
 }
 
+/// Returns the timeout of a transmission: 2 to 3 s.
+fn timeout(luck: Stream, client: u64, mark: Mark) -> Span {
+    let (exchange, step) = (u64::from(mark.exchange), u64::from(mark.transmission));
+    Span::from_secs(2) + luck.within(Span::from_secs(1), client, exchange, step)
+}
+
 fn bottleneck(clients: u32, capacity_bytes: u64, speed: u64) -> World<Host> {
     let luck = Luck::new(1);
     let mut network = Network::new(luck, Accounting::Ipv4);
     let mut link = |name, bits_per_second: u64, ms: u64| {
         let rate = Some(Rate { bits_per_second: bits_per_second * speed, capacity_bytes });
-        network.add_hop(name, Hop { rate, delay_ns: ms * 1_000_000, ..Hop::default() }).unwrap()
+        network.add_hop(name, Hop { rate, delay: Span::from_millis(ms), ..Hop::default() }).unwrap()
     };
     let (up, down) = (link("up", 60_000, 200), link("down", 30_000, 400));
-    let jitter = Some(Jitter { min_ns: 10_000_000, max_ns: 20_000_000 });
+    let jitter = Some(Jitter { min: Span::from_millis(10), max: Span::from_millis(20) });
     let mut jitter = |name| network.add_hop(name, Hop { jitter, ..Hop::default() }).unwrap();
     let (to, from) = (jitter("to the server"), jitter("from the server"));
     let (field, room) = (Site(0), Site(1));

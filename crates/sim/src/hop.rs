@@ -8,7 +8,7 @@ use crate::loss::{Loss, Losses};
 use crate::luck::Luck;
 use crate::packet::Header;
 use crate::rate::{Rate, Transmitter};
-use crate::{Accounting, Time};
+use crate::{Accounting, Span, Time};
 
 /// The number of a hop, in the order in which hops were added to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,8 +19,8 @@ pub struct HopId(pub u16);
 pub struct Hop {
     /// A buffer and a link of limited rate.
     pub rate: Option<Rate>,
-    /// A constant delay, in nanoseconds.
-    pub delay_ns: u64,
+    /// A constant delay.
+    pub delay: Span,
     /// Loss of packets that the link has carried.
     pub loss: Loss,
     /// A random delay of every packet.
@@ -81,7 +81,7 @@ pub(crate) struct ActiveHop {
     pub(crate) fifo: Fifo,
     link: Option<DropTailQueue>,
     pub(crate) accounting: Accounting,
-    pub(crate) delay_ns: u64,
+    pub(crate) delay: Span,
     pub(crate) losses: Losses,
     pub(crate) scatter: Option<Scatter>,
 }
@@ -99,8 +99,8 @@ struct DropTailQueue {
 /// The answer of a hop to a packet that enters it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// The transmission begins after `wait_ns`, and the packet leaves the hop at `due`.
-    Queued { due: Time, wait_ns: u64, queue_bytes: u64 },
+    /// The transmission begins after `wait`, and the packet leaves the hop at `due`.
+    Queued { due: Time, wait: Span, queue_bytes: u64 },
     /// The buffer is full.
     Full { queue_bytes: u64 },
 }
@@ -117,7 +117,7 @@ impl ActiveHop {
                 free_at: Time::ZERO,
             }),
             accounting,
-            delay_ns: hop.delay_ns,
+            delay: hop.delay,
             losses: Losses::new(hop.loss, luck, name),
             scatter: scatters.then(|| Scatter::new(hop.jitter, hop.reordering, luck, name)),
         }
@@ -137,18 +137,18 @@ impl ActiveHop {
         wire_bytes: u32,
     ) -> Admission {
         let Some(link) = &mut self.link else {
-            packet.due = now + self.delay_ns;
+            packet.due = now + self.delay;
             self.fifo.push(&packet, bytes);
-            return Admission::Queued { due: packet.due, wait_ns: 0, queue_bytes: 0 };
+            return Admission::Queued { due: packet.due, wait: Span::ZERO, queue_bytes: 0 };
         };
-        link.begin_transmissions(now, self.delay_ns, &mut self.fifo, self.accounting);
+        link.begin_transmissions(now, self.delay, &mut self.fifo, self.accounting);
         let start = link.transmitter.finish().max(now);
         let waits = start > now;
         if waits && link.queue_bytes + u64::from(wire_bytes) > link.capacity_bytes {
             return Admission::Full { queue_bytes: link.queue_bytes };
         }
         let finish = link.transmitter.transmit(now, wire_bytes);
-        packet.due = finish + self.delay_ns;
+        packet.due = finish + self.delay;
         self.fifo.push(&packet, bytes);
         if waits {
             link.queue_bytes += u64::from(wire_bytes);
@@ -156,14 +156,13 @@ impl ActiveHop {
             self.fifo.set_out(bytes.len());
             link.free_at = finish;
         }
-        let wait_ns = start.as_nanos() - now.as_nanos();
-        Admission::Queued { due: packet.due, wait_ns, queue_bytes: link.queue_bytes }
+        Admission::Queued { due: packet.due, wait: start - now, queue_bytes: link.queue_bytes }
     }
 
     /// Returns the bytes that wait in the buffer.
     pub(crate) fn queue_bytes(&mut self, now: Time) -> u64 {
         let Some(link) = &mut self.link else { return 0 };
-        link.begin_transmissions(now, self.delay_ns, &mut self.fifo, self.accounting);
+        link.begin_transmissions(now, self.delay, &mut self.fifo, self.accounting);
         link.queue_bytes
     }
 }
@@ -171,12 +170,12 @@ impl ActiveHop {
 impl DropTailQueue {
     /// Removes the packets from the buffer whose transmission has begun by `now`. Such a moment needs no event of its own,
     /// because it has no effect but room in the buffer. It is enough to call this before the buffer is looked at.
-    fn begin_transmissions(&mut self, now: Time, delay_ns: u64, fifo: &mut Fifo, accounting: Accounting) {
+    fn begin_transmissions(&mut self, now: Time, delay: Span, fifo: &mut Fifo, accounting: Accounting) {
         while self.free_at <= now {
             let Some(next) = fifo.waiting() else { break };
             let wire_bytes = accounting.wire_bytes(next.transport(), next.length());
             self.queue_bytes -= u64::from(wire_bytes);
-            self.free_at = Time::from_nanos(next.due.as_nanos() - delay_ns);
+            self.free_at = next.due - delay;
             fifo.set_out(next.length());
         }
     }
@@ -189,7 +188,12 @@ mod tests {
 
     fn active(capacity_bytes: u64) -> ActiveHop {
         let rate = Some(Rate { bits_per_second: 8_000, capacity_bytes });
-        ActiveHop::new(&Hop { rate, delay_ns: 500, ..Hop::default() }, Accounting::Ipv4, Luck::new(0), "up")
+        ActiveHop::new(
+            &Hop { rate, delay: Span::from_nanos(500), ..Hop::default() },
+            Accounting::Ipv4,
+            Luck::new(0),
+            "up",
+        )
     }
 
     fn enter(active_hop: &mut ActiveHop, ms: u64, bytes: usize) -> Admission {
@@ -200,7 +204,7 @@ mod tests {
     /// Returns an admission. At 8,000 bit/s a byte takes a millisecond.
     fn queued(due_ms: u64, wait_ms: u64, queue_bytes: u64) -> Admission {
         let due = Time::from_nanos(due_ms * 1_000_000 + 500);
-        Admission::Queued { due, wait_ns: wait_ms * 1_000_000, queue_bytes }
+        Admission::Queued { due, wait: Span::from_millis(wait_ms), queue_bytes }
     }
 
     #[test]
@@ -246,7 +250,7 @@ mod tests {
         assert_eq!(Hop { rate: rate(0), ..Hop::default() }.check(), Err(HopError::NoRate));
         let loss = Loss::Random(1.5);
         assert_eq!(Hop { loss, ..Hop::default() }.check(), Err(HopError::NotAProbability));
-        let jitter = Some(Jitter { min_ns: 2, max_ns: 1 });
+        let jitter = Some(Jitter { min: Span::from_nanos(2), max: Span::from_nanos(1) });
         assert_eq!(Hop { jitter, ..Hop::default() }.check(), Err(HopError::EmptyJitter));
         assert_eq!(Hop { rate: rate(1), ..Hop::default() }.check(), Ok(()));
     }

@@ -1,17 +1,17 @@
 //! Delays that differ from packet to packet and so change their order.
 
-use crate::Time;
 use crate::loss::{Chance, is_probability};
 use crate::luck::{Luck, Stream};
 use crate::packet::Header;
+use crate::{Span, Time};
 
-/// A random delay of every packet, uniform from `min_ns` to `max_ns`. Packets overtake one another, like with Linux's netem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A random delay of every packet, uniform from `min` to `max`. Packets overtake one another, like with Linux's netem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
-    /// The shortest delay, in nanoseconds.
-    pub min_ns: u64,
-    /// The longest delay, in nanoseconds; not less than the shortest.
-    pub max_ns: u64,
+    /// The shortest delay.
+    pub min: Span,
+    /// The longest delay; not less than the shortest.
+    pub max: Span,
 }
 
 /// An extra delay of some packets.
@@ -19,13 +19,13 @@ pub struct Jitter {
 pub struct Reordering {
     /// The probability that a packet is late.
     pub probability: f64,
-    /// The extra delay of a late packet, in nanoseconds.
-    pub extra_ns: u64,
+    /// The extra delay of a late packet.
+    pub delay: Span,
 }
 
 impl Jitter {
     pub(crate) fn is_valid(self) -> bool {
-        self.min_ns <= self.max_ns
+        self.min <= self.max
     }
 }
 
@@ -38,26 +38,27 @@ impl Reordering {
 /// Jitter and reordering of one hop, with their streams of random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scatter {
-    min_ns: u64,
-    /// The number of delays to draw from.
-    delays: u64,
+    min: Span,
+    /// The bound of the random part of the delay.
+    spread: Span,
     jitter: Stream,
     late: Chance,
-    extra_ns: u64,
+    extra: Span,
     reordering: Stream,
 }
 
 impl Scatter {
     pub(crate) fn new(jitter: Option<Jitter>, reordering: Option<Reordering>, luck: Luck, hop: &str) -> Self {
-        let Jitter { min_ns, max_ns } = jitter.unwrap_or(Jitter { min_ns: 0, max_ns: 0 });
-        let Reordering { probability, extra_ns } =
-            reordering.unwrap_or(Reordering { probability: 0.0, extra_ns: 0 });
+        let Jitter { min, max } = jitter.unwrap_or_default();
+        let Reordering { probability, delay } =
+            reordering.unwrap_or(Reordering { probability: 0.0, delay: Span::ZERO });
         Self {
-            min_ns,
-            delays: (max_ns - min_ns).saturating_add(1),
+            min,
+            // The longest delay is one of those that are drawn.
+            spread: max - min + Span::from_nanos(1),
             jitter: luck.stream(&format!("{hop}/jitter")),
             late: Chance::new(probability),
-            extra_ns,
+            extra: delay,
             reordering: luck.stream(&format!("{hop}/reordering")),
         }
     }
@@ -65,12 +66,12 @@ impl Scatter {
     /// Returns the moment at which this packet arrives.
     pub(crate) fn due(&self, now: Time, packet: &Header) -> Time {
         let (a, b, c) = packet.key();
-        let mut delay = self.min_ns;
-        if self.delays > 1 {
-            delay += self.jitter.below(self.delays, a, b, c);
+        let mut delay = self.min;
+        if self.spread > Span::from_nanos(1) {
+            delay += self.jitter.within(self.spread, a, b, c);
         }
-        if self.extra_ns > 0 && self.late.happens(self.reordering.bits(a, b, c)) {
-            delay = delay.saturating_add(self.extra_ns);
+        if self.extra > Span::ZERO && self.late.happens(self.reordering.bits(a, b, c)) {
+            delay += self.extra;
         }
         now + delay
     }

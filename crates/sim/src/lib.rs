@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use coapace_sim::{Accounting, Counters, Hop, Jitter, Luck, Mark, Network, Node, NodeId, Outgoing};
-//! use coapace_sim::{Rate, Site, Time, Transport, World};
+//! use coapace_sim::{Rate, Site, Span, Time, Transport, World};
 //!
 //! /// Sends one packet to node 1.
 //! struct Host(Option<NodeId>);
@@ -43,8 +43,8 @@
 //!
 //! let mut network = Network::new(Luck::new(1), Accounting::Ipv4);
 //! let rate = Some(Rate { bits_per_second: 60_000, capacity_bytes: 2_500 });
-//! let up = network.add_hop("up", Hop { rate, delay_ns: 200_000_000, ..Hop::default() })?;
-//! let jitter = Some(Jitter { min_ns: 10_000_000, max_ns: 10_000_000 });
+//! let up = network.add_hop("up", Hop { rate, delay: Span::from_millis(200), ..Hop::default() })?;
+//! let jitter = Some(Jitter { min: Span::from_millis(10), max: Span::from_millis(10) });
 //! let in_front = network.add_hop("in front of the server", Hop { jitter, ..Hop::default() })?;
 //! network.connect(CLIENTS, SERVER, &[up, in_front])?;
 //!
@@ -75,6 +75,7 @@ mod position;
 mod rate;
 mod route;
 mod scattered;
+mod span;
 mod tap;
 mod taps;
 pub mod tcp;
@@ -94,6 +95,7 @@ pub use node::{Mark, Node, NodeId, Outgoing, Transport};
 pub use position::{Layout, Position, Waypoint};
 pub use rate::Rate;
 pub use route::{PathError, Site};
+pub use span::Span;
 pub use tap::{Event, NodeEvent, Record, Tap};
 pub use taps::{
     CaptureFile, Counters, HopCounters, MeshPcapng, Pcapng, QueueSeries, Trace, TraceHash, udp_packet,

@@ -6,6 +6,8 @@
 
 use coapace_control::Draw;
 
+use crate::Span;
+
 /// The source of all random numbers of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Luck(u64);
@@ -50,6 +52,11 @@ impl Stream {
     /// Returns a whole number of 0..`bound`, uniform to 2⁻⁶⁴·`bound`, or 0 if `bound` is 0.
     pub const fn below(self, bound: u64, a: u64, b: u64, c: u64) -> u64 {
         ((self.bits(a, b, c) as u128 * bound as u128) >> 64) as u64
+    }
+
+    /// Returns a span shorter than `bound`, uniform to the nanosecond, or zero if `bound` is zero.
+    pub const fn within(self, bound: Span, a: u64, b: u64, c: u64) -> Span {
+        Span::from_nanos(self.below(bound.as_nanos(), a, b, c))
     }
 }
 

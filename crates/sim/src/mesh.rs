@@ -16,7 +16,7 @@ pub(crate) mod lowpan;
 mod mac;
 mod network_layer;
 mod packets;
-mod presets;
+mod propagation;
 mod reassembly;
 mod routing;
 pub mod rpl;
@@ -26,11 +26,11 @@ use std::fmt;
 
 pub use air::RadioTimes;
 pub use config::{
-    Backoff, ChannelBusy, LowpanConfig, MacConfig, MeshConfig, Propagation, RadioConfig, RoutingConfig,
-    RplConfig,
+    Backoff, ChannelBusy, LowpanConfig, MacConfig, MeshConfig, RadioConfig, RoutingConfig, RplConfig,
 };
 pub use counters::NodeCounters;
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
+pub use propagation::{LogDistance, Propagation, TwoRay, UnitDisk};
 
 use air::{Air, Fate};
 use event::MeshEvent;
@@ -42,7 +42,7 @@ use routing::Routing;
 
 use crate::{
     Arrival, Event, Layout, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing, Position, Record, Site,
-    Stream, Tap, Time, Transport, Waypoint,
+    Span, Stream, Tap, Time, Transport, Waypoint,
 };
 
 /// A medium of radios: their places, and the datagrams under way between them. Node n of the layout is node n of the world.
@@ -129,9 +129,9 @@ impl Mesh {
         let links = Links::new(places, config.radio.propagation, luck.stream("mesh/shadowing"));
         let mut roots = vec![*root];
         roots.extend(sinks.iter().filter(|&sink| sink != root));
-        let (start, spread_ns) = (luck.stream("mesh/start"), config.radio.start_spread_ns.max(1));
+        let start = luck.stream("mesh/start");
         let starts: Vec<_> = (0..places.len() as u64)
-            .map(|node| Time::from_nanos(start.below(spread_ns, node, 0, 0)))
+            .map(|node| Time::ZERO + start.within(config.radio.start_spread, node, 0, 0))
             .collect();
         let routing = Routing::new(&config.routing, &links, &roots, &starts, luck);
         Ok(Self {
@@ -180,6 +180,19 @@ impl Mesh {
     /// Returns the time that a node's radio spent in each state up to `now`.
     pub fn radio_times(&self, node: NodeId, now: Time) -> RadioTimes {
         if (node.0 as usize) < self.nodes() { self.air.times(now, node.0) } else { RadioTimes::default() }
+    }
+
+    /// Returns the energy that a node's radio took up to `now` for sending, receiving, listening and sleeping, in millijoules.
+    pub fn energy_mj(&self, node: NodeId, now: Time) -> [f64; 4] {
+        let (radio, times) = (&self.config.radio, self.radio_times(node, now));
+        [
+            (radio.transmit_ma, times.transmit),
+            (radio.receive_ma, times.receive),
+            (radio.receive_ma, times.listen),
+            (radio.sleep_ma, times.sleep),
+        ]
+        // Milliampere times volt times second is millijoule.
+        .map(|(current_ma, time)| current_ma * radio.voltage * time.as_secs_f64())
     }
 
     /// Returns the number of datagrams under way, with those that a node puts together from fragments.
@@ -283,7 +296,7 @@ impl Mesh {
             transport: Transport::Udp,
             wire_bytes: crate::Accounting::Ipv6.wire_bytes(Transport::Udp, packet.bytes.len()),
             queue_bytes: 0,
-            wait_ns: 0,
+            wait: Span::ZERO,
             bytes: &packet.bytes,
         });
     }

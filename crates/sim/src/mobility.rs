@@ -1,4 +1,4 @@
-//! Models of mobility: the ways that nodes go. A new model is a file in `mobility/` and a line in the list below.
+//! Models of mobility: the ways that nodes go. A new model is a file in `mobility/` and a variant of [`Model`].
 //!
 //! The border router and the sinks stand still. All other nodes start from their places in the layout, and stay within the
 //! rectangle around it, grown by a margin. Defaults are those of BonnMotion (sys-uos/BonnMotion at 80e85ec0,
@@ -6,21 +6,25 @@
 //! models are those of the same names in BonnMotion, without its code: nodes start elsewhere, and there are fewer parameters.
 //!
 //! ```
-//! use coapace_sim::mobility::{Movement, named};
+//! use coapace_sim::mobility::{Model, RandomWaypoint};
 //! use coapace_sim::{Layout, Luck, Position, Time};
 //!
 //! let places = (0..4).map(|i| Position { x: f64::from(i) * 10.0, y: 0.0 }).collect();
 //! let layout = Layout { places, root: 1, sinks: vec![0] };
 //! let stream = Luck::new(1).stream("mobility");
-//! let model = named("random-waypoint").unwrap();
-//! let waypoints = model.waypoints(&layout, &Movement::default(), Time::from_secs(60), stream)?;
+//! let model = Model::RandomWaypoint(RandomWaypoint::DEFAULT);
+//! let waypoints = model.waypoints(&layout, Time::from_secs(60), stream)?;
 //! assert!(waypoints.iter().all(|waypoint| [2, 3].contains(&waypoint.node)));
 //! # Ok::<(), coapace_sim::mobility::MobilityError>(())
 //! ```
 
 mod area;
 mod draws;
+mod gauss_markov;
+mod manhattan;
 mod movement;
+mod pursue;
+mod random_waypoint;
 
 use std::fmt;
 
@@ -28,47 +32,41 @@ use crate::{Layout, Position, Stream, Time, Waypoint};
 
 use area::Area;
 use draws::Draws;
+pub use gauss_markov::GaussMarkov;
+pub use manhattan::Manhattan;
 pub use movement::Movement;
+pub use pursue::Pursue;
+pub use random_waypoint::RandomWaypoint;
 
-/// Declares the files, and lists their models.
-macro_rules! mobilities {
-    ($($file:ident)+) => {
-        $(mod $file;)+
-
-        /// All models of mobility.
-        pub const MOBILITIES: &[Mobility] = &[$($file::MOBILITY,)+];
-    };
+/// A model of mobility with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Model {
+    /// Straight to a destination drawn at random, a pause, and on to the next.
+    RandomWaypoint(RandomWaypoint),
+    /// Speed and direction change a little at every step around their means.
+    GaussMarkov(GaussMarkov),
+    /// Along the streets of a grid, with turns at crossings.
+    Manhattan(Manhattan),
+    /// After a leader who goes to one random destination after the other.
+    Pursue(Pursue),
 }
 
-mobilities! {
-    random_waypoint
-    gauss_markov
-    manhattan
-    pursue
-}
+/// The name of a parameter, its value, and the least and the largest value that it may have.
+type Bound = (&'static str, f64, f64, f64);
 
-/// A named model of mobility.
-#[derive(Clone, Copy, Debug)]
-pub struct Mobility {
-    /// The name in scenarios.
-    pub name: &'static str,
-    /// A description in one line.
-    pub summary: &'static str,
+/// The way of a node.
+trait Way {
+    /// Returns the bounds of the parameters that no other model has.
+    fn bounds(&self) -> Vec<Bound>;
     /// Returns the position of a node after each step.
-    path: fn(&Walk, Position, Draws) -> Vec<Position>,
-}
-
-/// Returns the model of this name.
-pub fn named(name: &str) -> Option<&'static Mobility> {
-    MOBILITIES.iter().find(|mobility| mobility.name == name)
+    fn path(&self, walk: &Walk, start: Position, draws: Draws) -> Vec<Position>;
 }
 
 /// The largest number of waypoints of a run.
 pub const MAX_WAYPOINTS: u64 = 10_000_000;
 
-/// The parameters of a movement that are common to all nodes.
-struct Walk<'a> {
-    movement: &'a Movement,
+/// The area and the steps that all nodes of a run have in common.
+struct Walk {
     area: Area,
     /// The number of steps.
     steps: usize,
@@ -77,8 +75,18 @@ struct Walk<'a> {
     stream: Stream,
 }
 
-impl Mobility {
-    /// Returns the positions of the nodes after each step of [`Movement::step_ns`] up to `end`, in the order of time and then
+impl Model {
+    /// Returns the common parameters and the way.
+    fn parts(&self) -> (&Movement, &dyn Way) {
+        match self {
+            Self::RandomWaypoint(way) => (&way.movement, way),
+            Self::GaussMarkov(way) => (&way.movement, way),
+            Self::Manhattan(way) => (&way.movement, way),
+            Self::Pursue(way) => (&way.movement, way),
+        }
+    }
+
+    /// Returns the positions of the nodes after each step of [`Movement::step`] up to `end`, in the order of time and then
     /// of nodes. A node that has not moved since its last waypoint has none.
     ///
     /// # Errors
@@ -86,13 +94,13 @@ impl Mobility {
     pub fn waypoints(
         &self,
         layout: &Layout,
-        movement: &Movement,
         end: Time,
         stream: Stream,
     ) -> Result<Vec<Waypoint>, MobilityError> {
-        movement.check()?;
+        let (movement, way) = self.parts();
+        movement.check(&way.bounds())?;
         let area = Area::around(&layout.places, movement.margin_m)?;
-        let steps = end.as_nanos() / movement.step_ns;
+        let steps = end.as_nanos() / movement.step.as_nanos();
         let waypoints = steps.saturating_mul(layout.places.len() as u64);
         if waypoints > MAX_WAYPOINTS {
             return Err(MobilityError(format!(
@@ -101,17 +109,17 @@ impl Mobility {
             )));
         }
         let steps = usize::try_from(steps).unwrap_or(usize::MAX);
-        let walk = Walk { movement, area, steps, step_s: movement.step_ns as f64 / 1e9, stream };
+        let walk = Walk { area, steps, step_s: movement.step.as_secs_f64(), stream };
         let mut waypoints = Vec::new();
         for (node, &place) in (0..).zip(&layout.places) {
             if node == layout.root || layout.sinks.contains(&node) {
                 continue;
             }
             let mut last = place;
-            let path = (self.path)(&walk, place, Draws::new(stream, u64::from(node)));
+            let path = way.path(&walk, place, Draws::new(stream, u64::from(node)));
             for (time, position) in path.into_iter().enumerate() {
                 if position != last {
-                    let time = Time::from_nanos((time as u64 + 1) * movement.step_ns);
+                    let time = Time::ZERO + movement.step * (time as u64 + 1);
                     waypoints.push(Waypoint { time, node, position });
                     last = position;
                 }
@@ -137,11 +145,21 @@ impl std::error::Error for MobilityError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Luck;
+    use crate::{Luck, Span};
 
     fn layout() -> Layout {
         let places = (0..36).map(|i| Position { x: f64::from(i % 6) * 10.0, y: f64::from(i / 6) * 10.0 });
         Layout { places: places.collect(), root: 21, sinks: vec![0, 35] }
+    }
+
+    /// Returns every model with these common parameters.
+    fn models(movement: Movement) -> [Model; 4] {
+        [
+            Model::RandomWaypoint(RandomWaypoint { movement, ..RandomWaypoint::DEFAULT }),
+            Model::GaussMarkov(GaussMarkov { movement, ..GaussMarkov::DEFAULT }),
+            Model::Manhattan(Manhattan { movement, ..Manhattan::DEFAULT }),
+            Model::Pursue(Pursue { movement, ..Pursue::DEFAULT }),
+        ]
     }
 
     fn stream(seed: u64) -> Stream {
@@ -149,9 +167,9 @@ mod tests {
     }
 
     /// Returns the position of each node after each second of 18 minutes.
-    fn paths(mobility: &Mobility, movement: &Movement, seed: u64) -> Vec<Vec<Position>> {
+    fn paths(model: &Model, seed: u64) -> Vec<Vec<Position>> {
         let layout = layout();
-        let waypoints = mobility.waypoints(&layout, movement, Time::from_secs(1_080), stream(seed)).unwrap();
+        let waypoints = model.waypoints(&layout, Time::from_secs(1_080), stream(seed)).unwrap();
         assert!(waypoints.is_sorted_by(|a, b| (a.time, a.node) < (b.time, b.node)));
         let mut paths: Vec<_> = layout.places.iter().map(|&place| vec![place]).collect();
         let mut waypoints = waypoints.into_iter().peekable();
@@ -169,38 +187,36 @@ mod tests {
 
     #[test]
     fn nodes_keep_to_their_speed_and_their_area_and_move() {
-        for mobility in MOBILITIES {
-            for margin_m in [0.0, 15.0] {
-                let movement = Movement { margin_m, ..Movement::default() };
-                let paths = paths(mobility, &movement, 1);
+        for margin_m in [0.0, 15.0] {
+            let movement = Movement { margin_m, ..Movement::DEFAULT };
+            for model in models(movement) {
+                let paths = paths(&model, 1);
                 let area = -margin_m..=50.0 + margin_m;
                 for path in &paths {
                     assert!(path.iter().all(|place| area.contains(&place.x) && area.contains(&place.y)));
                     for pair in path.windows(2) {
                         let speed = pair[0].distance(pair[1]);
-                        assert!(speed <= movement.speed_m_s.1 + 1e-9, "{}: {speed} m/s", mobility.name);
+                        assert!(speed <= movement.speed_m_s.1 + 1e-9, "{model:?}: {speed} m/s");
                     }
                 }
                 let moved = paths.iter().filter(|path| path.iter().any(|place| *place != path[0])).count();
-                assert_eq!(moved, 33, "{}: all but the router and two sinks", mobility.name);
+                assert_eq!(moved, 33, "{model:?}: all but the router and two sinks");
             }
         }
     }
 
     #[test]
     fn router_and_sinks_never_move_and_all_start_from_their_places() {
-        for mobility in MOBILITIES {
+        for model in models(Movement::DEFAULT) {
             let layout = layout();
-            let movement = Movement::default();
-            let waypoints = mobility.waypoints(&layout, &movement, Time::from_secs(600), stream(3)).unwrap();
+            let waypoints = model.waypoints(&layout, Time::from_secs(600), stream(3)).unwrap();
             assert!(waypoints.iter().all(|waypoint| ![0, 21, 35].contains(&waypoint.node)));
             let first_second = waypoints.iter().take_while(|waypoint| waypoint.time == Time::from_secs(1));
             for waypoint in first_second {
                 let start = layout.places[waypoint.node as usize];
                 assert!(
-                    start.distance(waypoint.position) <= movement.speed_m_s.1 + 1e-9,
-                    "{}",
-                    mobility.name
+                    start.distance(waypoint.position) <= Movement::DEFAULT.speed_m_s.1 + 1e-9,
+                    "{model:?}"
                 );
             }
         }
@@ -208,26 +224,24 @@ mod tests {
 
     #[test]
     fn a_seed_is_a_path_and_another_seed_another() {
-        for mobility in MOBILITIES {
-            let movement = Movement::default();
-            assert_eq!(paths(mobility, &movement, 1), paths(mobility, &movement, 1));
-            assert_ne!(paths(mobility, &movement, 1), paths(mobility, &movement, 2), "{}", mobility.name);
+        for model in models(Movement::DEFAULT) {
+            assert_eq!(paths(&model, 1), paths(&model, 1));
+            assert_ne!(paths(&model, 1), paths(&model, 2), "{model:?}");
         }
     }
 
     #[test]
     fn a_node_more_does_not_change_where_the_others_go() {
-        for mobility in MOBILITIES {
-            let (layout, movement) = (layout(), Movement::default());
+        for model in models(Movement::DEFAULT) {
+            let layout = layout();
             let mut fewer = layout.clone();
             fewer.places.remove(34);
             fewer.sinks = vec![0];
             let of_five = |layout: &Layout| -> Vec<_> {
-                let waypoints =
-                    mobility.waypoints(layout, &movement, Time::from_secs(300), stream(1)).unwrap();
+                let waypoints = model.waypoints(layout, Time::from_secs(300), stream(1)).unwrap();
                 waypoints.into_iter().filter(|waypoint| waypoint.node == 5).collect()
             };
-            assert_eq!(of_five(&layout), of_five(&fewer), "{}", mobility.name);
+            assert_eq!(of_five(&layout), of_five(&fewer), "{model:?}");
         }
     }
 
@@ -235,59 +249,49 @@ mod tests {
     fn nodes_of_a_row_move_along_it_and_off_it_within_the_margin() {
         let places = (0..20).map(|i| Position { x: f64::from(i) * 10.0, y: 0.0 }).collect();
         let row = Layout { places, root: 10, sinks: vec![0] };
-        for mobility in MOBILITIES {
-            let farthest = |margin_m| {
-                let movement = Movement { margin_m, ..Movement::default() };
-                let waypoints = mobility.waypoints(&row, &movement, Time::from_secs(600), stream(1)).unwrap();
-                assert!(!waypoints.is_empty(), "{}", mobility.name);
-                waypoints.iter().map(|waypoint| waypoint.position.y.abs()).fold(0.0, f64::max)
-            };
-            assert!(farthest(0.0) < 1e-9, "{}", mobility.name);
-            assert!((5.0..=10.0).contains(&farthest(10.0)), "{}", mobility.name);
+        for (margin_m, expected) in [(0.0, 0.0..=1e-9), (10.0, 5.0..=10.0)] {
+            for model in models(Movement { margin_m, ..Movement::DEFAULT }) {
+                let waypoints = model.waypoints(&row, Time::from_secs(600), stream(1)).unwrap();
+                assert!(!waypoints.is_empty(), "{model:?}");
+                let farthest = waypoints.iter().map(|waypoint| waypoint.position.y.abs()).fold(0.0, f64::max);
+                assert!(expected.contains(&farthest), "{model:?}");
+            }
         }
     }
 
     #[test]
     fn what_is_out_of_range_is_refused_by_its_name() {
-        let refused = |movement: &Movement, end| {
-            MOBILITIES[0].waypoints(&layout(), movement, end, stream(1)).unwrap_err().to_string()
-        };
+        let refused = |model: Model, end| model.waypoints(&layout(), end, stream(1)).unwrap_err().to_string();
         let end = Time::from_secs(1);
-        let movement = Movement::default();
+        let common = |movement| models(movement)[0];
+        let (waypoint, gauss) = (RandomWaypoint::DEFAULT, GaussMarkov::DEFAULT);
+        let (manhattan, pursue) = (Manhattan::DEFAULT, Pursue::DEFAULT);
         let wrong = [
-            ("speeds", Movement { speed_m_s: (0.0, 1.0), ..movement }),
-            ("speeds", Movement { speed_m_s: (2.0, 1.0), ..movement }),
-            ("speeds", Movement { speed_m_s: (0.5, f64::NAN), ..movement }),
-            ("pause", Movement { pause_s: -1.0, ..movement }),
-            ("step", Movement { step_ns: 0, ..movement }),
-            ("margin", Movement { margin_m: f64::INFINITY, ..movement }),
-            ("alpha", Movement { alpha: 1.5, ..movement }),
-            ("deviation of speed", Movement { speed_deviation_m_s: -1.0, ..movement }),
-            ("deviation of direction", Movement { turn_deviation_rad: 100.0, ..movement }),
-            ("block", Movement { block_m: 0.0, ..movement }),
-            ("probability", Movement { turn_probability: 2.0, ..movement }),
-            ("aggressiveness", Movement { aggressiveness: -0.5, ..movement }),
-            ("swerve", Movement { swerve_m: f64::NAN, ..movement }),
+            ("speeds", common(Movement { speed_m_s: (0.0, 1.0), ..Movement::DEFAULT })),
+            ("speeds", common(Movement { speed_m_s: (2.0, 1.0), ..Movement::DEFAULT })),
+            ("speeds", common(Movement { speed_m_s: (0.5, f64::NAN), ..Movement::DEFAULT })),
+            ("step", common(Movement { step: Span::ZERO, ..Movement::DEFAULT })),
+            ("margin", common(Movement { margin_m: f64::INFINITY, ..Movement::DEFAULT })),
+            ("pause", Model::RandomWaypoint(RandomWaypoint { pause: Span::MAX, ..waypoint })),
+            ("alpha", Model::GaussMarkov(GaussMarkov { alpha: 1.5, ..gauss })),
+            ("deviation of speed", Model::GaussMarkov(GaussMarkov { speed_deviation_m_s: -1.0, ..gauss })),
+            ("deviation of direction", Model::GaussMarkov(GaussMarkov { turn_deviation_deg: 1e4, ..gauss })),
+            ("block", Model::Manhattan(Manhattan { block_m: 0.0, ..manhattan })),
+            ("probability", Model::Manhattan(Manhattan { turn_probability: 2.0, ..manhattan })),
+            ("aggressiveness", Model::Pursue(Pursue { aggressiveness: -0.5, ..pursue })),
+            ("swerve", Model::Pursue(Pursue { swerve_m: f64::NAN, ..pursue })),
         ];
-        for (name, movement) in wrong {
-            let error = refused(&movement, end);
+        for (name, model) in wrong {
+            let error = refused(model, end);
             assert!(error.contains(name), "{name}: {error}");
         }
+        let model = common(Movement::DEFAULT);
         assert_eq!(
-            refused(&movement, Time::MAX),
+            refused(model, Time::MAX),
             "36 nodes that move 18446744073 times would make 664082786628 waypoints; there may be 10000000"
         );
         let alone = Layout { places: vec![Position::default()], root: 0, sinks: vec![] };
-        let error = MOBILITIES[0].waypoints(&alone, &movement, end, stream(1)).unwrap_err().to_string();
+        let error = model.waypoints(&alone, end, stream(1)).unwrap_err().to_string();
         assert_eq!(error, "nodes need an area to move in: two places, or a margin");
-    }
-
-    #[test]
-    fn names_are_distinct_and_find_their_model() {
-        for mobility in MOBILITIES {
-            assert_eq!(named(mobility.name).unwrap().summary, mobility.summary);
-            assert_eq!(MOBILITIES.iter().filter(|other| other.name == mobility.name).count(), 1);
-        }
-        assert!(named("teleport").is_none());
     }
 }

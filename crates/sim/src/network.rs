@@ -7,7 +7,7 @@ use crate::route::{Path, Routes};
 use crate::scattered::Scattered;
 use crate::{
     Accounting, Arrival, Event, Hop, HopError, HopId, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing,
-    PathError, Record, Site, Tap, Time,
+    PathError, Record, Site, Span, Tap, Time,
 };
 
 /// A network: hops, paths made of them, and the packets under way.
@@ -196,15 +196,15 @@ fn enter<T: Tap>(
         if active.losses.lose(&packet) {
             moment.tap.record(&Record { event: Event::Lost, ..record });
         } else {
-            let due = scatter.due(now + active.delay_ns, &packet);
+            let due = scatter.due(now + active.delay, &packet);
             moment.events.push(due, NetworkEvent::Scattered(scattered.insert(&packet, bytes)).encode());
         }
         return;
     }
     let was_empty = active.fifo.len() == 0;
     match active.enter(now, packet, bytes, record.wire_bytes) {
-        Admission::Queued { due, wait_ns, queue_bytes } => {
-            moment.tap.record(&Record { queue_bytes, wait_ns, ..record });
+        Admission::Queued { due, wait, queue_bytes } => {
+            moment.tap.record(&Record { queue_bytes, wait, ..record });
             if was_empty {
                 moment.events.push(due, NetworkEvent::Head(hop).encode());
             }
@@ -233,7 +233,7 @@ fn record_of<'a>(
         transport: packet.transport(),
         wire_bytes: accounting.wire_bytes(packet.transport(), bytes.len()),
         queue_bytes: 0,
-        wait_ns: 0,
+        wait: Span::ZERO,
         bytes,
     }
 }

@@ -1,6 +1,6 @@
 //! The rate of a link and the buffer in front of it.
 
-use crate::Time;
+use crate::{Span, Time};
 
 /// A link that carries one packet after the other, with a drop-tail buffer counted in bytes before it.
 ///
@@ -34,7 +34,7 @@ impl Transmitter {
 
     /// Returns the moment after the last bit of all packets so far.
     pub(crate) fn finish(&self) -> Time {
-        Time::from_nanos(self.finish_ns) + u64::from(self.remainder > 0)
+        Time::from_nanos(self.finish_ns) + Span::from_nanos(u64::from(self.remainder > 0))
     }
 
     /// Transmits another packet as soon as the link is free. Returns [`finish`](Self::finish).

@@ -3,7 +3,7 @@
 use coapace_control::Duration;
 
 use crate::mesh::FrameRecord;
-use crate::{HopId, Mark, NodeId, Time, Transport};
+use crate::{HopId, Mark, NodeId, Span, Time, Transport};
 
 /// Declares kinds of events with their names in traces. The doc comment of each is its description in `docs/results.md`, too.
 macro_rules! named {
@@ -67,8 +67,8 @@ pub struct Record<'a> {
     pub wire_bytes: u32,
     /// The bytes on the wire that wait in the hop's buffer after the event.
     pub queue_bytes: u64,
-    /// The time until its transmission begins, in nanoseconds, for [`Event::Queued`].
-    pub wait_ns: u64,
+    /// The time until its transmission begins, for [`Event::Queued`].
+    pub wait: Span,
     /// The bytes of the packet, without the headers of [`Accounting`](crate::Accounting).
     pub bytes: &'a [u8],
 }

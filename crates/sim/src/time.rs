@@ -1,9 +1,11 @@
 //! Simulated time: integer nanoseconds since the start of a run.
 
 use std::fmt;
-use std::ops::Add;
+use std::ops::{Add, Sub};
 
 use coapace_control::Instant;
+
+use crate::Span;
 
 /// A moment of a run, in nanoseconds since its start.
 ///
@@ -51,11 +53,27 @@ impl From<Instant> for Time {
     }
 }
 
-/// Adds nanoseconds, saturating.
-impl Add<u64> for Time {
+/// Returns the moment after a span, saturating.
+impl Add<Span> for Time {
     type Output = Self;
-    fn add(self, ns: u64) -> Self {
-        Self(self.0.saturating_add(ns))
+    fn add(self, span: Span) -> Self {
+        Self(self.0.saturating_add(span.as_nanos()))
+    }
+}
+
+/// Returns the moment before a span, or the start.
+impl Sub<Span> for Time {
+    type Output = Self;
+    fn sub(self, span: Span) -> Self {
+        Self(self.0.saturating_sub(span.as_nanos()))
+    }
+}
+
+/// Returns the span since another moment, or zero if that is later.
+impl Sub for Time {
+    type Output = Span;
+    fn sub(self, earlier: Self) -> Span {
+        Span::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 

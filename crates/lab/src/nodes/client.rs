@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coapace_control::{Duration, Gauges, Mechanism};
 use coapace_proto::{Endpoint, Event, Request, Setup, Step, Token};
-use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time, Transport};
+use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::{GET, batch_size, span_s, start};
 use crate::results::{RunResult, Series, Timeouts};
@@ -23,13 +23,13 @@ pub(crate) struct Plan {
     /// The least and the greatest number of exchanges after which a client forgets its state; `None` if it never does.
     pub(crate) batch: Option<(u32, u32)>,
     /// The time from a response to the next request.
-    pub(crate) think_time: Duration,
-    /// Requests are made at multiples of this after the first, in nanoseconds; 0 allows any moment.
-    pub(crate) interval_ns: u64,
-    /// The earliest time of first requests, in nanoseconds.
-    pub(crate) start_ns: u64,
-    /// The span over which first requests are spread, in nanoseconds.
-    pub(crate) start_spread_ns: u64,
+    pub(crate) think_time: Span,
+    /// Requests are made at multiples of this after the first; zero is any moment.
+    pub(crate) interval: Span,
+    /// From the start of the run to the first requests.
+    pub(crate) start: Span,
+    /// From then on they are spread over this.
+    pub(crate) start_spread: Span,
     /// Random numbers for the moments of first requests, keyed by client.
     pub(crate) starts: Stream,
     /// Random numbers for timeouts, keyed by client, exchange and transmission.
@@ -42,18 +42,18 @@ pub(crate) struct Plan {
 
 impl Plan {
     fn start(&self, client: u32) -> Time {
-        start(self.start_ns, self.start_spread_ns, self.starts, client)
+        start(self.start, self.start_spread, self.starts, client)
     }
 
     /// Returns the time of a client's next request, if its last exchange ends `now`.
     fn next(&self, client: u32, now: Time) -> Time {
-        let rested = now + self.think_time.as_micros().saturating_mul(1_000);
-        if self.interval_ns == 0 {
+        let rested = now + self.think_time;
+        if self.interval == Span::ZERO {
             return rested;
         }
         let start = self.start(client);
-        let since_start = rested.as_nanos().saturating_sub(start.as_nanos());
-        start + since_start.div_ceil(self.interval_ns).saturating_mul(self.interval_ns)
+        let intervals = (rested - start).as_nanos().div_ceil(self.interval.as_nanos());
+        start + self.interval * intervals
     }
 }
 
@@ -73,8 +73,8 @@ pub(crate) struct Client {
     number: u32,
     /// The server that gets the requests.
     server: NodeId,
-    /// The total time of the completed exchanges, in nanoseconds.
-    busy_ns: u64,
+    /// How long the completed exchanges took in all.
+    busy: Span,
     /// The number of exchanges that are over.
     done: u32,
     /// The number of batches that have begun.
@@ -96,7 +96,7 @@ impl Client {
             is_busy: false,
             number,
             server,
-            busy_ns: 0,
+            busy: Span::ZERO,
             done: 0,
             batches: 0,
             batch_end: 0,
@@ -126,7 +126,7 @@ impl Client {
             population.exchanges += counters.completed;
             population.requests_sent += counters.started + counters.retransmissions;
             population.retransmissions += counters.retransmissions;
-            population.exchange_time_us += self.busy_ns / 1_000;
+            population.exchange_time_us += self.busy.as_micros();
         }
         result.rto.extend(self.series.as_deref().cloned());
     }
@@ -182,7 +182,7 @@ impl Node for Client {
         let event = self.endpoint.handle_datagram(now.instant(), from, bytes);
         match event {
             Some(Event::Response { .. }) => {
-                self.busy_ns += now.as_nanos() - self.moment.as_nanos();
+                self.busy += now - self.moment;
                 self.exchange_is_over(now);
             }
             Some(Event::Failed { .. }) => self.exchange_is_over(now),

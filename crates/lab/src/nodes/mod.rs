@@ -13,7 +13,7 @@ pub(crate) use server::Server;
 use coapace_control::Duration;
 use coapace_proto::Code;
 use coapace_sim::tcp::{TcpClient, TcpServer};
-use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
+use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time};
 
 use crate::results::RunResult;
 use coapace_scenario::Scenario;
@@ -121,8 +121,8 @@ fn span_s(from: Option<Time>, to: Option<Time>) -> Option<f64> {
 }
 
 /// Returns the time of a client's first request.
-pub(crate) fn start(start_ns: u64, spread_ns: u64, starts: Stream, client: u32) -> Time {
-    Time::from_nanos(start_ns + starts.below(spread_ns.max(1), u64::from(client), 0, 0))
+pub(crate) fn start(start: Span, spread: Span, starts: Stream, client: u32) -> Time {
+    Time::ZERO + start + starts.within(spread, u64::from(client), 0, 0)
 }
 
 /// Returns the number of exchanges of a client's batch, uniform between two numbers, both included.

@@ -109,7 +109,7 @@ impl Mote {
             population.requests_sent += counters.started + counters.retransmissions;
             population.retransmissions += counters.retransmissions;
             population.exchange_time_us +=
-                self.sendings.iter().map(|sending| sending.busy_ns / 1_000).sum::<u64>();
+                self.sendings.iter().map(|sending| sending.busy.as_micros()).sum::<u64>();
         }
         result.rto.extend(self.series.as_deref().cloned());
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use coapace_control::{Draw, Mechanism};
 use coapace_proto::{Endpoint, Event, Responder, Setup};
-use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
+use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Time, Transport};
 
 use super::CONTENT;
 
@@ -14,8 +14,8 @@ pub(crate) struct Server {
     endpoint: Endpoint<Mechanism, NodeId>,
     /// The options and the payload of a response.
     response: Vec<u8>,
-    /// The time from a request to its response, in nanoseconds.
-    processing_ns: u64,
+    /// From a request to its response.
+    processing: Span,
     /// The unanswered requests, in the order of their responses.
     working: VecDeque<(Time, Responder<NodeId>, Mark)>,
     /// The exchange and the transmission that the response under way answers, which the simulator attaches to packets.
@@ -25,21 +25,9 @@ pub(crate) struct Server {
 
 impl Server {
     /// Makes a server that answers each request with `response`, after `processing_ns`.
-    pub(crate) fn new(
-        setup: Arc<Setup<Mechanism>>,
-        id: NodeId,
-        response: Vec<u8>,
-        processing_ns: u64,
-    ) -> Self {
+    pub(crate) fn new(setup: Arc<Setup<Mechanism>>, id: NodeId, response: Vec<u8>, processing: Span) -> Self {
         let endpoint = Endpoint::new(setup, u64::from(id.0));
-        Self {
-            endpoint,
-            response,
-            processing_ns,
-            working: VecDeque::new(),
-            mark: Mark::default(),
-            responses: 0,
-        }
+        Self { endpoint, response, processing, working: VecDeque::new(), mark: Mark::default(), responses: 0 }
     }
 
     /// Returns the number of responses sent.
@@ -60,10 +48,10 @@ impl Node for Server {
         if let Some(Event::Request { responder, .. }) =
             self.endpoint.handle_datagram(now.instant(), from, bytes)
         {
-            if self.processing_ns == 0 {
+            if self.processing == Span::ZERO {
                 self.respond(now, responder, mark);
             } else {
-                self.working.push_back((now + self.processing_ns, responder, mark));
+                self.working.push_back((now + self.processing, responder, mark));
             }
         }
     }

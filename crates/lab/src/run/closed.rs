@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coapace_control::REGISTRY;
 use coapace_proto::Setup;
-use coapace_scenario::{Scenario, WorkloadKind, nanos};
+use coapace_scenario::{Scenario, WorkloadKind};
 use coapace_sim::{Luck, Time};
 
 use super::endpoints::configs;
@@ -36,10 +36,10 @@ pub(super) fn hosts<'a>(
                 WorkloadKind::Random => Some((workload.batch_min, workload.batch_max)),
             },
             think_time: workload.think_time,
-            interval_ns: nanos(workload.interval),
+            interval: workload.interval,
             dither: luck.stream("dither"),
-            start_ns: nanos(clients.start),
-            start_spread_ns: nanos(clients.start_spread),
+            start: clients.start,
+            start_spread: clients.start_spread,
             starts: luck.stream("start"),
             batches: luck.stream("batches"),
             measured_from: from,
@@ -48,9 +48,8 @@ pub(super) fn hosts<'a>(
     let plans: Vec<_> = mix.parts().iter().enumerate().map(plan).collect();
     // A server begins no exchange, so its mechanism is never used.
     let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config: of_servers });
-    let processing_ns = nanos(server.processing_delay);
     let server = move |node| {
-        Host::Server(Box::new(Server::new(setup.clone(), node, response(scenario), processing_ns)))
+        Host::Server(Box::new(Server::new(setup.clone(), node, response(scenario), server.processing_delay)))
     };
     let client = move |client| {
         let part = mix.part_of(client - 1);

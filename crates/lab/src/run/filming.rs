@@ -1,8 +1,9 @@
 //! The progress of a run in steps. A film is made at each step, and a run without a fixed end is over when all clients are
 //! done.
 
-use coapace_scenario::{Propagation, Scenario};
-use coapace_sim::{Tap, Time, World};
+use coapace_scenario::Scenario;
+use coapace_sim::mesh::Propagation;
+use coapace_sim::{Span, Tap, Time, World};
 
 use super::medium::CountingMedium;
 use super::seats::{Role, Seats};
@@ -13,19 +14,19 @@ use crate::results::{Film, FilmMaker, FilmNode, FilmRole};
 const STEPS: u64 = 300;
 
 /// The length of a step of a run without a fixed end.
-const STEP: Time = Time::from_secs(1);
+const STEP: Span = Span::from_secs(1);
 
 /// The progress of a run.
 pub(super) struct Filming {
     maker: Option<FilmMaker>,
-    step: Time,
+    step: Span,
     next: Time,
 }
 
 impl Filming {
     /// Prepares a run that ends at `end`, or has no fixed end. A film is made if it `is_watched`.
     pub(super) fn new(scenario: &Scenario, seats: &Seats, end: Option<Time>, is_watched: bool) -> Self {
-        let step = end.map_or(STEP, |end| Time::from_nanos((end.as_nanos() / STEPS).max(1)));
+        let step = end.map_or(STEP, |end| ((end - Time::ZERO) / STEPS).max(Span::from_nanos(1)));
         let maker = is_watched.then(|| film(scenario, seats, step)).flatten().map(FilmMaker::new);
         Self { maker, step, next: Time::ZERO }
     }
@@ -34,7 +35,6 @@ impl Filming {
     pub(super) fn advance<T: Tap, M: CountingMedium>(
         &mut self,
         world: &mut World<Host, T, M>,
-        scenario: &Scenario,
         until: Time,
         is_fixed: bool,
     ) {
@@ -42,10 +42,10 @@ impl Filming {
         while in_steps && self.next <= until {
             world.run(self.next);
             if let Some(maker) = &mut self.maker {
-                let moments = world.medium().moments(scenario, self.next, world.nodes());
+                let moments = world.medium().moments(self.next, world.nodes());
                 maker.push(&moments);
             }
-            self.next = self.next + self.step.as_nanos();
+            self.next = self.next + self.step;
             if !is_fixed && world.nodes().iter().all(Host::is_done) {
                 return;
             }
@@ -60,10 +60,10 @@ impl Filming {
 }
 
 /// Returns a film without frames; `None` if the scenario has no mesh.
-fn film(scenario: &Scenario, seats: &Seats, step: Time) -> Option<Film> {
+fn film(scenario: &Scenario, seats: &Seats, step: Span) -> Option<Film> {
     let (mesh, layout) = (scenario.network.mesh.as_ref()?, scenario.layout()?);
     let (range_m, interference_m) = match &mesh.radio.propagation {
-        Propagation::UnitDisk(disk) => (disk.range, disk.interference),
+        Propagation::UnitDisk(disk) => (disk.range_m, disk.interference_m),
         Propagation::LogDistance(_) | Propagation::TwoRay(_) => (0.0, 0.0),
     };
     let node = |(_, role): (_, Role), node: u32| {
@@ -78,7 +78,7 @@ fn film(scenario: &Scenario, seats: &Seats, step: Time) -> Option<Film> {
         step_s: step.as_secs_f64(),
         range_m,
         interference_m,
-        queue_frames: u32::from(mesh.mac.queue_frames),
+        queue_frames: u32::from(mesh.mac.config.queue_frames),
         nodes: seats.roles().zip(0..).map(|(seat, number)| node(seat, number)).collect(),
         ..Film::default()
     })

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use coapace_control::{Mechanism, REGISTRY};
 use coapace_proto::{Config, Setup};
 use coapace_scenario::patterns::Timing;
-use coapace_scenario::{Flow, Scenario, nanos};
-use coapace_sim::{Luck, NodeId, Time};
+use coapace_scenario::{Flow, Scenario};
+use coapace_sim::{Luck, NodeId, Span, Time};
 
 use super::endpoints::configs;
 use super::observe::{Observe, series};
@@ -63,14 +63,14 @@ fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<F
     let path: Vec<&str> = scenario.clients.uri_path_segments().collect();
     let plan = |(number, flow): (u8, &Flow)| {
         let timing = Timing {
-            start: Time::from_nanos(nanos(flow.start)),
-            interval_ns: interval_ns(scenario, flow),
-            spread_ns: nanos(flow.spread),
-            on_ns: nanos(flow.on),
-            off_ns: nanos(flow.off),
+            start: Time::ZERO + flow.start,
+            interval: interval(scenario, flow),
+            spread: flow.spread,
+            on: flow.on,
+            off: flow.off,
             stream: luck.stream(&format!("flow/{}", flow.name)),
         };
-        let end = flow.end.map_or(end, |own| Time::from_nanos(nanos(own)).min(end));
+        let end = flow.end.map_or(end, |own| (Time::ZERO + own).min(end));
         Arc::new(FlowPlan::new(flow, number, seats.server(flow.to), timing, end, &path))
     };
     (0..).zip(&scenario.workload.flows).map(plan).collect()
@@ -83,13 +83,14 @@ fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
 
 /// Returns the time from a client's message to its next, in nanoseconds. The rate of a flow is that of all its clients
 /// together, averaged over messages and pauses.
-fn interval_ns(scenario: &Scenario, flow: &Flow) -> u64 {
-    let Some(rate) = flow.rate else { return flow.interval.map_or(1, nanos) };
+fn interval(scenario: &Scenario, flow: &Flow) -> Span {
+    const SHORTEST: Span = Span::from_nanos(1);
+    let Some(rate) = flow.rate else { return flow.interval.unwrap_or(SHORTEST) };
     let message_bits = u128::from(flow.sizes(scenario.clients.uri_path_bytes()).1) * 8;
     let each = message_bits * u128::from(participants(scenario, flow)) * 1_000_000_000 / u128::from(rate);
-    let (on, off) = (u128::from(nanos(flow.on)), u128::from(nanos(flow.off)));
+    let (on, off) = (u128::from(flow.on.as_nanos()), u128::from(flow.off.as_nanos()));
     let each = if flow.pattern.has_pauses { each * on / (on + off).max(1) } else { each };
-    u64::try_from(each).unwrap_or(u64::MAX).max(1)
+    Span::from_nanos(u64::try_from(each).unwrap_or(u64::MAX)).max(SHORTEST)
 }
 
 /// Matches the messages that clients offered with those that arrived at the sinks, from `from` on until the run ended.
@@ -126,10 +127,10 @@ pub(super) fn settle(
             let place =
                 arrivals.binary_search_by_key(&key, |arrival| (arrival.flow, arrival.client, arrival.number));
             if let Some(arrival) = place.ok().and_then(|place| arrivals.get(place)) {
-                let delay_ns = arrival.at.as_nanos() - offer.at.as_nanos();
+                let delay = arrival.at - offer.at;
                 flow.reached += 1;
-                flow.delays.add(delay_ns / 1_000);
-                delayed.push((arrival.at.as_secs_f64(), delay_ns as f64 / 1e9));
+                flow.delays.add(delay.as_micros());
+                delayed.push((arrival.at.as_secs_f64(), delay.as_secs_f64()));
             }
         }
         for (flow, tally) in flows.iter_mut().zip(&ledger.tallies) {
@@ -141,7 +142,7 @@ pub(super) fn settle(
     }
     delayed.sort_by(|a, b| a.0.total_cmp(&b.0));
     let events = scenario.workload.flows.iter().filter(|flow| flow.pattern.is_event());
-    let event = events.map(|flow| Time::from_nanos(nanos(flow.start))).min().filter(|event| *event > from);
+    let event = events.map(|flow| Time::ZERO + flow.start).min().filter(|event| *event > from);
     result.settling = event.and_then(|event| Settling::of(&delayed, event.as_secs_f64(), end.as_secs_f64()));
     let completed_bits = |flow: &FlowResult| flow.completed as f64 * f64::from(flow.payload_bytes) * 8.0;
     if result.duration_s > 0.0 {

@@ -1,10 +1,8 @@
 //! A network of hops.
 
-use coapace_control::Duration;
-use coapace_scenario::{Hop, Ip, Jitter as Range, Loss, Scenario, nanos};
+use coapace_scenario::{Hop, Ip, Loss, Scenario};
 use coapace_sim::{
-    Accounting, Hop as Effects, HopError, HopId, Jitter, Loss as SimLoss, Luck, Markov, Network, Rate,
-    Reordering,
+    Accounting, Hop as Effects, HopError, HopId, Loss as SimLoss, Luck, Markov, Network, Rate, Span,
 };
 
 use super::medium::CountingMedium;
@@ -52,18 +50,14 @@ fn effects(hop: &Hop) -> Effects {
             bad_to_good: 1.0 / f64::from(burst.mean_bad_packets),
         }),
     };
-    let Range { min, max } = hop.jitter;
     Effects {
         rate: hop.rate.map(|bits_per_second| Rate {
             bits_per_second,
             capacity_bytes: hop.buffer_bytes.unwrap_or(u64::MAX),
         }),
-        delay_ns: nanos(hop.delay),
+        delay: hop.delay,
         loss,
-        jitter: (max > Duration::ZERO).then(|| Jitter { min_ns: nanos(min), max_ns: nanos(max) }),
-        reordering: hop
-            .reordering
-            .as_ref()
-            .map(|late| Reordering { probability: late.probability, extra_ns: nanos(late.delay) }),
+        jitter: (hop.jitter.max > Span::ZERO).then_some(hop.jitter),
+        reordering: hop.reordering,
     }
 }

@@ -1,6 +1,5 @@
 //! The medium that carries the packets of a run.
 
-use coapace_scenario::Scenario;
 use coapace_sim::{Medium, Time};
 
 use crate::nodes::Host;
@@ -9,7 +8,7 @@ use crate::results::{FilmMoment, RunResult};
 /// A medium that adds its counts to the results of a run.
 pub(super) trait CountingMedium: Medium {
     /// Adds the counts up to `now` to the results.
-    fn count(&self, _scenario: &Scenario, _now: Time, _result: &mut RunResult) {}
+    fn count(&self, _now: Time, _result: &mut RunResult) {}
 
     /// Returns whether events go on in the medium when no host has anything to do.
     fn never_rests(&self) -> bool {
@@ -17,7 +16,7 @@ pub(super) trait CountingMedium: Medium {
     }
 
     /// Returns the state of each node at `now`; empty if the medium has no nodes of its own.
-    fn moments(&self, _scenario: &Scenario, _now: Time, _hosts: &[Host]) -> Vec<FilmMoment> {
+    fn moments(&self, _now: Time, _hosts: &[Host]) -> Vec<FilmMoment> {
         Vec::new()
     }
 }

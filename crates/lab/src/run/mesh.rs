@@ -1,7 +1,7 @@
 //! A mesh of radios.
 
-use coapace_scenario::{Mesh, Places, Radio, Scenario, nanos};
-use coapace_sim::mesh::{Mesh as SimMesh, MeshConfig, RadioConfig, RadioTimes};
+use coapace_scenario::{Mesh, Places};
+use coapace_sim::mesh::{Mesh as SimMesh, MeshConfig};
 use coapace_sim::{Luck, Node, NodeId, Time};
 
 use super::medium::CountingMedium;
@@ -9,11 +9,11 @@ use crate::nodes::Host;
 use crate::results::{FilmMoment, MeshResult, RunResult};
 
 impl CountingMedium for SimMesh {
-    fn count(&self, scenario: &Scenario, now: Time, result: &mut RunResult) {
+    fn count(&self, now: Time, result: &mut RunResult) {
         let mut sum = MeshResult::default();
         for node in (0..self.nodes() as u32).map(NodeId) {
             sum.counters += self.counters(node);
-            let [transmit, receive, listen, sleep] = energy(scenario, self.radio_times(node, now));
+            let [transmit, receive, listen, sleep] = self.energy_mj(node, now);
             sum.transmit_mj += transmit;
             sum.receive_mj += receive;
             sum.listen_mj += listen;
@@ -26,7 +26,7 @@ impl CountingMedium for SimMesh {
         true
     }
 
-    fn moments(&self, scenario: &Scenario, now: Time, hosts: &[Host]) -> Vec<FilmMoment> {
+    fn moments(&self, now: Time, hosts: &[Host]) -> Vec<FilmMoment> {
         let moment = |(host, node): (&Host, NodeId)| {
             let counters = self.counters(node);
             FilmMoment {
@@ -37,25 +37,11 @@ impl CountingMedium for SimMesh {
                 collided: counters.collided,
                 dropped: counters.not_acknowledged + counters.channel_busy + counters.queue_full,
                 rto_s: host.rto().map(|rto| rto.as_micros() as f64 / 1e6),
-                energy_mj: energy(scenario, self.radio_times(node, now)).iter().sum(),
+                energy_mj: self.energy_mj(node, now).iter().sum(),
             }
         };
         hosts.iter().zip((0..).map(NodeId)).map(moment).collect()
     }
-}
-
-/// Returns the energy that a radio spent on sending, receiving, listening and sleeping, in millijoules.
-fn energy(scenario: &Scenario, times: RadioTimes) -> [f64; 4] {
-    let Some(Mesh { radio, .. }) = &scenario.network.mesh else { return [0.0; 4] };
-    let RadioTimes { transmit_ns, receive_ns, listen_ns, sleep_ns } = times;
-    [
-        (radio.transmit_current, transmit_ns),
-        (radio.receive_current, receive_ns),
-        (radio.receive_current, listen_ns),
-        (radio.sleep_current, sleep_ns),
-    ]
-    // The product of mA, V and s is mJ.
-    .map(|(current_ma, ns)| current_ma * radio.voltage * (ns as f64 / 1e9))
 }
 
 /// Returns the simulated mesh of a scenario.
@@ -66,16 +52,10 @@ pub(super) fn medium(mesh: &Mesh, places: &Places, luck: Luck, end: Time) -> Sim
 }
 
 fn config(mesh: &Mesh) -> MeshConfig {
-    let Radio { propagation, delivery, phy_header_bytes, start_spread, .. } = &mesh.radio;
     MeshConfig {
-        radio: RadioConfig {
-            propagation: propagation.config(),
-            delivery: *delivery,
-            phy_header_bytes: *phy_header_bytes,
-            start_spread_ns: nanos(*start_spread),
-        },
-        mac: mesh.mac.config(),
-        lowpan: mesh.lowpan.config(),
+        radio: mesh.radio.clone(),
+        mac: mesh.mac.config,
+        lowpan: mesh.lowpan,
         routing: mesh.routing.config(),
     }
 }

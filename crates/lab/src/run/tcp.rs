@@ -1,16 +1,16 @@
 //! Hosts over TCP.
 
 use coapace_proto::Token;
-use coapace_scenario::{Scenario, WorkloadKind, nanos};
+use coapace_scenario::{Scenario, WorkloadKind};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
-use coapace_sim::{Luck, NodeId, Stream, Time};
+use coapace_sim::{Luck, NodeId, Span, Stream, Time};
 
 use super::messages::{request, response};
 use super::seats::{Role, Seats};
 use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, start};
 
 /// The time before the measured run in which connections are made, if they are made beforehand.
-pub(super) const CONNECTING: Time = Time::from_secs(60);
+pub(super) const CONNECTING: Span = Span::from_secs(60);
 
 /// Returns a function that makes the host for a role.
 pub(super) fn hosts<'a>(
@@ -22,7 +22,7 @@ pub(super) fn hosts<'a>(
     let Scenario { clients, tcp, network, .. } = scenario;
     let parameters = TcpParameters {
         mtu: network.mtu.try_into().unwrap_or(u16::MAX),
-        ack_delay_us: tcp.delayed_ack.as_micros().try_into().unwrap_or(u32::MAX),
+        ack_delay: tcp.delayed_ack,
         nagle: tcp.nagle,
         handshake_timeout_percent: tcp.handshake_timeout_percent.try_into().unwrap_or(u16::MAX),
         ..TcpParameters::default()
@@ -38,14 +38,14 @@ pub(super) fn hosts<'a>(
         Host::TcpServer(Box::new(TcpServer::new(node, response.clone(), connections, parameters, seed)))
     };
     let client = move |client, node| {
-        let start = start(nanos(clients.start), nanos(clients.start_spread), starts, client);
+        let start = start(clients.start, clients.start_spread, starts, client);
         // Clients connect one after the other, so that no queue of handshakes arises.
-        let turn = CONNECTING.as_nanos() / 2 * u64::from(client) / u64::from(clients.count);
+        let turn = CONNECTING / 2 * u64::from(client) / u64::from(clients.count);
         let plan = TcpPlan {
             server: seats.server_of(client),
             batches: batches(scenario, sizes, client),
-            connect_at: if beforehand { Time::from_nanos(turn) } else { start },
-            request_at: if beforehand { start + CONNECTING.as_nanos() } else { start },
+            connect_at: if beforehand { Time::ZERO + turn } else { start },
+            request_at: if beforehand { start + CONNECTING } else { start },
             method: GET,
             token: Token::EMPTY,
             tail: request(scenario),

@@ -13,6 +13,6 @@ pub(super) const PATTERN: Pattern = Pattern {
 };
 
 fn next(timing: &Timing, turn: Turn) -> Time {
-    let burst = timing.start + timing.interval_ns.saturating_mul(u64::from(turn.number));
-    timing.within(burst, timing.spread_ns, turn, 0)
+    let burst = timing.start + timing.interval * u64::from(turn.number);
+    timing.within(burst, timing.spread, turn, 0)
 }

@@ -14,7 +14,7 @@ pub(super) const PATTERN: Pattern = Pattern {
 
 fn next(timing: &Timing, turn: Turn) -> Time {
     match turn.number {
-        0 => timing.within(turn.last, timing.interval_ns, turn, 0),
-        _ => turn.last + timing.interval_ns,
+        0 => timing.within(turn.last, timing.interval, turn, 0),
+        _ => turn.last + timing.interval,
     }
 }

@@ -13,5 +13,5 @@ pub(super) const PATTERN: Pattern = Pattern {
 };
 
 fn at(timing: &Timing, turn: Turn) -> Time {
-    timing.within(timing.start, timing.spread_ns, turn, 0)
+    timing.within(timing.start, timing.spread, turn, 0)
 }

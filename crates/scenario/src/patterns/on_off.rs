@@ -1,6 +1,6 @@
 //! Periods of messages and pauses between them.
 
-use coapace_sim::Time;
+use coapace_sim::{Span, Time};
 
 use super::{Pace, Pattern, Timing, Turn};
 
@@ -15,11 +15,11 @@ pub(super) const PATTERN: Pattern = Pattern {
 /// A period is over after each message with a probability that makes it as long as it is to be on average; a pause is
 /// exponentially distributed. The first message comes after a pause.
 fn next(timing: &Timing, turn: Turn) -> Time {
-    let pause = || timing.exponential(timing.off_ns, turn, 1);
+    let pause = || timing.exponential(timing.off, turn, 1);
     if turn.number == 0 {
         return turn.last + pause();
     }
     let draw = timing.stream.unit(u64::from(turn.client), u64::from(turn.number), 0);
-    let is_over = draw * (timing.on_ns.max(1) as f64) < timing.interval_ns as f64;
-    turn.last + timing.interval_ns + if is_over { pause() } else { 0 }
+    let is_over = draw * (timing.on.as_nanos().max(1) as f64) < timing.interval.as_nanos() as f64;
+    turn.last + timing.interval + if is_over { pause() } else { Span::ZERO }
 }

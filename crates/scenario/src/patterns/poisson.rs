@@ -13,5 +13,5 @@ pub(super) const PATTERN: Pattern = Pattern {
 };
 
 fn next(timing: &Timing, turn: Turn) -> Time {
-    turn.last + timing.exponential(timing.interval_ns, turn, 0)
+    turn.last + timing.exponential(timing.interval, turn, 0)
 }

@@ -141,7 +141,7 @@ impl Item {
         place
     }
 
-    /// Whether every name of a list on the dotted `path` is there.
+    /// Checks that every name of a list on the dotted `path` is there.
     pub(crate) fn leads(&self, path: &str, at: Origin) -> Result<(), Fault> {
         let mut place = self;
         for (n, part) in path.split('.').enumerate() {

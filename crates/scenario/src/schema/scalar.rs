@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use coapace_control::Duration;
+use coapace_sim::{Jitter, Span};
 
 use super::document::{Item, Value, is_name, quoted};
 use super::error::Fault;
@@ -119,9 +119,9 @@ fn quantity(value: &Value) -> Option<String> {
 
 /// Reads a span of time up to 24 h as scenarios have it, and so wherever a user says one: `200 ms`, `1.5s`, `2 min`; a
 /// number without a unit is seconds.
-pub fn parse_time(text: &str) -> Option<Duration> {
-    const LONGEST: u64 = 24 * 3_600_000_000;
-    TIME.parse(text).filter(|us| *us <= LONGEST).map(Duration::from_micros)
+pub fn parse_time(text: &str) -> Option<Span> {
+    const LONGEST: Span = Span::from_secs(24 * 3_600);
+    TIME.parse(text).map(Span::from_micros).filter(|span| *span <= LONGEST)
 }
 
 /// Reads a share from 0 to 1 as scenarios have it: `10 %`, `0.1`. A bare 1 is refused, for it might mean 1 %.
@@ -134,14 +134,14 @@ pub fn parse_share(text: &str) -> Option<f64> {
 pub(crate) struct Time;
 
 impl Scalar for Time {
-    type Value = Duration;
+    type Value = Span;
     fn accepts(&self) -> String {
         "a time up to 24 h in us, ms, s, min or h, such as \"200 ms\"".to_owned()
     }
-    fn parse(&self, value: &Value) -> Option<Duration> {
+    fn parse(&self, value: &Value) -> Option<Span> {
         parse_time(&quantity(value)?)
     }
-    fn text(&self, value: &Duration) -> String {
+    fn text(&self, value: &Span) -> String {
         quoted(&TIME.write(value.as_micros()))
     }
 }
@@ -204,15 +204,6 @@ impl Scalar for Percentage {
         #[allow(clippy::cast_sign_loss)]
         quoted(&SHARE.write(share as u64))
     }
-}
-
-/// Two times, the shorter first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Jitter {
-    /// The shorter.
-    pub min: Duration,
-    /// The longer.
-    pub max: Duration,
 }
 
 /// Two times, the shorter first.
@@ -281,10 +272,10 @@ pub(crate) trait Words: Copy + PartialEq + 'static {
     const ALL: &'static [(Self, &'static str)];
 }
 
-/// One of the words of `T`.
+/// The kind of the words of `T`.
 pub(crate) struct OneOf<T>(PhantomData<T>);
 
-/// One of the words of `T`.
+/// Returns the kind of the words of `T`.
 pub(crate) const fn one_of<T>() -> OneOf<T> {
     OneOf(PhantomData)
 }

@@ -3,27 +3,58 @@
 
 use std::marker::PhantomData;
 
-use coapace_control::nearest;
-
-use super::document::{Item, Value, is_name, joined, setting};
-use super::error::{Fault, Origin, Stray, shown};
+use super::document::{Item, Value, is_name, joined};
+use super::error::{Fault, Origin};
 use super::kind::{Key, Kind, Lines};
+use super::unknown::unknown;
 
 /// A table of keys.
 pub(crate) trait Keys: Sized {
     /// A sentence about the table.
     const DOC: &'static str;
-    /// The names of the keys.
-    const NAMES: &'static [&'static str];
+    /// Returns whether the table has a key of this name.
+    fn has(name: &str) -> bool;
+    /// Returns its keys, in order.
     fn keys() -> Vec<Key>;
-    /// Reads the table `item`, which is one.
-    fn read(item: &Item, path: &str) -> Result<Self, Fault>;
+    /// Reads the keys of this table from `item`, which may have others.
+    fn take(item: &Item, path: &str) -> Result<Self, Fault>;
+    /// Reads the table `item`, which has no other keys.
+    fn read(item: &Item, path: &str) -> Result<Self, Fault> {
+        if let Value::Table(members) = &item.value
+            && let Some((name, member)) = members.iter().find(|(name, _)| !Self::has(name))
+        {
+            return Err(unknown(path, name, &Self::keys(), &[], member.at));
+        }
+        Self::take(item, path)
+    }
     /// Writes every key.
     fn write(&self, path: &str, lines: &mut Lines);
 }
 
-/// Declares a table: `key: type, kind => default;`, without a default if the key must be there. A table may be completed
-/// before it is read, where what one key says decides the default of another, and checked after.
+/// A table whose keys are fields of a struct of the simulator.
+pub(crate) trait Fields: Keys {
+    /// The values of keys that a file leaves out.
+    const BASE: Self;
+    /// Returns this value with the keys of `item` in place of its own.
+    fn with(self, item: &Item, path: &str) -> Result<Self, Fault>;
+}
+
+/// A table with several bases.
+pub(crate) trait Presets: Fields + Clone + 'static {
+    /// A sentence about the key `preset`.
+    const PRESET_DOC: &'static str;
+    /// The bases by name; the first is the default.
+    const PRESETS: &'static [(&'static str, Self)];
+}
+
+/// Declares a table, in one of two ways.
+///
+/// * `struct Name { key: type, kind => default; }` makes a struct, and `for Name { … }` describes one of the simulator in the same
+///   way. A key without a default must be there. A table may be completed before it is read, where what one key says
+///   decides the default of another, and checked after.
+/// * `for Name = BASE { key: kind; }` describes a struct of the simulator. Its fields in `BASE` are the defaults. `key as field`
+///   names a field that is not called like its key; `..field: Table;` takes in the keys of a table within. `presets` are
+///   other bases, which the key `preset` of a [`Preset`](super::preset::Preset) chooses by name.
 macro_rules! keys {
     (
         $(#[doc = $doc:literal])+
@@ -38,55 +69,156 @@ macro_rules! keys {
         #[derive(Clone, Debug, PartialEq)]
         $vis struct $name { $($(#[doc = $key_doc])+ $vis $key: $type,)* }
 
-        impl $crate::schema::table::Keys for $name {
-            const DOC: &'static str = concat!($($doc,)+).trim_ascii();
-            const NAMES: &'static [&'static str] = &[$(stringify!($key)),*];
-
-            fn keys() -> Vec<$crate::schema::kind::Key> {
-                vec![$({
-                    let kind = $crate::schema::table::of::<$type, _>($kind);
-                    #[allow(unused_mut, unused_assignments)]
-                    let mut default: Option<$type> = None;
-                    $(default = Some($default);)?
-                    $crate::schema::table::key(
-                        stringify!($key), concat!($($key_doc,)+), &kind, default.as_ref(),
-                    )
-                },)*]
-            }
-
-            fn read(
-                item: &$crate::schema::document::Item, path: &str,
-            ) -> Result<Self, $crate::schema::error::Fault> {
-                #[allow(unused_imports)]
-                use $crate::schema::kind::Kind as _;
-                $crate::schema::table::all_known::<Self>(item, path)?;
-                $(let item = &$complete(item);)?
-                let table = Self { $($key: {
-                    let kind = $crate::schema::table::of::<$type, _>($kind);
-                    let path = $crate::schema::document::joined(path, stringify!($key));
-                    match item.get(stringify!($key)) {
-                        Some(item) => kind.read(item, &path)?,
-                        None => $crate::schema::table::keys!(@absent kind, path, item $(, $default)?),
-                    }
-                },)* };
-                $($check(&table).map_err(|misfit| misfit.fault(item, path))?;)?
-                Ok(table)
-            }
-
-            #[allow(unused_variables)]
-            fn write(&self, path: &str, lines: &mut $crate::schema::kind::Lines) {
-                #[allow(unused_imports)]
-                use $crate::schema::kind::Kind as _;
-                $($kind.write(
-                    &self.$key, &$crate::schema::document::joined(path, stringify!($key)), lines,
-                );)*
+        $crate::schema::table::keys! {
+            $(#[doc = $doc])+
+            for $name $(completed by $complete,)? $(checked by $check)? {
+                $($(#[doc = $key_doc])+ $key: $type, $kind $(=> $default)?;)*
             }
         }
     };
+    (
+        $(#[doc = $doc:literal])+
+        for $name:ident $(completed by $complete:path,)? $(checked by $check:path)? {
+            $(
+                $(#[doc = $key_doc:literal])+
+                $key:ident: $type:ty, $kind:expr $(=> $default:expr)?;
+            )*
+        }
+    ) => {
+        const _: () = {
+            #[allow(clippy::wildcard_imports, unused_imports)]
+            use $crate::schema::table::declared::*;
+
+            impl Keys for $name {
+                const DOC: &'static str = concat!($($doc,)+).trim_ascii();
+
+                fn has(name: &str) -> bool {
+                    [$(stringify!($key)),*].contains(&name)
+                }
+
+                fn keys() -> Vec<Key> {
+                    vec![$({
+                        let kind = of::<$type, _>($kind);
+                        #[allow(unused_mut, unused_assignments)]
+                        let mut default: Option<$type> = None;
+                        $(default = Some($default);)?
+                        key(stringify!($key), concat!($($key_doc,)+), &kind, default.as_ref())
+                    },)*]
+                }
+
+                #[allow(unused_variables)]
+                fn take(item: &Item, path: &str) -> Result<Self, Fault> {
+                    $(let item = &$complete(item);)?
+                    let table = Self { $($key: {
+                        let kind = of::<$type, _>($kind);
+                        let path = joined(path, stringify!($key));
+                        match item.get(stringify!($key)) {
+                            Some(item) => kind.read(item, &path)?,
+                            None => $crate::schema::table::keys!(@absent kind, path, item $(, $default)?),
+                        }
+                    },)* };
+                    $($check(&table).map_err(|misfit| misfit.fault(item, path))?;)?
+                    Ok(table)
+                }
+
+                #[allow(unused_variables)]
+                fn write(&self, path: &str, lines: &mut Lines) {
+                    $($kind.write(&self.$key, &joined(path, stringify!($key)), lines);)*
+                }
+            }
+        };
+    };
+    (
+        $(#[doc = $doc:literal])+
+        for $name:ident = $base:path $(, checked by $check:path)? {
+            $(..$inner:ident: $table:ty;)?
+            $(
+                $(#[doc = $key_doc:literal])+
+                $key:ident $(as $($field:tt).+)?: $kind:expr;
+            )*
+        }
+        $(presets {
+            $(#[doc = $preset_doc:literal])+
+            $($word:literal => $preset:path,)+
+        })?
+    ) => {
+        const _: () = {
+            #[allow(clippy::wildcard_imports, unused_imports)]
+            use $crate::schema::table::declared::*;
+
+            impl Keys for $name {
+                const DOC: &'static str = concat!($($doc,)+).trim_ascii();
+
+                fn has(name: &str) -> bool {
+                    [$(stringify!($key)),*].contains(&name) $(|| <$table>::has(name))?
+                }
+
+                fn keys() -> Vec<Key> {
+                    let base = <Self as Fields>::BASE;
+                    let own = [$({
+                        let default = &$crate::schema::table::keys!(@field base $key $($($field).+)?);
+                        let kind = like(default, $kind);
+                        key(stringify!($key), concat!($($key_doc,)+), &kind, Some(default))
+                    },)*];
+                    #[allow(unused_mut)]
+                    let mut keys = Vec::new();
+                    $(keys.extend(<$table>::keys());)?
+                    keys.extend(own);
+                    keys
+                }
+
+                fn take(item: &Item, path: &str) -> Result<Self, Fault> {
+                    Self::BASE.with(item, path)
+                }
+
+                fn write(&self, path: &str, lines: &mut Lines) {
+                    $(self.$inner.write(path, lines);)?
+                    let table = self;
+                    $(
+                        let value = &$crate::schema::table::keys!(@field table $key $($($field).+)?);
+                        like(value, $kind).write(value, &joined(path, stringify!($key)), lines);
+                    )*
+                }
+            }
+
+            impl Fields for $name {
+                const BASE: Self = $base;
+
+                fn with(self, item: &Item, path: &str) -> Result<Self, Fault> {
+                    let mut table = self;
+                    $(table.$inner = table.$inner.with(item, path)?;)?
+                    $(
+                        let value = &mut $crate::schema::table::keys!(@field table $key $($($field).+)?);
+                        let kind = like(&*value, $kind);
+                        if let Some(item) = item.get(stringify!($key)) {
+                            *value = kind.read(item, &joined(path, stringify!($key)))?;
+                        }
+                    )*
+                    $($check(&table).map_err(|misfit| misfit.fault(item, path))?;)?
+                    Ok(table)
+                }
+            }
+
+            $(impl Presets for $name {
+                const PRESET_DOC: &'static str = concat!($($preset_doc,)+);
+                const PRESETS: &'static [(&'static str, Self)] = &[$(($word, $preset)),+];
+            })?
+        };
+    };
     (@absent $kind:ident, $path:ident, $item:ident, $default:expr) => { $default };
     (@absent $kind:ident, $path:ident, $item:ident) => { $kind.missing(&$path, $item.at)? };
+    (@field $table:ident $key:ident) => { $table.$key };
+    (@field $table:ident $key:ident $($field:tt).+) => { $table.$($field).+ };
 }
 pub(crate) use keys;
+
+/// Names that a declaration needs.
+pub(crate) mod declared {
+    pub(crate) use super::{Fields, Keys, Presets, key, like, of};
+    pub(crate) use crate::schema::document::{Item, joined};
+    pub(crate) use crate::schema::error::Fault;
+    pub(crate) use crate::schema::kind::{Key, Kind, Lines};
+}
 
 /// A value that does not go with the others.
 pub(crate) struct Misfit {
@@ -106,23 +238,13 @@ impl Misfit {
     }
 }
 
-/// Returns the table `item` with the keys of `table` where it has none of its own.
-pub(crate) fn filled(item: &Item, table: &impl Keys) -> Item {
-    let mut lines = Lines::new();
-    table.write("", &mut lines);
-    let mut item = item.clone();
-    if let Value::Table(members) = &mut item.value {
-        for (name, text) in lines {
-            if members.iter().all(|(known, _)| *known != name) {
-                members.push((name, setting(&text, item.at)));
-            }
-        }
-    }
-    item
-}
-
 /// Fixes the type of value of a kind.
 pub(crate) fn of<V, K: Kind<Value = V>>(kind: K) -> K {
+    kind
+}
+
+/// Fixes the type of value of a kind to that of `_value`.
+pub(crate) fn like<V, K: Kind<Value = V>>(_value: &V, kind: K) -> K {
     kind
 }
 
@@ -136,87 +258,19 @@ pub(crate) fn key<K: Kind>(name: &'static str, doc: &str, kind: &K, default: Opt
         name,
         doc: doc.trim().to_owned(),
         accepts: kind.accepts(),
-        default: default.map(|_| lines.into_iter().map(|(_, text)| text).collect()),
+        // The default of a table is that of its keys.
+        default: default
+            .filter(|_| lines.len() < 2)
+            .map(|_| lines.into_iter().map(|(_, text)| text).collect()),
         keys: kind.keys(),
         is_list: kind.is_list(),
     }
 }
 
-/// Finds the first key of the table `item` that is not one of `T`.
-pub(crate) fn all_known<T: Keys>(item: &Item, path: &str) -> Result<(), Fault> {
-    let Value::Table(members) = &item.value else { return Ok(()) };
-    match members.iter().find(|(name, _)| T::NAMES.iter().all(|key| key != name)) {
-        Some((name, member)) => Err(unknown(path, name, &T::keys(), &[], member.at)),
-        None => Ok(()),
-    }
-}
-
-/// Follows `path` through the keys of a file, which are `root`; the names in `others` would also do.
-pub(crate) fn resolve(root: &[Key], path: &str, others: &[&str], at: Origin) -> Result<(), Fault> {
-    let mut keys = root;
-    let mut walked = String::new();
-    let mut parts = path.split('.');
-    while let Some(part) = parts.next() {
-        let Some(key) = keys.iter().find(|key| key.name == part) else {
-            let others = if walked.is_empty() { others } else { &[] };
-            return Err(elsewhere(unknown(&walked, part, keys, others, at), root));
-        };
-        walked = joined(&walked, part);
-        if key.is_list
-            && let Some(name) = parts.next()
-        {
-            walked = joined(&walked, name);
-        }
-        keys = &key.keys;
-    }
-    Ok(())
-}
-
-/// Returns the fault of the unknown key `name` in the table at `path`: it suggests the nearest of the table's keys, or else lists what
-/// the table takes.
-fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at: Origin) -> Fault {
-    let line = format!("unknown key `{}`", shown(&joined(path, name)));
-    let here = keys.iter().map(|key| key.name).chain(others.iter().copied());
-    if let Some(near) = nearest(name, here) {
-        let near = if others.contains(&near) { near.to_owned() } else { joined(path, near) };
-        return Fault::new(at, format!("{line}; did you mean `{near}`?"));
-    }
-    let names: Vec<_> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
-    let message = match (path, names.is_empty()) {
-        (_, true) => format!("{line}; `{path}` has no keys"),
-        ("", _) => format!("{line}; a scenario has {}", names.join(", ")),
-        _ => format!("{line}; `{path}` has {}", names.join(", ")),
-    };
-    Fault { stray: Some(Stray { name: name.to_owned(), line }), ..Fault::new(at, message) }
-}
-
-/// Makes the fault suggest the key of that name elsewhere in the file, whose keys are `root`, if there is one.
-pub(crate) fn elsewhere(fault: Fault, root: &[Key]) -> Fault {
-    let Some(Stray { name, line }) = &fault.stray else { return fault };
-    let mut paths = Vec::new();
-    all_paths(root, "", &mut paths);
-    match paths.iter().find(|path| path.rsplit('.').next() == Some(name)) {
-        Some(near) => Fault::new(fault.at, format!("{line}; did you mean `{near}`?")),
-        None => fault,
-    }
-}
-
-/// The dotted path of every key that is no table; `HOP` stands for a name.
-fn all_paths(keys: &[Key], table: &str, paths: &mut Vec<String>) {
-    for key in keys {
-        let path = joined(table, key.name);
-        match (key.keys.is_empty(), key.is_list) {
-            (true, _) => paths.push(path),
-            (false, false) => all_paths(&key.keys, &path, paths),
-            (false, true) => all_paths(&key.keys, &format!("{path}.HOP"), paths),
-        }
-    }
-}
-
-/// A table with the keys of `T`.
+/// The kind of a table with the keys of `T`.
 pub(crate) struct Table<T>(PhantomData<T>);
 
-/// A table with the keys of `T`.
+/// Returns the kind of a table with the keys of `T`.
 pub(crate) const fn table<T>() -> Table<T> {
     Table(PhantomData)
 }
@@ -253,10 +307,10 @@ pub(crate) trait HasName {
     fn name(&self) -> &str;
 }
 
-/// Up to so many tables with the keys of `T`, each under a name of its own.
+/// The kind of a list of tables with the keys of `T`, each under a name of its own. It holds the largest number of them.
 pub(crate) struct Named<T>(usize, PhantomData<T>);
 
-/// Up to `most` tables with the keys of `T`, each under a name of its own. Where one is needed, the table around says so.
+/// Returns the kind of up to `most` tables with the keys of `T`. If one is needed, the table around checks it.
 pub(crate) const fn named<T>(most: usize) -> Named<T> {
     Named(most, PhantomData)
 }

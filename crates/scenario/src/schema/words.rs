@@ -6,7 +6,7 @@ use super::document::{Item, Value, joined, quoted};
 use super::error::{Fault, Origin};
 use super::kind::{Key, Kind, Lines, refused};
 
-/// Declares an enumeration by its words.
+/// Declares an enumeration by its words, or describes one of the simulator (`for`).
 macro_rules! words {
     ($(#[doc = $doc:literal])+ pub enum $name:ident { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal,)+ }) => {
         $(#[doc = $doc])+
@@ -20,6 +20,9 @@ macro_rules! words {
             }
         }
 
+        $crate::schema::words::words! { for $name { $($variant = $word,)+ } }
+    };
+    (for $name:ident { $($variant:ident = $word:literal,)+ }) => {
         impl $crate::schema::scalar::Words for $name {
             const ALL: &'static [(Self, &'static str)] = &[$((Self::$variant, $word)),+];
         }
@@ -28,7 +31,7 @@ macro_rules! words {
 pub(crate) use words;
 
 /// Declares an enumeration of tables: the key `kind` says which it is, and so what its other keys are. The first is what a
-/// table without that key is.
+/// table without that key is. The enumeration may be one of the simulator (`for`).
 macro_rules! tagged {
     ($(#[doc = $doc:literal])+ pub enum $name:ident {
         $($(#[doc = $variant_doc:literal])+ $variant:ident($table:ty) = $word:literal,)+
@@ -37,6 +40,9 @@ macro_rules! tagged {
         #[derive(Clone, Debug, PartialEq)]
         pub enum $name { $($(#[doc = $variant_doc])+ $variant($table),)+ }
 
+        $crate::schema::words::tagged! { for $name { $($variant($table) = $word,)+ } }
+    };
+    (for $name:ident { $($variant:ident($table:ty) = $word:literal,)+ }) => {
         impl $crate::schema::words::TaggedTable for $name {
             const WORDS: &'static [&'static str] = &[$($word),+];
             fn keys_of(word: &str) -> Vec<$crate::schema::kind::Key> {
@@ -82,10 +88,26 @@ pub(crate) const fn tagged_table<T>() -> Tagged<T> {
 
 const KIND: &str = "kind";
 
+fn listed(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
+}
+
 impl<T: TaggedTable> Tagged<T> {
     fn kinds() -> String {
-        let words: Vec<_> = T::WORDS.iter().map(|word| format!("\"{word}\"")).collect();
-        words.join(" or ")
+        listed(T::WORDS)
+    }
+
+    /// Returns the fault of the first of `members` that is a key of other kinds than `word`, if `word` is a kind.
+    fn misplaced(word: &str, members: &[(String, Item)], path: &str) -> Option<Fault> {
+        let has = |kind: &str, name: &str| T::keys_of(kind).iter().any(|key| key.name == name);
+        members.iter().filter(|(name, _)| T::WORDS.contains(&word) && !has(word, name)).find_map(
+            |(name, member)| {
+                let kinds: Vec<_> = T::WORDS.iter().copied().filter(|kind| has(kind, name)).collect();
+                let message =
+                    format!("unknown key `{}`; it needs the kind {}", joined(path, name), listed(&kinds));
+                (!kinds.is_empty()).then(|| Fault::new(member.at, message))
+            },
+        )
     }
 }
 
@@ -105,6 +127,9 @@ impl<T: TaggedTable> Kind for Tagged<T> {
             Some(Value::Text(word)) => word,
             Some(_) => "",
         };
+        if let Some(fault) = Self::misplaced(word, &others, path) {
+            return Err(fault);
+        }
         let table = Item { at: item.at, value: Value::Table(others) };
         let refuse = || refused(&Self::kinds(), T::WORDS, kind.unwrap_or(item), &joined(path, KIND));
         T::read(word, &table, path).unwrap_or_else(|| Err(refuse()))
@@ -131,9 +156,15 @@ impl<T: TaggedTable> Kind for Tagged<T> {
             is_list: false,
         };
         let mut keys = vec![kind];
-        for key in T::WORDS.iter().flat_map(|word| T::keys_of(word)) {
-            if keys.iter().all(|known| known.name != key.name) {
-                keys.push(key);
+        for (place, word) in T::WORDS.iter().enumerate() {
+            for mut key in T::keys_of(word) {
+                if place > 0 {
+                    // A table without `kind` is of the first kind, and needs no keys of others.
+                    key.default.get_or_insert_default();
+                }
+                if keys.iter().all(|known| known.name != key.name) {
+                    keys.push(key);
+                }
             }
         }
         keys

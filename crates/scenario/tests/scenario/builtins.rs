@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use coapace_control::Duration;
 use coapace_scenario::{Ip, Loss, Scenario, WorkloadKind};
+use coapace_sim::Span;
 
 use crate::{load, repository};
 
@@ -48,13 +48,13 @@ fn the_built_in_testbed_is_that_of_the_thesis() {
 
     let [radio, backhaul] = scenario.network.up.as_slice() else { panic!("up has two hops") };
     assert_eq!((radio.name.as_str(), backhaul.name.as_str()), ("radio", "backhaul"));
-    assert_eq!((radio.rate, radio.delay), (Some(60_000), Duration::from_millis(200)));
-    assert_eq!((backhaul.rate, backhaul.jitter.min), (None, Duration::from_millis(10)));
+    assert_eq!((radio.rate, radio.delay), (Some(60_000), Span::from_millis(200)));
+    assert_eq!((backhaul.rate, backhaul.jitter.min), (None, Span::from_millis(10)));
 
     let [backhaul, radio] = scenario.network.down.as_slice() else { panic!("down has two hops") };
     assert_eq!((radio.name.as_str(), backhaul.name.as_str()), ("radio", "backhaul"));
-    assert_eq!((radio.rate, radio.delay), (Some(30_000), Duration::from_millis(400)));
-    assert_eq!(backhaul.jitter.max, Duration::from_millis(20));
+    assert_eq!((radio.rate, radio.delay), (Some(30_000), Span::from_millis(400)));
+    assert_eq!(backhaul.jitter.max, Span::from_millis(20));
 
     // The published measurement has 50 clients and 50 responses of 93 bytes each: 62.0 s.
     let response = scenario.network.ip.header_bytes() + 8 + 4 + 1 + scenario.server.payload_bytes;

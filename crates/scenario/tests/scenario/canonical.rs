@@ -1,7 +1,7 @@
 //! Tests of defaults, of the canonical form and of the hash.
 
-use coapace_control::Duration;
 use coapace_scenario::{Ip, Loss, Scenario};
+use coapace_sim::Span;
 
 use crate::{SMALLEST, load, parse};
 
@@ -17,7 +17,7 @@ fn the_smallest_scenario_has_the_documented_defaults() {
     assert_eq!(scenario.network.ip, Ip::V6);
     let wire = &scenario.network.up[0];
     assert_eq!((wire.rate, wire.buffer_bytes, &wire.loss), (None, None, &Loss::Random(0.0)));
-    assert_eq!(wire.jitter.max, Duration::ZERO);
+    assert_eq!(wire.jitter.max, Span::ZERO);
     assert!(wire.reordering.is_none());
     assert!(scenario.knob_values().is_empty());
 }

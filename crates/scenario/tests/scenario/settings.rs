@@ -1,7 +1,7 @@
 //! Tests of `--set` and of knobs.
 
-use coapace_control::Duration;
 use coapace_scenario::Loss;
+use coapace_sim::Span;
 
 use crate::{SMALLEST, load, parse, refused};
 
@@ -49,9 +49,9 @@ fn settings_reach_tables_that_the_file_leaves_out_and_need_no_quotes() {
         ("title", "Another wire"),
     ];
     let scenario = parse(SMALLEST, &set).unwrap();
-    assert_eq!(scenario.tcp.delayed_ack, Duration::from_millis(40));
+    assert_eq!(scenario.tcp.delayed_ack, Span::from_millis(40));
     assert!(!scenario.server.deduplication);
-    assert_eq!(scenario.network.up[0].jitter.max, Duration::from_millis(2));
+    assert_eq!(scenario.network.up[0].jitter.max, Span::from_millis(2));
     assert_eq!(scenario.network.down[0].rate, Some(1_500_000));
     assert_eq!(scenario.title, "Another wire");
 }

@@ -106,3 +106,35 @@ fn values_that_do_not_go_together_are_refused() {
         "scenarios/x.toml:15: `network.up` has two of the name `wire`"
     );
 }
+
+#[test]
+fn a_key_of_another_kind_is_refused_with_the_kinds_that_have_it() {
+    assert_eq!(
+        load("mesh-mobile", &[("network.mesh.mobility.block", "5 m")]).unwrap_err(),
+        "--set network.mesh.mobility.block=5 m: unknown key `network.mesh.mobility.block`; it needs the kind \"manhattan\""
+    );
+    assert_eq!(
+        load("mesh-mobile", &[("mobility", "none"), ("max_speed", "3 m/s")]).unwrap_err(),
+        "--set max_speed=3 m/s: unknown key `network.mesh.mobility.max_speed`; it needs the kind \"random-waypoint\" or \"gauss-markov\" \
+         or \"manhattan\" or \"pursue\""
+    );
+    assert_eq!(
+        load("mesh-mobile", &[("network.mesh.radio.propagation.height", "2 m")]).unwrap_err(),
+        "--set network.mesh.radio.propagation.height=2 m: unknown key `network.mesh.radio.propagation.height`; it needs the kind \"two-ray\""
+    );
+    let manhattan = [("mobility", "manhattan"), ("network.mesh.mobility.block", "5 m")];
+    let canonical = load("mesh-mobile", &manhattan).unwrap().canonical();
+    let lines: Vec<_> = canonical.lines().filter(|line| line.starts_with("network.mesh.mobility.")).collect();
+    assert_eq!(
+        lines,
+        [
+            "network.mesh.mobility.kind = \"manhattan\"",
+            "network.mesh.mobility.min_speed = \"0.5 m/s\"",
+            "network.mesh.mobility.max_speed = \"1.5 m/s\"",
+            "network.mesh.mobility.margin = \"0 m\"",
+            "network.mesh.mobility.step = \"1 s\"",
+            "network.mesh.mobility.block = \"5 m\"",
+            "network.mesh.mobility.turn_probability = \"50 %\"",
+        ]
+    );
+}

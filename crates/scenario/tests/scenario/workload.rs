@@ -1,6 +1,6 @@
 //! Tests of the end of a workload: after a number of exchanges or after a time.
 
-use coapace_control::Duration;
+use coapace_sim::Span;
 
 use crate::{SMALLEST, load, parse, refused};
 
@@ -8,11 +8,11 @@ use crate::{SMALLEST, load, parse, refused};
 fn a_workload_ends_after_its_exchanges_or_after_its_duration() {
     let lasting = SMALLEST.replace("[workload]", "[workload]\nduration = \"60 s\"\nwarm_up = \"10 s\"");
     let workload = parse(&lasting, &[]).unwrap().workload;
-    assert_eq!((workload.exchanges, workload.duration), (None, Some(Duration::from_secs(60))));
-    assert_eq!(workload.warm_up, Duration::from_secs(10));
+    assert_eq!((workload.exchanges, workload.duration), (None, Some(Span::from_secs(60))));
+    assert_eq!(workload.warm_up, Span::from_secs(10));
 
     let set = [("workload.exchanges", "none"), ("workload.duration", "5 min")];
-    assert_eq!(load("nb-iot", &set).unwrap().workload.duration, Some(Duration::from_secs(300)));
+    assert_eq!(load("nb-iot", &set).unwrap().workload.duration, Some(Span::from_secs(300)));
     let set = [("workload.duration", "none"), ("workload.warm_up", "0 s"), ("workload.exchanges", "7")];
     assert_eq!(parse(&lasting, &set).unwrap().workload.exchanges, Some(7));
 }

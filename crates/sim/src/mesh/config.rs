@@ -1,4 +1,7 @@
-//! The configuration of a mesh. Every number on which standards and stacks differ is a field with presets.
+//! The configuration of a mesh. Every number on which standards and stacks differ is a field with presets, from their sources.
+
+use super::{Propagation, UnitDisk};
+use crate::Span;
 
 /// The configuration of a mesh, without its places.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,60 +26,31 @@ pub struct RadioConfig {
     pub delivery: (f64, f64),
     /// The bytes before every frame: preamble, start of frame, length (6 in the standard).
     pub phy_header_bytes: u32,
-    /// The span of time in which nodes are switched on at random moments, in nanoseconds.
-    pub start_spread_ns: u64,
+    /// The span of time in which nodes are switched on at random moments.
+    pub start_spread: Span,
+    /// The current while the radio sends, in milliamperes.
+    pub transmit_ma: f64,
+    /// The current while the radio receives or listens, in milliamperes.
+    pub receive_ma: f64,
+    /// The current while the radio is switched off, in milliamperes.
+    pub sleep_ma: f64,
+    /// The supply voltage, in volts.
+    pub voltage: f64,
 }
 
-/// A model of propagation: which nodes hear each other, and how well.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Propagation {
-    /// Cooja's unit disk graph medium. A transmission in interference range destroys any frame that it overlaps, whatever its
-    /// power.
-    UnitDisk {
-        /// The range within which frames are received, in metres.
-        range_m: f64,
-        /// The range within which transmissions destroy other frames, in metres.
-        interference_m: f64,
-        /// The range within which clear channel assessment notices a transmission, in metres. It always notices a frame that
-        /// is being received.
-        sense_m: f64,
-        /// The share of frames received at the very edge of `range_m`; at distance d it is 1 − (d/range)²·(1 − edge).
-        edge_delivery: f64,
-    },
-    /// Power falls with the logarithm of distance, and each pair of nodes has an obstacle of its own between them
-    /// (log-normal shadowing). A transmission destroys a frame that it overlaps unless it is weaker by `capture_db`.
-    LogDistance {
-        /// Transmit power in dBm.
-        power_dbm: f64,
-        /// Loss over the first metre, in dB.
-        first_metre_db: f64,
-        /// The exponent of path loss: 2 in free space, 3 to 4 indoors.
-        exponent: f64,
-        /// The standard deviation of shadowing, in dB.
-        shadowing_db: f64,
-        /// Received power at which half of the frames are received, in dBm.
-        sensitivity_dbm: f64,
-        /// Received power from which clear channel assessment notices, in dBm.
-        sense_dbm: f64,
-        /// The lead in dB that a frame needs over each that overlaps.
-        capture_db: f64,
-    },
-    /// Two rays, one direct and one reflected by the ground, without shadowing. Near nodes may hear each other badly where
-    /// the rays cancel. The rest is like [`LogDistance`](Self::LogDistance).
-    TwoRay {
-        /// Transmit power in dBm.
-        power_dbm: f64,
-        /// Height of the antennas above ground, in metres.
-        height_m: f64,
-        /// The share of the amplitude that the ground reflects, from 0 to 1.
-        reflection: f64,
-        /// Received power at which half of the frames are received, in dBm.
-        sensitivity_dbm: f64,
-        /// Received power from which clear channel assessment notices, in dBm.
-        sense_dbm: f64,
-        /// The lead in dB that a frame needs over each that overlaps.
-        capture_db: f64,
-    },
+impl RadioConfig {
+    /// A unit disk of 10 m with interference to 20 m and no other loss, and the preamble of the standard. The currents and the
+    /// voltage are those of the CC2420's data sheet (transmitting at 0 dBm, receiving, idle without oscillator).
+    pub const UNIT_DISK: Self = Self {
+        propagation: Propagation::UnitDisk(UnitDisk::NARROW),
+        delivery: (1.0, 1.0),
+        phy_header_bytes: 6,
+        start_spread: Span::from_secs(1),
+        transmit_ma: 17.4,
+        receive_ma: 18.8,
+        sleep_ma: 0.02,
+        voltage: 3.0,
+    };
 }
 
 /// The configuration of unslotted CSMA/CA, with the variants of stacks.
@@ -88,6 +62,10 @@ pub struct MacConfig {
     pub acknowledgements: bool,
     /// The rule by which backoffs are drawn.
     pub backoff: Backoff,
+    /// The length of a unit of the backoff, or of a tick of the clock.
+    pub backoff_unit: Span,
+    /// The number of ticks in a unit, for [`Backoff::Ticks`].
+    pub backoff_ticks: u32,
     /// macMinBE.
     pub min_be: u8,
     /// macMaxBE.
@@ -98,16 +76,16 @@ pub struct MacConfig {
     pub max_frame_retries: u8,
     /// The end of an attempt that found the channel busy too often.
     pub channel_busy: ChannelBusy,
-    /// The duration of clear channel assessment, in nanoseconds. The state of the channel at its end counts.
-    pub cca_ns: u64,
-    /// The time from a clear channel to the first bit of a frame, in nanoseconds.
-    pub turnaround_ns: u64,
-    /// The time from the last bit of a frame to the first of its acknowledgement, in nanoseconds.
-    pub ack_turnaround_ns: u64,
-    /// The time from the last bit of a frame in which its acknowledgement must have come whole, in nanoseconds.
-    pub ack_wait_ns: u64,
-    /// The interframe space: the time from an attempt to the next action of the node, in nanoseconds.
-    pub spacing_ns: u64,
+    /// The duration of clear channel assessment. The state of the channel at its end counts.
+    pub cca: Span,
+    /// The time from a clear channel to the first bit of a frame.
+    pub turnaround: Span,
+    /// The time from the last bit of a frame to the first of its acknowledgement.
+    pub ack_turnaround: Span,
+    /// The time from the last bit of a frame in which its acknowledgement must have come whole.
+    pub ack_wait: Span,
+    /// The interframe space: the time from an attempt to the next action of the node.
+    pub spacing: Span,
     /// The room of a node in frames, over all its queues.
     pub queue_frames: u16,
     /// The number of queues of a node, at most 15. Each neighbour with frames has one, with a backoff of its own. `None` is
@@ -118,27 +96,85 @@ pub struct MacConfig {
     pub duplicates: u8,
 }
 
+impl MacConfig {
+    /// IEEE 802.15.4-2015 at 2.4 GHz: macMinBE 3, macMaxBE 5, macMaxCSMABackoffs 4, macMaxFrameRetries 3, one queue. The wait
+    /// for an acknowledgement is 54 symbols, like in ns-3's lr-wpan.
+    pub const STANDARD: Self = Self {
+        csma: true,
+        acknowledgements: true,
+        backoff: Backoff::Units,
+        backoff_unit: Span::from_micros(320),
+        backoff_ticks: 1,
+        min_be: 3,
+        max_be: 5,
+        max_csma_backoffs: 4,
+        max_frame_retries: 3,
+        channel_busy: ChannelBusy::Drop,
+        cca: Span::from_micros(128),
+        turnaround: Span::from_micros(192),
+        ack_turnaround: Span::from_micros(192),
+        ack_wait: Span::from_micros(864),
+        spacing: Span::from_micros(640),
+        queue_frames: 16,
+        neighbour_queues: None,
+        duplicates: 16,
+    };
+
+    /// The driver of Contiki 2.x (core/net/mac/csma.c) over a CC2420 that is always on: the first attempt at once, then a linear
+    /// backoff of 1/32 s, four attempts in all, two queues and eight buffers. The backoff is that of a channel check rate of
+    /// 32 Hz; the default rate is 8 Hz.
+    pub const CONTIKI_2: Self = Self {
+        backoff: Backoff::Linear,
+        backoff_unit: Span::from_micros(31_250),
+        min_be: 0,
+        max_be: 0,
+        max_csma_backoffs: 64,
+        channel_busy: ChannelBusy::Attempt,
+        spacing: Span::ZERO,
+        queue_frames: 8,
+        neighbour_queues: Some(2),
+        ..Self::STANDARD
+    };
+
+    /// The driver of Contiki 3.x (core/net/mac/csma.c over nullrdc) on a Cooja mote: ticks of 1 ms, no backoff before the first
+    /// attempt, eight attempts. The radio turns around in 2 ms and then assesses the channel. It acknowledges after 1 ms.
+    pub const CONTIKI_3: Self = Self {
+        backoff: Backoff::Ticks,
+        backoff_unit: Span::from_millis(1),
+        min_be: 0,
+        max_be: 4,
+        max_csma_backoffs: 5,
+        max_frame_retries: 7,
+        channel_busy: ChannelBusy::Attempt,
+        cca: Span::from_millis(2),
+        turnaround: Span::ZERO,
+        ack_turnaround: Span::from_millis(1),
+        ack_wait: Span::from_millis(2),
+        spacing: Span::ZERO,
+        queue_frames: 16,
+        neighbour_queues: Some(2),
+        ..Self::STANDARD
+    };
+
+    /// The driver of Contiki-NG (os/net/mac/csma/csma-output.c) on a Cooja mote: units of 6 ms, macMinBE 3, macMaxBE 5.
+    pub const CONTIKI_NG: Self =
+        Self { backoff_ticks: 6, min_be: 3, max_be: 5, queue_frames: 64, ..Self::CONTIKI_3 };
+
+    /// No carrier sense and no acknowledgements (Contiki's nullmac).
+    pub const NONE: Self =
+        Self { csma: false, acknowledgements: false, max_frame_retries: 0, ..Self::STANDARD };
+}
+
 /// The rule by which a backoff is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backoff {
     /// A whole number of units from 0 to 2^BE − 1 (IEEE 802.15.4-2015 §6.2.5.1).
-    Units {
-        /// The length of a unit, in nanoseconds.
-        unit_ns: u64,
-    },
-    /// A whole number of ticks from 0 to (2^BE − 1)·`ticks` − 1, and none if BE is 0 (Contiki 3.x and Contiki-NG).
-    Ticks {
-        /// The length of a tick of the clock, in nanoseconds.
-        tick_ns: u64,
-        /// The number of ticks in a unit.
-        ticks: u32,
-    },
+    Units,
+    /// A whole number of ticks from 0 to (2^BE − 1)·`backoff_ticks` − 1, and none if BE is 0 (Contiki 3.x and Contiki-NG).
+    Ticks,
     /// No backoff before the first attempt. Later a unit, and a random number of microseconds up to as many units as there
     /// were attempts, three at most (Contiki 2.x).
-    Linear {
-        /// The length of a unit, in nanoseconds.
-        unit_ns: u64,
-    },
+    Linear,
 }
 
 /// The end of an attempt that found the channel busy too often.
@@ -159,8 +195,18 @@ pub struct LowpanConfig {
     pub hop_limit: u8,
     /// The number of datagrams that a node puts together at the same time.
     pub reassembly_contexts: u8,
-    /// The time that a node waits for all fragments of a datagram, in nanoseconds.
-    pub reassembly_timeout_ns: u64,
+    /// The time that a node waits for all fragments of a datagram.
+    pub reassembly_timeout: Span,
+}
+
+impl LowpanConfig {
+    /// Contiki 3.x: two datagrams at a time, each for 1.25 s (core/net/ipv6/sicslowpan.c).
+    pub const CONTIKI_3: Self = Self {
+        max_frame_bytes: 127,
+        hop_limit: 64,
+        reassembly_contexts: 2,
+        reassembly_timeout: Span::from_millis(1_250),
+    };
 }
 
 /// The source of routes.
@@ -177,25 +223,25 @@ pub enum RoutingConfig {
 /// Ranks and ETX are in the same unit, 1/128 of a transmission (RFC 6551 §4.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RplConfig {
-    /// Trickle's Imin, in nanoseconds: 2^DIOIntervalMin ms.
-    pub dio_interval_min_ns: u64,
+    /// Trickle's Imin: 2^DIOIntervalMin ms.
+    pub dio_interval_min: Span,
     /// DIOIntervalDoublings.
     pub dio_doublings: u8,
     /// DIORedundancyConstant: the number of DIOs heard that suppress one's own; 0 suppresses none.
     pub dio_redundancy: u8,
     /// Whether every DIO that the root sends to all asks for new DAOs, by a higher DTSN (Contiki).
     pub dio_refreshes_routes: bool,
-    /// The time from the start to the first DIS of a node without a parent, in nanoseconds.
-    pub dis_start_ns: u64,
-    /// The time from one DIS to the next, in nanoseconds.
-    pub dis_interval_ns: u64,
-    /// The delay of a DAO, in nanoseconds. It is random between half and one and a half of this.
-    pub dao_delay_ns: u64,
-    /// The lifetime of a route, in nanoseconds. The route is renewed after a half to three quarters of it. On the wire the
+    /// The time from the start to the first DIS of a node without a parent.
+    pub dis_start: Span,
+    /// The time from one DIS to the next.
+    pub dis_interval: Span,
+    /// The delay of a DAO. It is random between half and one and a half of this.
+    pub dao_delay: Span,
+    /// The lifetime of a route. The route is renewed after a half to three quarters of it. On the wire the
     /// lifetime is whole minutes, 255 at most.
-    pub route_lifetime_ns: u64,
-    /// The time that a route is used after a no-path DAO took it back, in nanoseconds. A new route mostly comes before.
-    pub no_path_delay_ns: u64,
+    pub route_lifetime: Span,
+    /// The time that a route is used after a no-path DAO took it back. A new route mostly comes before.
+    pub no_path_delay: Span,
     /// MinHopRankIncrease: the least rise of the rank from one node to the next, and the rank of the root.
     pub min_hop_rank_increase: u16,
     /// PARENT_SWITCH_THRESHOLD: the least gain of a new path over the present one (RFC 6719 §5), in 1/128.
@@ -212,9 +258,9 @@ pub struct RplConfig {
     pub no_ack_etx: u8,
     /// The weight in percent, 0 to 100, of a frame in the ETX of a link: first while few frames are counted, then after that.
     pub etx_weights: (u8, u8),
-    /// The time between two probes of links, in nanoseconds; 0 is never. A probe is a DIO to one neighbour. The time is
+    /// The time between two probes of links; 0 is never. A probe is a DIO to one neighbour. The time is
     /// random between half and one and a half of this.
-    pub probing_interval_ns: u64,
+    pub probing_interval: Span,
     /// The largest number of neighbours in a node's table.
     pub max_neighbours: u16,
     /// The largest number of routes in a node's table.
@@ -227,15 +273,15 @@ impl RplConfig {
     ///
     /// Other platforms have smaller tables by default: 8 neighbours and 20 routes (core/contiki-default-conf.h).
     pub const CONTIKI_3: Self = Self {
-        dio_interval_min_ns: 4_096_000_000,
+        dio_interval_min: Span::from_millis(4_096),
         dio_doublings: 8,
         dio_redundancy: 10,
         dio_refreshes_routes: true,
-        dis_start_ns: 5_000_000_000,
-        dis_interval_ns: 60_000_000_000,
-        dao_delay_ns: 4_000_000_000,
-        route_lifetime_ns: 1_800_000_000_000,
-        no_path_delay_ns: 60_000_000_000,
+        dis_start: Span::from_secs(5),
+        dis_interval: Span::from_secs(60),
+        dao_delay: Span::from_secs(4),
+        route_lifetime: Span::from_secs(1_800),
+        no_path_delay: Span::from_secs(60),
         min_hop_rank_increase: 128,
         parent_switch_threshold: 96,
         max_rank_increase: 7 * 128,
@@ -244,7 +290,7 @@ impl RplConfig {
         initial_etx: 2,
         no_ack_etx: 10,
         etx_weights: (30, 15),
-        probing_interval_ns: 120_000_000_000,
+        probing_interval: Span::from_secs(120),
         max_neighbours: 300,
         max_routes: 300,
     };
@@ -254,17 +300,17 @@ impl RplConfig {
     pub const CONTIKI_NG: Self = Self {
         no_ack_etx: 16,
         etx_weights: (25, 10),
-        probing_interval_ns: 60_000_000_000,
+        probing_interval: Span::from_secs(60),
         ..Self::CONTIKI_3
     };
 
     /// The defaults of RFC 6550 §17 and RFC 6719 §5. They are silent on DIS, ETX, probing and tables, which are those of
     /// [`CONTIKI_3`](Self::CONTIKI_3).
     pub const STANDARD: Self = Self {
-        dio_interval_min_ns: 8_000_000,
+        dio_interval_min: Span::from_millis(8),
         dio_doublings: 20,
         dio_refreshes_routes: false,
-        dao_delay_ns: 1_000_000_000,
+        dao_delay: Span::from_secs(1),
         min_hop_rank_increase: 256,
         parent_switch_threshold: 192,
         max_rank_increase: 0,

@@ -6,10 +6,10 @@ use super::lowpan::ACK_BYTES;
 use super::mac::{QueueState, Queued};
 use super::packets::PacketId;
 use super::{ChannelBusy, Frame, FrameEvent, FrameKind, FrameRecord, Mesh};
-use crate::{Mark, Moment, NodeId, Tap, Time};
+use crate::{Mark, Moment, NodeId, Span, Tap, Time};
 
 /// The time of a byte at 250 kbit/s.
-const BYTE_NS: u64 = 32_000;
+const BYTE: Span = Span::from_micros(32);
 
 impl Mesh {
     /// Puts a frame of a datagram into its queue at `node`. The caller has checked that there is room. Returns false if all
@@ -38,9 +38,9 @@ impl Mesh {
         let config = &self.config.mac;
         let mac = &mut self.macs[node as usize];
         mac.queues[usize::from(queue)].state = QueueState::Busy;
-        let backoff_ns = mac.backoff_ns(config, self.backoffs, node, queue);
-        let cca_ns = if config.csma { config.cca_ns } else { 0 };
-        moment.events.push(earliest + backoff_ns + cca_ns, MeshEvent::Assess(node, queue).encode());
+        let backoff = mac.backoff(config, self.backoffs, node, queue);
+        let cca = if config.csma { config.cca } else { Span::ZERO };
+        moment.events.push(earliest + backoff + cca, MeshEvent::Assess(node, queue).encode());
     }
 
     /// Assesses the channel at the end of a queue's backoff.
@@ -51,14 +51,14 @@ impl Mesh {
         } else if !self.air.is_on(node) {
             // The node is not switched on yet.
             moment.events.push(
-                moment.now + self.config.radio.start_spread_ns.max(1),
+                moment.now + self.config.radio.start_spread.max(Span::from_nanos(1)),
                 MeshEvent::Assess(node, queue).encode(),
             );
         } else if mac.acknowledging.is_some() || self.config.mac.csma && self.air.is_busy(node) {
             self.channel_is_busy(moment, node, queue);
         } else {
             mac.active = Some(queue);
-            moment.events.push(moment.now + self.config.mac.turnaround_ns, MeshEvent::Send(node).encode());
+            moment.events.push(moment.now + self.config.mac.turnaround, MeshEvent::Send(node).encode());
         }
     }
 
@@ -95,11 +95,11 @@ impl Mesh {
         let mac = &mut self.macs[node as usize];
         self.air.begin(moment.now, node, mac.sent);
         mac.sent = mac.sent.wrapping_add(1);
-        moment.events.push(moment.now + self.air_time_ns(frame.bytes), end.encode());
+        moment.events.push(moment.now + self.air_time(frame.bytes), end.encode());
     }
 
-    fn air_time_ns(&self, bytes: u16) -> u64 {
-        BYTE_NS * (u64::from(self.config.radio.phy_header_bytes) + u64::from(bytes))
+    fn air_time(&self, bytes: u16) -> Span {
+        BYTE * (u64::from(self.config.radio.phy_header_bytes) + u64::from(bytes))
     }
 
     /// Ends a frame whose last bit has left. Returns the datagram that arrived at its receiver, if one did.
@@ -130,7 +130,7 @@ impl Mesh {
             Some(to) if self.config.mac.acknowledgements => {
                 self.macs[node as usize].awaiting = Some(to);
                 if !will_acknowledge {
-                    let at = moment.now + self.config.mac.ack_wait_ns;
+                    let at = moment.now + self.config.mac.ack_wait;
                     moment.events.push(at, MeshEvent::NotAcknowledged(node).encode());
                 }
             }
@@ -151,14 +151,14 @@ impl Mesh {
         let own = NodeId(node);
         mac.acknowledging =
             Some(Frame { kind: FrameKind::Ack, from: own, to: Some(frame.from), bytes: ACK_BYTES, ..*frame });
-        let at = moment.now + self.config.mac.ack_turnaround_ns;
+        let at = moment.now + self.config.mac.ack_turnaround;
         moment.events.push(at, MeshEvent::Acknowledge(node).encode());
-        self.acknowledgement_ns() <= self.config.mac.ack_wait_ns
+        self.acknowledgement_time() <= self.config.mac.ack_wait
     }
 
     /// Returns the time from the last bit of a frame to the last bit of its acknowledgement.
-    fn acknowledgement_ns(&self) -> u64 {
-        self.config.mac.ack_turnaround_ns + self.air_time_ns(ACK_BYTES)
+    fn acknowledgement_time(&self) -> Span {
+        self.config.mac.ack_turnaround + self.air_time(ACK_BYTES)
     }
 
     /// Begins an acknowledgement.
@@ -178,17 +178,17 @@ impl Mesh {
         let fate = fates.iter().find(|&&(other, _)| other == to).map_or(Fate::Missed, |&(_, fate)| fate);
         self.fates = fates;
         record_ack(moment, event_of(fate), to, &ack);
-        let left_ns = self.config.mac.ack_wait_ns.checked_sub(self.acknowledgement_ns());
+        let (wait, takes) = (self.config.mac.ack_wait, self.acknowledgement_time());
         let mac = &mut self.macs[to as usize];
         // An acknowledgement that comes too late is ignored.
-        if let Some(left_ns) = left_ns.filter(|_| mac.awaiting == Some(NodeId(node))) {
+        if takes <= wait && mac.awaiting == Some(NodeId(node)) {
             if fate == Fate::Received {
                 mac.awaiting = None;
                 if let Some(queue) = mac.active {
                     self.finish(moment, to, queue, FrameEvent::Received);
                 }
             } else {
-                moment.events.push(moment.now + left_ns, MeshEvent::NotAcknowledged(to).encode());
+                moment.events.push(moment.now + (wait - takes), MeshEvent::NotAcknowledged(to).encode());
             }
         }
     }
@@ -217,7 +217,7 @@ impl Mesh {
         if first.attempts > self.config.mac.max_frame_retries {
             self.give_up(moment, node, queue, event);
         } else {
-            self.contend(moment, node, queue, moment.now + self.config.mac.spacing_ns);
+            self.contend(moment, node, queue, moment.now + self.config.mac.spacing);
         }
     }
 
@@ -246,7 +246,7 @@ impl Mesh {
         let first = &mut self.macs[node as usize].queues[usize::from(queue)];
         first.state = QueueState::Idle;
         if !first.frames.is_empty() {
-            self.contend(moment, node, queue, moment.now + self.config.mac.spacing_ns);
+            self.contend(moment, node, queue, moment.now + self.config.mac.spacing);
         }
         self.resume(moment, node);
     }
@@ -261,7 +261,7 @@ impl Mesh {
         for (queue, number) in mac.queues.iter_mut().zip(0..) {
             if queue.state == QueueState::Ready {
                 queue.state = QueueState::Busy;
-                let at = moment.now + config.spacing_ns + config.cca_ns;
+                let at = moment.now + config.spacing + config.cca;
                 moment.events.push(at, MeshEvent::Assess(node, number).encode());
             }
         }

@@ -1,6 +1,6 @@
 //! The links between radios, computed from their positions by a model of propagation.
 
-use super::Propagation;
+use super::{LogDistance, Propagation, TwoRay, UnitDisk};
 use crate::{Position, Stream};
 
 /// The effect of a node's transmissions at another node.
@@ -79,10 +79,9 @@ impl Links {
     /// Returns the lead that a frame needs over others that overlap, in hundredths of a dB. On a unit disk no lead is enough.
     pub(crate) fn capture(&self) -> i16 {
         match self.propagation {
-            Propagation::UnitDisk { .. } => i16::MAX,
-            Propagation::LogDistance { capture_db, .. } | Propagation::TwoRay { capture_db, .. } => {
-                (capture_db * 100.0) as i16
-            }
+            Propagation::UnitDisk(_) => i16::MAX,
+            Propagation::LogDistance(LogDistance { capture_db, .. })
+            | Propagation::TwoRay(TwoRay { capture_db, .. }) => (capture_db * 100.0) as i16,
         }
     }
 
@@ -108,7 +107,7 @@ impl Links {
 
     fn link(&self, from: u32, to: u32, distance_m: f64) -> Option<RadioLink> {
         let (power_dbm, sensitivity_dbm, sense_dbm) = match self.propagation {
-            Propagation::UnitDisk { range_m, interference_m, sense_m, edge_delivery } => {
+            Propagation::UnitDisk(UnitDisk { range_m, interference_m, sense_m, edge_delivery }) => {
                 let within = |bound: f64| distance_m <= bound * TOLERANCE;
                 let share = distance_m / range_m;
                 let delivery =
@@ -121,22 +120,14 @@ impl Links {
                     sensed,
                 });
             }
-            Propagation::LogDistance {
-                power_dbm,
-                first_metre_db,
-                exponent,
-                shadowing_db,
-                sensitivity_dbm,
-                sense_dbm,
-                ..
-            } => {
-                let loss_db = first_metre_db + 10.0 * exponent * libm::log10(distance_m.max(1.0));
-                let obstacle_db = shadowing_db * self.normal(from, to);
-                (power_dbm - loss_db - obstacle_db, sensitivity_dbm, sense_dbm)
+            Propagation::LogDistance(model) => {
+                let loss_db = model.first_metre_db + 10.0 * model.exponent * libm::log10(distance_m.max(1.0));
+                let obstacle_db = model.shadowing_db * self.normal(from, to);
+                (model.power_dbm - loss_db - obstacle_db, model.sensitivity_dbm, model.sense_dbm)
             }
-            Propagation::TwoRay { power_dbm, height_m, reflection, sensitivity_dbm, sense_dbm, .. } => {
-                let gain_db = two_ray_db(distance_m.max(0.1), height_m, reflection);
-                (power_dbm + gain_db, sensitivity_dbm, sense_dbm)
+            Propagation::TwoRay(model) => {
+                let gain_db = two_ray_db(distance_m.max(0.1), model.height_m, model.reflection);
+                (model.power_dbm + gain_db, model.sensitivity_dbm, model.sense_dbm)
             }
         };
         if power_dbm < self.propagation.faintest_dbm() {
@@ -164,15 +155,15 @@ impl Propagation {
     /// Returns the distance beyond which no node is heard or disturbed.
     fn reach_m(&self) -> f64 {
         match *self {
-            Self::UnitDisk { range_m, interference_m, sense_m, .. } => {
+            Self::UnitDisk(UnitDisk { range_m, interference_m, sense_m, .. }) => {
                 range_m.max(interference_m).max(sense_m) * TOLERANCE
             }
-            Self::LogDistance { power_dbm, first_metre_db, exponent, shadowing_db, .. } => {
+            Self::LogDistance(LogDistance { power_dbm, first_metre_db, exponent, shadowing_db, .. }) => {
                 // Shadowing may help by four standard deviations.
                 let budget_db = power_dbm - first_metre_db + 4.0 * shadowing_db - self.faintest_dbm();
                 libm::pow(10.0, budget_db / (10.0 * exponent)).max(1.0)
             }
-            Self::TwoRay { power_dbm, .. } => {
+            Self::TwoRay(TwoRay { power_dbm, .. }) => {
                 // Both rays in phase: 6 dB above free space.
                 let budget_db = power_dbm + 6.0 - self.faintest_dbm();
                 WAVELENGTH_M / (4.0 * std::f64::consts::PI) * libm::pow(10.0, budget_db / 20.0)
@@ -183,9 +174,9 @@ impl Propagation {
     /// Returns the power below which a signal is neither received nor noticed, nor disturbs the weakest frame that is received.
     fn faintest_dbm(&self) -> f64 {
         match *self {
-            Self::UnitDisk { .. } => WEAKEST_DBM,
-            Self::LogDistance { sensitivity_dbm, sense_dbm, capture_db, .. }
-            | Self::TwoRay { sensitivity_dbm, sense_dbm, capture_db, .. } => {
+            Self::UnitDisk(_) => WEAKEST_DBM,
+            Self::LogDistance(LogDistance { sensitivity_dbm, sense_dbm, capture_db, .. })
+            | Self::TwoRay(TwoRay { sensitivity_dbm, sense_dbm, capture_db, .. }) => {
                 sense_dbm.min(sensitivity_dbm - LEAST_DELIVERY_DB - capture_db)
             }
         }
@@ -249,7 +240,7 @@ mod tests {
     }
 
     const DISK: Propagation =
-        Propagation::UnitDisk { range_m: 10.0, interference_m: 20.0, sense_m: 5.0, edge_delivery: 0.5 };
+        Propagation::UnitDisk(UnitDisk { sense_m: 5.0, edge_delivery: 0.5, ..UnitDisk::NARROW });
 
     #[test]
     fn a_unit_disk_has_a_core_that_hears_and_a_ring_that_is_disturbed() {
@@ -281,15 +272,12 @@ mod tests {
 
     #[test]
     fn with_distance_a_link_fades_from_good_over_bad_to_none() {
-        let propagation = Propagation::LogDistance {
-            power_dbm: 0.0,
-            first_metre_db: 40.0,
-            exponent: 3.0,
+        let propagation = Propagation::LogDistance(LogDistance {
             shadowing_db: 0.0,
             sensitivity_dbm: -85.0,
             sense_dbm: -90.0,
-            capture_db: 3.0,
-        };
+            ..LogDistance::CC2420
+        });
         let links = links(&[(0.0, 0.0), (10.0, 0.0), (31.6, 0.0), (45.0, 0.0), (60.0, 0.0)], propagation);
         let [near, edge, far] = links.of(0) else { panic!("{:?}", links.of(0)) };
         assert!(near.delivery > 0.999 && near.sensed, "{near:?}");
@@ -300,15 +288,13 @@ mod tests {
 
     #[test]
     fn shadowing_is_the_same_both_ways_and_differs_from_pair_to_pair() {
-        let propagation = Propagation::LogDistance {
-            power_dbm: 0.0,
-            first_metre_db: 40.0,
+        let propagation = Propagation::LogDistance(LogDistance {
             exponent: 2.0,
             shadowing_db: 6.0,
             sensitivity_dbm: -85.0,
             sense_dbm: -90.0,
-            capture_db: 3.0,
-        };
+            ..LogDistance::CC2420
+        });
         let links = links(&[(0.0, 0.0), (10.0, 0.0), (0.0, 10.0)], propagation);
         assert_eq!(links.of(0)[0].power, links.of(1)[0].power);
         assert_ne!(links.of(0)[0].power, links.of(0)[1].power);

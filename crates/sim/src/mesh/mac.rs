@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::packets::PacketId;
 use super::{Backoff, Frame, MacConfig};
-use crate::{NodeId, Stream};
+use crate::{NodeId, Span, Stream};
 
 /// The state of medium access of a node. In a large mesh it is in no near cache, so each pointer costs. The usual numbers of
 /// queues and senders therefore have room within the struct.
@@ -130,12 +130,12 @@ impl Mac {
         known
     }
 
-    /// Draws the time that a queue waits before it assesses the channel, in nanoseconds.
-    pub(super) fn backoff_ns(&mut self, config: &MacConfig, luck: Stream, node: u32, queue: u8) -> u64 {
+    /// Draws the time that a queue waits before it assesses the channel.
+    pub(super) fn backoff(&mut self, config: &MacConfig, luck: Stream, node: u32, queue: u8) -> Span {
         if !config.csma {
-            return 0;
+            return Span::ZERO;
         }
-        let Some(queue) = self.queues.get(usize::from(queue)) else { return 0 };
+        let Some(queue) = self.queues.get(usize::from(queue)) else { return Span::ZERO };
         let exponent = config.min_be.saturating_add(queue.backoffs).min(config.max_be).min(31);
         let slots = (1u64 << exponent) - 1;
         let attempts = u64::from(queue.attempts);
@@ -145,15 +145,15 @@ impl Mac {
             luck.below(bound, u64::from(node), u64::from(self.draws), 0)
         };
         match config.backoff {
-            Backoff::Units { unit_ns } => below(slots + 1) * unit_ns,
-            Backoff::Ticks { tick_ns, ticks } => match slots * u64::from(ticks) {
-                0 => 0,
-                bound => below(bound) * tick_ns,
+            Backoff::Units => config.backoff_unit * below(slots + 1),
+            Backoff::Ticks => match slots * u64::from(config.backoff_ticks) {
+                0 => Span::ZERO,
+                bound => config.backoff_unit * below(bound),
             },
-            Backoff::Linear { .. } if is_first => 0,
-            Backoff::Linear { unit_ns } => {
-                let most_us = (attempts + 1).min(LINEAR_STEPS) * unit_ns / 1_000;
-                unit_ns + below(most_us) * 1_000
+            Backoff::Linear if is_first => Span::ZERO,
+            Backoff::Linear => {
+                let most = config.backoff_unit * (attempts + 1).min(LINEAR_STEPS);
+                config.backoff_unit + Span::from_micros(below(most.as_micros()))
             }
         }
     }
@@ -221,7 +221,7 @@ mod tests {
         let mut mac = Mac::default();
         mac.push(config, frame(1));
         (mac.queues[0].backoffs, mac.queues[0].attempts) = (backoffs, attempts);
-        let draws: Vec<_> = (0..20_000).map(|_| mac.backoff_ns(config, luck, 0, 0) / 1_000).collect();
+        let draws: Vec<_> = (0..20_000).map(|_| mac.backoff(config, luck, 0, 0).as_micros()).collect();
         (*draws.iter().min().unwrap(), *draws.iter().max().unwrap())
     }
 

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{Frame, LowpanConfig};
-use crate::{NodeId, Time};
+use crate::{NodeId, Span, Time};
 
 /// The datagrams of which a node has some fragments and waits for others (RFC 4944 §5.3). Each has a context, with the handle
 /// of its packet. All memory is allocated at the start.
@@ -16,7 +16,7 @@ pub(crate) struct Reassembly {
     contexts: SmallVec<[Context; 2]>,
     /// The largest number of contexts.
     limit: usize,
-    timeout_ns: u64,
+    timeout: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ impl Reassembly {
     /// Returns the reassembly of a node.
     pub(crate) fn new(config: &LowpanConfig) -> Self {
         let limit = usize::from(config.reassembly_contexts);
-        Self { contexts: SmallVec::with_capacity(limit), limit, timeout_ns: config.reassembly_timeout_ns }
+        Self { contexts: SmallVec::with_capacity(limit), limit, timeout: config.reassembly_timeout }
     }
 
     /// Handles a fragment of the packet with this handle. `frame.fragments` is more than 1, and
@@ -66,7 +66,7 @@ impl Reassembly {
             None if frame.fragment > 0 => Reassembled::Stray,
             None => {
                 let missing = (u64::MAX >> (64 - u32::from(frame.fragments))) & !bit;
-                let deadline = now + self.timeout_ns;
+                let deadline = now + self.timeout;
                 self.open(now, Context { from: frame.from, tag: frame.tag, packet, missing, deadline })
             }
         }
@@ -103,14 +103,14 @@ mod tests {
     use crate::mesh::{FrameKind, Leg};
     use Reassembled::{Added, Full, Opened, Repeated, Stray, Whole};
 
-    const TIMEOUT_NS: u64 = 1_000;
+    const TIMEOUT: Span = Span::from_micros(1);
 
     fn node(contexts: u8) -> Reassembly {
         Reassembly::new(&LowpanConfig {
             max_frame_bytes: 127,
             hop_limit: 64,
             reassembly_contexts: contexts,
-            reassembly_timeout_ns: TIMEOUT_NS,
+            reassembly_timeout: TIMEOUT,
         })
     }
 
@@ -188,11 +188,11 @@ mod tests {
     fn a_context_that_is_over_takes_no_more_and_gives_its_handle_back_when_room_is_needed() {
         let mut node = node(1);
         assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 3), 70), Opened(None));
-        assert_eq!(node.handle(at(TIMEOUT_NS - 1), &fragment(1, 5, 1, 3), 70), Added);
-        assert_eq!(node.handle(at(TIMEOUT_NS - 1), &fragment(2, 5, 0, 2), 71), Full);
-        assert_eq!(node.handle(at(TIMEOUT_NS), &fragment(1, 5, 2, 3), 70), Stray);
-        assert_eq!(node.handle(at(TIMEOUT_NS), &fragment(2, 5, 0, 2), 71), Opened(Some(70)));
-        assert_eq!(node.handle(at(TIMEOUT_NS), &fragment(2, 5, 1, 2), 71), Whole(71));
+        assert_eq!(node.handle(at(TIMEOUT.as_nanos() - 1), &fragment(1, 5, 1, 3), 70), Added);
+        assert_eq!(node.handle(at(TIMEOUT.as_nanos() - 1), &fragment(2, 5, 0, 2), 71), Full);
+        assert_eq!(node.handle(at(TIMEOUT.as_nanos()), &fragment(1, 5, 2, 3), 70), Stray);
+        assert_eq!(node.handle(at(TIMEOUT.as_nanos()), &fragment(2, 5, 0, 2), 71), Opened(Some(70)));
+        assert_eq!(node.handle(at(TIMEOUT.as_nanos()), &fragment(2, 5, 1, 2), 71), Whole(71));
     }
 
     #[test]

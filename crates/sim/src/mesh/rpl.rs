@@ -116,7 +116,7 @@ impl RplNode {
             neighbours: Neighbours::default(),
             routes: Routes::default(),
             trickle: Trickle::STOPPED,
-            dis: now + config.dis_start_ns,
+            dis: now + config.dis_start,
             dao: Time::MAX,
             renewal: Time::MAX,
             probe: Time::MAX,

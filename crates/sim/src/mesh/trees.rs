@@ -148,14 +148,13 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesh::Propagation;
+    use crate::mesh::{Propagation, UnitDisk};
     use crate::{Luck, Position};
 
     fn grid(side: u32, seed: u64) -> (Links, Trees) {
         let place = |n: u32| Position { x: 10.0 * f64::from(n % side), y: 10.0 * f64::from(n / side) };
         let positions: Vec<_> = (0..side * side).map(place).collect();
-        let disk =
-            Propagation::UnitDisk { range_m: 10.0, interference_m: 20.0, sense_m: 10.0, edge_delivery: 1.0 };
+        let disk = Propagation::UnitDisk(UnitDisk::NARROW);
         let links = Links::new(&positions, disk, Luck::new(seed).stream("shadowing"));
         let trees = Trees::new(&links, &[0, 35], Luck::new(seed).stream("routes"));
         (links, trees)
@@ -203,8 +202,7 @@ mod tests {
     #[test]
     fn who_is_cut_off_has_no_path() {
         let positions = [0.0, 10.0, 30.0].map(|x| Position { x, y: 0.0 });
-        let disk =
-            Propagation::UnitDisk { range_m: 10.0, interference_m: 20.0, sense_m: 10.0, edge_delivery: 1.0 };
+        let disk = Propagation::UnitDisk(UnitDisk::NARROW);
         let links = Links::new(&positions, disk, Luck::new(1).stream("shadowing"));
         let trees = Trees::new(&links, &[0], Luck::new(1).stream("routes"));
         assert_eq!((trees.next(1, 1, 0), trees.next(0, 0, 1)), (Some(NodeId(0)), Some(NodeId(1))));

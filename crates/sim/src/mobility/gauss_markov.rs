@@ -6,44 +6,68 @@
 
 use std::f64::consts::{PI, TAU};
 
-use super::{Draws, Mobility, Walk};
+use super::{Bound, Draws, Movement, Walk, Way};
 use crate::Position;
 
-pub(super) const MOBILITY: Mobility = Mobility {
-    name: "gauss-markov",
-    summary: "speed and direction change a little at every step around their means",
-    path,
-};
+/// The parameters of Gauss–Markov.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaussMarkov {
+    /// Speed, steps and area.
+    pub movement: Movement,
+    /// The share of speed and direction that stays from one step to the next, from 0 to 1.
+    pub alpha: f64,
+    /// The standard deviation of speed in m/s, to 1,000.
+    pub speed_deviation_m_s: f64,
+    /// The standard deviation of the direction in degrees, to 360.
+    pub turn_deviation_deg: f64,
+}
 
-fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
-    let movement = walk.movement;
-    let (slowest, fastest) = movement.speed_m_s;
-    let (alpha, area) = (movement.alpha, &walk.area);
-    let noise = (1.0 - alpha * alpha).sqrt();
-    let mean_speed = f64::midpoint(slowest, fastest);
-    let mut mean_direction = TAU * draws.unit();
-    let (mut here, mut speed, mut direction) = (start, mean_speed, mean_direction);
-    let mut step = || {
-        let next = |value: f64, mean: f64, deviation: f64, normal: f64| {
-            alpha * value + (1.0 - alpha) * mean + noise * deviation * normal
+impl GaussMarkov {
+    /// The deviations of BonnMotion's GaussMarkov. Chosen: `alpha`, because with BonnMotion's 1 (OriginalGaussMarkov) nothing
+    /// ever changes.
+    pub const DEFAULT: Self =
+        Self { movement: Movement::DEFAULT, alpha: 0.75, speed_deviation_m_s: 0.5, turn_deviation_deg: 22.5 };
+}
+
+impl Way for GaussMarkov {
+    fn bounds(&self) -> Vec<Bound> {
+        vec![
+            ("alpha", self.alpha, 0.0, 1.0),
+            ("deviation of speed", self.speed_deviation_m_s, 0.0, 1_000.0),
+            ("deviation of direction", self.turn_deviation_deg, 0.0, 360.0),
+        ]
+    }
+
+    fn path(&self, walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+        let (slowest, fastest) = self.movement.speed_m_s;
+        let (alpha, area) = (self.alpha, &walk.area);
+        let noise = (1.0 - alpha * alpha).sqrt();
+        let turn_deviation = self.turn_deviation_deg.to_radians();
+        let mean_speed = f64::midpoint(slowest, fastest);
+        let mut mean_direction = TAU * draws.unit();
+        let (mut here, mut speed, mut direction) = (start, mean_speed, mean_direction);
+        let mut step = || {
+            let next = |value: f64, mean: f64, deviation: f64, normal: f64| {
+                alpha * value + (1.0 - alpha) * mean + noise * deviation * normal
+            };
+            speed = next(speed, mean_speed, self.speed_deviation_m_s, draws.normal()).clamp(slowest, fastest);
+            direction = next(direction, mean_direction, turn_deviation, draws.normal());
+            let way = speed * walk.step_s;
+            let (x, turned_x) = reflected(here.x + way * libm::cos(direction), area.low.x, area.high.x);
+            let (y, turned_y) = reflected(here.y + way * libm::sin(direction), area.low.y, area.high.y);
+            for angle in [&mut direction, &mut mean_direction] {
+                if turned_x {
+                    *angle = PI - *angle;
+                }
+                if turned_y {
+                    *angle = -*angle;
+                }
+            }
+            here = area.clamp(Position { x, y });
+            here
         };
-        speed = next(speed, mean_speed, movement.speed_deviation_m_s, draws.normal()).clamp(slowest, fastest);
-        direction = next(direction, mean_direction, movement.turn_deviation_rad, draws.normal());
-        let way = speed * walk.step_s;
-        let (x, turned_x) = reflected(here.x + way * libm::cos(direction), area.low.x, area.high.x);
-        let (y, turned_y) = reflected(here.y + way * libm::sin(direction), area.low.y, area.high.y);
-        for angle in [&mut direction, &mut mean_direction] {
-            if turned_x {
-                *angle = PI - *angle;
-            }
-            if turned_y {
-                *angle = -*angle;
-            }
-        }
-        here = area.clamp(Position { x, y });
-        here
-    };
-    (0..walk.steps).map(|_| step()).collect()
+        (0..walk.steps).map(|_| step()).collect()
+    }
 }
 
 /// Returns the end of a way to `to` between two reflecting walls, and whether the direction is reversed there.

@@ -6,11 +6,25 @@
 //! place is no crossing goes to the nearest one first. A row of nodes has a single street.
 
 use super::area::towards;
-use super::{Draws, Mobility, Walk};
+use super::{Bound, Draws, Movement, Walk, Way};
 use crate::Position;
 
-pub(super) const MOBILITY: Mobility =
-    Mobility { name: "manhattan", summary: "along the streets of a grid, with turns at crossings", path };
+/// The parameters of the Manhattan grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Manhattan {
+    /// Speed, steps and area.
+    pub movement: Movement,
+    /// The distance from a crossing to the next in metres, from 0.01 to 10⁶. It is adjusted so that a whole number of blocks fills
+    /// the area.
+    pub block_m: f64,
+    /// The probability of a turn at a crossing, left or right alike, from 0 to 1.
+    pub turn_probability: f64,
+}
+
+impl Manhattan {
+    /// The probability of BonnMotion. Chosen: blocks of 10 m, the spacing of the networks; BonnMotion divides the area by 10.
+    pub const DEFAULT: Self = Self { movement: Movement::DEFAULT, block_m: 10.0, turn_probability: 0.5 };
+}
 
 /// The largest number of crossings that a node passes within a step.
 const CROSSINGS: u32 = 1_000;
@@ -18,38 +32,44 @@ const CROSSINGS: u32 = 1_000;
 /// The directions east, south, west and north. The next one is a turn to the right.
 const WAYS: [(i64, i64); 4] = [(1, 0), (0, 1), (-1, 0), (0, -1)];
 
-fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
-    let (slowest, fastest) = walk.movement.speed_m_s;
-    let (low, high) = (walk.area.low, walk.area.high);
-    let streets_x = Streets::new(low.x, high.x, walk.movement.block_m);
-    let streets_y = Streets::new(low.y, high.y, walk.movement.block_m);
-    let mut here = start;
-    let mut crossing = (streets_x.nearest(start.x), streets_y.nearest(start.y));
-    let mut heading = draws.below(4);
-    let mut speed = draws.between(slowest, fastest);
-    let mut step = || {
-        let mut left = walk.step_s;
-        for _ in 0..CROSSINGS {
-            let there =
-                walk.area.clamp(Position { x: streets_x.at(crossing.0), y: streets_y.at(crossing.1) });
-            let way = here.distance(there);
-            if speed * left < way {
-                here = walk.area.clamp(towards(here, there, speed * left / way));
-                break;
+impl Way for Manhattan {
+    fn bounds(&self) -> Vec<Bound> {
+        vec![("block", self.block_m, 0.01, 1e6), ("probability of a turn", self.turn_probability, 0.0, 1.0)]
+    }
+
+    fn path(&self, walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+        let (slowest, fastest) = self.movement.speed_m_s;
+        let (low, high) = (walk.area.low, walk.area.high);
+        let streets_x = Streets::new(low.x, high.x, self.block_m);
+        let streets_y = Streets::new(low.y, high.y, self.block_m);
+        let mut here = start;
+        let mut crossing = (streets_x.nearest(start.x), streets_y.nearest(start.y));
+        let mut heading = draws.below(4);
+        let mut speed = draws.between(slowest, fastest);
+        let mut step = || {
+            let mut left = walk.step_s;
+            for _ in 0..CROSSINGS {
+                let there =
+                    walk.area.clamp(Position { x: streets_x.at(crossing.0), y: streets_y.at(crossing.1) });
+                let way = here.distance(there);
+                if speed * left < way {
+                    here = walk.area.clamp(towards(here, there, speed * left / way));
+                    break;
+                }
+                left -= way / speed;
+                here = there;
+                let open = |way: usize| {
+                    let (x, y) = WAYS[way % 4];
+                    streets_x.has(crossing.0 + x) && streets_y.has(crossing.1 + y)
+                };
+                heading = turned(heading, open, self.turn_probability, &mut draws);
+                crossing = (crossing.0 + WAYS[heading].0, crossing.1 + WAYS[heading].1);
+                speed = draws.between(slowest, fastest);
             }
-            left -= way / speed;
-            here = there;
-            let open = |way: usize| {
-                let (x, y) = WAYS[way % 4];
-                streets_x.has(crossing.0 + x) && streets_y.has(crossing.1 + y)
-            };
-            heading = turned(heading, open, walk.movement.turn_probability, &mut draws);
-            crossing = (crossing.0 + WAYS[heading].0, crossing.1 + WAYS[heading].1);
-            speed = draws.between(slowest, fastest);
-        }
-        here
-    };
-    (0..walk.steps).map(|_| step()).collect()
+            here
+        };
+        (0..walk.steps).map(|_| step()).collect()
+    }
 }
 
 /// Returns the direction in which a node goes on from a crossing. At least one is open.
@@ -95,7 +115,7 @@ impl Streets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mobility::Movement;
+    use crate::mobility::Model;
     use crate::{Layout, Luck, Time};
 
     #[test]
@@ -103,8 +123,8 @@ mod tests {
         let places = (0..9).map(|i| Position { x: f64::from(i % 3) * 20.0, y: f64::from(i / 3) * 20.0 });
         let layout = Layout { places: places.collect(), root: 4, sinks: vec![0] };
         let stream = Luck::new(1).stream("mobility");
-        let movement = Movement::default();
-        let waypoints = MOBILITY.waypoints(&layout, &movement, Time::from_secs(2_000), stream).unwrap();
+        let model = Model::Manhattan(Manhattan::DEFAULT);
+        let waypoints = model.waypoints(&layout, Time::from_secs(2_000), stream).unwrap();
         let on_a_street = |along: f64| (along / 10.0 - (along / 10.0).round()).abs() < 1e-9;
         let (mut along_x, mut along_y) = (0, 0);
         for waypoint in &waypoints {

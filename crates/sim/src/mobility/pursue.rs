@@ -5,49 +5,66 @@
 //! BonnMotion's steps have random lengths.) If the point is too far for the fastest speed, the node draws a speed.
 
 use super::area::towards;
-use super::{Draws, Mobility, Movement, Walk, random_waypoint};
-use crate::Position;
+use super::{Bound, Draws, Movement, RandomWaypoint, Walk, Way};
+use crate::{Position, Span};
 
-pub(super) const MOBILITY: Mobility = Mobility {
-    name: "pursue",
-    summary: "after a leader who goes to one random destination after the other",
-    path,
-};
+/// The parameters of pursue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pursue {
+    /// Speed, steps and area.
+    pub movement: Movement,
+    /// The share of the way to the leader that a node aims at in one step, from 0 to 1.
+    pub aggressiveness: f64,
+    /// The largest deviation from that point along each axis, in metres, to 10⁶.
+    pub swerve_m: f64,
+}
+
+impl Pursue {
+    /// The parameters of BonnMotion.
+    pub const DEFAULT: Self = Self { movement: Movement::DEFAULT, aggressiveness: 0.5, swerve_m: 0.5 };
+
+    /// Returns the position of the leader after each step.
+    fn leader(&self, walk: &Walk) -> Vec<Position> {
+        let start = towards(walk.area.low, walk.area.high, 0.5);
+        let model = RandomWaypoint { movement: self.movement, pause: Span::ZERO };
+        model.path(walk, start, Draws::new(walk.stream, LEADER))
+    }
+}
 
 /// The number of the leader in the key of random numbers. No node has it.
 const LEADER: u64 = u64::MAX;
 
-fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
-    let (slowest, fastest) = walk.movement.speed_m_s;
-    let mut here = start;
-    let mut step = |leader: Position| {
-        let swerve = walk.movement.swerve_m;
-        let aim = towards(here, leader, walk.movement.aggressiveness);
-        let x = aim.x + draws.between(-swerve, swerve);
-        let y = aim.y + draws.between(-swerve, swerve);
-        let there = walk.area.clamp(Position { x, y });
-        let way = here.distance(there);
-        if way > fastest * walk.step_s {
-            let reach = draws.between(slowest, fastest) * walk.step_s;
-            here = walk.area.clamp(towards(here, there, reach / way));
-        } else {
-            here = there;
-        }
-        here
-    };
-    leader(walk).into_iter().map(&mut step).collect()
-}
+impl Way for Pursue {
+    fn bounds(&self) -> Vec<Bound> {
+        vec![("aggressiveness", self.aggressiveness, 0.0, 1.0), ("swerve", self.swerve_m, 0.0, 1e6)]
+    }
 
-/// Returns the position of the leader after each step.
-fn leader(walk: &Walk) -> Vec<Position> {
-    let movement = Movement { pause_s: 0.0, ..*walk.movement };
-    let start = towards(walk.area.low, walk.area.high, 0.5);
-    random_waypoint::path(&Walk { movement: &movement, ..*walk }, start, Draws::new(walk.stream, LEADER))
+    fn path(&self, walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+        let (slowest, fastest) = self.movement.speed_m_s;
+        let mut here = start;
+        let mut step = |leader: Position| {
+            let swerve = self.swerve_m;
+            let aim = towards(here, leader, self.aggressiveness);
+            let x = aim.x + draws.between(-swerve, swerve);
+            let y = aim.y + draws.between(-swerve, swerve);
+            let there = walk.area.clamp(Position { x, y });
+            let way = here.distance(there);
+            if way > fastest * walk.step_s {
+                let reach = draws.between(slowest, fastest) * walk.step_s;
+                here = walk.area.clamp(towards(here, there, reach / way));
+            } else {
+                here = there;
+            }
+            here
+        };
+        self.leader(walk).into_iter().map(&mut step).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mobility::Model;
     use crate::{Layout, Luck, Time};
 
     #[test]
@@ -55,9 +72,9 @@ mod tests {
         let places = (0..36).map(|i| Position { x: f64::from(i % 6) * 10.0, y: f64::from(i / 6) * 10.0 });
         let layout = Layout { places: places.collect(), root: 21, sinks: vec![] };
         let spread = |aggressiveness| {
-            let movement = Movement { aggressiveness, ..Movement::default() };
+            let model = Model::Pursue(Pursue { aggressiveness, ..Pursue::DEFAULT });
             let stream = Luck::new(1).stream("mobility");
-            let waypoints = MOBILITY.waypoints(&layout, &movement, Time::from_secs(300), stream).unwrap();
+            let waypoints = model.waypoints(&layout, Time::from_secs(300), stream).unwrap();
             let last: Vec<_> =
                 waypoints.iter().filter(|waypoint| waypoint.time == Time::from_secs(300)).collect();
             assert_eq!(last.len(), 35);

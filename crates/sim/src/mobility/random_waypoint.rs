@@ -4,45 +4,60 @@
 //! Speed and pause are uniform, and the pause begins at 0, like in BonnMotion's RandomWaypoint.
 
 use super::area::towards;
-use super::{Draws, Mobility, Walk};
-use crate::Position;
+use super::{Bound, Draws, Movement, Walk, Way};
+use crate::{Position, Span};
 
-pub(super) const MOBILITY: Mobility = Mobility {
-    name: "random-waypoint",
-    summary: "straight to a destination drawn at random, a pause, and on to the next",
-    path,
-};
+/// The parameters of random waypoint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RandomWaypoint {
+    /// Speed, steps and area.
+    pub movement: Movement,
+    /// The longest pause at a destination, to 10⁶ s.
+    pub pause: Span,
+}
+
+impl RandomWaypoint {
+    /// The pause of BonnMotion.
+    pub const DEFAULT: Self = Self { movement: Movement::DEFAULT, pause: Span::from_secs(60) };
+}
 
 /// The largest number of destinations that a node reaches within a step, however small the area.
 const DESTINATIONS: u32 = 1_000;
 
-pub(super) fn path(walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
-    let (slowest, fastest) = walk.movement.speed_m_s;
-    let mut here = start;
-    let mut destination = walk.area.anywhere(&mut draws);
-    let mut speed = draws.between(slowest, fastest);
-    let mut pause = 0.0_f64;
-    let mut step = || {
-        let mut left = walk.step_s;
-        for _ in 0..DESTINATIONS {
-            let rest = pause.min(left);
-            pause -= rest;
-            left -= rest;
-            let way = here.distance(destination);
-            if speed * left < way {
-                here = walk.area.clamp(towards(here, destination, speed * left / way));
-                break;
+impl Way for RandomWaypoint {
+    fn bounds(&self) -> Vec<Bound> {
+        vec![("pause", self.pause.as_secs_f64(), 0.0, 1e6)]
+    }
+
+    fn path(&self, walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+        let (slowest, fastest) = self.movement.speed_m_s;
+        let longest_pause = self.pause.as_secs_f64();
+        let mut here = start;
+        let mut destination = walk.area.anywhere(&mut draws);
+        let mut speed = draws.between(slowest, fastest);
+        let mut pause = 0.0_f64;
+        let mut step = || {
+            let mut left = walk.step_s;
+            for _ in 0..DESTINATIONS {
+                let rest = pause.min(left);
+                pause -= rest;
+                left -= rest;
+                let way = here.distance(destination);
+                if speed * left < way {
+                    here = walk.area.clamp(towards(here, destination, speed * left / way));
+                    break;
+                }
+                if pause > 0.0 {
+                    break;
+                }
+                left -= way / speed;
+                here = destination;
+                pause = draws.between(0.0, longest_pause);
+                destination = walk.area.anywhere(&mut draws);
+                speed = draws.between(slowest, fastest);
             }
-            if pause > 0.0 {
-                break;
-            }
-            left -= way / speed;
-            here = destination;
-            pause = draws.between(0.0, walk.movement.pause_s);
-            destination = walk.area.anywhere(&mut draws);
-            speed = draws.between(slowest, fastest);
-        }
-        here
-    };
-    (0..walk.steps).map(|_| step()).collect()
+            here
+        };
+        (0..walk.steps).map(|_| step()).collect()
+    }
 }

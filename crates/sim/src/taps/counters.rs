@@ -76,7 +76,7 @@ impl Tap for Counters {
                 hop.packets += 1;
                 hop.bytes += u64::from(record.wire_bytes);
                 hop.max_queue_bytes = hop.max_queue_bytes.max(record.queue_bytes);
-                hop.waited += u128::from(record.wire_bytes) * u128::from(record.wait_ns);
+                hop.waited += u128::from(record.wire_bytes) * u128::from(record.wait.as_nanos());
             }
             Event::Dropped => hop.dropped += 1,
             Event::Lost => hop.lost += 1,

@@ -113,7 +113,7 @@ const KEYS: [u64; 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Event, HopId, Mark, NodeId, Time, Transport};
+    use crate::{Event, HopId, Mark, NodeId, Span, Time, Transport};
 
     const RECORD: Record<'static> = Record {
         time: Time::from_nanos(5_066_667),
@@ -125,7 +125,7 @@ mod tests {
         transport: Transport::Udp,
         wire_bytes: 38,
         queue_bytes: 0,
-        wait_ns: 0,
+        wait: Span::ZERO,
         bytes: b"0123456789",
     };
 

@@ -113,6 +113,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::Span;
     use crate::mesh::RplOption;
     use crate::mesh::address::global;
     use crate::mesh::lowpan::{ACK_BYTES, Fragments, header_bytes};
@@ -121,7 +122,7 @@ mod tests {
         max_frame_bytes: 127,
         hop_limit: 64,
         reassembly_contexts: 2,
-        reassembly_timeout_ns: 1_250_000_000,
+        reassembly_timeout: Span::from_millis(1_250),
     };
     const ONE_HOP: Leg = Leg { hop_limit: 64, option: None };
 
@@ -145,7 +146,7 @@ mod tests {
             }
             let (time, node, mark) = (self.now, frame.from, crate::Mark::default());
             self.capture.frame(&FrameRecord { time, event, node, frame, datagram, mark });
-            self.now = self.now + u64::from(frame.bytes) * 32_000 + 192_001;
+            self.now = self.now + Span::from_nanos(u64::from(frame.bytes) * 32_000 + 192_001);
         }
 
         /// Returns the frames of a datagram on a hop.

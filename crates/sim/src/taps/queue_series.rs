@@ -1,6 +1,6 @@
 //! The length of every queue over time.
 
-use crate::{Event, HopId, Record, Tap, Time};
+use crate::{Event, HopId, Record, Span, Tap, Time};
 
 /// Samples of the queue of each hop. A sample is the longest queue that a packet made or found in an interval of time.
 /// Intervals without packets have none. The intervals start at a microsecond, and double when there are too many samples. So
@@ -13,7 +13,7 @@ pub struct QueueSeries {
 
 #[derive(Clone, Debug)]
 struct Series {
-    interval_ns: u64,
+    interval: Span,
     /// The time and length of the longest queue of each interval.
     samples: Vec<(Time, u64)>,
 }
@@ -34,7 +34,7 @@ impl Series {
     fn add(&mut self, time: Time, bytes: u64, points: usize) {
         self.merge(time, bytes);
         while self.samples.len() > points {
-            self.interval_ns *= 2;
+            self.interval = self.interval * 2;
             for (time, bytes) in std::mem::take(&mut self.samples) {
                 self.merge(time, bytes);
             }
@@ -42,7 +42,7 @@ impl Series {
     }
 
     fn merge(&mut self, time: Time, bytes: u64) {
-        let interval = |time: Time| time.as_nanos() / self.interval_ns;
+        let interval = |time: Time| time.as_nanos() / self.interval.as_nanos();
         match self.samples.last_mut() {
             Some(last) if interval(last.0) == interval(time) => {
                 if bytes > last.1 {
@@ -59,7 +59,7 @@ impl Tap for QueueSeries {
         let (Some(HopId(hop)), Event::Queued | Event::Dropped) = (record.hop, record.event) else { return };
         let hop = usize::from(hop);
         if hop >= self.hops.len() {
-            self.hops.resize(hop + 1, Series { interval_ns: 1_000, samples: Vec::new() });
+            self.hops.resize(hop + 1, Series { interval: Span::from_micros(1), samples: Vec::new() });
         }
         self.hops[hop].add(record.time, record.queue_bytes, self.points);
     }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_long_series_stays_within_its_bound_and_keeps_its_peak() {
-        let mut series = Series { interval_ns: 1_000, samples: Vec::new() };
+        let mut series = Series { interval: Span::from_micros(1), samples: Vec::new() };
         for n in 0..100_000u64 {
             series.add(Time::from_nanos(n * 1_000_000), if n == 33_333 { 5_000 } else { n % 100 }, 500);
         }

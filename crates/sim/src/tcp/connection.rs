@@ -8,10 +8,10 @@ use super::TcpParameters;
 use super::channel::Channel;
 use super::ledger::Ledger;
 use super::stack::Stack;
-use crate::Time;
+use crate::{Span, Time};
 
-/// The least wait before smoltcp is polled again, in nanoseconds. Time goes on even if smoltcp asks to be polled at once.
-const LEAST_WAIT: u64 = 1_000_000;
+/// The least wait before smoltcp is polled again. Time goes on even if smoltcp asks to be polled at once.
+const LEAST_WAIT: Span = Span::from_millis(1);
 
 /// The room of a send buffer for signals beside a message: a CSM and a Pong, in bytes.
 const SIGNALS_BYTES: usize = 32;
@@ -38,7 +38,7 @@ impl Connection {
         let mut socket = Socket::new(buffer(buffer_bytes.max(1)), buffer(send_bytes));
         socket.set_nagle_enabled(parameters.nagle);
         socket.set_congestion_control(CongestionControl::Reno);
-        let ack_delay = Duration::from_micros(u64::from(parameters.ack_delay_us));
+        let ack_delay = Duration::from_micros(parameters.ack_delay.as_micros());
         socket.set_ack_delay((ack_delay > Duration::ZERO).then_some(ack_delay));
         let mut sockets = SocketSet::new(Vec::with_capacity(1));
         Self {
@@ -86,10 +86,8 @@ impl Connection {
         if matches!(self.state(), State::SynSent | State::SynReceived) {
             let timer = stack.deadline(instant(now), &self.sockets).map(|end| end - instant(now));
             self.handshake_timer = timer.map(|timeout| {
-                now + timeout
-                    .total_micros()
-                    .saturating_mul(10 * self.handshake_timeout_percent)
-                    .max(LEAST_WAIT)
+                let percent = Span::from_micros(timeout.total_micros()) / 100;
+                now + (percent * self.handshake_timeout_percent).max(LEAST_WAIT)
             });
         }
     }

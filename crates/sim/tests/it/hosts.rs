@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use coapace_sim::{
-    Accounting, Hop, Jitter, Loss, Luck, Mark, Network, Node, NodeId, Outgoing, Rate, Site, Tap, Time,
+    Accounting, Hop, Jitter, Loss, Luck, Mark, Network, Node, NodeId, Outgoing, Rate, Site, Span, Tap, Time,
     Transport, World,
 };
 
@@ -46,7 +46,7 @@ impl Node for Host {
             Self::Sink(received) => received.push((now, from, mark, bytes.to_vec())),
             Self::Client { mark: own, due, deadline } if own.exchange == mark.exchange => {
                 *own = Mark { exchange: own.exchange + 1, transmission: 0 };
-                (*due, *deadline) = (true, now + 3_000_000_000);
+                (*due, *deadline) = (true, now + Span::from_secs(3));
             }
             Self::Server(answers) => answers.push_back((from, mark)),
             _ => {}
@@ -56,7 +56,7 @@ impl Node for Host {
     fn handle_timeout(&mut self, now: Time) {
         if let Self::Client { mark, due, deadline } = self {
             mark.transmission += 1;
-            (*due, *deadline) = (true, now + 3_000_000_000);
+            (*due, *deadline) = (true, now + Span::from_secs(3));
         }
     }
 
@@ -120,10 +120,10 @@ pub(crate) fn bottleneck(luck: Luck, accounting: Accounting, capacity_bytes: u64
     let mut network = Network::new(luck, accounting);
     let mut link = |name, bits_per_second, ms: u64| {
         let rate = Some(Rate { bits_per_second, capacity_bytes });
-        network.add_hop(name, Hop { rate, delay_ns: ms * 1_000_000, loss, ..Hop::default() }).unwrap()
+        network.add_hop(name, Hop { rate, delay: Span::from_millis(ms), loss, ..Hop::default() }).unwrap()
     };
     let (up, down) = (link("up", 60_000, 200), link("down", 30_000, 400));
-    let jitter = Some(Jitter { min_ns: 10_000_000, max_ns: 20_000_000 });
+    let jitter = Some(Jitter { min: Span::from_millis(10), max: Span::from_millis(20) });
     let mut jitter = |name| network.add_hop(name, Hop { jitter, ..Hop::default() }).unwrap();
     let (to, from) = (jitter("to the server"), jitter("from the server"));
     network.connect(FIELD, ROOM, &[up, to]).unwrap();

@@ -6,14 +6,15 @@ use coapace_sim::mesh::{
     LowpanConfig, MacConfig, Mesh, MeshConfig, MeshError, NodeCounters, RadioConfig, RoutingConfig, RplConfig,
 };
 use coapace_sim::{
-    Counters, Layout, Luck, Mark, Node, NodeId, Outgoing, Position, Site, Time, Transport, Waypoint, World,
+    Counters, Layout, Luck, Mark, Node, NodeId, Outgoing, Position, Site, Span, Time, Transport, Waypoint,
+    World,
 };
 
-/// A host that sends a packet every `every_ns`, and keeps a list of the packets that arrive.
+/// A host that sends a packet every `every`, and keeps a list of the packets that arrive.
 struct Host {
     to: Option<NodeId>,
     next: Time,
-    every_ns: u64,
+    every: Span,
     bytes: usize,
     sent: u32,
     is_due: bool,
@@ -27,7 +28,7 @@ impl Node for Host {
     }
     fn handle_timeout(&mut self, now: Time) {
         self.is_due = true;
-        self.next = now + self.every_ns;
+        self.next = now + self.every;
     }
     fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         let to = self.to.filter(|_| self.is_due)?;
@@ -73,11 +74,11 @@ fn world(
     let luck = Luck::new(seed);
     let mesh = Mesh::new(luck, layout, waypoints, config).unwrap();
     let mut world = World::new(mesh, Counters::new());
-    let every_ns = interval_ms * 1_000_000;
+    let every = Span::from_millis(interval_ms);
     for node in 0..layout.places.len() as u64 {
-        let next = Time::from_secs(2) + luck.stream("first").below(every_ns, node, 0, 0);
+        let next = Time::from_secs(2) + luck.stream("first").within(every, node, 0, 0);
         let to = (node != 0).then_some(NodeId(0));
-        world.add(Site(0), Host { to, next, every_ns, bytes, sent: 0, is_due: false, heard: Vec::new() });
+        world.add(Site(0), Host { to, next, every, bytes, sent: 0, is_due: false, heard: Vec::new() });
     }
     world.wake_all();
     world
@@ -110,8 +111,8 @@ fn hidden_nodes_collide_and_long_backoffs_between_retries_repair_it() {
         let mut world = World::new(mesh, Counters::new());
         for node in 0..3 {
             let (next, to) = (Time::from_secs(2), (node != 1).then_some(NodeId(1)));
-            let every_ns = 100_000_000 + 1_300_000 * node;
-            world.add(Site(0), Host { to, next, every_ns, bytes: 60, sent: 0, is_due: false, heard: vec![] });
+            let every = Span::from_micros(100_000 + 1_300 * node);
+            world.add(Site(0), Host { to, next, every, bytes: 60, sent: 0, is_due: false, heard: vec![] });
         }
         world.wake_all();
         world.run(Time::from_secs(60));
@@ -154,7 +155,7 @@ fn table(world: &World<Host, Counters, Mesh>, events: u64, end: Time) -> String 
         let arrived = world.nodes()[0].heard.iter().filter(|(_, from, _)| *from == node);
         let last = arrived.clone().next_back().map_or(0, |(at, ..)| at.as_nanos());
         let radio = mesh.radio_times(node, end);
-        let (transmit, receive) = (radio.transmit_ns, radio.receive_ns);
+        let (transmit, receive) = (radio.transmit.as_nanos(), radio.receive.as_nanos());
         write!(table, "\n{} {parent} {} {last} {transmit} {receive}", node.0, arrived.count()).unwrap();
         for (_, count) in mesh.counters(node).named() {
             write!(table, " {count}").unwrap();
@@ -259,9 +260,11 @@ fn radios_account_for_every_nanosecond() {
     world.run(Time::from_secs(30));
     for node in 0..9 {
         let times = world.medium().radio_times(NodeId(node), Time::from_secs(30));
-        let all = times.transmit_ns + times.receive_ns + times.listen_ns + times.sleep_ns;
-        assert_eq!(all, 30_000_000_000);
-        assert!(times.transmit_ns > 0 && times.receive_ns > 0 && times.sleep_ns < 1_000_000_000);
+        let all = times.transmit + times.receive + times.listen + times.sleep;
+        assert_eq!(all, Span::from_secs(30));
+        assert!(
+            times.transmit > Span::ZERO && times.receive > Span::ZERO && times.sleep < Span::from_secs(1)
+        );
     }
 }
 

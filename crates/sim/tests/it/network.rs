@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::hosts::{Host, thesis};
 use coapace_sim::{
     Accounting, Counters, Event, Hop, HopId, Jitter, Loss, Luck, Mark, Markov, Network, NodeId, Rate, Record,
-    Reordering, Site, Tap, Time, Trace, World,
+    Reordering, Site, Span, Tap, Time, Trace, World,
 };
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ fn link(bits_per_second: u64, capacity_bytes: u64) -> Hop {
 
 #[test]
 fn a_request_takes_5_066667_ms_and_the_delay() {
-    let hop = Hop { delay_ns: 200 * MS, ..link(60_000, 2_500) };
+    let hop = Hop { delay: Span::from_millis(200), ..link(60_000, 2_500) };
     let mut world = one_hop(hop, 1, [(0, 10), (0, 10), (1_000 * MS, 10)]);
     let summary = world.run(Time::MAX);
     let delivered = [(205_066_667, 0), (210_133_334, 1), (1_205_066_667, 2)];
@@ -66,7 +66,11 @@ fn fifty_responses_for_each_of_fifty_clients_take_62_s() {
 
 #[test]
 fn packets_sent_at_the_same_time_arrive_in_the_order_they_were_sent() {
-    for hop in [Hop { delay_ns: 5, ..Hop::default() }, Hop::default(), link(1_000_000_000_000, 1_000_000)] {
+    for hop in [
+        Hop { delay: Span::from_nanos(5), ..Hop::default() },
+        Hop::default(),
+        link(1_000_000_000_000, 1_000_000),
+    ] {
         let mut world = one_hop(hop, 1, (0..1_000).map(|_| (7, 1)));
         world.run(Time::MAX);
         let order: Vec<_> = world.tap().of(Event::Delivered).iter().map(|entry| entry.1).collect();
@@ -76,9 +80,12 @@ fn packets_sent_at_the_same_time_arrive_in_the_order_they_were_sent() {
 
 #[test]
 fn jitter_stays_within_its_bounds_and_changes_the_order() {
-    let jitter = Some(Jitter { min_ns: 10 * MS, max_ns: 20 * MS });
-    let mut world =
-        one_hop(Hop { jitter, delay_ns: 100 * MS, ..Hop::default() }, 1, (0..1_000).map(|n| (n * MS, 1)));
+    let jitter = Some(Jitter { min: Span::from_millis(10), max: Span::from_millis(20) });
+    let mut world = one_hop(
+        Hop { jitter, delay: Span::from_millis(100), ..Hop::default() },
+        1,
+        (0..1_000).map(|n| (n * MS, 1)),
+    );
     world.run(Time::MAX);
     let delivered = world.tap().of(Event::Delivered);
     let delays: Vec<_> = delivered.iter().map(|(time, n)| time - u64::from(*n) * MS).collect();
@@ -92,9 +99,12 @@ fn jitter_stays_within_its_bounds_and_changes_the_order() {
 
 #[test]
 fn a_few_packets_come_late() {
-    let reordering = Some(Reordering { probability: 0.1, extra_ns: 50 * MS });
-    let mut world =
-        one_hop(Hop { reordering, delay_ns: MS, ..Hop::default() }, 1, (0..10_000).map(|n| (n * MS, 1)));
+    let reordering = Some(Reordering { probability: 0.1, delay: Span::from_millis(50) });
+    let mut world = one_hop(
+        Hop { reordering, delay: Span::from_millis(1), ..Hop::default() },
+        1,
+        (0..10_000).map(|n| (n * MS, 1)),
+    );
     world.run(Time::MAX);
     let late = world
         .tap()
@@ -131,7 +141,8 @@ fn packets_without_a_path_or_beyond_65535_bytes_are_dropped() {
 
 #[test]
 fn a_run_stops_at_its_end_and_goes_on_from_there() {
-    let mut world = one_hop(Hop { delay_ns: 10, ..Hop::default() }, 1, [(0, 1), (5, 1), (6, 1)]);
+    let mut world =
+        one_hop(Hop { delay: Span::from_nanos(10), ..Hop::default() }, 1, [(0, 1), (5, 1), (6, 1)]);
     assert_eq!(world.run(Time::from_nanos(15)).ended_at, Time::from_nanos(15));
     assert_eq!(world.tap().of(Event::Delivered), [(10, 0), (15, 1)]);
     world.run(Time::from_nanos(16));
@@ -163,7 +174,7 @@ fn the_same_packet_sent_twice_has_luck_of_its_own_each_time() {
 
 #[test]
 fn a_packet_meets_the_same_luck_alone_and_in_company() {
-    let jitter = Some(Jitter { min_ns: 10 * MS, max_ns: 20 * MS });
+    let jitter = Some(Jitter { min: Span::from_millis(10), max: Span::from_millis(20) });
     let hop = Hop { jitter, loss: Loss::Random(0.3), ..Hop::default() };
     let arrivals = |company: u64| {
         let mut network = Network::new(Luck::new(1), Accounting::Ipv4);
@@ -272,8 +283,9 @@ fn any_hop() -> impl Strategy<Value = Hop> {
     let rate = proptest::option::of((1u64..1_000_000_000, 0u64..5_000)).prop_map(|rate| {
         rate.map(|(bits_per_second, capacity_bytes)| Rate { bits_per_second, capacity_bytes })
     });
-    let jitter = proptest::option::of((0..20 * MS, 0..20 * MS))
-        .prop_map(|jitter| jitter.map(|(min_ns, more)| Jitter { min_ns, max_ns: min_ns + more }));
+    let span = |below: u64| (0..below).prop_map(Span::from_nanos);
+    let jitter = proptest::option::of((span(20 * MS), span(20 * MS)))
+        .prop_map(|jitter| jitter.map(|(min, more)| Jitter { min, max: min + more }));
     let loss = prop_oneof![
         Just(Loss::None),
         probability().prop_map(Loss::Random),
@@ -283,11 +295,11 @@ fn any_hop() -> impl Strategy<Value = Hop> {
             }
         ),
     ];
-    let reordering = proptest::option::of((probability(), 0..20 * MS))
-        .prop_map(|late| late.map(|(probability, extra_ns)| Reordering { probability, extra_ns }));
-    (rate, 0..500 * MS, loss, jitter, reordering).prop_map(|(rate, delay_ns, loss, jitter, reordering)| Hop {
+    let reordering = proptest::option::of((probability(), span(20 * MS)))
+        .prop_map(|late| late.map(|(probability, delay)| Reordering { probability, delay }));
+    (rate, span(500 * MS), loss, jitter, reordering).prop_map(|(rate, delay, loss, jitter, reordering)| Hop {
         rate,
-        delay_ns,
+        delay,
         loss,
         jitter,
         reordering,

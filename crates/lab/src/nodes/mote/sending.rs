@@ -7,7 +7,7 @@ use coapace_control::Mechanism;
 use coapace_proto::{Endpoint, ExchangeId, Request, Responder, SendError};
 use coapace_scenario::WhenBusy;
 use coapace_scenario::patterns::{Pace, Turn};
-use coapace_sim::{NodeId, Time};
+use coapace_sim::{NodeId, Span, Time};
 
 use super::plan::{self, FlowPlan};
 use crate::nodes::CONTENT;
@@ -37,7 +37,7 @@ pub(super) struct Sending {
     pub(super) notified_as: Vec<u16>,
     /// The number of completed exchanges, and their total time.
     pub(super) completed: u32,
-    pub(super) busy_ns: u64,
+    pub(super) busy: Span,
 }
 
 impl Sending {
@@ -54,7 +54,7 @@ impl Sending {
             uncontrolled: None,
             notified_as: Vec::new(),
             completed: 0,
-            busy_ns: 0,
+            busy: Span::ZERO,
             flow,
         };
         sending.next = match sending.flow.keys.pattern.pace {
@@ -165,7 +165,7 @@ impl Sending {
         let began = self.began.pop_front().unwrap_or(now);
         if completed {
             self.completed += 1;
-            self.busy_ns += now.as_nanos() - began.as_nanos();
+            self.busy += now - began;
         }
     }
 

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coapace_control::Mechanism;
 use coapace_proto::{Endpoint, ExchangeId, Observation, Request};
-use coapace_sim::{NodeId, Stream, Time};
+use coapace_sim::{NodeId, Span, Stream, Time};
 
 use super::plan::{self, MotePlan};
 use crate::nodes::GET;
 
 /// The default of Max-Age, for a representation without the option (RFC 7252 §5.10.5).
-const MAX_AGE_NS: u64 = 60_000_000_000;
+const MAX_AGE: Span = Span::from_secs(60);
 
 /// The time from a failed registration to the next.
-const RETRY_NS: u64 = 10_000_000_000;
+const RETRY: Span = Span::from_secs(10);
 
 /// The span over which first registrations are spread if the flow starts with the run.
-const SPREAD_NS: u64 = 10_000_000_000;
+const SPREAD: Span = Span::from_secs(10);
 
 /// One observation.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +50,10 @@ impl Watching {
         for flow in plan.flows.iter().filter(|flow| flow.keys.observe && flow.sink == own) {
             let takes_part = |(_, number): &&(NodeId, u32)| flow.keys.includes(number - 1);
             let observed: Vec<_> = clients.iter().filter(takes_part).collect();
-            let before = flow.timing.start.as_nanos();
-            let span = if before > 0 { before } else { SPREAD_NS };
+            let before = flow.timing.start - Time::ZERO;
+            let span = if before > Span::ZERO { before } else { SPREAD };
             for (place, &&(client, number)) in observed.iter().enumerate() {
-                let turn = u128::from(span) * place as u128 / observed.len() as u128;
+                let turn = u128::from(span.as_nanos()) * place as u128 / observed.len() as u128;
                 let due = Time::from_nanos(turn as u64);
                 watches.push(Watch { client, number, flow: flow.number, due, times: 0 });
             }
@@ -94,7 +94,7 @@ impl Watching {
             }
             self.watches[place].times = times + 1;
             // The next registration is put off until this one is answered or fails.
-            self.put_off(place, now + MAX_AGE_NS + RETRY_NS);
+            self.put_off(place, now + MAX_AGE + RETRY);
         }
     }
 
@@ -114,14 +114,14 @@ impl Watching {
         let draw = self.renewals.draw(u64::from(number), u64::from(flow), u64::from(times));
         // A representation is stale after Max-Age. The next registration follows 5 to 15 s later.
         let slack = Observation::new().register_again_at(draw);
-        self.put_off(place, now + MAX_AGE_NS + Time::from(slack).as_nanos());
+        self.put_off(place, now + MAX_AGE + (Time::from(slack) - Time::ZERO));
         Some(flow)
     }
 
     /// Handles the failure of a registration.
     pub(super) fn failed(&mut self, now: Time, exchange: ExchangeId) {
         if let Some(&place) = self.exchanges.get(&exchange) {
-            self.put_off(place, now + RETRY_NS);
+            self.put_off(place, now + RETRY);
         }
     }
 

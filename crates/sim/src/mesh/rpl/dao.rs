@@ -2,7 +2,7 @@
 
 use super::routes::Stored;
 use super::{INFINITE_RANK, Message, RplNode, Sequence};
-use crate::{NodeId, Time};
+use crate::{NodeId, Span, Time};
 
 impl RplNode {
     pub(super) fn handle_dao(
@@ -14,7 +14,7 @@ impl RplNode {
         no_path: bool,
     ) {
         if no_path {
-            let until = now + self.config.no_path_delay_ns;
+            let until = now + self.config.no_path_delay;
             if target != self.id && self.routes.take_back(now, (target, from), path, until) {
                 self.send_dao(self.parent, target, path, true);
             }
@@ -38,7 +38,7 @@ impl RplNode {
             // The neighbour was above or beside this node, and is below now. It has not announced its new rank yet.
             neighbour.rank = INFINITE_RANK;
         }
-        let until = now + self.config.route_lifetime_ns;
+        let until = now + self.config.route_lifetime;
         let max = usize::from(self.config.max_routes);
         match self.routes.insert(now, (target, from), path, until, max) {
             Stored::New => self.send_dao(self.parent, target, path, false),
@@ -50,8 +50,8 @@ impl RplNode {
     /// Sends the parent a new DAO for this node, and schedules the next before the route is too old.
     pub(super) fn renew_route(&mut self, now: Time) {
         self.dao = Time::MAX;
-        let half = self.config.route_lifetime_ns / 2;
-        self.renewal = now + half.saturating_add(self.draws.below(half / 2)).max(1);
+        let half = self.config.route_lifetime / 2;
+        self.renewal = now + (half + self.draws.within(half / 2)).max(Span::from_nanos(1));
         self.path = self.path.next();
         self.send_dao(self.parent, self.id, self.path, false);
     }
@@ -59,7 +59,7 @@ impl RplNode {
     /// Schedules a DAO, unless one is scheduled.
     pub(super) fn schedule_dao(&mut self, now: Time) {
         if self.dao == Time::MAX {
-            self.dao = self.draws.around(now, self.config.dao_delay_ns);
+            self.dao = self.draws.around(now, self.config.dao_delay);
         }
     }
 
@@ -82,7 +82,7 @@ impl RplNode {
 mod tests {
     use super::*;
     use crate::mesh::RplConfig;
-    use crate::mesh::rpl::tests::{Links, MS, between, dao, fetched};
+    use crate::mesh::rpl::tests::{Links, between, dao, fetched};
 
     #[test]
     fn a_no_path_dao_ends_a_route_at_every_node_above() {
@@ -92,7 +92,7 @@ mod tests {
         let no_path = Message::Dao { root: NodeId(0), target: NodeId(3), sequence, path, no_path: true };
         links.nodes[2].handle(links.now, NodeId(3), &no_path);
         // For a while it is still used.
-        links.run(Time::from_secs(60) + 100 * MS);
+        links.run(Time::from_secs(60) + Span::from_millis(100));
         assert_eq!(links.walk(0, 3).unwrap(), [0, 1, 2, 3]);
         let taken_back = |node: &RplNode| node.routes.next_hop(Time::from_secs(121), NodeId(3)).is_none();
         assert!(links.nodes[..3].iter().all(taken_back));
@@ -122,9 +122,9 @@ mod tests {
     #[test]
     fn routes_are_renewed_before_their_time_is_over() {
         let config = RplConfig {
-            route_lifetime_ns: 100_000 * MS,
+            route_lifetime: Span::from_secs(100),
             dio_refreshes_routes: false,
-            probing_interval_ns: 0,
+            probing_interval: Span::ZERO,
             ..RplConfig::CONTIKI_3
         };
         let mut links = Links::new(&config, 4, 1, |a, b| a.abs_diff(b) == 1);

@@ -2,13 +2,13 @@
 
 use super::neighbours::ETX_UNIT;
 use super::{INFINITE_RANK, Message, RplNode, Sequence};
-use crate::{NodeId, Time};
+use crate::{NodeId, Span, Time};
 
 impl RplNode {
     /// Asks all neighbours for a DIO, and schedules the next DIS.
     pub(super) fn send_dis(&mut self, now: Time) {
         // With an interval of zero, time would stand still.
-        self.dis = now + self.config.dis_interval_ns.max(1);
+        self.dis = now + self.config.dis_interval.max(Span::from_nanos(1));
         self.send(None, Message::Dis);
     }
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::Luck;
     use crate::mesh::RplConfig;
-    use crate::mesh::rpl::tests::{Links, MS, between, dio};
+    use crate::mesh::rpl::tests::{Links, between, dio};
 
     #[test]
     fn a_dis_is_answered_soon_by_those_who_have_a_parent() {
@@ -94,8 +94,8 @@ mod tests {
         let now = links.now;
         links.nodes[1].handle(now, NodeId(2), &Message::Dis);
         let soon = links.nodes[1].poll_timeout().unwrap();
-        assert!(soon <= now + 4_096 * MS);
-        links.run(now + 4_096 * MS);
+        assert!(soon <= now + Span::from_millis(4_096));
+        links.run(now + Span::from_millis(4_096));
         assert_eq!(links.nodes[1].counters().dios, before[0] + 1);
         let mut alone =
             RplNode::new(&RplConfig::CONTIKI_3, NodeId(9), false, Luck::new(1).stream("rpl"), Time::ZERO);
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn trickle_suppresses_most_dios_where_many_hear_each_other() {
         let dios = |dio_redundancy| {
-            let config = RplConfig { dio_redundancy, probing_interval_ns: 0, ..RplConfig::CONTIKI_3 };
+            let config = RplConfig { dio_redundancy, probing_interval: Span::ZERO, ..RplConfig::CONTIKI_3 };
             let mut links = Links::new(&config, 20, 1, |_, _| true);
             let sum = |links: &Links| links.nodes.iter().map(|node| node.counters().dios).sum::<u32>();
             // Ranks change until the links are known, and what changes suppresses nothing.

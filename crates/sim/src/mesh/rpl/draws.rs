@@ -1,6 +1,6 @@
 //! The random numbers of a node.
 
-use crate::{NodeId, Stream, Time};
+use crate::{NodeId, Span, Stream, Time};
 
 /// The random numbers of a node, with the node and their count as key.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +21,13 @@ impl Draws {
         self.stream.below(bound, u64::from(self.node.0), self.count, 0)
     }
 
-    /// Returns a moment between a half and one and a half of `span_ns` after `now`.
-    pub(super) fn around(&mut self, now: Time, span_ns: u64) -> Time {
-        now + (span_ns / 2).saturating_add(self.below(span_ns))
+    /// Returns a span shorter than `bound`, or zero if `bound` is zero.
+    pub(super) fn within(&mut self, bound: Span) -> Span {
+        Span::from_nanos(self.below(bound.as_nanos()))
+    }
+
+    /// Returns a moment between a half and one and a half of `span` after `now`.
+    pub(super) fn around(&mut self, now: Time, span: Span) -> Time {
+        now + span / 2 + self.within(span)
     }
 }

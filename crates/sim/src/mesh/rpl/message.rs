@@ -87,8 +87,9 @@ impl Message {
                     authentication_enabled: false,
                     path_control_size: 0,
                     dio_interval_doublings: config.dio_doublings,
-                    dio_interval_min: (config.dio_interval_min_ns / 1_000_000).checked_ilog2().unwrap_or(0)
-                        as u8,
+                    dio_interval_min: (config.dio_interval_min.as_micros() / 1_000)
+                        .checked_ilog2()
+                        .unwrap_or(0) as u8,
                     dio_redundancy_constant: config.dio_redundancy,
                     max_rank_increase: config.max_rank_increase,
                     minimum_hop_rank_increase: config.min_hop_rank_increase,
@@ -150,7 +151,7 @@ impl Message {
 
 /// Returns the lifetime of a route in the units of a DAO. 0 would be a no-path DAO, and 255 is infinite.
 fn lifetime_units(config: &RplConfig) -> u8 {
-    (config.route_lifetime_ns / 1_000_000_000 / u64::from(LIFETIME_UNIT)).clamp(1, 255) as u8
+    (config.route_lifetime.as_micros() / 1_000_000 / u64::from(LIFETIME_UNIT)).clamp(1, 255) as u8
 }
 
 fn append(message: &RplRepr<'_>, (source, dest): (Ipv6Address, Ipv6Address), bytes: &mut Vec<u8>) {
@@ -169,6 +170,7 @@ mod tests {
     use smoltcp::wire::RplInstanceId;
 
     use super::*;
+    use crate::Span;
     use crate::mesh::rpl::INFINITE_RANK;
 
     const CONFIG: RplConfig = RplConfig::CONTIKI_3;
@@ -295,7 +297,7 @@ mod tests {
     #[test]
     fn a_lifetime_is_never_written_as_none() {
         for (seconds, units) in [(0, 1), (59, 1), (1_800, 30), (1_000_000, 255)] {
-            let config = RplConfig { route_lifetime_ns: seconds * 1_000_000_000, ..CONFIG };
+            let config = RplConfig { route_lifetime: Span::from_secs(seconds), ..CONFIG };
             assert_eq!(lifetime_units(&config), units);
         }
     }

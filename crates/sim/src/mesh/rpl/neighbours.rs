@@ -2,18 +2,18 @@
 
 use super::{INFINITE_RANK, Sequence};
 use crate::mesh::RplConfig;
-use crate::{NodeId, Time};
+use crate::{NodeId, Span, Time};
 
 /// A transmission in the unit of ETX and ranks, 1/128 (RFC 6551 §4.3.2).
 pub(super) const ETX_UNIT: u16 = 128;
 /// The age of the last frame up to which link statistics are fresh (Contiki, net/link-stats.c).
-const FRESH_NS: u64 = 600_000_000_000;
+const FRESH: Span = Span::from_secs(600);
 /// The number of transmissions from which on link statistics are fresh.
 const FRESH_COUNT: u8 = 4;
 /// The largest count of transmissions.
 const MAX_COUNT: u8 = 16;
 /// The time in which the count of transmissions is halved.
-const HALF_LIFE_NS: u64 = 1_200_000_000_000;
+const HALF_LIFE: Span = Span::from_secs(1_200);
 
 /// A neighbour, and the quality of the link to it.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ impl Neighbour {
 
     /// Returns whether there were enough transmissions lately to trust the ETX.
     pub(super) fn is_fresh(&self, now: Time) -> bool {
-        self.counted >= FRESH_COUNT && now.as_nanos().saturating_sub(self.last.as_nanos()) < FRESH_NS
+        self.counted >= FRESH_COUNT && now - self.last < FRESH
     }
 
     fn is_acceptable(&self, config: &RplConfig, highest: u16) -> bool {
@@ -73,7 +73,7 @@ impl Neighbour {
 
     /// Takes the outcome of a frame into the ETX, by the moving average of Contiki (net/link-stats.c).
     fn sent(&mut self, now: Time, acknowledged: bool, transmissions: u8, config: &RplConfig) {
-        let half_lives = now.as_nanos().saturating_sub(self.last.as_nanos()) / HALF_LIFE_NS;
+        let half_lives = (now - self.last).as_nanos() / HALF_LIFE.as_nanos();
         let counted = self.counted.checked_shr(half_lives.min(8) as u32).unwrap_or(0);
         self.last = now;
         self.counted = counted.saturating_add(transmissions).min(MAX_COUNT);
@@ -218,7 +218,7 @@ mod tests {
         let mut neighbours = table(&[128, 128]);
         let mut now = Time::ZERO;
         for _ in 0..60 {
-            now = now + 1_000_000_000;
+            now = now + Span::from_secs(1);
             neighbours.sent(now, NodeId(0), (true, 1), &CONFIG);
             neighbours.sent(now, NodeId(1), (false, 8), &CONFIG);
         }

@@ -1,10 +1,10 @@
 //! The choice of the preferred parent, its consequences, and the probing of links that it rests on (RFC 6550 §8.2).
 
 use super::{INFINITE_RANK, RplNode};
-use crate::{NodeId, Time};
+use crate::{NodeId, Span, Time};
 
 /// The time within which a node without a parent probes a neighbour (Contiki, rpl-timers.c).
-const URGENT_NS: u64 = 10_000_000_000;
+const URGENT: Span = Span::from_secs(10);
 /// The rise of the rank since its last announcement, in units of MinHopRankIncrease, that is announced soon (Contiki-NG's
 /// rpl-lite, rpl-conf.h).
 const SIGNIFICANT_HOPS: u16 = 4;
@@ -49,9 +49,9 @@ impl RplNode {
             (Some(_), None) => self.detach(now),
             (None, None) => {
                 // No neighbour is acceptable, but a probe may find that a link has become better.
-                if self.config.probing_interval_ns > 0 && self.neighbours.any_joined() {
-                    let soon = now + self.draws.below(URGENT_NS);
-                    if self.probe > now + URGENT_NS {
+                if self.config.probing_interval > Span::ZERO && self.neighbours.any_joined() {
+                    let soon = now + self.draws.within(URGENT);
+                    if self.probe > now + URGENT {
                         self.probe = soon;
                     }
                 }
@@ -65,8 +65,8 @@ impl RplNode {
             self.send_dao(Some(before), self.id, self.path, true);
         }
         self.dis = Time::MAX;
-        if self.probe == Time::MAX && self.config.probing_interval_ns > 0 {
-            self.probe = self.draws.around(now, self.config.probing_interval_ns);
+        if self.probe == Time::MAX && self.config.probing_interval > Span::ZERO {
+            self.probe = self.draws.around(now, self.config.probing_interval);
         }
         self.schedule_dao(now);
         self.refresh_routes(now);
@@ -82,18 +82,18 @@ impl RplNode {
         (self.dao, self.renewal) = (Time::MAX, Time::MAX);
         self.routes.clear();
         self.neighbours.forget_ranks();
-        if self.config.probing_interval_ns == 0 {
+        if self.config.probing_interval == Span::ZERO {
             // Without probes, only frames would show that a link has become better, and no frame takes a bad link.
             self.neighbours.clear();
         }
         self.announce();
         self.reset_trickle(now);
-        self.dis = self.draws.around(now, self.config.dis_start_ns);
+        self.dis = self.draws.around(now, self.config.dis_start);
     }
 
     /// Sends a DIO to a neighbour, to measure the link.
     pub(super) fn probe_link(&mut self, now: Time) {
-        self.probe = self.draws.around(now, self.config.probing_interval_ns.max(2));
+        self.probe = self.draws.around(now, self.config.probing_interval.max(Span::from_nanos(2)));
         let oldest = self.parent.is_some() && self.draws.below(2) == 0;
         if let Some(neighbour) = self.neighbours.to_probe(now, self.parent, oldest) {
             self.send(Some(neighbour), self.dio());
@@ -231,12 +231,12 @@ mod tests {
         node.handle(now, NodeId(1), &dio(256));
         fetched(&mut node);
         let mut probed = false;
-        while let Some(time) = node.poll_timeout().filter(|&time| time <= now + URGENT_NS) {
+        while let Some(time) = node.poll_timeout().filter(|&time| time <= now + URGENT) {
             node.handle_timeout(time);
             probed |= fetched(&mut node).iter().any(|(to, _)| *to == Some(NodeId(1)));
         }
         assert!(probed && node.parent().is_none());
-        node.on_sent(now + URGENT_NS, NodeId(1), true, 1);
+        node.on_sent(now + URGENT, NodeId(1), true, 1);
         assert_eq!(node.parent(), Some(NodeId(1)));
     }
 }

@@ -5,11 +5,11 @@ mod lone;
 
 use proptest::prelude::*;
 
-pub(crate) use self::links::{Links, MS, Stop};
+pub(crate) use self::links::{Links, Stop};
 pub(crate) use self::lone::{between, dao, dio, fetched};
 use super::{Message, RplNode};
 use crate::mesh::RplConfig;
-use crate::{Luck, Time};
+use crate::{Luck, Span, Time};
 
 #[test]
 fn a_grid_of_36_forms_a_dodag_within_a_minute_and_all_reach_the_root_and_back() {
@@ -124,7 +124,7 @@ proptest! {
                 }
             }
             let now = links.now;
-            links.run(now + 10_000 * MS);
+            links.run(now + Span::from_secs(10));
         }
         prop_assert!(links.sent.len() < 400 * count, "{} messages", links.sent.len());
         for node in &links.nodes {

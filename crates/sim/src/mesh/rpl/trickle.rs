@@ -1,14 +1,14 @@
 //! Trickle (RFC 6206): the timing of DIOs, which are rare while nothing changes.
 
 use super::Draws;
-use crate::Time;
 use crate::mesh::RplConfig;
+use crate::{Span, Time};
 
 /// The timer of a node's DIOs. It stands still until its first [`reset`](Self::reset).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trickle {
     /// I, the length of the interval; 0 before the first.
-    interval_ns: u64,
+    interval: Span,
     /// t, the moment to send unless enough others did; `Time::MAX` once it has passed.
     send: Time,
     /// The end of the interval.
@@ -18,17 +18,15 @@ pub(super) struct Trickle {
 }
 
 impl Trickle {
-    pub(super) const STOPPED: Self = Self { interval_ns: 0, send: Time::MAX, end: Time::MAX, heard: 0 };
+    pub(super) const STOPPED: Self = Self { interval: Span::ZERO, send: Time::MAX, end: Time::MAX, heard: 0 };
 
     /// Begins an interval of Imin after an inconsistency, unless the present one is Imin already (RFC 6206 §4.2, rule 6).
     /// Returns whether it began one.
     pub(super) fn reset(&mut self, now: Time, config: &RplConfig, draws: &mut Draws) -> bool {
-        // With an interval of zero, time would stand still.
-        let min_ns = config.dio_interval_min_ns.max(1);
-        if self.interval_ns == min_ns {
+        if self.interval == shortest(config) {
             return false;
         }
-        self.begin(now, min_ns, draws);
+        self.begin(now, shortest(config), draws);
         true
     }
 
@@ -56,19 +54,23 @@ impl Trickle {
         }
         if self.end <= now {
             let times = 1u64.checked_shl(u32::from(config.dio_doublings)).unwrap_or(u64::MAX);
-            let max_ns = config.dio_interval_min_ns.max(1).saturating_mul(times);
-            self.begin(now, self.interval_ns.saturating_mul(2).min(max_ns), draws);
+            self.begin(now, (self.interval * 2).min(shortest(config) * times), draws);
         }
         sends
     }
 
-    fn begin(&mut self, now: Time, interval_ns: u64, draws: &mut Draws) {
-        let half = interval_ns / 2;
-        self.interval_ns = interval_ns;
-        self.send = now + (half + draws.below(interval_ns - half));
-        self.end = now + interval_ns;
+    fn begin(&mut self, now: Time, interval: Span, draws: &mut Draws) {
+        let half = interval / 2;
+        self.interval = interval;
+        self.send = now + half + draws.within(interval - half);
+        self.end = now + interval;
         self.heard = 0;
     }
+}
+
+/// Returns Imin. With an interval of zero, time would stand still.
+fn shortest(config: &RplConfig) -> Span {
+    config.dio_interval_min.max(Span::from_nanos(1))
 }
 
 #[cfg(test)]
@@ -76,14 +78,14 @@ mod tests {
     use super::*;
     use crate::{Luck, NodeId};
 
-    const MS: u64 = 1_000_000;
+    const MS: Span = Span::from_millis(1);
 
     fn draws() -> Draws {
         Draws::new(Luck::new(1).stream("trickle"), NodeId(1))
     }
 
     /// Returns the lengths of the first `count` intervals, and the moments within them at which a DIO was sent.
-    fn intervals(config: &RplConfig, count: usize, hears: u8) -> Vec<(u64, Option<u64>)> {
+    fn intervals(config: &RplConfig, count: usize, hears: u8) -> Vec<(Span, Option<Span>)> {
         let (mut trickle, mut draws) = (Trickle::STOPPED, draws());
         let mut result = Vec::new();
         let mut start = Time::ZERO;
@@ -95,10 +97,10 @@ mod tests {
             while trickle.end == end {
                 let now = trickle.poll_timeout();
                 if trickle.handle_timeout(now, config, &mut draws) == Some(true) {
-                    assert_eq!(sent.replace(now.as_nanos() - start.as_nanos()), None, "twice in an interval");
+                    assert_eq!(sent.replace(now - start), None, "twice in an interval");
                 }
             }
-            result.push((end.as_nanos() - start.as_nanos(), sent));
+            result.push((end - start, sent));
             start = end;
         }
         result
@@ -106,12 +108,15 @@ mod tests {
 
     #[test]
     fn intervals_double_up_to_the_longest_and_each_sends_once_in_its_second_half() {
-        let config = RplConfig { dio_interval_min_ns: 8 * MS, dio_doublings: 3, ..RplConfig::STANDARD };
+        let config = RplConfig { dio_interval_min: MS * 8, dio_doublings: 3, ..RplConfig::STANDARD };
         let intervals = intervals(&config, 6, 0);
-        assert_eq!(intervals.iter().map(|i| i.0 / MS).collect::<Vec<_>>(), [8, 16, 32, 64, 64, 64]);
+        assert_eq!(
+            intervals.iter().map(|i| i.0).collect::<Vec<_>>(),
+            [8, 16, 32, 64, 64, 64].map(Span::from_millis)
+        );
         for (length, sent) in intervals {
             let sent = sent.expect("nobody else sent");
-            assert!((length / 2..length).contains(&sent), "{sent} of {length}");
+            assert!((length / 2..length).contains(&sent), "{sent:?} of {length:?}");
         }
     }
 
@@ -135,21 +140,20 @@ mod tests {
         assert_eq!(trickle.poll_timeout(), before);
         let end = trickle.end;
         trickle.handle_timeout(end, &config, &mut draws);
-        assert_eq!(trickle.interval_ns, 2 * config.dio_interval_min_ns);
+        assert_eq!(trickle.interval, config.dio_interval_min * 2);
         assert!(trickle.reset(end + MS, &config, &mut draws));
-        assert_eq!(trickle.end, end + MS + config.dio_interval_min_ns);
+        assert_eq!(trickle.end, end + MS + config.dio_interval_min);
     }
 
     #[test]
     fn as_many_doublings_as_a_byte_can_say_do_not_overflow() {
-        let config =
-            RplConfig { dio_interval_min_ns: u64::MAX / 2, dio_doublings: 255, ..RplConfig::STANDARD };
+        let config = RplConfig { dio_interval_min: Span::MAX / 2, dio_doublings: 255, ..RplConfig::STANDARD };
         let (mut trickle, mut draws) = (Trickle::STOPPED, draws());
         trickle.reset(Time::ZERO, &config, &mut draws);
         for _ in 0..4 {
             let now = trickle.poll_timeout();
             trickle.handle_timeout(now, &config, &mut draws);
         }
-        assert!(trickle.interval_ns > u64::MAX / 2);
+        assert!(trickle.interval > Span::MAX / 2);
     }
 }

@@ -5,11 +5,10 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::mesh::RplConfig;
 use crate::mesh::rpl::{Message, RplNode, Unroutable};
-use crate::{Luck, NodeId, Stream, Time};
+use crate::{Luck, NodeId, Span, Stream, Time};
 
-pub(crate) const MS: u64 = 1_000_000;
 /// The time of a frame.
-const HOP_NS: u64 = 5 * MS;
+const HOP: Span = Span::from_millis(5);
 /// The number of transmissions of a frame that is not acknowledged.
 const TRANSMISSIONS: u8 = 8;
 
@@ -50,7 +49,7 @@ impl Links {
         linked: impl Fn(usize, usize) -> bool,
     ) -> Self {
         let luck = Luck::new(seed);
-        let start = |id: usize| Time::from_nanos(luck.stream("start").below(1_000 * MS, id as u64, 0, 0));
+        let start = |id: usize| Time::ZERO + luck.stream("start").within(Span::from_secs(1), id as u64, 0, 0);
         let node = |id| RplNode::new(config, NodeId(id as u32), id == 0, luck.stream("rpl"), start(id));
         Self {
             nodes: (0..count).map(node).collect(),
@@ -84,7 +83,7 @@ impl Links {
 
     /// Schedules the arrival of a message that is sent now, after so many transmissions.
     pub(crate) fn deliver(&mut self, from: usize, to: usize, transmissions: u8) {
-        let time = self.now + HOP_NS * u64::from(transmissions);
+        let time = self.now + HOP * u64::from(transmissions);
         self.arrivals.push(Reverse((time, self.sent.len() as u64, from as u32, to as u32)));
     }
 

@@ -1,0 +1,48 @@
+//! Tables whose defaults are those of one of several presets.
+
+use super::document::{Item, joined};
+use super::error::Fault;
+use super::kind::{Key, Kind, Lines};
+use super::scalar::Listed;
+use super::table::{Keys, Presets, key};
+
+/// A configuration of the simulator: a preset, and what a file changes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Preset<T> {
+    /// The name of the preset.
+    pub preset: &'static str,
+    /// The preset with the changes of the file.
+    pub config: T,
+}
+
+const PRESET: &str = "preset";
+
+fn kind<T: Presets>() -> Listed {
+    Listed(|| T::PRESETS.iter().map(|(name, _)| *name).collect())
+}
+
+impl<T: Presets> Keys for Preset<T> {
+    const DOC: &'static str = T::DOC;
+
+    fn has(name: &str) -> bool {
+        name == PRESET || T::has(name)
+    }
+
+    fn keys() -> Vec<Key> {
+        let mut keys = vec![key(PRESET, T::PRESET_DOC, &kind::<T>(), Some(&T::PRESETS[0].0))];
+        keys.extend(T::keys());
+        keys
+    }
+
+    fn take(item: &Item, path: &str) -> Result<Self, Fault> {
+        let named = item.get(PRESET).map(|item| kind::<T>().read(item, &joined(path, PRESET))).transpose()?;
+        let of_name = |(name, _): &&(&str, T)| named.is_none_or(|named| named == *name);
+        let (preset, config) = T::PRESETS.iter().find(of_name).unwrap_or(&T::PRESETS[0]);
+        Ok(Self { preset, config: config.clone().with(item, path)? })
+    }
+
+    fn write(&self, path: &str, lines: &mut Lines) {
+        kind::<T>().write(&self.preset, &joined(path, PRESET), lines);
+        self.config.write(path, lines);
+    }
+}

@@ -1,0 +1,69 @@
+//! Keys that a table does not have, and those that were probably meant.
+
+use coapace_control::nearest;
+
+use super::document::joined;
+use super::error::{Fault, Origin, Stray, shown};
+use super::kind::Key;
+
+/// Follows `path` through the keys of a file, which are `root`; the names in `others` would also do.
+pub(crate) fn resolve(root: &[Key], path: &str, others: &[&str], at: Origin) -> Result<(), Fault> {
+    let mut keys = root;
+    let mut walked = String::new();
+    let mut parts = path.split('.');
+    while let Some(part) = parts.next() {
+        let Some(key) = keys.iter().find(|key| key.name == part) else {
+            let others = if walked.is_empty() { others } else { &[] };
+            return Err(elsewhere(unknown(&walked, part, keys, others, at), root));
+        };
+        walked = joined(&walked, part);
+        if key.is_list
+            && let Some(name) = parts.next()
+        {
+            walked = joined(&walked, name);
+        }
+        keys = &key.keys;
+    }
+    Ok(())
+}
+
+/// Returns the fault of the unknown key `name` in the table at `path`: it suggests the nearest of the table's keys, or else lists what
+/// the table takes.
+pub(crate) fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at: Origin) -> Fault {
+    let line = format!("unknown key `{}`", shown(&joined(path, name)));
+    let here = keys.iter().map(|key| key.name).chain(others.iter().copied());
+    if let Some(near) = nearest(name, here) {
+        let near = if others.contains(&near) { near.to_owned() } else { joined(path, near) };
+        return Fault::new(at, format!("{line}; did you mean `{near}`?"));
+    }
+    let names: Vec<_> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
+    let message = match (path, names.is_empty()) {
+        (_, true) => format!("{line}; `{path}` has no keys"),
+        ("", _) => format!("{line}; a scenario has {}", names.join(", ")),
+        _ => format!("{line}; `{path}` has {}", names.join(", ")),
+    };
+    Fault { stray: Some(Stray { name: name.to_owned(), line }), ..Fault::new(at, message) }
+}
+
+/// Makes the fault suggest the key of that name elsewhere in the file, whose keys are `root`, if there is one.
+pub(crate) fn elsewhere(fault: Fault, root: &[Key]) -> Fault {
+    let Some(Stray { name, line }) = &fault.stray else { return fault };
+    let mut paths = Vec::new();
+    all_paths(root, "", &mut paths);
+    match paths.iter().find(|path| path.rsplit('.').next() == Some(name)) {
+        Some(near) => Fault::new(fault.at, format!("{line}; did you mean `{near}`?")),
+        None => fault,
+    }
+}
+
+/// The dotted path of every key that is no table; `HOP` stands for a name.
+fn all_paths(keys: &[Key], table: &str, paths: &mut Vec<String>) {
+    for key in keys {
+        let path = joined(table, key.name);
+        match (key.keys.is_empty(), key.is_list) {
+            (true, _) => paths.push(path),
+            (false, false) => all_paths(&key.keys, &path, paths),
+            (false, true) => all_paths(&key.keys, &format!("{path}.HOP"), paths),
+        }
+    }
+}
