@@ -4,9 +4,7 @@
 use core::fmt;
 
 use crate::own::Own;
-use crate::{
-    Controller, Cue, Duration, Gauges, Limits, Notes, Outcome, Parameter, Parameters, Preset, SetError,
-};
+use crate::{Controller, Cue, Duration, Gauges, Limits, Outcome, Parameter, Parameters, Preset, SetError};
 
 /// A named mechanism and its description. Several entries may be one kind of mechanism with other parameters.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +19,20 @@ pub struct Entry {
     pub notes: Notes,
     /// The mechanism with the parameters that the name stands for.
     pub mechanism: Mechanism,
+}
+
+/// Notes on an entry of the registry, in sentences, for `docs/mechanisms.md` and the command line. No call of a mechanism
+/// reads them.
+#[derive(Clone, Copy, Debug)]
+pub struct Notes {
+    /// The kind of document that the source is, and whether it is still in force.
+    pub status: &'static str,
+    /// Conditions under which the mechanism fits.
+    pub use_when: &'static str,
+    /// Conditions under which another one fits better.
+    pub avoid_when: &'static str,
+    /// Known harm to a network or an application.
+    pub hazards: &'static str,
 }
 
 /// Generates [`REGISTRY`] and the descriptions of mechanisms from a list, and by [`dispatch!`] the calls.

@@ -129,8 +129,7 @@ fn page() -> String {
     let (tools, costs) = report();
     let exchange = costs["default"].get("exchange_bytes").to_owned();
     let mut page = format!(
-        "# Mechanisms\n\n<!-- Generated from the registry, crates/control/src/notes.rs and firmware/report.csv. Rewrite with: \
-         {BLESS} -->\n\n\
+        "# Mechanisms\n\n<!-- Generated from the registry and firmware/report.csv. Rewrite with: {BLESS} -->\n\n\
          The mechanisms that can be chosen by name, their costs, and their known hazards. Which of them takes from which at a \
          shared bottleneck is in [docs/coexistence.md](coexistence.md).\n\n\
          Costs are those of a Cortex-M3, the C library with this mechanism alone and its parameters constants, made by {tools}. \
