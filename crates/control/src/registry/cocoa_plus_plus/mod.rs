@@ -28,10 +28,10 @@
 mod gradient;
 mod student;
 
-use crate::cocoa::{Cocoa, CocoaExchange};
 use crate::estimator::{MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
+use crate::registry::cocoa::{Cocoa, CocoaExchange};
 use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
 use gradient::Gradients;
 use student::Student;
