@@ -1,81 +1,24 @@
-"""Every mechanism and preset, in the order of the registry, with its scripts."""
+"""Every mechanism and preset with its scripts, collected from the files of this folder."""
 
+from importlib import import_module
+from pkgutil import iter_modules
+
+from . import __path__ as folder
 from . import scripts
-from .cocoa import COCOA_0, FULLBACKOFF2, PLUS, PRESETS, Cocoa
-from .eifel import Eifel
-from .fasor import Fasor
-from .fullbackoff import FullBackoff
-from .gradient import Gradient, Student
-from .peak_hopper import PeakHopper
-from .rtt_coap import RttCoap
-from .timers import BasicRto, Default, LinuxRto
+from .cocoa import COCOA_0, PLUS, Cocoa
+from .gradient import Student
 from .trace import Trace
-from .units import MICROSECOND, MILLISECOND, SECOND, F, duration
+from .units import F, duration
 
-CONTIKI_BACKOFF = {
-    "ack_timeout": 3 * SECOND,
-    "max_rto": 268 * SECOND,
-    "final_wait": False,
-}
-CALIFORNIUM_LINUX = {
-    "rttvar": "linux",
-    "min_rto": 500 * MILLISECOND,
-    "max_rto": 32 * SECOND,
-    "keep_backoff": False,
-    "tick": MILLISECOND,
-}
-CALIFORNIUM_PEAK_HOPPER = {
-    "rise": "californium-3",
-    "granularity": 50 * MILLISECOND,
-    "ack_random_factor": F(1),
-    "keep_backoff": False,
-    "min_rto": 500 * MILLISECOND,
-    "max_rto": 32 * SECOND,
-    "max_b": 1,
-    "tick": MILLISECOND,
-}
-CONTIKI_EIFEL = {
-    "min_rto": MICROSECOND,
-    "first_sample": "zero",
-    "tick": 7813 * MICROSECOND,
-    "redither": True,
-    "max_rto": 268 * SECOND,
-    "final_wait": False,
-}
-FASOR_DRAFT = {"min_rto": MICROSECOND, "give_up": "keep"}
-THESIS = {**FASOR_DRAFT, "slow_dither": True}
-FASOR_PRESETS = {
-    "draft-02": FASOR_DRAFT,
-    "libcoap-2019": THESIS,
-    "slow": {**THESIS, "variant": "slow", "initial_k": 4},
-    "fast-slow": {**THESIS, "variant": "fast-slow", "initial_k": 4},
-}
-
-# Name, class, the values that differ from its class, and presets. A preset sets every parameter, except those that `kept`
-# names.
-MECHANISMS = [
-    ("default", Default, {}, {"rfc7252": {}, "erbium": {"ack_timeout": 3 * SECOND, "final_wait": False}}),
-    ("fullbackoff1", FullBackoff, {}, {"contiki": CONTIKI_BACKOFF}),
-    ("fullbackoff2", FullBackoff, {"decay": "halve"}, {"contiki": CONTIKI_BACKOFF}),
-    ("gst-coap", FullBackoff, {"decay": "accelerate"}, {"contiki": CONTIKI_BACKOFF}),
-    ("linux-rto", LinuxRto, {}, {"rfc6298": {"initial_rto": 1 * SECOND}, "californium-3": CALIFORNIUM_LINUX}),
-    ("basic-rto", BasicRto, {}, {"californium-3": {"tick": MILLISECOND}}),
-    ("peak-hopper", PeakHopper, {}, {"californium-3": CALIFORNIUM_PEAK_HOPPER}),
-    ("coap-eifel", Eifel, {}, {"contiki": CONTIKI_EIFEL}),
-    ("cocoa", Cocoa, {}, PRESETS),
-    ("cocoa0", Cocoa, COCOA_0, PRESETS),
-    ("cocoa-plus", Cocoa, PLUS, PRESETS),
-    ("cocoa-strong", Cocoa, {"max_weak_n": 0}, PRESETS),
-    ("fullbackoff1-cocoa", Cocoa, {**FULLBACKOFF2, "after_backoff": "take"}, PRESETS),
-    ("fullbackoff2-cocoa", Cocoa, FULLBACKOFF2, PRESETS),
-    ("gsrtc", Cocoa, {"weighting": "gsrtc"}, PRESETS),
-    ("cocoa-i", Cocoa, {"band": "strong", "marking": "fresh-message-id"}, PRESETS),
-    ("cocoa-plus-plus", Gradient, {}, {"student-contiki": {}}),
-    ("fasor", Fasor, {}, FASOR_PRESETS),
-    ("fasor-token", Fasor, {"marked": True}, FASOR_PRESETS),
-    ("fasor-option", Fasor, {"marked": True}, FASOR_PRESETS),
-    ("rtt-coap", RttCoap, {}, {}),
-]
+# A file that has mechanisms lists them in MECHANISMS: name, class, the values that differ from its class, and presets. A
+# preset sets every parameter, except those that `kept` names. BEFORE of the same file has the scripts that run before the
+# common one, by mechanism, or by mechanism and preset (NAME@PRESET).
+MECHANISMS, BEFORE = [], {}
+for file in iter_modules(folder):
+    if file.name not in ("catalogue", "worked"):  # these import this file
+        module = import_module(f".{file.name}", __package__)
+        MECHANISMS += getattr(module, "MECHANISMS", [])
+        BEFORE.update(getattr(module, "BEFORE", {}))
 
 
 def kept(name, preset, values):
@@ -113,30 +56,7 @@ def read(kind, key, text):
     return duration(text) if text[-1] == "s" else F(text)
 
 
-# Scripts that run before the common one: by mechanism, by mechanism and preset, and by preset of the CoCoA family.
-BEFORE = {
-    "fullbackoff1": [scripts.full_backoff],
-    "fullbackoff2": [scripts.full_backoff],
-    "gst-coap": [scripts.full_backoff],
-    "linux-rto@californium-3": [scripts.deviations],
-    "basic-rto": [scripts.deviations],
-    "peak-hopper": [scripts.peaks, scripts.small_peak],
-    "coap-eifel": [scripts.both_gains],
-    "cocoa": [scripts.cocoa_samples],
-    "cocoa0": [scripts.ageing],
-    "cocoa-plus": [scripts.ageing],
-    "cocoa-strong": [scripts.ageing],
-    "fullbackoff1-cocoa": [scripts.after_backoff],
-    "fullbackoff2-cocoa": [scripts.after_backoff],
-    "gsrtc": [scripts.trusted, scripts.after_backoff],
-    "cocoa-i": [scripts.moving_band],
-    "cocoa-plus-plus": [scripts.gradients],
-    "cocoa-plus-plus@student-contiki": [scripts.groups],
-    "fasor": [scripts.fasor_samples],
-    "fasor-token": [scripts.fasor_samples],
-    "fasor-option": [scripts.fasor_samples],
-    "rtt-coap": [scripts.regions],
-}
+# Scripts that run before the common one, by preset of the CoCoA family.
 BEFORE_IN_COCOA = {
     "draft-literal": [scripts.ageing],
     "paper-2015": [scripts.ageing],

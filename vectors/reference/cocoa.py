@@ -1,5 +1,6 @@
 """cocoa, cocoa-plus, cocoa0, cocoa-strong, fullbackoff1-cocoa, fullbackoff2-cocoa, gsrtc, cocoa-i."""
 
+from . import scripts
 from .estimator import Rtt
 from .mechanism import Exchange, Mechanism
 from .timers import in_ticks
@@ -276,4 +277,25 @@ PRESETS = {
         "ageing": "californium-3",
     },
     "er-cocoa": ER_COCOA,
+}
+
+MECHANISMS = [
+    ("cocoa", Cocoa, {}, PRESETS),
+    ("cocoa0", Cocoa, COCOA_0, PRESETS),
+    ("cocoa-plus", Cocoa, PLUS, PRESETS),
+    ("cocoa-strong", Cocoa, {"max_weak_n": 0}, PRESETS),
+    ("fullbackoff1-cocoa", Cocoa, {**FULLBACKOFF2, "after_backoff": "take"}, PRESETS),
+    ("fullbackoff2-cocoa", Cocoa, FULLBACKOFF2, PRESETS),
+    ("gsrtc", Cocoa, {"weighting": "gsrtc"}, PRESETS),
+    ("cocoa-i", Cocoa, {"band": "strong", "marking": "fresh-message-id"}, PRESETS),
+]
+BEFORE = {
+    "cocoa": [scripts.cocoa_samples],
+    "cocoa0": [scripts.ageing],
+    "cocoa-plus": [scripts.ageing],
+    "cocoa-strong": [scripts.ageing],
+    "fullbackoff1-cocoa": [scripts.after_backoff],
+    "fullbackoff2-cocoa": [scripts.after_backoff],
+    "gsrtc": [scripts.trusted, scripts.after_backoff],
+    "cocoa-i": [scripts.moving_band],
 }

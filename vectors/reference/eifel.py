@@ -1,7 +1,8 @@
 """coap-eifel."""
 
+from . import scripts
 from .mechanism import Timer
-from .units import MILLISECOND, F, apart
+from .units import MICROSECOND, MILLISECOND, SECOND, F, apart
 
 
 class Eifel(Timer):
@@ -28,3 +29,20 @@ class Eifel(Timer):
         if delta >= 0:
             gain = F(1, 3) if delta >= self.rttvar else F(1, 9)
             self.rttvar += gain * (delta - self.rttvar)
+
+
+CONTIKI = {
+    "min_rto": MICROSECOND,
+    "first_sample": "zero",
+    "tick": 7813 * MICROSECOND,
+    "redither": True,
+    "max_rto": 268 * SECOND,
+    "final_wait": False,
+}
+
+MECHANISMS = [
+    ("coap-eifel", Eifel, {}, {"contiki": CONTIKI}),
+]
+BEFORE = {
+    "coap-eifel": [scripts.both_gains],
+}

@@ -1,8 +1,9 @@
 """fasor, fasor-token, fasor-option."""
 
+from . import scripts
 from .estimator import Rtt
 from .mechanism import Exchange, Mechanism
-from .units import MIN_RTO, F
+from .units import MICROSECOND, MIN_RTO, F
 
 
 class Fasor(Mechanism):
@@ -91,3 +92,24 @@ class Fasor(Mechanism):
             "fast-slow": ("fast-slow", "slow"),
         }[self.variant]
         self.state = first if self.state == "fast" else second
+
+
+DRAFT = {"min_rto": MICROSECOND, "give_up": "keep"}
+THESIS = {**DRAFT, "slow_dither": True}
+PRESETS = {
+    "draft-02": DRAFT,
+    "libcoap-2019": THESIS,
+    "slow": {**THESIS, "variant": "slow", "initial_k": 4},
+    "fast-slow": {**THESIS, "variant": "fast-slow", "initial_k": 4},
+}
+
+MECHANISMS = [
+    ("fasor", Fasor, {}, PRESETS),
+    ("fasor-token", Fasor, {"marked": True}, PRESETS),
+    ("fasor-option", Fasor, {"marked": True}, PRESETS),
+]
+BEFORE = {
+    "fasor": [scripts.fasor_samples],
+    "fasor-token": [scripts.fasor_samples],
+    "fasor-option": [scripts.fasor_samples],
+}

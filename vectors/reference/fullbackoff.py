@@ -1,5 +1,6 @@
 """fullbackoff1, fullbackoff2, gst-coap."""
 
+from . import scripts
 from .mechanism import Exchange, Mechanism
 from .units import LONGEST, SECOND, apart
 
@@ -52,3 +53,21 @@ class FullBackoff(Mechanism):
     def gave_up(self, x, now, elapsed):
         if self.give_up == "learn":
             self.keep(x)
+
+
+CONTIKI = {
+    "ack_timeout": 3 * SECOND,
+    "max_rto": 268 * SECOND,
+    "final_wait": False,
+}
+
+MECHANISMS = [
+    ("fullbackoff1", FullBackoff, {}, {"contiki": CONTIKI}),
+    ("fullbackoff2", FullBackoff, {"decay": "halve"}, {"contiki": CONTIKI}),
+    ("gst-coap", FullBackoff, {"decay": "accelerate"}, {"contiki": CONTIKI}),
+]
+BEFORE = {
+    "fullbackoff1": [scripts.full_backoff],
+    "fullbackoff2": [scripts.full_backoff],
+    "gst-coap": [scripts.full_backoff],
+}

@@ -2,6 +2,7 @@
 
 from math import exp
 
+from . import scripts
 from .cocoa import ER_COCOA, Cocoa
 from .mechanism import Exchange, Mechanism
 from .units import MICROSECOND, MIN_RTO, SECOND, F, apart, down
@@ -96,3 +97,12 @@ class Student(Cocoa):
         # The fifth sample closes its group and does not belong to it. The sum of the differences is the last minimum.
         self.groups += 1
         self.average, self.lowest = self.lowest / self.groups, None
+
+
+MECHANISMS = [
+    ("cocoa-plus-plus", Gradient, {}, {"student-contiki": {}}),
+]
+BEFORE = {
+    "cocoa-plus-plus": [scripts.gradients],
+    "cocoa-plus-plus@student-contiki": [scripts.groups],
+}

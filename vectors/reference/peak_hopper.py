@@ -1,5 +1,6 @@
 """peak-hopper."""
 
+from . import scripts
 from .mechanism import Timer
 from .timers import in_ticks
 from .units import MILLISECOND, SECOND, F, down
@@ -42,3 +43,22 @@ class PeakHopper(Timer):
             return (r - self.before) / self.before
         # Relative to the new sample, not the previous one; in whole milliseconds, falls as well as rises, and doubled.
         return 2 * (1 if self.before == 0 else abs(r // 1 - self.before // 1) // (r // 1))
+
+
+CALIFORNIUM = {
+    "rise": "californium-3",
+    "granularity": 50 * MILLISECOND,
+    "ack_random_factor": F(1),
+    "keep_backoff": False,
+    "min_rto": 500 * MILLISECOND,
+    "max_rto": 32 * SECOND,
+    "max_b": 1,
+    "tick": MILLISECOND,
+}
+
+MECHANISMS = [
+    ("peak-hopper", PeakHopper, {}, {"californium-3": CALIFORNIUM}),
+]
+BEFORE = {
+    "peak-hopper": [scripts.peaks, scripts.small_peak],
+}

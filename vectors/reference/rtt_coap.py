@@ -1,5 +1,6 @@
 """rtt-coap."""
 
+from . import scripts
 from .mechanism import Exchange, Mechanism
 from .units import MILLISECOND, MIN_RTO, SECOND, F, apart
 
@@ -106,3 +107,11 @@ class RttCoap(Mechanism):
     def change(self, delta):
         rate = F((self.rate + delta) * FINE // 1, FINE)
         self.rate = min(max(rate, SECOND / self.max_interval), F(256))
+
+
+MECHANISMS = [
+    ("rtt-coap", RttCoap, {}, {}),
+]
+BEFORE = {
+    "rtt-coap": [scripts.regions],
+}

@@ -1,5 +1,6 @@
 """default, linux-rto, basic-rto."""
 
+from . import scripts
 from .estimator import Rtt
 from .mechanism import Exchange, Mechanism, Timer
 from .units import MICROSECOND, MILLISECOND, SECOND, F, apart, down, nearest
@@ -93,3 +94,22 @@ class BasicRto(Timer):
 def in_ticks(r, tick):
     """Rounds a sample of whole microseconds like a clock with that tick: whole ticks, at least one."""
     return r if tick == MICROSECOND else max(r // tick * tick, tick)
+
+
+CALIFORNIUM_LINUX = {
+    "rttvar": "linux",
+    "min_rto": 500 * MILLISECOND,
+    "max_rto": 32 * SECOND,
+    "keep_backoff": False,
+    "tick": MILLISECOND,
+}
+
+MECHANISMS = [
+    ("default", Default, {}, {"rfc7252": {}, "erbium": {"ack_timeout": 3 * SECOND, "final_wait": False}}),
+    ("linux-rto", LinuxRto, {}, {"rfc6298": {"initial_rto": 1 * SECOND}, "californium-3": CALIFORNIUM_LINUX}),
+    ("basic-rto", BasicRto, {}, {"californium-3": {"tick": MILLISECOND}}),
+]
+BEFORE = {
+    "linux-rto@californium-3": [scripts.deviations],
+    "basic-rto": [scripts.deviations],
+}

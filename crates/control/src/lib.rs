@@ -41,58 +41,33 @@
 // the measurements of firmware/report.
 #![allow(clippy::inline_always, reason = "measured")]
 
-mod basic;
-mod cocoa;
-mod cocoa_plus_plus;
 mod controller;
-mod default;
 mod division;
 mod draw;
-mod eifel;
 mod estimator;
 mod excerpt;
-mod fasor;
 mod fine;
-mod fullbackoff;
 mod karn;
-mod linux;
 mod mechanism;
-mod notes;
 mod own;
 mod packed;
 mod parameters;
-mod peak_hopper;
 mod registry;
-mod rtt_coap;
 mod stamp;
 mod suggestion;
 #[cfg(test)]
 mod testing;
 mod time;
 
-pub use basic::{BasicExchange, BasicRto, BasicState};
-pub use cocoa::{
-    AfterBackoff, Ageing, Band, Cocoa, CocoaExchange, CocoaState, EstimatorOf, SampleOfGiveUp, VbfOn,
-    Weighting,
-};
-pub use cocoa_plus_plus::{CocoaPlusPlus, CocoaPlusPlusState, Rule};
 pub use controller::{Answer, Controller, Cue, Gauges, Limits, Marking, Outcome, Sample};
-pub use default::{DefaultExchange, DefaultTimer};
 pub use draw::Draw;
-pub use eifel::{CoapEifel, EifelExchange, EifelState, FirstSample};
 pub use estimator::{GRANULARITY, MIN_RTO};
 pub use excerpt::Excerpt;
-pub use fasor::{Fasor, FasorExchange, FasorState, GiveUp, Variant};
-pub use fullbackoff::{Decay, FullBackoff, FullBackoffExchange, FullBackoffState, LearnFromGiveUp};
-pub use linux::{LinuxExchange, LinuxRto, LinuxState, Rttvar};
 pub use mechanism::{BadName, Mechanisms, ParseMechanismError, Shown};
-pub use notes::Notes;
 pub use own::{Own, OwnExchange, OwnMechanism, OwnState};
 pub use packed::Packed;
 pub use parameters::{Parameter, Parameters, Preset, Ratio, SetError, Switch, Value};
-pub use peak_hopper::{PeakHopper, PeakHopperExchange, PeakHopperState, Rise};
-pub use registry::{Entry, Exchange, Mechanism, REGISTRY, State};
-pub use rtt_coap::{RttCoap, RttCoapExchange, RttCoapState};
+pub use registry::*;
 pub use suggestion::{nearest, unknown};
 pub use time::{Duration, Instant};
 

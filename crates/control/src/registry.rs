@@ -1,12 +1,10 @@
 //! The list of mechanisms of this crate, and the enumerations that choose among them at run time. A new mechanism is a file
-//! and a line here. A mechanism of another crate is the variant [`Own`].
+//! in `registry/` and a line in the list below. A mechanism of another crate is the variant [`Own`].
 
 use core::fmt;
 
 use crate::own::Own;
-use crate::{
-    Controller, Cue, Duration, Gauges, Limits, Notes, Outcome, Parameter, Parameters, Preset, SetError,
-};
+use crate::{Controller, Cue, Duration, Gauges, Limits, Outcome, Parameter, Parameters, Preset, SetError};
 
 /// A named mechanism and its description. Several entries may be one kind of mechanism with other parameters.
 #[derive(Clone, Copy, Debug)]
@@ -23,11 +21,31 @@ pub struct Entry {
     pub mechanism: Mechanism,
 }
 
-/// Generates [`REGISTRY`] and the descriptions of mechanisms from a list, and by [`dispatch!`] the calls.
+/// Notes on an entry of the registry, in sentences, for `docs/mechanisms.md` and the command line. No call of a mechanism
+/// reads them.
+#[derive(Clone, Copy, Debug)]
+pub struct Notes {
+    /// The kind of document that the source is, and whether it is still in force.
+    pub status: &'static str,
+    /// Conditions under which the mechanism fits.
+    pub use_when: &'static str,
+    /// Conditions under which another one fits better.
+    pub avoid_when: &'static str,
+    /// Known harm to a network or an application.
+    pub hazards: &'static str,
+}
+
+/// Declares the files of a list and exports what is public in them. Generates [`REGISTRY`] and the descriptions of
+/// mechanisms from the list, and by [`dispatch!`] the calls.
 macro_rules! registry {
-    ($($variant:ident = $kind:path { $($entry:path),+ $(,)? })+) => {
+    ($($file:ident: $variant:ident = $kind:ident { $($entry:ident),+ $(,)? })+) => {
+        $(
+            mod $file;
+            pub use $file::*;
+        )+
+
         /// Every mechanism of this crate, in the order they are listed.
-        pub const REGISTRY: &[Entry] = &[$($($entry,)+)+];
+        pub const REGISTRY: &[Entry] = &[$($($file::$entry,)+)+];
 
         impl Mechanism {
             /// Returns descriptions of its parameters.
@@ -176,22 +194,20 @@ macro_rules! dispatch {
 /// The longest first timeout of RFC 7252 §4.8.
 const FOREIGN_TIMEOUT: Duration = Duration::from_secs(3);
 
+// Each line has a file, a name for the kind of mechanism, its type, and its entries.
 registry! {
-    Default = crate::default::DefaultTimer { crate::default::DEFAULT }
-    FullBackoff = crate::fullbackoff::FullBackoff {
-        crate::fullbackoff::FULLBACKOFF1, crate::fullbackoff::FULLBACKOFF2, crate::fullbackoff::GST_COAP
+    default: Default = DefaultTimer { DEFAULT }
+    fullbackoff: FullBackoff = FullBackoff { FULLBACKOFF1, FULLBACKOFF2, GST_COAP }
+    linux: LinuxRto = LinuxRto { LINUX_RTO }
+    basic: BasicRto = BasicRto { BASIC_RTO }
+    peak_hopper: PeakHopper = PeakHopper { PEAK_HOPPER }
+    eifel: CoapEifel = CoapEifel { COAP_EIFEL }
+    cocoa: Cocoa = Cocoa {
+        COCOA, COCOA0, COCOA_PLUS, COCOA_STRONG, FULLBACKOFF1_COCOA, FULLBACKOFF2_COCOA, GSRTC, COCOA_I
     }
-    LinuxRto = crate::linux::LinuxRto { crate::linux::LINUX_RTO }
-    BasicRto = crate::basic::BasicRto { crate::basic::BASIC_RTO }
-    PeakHopper = crate::peak_hopper::PeakHopper { crate::peak_hopper::PEAK_HOPPER }
-    CoapEifel = crate::eifel::CoapEifel { crate::eifel::COAP_EIFEL }
-    Cocoa = crate::cocoa::Cocoa {
-        crate::cocoa::COCOA, crate::cocoa::COCOA0, crate::cocoa::COCOA_PLUS, crate::cocoa::COCOA_STRONG,
-        crate::cocoa::FULLBACKOFF1_COCOA, crate::cocoa::FULLBACKOFF2_COCOA, crate::cocoa::GSRTC, crate::cocoa::COCOA_I
-    }
-    CocoaPlusPlus = crate::cocoa_plus_plus::CocoaPlusPlus { crate::cocoa_plus_plus::COCOA_PLUS_PLUS }
-    Fasor = crate::fasor::Fasor { crate::fasor::FASOR, crate::fasor::FASOR_TOKEN, crate::fasor::FASOR_OPTION }
-    RttCoap = crate::rtt_coap::RttCoap { crate::rtt_coap::RTT_COAP }
+    cocoa_plus_plus: CocoaPlusPlus = CocoaPlusPlus { COCOA_PLUS_PLUS }
+    fasor: Fasor = Fasor { FASOR, FASOR_TOKEN, FASOR_OPTION }
+    rtt_coap: RttCoap = RttCoap { RTT_COAP }
 }
 
 // Tables of destinations and of exchanges have this size for each row.

@@ -1,4 +1,5 @@
-//! Generates `docs/mechanisms.md` from the registry and `firmware/report.csv`, and checks that it is up to date.
+//! Generates `docs/mechanisms.md` from the registry and `firmware/report.csv`, and checks that it is up to date. Checks the
+//! table of mechanisms in `README.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -129,8 +130,7 @@ fn page() -> String {
     let (tools, costs) = report();
     let exchange = costs["default"].get("exchange_bytes").to_owned();
     let mut page = format!(
-        "# Mechanisms\n\n<!-- Generated from the registry, crates/control/src/notes.rs and firmware/report.csv. Rewrite with: \
-         {BLESS} -->\n\n\
+        "# Mechanisms\n\n<!-- Generated from the registry and firmware/report.csv. Rewrite with: {BLESS} -->\n\n\
          The mechanisms that can be chosen by name, their costs, and their known hazards. Which of them takes from which at a \
          shared bottleneck is in [docs/coexistence.md](coexistence.md).\n\n\
          Costs are those of a Cortex-M3, the C library with this mechanism alone and its parameters constants, made by {tools}. \
@@ -154,6 +154,25 @@ fn the_page_is_up_to_date() {
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();
     assert!(kept == page, "rewrite it: {BLESS}");
+}
+
+/// Checks the table of `README.md`. A row may have several mechanisms, and the last column is the size of a state. A row
+/// without a size is of the simulator alone.
+#[test]
+fn the_readme_has_every_mechanism_in_the_order_of_the_registry_with_the_size_of_its_state() {
+    let readme = fs::read_to_string(repository("README.md")).unwrap();
+    let (_, section) = readme.split_once("\n## Mechanisms\n").unwrap();
+    let mut listed = Vec::new();
+    for line in section.lines().take_while(|line| !line.starts_with("## ")) {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        if let [_, names, .., bytes, _] = cells[..]
+            && let Ok(bytes) = bytes.parse::<usize>()
+        {
+            listed.extend(names.split(", ").map(|name| (name.trim_matches('`').to_owned(), bytes)));
+        }
+    }
+    let registered = REGISTRY.iter().map(|entry| (entry.name.to_owned(), entry.mechanism.state_bytes()));
+    assert_eq!(listed, registered.collect::<Vec<_>>(), "correct the table of README.md");
 }
 
 #[test]

@@ -211,6 +211,9 @@ fn ended() -> Error {
 }
 
 /// Opens a connection and sends requests, until no more can come.
+///
+/// A server may close a connection that is idle just before a request arrives. Requests that change nothing and have no answer
+/// then are sent once more, over a second connection.
 async fn run(
     origin: Origin,
     security: Option<Connector>,
@@ -218,27 +221,41 @@ async fn run(
     server: watch::Sender<Option<Result<ServerLimits, Lost>>>,
     clock: Clock,
 ) {
-    let mut unanswered = Unanswered::new(clock);
-    let lost = match timeout(PATIENCE, open(&origin, security)).await {
-        Err(_) => Lost::Io(io::ErrorKind::TimedOut),
-        Ok(Err(error)) => Lost::opening(&error, &origin.name),
-        Ok(Ok(mut connection)) => {
-            let conversed = converse(&mut connection, &mut requests, &mut unanswered, &server).await;
-            if matches!(conversed, Err(Ended::Broken(_)) | Ok(())) {
-                let _ = timeout(Duration::from_secs(1), connection.close()).await;
+    for is_second in [false, true] {
+        let mut unanswered = Unanswered::new(clock);
+        let lost = match timeout(PATIENCE, open(&origin, security.clone())).await {
+            Err(_) => Lost::Io(io::ErrorKind::TimedOut),
+            Ok(Err(error)) => Lost::opening(&error, &origin.name),
+            Ok(Ok(mut connection)) => {
+                let conversed = converse(&mut connection, &mut requests, &mut unanswered, &server).await;
+                if matches!(conversed, Err(Ended::Broken(_)) | Ok(())) {
+                    let _ = timeout(Duration::from_secs(1), connection.close()).await;
+                }
+                match conversed {
+                    Ok(()) => return,
+                    Err(ended) => Lost::open(&ended, &origin.name),
+                }
             }
-            match conversed {
-                Ok(()) => return,
-                Err(ended) => Lost::open(&ended, &origin.name),
-            }
+        };
+        requests.close();
+        server.send_if_modified(|said| said.is_none().then(|| *said = Some(Err(lost.clone()))).is_some());
+        let may_repeat = unanswered.has_answered && !is_second;
+        let late = std::iter::from_fn(|| requests.try_recv().ok());
+        let (again, over): (Vec<_>, Vec<_>) =
+            unanswered.into_requests().chain(late).partition(|request| may_repeat && request.may_repeat());
+        for mut request in over {
+            request.receivers.end(Err(lost.clone().into()));
         }
-    };
-    requests.close();
-    server.send_if_modified(|said| said.is_none().then(|| *said = Some(Err(lost.clone()))).is_some());
-    let late = std::iter::from_fn(|| requests.try_recv().ok());
-    unanswered.into_requests().chain(late).for_each(|mut request| {
-        request.receivers.end(Err(lost.clone().into()));
-    });
+        if again.is_empty() {
+            return;
+        }
+        let (sender, receiver) = mpsc::channel(again.len());
+        for request in again {
+            // There is room for each.
+            let _ = sender.try_send(request);
+        }
+        requests = receiver;
+    }
 }
 
 async fn open(origin: &Origin, security: Option<Connector>) -> io::Result<Connection> {

@@ -27,18 +27,26 @@ impl StreamRequest {
     pub(crate) fn new(code: Code, token: Token, tail: Vec<u8>) -> Self {
         Self { code, token, tail, since: Instant::now(), receivers: Receivers::default() }
     }
+
+    /// Returns whether it may be sent on another connection if this one ends without an answer: it changes nothing (RFC 7252
+    /// §5.8.1), and begins no observation.
+    pub(super) fn may_repeat(&self) -> bool {
+        matches!(self.code, Code::GET | Code::FETCH) && self.receivers.inbox.is_none()
+    }
 }
 
 /// The requests that are not answered yet, by token.
 #[derive(Debug)]
 pub(super) struct Unanswered {
     requests: HashMap<Token, StreamRequest>,
+    /// Set when the connection has answered a request.
+    pub(super) has_answered: bool,
     clock: Clock,
 }
 
 impl Unanswered {
     pub(super) fn new(clock: Clock) -> Self {
-        Self { requests: HashMap::new(), clock }
+        Self { requests: HashMap::new(), has_answered: false, clock }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -65,7 +73,10 @@ impl Unanswered {
             return;
         }
         if request.receivers.are_waiting() {
-            self.requests.insert(request.token, StreamRequest { tail: Vec::new(), ..request });
+            if !request.may_repeat() {
+                request.tail = Vec::new();
+            }
+            self.requests.insert(request.token, request);
         } else {
             self.requests.remove(&request.token);
         }
@@ -96,6 +107,7 @@ impl Unanswered {
     /// Hands a response to the task that waits for it.
     fn answer(&mut self, token: Token, code: Code, tail: &[u8]) {
         let Some(StreamRequest { since, receivers, .. }) = self.requests.get_mut(&token) else { return };
+        self.has_answered = true;
         let message = Message { code, tail, ..Message::empty(Kind::Acknowledgement, 0) };
         let elapsed = if receivers.first.is_some() { since.elapsed() } else { Duration::ZERO };
         let response = Response::read(&message, elapsed, 1);

@@ -18,7 +18,7 @@
 use crate::estimator::{Estimator, GRANULARITY, Learning};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
 
 parameters! {
     /// The retransmission timer of TCP.
@@ -181,7 +181,14 @@ pub(crate) const LINUX_RTO: Entry = Entry {
     name: "linux-rto",
     summary: "TCP's timer: SRTT + 4·RTTVAR of unambiguous samples, a backed-off RTO kept until the next of them",
     source: "RFC 6298",
-    notes: notes::LINUX_RTO,
+    notes: Notes {
+        status: "RFC 6298 is a Proposed Standard, for TCP. Nobody standardised it for CoAP.",
+        use_when: "Comparing with an estimator that takes unambiguous samples alone and keeps a backoff.",
+        avoid_when: "Exchanges are minutes apart: nothing ages, so an estimate of yesterday is used today.",
+        hazards: "There is no dither: clients that lost packets together send them again together. The RTO \
+            is a second at least, or half a second with the preset `californium-3`, which also forgets \
+            backoffs.",
+    },
     mechanism: Mechanism::LinuxRto(LinuxRto::DEFAULT),
 };
 

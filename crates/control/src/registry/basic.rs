@@ -15,7 +15,7 @@
 
 use crate::fine::Fine;
 use crate::parameters::parameters;
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
 
 parameters! {
     /// A timer of one and a half times the last sample.
@@ -117,7 +117,13 @@ pub(crate) const BASIC_RTO: Entry = Entry {
     name: "basic-rto",
     summary: "one and a half times the last round-trip time, nothing smoothed",
     source: "Californium 3, BasicRto",
-    notes: notes::BASIC_RTO,
+    notes: Notes {
+        status: "Code alone: Californium 3. A paper measured an earlier version of it.",
+        use_when: "Comparing: it shows what smoothing is worth.",
+        avoid_when: "Always, in a network.",
+        hazards: "There is no dither, and samples of retransmitted exchanges count, which RFC 8085 §3.1.1 \
+            forbids. One odd sample is the next RTO.",
+    },
     mechanism: Mechanism::BasicRto(BasicRto::DEFAULT),
 };
 

@@ -28,11 +28,11 @@
 mod gradient;
 mod student;
 
-use crate::cocoa::{Cocoa, CocoaExchange};
 use crate::estimator::{MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
+use crate::registry::cocoa::{Cocoa, CocoaExchange};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
 use gradient::Gradients;
 use student::Student;
 
@@ -209,7 +209,15 @@ pub(crate) const COCOA_PLUS_PLUS: Entry = Entry {
     name: "cocoa-plus-plus",
     summary: "an RTO that grows while the least and greatest round-trip times rise, and shrinks else",
     source: "Rathod 2022 §6, CoCoA++; Hayes, Armitage 2011",
-    notes: notes::COCOA_PLUS_PLUS,
+    notes: Notes {
+        status: "Published in a doctoral thesis, with code that differs from it.",
+        use_when: "Studying delay gradients. The RAM is twice that of the others.",
+        avoid_when: "Exchanges are rare: an interval takes several samples, and a gradient two intervals.",
+        hazards: "The published code shortens timeouts between the retransmissions of an exchange, against \
+            RFC 7252 §4.2. It is the preset `student-contiki`, for comparison alone. Here timeouts grow by \
+            1.42, not by 2, so five of them take 11.4 RTO instead of 31. Samples are ambiguous. RFC 8085 \
+            §3.1.1 forbids their use.",
+    },
     mechanism: Mechanism::CocoaPlusPlus(CocoaPlusPlus::DEFAULT),
 };
 

@@ -27,7 +27,7 @@ use crate::estimator::{Estimator, GRANULARITY, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::karn::KeptBackoff;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
 
 parameters! {
     /// The Eifel retransmission timer for CoAP.
@@ -183,7 +183,12 @@ pub(crate) const COAP_EIFEL: Entry = Entry {
     name: "coap-eifel",
     summary: "gain 1/3, up at once and down slowly, never below the last round-trip time",
     source: "Rathod 2022 §4.3; Ludwig, Sklower 2000",
-    notes: notes::COAP_EIFEL,
+    notes: Notes {
+        status: "A doctoral thesis, after a paper of 2000 on TCP.",
+        use_when: "The round-trip time rises fast and falls slowly, like that of a queue that fills.",
+        avoid_when: "Exchanges are minutes apart: nothing ages.",
+        hazards: "The code of the thesis bounds no timeout (preset `contiki`). Here it is 60 s at most.",
+    },
     mechanism: Mechanism::CoapEifel(CoapEifel::DEFAULT),
 };
 

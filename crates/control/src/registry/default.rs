@@ -11,7 +11,7 @@
 
 use crate::parameters::{Switch, parameters};
 use crate::{
-    Controller, Cue, Draw, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, notes,
+    Controller, Cue, Draw, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio,
 };
 
 parameters! {
@@ -98,7 +98,16 @@ pub(crate) const DEFAULT: Entry = Entry {
     name: "default",
     summary: "fixed timeout drawn from 2-3 s, doubled at every retransmission, nothing learnt",
     source: "RFC 7252 §4.2, §4.8",
-    notes: notes::DEFAULT,
+    notes: Notes {
+        status: "RFC 7252, a Proposed Standard. Every implementation of CoAP has it.",
+        use_when: "Round trips are well below 2 s, messages are rare, and neither RAM nor code can be \
+            spent. It keeps nothing of a destination.",
+        avoid_when: "Round trips come near 2 s or beyond, like those of NB-IoT, or many devices answer to \
+            one event.",
+        hazards: "It learns nothing. Where the round-trip time exceeds the timeout it retransmits every \
+            message in vain, and goes on doing so. With many clients and long queues that is congestion \
+            collapse.",
+    },
     mechanism: Mechanism::Default(DefaultTimer::DEFAULT),
 };
 

@@ -35,9 +35,7 @@
 use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{
-    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio, notes,
-};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
 
 parameters! {
     /// The Fast-Slow RTO.
@@ -256,7 +254,16 @@ const fn entry(name: &'static str, summary: &'static str, notes: Notes, marking:
 pub(crate) const FASOR: Entry = entry(
     "fasor",
     "a fast RTO near the round-trip time, a slow one to drain a congested link, alternating as answers tell",
-    notes::FASOR,
+    Notes {
+        status: "An Internet-Draft of the CoRE working group, expired in 2023, and a thesis that measured \
+            it.",
+        use_when: "Losses are sometimes errors and sometimes congestion, and nothing on the wire may change.",
+        avoid_when: "Exchanges are minutes apart: there is no ageing, so an old estimate counts like a new \
+            one.",
+        hazards: "Without a marking a retransmitted exchange tells nothing about the round-trip time, so \
+            after a rise the estimate stays behind until an exchange needs no retransmission. The slow RTO \
+            is not dithered.",
+    },
     Marking::None,
 );
 
@@ -264,7 +271,15 @@ pub(crate) const FASOR: Entry = entry(
 pub(crate) const FASOR_TOKEN: Entry = entry(
     "fasor-token",
     "FASOR with the transmission's ordinal in the token, so that every answer is a sample",
-    notes::FASOR_TOKEN,
+    Notes {
+        status: "An Internet-Draft of the CoRE working group, expired in 2023 (§4.5), and a thesis that \
+            measured it.",
+        use_when: "`fasor` would fit, and a byte in the token of retransmissions can be spared: every \
+            answer is a sample then, with any peer.",
+        avoid_when: "Exchanges are minutes apart, or tokens mean something to you.",
+        hazards: "The slow RTO is not dithered. Retransmissions differ from the first transmission by a \
+            byte of the token.",
+    },
     Marking::TokenOnRetransmit,
 );
 
@@ -272,7 +287,14 @@ pub(crate) const FASOR_TOKEN: Entry = entry(
 pub(crate) const FASOR_OPTION: Entry = entry(
     "fasor-option",
     "FASOR with the transmission's ordinal in an elective option, where the peer echoes it",
-    notes::FASOR_OPTION,
+    Notes {
+        status: "An Internet-Draft of the CoRE working group, expired in 2023 (§4.4). The option has no \
+            assigned number.",
+        use_when: "Both ends are yours: every answer is a sample.",
+        avoid_when: "Peers do not echo the option: it is then `fasor` with longer requests.",
+        hazards: "The slow RTO is not dithered. The draft left the number of the option open. Here it is \
+            65020, in the range for experiments.",
+    },
     Marking::Option,
 );
 

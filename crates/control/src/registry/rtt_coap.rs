@@ -32,8 +32,8 @@ use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO};
 use crate::fine::Fine;
 use crate::parameters::parameters;
 use crate::{
-    Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Outcome, Ratio, division,
-    notes,
+    Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Notes, Outcome, Ratio,
+    division,
 };
 
 parameters! {
@@ -278,7 +278,19 @@ pub(crate) const RTT_COAP: Entry = Entry {
     name: "rtt-coap",
     summary: "a pacing rate steered by short- and long-term round-trip time and loss, several exchanges outstanding",
     source: "Ancillotti, Bolettieri, Bruno 2018, RTT-CoAP",
-    notes: notes::RTT_COAP,
+    notes: Notes {
+        status: "Published in a paper that leaves gains, thresholds and bounds open: they are chosen here.",
+        use_when: "Many exchanges to one destination are wanted at once, over a path of one's own.",
+        avoid_when: "The path is shared with others. Peers that do not echo the option are served, but from \
+            every loss on with fewer exchanges at once.",
+        hazards: "While every answer is a sample, only the rate bounds the exchanges under way, up to 64 of \
+            them (`nstart`, or the application's own NSTART if that is smaller). From a retransmission \
+            until the next sample the backed-off RTO is kept, the rate does not rise, and one exchange is \
+            outstanding, like before the first sample. The next sample is the answer to the retransmission \
+            if the peer echoes the option, and otherwise the next exchange without one. After an outage, \
+            the answers to what waited are samples as long as the outage. The rate recovers with each \
+            sample alone, and so may stay at one request in ten seconds for minutes.",
+    },
     mechanism: Mechanism::RttCoap(RttCoap::DEFAULT),
 };
 

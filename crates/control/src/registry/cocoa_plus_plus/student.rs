@@ -1,7 +1,7 @@
 //! The implementation of CoCoA++ for Contiki: er-cocoa with a backoff factor that delay gradients choose.
 
 use super::CocoaPlusPlus;
-use crate::cocoa::{CocoaExchange, CocoaState};
+use crate::registry::cocoa::{CocoaExchange, CocoaState};
 use crate::{Controller, Cue, Draw, Duration, Gauges, Outcome, Ratio};
 
 /// State of the implementation for one destination.

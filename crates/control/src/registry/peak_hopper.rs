@@ -28,7 +28,7 @@ use crate::fine::Fine;
 use crate::karn::KeptBackoff;
 use crate::parameters::{Switch, choice, parameters};
 use crate::{
-    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Outcome, Ratio, division, notes,
+    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio, division,
 };
 
 parameters! {
@@ -226,7 +226,15 @@ pub(crate) const PEAK_HOPPER: Entry = Entry {
     name: "peak-hopper",
     summary: "hops up with the round-trip time at once, fades slowly from the peak",
     source: "Ekström, Ludwig 2004, The Peak-Hopper",
-    notes: notes::PEAK_HOPPER,
+    notes: Notes {
+        status: "A paper of 2004 on TCP, known here by its draft of 2003; Californium 3 has it for CoAP, \
+            with a different rise.",
+        use_when: "The round-trip time jumps, and a needless retransmission costs more than waiting.",
+        avoid_when: "Losses are frequent: the RTO stays near its peak for dozens of samples, so recovery is \
+            slow.",
+        hazards: "None known of the paper's rules. The preset `californium-3` forgets backoffs, has no \
+            dither, and hops when the round-trip time falls to half.",
+    },
     mechanism: Mechanism::PeakHopper(PeakHopper::DEFAULT),
 };
 

@@ -1,7 +1,7 @@
 //! The entries of `cocoa` and of the mechanisms that are CoCoA with other parameters.
 
 use super::{AfterBackoff, Ageing, Band, Cocoa, CocoaState, Weighting};
-use crate::{Duration, Entry, Marking, Mechanism, Notes, Ratio, notes};
+use crate::{Duration, Entry, Marking, Mechanism, Notes, Ratio};
 
 const fn entry(
     name: &'static str,
@@ -18,7 +18,19 @@ pub(crate) const COCOA: Entry = entry(
     "cocoa",
     "strong and weak estimator blended into one RTO, variable backoff factor, ageing",
     "draft-ietf-core-cocoa-03",
-    notes::COCOA,
+    Notes {
+        status: "An Internet-Draft of the CoRE working group, expired in 2018. It never became an RFC.",
+        use_when: "A general choice for confirmable messages over paths that are not known beforehand, and \
+            where results are to be compared with other people's.",
+        avoid_when: "Round trips vary a lot without a loss, or buffers are long: weak samples then follow \
+            needless retransmissions.",
+        hazards: "A sample of a retransmitted exchange may belong to another transmission than the one it \
+            is counted from. RFC 8085 §3.1.1 therefore forbids its use. An answer that was lost makes the \
+            RTO grow; one that was late makes it shrink. Transfers at heavy loss are therefore slow: 1 MiB \
+            block-wise at 20 % loss each way, one block after the other, is not finished after 580 s, where \
+            `fasor` takes 70 to 156 s and `default`, with its first timeout at 100 ms, 106 to 135 s. \
+            MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.",
+    },
     Cocoa::DEFAULT,
 );
 
@@ -64,7 +76,16 @@ pub(crate) const COCOA0: Entry = entry(
     "cocoa0",
     "the first CoCoA: strong and weak estimates weigh the same, any exchange is a sample, always doubled",
     "draft-bormann-core-cocoa-00; Betzler et al. 2015 §2.2",
-    notes::COCOA0,
+    Notes {
+        status: "An individual Internet-Draft, expired, and the baseline of a paper.",
+        use_when: "Comparing with papers from before 2015.",
+        avoid_when: "In every other case: its successors `cocoa-plus` and `cocoa` were made to correct its \
+            faults.",
+        hazards: "A sample of a retransmitted exchange weighs as much as an unambiguous one, after any \
+            number of retransmissions. RFC 8085 §3.1.1 forbids the use of ambiguous samples. The RTO was \
+            not bounded; here it is 60 s at most. The gains of SRTT and RTTVAR are 1/8 and 1/4, those of \
+            the code behind the published figures. The paper prints 1/4 and 1/8 (preset `paper-2015`).",
+    },
     Cocoa::COCOA0,
 );
 
@@ -77,7 +98,15 @@ pub(crate) const COCOA_PLUS: Entry = entry(
     "cocoa-plus",
     "CoCoA as first published: one retransmission at most for a weak sample, factor 1.3 above 3 s",
     "Betzler, Gomez, Demirkol, Paradells 2015, CoCoA+",
-    notes::COCOA_PLUS,
+    Notes {
+        status: "A paper of 2015, from which the working group's draft of `cocoa` grew.",
+        use_when: "Comparing with that paper, which most results name as CoCoA or CoCoA+.",
+        avoid_when: "You can have `cocoa`, unless a timeout above 3 s should grow by no more than 1.3.",
+        hazards: "A sample of a retransmitted exchange may belong to another transmission. RFC 8085 §3.1.1 \
+            forbids its use. Above 3 s a timeout grows by 1.3 only, so a congested network gets little \
+            rest. The gains of SRTT and RTTVAR are 1/8 and 1/4, those of the code behind the published \
+            figures. The paper prints 1/4 and 1/8 (preset `paper-2015`).",
+    },
     Cocoa::COCOA_PLUS,
 );
 
@@ -89,16 +118,35 @@ pub(crate) const COCOA_STRONG: Entry = entry(
     "cocoa-strong",
     "CoCoA without the weak estimator: only exchanges without a retransmission are samples",
     "Bhalerao et al. 2016; Californium, CocoaStrong",
-    notes::COCOA_STRONG,
+    Notes {
+        status: "Code alone: Californium; a paper measured it.",
+        use_when: "Ambiguous samples are not wanted, and round trips change little.",
+        avoid_when: "Round trips can outgrow the RTO: every exchange is then retransmitted, none makes a \
+            sample, and only ageing helps in the end.",
+        hazards: "No backoff is kept, so needless retransmissions go on until the RTO has aged. This is a \
+            danger where ageing is off or messages are frequent.",
+    },
     Cocoa { max_weak_n: 0, ..Cocoa::DEFAULT },
 );
+
+/// The hazard of samples of retransmitted exchanges.
+const AMBIGUOUS: &str = "A sample of a retransmitted exchange may belong to another transmission than the \
+    one it is counted from. RFC 8085 §3.1.1 therefore forbids its use. An answer that was lost makes the \
+    RTO grow; one that was late makes it shrink. MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.";
 
 /// The entry `fullbackoff1-cocoa`.
 pub(crate) const FULLBACKOFF1_COCOA: Entry = entry(
     "fullbackoff1-cocoa",
     "CoCoA that takes over the timeout that a retransmitted exchange was answered after",
     "Järvinen et al. 2018; Rathod 2022 §5.1",
-    notes::FULLBACKOFF1_COCOA,
+    Notes {
+        status: "Published in a paper and a doctoral thesis. Never a draft of the IETF.",
+        use_when: "`cocoa` would fit, and buffers are long: an exchange starts from the timeout that the \
+            last one backed off to.",
+        avoid_when: "Losses are errors of the link: the RTO becomes the backed-off timeout, even if that is \
+            the shorter one.",
+        hazards: AMBIGUOUS,
+    },
     Cocoa { after_backoff: AfterBackoff::Take, ..Cocoa::FULLBACKOFF2 },
 );
 
@@ -107,7 +155,13 @@ pub(crate) const FULLBACKOFF2_COCOA: Entry = entry(
     "fullbackoff2-cocoa",
     "CoCoA that takes over the timeout that a retransmitted exchange was answered after, if it is the longer",
     "Järvinen et al. 2018; Rathod 2022 §5.1",
-    notes::FULLBACKOFF2_COCOA,
+    Notes {
+        status: "Published in a paper and a doctoral thesis. Never a draft of the IETF.",
+        use_when: "`fullbackoff1-cocoa` would fit, and a backoff should never shorten a long RTO.",
+        avoid_when: "Losses are errors of the link: each makes the RTO longer, and strong samples take it \
+            back by halves.",
+        hazards: AMBIGUOUS,
+    },
     Cocoa::FULLBACKOFF2,
 );
 
@@ -117,7 +171,16 @@ pub(crate) const GSRTC: Entry = entry(
     "gsrtc",
     "CoCoA whose strong weight grows with every strong sample in a row, from 1/2 to 0.99",
     "Rathod 2022 §5.2, GSRTC",
-    notes::GSRTC,
+    Notes {
+        status: "Published in a doctoral thesis alone, which contradicts itself: algorithm 2, which is \
+            followed here, takes over no backoff, and the text builds it on `fullbackoff2-cocoa` (preset \
+            `gsrtc-on-fullbackoff2`). Never a draft of the IETF.",
+        use_when: "`cocoa` would fit, and a path is calm for long: the more strong samples in a row, the \
+            closer the RTO follows them.",
+        avoid_when: "Round trips vary without a loss: after six strong samples the RTO is nearly the last \
+            estimate.",
+        hazards: AMBIGUOUS,
+    },
     Cocoa { weighting: Weighting::Gsrtc, ..Cocoa::DEFAULT },
 );
 
@@ -135,7 +198,17 @@ pub(crate) const COCOA_I: Entry = entry(
     "cocoa-i",
     "CoCoA whose band moves with the strong estimate, with a fresh Message ID for every retransmission",
     "Meng et al. 2017, CoCoA-I",
-    notes::COCOA_I,
+    Notes {
+        status: "Published in a paper. Never a draft of the IETF.",
+        use_when: "All requests are idempotent, and an answer should name the transmission it answers \
+            without a change to the peer.",
+        avoid_when: "Requests are not idempotent: they are retransmitted and sampled as in `cocoa`.",
+        hazards: "A fresh Message ID for a retransmission defeats the peer's deduplication: it carries a \
+            request out twice. The endpoint therefore uses one only for requests that are idempotent, or \
+            that the application allows it for. Other requests make ambiguous samples. RFC 8085 §3.1.1 \
+            forbids their use. The paper does not say which estimator takes the answer to a retransmission; \
+            here it is the strong one.",
+    },
     Cocoa { band: Band::Strong, marking: Marking::FreshMessageId, ..Cocoa::DEFAULT },
 );
 

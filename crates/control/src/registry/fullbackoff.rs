@@ -24,9 +24,7 @@
 
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{
-    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio, notes,
-};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
 
 parameters! {
     /// Full backoff: the timer of RFC 7252 with a kept backoff.
@@ -191,7 +189,16 @@ pub(crate) const FULLBACKOFF1: Entry = entry(
     "fullbackoff1",
     "the default timer that starts from the last backed-off timeout until a first transmission is answered",
     "Järvinen et al. 2018; Rathod 2022 §3.1.1",
-    notes::FULLBACKOFF1,
+    Notes {
+        status: "Published in a paper and a doctoral thesis. Never a draft of the IETF.",
+        use_when: "There are seven bytes for a destination and none for an estimator, and round trips may \
+            grow beyond 2 s.",
+        avoid_when: "Round trips are short and losses are errors of the link: the backoff of one loss \
+            delays the recovery of the next.",
+        hazards: "The sources bound no timeout, so a few bad exchanges drive it into minutes. Here a \
+            backoff is 60 s at most. After one answer without a retransmission the next exchange meets a \
+            congested network with 2 s again.",
+    },
     Decay::Reset,
 );
 
@@ -200,7 +207,14 @@ pub(crate) const FULLBACKOFF2: Entry = entry(
     "fullbackoff2",
     "like fullbackoff1, but each answer to a first transmission only halves the kept timeout",
     "Järvinen et al. 2018; Rathod 2022 §3.1.2",
-    notes::FULLBACKOFF2,
+    Notes {
+        status: "Published in a paper and a doctoral thesis. Never a draft of the IETF.",
+        use_when: "`fullbackoff1` would fit, and congestion lasts longer than an exchange: the kept timeout \
+            comes down by halves.",
+        avoid_when: "Losses are errors of the link: it takes several answers until a timeout is short again.",
+        hazards: "The sources bound no timeout, so a few bad exchanges drive it into minutes. Here a \
+            backoff is 60 s at most.",
+    },
     Decay::Halve,
 );
 
@@ -209,7 +223,13 @@ pub(crate) const GST_COAP: Entry = entry(
     "gst-coap",
     "like fullbackoff2, but divided by 2, then 4, then 8 while answers to first transmissions follow each other",
     "Rathod 2022 §3.2, GST-CoAP",
-    notes::GST_COAP,
+    Notes {
+        status: "Published in a doctoral thesis alone. Never a draft of the IETF.",
+        use_when: "`fullbackoff2` would fit, and congestion ends at once, so that the timeout should follow.",
+        avoid_when: "Congestion comes back often: two answers in a row bring the timeout down to an eighth.",
+        hazards: "The source bounds no timeout, so a few bad exchanges drive it into minutes. Here a \
+            backoff is 60 s at most.",
+    },
     Decay::Accelerate,
 );
 
