@@ -89,6 +89,8 @@ counters! {
         /// Responses to groups that were dropped, because too many waited for their moment (RFC 7252 §8.2).
         Requests: group_responses_dropped => "coap_group_responses_dropped_total",
             warn "responses to groups without room";
+        /// Registrations that were accepted, renewals included (RFC 7641 §4.1).
+        Observe: registered => "coap_observers_registered_total";
         /// Observers that asked to be removed, with Observe 1 (RFC 7641 §3.6).
         Observe: deregistered => "coap_observers_removed_total" { reason = "deregistered" };
         /// Registrations that found no room, answered without the Observe option (RFC 7641 §4.1).
@@ -143,6 +145,8 @@ counters! {
         /// Connections that made room for others.
         Transports: evicted => "coap_tcp_connections_ended_total" { reason = "evicted" },
             warn "connections ended for others";
+        /// Registrations over TCP that were accepted, renewals included (RFC 7641 §4.1).
+        Transports: registered => "coap_tcp_observers_registered_total";
         /// Registrations over TCP that found no room.
         Transports: observers_refused => "coap_tcp_observers_refused_total", warn "observers over TCP refused";
         /// Handlers over TCP that panicked, answered 5.00.

@@ -192,6 +192,7 @@ impl Locked {
             self.counters.observers_refused += u64::from(terms.verified);
             return terms.verified;
         }
+        self.counters.registered += 1;
         log::observer(responder.to.address(), "registered");
         terms.observed = Some(answers.sequence.next());
         if answers.observed.contains_key(&number) {

@@ -238,7 +238,10 @@ impl Talk {
         let room = self.observers.len() < self.core.config.profile.config.max_observers as usize;
         let begin = || self.observers.begin(&mut self.share, resource, request, terms);
         let observer = room.then(begin).flatten();
-        self.core.shared.counters().observers_refused += u64::from(observer.is_none());
+        let mut counters = self.core.shared.counters();
+        counters.registered += u64::from(observer.is_some());
+        counters.observers_refused += u64::from(observer.is_none());
+        drop(counters);
         observer
     }
 

@@ -186,6 +186,7 @@ async fn notifications_that_are_lost_make_retransmissions_and_weak_samples() {
         (0.0, 0.0, 4.0)
     );
     assert_eq!(of("coap_observers_removed_total{reason=\"deregistered\"}"), 1.0);
+    assert_eq!(of("coap_observers_registered_total"), 1.0);
     let info =
         "coap_cc_info{mechanism=\"default:ack_timeout=100ms\",nstart=\"1\",ack_timeout_seconds=\"0.1\"}";
     assert_eq!(samples.get(info), Some(&1.0), "{samples:?}");
