@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -12,11 +12,9 @@ use coapace_control::Instant;
 use coapace_proto::Code;
 
 use crate::client::ClientService;
-use crate::clock::Clock;
 use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
 use crate::datagram::io::Single;
-use crate::lock::lock;
 use crate::uri::Scheme;
 use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response, Stats};
 
@@ -48,51 +46,16 @@ pub struct Client {
     endpoints: Vec<DrivenEndpoint>,
 }
 
-/// Holds what the blocked thread has to know: the endpoint that it shall drive, and when it shall poll again.
-#[derive(Debug, Default)]
-pub(crate) struct Undriven(Mutex<NextTurn>);
-
-#[derive(Debug, Default)]
-struct NextTurn {
-    /// The endpoint of the last request.
-    hub: Option<Arc<Hub>>,
-    /// The moment that the future waits for, by the clock of that endpoint.
-    until: Option<Instant>,
-}
-
-impl Undriven {
-    fn wait(&self) -> MutexGuard<'_, NextTurn> {
-        lock(&self.0)
-    }
-
-    /// Notes that a request uses this endpoint.
-    pub(crate) fn drive(&self, hub: &Arc<Hub>) {
-        self.wait().hub = Some(hub.clone());
-    }
-
-    /// Returns whether `event` happens before `until`.
-    pub(crate) async fn before(
-        &self,
-        until: Instant,
-        clock: &Clock,
-        event: impl Future<Output = ()>,
-    ) -> bool {
-        self.wait().until = Some(until);
-        let mut event = pin!(event);
-        let is_there = std::future::poll_fn(|context| match event.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(true),
-            Poll::Pending if clock.now() >= until => Poll::Ready(false),
-            Poll::Pending => Poll::Pending,
-        })
-        .await;
-        self.wait().until = None;
-        is_there
-    }
-}
-
 impl Default for Client {
     fn default() -> Self {
         Self::from(ClientBuilder::default())
+    }
+}
+
+impl ClientBuilder {
+    /// Builds a client for programs without a runtime. Settings of DTLS and TLS have no effect.
+    pub fn build_blocking(self) -> Client {
+        Client::over(self.build_undriven())
     }
 }
 

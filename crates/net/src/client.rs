@@ -9,7 +9,6 @@ use coapace_proto::{Code, Config, Message, Responder, Setup};
 
 use crate::address::Remote;
 use crate::asker::{Blocks, szx};
-use crate::blocking::Undriven;
 use crate::call::Call;
 use crate::datagram::driver::{Driver, Service};
 use crate::datagram::hub::{Hub, Locked};
@@ -19,6 +18,7 @@ use crate::lock::lock;
 use crate::secure::{Dtls, Sealed};
 use crate::stream::Connections;
 use crate::target::{LastTarget, Target};
+use crate::undriven::Undriven;
 use crate::uri::{BadUri, Host, Uri};
 use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Refused, Response, Stats};
 
@@ -115,10 +115,10 @@ impl ClientBuilder {
         Client(Arc::new(self.0))
     }
 
-    /// Builds a client for programs without a runtime. Settings of DTLS and TLS have no effect.
-    pub fn build_blocking(mut self) -> crate::blocking::Client {
+    /// Builds a client whose endpoints no task drives: the thread that makes a request does.
+    pub(crate) fn build_undriven(mut self) -> Client {
         self.0.undriven = Some(Undriven::default());
-        crate::blocking::Client::over(self.build())
+        self.build()
     }
 }
 

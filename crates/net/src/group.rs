@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use crate::address::Remote;
 use crate::asker::fits;
 use crate::datagram::hub::Hub;
+use crate::response::MemberResponse;
 use crate::{Client, Error, Response};
 
 /// The number of answers that may wait to be taken. Further ones are dropped.
@@ -37,9 +38,6 @@ pub struct Group {
     id: ExchangeId,
     answers: mpsc::Receiver<MemberResponse>,
 }
-
-/// A member, and its answer.
-pub(crate) type MemberResponse = (SocketAddr, Response);
 
 impl Group {
     /// Sends a request to the group at `to`.

@@ -95,6 +95,7 @@ mod stats;
 mod stream;
 mod subscription;
 mod target;
+mod undriven;
 pub mod uri;
 
 pub use budget::Budget;

@@ -1,5 +1,6 @@
 //! Responses.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -161,3 +162,6 @@ impl Response {
         })
     }
 }
+
+/// A member of a group, and its response.
+pub(crate) type MemberResponse = (SocketAddr, Response);

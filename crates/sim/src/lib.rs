@@ -68,6 +68,7 @@ mod luck;
 mod medium;
 pub mod mesh;
 pub mod mobility;
+mod named;
 mod network;
 mod node;
 mod packet;

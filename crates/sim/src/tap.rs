@@ -3,31 +3,8 @@
 use coapace_control::Duration;
 
 use crate::mesh::FrameRecord;
+use crate::named::named;
 use crate::{HopId, Mark, NodeId, Span, Time, Transport};
-
-/// Declares kinds of events with their names in traces. The doc comment of each is its description in `docs/results.md`, too.
-macro_rules! named {
-    ($(#[$meta:meta])+ pub enum $name:ident { $($(#[doc = $about:literal])+ $event:ident = $text:literal,)+ }) => {
-        $(#[$meta])+
-        pub enum $name { $($(#[doc = $about])+ $event,)+ }
-
-        impl $name {
-            /// All kinds.
-            pub const ALL: &[Self] = &[$(Self::$event,)+];
-
-            /// Returns the name in traces.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$event => $text,)+ }
-            }
-
-            /// Returns the description in a sentence.
-            pub const fn about(self) -> &'static str {
-                match self { $(Self::$event => concat!($($about),+).trim_ascii(),)+ }
-            }
-        }
-    };
-}
-pub(crate) use named;
 
 named! {
     /// A kind of event of a packet.

@@ -16,10 +16,10 @@ use super::socket::Socket;
 use crate::address::Remote;
 use crate::clock::{Clock, Random};
 use crate::destinations::{Destinations, ExchangeEnd};
-use crate::group::MemberResponse;
 use crate::identity::Peer;
 use crate::lock::lock;
 use crate::receivers::Receivers;
+use crate::response::MemberResponse;
 use crate::secure::{Dtls, Sessions};
 use crate::{Error, NetCounters, Refused, Response, ServerConfig, log};
 

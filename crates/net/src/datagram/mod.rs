@@ -11,6 +11,8 @@ pub(crate) mod answers;
 #[cfg(target_os = "linux")]
 pub(crate) mod batch;
 pub(crate) mod driver;
+#[cfg(target_os = "linux")]
+mod family;
 pub(crate) mod hub;
 pub(crate) mod io;
 mod leisure;

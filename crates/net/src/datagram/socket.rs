@@ -195,12 +195,14 @@ impl Socket {
     /// Sends one datagram, from the local address of `to`.
     #[cfg(target_os = "linux")]
     pub(crate) fn send(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
-        use super::batch::Headers;
+        use super::family::send_from;
+        use nix::sys::socket::{SockaddrIn, SockaddrIn6};
         if to.local() != 0 && self.tells_local {
+            let (fd, local) = (self.as_raw_fd(), self.locals.get(to.local()));
             return if self.v6 {
-                Headers::<nix::sys::socket::SockaddrIn6>::send_one(self, to, bytes)
+                send_from::<SockaddrIn6>(fd, local, to, bytes)
             } else {
-                Headers::<nix::sys::socket::SockaddrIn>::send_one(self, to, bytes)
+                send_from::<SockaddrIn>(fd, local, to, bytes)
             };
         }
         self.send_from_any(to, bytes)

@@ -76,7 +76,7 @@ pub enum Content<'a> {
     Icmpv6(&'a [u8]),
 }
 
-crate::tap::named! {
+crate::named::named! {
     /// A kind of event of a frame.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum FrameEvent {

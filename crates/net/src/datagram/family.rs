@@ -1,0 +1,102 @@
+//! The addresses of IPv4 and IPv6 in system calls, and the control messages that name the local address.
+
+use std::io::{self, IoSlice};
+use std::net::{Ipv6Addr, SocketAddrV4};
+use std::os::fd::RawFd;
+
+use nix::libc;
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrIn, SockaddrIn6, SockaddrLike, sendmsg,
+};
+
+use crate::address::{LocalAddress, Remote};
+
+/// An address of IPv4 or IPv6, with the control message of its family.
+pub(crate) trait Family: SockaddrLike + Copy {
+    /// Returns a buffer for the control message.
+    fn space() -> Vec<u8>;
+    /// Returns the address of a peer. A peer of an IPv4 socket has an IPv4 address.
+    fn of(to: Remote, local: LocalAddress) -> Self;
+    /// Returns IP address, port and scope.
+    fn parts(&self) -> (Ipv6Addr, u16, u32);
+    /// Returns the local address in a control message, and whether the datagram came to a group.
+    fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)>;
+    /// Calls `with` with the control message that names the local address.
+    fn tell<T>(local: LocalAddress, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T;
+}
+
+impl Family for SockaddrIn {
+    fn space() -> Vec<u8> {
+        nix::cmsg_space!(libc::in_pktinfo)
+    }
+
+    fn of(to: Remote, _: LocalAddress) -> Self {
+        let ip = to.ip().to_ipv4_mapped().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
+        SocketAddrV4::new(ip, to.port()).into()
+    }
+
+    fn parts(&self) -> (Ipv6Addr, u16, u32) {
+        (self.ip().to_ipv6_mapped(), self.port(), 0)
+    }
+
+    fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)> {
+        let ControlMessageOwned::Ipv4PacketInfo(info) = control else { return None };
+        // `ipi_spec_dst` is ours even if the datagram went to a group, or to all of a network.
+        let own = std::net::Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr));
+        Some((own.to_ipv6_mapped(), info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr))
+    }
+
+    fn tell<T>(local: LocalAddress, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
+        let ip = local.ip.to_ipv4_mapped().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
+        let own = libc::in_addr { s_addr: u32::from(ip).to_be() };
+        let any = libc::in_addr { s_addr: 0 };
+        let info = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: own, ipi_addr: any };
+        with(&[ControlMessage::Ipv4PacketInfo(&info)])
+    }
+}
+
+impl Family for SockaddrIn6 {
+    fn space() -> Vec<u8> {
+        nix::cmsg_space!(libc::in6_pktinfo)
+    }
+
+    fn of(to: Remote, local: LocalAddress) -> Self {
+        to.v6(local.scope).into()
+    }
+
+    fn parts(&self) -> (Ipv6Addr, u16, u32) {
+        (self.ip(), self.port(), self.scope_id())
+    }
+
+    fn told(control: ControlMessageOwned) -> Option<(Ipv6Addr, bool)> {
+        let ControlMessageOwned::Ipv6PacketInfo(info) = control else { return None };
+        let ip = Ipv6Addr::from(info.ipi6_addr.s6_addr);
+        // The address of a group cannot be a source address.
+        let group =
+            ip.is_multicast() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_multicast() || ip.is_broadcast());
+        Some((if group { Ipv6Addr::UNSPECIFIED } else { ip }, group))
+    }
+
+    fn tell<T>(local: LocalAddress, with: impl FnOnce(&[ControlMessage<'_>]) -> T) -> T {
+        let ipi6_addr = libc::in6_addr { s6_addr: local.ip.octets() };
+        let info = libc::in6_pktinfo { ipi6_addr, ipi6_ifindex: local.scope };
+        with(&[ControlMessage::Ipv6PacketInfo(&info)])
+    }
+}
+
+/// Sends one datagram from a local address over the socket `fd`.
+pub(crate) fn send_from<S: Family>(
+    fd: RawFd,
+    local: LocalAddress,
+    to: Remote,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let (slices, address) = ([IoSlice::new(bytes)], S::of(to, local));
+    let flags = MsgFlags::MSG_DONTWAIT;
+    if local.ip.is_unspecified() {
+        sendmsg(fd, &slices, &[], flags, Some(&address))?;
+    } else {
+        S::tell(local, |control| sendmsg(fd, &slices, control, flags, Some(&address)))?;
+    }
+    Ok(())
+}

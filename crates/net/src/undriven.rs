@@ -1,0 +1,54 @@
+//! The state that a blocked thread shares with the futures of its calls.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Poll;
+
+use coapace_control::Instant;
+
+use crate::clock::Clock;
+use crate::datagram::hub::Hub;
+use crate::lock::lock;
+
+/// Holds what the blocked thread has to know: the endpoint that it shall drive, and when it shall poll again.
+#[derive(Debug, Default)]
+pub(crate) struct Undriven(Mutex<NextTurn>);
+
+#[derive(Debug, Default)]
+pub(crate) struct NextTurn {
+    /// The endpoint of the last request.
+    pub(crate) hub: Option<Arc<Hub>>,
+    /// The moment that the future waits for, by the clock of that endpoint.
+    pub(crate) until: Option<Instant>,
+}
+
+impl Undriven {
+    pub(crate) fn wait(&self) -> MutexGuard<'_, NextTurn> {
+        lock(&self.0)
+    }
+
+    /// Notes that a request uses this endpoint.
+    pub(crate) fn drive(&self, hub: &Arc<Hub>) {
+        self.wait().hub = Some(hub.clone());
+    }
+
+    /// Returns whether `event` happens before `until`.
+    pub(crate) async fn before(
+        &self,
+        until: Instant,
+        clock: &Clock,
+        event: impl Future<Output = ()>,
+    ) -> bool {
+        self.wait().until = Some(until);
+        let mut event = pin!(event);
+        let is_there = std::future::poll_fn(|context| match event.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending if clock.now() >= until => Poll::Ready(false),
+            Poll::Pending => Poll::Pending,
+        })
+        .await;
+        self.wait().until = None;
+        is_there
+    }
+}
