@@ -239,6 +239,8 @@ impl Server {
     /// Panics outside a tokio runtime that has timers (`enable_time`).
     pub async fn serve(self, router: Router) -> io::Result<()> {
         let end = Closing(self.handle());
+        // Taken before any thread counts, so that nothing is missed.
+        let mut before = end.0.stats();
         let (tell, mut told) = watch::channel(Ok::<(), Arc<io::Error>>(()));
         for (core, hub) in self.hubs.into_iter().enumerate() {
             let (router, config) = (router.clone(), self.config.clone());
@@ -253,7 +255,6 @@ impl Server {
             }
         }
         drop(tell);
-        let mut before = end.0.stats();
         // The loop ends with an error, or when every core has ended.
         loop {
             match timeout(LIMITS_INTERVAL, told.changed()).await {
