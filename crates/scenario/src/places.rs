@@ -33,9 +33,9 @@ type Medium = (UnitDisk, f64);
 /// The movements of nodes.
 #[derive(Clone, Debug, PartialEq)]
 enum Moves {
-    /// The same in every run; empty if no node moves.
+    /// The waypoints of a file, which every run has. The list is empty if no node moves.
     Listed(Vec<Waypoint>),
-    /// Drawn anew in every run, by a model.
+    /// A model, which draws waypoints anew in every run.
     Drawn(Model),
 }
 

@@ -1,14 +1,16 @@
-//! A server that runs beside a test, and patience.
+//! A server of any scheme that runs beside a test, and patience.
 
 use std::io;
 use std::net::SocketAddr;
+use std::process::Child;
 use std::time::Duration;
 
-use coapace_net::{Router, Server, ServerConfig, ServerHandle};
+use coapace_net::{Client, Router, Server, ServerConfig, ServerHandle};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 pub(crate) struct Running {
+    pub(crate) scheme: &'static str,
     pub(crate) address: SocketAddr,
     pub(crate) handle: ServerHandle,
     task: JoinHandle<io::Result<()>>,
@@ -21,9 +23,9 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// The URI of a resource of it.
+    /// Returns the URI of a resource.
     pub(crate) fn uri(&self, path: &str) -> String {
-        format!("coap://{}{path}", self.address)
+        format!("{}://{}{path}", self.scheme, self.address)
     }
 
     /// Ends it in the middle of what it does.
@@ -48,7 +50,7 @@ pub(crate) fn serve_with(router: Router, config: ServerConfig) -> Running {
 }
 
 pub(crate) fn serve_at(address: &str, router: Router, config: ServerConfig) -> Running {
-    run(Server::bind_with(address, config).expect("a port of loopback"), router)
+    run("coap", Server::bind_with(address, config), router)
 }
 
 /// Serves where a server crashed: its threads close its sockets a moment after its future is dropped.
@@ -59,16 +61,29 @@ pub(crate) async fn serve_again(address: &str, router: Router, config: ServerCon
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                     sleep(Duration::from_millis(5)).await;
                 }
-                bound => break bound.expect("a port of loopback"),
+                bound => break bound,
             }
         }
     };
-    run(timeout(Duration::from_secs(10), bound).await.expect("free within 10 s"), router)
+    run("coap", timeout(Duration::from_secs(10), bound).await.expect("free within 10 s"), router)
 }
 
-fn run(server: Server, router: Router) -> Running {
+/// Runs the server that was bound.
+pub(crate) fn run(scheme: &'static str, bound: io::Result<Server>, router: Router) -> Running {
+    let server = bound.expect("a port of loopback");
     let (address, handle) = (server.local_addr().expect("bound"), server.handle());
-    Running { address, handle, task: tokio::spawn(server.serve(router)) }
+    Running { scheme, address, handle, task: tokio::spawn(server.serve(router)) }
+}
+
+/// Reads from a server of libcoap and pings it, and ends its process.
+pub(crate) async fn libcoap_answers(mut server: Child, client: &Client, uri: &str) {
+    let answers = async { (client.get(uri).await, client.ping(uri).await) };
+    let answers = timeout(Duration::from_secs(10), answers).await;
+    let _ = server.kill();
+    let _ = server.wait();
+    let (response, pong) = answers.expect("within 10 s");
+    assert!(response.unwrap().text().contains("libcoap"));
+    pong.unwrap();
 }
 
 /// Waits until it is so.

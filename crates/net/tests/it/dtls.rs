@@ -3,8 +3,8 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use crate::common::until;
-use crate::secured::{KEY, Running, keys};
+use crate::common::{Running, until};
+use crate::secured::{KEY, keys};
 use coapace_net::{Client, Dtls, Error, Identity, Refused, Rejection, Request, Response, Router};
 use proptest::prelude::*;
 use tokio::time::{sleep, timeout};

@@ -1,49 +1,43 @@
 //! What is the same over TCP, TLS and WebSockets.
 
-use std::io;
-use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::certified::Authority;
+use crate::common::{Running, run};
 use coapace_net::{
     Bounds, Certificates, Client, Code, Error, Rejection, Request, Resource, Response, Router, Server,
-    ServerConfig, ServerHandle, TransferError,
+    ServerConfig, TransferError,
 };
-use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 const SCHEMES: [&str; 4] = ["coap+tcp", "coaps+tcp", "coap+ws", "coaps+ws"];
 
-struct Running {
-    scheme: &'static str,
-    address: SocketAddr,
-    handle: ServerHandle,
+/// A server with a resource that changes, and its client.
+struct Changing {
+    running: Running,
     client: Client,
     count: Arc<AtomicU32>,
     resource: Resource,
-    task: JoinHandle<io::Result<()>>,
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.task.abort();
+impl Deref for Changing {
+    type Target = Running;
+    fn deref(&self) -> &Running {
+        &self.running
     }
 }
 
-impl Running {
-    fn uri(&self, path: &str) -> String {
-        format!("{}://{}{path}", self.scheme, self.address)
-    }
-
+impl Changing {
     fn change(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.resource.changed();
     }
 }
 
-fn serve(scheme: &'static str, config: ServerConfig) -> Running {
+fn serve(scheme: &'static str, config: ServerConfig) -> Changing {
     let authority = Authority::new();
     let own = authority.issue(&["127.0.0.1"]);
     let own = Certificates::new().identity(own.certificate.as_bytes(), own.key.as_bytes()).unwrap();
@@ -75,14 +69,11 @@ fn serve(scheme: &'static str, config: ServerConfig) -> Running {
         "coap+ws" => Server::bind_ws(at, config),
         _ => Server::bind_wss(at, config, &own),
     };
-    let server = server.expect("a port of loopback");
-    let (address, handle) = (server.local_addr().expect("bound"), server.handle());
     let client = Client::builder().certificates(&roots).unwrap().build();
-    let task = tokio::spawn(server.serve(router));
-    Running { scheme, address, handle, client, count, resource, task }
+    Changing { running: run(scheme, server, router), client, count, resource }
 }
 
-fn all() -> impl Iterator<Item = Running> {
+fn all() -> impl Iterator<Item = Changing> {
     SCHEMES.into_iter().map(|scheme| serve(scheme, ServerConfig::default()))
 }
 
@@ -178,7 +169,7 @@ async fn a_shutdown_answers_what_is_under_way_and_ends() {
         }
         server.handle.shutdown();
         assert_eq!(call.await.unwrap().unwrap().text(), "done", "{}", server.scheme);
-        timeout(Duration::from_secs(5), &mut server.task).await.expect("it ends").unwrap().unwrap();
+        timeout(Duration::from_secs(5), server.running.ended()).await.expect("it ends").unwrap();
         let error = server.client.get(&server.uri("/hello")).await.unwrap_err();
         assert!(matches!(error, Error::Connection(_)), "{error:?}");
     }

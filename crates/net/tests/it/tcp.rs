@@ -7,31 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::common::until;
+use crate::common::{Running, libcoap_answers, run, until};
 use coapace_net::{
     Budget, Client, Code, Error, Rejection, Request, Resource, Response, Router, Server, ServerConfig,
-    ServerHandle,
 };
-use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
-
-struct Running {
-    address: SocketAddr,
-    handle: ServerHandle,
-    task: JoinHandle<io::Result<()>>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-impl Running {
-    fn uri(&self, path: &str) -> String {
-        format!("coap+tcp://{}{path}", self.address)
-    }
-}
 
 fn serve(config: ServerConfig) -> Running {
     let router = Router::new()
@@ -52,9 +32,7 @@ fn serve(config: ServerConfig) -> Running {
 }
 
 fn start(router: Router, config: ServerConfig) -> Running {
-    let server = Server::bind_tcp("127.0.0.1:0", config).expect("a port of loopback");
-    let (address, handle) = (server.local_addr().expect("bound"), server.handle());
-    Running { address, handle, task: tokio::spawn(server.serve(router)) }
+    run("coap+tcp", Server::bind_tcp("127.0.0.1:0", config), router)
 }
 
 #[tokio::test]
@@ -112,7 +90,7 @@ async fn a_shutdown_answers_what_is_under_way_and_ends() {
     until(|| server.handle.stats().tcp.requests == 1).await;
     server.handle.shutdown();
     assert_eq!(call.await.unwrap().unwrap().text(), "done");
-    timeout(Duration::from_secs(5), &mut server.task).await.expect("it ends").unwrap().unwrap();
+    timeout(Duration::from_secs(5), server.ended()).await.expect("it ends").unwrap();
     let error = client.get(&server.uri("/hello")).await.unwrap_err();
     assert!(matches!(error, Error::Connection(_)), "{error:?}");
 }
@@ -285,7 +263,7 @@ async fn servers_of_libcoap_answer() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut command = Command::new("coap-server-openssl");
     command.args(["-A", "127.0.0.1", "-p", &free.port().to_string()]);
-    let Ok(mut child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
+    let Ok(child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
         eprintln!("skipped: coap-server-openssl is not installed");
         return;
     };
@@ -297,11 +275,5 @@ async fn servers_of_libcoap_answer() {
     }
     let client = Client::new();
     let uri = format!("coap+tcp://{free}/");
-    let answers = async { (client.get(&uri).await, client.ping(&uri).await) };
-    let answers = timeout(Duration::from_secs(10), answers).await;
-    let _ = child.kill();
-    let _ = child.wait();
-    let (response, pong) = answers.expect("within 10 s");
-    assert!(response.unwrap().text().contains("libcoap"));
-    pong.unwrap();
+    libcoap_answers(child, &client, &uri).await;
 }

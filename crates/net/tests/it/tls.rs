@@ -1,31 +1,15 @@
 //! `coaps+tcp`: certificates that are good and those that are not, and libcoap at the other end.
 
-use std::io;
-use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::certified::{Authority, Files, Issued};
+use crate::common::{Running, libcoap_answers, run};
 use coapace_net::{
     BadCertificate, Certificates, Client, Error, Identity, Rejection, Request, Response, Router, Server,
     ServerConfig, TlsError,
 };
-use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
-
-struct Running(SocketAddr, JoinHandle<io::Result<()>>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.1.abort();
-    }
-}
-
-impl Running {
-    fn uri(&self, path: &str) -> String {
-        format!("coaps+tcp://{}{path}", self.0)
-    }
-}
+use tokio::time::sleep;
 
 fn own(issued: &Issued) -> Certificates {
     Certificates::new().identity(issued.certificate.as_bytes(), issued.key.as_bytes()).unwrap()
@@ -47,9 +31,8 @@ async fn who(request: Request) -> Result<Response, Rejection> {
 }
 
 fn serve(certificates: &Certificates) -> Running {
-    let server = Server::bind_tls("127.0.0.1:0", ServerConfig::default(), certificates).unwrap();
-    let address = server.local_addr().unwrap();
-    Running(address, tokio::spawn(server.serve(Router::new().get("/who", who))))
+    let bound = Server::bind_tls("127.0.0.1:0", ServerConfig::default(), certificates);
+    run("coaps+tcp", bound, Router::new().get("/who", who))
 }
 
 #[tokio::test]
@@ -66,7 +49,7 @@ async fn a_certificate_is_good_for_its_name_and_from_its_issuer_alone() {
     let error = Client::new().get(&server.uri("/who")).await.unwrap_err();
     assert!(matches!(error, Error::Tls(TlsError::NoRoots)), "{error:?}");
 
-    let by_name = format!("coaps+tcp://localhost:{}/who", server.0.port());
+    let by_name = format!("coaps+tcp://localhost:{}/who", server.address.port());
     let error = client(&trusting(&authority)).get(&by_name).await.unwrap_err();
     assert_eq!(error.to_string(), "certificate not valid for localhost");
 }
@@ -127,7 +110,7 @@ async fn clients_of_libcoap_are_answered_and_known_by_their_certificates() {
         files.write("lamp.pem", &lamp.certificate),
         files.write("lamp.key", &lamp.key),
     );
-    let uri = format!("coaps+tcp://127.0.0.1:{}/who", server.0.port());
+    let uri = format!("coaps+tcp://127.0.0.1:{}/who", server.address.port());
     let ask = move || {
         let arguments = ["-B", "5", "-C", &root, "-c", &certificate, "-j", &key, &uri].map(String::from);
         Command::new("coap-client-openssl").args(arguments).output()
@@ -152,17 +135,11 @@ async fn servers_of_libcoap_answer() {
     let mut command = Command::new("coap-server-openssl");
     command.args(["-A", "127.0.0.1", "-p", &free.port().to_string()]);
     command.args(["-n", "-C", &root, "-c", &certificate, "-j", &key]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     sleep(Duration::from_millis(500)).await;
     // The port of TLS is the one above.
     let uri = format!("coaps+tcp://127.0.0.1:{}/", free.port() + 1);
     let lamp = own(&authority.issue(&["lamp-7"])).trust(authority.pem.as_bytes()).unwrap();
     let client = client(&lamp);
-    let answers = async { (client.get(&uri).await, client.ping(&uri).await) };
-    let answers = timeout(Duration::from_secs(10), answers).await;
-    let _ = child.kill();
-    let _ = child.wait();
-    let (response, pong) = answers.expect("within 10 s");
-    assert!(response.unwrap().text().contains("libcoap"));
-    pong.unwrap();
+    libcoap_answers(child, &client, &uri).await;
 }

@@ -1,35 +1,28 @@
 //! `coap+ws`: what a server says to those who are no clients of it, and to those who do not listen.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
-use coapace_net::{Client, Error, Rejection, Response, Router, Server, ServerConfig, ServerHandle};
-use tokio::task::JoinHandle;
+use crate::common::{Running, run};
+use coapace_net::{Client, Error, Rejection, Response, Router, Server, ServerConfig};
 
-struct Running {
-    address: SocketAddr,
-    handle: ServerHandle,
-    task: JoinHandle<io::Result<()>>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-fn serve(bind: impl FnOnce(ServerConfig) -> io::Result<Server>) -> Running {
+fn serve(
+    scheme: &'static str,
+    bind: impl FnOnce(&'static str, ServerConfig) -> io::Result<Server>,
+) -> Running {
     let router = Router::new()
         .get("/hello", |_| async { Ok::<_, Rejection>(Response::content("Hello!")) })
         .get("/large", |_| async { Ok::<_, Rejection>(Response::content(vec![7; 60_000])) });
-    let server = bind(ServerConfig::default()).expect("a port of loopback");
-    let (address, handle) = (server.local_addr().expect("bound"), server.handle());
-    Running { address, handle, task: tokio::spawn(server.serve(router)) }
+    run(scheme, bind("127.0.0.1:0", ServerConfig::default()), router)
+}
+
+fn serve_tcp() -> Running {
+    serve("coap+tcp", Server::bind_tcp)
 }
 
 fn serve_ws() -> Running {
-    serve(|config| Server::bind_ws("127.0.0.1:0", config))
+    serve("coap+ws", Server::bind_ws)
 }
 
 /// Asks for a WebSocket. Returns what the server says, up to the end of its headers.
@@ -98,7 +91,7 @@ async fn text_a_length_and_half_a_message_abort_the_connection() {
 
 #[tokio::test]
 async fn a_server_of_something_else_is_an_error_that_says_so() {
-    let tcp = serve(|config| Server::bind_tcp("127.0.0.1:0", config));
+    let tcp = serve_tcp();
     let error = Client::new().get(&format!("coap+ws://{}/hello", tcp.address)).await.unwrap_err();
     assert!(matches!(error, Error::Protocol(_) | Error::Connection(_)), "{error:?}");
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -109,7 +102,7 @@ async fn a_server_of_something_else_is_an_error_that_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_client_that_does_not_read_is_not_read_from() {
     for ws in [false, true] {
-        let server = if ws { serve_ws() } else { serve(|config| Server::bind_tcp("127.0.0.1:0", config)) };
+        let server = if ws { serve_ws() } else { serve_tcp() };
         let mut stream = if ws {
             upgrade(&server, "/.well-known/coap", COAP).0
         } else {

@@ -8,24 +8,10 @@ use coapace_control::{Controller, Draw, Duration, Instant, Limits, REGISTRY};
 use coapace_proto::{Config, Event, Failure, Kind, Request, Tail, Token};
 use proptest::prelude::*;
 
-/// An NSTART that is large enough: a message without an answer keeps no other waiting.
-const ROOMY: Config = Config {
-    max_retransmit: 4,
-    nstart: Some(64),
-    patience: true,
-    probing_rate: 1,
-    confirmable_every: 8,
-    max_latency: Duration::from_secs(100),
-    processing_delay: Duration::from_secs(2),
-    response_timeout: Duration::from_secs(247),
-    max_exchanges: 64,
-    max_peers: 64,
-    max_token: 8,
-    max_observers: 64,
-    max_listeners: 64,
-    max_replies: 64,
-    max_deduplicated: 256,
-};
+/// Returns an NSTART that is large enough: a message without an answer keeps no other waiting.
+fn roomy() -> Config {
+    Config { nstart: Some(64), ..Config::default() }
+}
 
 /// The bytes of a GET of `x` with a token of one byte. PROBING_RATE allows one byte a second, so these are
 /// seconds, too.
@@ -63,7 +49,7 @@ fn moments(departed: &[(Instant, Vec<u8>)]) -> Vec<u64> {
 
 #[test]
 fn the_next_departs_when_the_gap_of_the_mechanism_is_over() {
-    let mut client = Client::with(ROOMY);
+    let mut client = Client::with(roomy());
     for token in ["a", "b", "c"] {
         client.ask(ms(0), token, false);
     }
@@ -75,7 +61,7 @@ fn the_next_departs_when_the_gap_of_the_mechanism_is_over() {
 #[test]
 fn a_destination_that_leaves_confirmable_messages_unanswered_gets_no_more_than_probing_rate() {
     for rate in [1, 3, 50] {
-        let config = Config { probing_rate: rate, confirmable_every: 0, ..ROOMY };
+        let config = Config { probing_rate: rate, confirmable_every: 0, ..roomy() };
         let mut client = Client::set_up(&Noting::set_up(Noting::LIMITS, config));
         client.get(ms(0), "a");
         assert_eq!(play(&mut client, ms(0), secs(100)).len(), 5);
@@ -109,7 +95,7 @@ fn a_destination_that_leaves_confirmable_messages_unanswered_gets_no_more_than_p
 fn of_probing_rate_and_the_gap_of_the_mechanism_the_shorter_rules() {
     let gap = |non_gap, probing_rate| {
         let limits = Limits { non_gap: Duration::from_secs(non_gap), ..Noting::LIMITS };
-        let mut client = Client::set_up(&Noting::set_up(limits, Config { probing_rate, ..ROOMY }));
+        let mut client = Client::set_up(&Noting::set_up(limits, Config { probing_rate, ..roomy() }));
         client.ask(ms(0), "a", false);
         client.ask(ms(0), "b", false);
         moments(&play(&mut client, ms(0), secs(100)))[1]
@@ -124,7 +110,7 @@ fn of_probing_rate_and_the_gap_of_the_mechanism_the_shorter_rules() {
 fn with_every_mechanism_they_are_3_s_apart_as_long_as_nothing_is_measured() {
     // rtt-coap allows one outstanding request until a round-trip time was measured, whatever NSTART is.
     for entry in REGISTRY.iter().filter(|entry| entry.name != "rtt-coap") {
-        let mut client = Client::running(entry.name, Config { probing_rate: 0, ..ROOMY });
+        let mut client = Client::running(entry.name, Config { probing_rate: 0, ..roomy() });
         for token in ["a", "b", "c"] {
             client.ask(ms(0), token, false);
         }
@@ -134,7 +120,7 @@ fn with_every_mechanism_they_are_3_s_apart_as_long_as_nothing_is_measured() {
 
 #[test]
 fn once_measured_they_are_an_rto_apart() {
-    let mut client = Client::running("linux-rto", Config { probing_rate: 0, ..ROOMY });
+    let mut client = Client::running("linux-rto", Config { probing_rate: 0, ..roomy() });
     client.get(ms(0), "m");
     let request = client.sent(ms(0)).unwrap();
     client.receive(ms(100), &reply_to(&request, Kind::Acknowledgement, CONTENT, b"")).unwrap();
@@ -146,7 +132,7 @@ fn once_measured_they_are_an_rto_apart() {
 #[test]
 fn only_its_own_response_ends_the_wait_after_a_request() {
     let lets_go = |datagram: &dyn Fn(&[u8]) -> Vec<u8>| {
-        let mut client = Client::with(ROOMY);
+        let mut client = Client::with(roomy());
         client.ask(ms(0), "a", false);
         client.ask(ms(0), "b", false);
         let first = client.sent(ms(0)).unwrap();
@@ -167,7 +153,7 @@ fn only_its_own_response_ends_the_wait_after_a_request() {
 
 #[test]
 fn a_notification_counts_as_outstanding_until_its_gap_is_over() {
-    let mut server = End::new(Config { nstart: None, ..ROOMY });
+    let mut server = End::new(Config { nstart: None, ..roomy() });
     server.register(ms(0), 9, "a", 1);
     server.register(ms(0), 9, "b", 2);
     server.notify(1, false, "1");
@@ -180,7 +166,7 @@ fn a_notification_counts_as_outstanding_until_its_gap_is_over() {
 
 #[test]
 fn a_rate_is_kept_however_much_is_asked_for_before_the_first_departs_and_for_each_destination() {
-    let mut client = Client::with(ROOMY);
+    let mut client = Client::with(roomy());
     let request =
         Request { confirmable: false, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
     for to in [1, 2, 1, 2, 1] {
@@ -197,7 +183,7 @@ fn a_rate_is_kept_however_much_is_asked_for_before_the_first_departs_and_for_eac
 #[test]
 fn paced_confirmable_messages_asked_for_at_once_do_not_depart_at_once() {
     let limits = Limits { next_confirmable: secs(1), ..Noting::LIMITS };
-    let mut client = Client::set_up(&Noting::set_up(limits, ROOMY));
+    let mut client = Client::set_up(&Noting::set_up(limits, roomy()));
     for token in ["a", "b", "c"] {
         client.get(secs(9), token);
     }
@@ -206,7 +192,7 @@ fn paced_confirmable_messages_asked_for_at_once_do_not_depart_at_once() {
 
 #[test]
 fn cancelling_a_message_that_has_departed_does_not_lift_the_rate() {
-    let mut client = Client::with(Config { nstart: Some(1), ..ROOMY });
+    let mut client = Client::with(Config { nstart: Some(1), ..roomy() });
     let first = client.ask(ms(0), "a", false);
     client.ask(ms(0), "b", false);
     client.sent(ms(0)).unwrap();
@@ -217,7 +203,7 @@ fn cancelling_a_message_that_has_departed_does_not_lift_the_rate() {
 
 #[test]
 fn a_cancelled_message_that_waited_for_its_rate_leaves_no_deadline() {
-    let mut client = Client::with(ROOMY);
+    let mut client = Client::with(roomy());
     let ids = ["a", "b", "c"].map(|token| client.ask(ms(0), token, false));
     client.sent(ms(0)).unwrap();
     client.endpoint.cancel(secs(1), ids[1]);
@@ -229,7 +215,7 @@ fn a_cancelled_message_that_waited_for_its_rate_leaves_no_deadline() {
 
 #[test]
 fn a_confirmable_message_overtakes_one_that_waits_for_its_rate() {
-    let mut client = Client::with(ROOMY);
+    let mut client = Client::with(roomy());
     for (token, confirmable) in [("a", false), ("b", false), ("c", true), ("d", false), ("e", true)] {
         client.ask(ms(0), token, confirmable);
     }
@@ -262,7 +248,7 @@ fn answered(config: Config, mechanism: &str, asked: &[bool]) -> (Vec<bool>, u64)
 
 #[test]
 fn after_seven_in_a_row_the_eighth_is_confirmable_whatever_was_asked_for() {
-    let (departed, converted) = answered(ROOMY, "default", &[false; 24]);
+    let (departed, converted) = answered(roomy(), "default", &[false; 24]);
     let eighth: Vec<_> = (1..=24).map(|ordinal| ordinal % 8 == 0).collect();
     assert_eq!((departed, converted), (eighth, 3));
 }
@@ -271,7 +257,7 @@ fn after_seven_in_a_row_the_eighth_is_confirmable_whatever_was_asked_for() {
 fn a_confirmable_message_that_was_asked_for_starts_the_count_anew() {
     let mut asked = [false; 16];
     asked[5] = true;
-    let (departed, converted) = answered(ROOMY, "default", &asked);
+    let (departed, converted) = answered(roomy(), "default", &asked);
     let confirmable: Vec<_> = (0..16).filter(|&place| departed[place]).collect();
     assert_eq!((confirmable, converted), (vec![5, 13], 1));
 }
@@ -279,9 +265,9 @@ fn a_confirmable_message_that_was_asked_for_starts_the_count_anew() {
 #[test]
 fn how_many_may_be_in_a_row_can_be_set_and_nought_sets_no_bound() {
     let converted =
-        |confirmable_every| answered(Config { confirmable_every, ..ROOMY }, "default", &[false; 240]).1;
+        |confirmable_every| answered(Config { confirmable_every, ..roomy() }, "default", &[false; 240]).1;
     assert_eq!([0, 1, 2, 240, 241].map(converted), [0, 240, 120, 1, 0]);
-    let (departed, _) = answered(Config { confirmable_every: 0, ..ROOMY }, "default", &[false; 600]);
+    let (departed, _) = answered(Config { confirmable_every: 0, ..roomy() }, "default", &[false; 600]);
     assert!(!departed.contains(&true), "however many there are");
 }
 
@@ -293,7 +279,7 @@ proptest! {
         asked in proptest::collection::vec(proptest::bool::weighted(0.07), 16..120),
         mechanism in 0..REGISTRY.len(),
     ) {
-        let (departed, converted) = answered(ROOMY, REGISTRY[mechanism].name, &asked);
+        let (departed, converted) = answered(roomy(), REGISTRY[mechanism].name, &asked);
         for sixteen in departed.windows(16) {
             prop_assert!(sixteen.iter().filter(|&&confirmable| confirmable).count() >= 2, "{departed:?}");
         }
@@ -304,7 +290,7 @@ proptest! {
 
 #[test]
 fn the_converted_message_goes_through_the_mechanism_and_its_retransmissions_do_not_count() {
-    let config = Config { confirmable_every: 3, probing_rate: 0, ..ROOMY };
+    let config = Config { confirmable_every: 3, probing_rate: 0, ..roomy() };
     let setup = Noting::set_up(Noting::LIMITS, config);
     let mut client = Client::set_up(&setup);
     let ids: Vec<_> = ["a", "b", "c", "d", "e", "f"].map(|token| client.ask(ms(0), token, false)).into();
@@ -338,7 +324,7 @@ fn the_converted_message_goes_through_the_mechanism_and_its_retransmissions_do_n
 
 #[test]
 fn a_confirmable_message_counts_when_it_first_departs_and_not_again() {
-    let mut client = Client::with(Config { confirmable_every: 3, probing_rate: 0, ..ROOMY });
+    let mut client = Client::with(Config { confirmable_every: 3, probing_rate: 0, ..roomy() });
     for (token, confirmable) in [("a", true), ("b", false), ("c", false), ("d", false)] {
         client.ask(ms(0), token, confirmable);
     }
@@ -351,7 +337,7 @@ fn a_confirmable_message_counts_when_it_first_departs_and_not_again() {
 
 #[test]
 fn each_destination_has_its_own_count() {
-    let mut client = Client::with(Config { confirmable_every: 2, ..ROOMY });
+    let mut client = Client::with(Config { confirmable_every: 2, ..roomy() });
     let request =
         Request { confirmable: false, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
     let mut confirmable = Vec::new();
@@ -368,13 +354,13 @@ fn each_destination_has_its_own_count() {
 #[test]
 fn a_message_to_be_converted_waits_for_both_rates() {
     let limits = Limits { next_confirmable: secs(20), ..Noting::LIMITS };
-    let mut client = Client::set_up(&Noting::set_up(limits, Config { confirmable_every: 2, ..ROOMY }));
+    let mut client = Client::set_up(&Noting::set_up(limits, Config { confirmable_every: 2, ..roomy() }));
     for token in ["a", "b", "c", "d"] {
         client.ask(ms(0), token, false);
     }
     let departed = play(&mut client, ms(0), secs(21));
     assert_eq!(moments(&departed), [0, 20, 20], "b for the pace; c not for b, which is confirmable");
-    let mut client = Client::with(Config { confirmable_every: 2, ..ROOMY });
+    let mut client = Client::with(Config { confirmable_every: 2, ..roomy() });
     client.ask(ms(0), "a", false);
     client.ask(ms(0), "b", false);
     assert_eq!(moments(&play(&mut client, ms(0), secs(4))), [0, GAP], "as the message that was asked for");
@@ -383,7 +369,7 @@ fn a_message_to_be_converted_waits_for_both_rates() {
 #[test]
 fn a_converted_message_whose_token_has_no_room_for_a_mark_is_not_marked() {
     for mechanism in ["fasor-token", "fasor-token:preset=libcoap-2019"] {
-        let mut client = Client::running(mechanism, Config { confirmable_every: 1, ..ROOMY });
+        let mut client = Client::running(mechanism, Config { confirmable_every: 1, ..roomy() });
         let token = Token::new(b"12345678").unwrap();
         let request = Request { confirmable: false, code: GET, token, tail: b"", repeatable: false };
         client.endpoint.request(ms(0), 9, request).unwrap();
@@ -400,7 +386,7 @@ fn a_converted_message_whose_token_has_no_room_for_a_mark_is_not_marked() {
 
 #[test]
 fn separate_responses_do_not_count() {
-    let mut client = Client::with(Config { confirmable_every: 2, ..ROOMY });
+    let mut client = Client::with(Config { confirmable_every: 2, ..roomy() });
     client.ask(ms(0), "a", false);
     assert!(!is_confirmable(&client.sent(ms(0)).unwrap()));
     let Some(Event::Request { responder, .. }) = client.receive(ms(1), &[0x40, 1, 0, 1]) else { panic!() };
