@@ -38,10 +38,7 @@ fn listen(listens: &Sender<()>) -> io::Result<()> {
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let _ = listens.send(());
         for is_second in [false, true] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            either(&mut interrupt, &mut terminate).await;
             STOP.store(true, Ordering::Relaxed);
             if is_second {
                 draft::remove_all();
