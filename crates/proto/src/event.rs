@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::exchange::{ExchangeId, Failure};
 use crate::message::{Message, Token};
-use crate::observe::Observer;
+use crate::registrations::Observer;
 
 /// The return address of a request. The application keeps it until it answers, so that the endpoint keeps
 /// nothing.

@@ -9,13 +9,21 @@ use smallvec::SmallVec;
 use crate::code::Code;
 use crate::message::Token;
 use crate::slab::Linked;
-use crate::transmit::Step;
 
 /// The name of an exchange until its last event. It is not used again while that event is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId {
     pub(crate) index: u32,
     pub(crate) generation: u32,
+}
+
+/// One transmission of one exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The exchange, counted from 0 in the order in which they were begun.
+    pub exchange: u32,
+    /// The transmission, 0 for the first.
+    pub transmission: u8,
 }
 
 /// The reason for an exchange. It decides which answer is due.

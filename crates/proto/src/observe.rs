@@ -1,21 +1,18 @@
 //! Observe (RFC 7641).
 //!
 //! * [`order`]: the order and the freshness of notifications, for an application on either side.
-//! * [`table`]: the observers that are registered at this endpoint.
-//! * [`server`]: their registration, and the notifications to them.
-//! * Here: the observations of this endpoint at others.
+//! * [`server`]: the registration of observers at this endpoint, and the notifications to them.
+//! * Here: the observations of this endpoint at others, and requests to groups.
 
 mod order;
 mod server;
-mod table;
 
 use coapace_control::{Controller, Instant};
 pub use order::{Observation, Sequence};
-pub use table::Observer;
-pub(crate) use table::Observers;
 
 use crate::endpoint::Endpoint;
 use crate::exchange::{ExchangeId, Purpose};
+use crate::listeners::Listeners;
 use crate::peer::Address;
 use crate::request::{Request, SendError};
 
@@ -32,5 +29,39 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// [`SendError`] names the bound that is reached.
     pub fn observe(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
         self.listen(now, to, Some(to), Purpose::Observation, request)
+    }
+
+    /// Sends a request to `to` that more than one response may come to: from the address `from`, or from any.
+    pub(crate) fn listen(
+        &mut self,
+        now: Instant,
+        to: A,
+        from: Option<A>,
+        purpose: Purpose,
+        request: Request<'_>,
+    ) -> Result<ExchangeId, SendError> {
+        let Request { confirmable, code, token, tail, .. } = request;
+        let (seed, bound) = (self.peers.seed(), self.setup.config.max_listeners);
+        let listeners = &mut self.rare.get_or_insert_default().listeners;
+        let listeners = listeners.get_or_insert_with(|| Listeners::new(seed).into());
+        if !listeners.has_room(from, token, bound) {
+            return Err(SendError::ListenersFull);
+        }
+        let id = self.begin(now, to, confirmable, purpose, code, token, tail)?;
+        if let Some(listeners) = self.listeners() {
+            listeners.insert(from, token, id);
+        }
+        Ok(id)
+    }
+
+    pub(crate) fn listeners(&mut self) -> Option<&mut Listeners<A>> {
+        self.rare.as_mut()?.listeners.as_deref_mut()
+    }
+
+    /// Listens no longer for responses to an exchange.
+    pub(crate) fn stop_listening(&mut self, exchange: ExchangeId) {
+        if let Some(listeners) = self.listeners() {
+            listeners.forget(exchange);
+        }
     }
 }

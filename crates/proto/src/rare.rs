@@ -7,8 +7,8 @@ use crate::deduplication::Deduplication;
 use crate::extended_tokens::ExtendedTokens;
 use crate::listeners::Listeners;
 use crate::measures::Measures;
-use crate::observe::Observers;
 use crate::outbox::Outbox;
+use crate::registrations::Observers;
 
 /// The rare parts of an endpoint, and the counts that only they need.
 #[derive(Debug)]

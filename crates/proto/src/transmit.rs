@@ -6,7 +6,7 @@ use coapace_control::{Controller, Cue, Draw, Duration, Instant, Limits, Marking}
 
 use crate::deadlines::Timer;
 use crate::endpoint::Endpoint;
-use crate::exchange::{End, Exchange, Failure, Stage};
+use crate::exchange::{End, Exchange, Failure, Stage, Step};
 use crate::message::{Kind, Message};
 use crate::peer::{Address, Peer};
 use crate::rare::Rare;
@@ -21,15 +21,6 @@ pub struct Transmit<A> {
     pub step: Option<Step>,
     /// The timeout that is armed for it, if it is confirmable.
     pub timeout: Option<Duration>,
-}
-
-/// One transmission of one exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The exchange, counted from 0 in the order in which they were begun.
-    pub exchange: u32,
-    /// The transmission, 0 for the first.
-    pub transmission: u8,
 }
 
 impl<C: Controller, A: Address> Endpoint<C, A> {

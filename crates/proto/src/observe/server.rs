@@ -2,13 +2,13 @@
 
 use coapace_control::{Controller, Instant};
 
-use super::{Observer, Observers};
 use crate::code::Code;
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Responder};
 use crate::exchange::{End, Failure, Purpose};
 use crate::message::Token;
 use crate::peer::Address;
+use crate::registrations::{Observer, Observers};
 use crate::request::SendError;
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
