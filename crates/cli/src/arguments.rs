@@ -255,6 +255,15 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 
+    /// Vary the conditions that the paper does not print, one at a time and in pairs, and count what is met under each. Takes
+    /// as long as reproducing it many times; combine it with --quick or --seeds
+    #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown"])]
+    pub(crate) sensitivity: bool,
+
+    /// Write every figure and every order beside the measured ones as a page of Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+
     /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,

@@ -4,11 +4,14 @@ mod claim;
 mod experiment;
 mod figures;
 mod lookup;
+mod page;
+pub(crate) mod sensitivity;
 mod source;
 mod summary;
 mod trials;
 
 pub use self::lookup::published_for;
+pub use self::sensitivity::{Score, Sensitivity, SensitivityPlan, VariedValue};
 pub use self::source::Source;
 
 /// A paper that can be reproduced.
@@ -84,7 +87,8 @@ mod tests {
     /// Makes a paper on `lossy-switch` with these experiments and figures.
     pub(super) fn paper(experiments: &str, published: &'static str) -> Paper {
         let head = "key = 'k'\ntitle = 't'\nsource = 's'\nfigure = 'f'\nscenario = 'lossy-switch'\nquick_seeds = 2\n\
-                    mechanisms = { ours = 'cocoa-i', plain = 'default' }\ncolumns = { loss = 'loss' }\n";
+                    mechanisms = { ours = 'cocoa-i', plain = 'default' }\ncolumns = { loss = 'loss' }\n\
+                    allowance = { margin = 0.05, tolerance = 0.25 }\n";
         let source = format!("{head}{experiments}").leak();
         Paper { key: "k", source, published }
     }

@@ -30,6 +30,7 @@ mod panels;
 mod parallel;
 mod report;
 mod rounded;
+mod sensitivity;
 mod style;
 mod sweep;
 mod tables;
@@ -76,7 +77,7 @@ mod tests {
 
     use super::*;
     use coapace_lab::results::{
-        Cell, CellResult, Metric, Order, PaperTable, Published, Relation, RunResult, Series,
+        Allowance, Cell, CellResult, Metric, Order, PaperTable, Published, Relation, RunResult, Series,
     };
 
     fn result(mechanism: &str, buffer_bytes: u64, fct_s: f64) -> CellResult {
@@ -197,6 +198,7 @@ mod tests {
                 times: (relation == Relation::NotBelow).then_some(2.0),
                 than: than.into(),
                 why: "<slow>".into(),
+                allowance: Allowance { margin: 0.05, tolerance: 0.25 },
             };
             results[result].published = Some(Published { orders: vec![order], ..Published::default() });
         }
@@ -213,7 +215,7 @@ mod tests {
         );
         assert!(table.contains("<td>≥ 2.00</td>"), "the published ratio: {table}");
         assert!(page.contains(
-            "Published orders: 1 of 2 held; cocoa ≥ 2 default: 0 of 1 held; default &gt; cocoa: 1 of 1 held."
+            "Published orders: 1 of 2 held, 1 not held; cocoa ≥ 2 default: 0 of 1 held; default &gt; cocoa: 1 of 1 held."
         ));
         assert!(
             !self::page(vec![result("default", 2500, 30.0)]).contains("id=\"orders\""),

@@ -3,13 +3,14 @@
 use std::io;
 
 use coapace_lab::coexistence::Matrix;
+use coapace_lab::results::rules;
 
 use super::film::{self, Films};
 use super::html::{SAVE, escape, json_for_script, plot, plotly_js};
 use super::panels::{Charts, Section};
 use super::report::Report;
 use super::view::View;
-use super::{coexistence, figures, headline, tables};
+use super::{coexistence, figures, headline, sensitivity, tables};
 
 /// The number of charts of a kind that are always shown. The reader can unfold the others.
 const SHOWN: usize = 4;
@@ -23,6 +24,17 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     masthead(out, report, &view)?;
     legend(out, &view)?;
     writeln!(out, "<main>")?;
+    if let Some(sensitivity) = &report.sensitivity {
+        section(
+            out,
+            "sensitivity",
+            "What the publication determines",
+            SENSITIVITY,
+            &sensitivity::heat_maps(sensitivity),
+        )?;
+        section(out, "provenance", "How this was made", "", &origin(report))?;
+        return writeln!(out, "</main>\n</body>\n</html>");
+    }
     if let Some(films) = &films {
         section(out, "film", "The network at work", film::TEXT, &films.html(&view.mechanisms))?;
     }
@@ -83,7 +95,9 @@ fn masthead(out: &mut impl io::Write, report: &Report, view: &View) -> io::Resul
     if !view.common.is_empty() {
         writeln!(out, "<p class=\"conditions\">{}</p>", escape(&view.common))?;
     }
-    let sentences: Vec<_> = headline::headline(view).iter().map(|sentence| escape(sentence)).collect();
+    let sentences = report.sensitivity.as_ref().map(sensitivity::headline);
+    let sentences = sentences.map_or_else(|| headline::headline(view), |sentence| vec![sentence]);
+    let sentences: Vec<_> = sentences.iter().map(|sentence| escape(sentence)).collect();
     writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&sentences.join("<br>")))
 }
 
@@ -132,7 +146,11 @@ fn published(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Resu
 fn orders(out: &mut impl io::Write, view: &View) -> io::Result<()> {
     match view.verdicts().as_slice() {
         [] => Ok(()),
-        verdicts => section(out, "orders", "Published orders", ORDERS, &tables::orders(verdicts)),
+        titled => {
+            let verdicts: Vec<_> = titled.iter().map(|(_, verdict)| verdict.clone()).collect();
+            let text = ORDERS.to_owned() + &escape(&rules(&verdicts).join(" "));
+            section(out, "orders", "Published orders", &text, &tables::orders(titled))
+        }
     }
 }
 
@@ -186,13 +204,25 @@ fn provenance(report: &Report, view: &View) -> String {
     };
     format!(
         "<p>The same scenario, seed and commit make the same run, byte for byte. The command with <code>--figures DIR</code> writes \
-         every chart of this page as SVG, PDF and PNG.</p>\n\
-         <dl class=\"provenance\"><dt>Command</dt><dd><code>{}</code></dd><dt>Commit</dt><dd><code>{}</code></dd>\
+         every chart of this page as SVG, PDF and PNG.</p>\n{}\
+         <dl class=\"provenance\">\
          <dt>Runs</dt><dd>{runs}, with seeds {first} to {last}</dd><dt>Scenario hashes</dt><dd>{hashes}</dd>{sources}</dl>",
+        origin(report)
+    )
+}
+
+/// Returns the command and the commit that made the page.
+fn origin(report: &Report) -> String {
+    format!(
+        "<dl class=\"provenance\"><dt>Command</dt><dd><code>{}</code></dd><dt>Commit</dt><dd><code>{}</code></dd></dl>",
         escape(&report.command),
         escape(&report.commit)
     )
 }
+
+const SENSITIVITY: &str = "The paper does not print these conditions, and a reproduction has to choose. Each square counts what is met under the value of \
+    its row and that of its column, all other conditions as chosen; on the diagonal stands the value alone. Blue is more than as chosen, orange \
+    less. What stays the same all over, the publication determines; what does not, the choice does.";
 
 const SHARE: &str = "Each square is one experiment: half of the clients have the mechanism of the row, half that of the \
     column. The figure is the throughput of the row’s half, in per cent of a fair share: 100 is fair, 200 is everything, and \
@@ -207,9 +237,7 @@ const SWEEP: &str = "One line a mechanism, over what is varied while everything 
 
 const ORDERS: &str = "What was published is which mechanism lies above which, or how many times the one figure is the other. \
     Times is the first over the second as measured: the geometric mean over the seeds (the ratio of the means where one of them is zero), both mechanisms under the same random numbers, \
-    with its 95 % confidence interval. An order with &gt; holds where the interval is above 1, one with ≥ where it is not below 1; with \
-    a number, that stands in the place of 1. A ratio, =, holds where the interval is on the same side of 1 as the published \
-    ratio. Those that do not hold come first, the farthest off before the others.";
+    with its 95 % confidence interval. Those that do not hold come first, the farthest off before the others, then those that are inconclusive. ";
 
 const TABLES: &str = "A figure is within where neither of published and measured is more than so many times the other: the factor \
     asked for. The largest met is that of the worst figure of a table, and a dash where one was not measured.";

@@ -1,6 +1,7 @@
 //! The content of a report.
 
 use coapace_lab::coexistence::Matrix;
+use coapace_lab::papers::Sensitivity;
 
 use super::group::Group;
 
@@ -20,4 +21,6 @@ pub struct Report {
     /// The results of every pair of mechanisms. If there are any, the groups are of each mechanism alone, and the page begins
     /// with the pairs.
     pub coexistence: Option<Matrix>,
+    /// The scores under other values of a paper's open conditions. If there are any, the page shows nothing else.
+    pub sensitivity: Option<Sensitivity>,
 }

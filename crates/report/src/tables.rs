@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use coapace_lab::results::number::{count, percent, significant, significant_or_dash};
-use coapace_lab::results::{Contest, Metric, Ratio, Verdict};
+use coapace_lab::results::{Contest, Metric, Outcome, Ratio, Verdict};
 
 use super::headline::{MET, capitalised};
 use super::html::escape;
@@ -189,7 +189,8 @@ fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> S
 
 /// Returns a table of published orders and ratios, the worst first. If there are many, those that held are folded.
 pub(super) fn orders(verdicts: &[(&str, Verdict)]) -> String {
-    let (held, not_held): (Vec<_>, Vec<_>) = verdicts.iter().partition(|(_, verdict)| verdict.held());
+    let (held, not_held): (Vec<_>, Vec<_>) =
+        verdicts.iter().partition(|(_, verdict)| verdict.outcome() == Outcome::Held);
     if not_held.len() + held.len() <= WORST {
         return order_rows(&[not_held, held].concat());
     }
@@ -219,9 +220,10 @@ fn order_rows(verdicts: &[&(&str, Verdict)]) -> String {
             "" => String::new(),
             why => format!("<small>{}</small>", escape(why)),
         };
-        let word = match verdict.word() {
-            "held" => "held".to_owned(),
-            word => format!("<strong>{word}</strong>{why}"),
+        let word = match verdict.outcome() {
+            Outcome::Held => verdict.words(),
+            Outcome::Inconclusive => verdict.words() + &why,
+            Outcome::NotHeld => format!("<strong>{}</strong>{why}", verdict.words()),
         };
         let _ = write!(
             html,

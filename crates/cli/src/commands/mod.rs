@@ -17,6 +17,7 @@ mod reproduce;
 mod request;
 mod resources;
 mod run;
+mod sensitivity;
 mod serve;
 mod trace;
 

@@ -126,6 +126,7 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
         commit: COMMIT.to_owned(),
         groups: Group::by_conditions(conducted.results.clone()),
         coexistence: None,
+        sensitivity: None,
     }
 }
 

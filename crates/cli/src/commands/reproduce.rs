@@ -6,7 +6,10 @@ use coapace_lab::contender::Contender;
 use coapace_lab::papers::{PAPERS, Paper};
 use coapace_lab::results::CellResult;
 
-use super::output::{conduct, create_dir, print_orders, print_table, remark, report, write_report};
+use super::output::{
+    command_line, conduct, create_dir, print_orders, print_table, remark, report, write_report,
+};
+use super::sensitivity::sensitivity;
 use crate::Failure;
 use crate::arguments::{Arguments, Format, Reproduce};
 use crate::draft::Draft;
@@ -24,6 +27,9 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
             "--each needs --format csv or --format json, without --orders".to_owned(),
         ));
     }
+    if reproduce.sensitivity {
+        return sensitivity(arguments, reproduce, paper);
+    }
     let source = paper.source().map_err(Failure::Input)?;
     let others: Result<Vec<_>, _> = reproduce.mechanism.iter().map(|label| Contender::parse(label)).collect();
     let others = others.map_err(Failure::Usage)?;
@@ -36,6 +42,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let quick = reproduce.quick.then(|| paper.quick()).transpose().map_err(Failure::Input)?;
     let quick = quick.map(|less| format!("quick: {less}"));
     let page = reproduce.report.as_deref().map(Draft::create).transpose()?;
+    let markdown = reproduce.markdown.as_deref().map(Draft::create).transpose()?;
     reproduce.figures.as_deref().map(create_dir).transpose()?;
     let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
     let figures = published.iter().map(|published| published.figures.len()).sum::<usize>();
@@ -50,6 +57,11 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
 
     let rows = reproduce.format.lines().filter(|_| !reproduce.orders).map(|lines| (lines, reproduce.each));
     let mut conducted = conduct(arguments, &trials, rows)?;
+    if let Some(file) = markdown {
+        let page = paper.markdown(&command_line(), &conducted.results).map_err(Failure::Input)?;
+        let path = file.write(conducted.is_complete(), |out| out.write_all(page.as_bytes()))?;
+        remark(arguments, &format!("page: {}", path.display()));
+    }
     // The largest error comes first, and figures that could not be measured before all others.
     let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
     conducted.results.sort_by(|a, b| error(b).total_cmp(&error(a)));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::Source;
 use super::claim::Claim;
 use crate::results::{Chain, Metric, Order, Published, Ranked};
 
@@ -44,24 +45,29 @@ struct Said {
 
 impl Experiment {
     /// Returns a claim for each condition and mechanism. An order gives its mechanisms from the lowest figure to the highest.
-    pub(super) fn claims<'a>(
-        &self,
-        mechanism_of: &dyn Fn(&str) -> Result<&'a str, String>,
-        scenario: &str,
-        place: &str,
-    ) -> Result<Vec<Claim>, String> {
-        let known = |name: &String| mechanism_of(name).map(|label| (label.to_owned(), Vec::new()));
+    pub(super) fn claims(&self, source: &Source) -> Result<Vec<Claim>, String> {
+        let known = |name: &String| source.mechanism(name).map(|label| (label.to_owned(), Vec::new()));
         let mut mechanisms: Vec<(String, Vec<Order>)> =
             self.mechanisms.iter().map(known).collect::<Result<_, _>>()?;
         let short = self.orders.iter().map(|(metric, chain)| (*metric, chain, ""));
         let long = self.claims.iter().map(|said| (said.metric, &said.says, said.why.as_str()));
         for (metric, chain, why) in short.chain(long) {
             for (name, below) in chain.upwards() {
-                let name = mechanism_of(name)?;
+                let name = source.mechanism(name)?;
                 let order = below
                     .map(|Ranked { relation, times, name }| {
-                        let (than, why) = (mechanism_of(name)?.to_owned(), why.to_owned());
-                        Ok::<_, String>(Order { metric, relation: *relation, times: *times, than, why })
+                        let (than, why) = (source.mechanism(name)?.to_owned(), why.to_owned());
+                        let allowance = source.allowance.ok_or(
+                            "source.toml has orders, and no `[allowance]` that says by what they are judged",
+                        )?;
+                        Ok::<_, String>(Order {
+                            metric,
+                            relation: *relation,
+                            times: *times,
+                            than,
+                            why,
+                            allowance,
+                        })
                     })
                     .transpose()?;
                 match mechanisms.iter_mut().find(|(known, _)| known == name) {
@@ -73,12 +79,12 @@ impl Experiment {
         if mechanisms.is_empty() {
             return Err("source.toml has an experiment without orders, claims or mechanisms".to_owned());
         }
-        let scenario = self.scenario.as_deref().unwrap_or(scenario);
+        let scenario = self.scenario.as_deref().unwrap_or(&source.scenario);
         let claim = |(settings, (mechanism, orders)): (&Vec<_>, &(String, Vec<Order>))| Claim {
             scenario: scenario.to_owned(),
             settings: settings.clone(),
             mechanism: mechanism.clone(),
-            published: Published { orders: orders.clone(), source: place.to_owned(), ..Published::default() },
+            published: Published { orders: orders.clone(), source: source.place(), ..Published::default() },
         };
         let conditions = self.conditions();
         Ok(conditions

@@ -12,8 +12,7 @@ impl Paper {
         let mut claims = figures::read(self.published, source)
             .map_err(|error| format!("papers/{}/published.csv: {error}", self.key))?;
         for experiment in &source.experiments {
-            let mechanism = |row: &str| source.mechanism(row);
-            let own = experiment.claims(&mechanism, &source.scenario, &source.place());
+            let own = experiment.claims(source);
             claims.extend(own.map_err(|error| self.wrong(&error))?);
         }
         Ok(claims)

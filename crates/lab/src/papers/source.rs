@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::claim::Claim;
 use super::experiment::Experiment;
-use crate::results::PaperTable;
+use super::sensitivity::OpenCondition;
+use crate::results::{Allowance, PaperTable};
 
 /// The content of `source.toml`.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,8 +34,13 @@ pub struct Source {
     /// The tables that the column `table` of `published.csv` names.
     #[serde(default)]
     pub(super) tables: BTreeMap<String, Table>,
+    /// The deviations that the orders allow; a paper without orders has none.
+    pub(super) allowance: Option<Allowance>,
     #[serde(default)]
     pub(super) experiments: Vec<Experiment>,
+    /// The conditions that the paper does not print, with other plausible values.
+    #[serde(default)]
+    pub(super) open: Vec<OpenCondition>,
     /// The settings that shorten quick runs, for each scenario.
     #[serde(default)]
     pub(super) quick: BTreeMap<String, BTreeMap<String, String>>,

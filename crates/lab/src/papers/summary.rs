@@ -29,20 +29,19 @@ impl Paper {
 
 /// Returns how many of these results are near the published ones. UDP and TCP are counted apart if there are both.
 fn near(results: &[&CellResult]) -> String {
-    let share = |bound: f64, of: &dyn Fn(&CellResult) -> bool| {
-        let errors =
-            results.iter().filter(|result| of(result)).map(|result| result.relative_error().map(f64::abs));
-        let (within, all) = errors.fold((0, 0), |(within, all), error| {
-            (within + usize::from(error.is_some_and(|error| error <= bound)), all + 1)
-        });
-        format!("{within} of {all} within {:.0} %", bound * 100.0)
-    };
-    let tcp = |result: &CellResult| result.cell.mechanism == TCP;
-    let all = share(0.05, &|_| true);
-    if !results.iter().any(|result| tcp(result)) {
+    let (tcp, udp): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.cell.mechanism == TCP);
+    let all = share(results, 0.05);
+    if tcp.is_empty() {
         return all;
     }
-    format!("{all}; UDP: {}; TCP: {}", share(0.12, &|result| !tcp(result)), share(0.15, &tcp))
+    format!("{all}; UDP: {}; TCP: {}", share(&udp, 0.12), share(&tcp, 0.15))
+}
+
+/// Returns how many of these results are within `bound` of the published ones, such as `3 of 4 within 5 %`.
+pub(super) fn share(results: &[&CellResult], bound: f64) -> String {
+    let error = |result: &&&CellResult| result.relative_error().is_some_and(|error| error.abs() <= bound);
+    let within = results.iter().filter(error).count();
+    format!("{within} of {} within {:.0} %", results.len(), bound * 100.0)
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! The trials that test what a paper claims.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use coapace_scenario::Scenario;
 
-use super::Paper;
 use super::claim::Claim;
+use super::{Paper, Source};
 use crate::contender::Contender;
 use crate::experiment::Trial;
 use crate::run::Observe;
@@ -20,17 +20,41 @@ impl Paper {
     /// Returns one line that says what is wrong with the folder, or which of the others has too few clients.
     pub fn trials(&self, quick: bool, others: &[Contender]) -> Result<Vec<Trial>, String> {
         let source = self.source()?;
-        let mut places = BTreeMap::new();
-        let mut trials: Vec<(String, Trial)> = Vec::new();
-        let wrong = |error: String| self.wrong(&error);
         let claims = self.claims(&source)?;
-        let claims = if quick { source.shortened(claims).map_err(wrong)? } else { claims };
+        let claims =
+            if quick { source.shortened(claims).map_err(|error| self.wrong(&error))? } else { claims };
+        let trials = self.trials_of(&source, claims, quick)?;
+        let mut all = Vec::new();
+        let mut known: BTreeSet<_> = trials.iter().map(place_of).collect();
+        for condition in trials.chunk_by(|a, b| a.scenario.hash() == b.scenario.hash()) {
+            all.extend_from_slice(condition);
+            let alike = &condition[0];
+            for other in others {
+                let trial = Trial { contender: other.clone(), published: None, ..alike.clone() };
+                if known.insert(place_of(&trial)) {
+                    other.fits(&alike.scenario)?;
+                    all.push(trial);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns a trial for each scenario and mechanism among `claims`.
+    pub(super) fn trials_of(
+        &self,
+        source: &Source,
+        claims: Vec<Claim>,
+        quick: bool,
+    ) -> Result<Vec<Trial>, String> {
+        let wrong = |error: String| self.wrong(&error);
+        let mut places = BTreeMap::new();
+        let mut trials: Vec<Trial> = Vec::new();
         for Claim { scenario, settings, mechanism, published } in claims {
             let scenario = Scenario::load(&scenario, &settings).map_err(|error| wrong(error.to_string()))?;
-            let hash = scenario.hash();
-            match places.entry((hash.clone(), mechanism)) {
+            match places.entry((scenario.hash(), mechanism)) {
                 Entry::Occupied(place) => {
-                    let (_, trial): &mut (_, Trial) = &mut trials[*place.get()];
+                    let trial: &mut Trial = &mut trials[*place.get()];
                     let known = trial.published.get_or_insert_default();
                     if let Some(metric) =
                         published.figures.keys().find(|metric| known.get(**metric).is_some())
@@ -51,31 +75,24 @@ impl Paper {
                         published: Some(published),
                     };
                     place.insert(trials.len());
-                    trials.push((hash, trial));
+                    trials.push(trial);
                 }
             }
         }
-        let mut all = Vec::new();
-        for condition in trials.chunk_by(|(a, _), (b, _)| a == b) {
-            all.extend(condition.iter().map(|(_, trial)| trial.clone()));
-            let (hash, alike) = &condition[0];
-            for other in others {
-                if let Entry::Vacant(place) = places.entry((hash.clone(), other.label.clone())) {
-                    other.fits(&alike.scenario)?;
-                    place.insert(all.len());
-                    all.push(Trial { contender: other.clone(), published: None, ..alike.clone() });
-                }
-            }
-        }
-        Ok(all)
+        Ok(trials)
     }
+}
+
+/// Returns the hash of the scenario and the name of the mechanism. Trials with equal ones are the same.
+fn place_of(trial: &Trial) -> (String, String) {
+    (trial.scenario.hash(), trial.contender.label.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::papers::tests::paper;
-    use crate::results::{Metric, Order, Relation};
+    use crate::results::{Allowance, Metric, Order, Relation};
 
     /// The variant of CoCoA that the paper has.
     const COCOA: &str = "cocoa:preset=draft-03";
@@ -108,6 +125,7 @@ mod tests {
                     times: None,
                     than: than.to_owned(),
                     why: String::new(),
+                    allowance: Allowance { margin: 0.05, tolerance: 0.25 },
                 }]
             };
             let cocoa = order(Relation::Above, "default");

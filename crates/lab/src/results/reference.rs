@@ -8,6 +8,7 @@ use coapace_sim::{Event, NodeEvent, Trace};
 use super::rows::{columns, orders};
 use super::{Better, Metric};
 use crate::coexistence;
+use crate::papers::sensitivity;
 
 const HEAD: &str = "# Columns, fields and events
 
@@ -78,6 +79,8 @@ pub fn reference() -> String {
     table(&mut page, orders::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
     page += "\n## Pairs\n\nRows of `coapace coexist`, and `knob.NAME` and `commit`:\n\n";
     table(&mut page, coexistence::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
+    page += "\n## Open conditions\n\nRows of `coapace reproduce --sensitivity`, one for the chosen values, for each other value, and for each pair of these; and\n`commit`:\n\n";
+    table(&mut page, sensitivity::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
     page += "\n## Traces\n\nRows of `coapace run --trace FILE`, one an event:\n\n";
     table(&mut page, Trace::<Vec<u8>>::COLUMNS.iter().copied());
     page += "\nEvents of packets:\n\n| event | what it is |\n|---|---|\n";

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::number::significant;
-use super::{CellResult, Metric, Order, Ratio, Relation};
+use super::{CellResult, Metric, Order, Outcome, Ratio, Relation};
 
 /// A published order beside what was measured.
 #[derive(Clone, Debug)]
@@ -19,56 +19,35 @@ pub struct Verdict<'a> {
 }
 
 impl Verdict<'_> {
-    /// Returns whether the order holds. `>` holds if the whole interval of the ratio is above 1, or above the published
-    /// factor. `≥` holds unless the whole interval is below, because then the opposite is shown. A ratio, `=`, holds if the
-    /// whole interval is on the same side of 1 as the published ratio. With one seed there is no interval, and the ratio
-    /// itself decides. An order without a measured ratio does not hold.
-    pub fn held(&self) -> bool {
-        self.ratio.is_some_and(|Ratio { mean, interval }| {
-            let (low, high) = interval.unwrap_or((mean, mean));
-            match (self.order.relation, self.order.times) {
-                (Relation::Above, times) => low > times.unwrap_or(1.0),
-                (Relation::NotBelow, times) => high >= times.unwrap_or(1.0),
-                (Relation::Times, Some(times)) if times < 1.0 => high < 1.0,
-                (Relation::Times, _) => low > 1.0,
-            }
-        })
+    /// Returns whether the seeds show the order.
+    pub fn outcome(&self) -> Outcome {
+        self.order.outcome(self.ratio)
     }
 
-    /// Returns whether the pooled figures are in the published order, even if only by chance.
-    pub fn in_order(&self) -> bool {
-        let [Some(first), Some(second)] = self.figures else { return false };
-        match (self.order.relation, self.order.times) {
-            (Relation::Above, times) => first > second * times.unwrap_or(1.0),
-            (Relation::NotBelow, times) => first >= second * times.unwrap_or(1.0),
-            (Relation::Times, Some(times)) if times < 1.0 => first < second,
-            (Relation::Times, _) => first > second,
-        }
+    /// Returns the number of seeds that would probably decide an inconclusive order; `None` if it is decided, or if that cannot
+    /// be told.
+    pub fn deciding_seeds(&self) -> Option<u64> {
+        let ratio = self.ratio.filter(|_| self.outcome() == Outcome::Inconclusive)?;
+        self.order.deciding_seeds(ratio, self.above.runs.len())
     }
 
-    /// Returns the logarithm of the ratio over the bound that it must exceed; negative if the order is the other way round.
-    /// Without a measured ratio it is negative infinity.
+    /// Returns the distance of the ratio from what was published, as a logarithm; the lower, the worse. Without a measured ratio
+    /// it is negative infinity.
     fn margin(&self) -> f64 {
         let Some(Ratio { mean, .. }) = self.ratio else { return f64::NEG_INFINITY };
-        match (self.order.relation, self.order.times) {
-            (Relation::Times, Some(times)) if times < 1.0 => -mean.ln(),
-            (Relation::Times, _) => mean.ln(),
-            (_, times) => (mean / times.unwrap_or(1.0)).ln(),
-        }
+        let distance = (mean / self.order.bound()).ln();
+        if self.order.relation == Relation::Times { -distance.abs() } else { distance }
     }
 
-    /// Orders the worst first: those that do not hold, the farthest off first, and then the others.
+    /// Orders the worst first: those that do not hold, the farthest off first, then the inconclusive ones, and then the others.
     pub fn worst_first(&self, other: &Self) -> Ordering {
-        self.held().cmp(&other.held()).then(self.margin().total_cmp(&other.margin()))
+        self.outcome().cmp(&other.outcome()).then(self.margin().total_cmp(&other.margin()))
     }
 
-    /// Returns `held`, `not held`, or `not held, but in order`.
-    pub fn word(&self) -> &'static str {
-        match (self.held(), self.in_order()) {
-            (true, _) => "held",
-            (false, true) => "not held, but in order",
-            (false, false) => "not held",
-        }
+    /// Returns the outcome in words, such as `inconclusive (120 seeds)`, where so many would probably decide it.
+    pub fn words(&self) -> String {
+        let seeds = self.deciding_seeds().map_or_else(String::new, |seeds| format!(" ({seeds} seeds)"));
+        format!("{}{seeds}", self.outcome().word())
     }
 
     /// Returns the published ratio or the least ratio; a dash if an order alone was published.
@@ -97,28 +76,28 @@ pub fn verdicts(results: &[CellResult]) -> Vec<Verdict<'_>> {
     verdicts
 }
 
-/// Returns a line with the number of orders that held: of all of them, with those that are in order by chance, then of each
-/// pair of mechanisms, by metric if there are several.
+/// Returns a line with the number of orders that held, and of those that did not or are inconclusive; then the number that held
+/// of each pair of mechanisms, by metric if there are several.
 pub fn tally(verdicts: &[Verdict]) -> String {
-    let held = |of: &dyn Fn(&Verdict) -> bool| {
-        let of: Vec<_> = verdicts.iter().filter(|verdict| of(verdict)).collect();
-        format!("{} of {} held", of.iter().filter(|verdict| verdict.held()).count(), of.len())
-    };
+    let count = |outcome: Outcome| verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count();
+    let others = [Outcome::NotHeld, Outcome::Inconclusive].into_iter().filter(|&outcome| count(outcome) > 0);
+    let others: String = others.map(|outcome| format!(", {} {}", count(outcome), outcome.word())).collect();
     let one_metric = metrics(verdicts).len() == 1;
     let words = |verdict: &Verdict| match verdict.order.metric {
         _ if one_metric => verdict.claim(),
         metric => format!("{} {}", metric.title(), verdict.claim()),
     };
-    let mut claims: Vec<String> = Vec::new();
-    for claim in verdicts.iter().map(words) {
-        if !claims.contains(&claim) {
-            claims.push(claim);
+    let mut claims: Vec<(String, usize, usize)> = Vec::new();
+    for verdict in verdicts {
+        let (claim, held) = (words(verdict), usize::from(verdict.outcome() == Outcome::Held));
+        match claims.iter_mut().find(|(known, ..)| *known == claim) {
+            Some((_, known_held, all)) => (*known_held, *all) = (*known_held + held, *all + 1),
+            None => claims.push((claim, held, 1)),
         }
     }
-    let each = claims.iter().map(|claim| format!("; {claim}: {}", held(&|verdict| words(verdict) == *claim)));
-    let in_order = verdicts.iter().filter(|verdict| !verdict.held() && verdict.in_order()).count();
-    let others = if in_order == 0 { String::new() } else { format!(", {in_order} more in order") };
-    [held(&|_| true), others].into_iter().chain(each).collect()
+    let each: String =
+        claims.iter().map(|(claim, held, all)| format!("; {claim}: {held} of {all} held")).collect();
+    format!("{} of {} held{others}{each}", count(Outcome::Held), verdicts.len())
 }
 
 /// Returns the metrics of these orders, each once.
@@ -129,12 +108,46 @@ pub(crate) fn metrics(verdicts: &[Verdict]) -> Vec<Metric> {
     metrics
 }
 
-/// Returns the likely reasons for the orders that did not hold, a line each.
+/// Returns the rules by which these orders are judged, a sentence each.
+pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
+    let share = |share: f64| format!("{} %", significant(share * 100.0, 2));
+    let rule = |order: &Order| match order.relation {
+        Relation::Above => "> holds where the whole interval is above 1.".to_owned(),
+        Relation::NotBelow => {
+            format!("≥ holds where the whole interval is above 1 less {}.", share(order.allowance.margin))
+        }
+        Relation::Times => format!(
+            "= holds where the interval overlaps the published ratio with {} either way, is no wider than that, and is on its \
+             side of 1.",
+            share(order.allowance.tolerance)
+        ),
+    };
+    let mut rules: Vec<String> = Vec::new();
+    let mut add = |rule: String| {
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    };
+    verdicts.iter().for_each(|verdict| add(rule(verdict.order)));
+    if verdicts.iter().any(|it| it.order.times.is_some() && it.order.relation != Relation::Times) {
+        add("A number with > or ≥ stands in the place of 1.".to_owned());
+    }
+    if verdicts.iter().any(|verdict| verdict.outcome() == Outcome::Inconclusive) {
+        add("Inconclusive is what the interval neither shows nor refutes; so many seeds would probably decide it.".to_owned());
+    }
+    rules
+}
+
+/// Returns the likely reasons for the orders that did not hold or are inconclusive, a line each.
 pub(crate) fn reasons(verdicts: &[Verdict]) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
-    let said = |verdict: &&Verdict| !verdict.held() && !verdict.order.why.is_empty();
-    for verdict in verdicts.iter().filter(said) {
-        let reason = format!("{} {}: {}", verdict.order.metric.title(), verdict.claim(), verdict.order.why);
+    for verdict in verdicts {
+        let (outcome, order) = (verdict.outcome(), verdict.order);
+        if outcome == Outcome::Held || order.why.is_empty() {
+            continue;
+        }
+        let reason =
+            format!("{}, {} {}: {}", outcome.word(), order.metric.title(), verdict.claim(), order.why);
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }
@@ -156,6 +169,7 @@ impl<'a> Verdict<'a> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::order::tests::ALLOWANCE;
     use super::super::{Cell, Published, RunResult};
     use super::*;
 
@@ -179,6 +193,7 @@ pub(super) mod tests {
             times: None,
             than: "b".into(),
             why: "other timers".into(),
+            allowance: ALLOWANCE,
         };
         a.published = Some(Published { orders: vec![order], ..Published::default() });
         [a, result("b", b)]
@@ -194,10 +209,10 @@ pub(super) mod tests {
         held.into_iter().chain(not_held).collect()
     }
 
-    fn held(results: &[CellResult]) -> bool {
+    fn outcome(results: &[CellResult]) -> Outcome {
         let verdicts = verdicts(results);
         assert_eq!(verdicts.len(), 1);
-        verdicts[0].held()
+        verdicts[0].outcome()
     }
 
     const MANY: [f64; 3] = [30.0, 33.0, 36.0];
@@ -208,16 +223,20 @@ pub(super) mod tests {
     #[test]
     fn an_order_holds_as_measured_and_not_the_other_way_round() {
         for relation in [Relation::Above, Relation::NotBelow] {
-            assert!(held(&claimed(&MANY, relation, &FEW)));
-            assert!(!held(&claimed(&FEW, relation, &MANY)));
+            assert_eq!(outcome(&claimed(&MANY, relation, &FEW)), Outcome::Held);
+            assert_eq!(outcome(&claimed(&FEW, relation, &MANY)), Outcome::NotHeld);
         }
     }
 
     #[test]
-    fn what_may_be_chance_is_not_above_but_not_below_either() {
-        assert!(!held(&claimed(&ALIKE, Relation::Above, &FEW)));
-        assert!(held(&claimed(&ALIKE, Relation::NotBelow, &FEW)));
-        assert!(held(&claimed(&FEW, Relation::NotBelow, &ALIKE)));
+    fn what_may_be_chance_is_inconclusive_and_says_how_many_seeds_would_tell() {
+        let results = claimed(&ALIKE, Relation::Above, &FEW);
+        let verdict = &verdicts(&results)[0];
+        assert_eq!(verdict.outcome(), Outcome::Inconclusive);
+        let seeds = verdict.deciding_seeds().unwrap();
+        assert!(seeds > 3);
+        assert_eq!(verdict.words(), format!("inconclusive ({seeds} seeds)"));
+        assert_eq!(outcome(&claimed(&FEW, Relation::NotBelow, &ALIKE)), Outcome::Inconclusive);
     }
 
     /// Makes [`claimed`] results whose order has a number.
@@ -232,31 +251,6 @@ pub(super) mod tests {
             order.times = Some(times);
         }
         results
-    }
-
-    #[test]
-    fn a_number_moves_what_an_order_is_judged_by() {
-        for (relation, times, expected) in [
-            (Relation::Above, 2.5, true),
-            (Relation::Above, 3.5, false),
-            (Relation::NotBelow, 2.9, true),
-            (Relation::NotBelow, 3.1, false),
-        ] {
-            assert_eq!(held(&claimed_times(&MANY, relation, times, &FEW)), expected, "{relation} {times}");
-        }
-        assert!(
-            held(&claimed_times(&FEW, Relation::NotBelow, 0.3, &MANY)),
-            "the figure is less, but more than 0.3 of the other"
-        );
-    }
-
-    #[test]
-    fn a_ratio_holds_on_its_side_of_1_whatever_its_size() {
-        assert!(held(&claimed_times(&MANY, Relation::Times, 1.1, &FEW)));
-        assert!(!held(&claimed_times(&MANY, Relation::Times, 0.9, &FEW)));
-        assert!(held(&claimed_times(&FEW, Relation::Times, 0.9, &MANY)));
-        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 1.1, &FEW)), "the difference may be chance");
-        assert!(!held(&claimed_times(&ALIKE, Relation::Times, 0.9, &FEW)), "the difference may be chance");
     }
 
     #[test]
@@ -276,9 +270,10 @@ pub(super) mod tests {
             })
             .collect();
         let order: Vec<_> = verdicts(&results).iter().map(|verdict| verdict.above.cell.clients).collect();
-        assert_eq!(order, [4, 3, 2, 1]);
+        assert_eq!(order, [3, 4, 2, 1]);
         let reasons = reasons(&verdicts(&results));
-        assert_eq!(reasons, ["throughput a > b: other timers", "throughput a = 0.5 b: other timers"]);
+        let told = ["not held, throughput a = 0.5 b", "inconclusive, throughput a > b"];
+        assert_eq!(reasons, told.map(|told| format!("{told}: other timers")));
     }
 
     #[test]
@@ -298,21 +293,22 @@ pub(super) mod tests {
     fn one_seed_has_a_ratio_and_no_interval() {
         let results = claimed(&[2.0], Relation::Above, &[1.0]);
         assert_eq!(verdicts(&results)[0].ratio, Some(Ratio { mean: 2.0, interval: None }));
-        assert!(held(&results));
-        assert!(!held(&claimed(&[1.0], Relation::Above, &[1.0])));
-        assert!(held(&claimed(&[1.0], Relation::NotBelow, &[1.0])));
+        assert_eq!(outcome(&results), Outcome::Inconclusive);
+        assert_eq!(verdicts(&results)[0].words(), "inconclusive");
     }
 
     #[test]
-    fn what_cannot_be_measured_is_not_held() {
-        assert!(!held(&claimed(&[], Relation::NotBelow, &[])), "no runs");
-        assert!(!held(&claimed(&[0.0; 3], Relation::NotBelow, &[0.0; 3])), "nothing in either");
+    fn what_cannot_be_measured_is_inconclusive() {
+        assert_eq!(outcome(&claimed(&[], Relation::NotBelow, &[])), Outcome::Inconclusive, "no runs");
+        let nothing = claimed(&[0.0; 3], Relation::NotBelow, &[0.0; 3]);
+        assert_eq!(outcome(&nothing), Outcome::Inconclusive, "nothing in either");
     }
 
     #[test]
     fn something_is_above_nothing() {
-        assert!(held(&claimed_times(&MANY, Relation::Above, 2.0, &[0.0; 3])));
-        assert!(!held(&claimed(&[0.0, 0.1, 0.0], Relation::Above, &[0.0, 0.0, 0.1])));
+        assert_eq!(outcome(&claimed_times(&MANY, Relation::Above, 2.0, &[0.0; 3])), Outcome::Held);
+        let nearly = claimed(&[0.0, 0.1, 0.0], Relation::Above, &[0.0, 0.0, 0.1]);
+        assert_eq!(outcome(&nearly), Outcome::Inconclusive);
     }
 
     #[test]
@@ -331,14 +327,14 @@ pub(super) mod tests {
             result.cell.clients = 180;
         }
         let results: Vec<_> = good.into_iter().chain(bad).collect();
-        assert_eq!(tally(&verdicts(&results)), "1 of 2 held; a > b: 1 of 2 held");
+        assert_eq!(tally(&verdicts(&results)), "1 of 2 held, 1 not held; a > b: 1 of 2 held");
         let mut results = results;
         for order in results[0].published.iter_mut().flat_map(|published| &mut published.orders) {
             order.metric = Metric::Jain;
         }
         assert_eq!(
             tally(&verdicts(&results)),
-            "0 of 2 held; Jain’s index a > b: 0 of 1 held; throughput a > b: 0 of 1 held"
+            "0 of 2 held, 1 not held, 1 inconclusive; throughput a > b: 0 of 1 held; Jain’s index a > b: 0 of 1 held"
         );
     }
 }

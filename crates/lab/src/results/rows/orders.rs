@@ -5,7 +5,7 @@ use std::io;
 use super::fixed;
 use super::lines::Lines;
 use crate::results::sheet::{Always, Value};
-use crate::results::{CellResult, Verdict, verdicts};
+use crate::results::{CellResult, Outcome, Verdict, verdicts};
 
 /// A function that returns the value of a column in a verdict.
 type OfVerdict = fn(&Verdict<'_>) -> Value;
@@ -29,7 +29,11 @@ pub(in crate::results) const COLUMNS: &[Always<OfVerdict>] = &[
         it.ratio.and_then(|it| it.interval).map(|it| it.0).into()
     }),
     ("ratio_high", "The upper end.", |it| it.ratio.and_then(|it| it.interval).map(|it| it.1).into()),
-    ("held", "Whether the order held.", |it| Value::Flag(it.held())),
+    ("held", "Whether the order held.", |it| Value::Flag(it.outcome() == Outcome::Held)),
+    ("verdict", "`held`, `inconclusive` or `not held`.", |it| it.outcome().word().into()),
+    ("deciding_seeds", "How many seeds would probably decide an inconclusive one.", |it| {
+        it.deciding_seeds().map_or(Value::Nothing, Value::Count)
+    }),
     ("runs", "How many seeds were run.", |it| Value::Count(it.above.runs.len() as u64)),
     ("source", "Where it is printed.", |it| {
         it.above.published.as_ref().map_or(Value::Nothing, |it| (&it.source).into())

@@ -3,7 +3,7 @@
 use super::style::{aligned, empty};
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
-use crate::results::verdict::{metrics, reasons};
+use crate::results::verdict::{metrics, reasons, rules};
 use crate::results::{CellResult, Ratio, verdicts};
 
 /// Returns the published orders among `results`, a row for each; empty if there are none.
@@ -26,22 +26,16 @@ pub(super) fn table(results: &[CellResult]) -> String {
         let published = if ratios { vec![verdict.published_times()] } else { Vec::new() };
         let (times, interval) = verdict.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words);
         let claim = format!("{metric} {}", verdict.claim()).trim_start().to_owned();
-        let cells = [vec![claim, first, second], published, vec![times, interval, verdict.word().to_owned()]];
+        let cells = [vec![claim, first, second], published, vec![times, interval, verdict.words()]];
         table.add_row(conditions.values(&verdict.above.cell).into_iter().chain(cells.concat()));
     }
     let numbers = conditions.varying.len() + 1..conditions.varying.len() + 4 + published.len();
     let axes = metrics.iter().map(|metric| metric.axis()).collect::<Vec<_>>().join(", ");
-    let numbered = if ratios {
-        "With a number, it stands in the place of 1. = holds where the interval is on the published ratio’s side of 1.\n"
-    } else {
-        ""
-    };
-    let reasons: String =
-        reasons(&verdicts).into_iter().map(|reason| "Not held, ".to_owned() + &reason + "\n").collect();
+    let rules: String = rules(&verdicts).into_iter().map(|rule| rule + "\n").collect();
+    let reasons: String = reasons(&verdicts).into_iter().map(|reason| reason + "\n").collect();
     format!(
         "\n{}\n\nFirst and second: {axes}. Times: first over second, the geometric mean over the seeds (the ratio of the means \
-         where one of them is zero), with its 95 % interval.\n\
-         > holds where the interval is above 1, ≥ where it is not below 1.\n{numbered}{reasons}",
+         where one of them is zero), with its 95 % interval.\n{rules}{reasons}",
         aligned(table, |place| numbers.contains(&place))
     )
 }
@@ -60,7 +54,7 @@ mod tests {
         assert_eq!(rows[2][..7], ["180", "a", "≥", "b", "1.100", "2.000", "0.548"]);
         assert_eq!(rows[2][8..], ["not", "held"]);
         assert_eq!(rows[3], ["60", "a", ">", "b", "33.00", "11.17", "2.96", "2.79–3.14", "held"]);
-        assert!(text.contains("\nNot held, throughput a ≥ b: other timers\n"), "{text}");
+        assert!(text.contains("\nnot held, throughput a ≥ b: other timers\n"), "{text}");
         assert!(!text.contains("a > b: other timers"), "an order that held has no reason");
         assert!(text.contains("throughput in exchanges/s. Times:"), "{text}");
         let mut unclaimed = held_and_not_held();
@@ -76,7 +70,7 @@ mod tests {
         let text = terminal_table(&results, Some(200));
         let row = text.lines().find(|line| line.contains("a = 0.6875 b")).unwrap();
         let row: Vec<_> = row.split_whitespace().collect();
-        assert_eq!(row[4..], ["11.17", "33.00", "0.688", "0.338", "0.319–0.358", "held"], "{text}");
+        assert_eq!(row[4..], ["11.17", "33.00", "0.688", "0.338", "0.319–0.358", "not", "held"], "{text}");
         let mut csv = Vec::new();
         write_verdicts(&mut csv, Lines::Csv, "", &results).unwrap();
         assert!(String::from_utf8(csv).unwrap().contains(",=,b,0.6875,"));

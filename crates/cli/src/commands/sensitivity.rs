@@ -1,0 +1,53 @@
+//! `coapace reproduce --sensitivity`.
+
+use std::io::{self, BufWriter, Write};
+
+use coapace_lab::experiment::runs;
+use coapace_lab::papers::Paper;
+use coapace_report::Report;
+
+use super::output::{COMMIT, conduct, remark, report, write_report};
+use crate::Failure;
+use crate::arguments::{Arguments, Reproduce};
+use crate::draft::Draft;
+
+pub(super) fn sensitivity(
+    arguments: &Arguments,
+    reproduce: &Reproduce,
+    paper: &Paper,
+) -> Result<(), Failure> {
+    let source = paper.source().map_err(Failure::Input)?;
+    let mut plan = paper.sensitivity(reproduce.quick).map_err(Failure::Input)?;
+    if let Some(seeds) = reproduce.seeds {
+        for trial in &mut plan.trials {
+            (trial.seeds, trial.first_seed) = (seeds.count, seeds.first);
+        }
+    }
+    let page = reproduce.report.as_deref().map(Draft::create).transpose()?;
+    remark(arguments, &source.source);
+    remark(
+        arguments,
+        &format!("{} variants of its conditions: {} runs", plan.variants(), runs(&plan.trials)),
+    );
+    let conducted = conduct(arguments, &plan.trials, None)?;
+    if !conducted.is_complete() {
+        // A variant that lacks runs cannot be compared with the others.
+        return conducted.end();
+    }
+    let sensitivity = plan.judge(&conducted.results);
+    let mut out = BufWriter::new(io::stdout().lock());
+    match reproduce.format.lines() {
+        None => out.write_all(sensitivity.table().as_bytes())?,
+        Some(lines) => sensitivity.write(&mut out, lines, COMMIT, paper.key)?,
+    }
+    out.flush()?;
+    if page.is_some() {
+        let report = Report {
+            groups: Vec::new(),
+            sensitivity: Some(sensitivity),
+            ..report(&source.title, &source.source, &conducted)
+        };
+        write_report(arguments, &report, page, None, &conducted)?;
+    }
+    conducted.end()
+}

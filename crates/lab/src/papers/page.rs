@@ -1,0 +1,216 @@
+//! A paper's published results beside the measured ones, as a page of Markdown.
+
+use std::fmt::Write;
+
+use coapace_scenario::naming::TCP;
+
+use super::Paper;
+use super::summary::share;
+use crate::results::conditions::Conditions;
+use crate::results::number::{percent, significant_or_dash};
+use crate::results::{
+    CellResult, Judged, Metric, Outcome, PaperTable, Ratio, Verdict, judged, rules, verdicts,
+};
+
+impl Paper {
+    /// Returns a page of Markdown: how much is met in a table of one row, then every published figure and every order, beside
+    /// what was measured, in the order of the paper's files. `command` is the command that prints the page.
+    ///
+    /// # Errors
+    /// Returns one line that says what is wrong with the paper's folder.
+    pub fn markdown(&self, command: &str, results: &[CellResult]) -> Result<String, String> {
+        let source = self.source()?;
+        let mut page = format!(
+            "# {}\n\n{}. This page is what\n\n    {command}\n\nwrites: ",
+            source.title, source.source
+        );
+        let _ = writeln!(page, "{}.\n\n{COUNTS}\n{}", repetitions(results), self.counts(results));
+        page += &plain_figures(results);
+        page += &tables(results);
+        page += &orders(results);
+        Ok(page)
+    }
+
+    /// Returns the row of the paper in a table of all papers: its figures, how many of them are met, and what became of its
+    /// orders.
+    fn counts(&self, results: &[CellResult]) -> String {
+        let plain: Vec<_> = results.iter().filter(|result| !plain(result).is_empty()).collect();
+        let (judged, verdicts) = (judged(results), verdicts(results));
+        let figures = plain.len() + judged.len();
+        let mut met = Vec::new();
+        if !plain.is_empty() {
+            met.push(share(&plain, 0.05));
+            let (tcp, udp): (Vec<_>, Vec<_>) =
+                plain.iter().copied().partition(|result| result.cell.mechanism == TCP);
+            if !tcp.is_empty() {
+                met.extend([format!("UDP: {}", share(&udp, 0.12)), format!("TCP: {}", share(&tcp, 0.15))]);
+            }
+        }
+        if !judged.is_empty() {
+            let within = judged.iter().filter(|one| one.within()).count();
+            met.push(format!("{within} of {} within the factor of their table", judged.len()));
+        }
+        let count = |outcome: Outcome| verdicts.iter().filter(|it| it.outcome() == outcome).count();
+        let orders = (Outcome::ALL.into_iter())
+            .filter(|&outcome| count(outcome) > 0)
+            .map(|outcome| format!("{} {}", count(outcome), outcome.word()))
+            .collect::<Vec<_>>();
+        let figures = if figures == 0 { "–".to_owned() } else { figures.to_string() };
+        row([format!("`{}`", self.key), figures, listed(&met, "; "), listed(&orders, ", ")])
+    }
+}
+
+/// The header of a table of papers.
+const COUNTS: &str = "| paper | figures | met | orders and ratios |\n|---|--:|---|---|";
+
+/// Returns the parts in a line, or a dash if there are none.
+fn listed(parts: &[String], separator: &str) -> String {
+    if parts.is_empty() { "–".to_owned() } else { parts.join(separator) }
+}
+
+/// Returns how many seeds there are: `20 seeds`, or `20 to 40 seeds`.
+fn repetitions(results: &[CellResult]) -> String {
+    let counts = || results.iter().map(|result| result.runs.len());
+    match (counts().min().unwrap_or(0), counts().max().unwrap_or(0)) {
+        (least, most) if least == most => format!("{least} seeds"),
+        (least, most) => format!("{least} to {most} seeds"),
+    }
+}
+
+fn row(cells: impl IntoIterator<Item = String>) -> String {
+    let cells: Vec<_> = cells.into_iter().map(|cell| cell.replace('|', "\\|")).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// Returns a table. Columns from `numbers` on are aligned to the right.
+fn table(header: &[&str], numbers: usize, rows: impl Iterator<Item = Vec<String>>) -> String {
+    let rule = (0..header.len()).map(|place| if place < numbers { "---" } else { "--:" });
+    let mut text = row(header.iter().map(|&name| name.to_owned()))
+        + &format!("|{}|\n", rule.collect::<Vec<_>>().join("|"));
+    text.extend(rows.map(row));
+    text
+}
+
+/// Returns the metrics of a cell's figures that are outside of tables with a factor.
+fn plain(result: &CellResult) -> Vec<Metric> {
+    result.published.as_ref().map_or_else(Vec::new, |published| published.plain().collect())
+}
+
+/// Returns the figures outside of tables with a factor, each with its error.
+fn plain_figures(results: &[CellResult]) -> String {
+    let own: Vec<_> = results.iter().filter(|result| !plain(result).is_empty()).collect();
+    if own.is_empty() {
+        return String::new();
+    }
+    let conditions = Conditions::of(own.iter().map(|result| &result.cell));
+    let rows = own.iter().flat_map(|result| {
+        let plain = plain(result);
+        let compared = result.compared().into_iter().filter(move |figure| plain.contains(&figure.metric));
+        compared.map(|figure| {
+            let error = figure.relative_error().map_or_else(|| "–".to_owned(), percent);
+            let figures =
+                [Some(figure.published), figure.measured].map(|figure| significant_or_dash(figure, 4));
+            let named = [result.cell.mechanism.clone(), figure.metric.axis()];
+            conditions.values(&result.cell).into_iter().chain(named).chain(figures).chain([error]).collect()
+        })
+    });
+    let columns: Vec<&str> = (conditions.varying.iter().map(String::as_str))
+        .chain(["mechanism", "figure", "published", "measured", "error"])
+        .collect();
+    format!("\n## Figures\n\n{}", table(&columns, columns.len() - 3, rows))
+}
+
+/// Returns each table with a factor, and its figures.
+fn tables(results: &[CellResult]) -> String {
+    let mut judged = judged(results);
+    let place = |one: &Judged| results.iter().position(|result| std::ptr::eq(result, one.result));
+    judged.sort_by_key(|one| (one.table.title.clone(), place(one)));
+    let mut text = String::new();
+    for own in judged.chunk_by(|a, b| a.table.title == b.table.title) {
+        let PaperTable { title, factor, why } = own[0].table;
+        let within = own.iter().filter(|one| one.within()).count();
+        let why = if why.is_empty() { String::new() } else { format!(" Differences: {why}.") };
+        let conditions = Conditions::of(own.iter().map(|one| &one.result.cell));
+        let rows = own.iter().map(|one| {
+            let figures = [Some(one.figure.published), one.figure.measured]
+                .map(|figure| significant_or_dash(figure, 4));
+            let factor = significant_or_dash(one.figure.factor(), 3);
+            let named = [one.result.cell.mechanism.clone(), one.figure.metric.axis()];
+            let values = conditions.values(&one.result.cell).into_iter().chain(named).chain(figures);
+            values.chain([factor, one.word().to_owned()]).collect()
+        });
+        let columns: Vec<&str> = (conditions.varying.iter().map(String::as_str))
+            .chain(["mechanism", "figure", "published", "measured", "factor", ""])
+            .collect();
+        let _ = write!(
+            text,
+            "\n## {title}\n\n{within} of {} within a factor of {factor}.{why}\n\n{}",
+            own.len(),
+            table(&columns, columns.len() - 4, rows)
+        );
+    }
+    text
+}
+
+/// Returns every order and ratio, the rules that they are judged by, and the reasons for those that did not hold.
+fn orders(results: &[CellResult]) -> String {
+    let mut verdicts = verdicts(results);
+    if verdicts.is_empty() {
+        return String::new();
+    }
+    let rules = rules(&verdicts).join(" ");
+    let place = |verdict: &Verdict| results.iter().position(|result| std::ptr::eq(result, verdict.above));
+    verdicts.sort_by_key(place);
+    let conditions = Conditions::of(verdicts.iter().map(|verdict| &verdict.above.cell));
+    let rows = verdicts.iter().map(|verdict| {
+        let (times, interval) = verdict.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words);
+        let claim = format!("{} {}", verdict.order.metric.title(), verdict.claim());
+        let figures = verdict.figures.map(|figure| significant_or_dash(figure, 4));
+        let why = match verdict.outcome() {
+            Outcome::Held => String::new(),
+            _ => verdict.order.why.clone(),
+        };
+        let values = conditions.values(&verdict.above.cell).into_iter().chain([claim]).chain(figures);
+        values.chain([times, interval, verdict.words(), why]).collect()
+    });
+    let columns: Vec<&str> = (conditions.varying.iter().map(String::as_str))
+        .chain(["published order", "first", "second", "times", "95 %", "verdict", "likely reason"])
+        .collect();
+    format!(
+        "\n## Orders and ratios\n\nTimes is the first figure over the second: the geometric mean over the seeds (the ratio of the means where one \
+         of them is zero), with its 95 % interval. {rules}\n\n{}",
+        table(&columns, columns.len(), rows)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::experiment::conduct;
+    use crate::papers::tests::paper;
+
+    #[test]
+    fn a_page_has_the_counts_and_every_figure_and_order() {
+        let text = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nwhy = 'other radios'\n\
+                    [[experiments]]\nset = { loss = '4 %' }\nclaims = [\n\
+                    { metric = 'throughput', says = 'plain > ours', why = 'a reason' }]";
+        let paper = paper(text, "table,loss,mechanism,throughput\n3,4 %,ours,650\n,4 %,plain,1\n");
+        let results = conduct(&paper.trials(true, &[]).unwrap(), 1, &|| ());
+        let page = paper.markdown("coapace reproduce k", &results).unwrap();
+        let lines: Vec<_> = page.lines().collect();
+        assert_eq!(lines[..5], ["# t", "", "s. This page is what", "", "    coapace reproduce k"]);
+        assert!(
+            lines.contains(
+                &"| `k` | 2 | 0 of 1 within 5 %; 1 of 1 within the factor of their table | 1 not held |"
+            ),
+            "{page}"
+        );
+        let row = |start: &str| {
+            lines.iter().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{page}"))
+        };
+        assert!(row("| default |").starts_with("| default | throughput in exchanges/s | 1.000 | "), "{page}");
+        assert!(row("| cocoa-i |").ends_with(" | within |"), "{page}");
+        assert!(page.contains("1 of 1 within a factor of 1.5. Differences: other radios."), "{page}");
+        assert!(row("| throughput default > cocoa-i |").ends_with(" | not held | a reason |"), "{page}");
+        assert!(page.contains("> holds where the whole interval is above 1."), "{page}");
+    }
+}

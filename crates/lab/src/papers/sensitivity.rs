@@ -1,0 +1,303 @@
+//! The conditions that a paper leaves open, varied one at a time and in pairs: how many of its figures and orders are met under
+//! each. This shows what the publication determines.
+
+mod rows;
+mod text;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde::Deserialize;
+
+use super::claim::Claim;
+use super::{Paper, Source};
+use crate::experiment::Trial;
+use crate::results::{CellResult, Outcome, Published, judged, verdicts};
+use crate::run::Observe;
+
+pub(crate) use rows::COLUMNS;
+
+/// A condition that the paper does not print.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OpenCondition {
+    /// The condition in words.
+    condition: String,
+    /// The value that all other runs have, in words.
+    chosen: String,
+    /// Other plausible values.
+    others: Vec<OpenValue>,
+}
+
+/// A value of an open condition.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OpenValue {
+    /// The value in words.
+    value: String,
+    /// The scenario that it concerns; `None` for all.
+    scenario: Option<String>,
+    /// The settings that the claims have which it concerns.
+    #[serde(default)]
+    only: BTreeMap<String, String>,
+    /// The settings that make the value.
+    #[serde(default)]
+    set: BTreeMap<String, String>,
+    /// The mechanisms that make the value, by the row of the paper.
+    #[serde(default)]
+    mechanisms: BTreeMap<String, String>,
+}
+
+/// The trials of a paper under all values of its open conditions.
+#[derive(Clone, Debug)]
+pub struct SensitivityPlan {
+    /// The trials, each once, however many variants it serves.
+    pub trials: Vec<Trial>,
+    values: Vec<VariedValue>,
+    chosen: Vec<(String, String)>,
+    /// The first and the second value of each variant, and its cells: the number of the trial, and what was published.
+    variants: Vec<(Option<usize>, Option<usize>, Vec<(usize, Published)>)>,
+}
+
+/// A value of an open condition, other than the chosen one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariedValue {
+    /// The condition in words.
+    pub condition: String,
+    /// The value in words.
+    pub value: String,
+}
+
+/// The figures and the orders that are met under one variant of the conditions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Score {
+    /// The published figures that are met, and all of them. A figure is met within the factor of its table; without a table,
+    /// within 5 %.
+    pub figures: (usize, usize),
+    /// The orders and ratios that hold, and all of them.
+    pub orders: (usize, usize),
+    /// The orders and ratios that are inconclusive.
+    pub inconclusive: usize,
+}
+
+/// The score of every variant.
+#[derive(Clone, Debug)]
+pub struct Sensitivity {
+    /// The conditions that are varied, with the value chosen for all other runs.
+    pub chosen: Vec<(String, String)>,
+    /// The other values, in the order of the paper's file.
+    pub values: Vec<VariedValue>,
+    /// The score under the chosen values.
+    pub base: Score,
+    /// The scores, by two numbers of values. Equal numbers stand for that value alone. Two values of the same condition have
+    /// none.
+    pub scores: BTreeMap<(usize, usize), Score>,
+}
+
+/// The largest relative error of a figure that is met, if its table has no factor.
+const MET: f64 = 0.05;
+
+impl Paper {
+    /// Returns the trials of the paper under the chosen conditions, under each other value of an open condition, and under each
+    /// pair of such values.
+    ///
+    /// # Errors
+    /// Returns one line that says what is wrong with the paper's folder, or that it names no open condition.
+    pub fn sensitivity(&self, quick: bool) -> Result<SensitivityPlan, String> {
+        let source = self.source()?;
+        if source.open.is_empty() {
+            return Err(self.wrong("source.toml names no open condition"));
+        }
+        let claims = self.claims(&source)?;
+        let claims =
+            if quick { source.shortened(claims).map_err(|error| self.wrong(&error))? } else { claims };
+        let values: Vec<(usize, &OpenValue)> = (source.open.iter().enumerate())
+            .flat_map(|(condition, open)| open.others.iter().map(move |value| (condition, value)))
+            .collect();
+        let alone = (0..values.len()).map(|place| (Some(place), None));
+        let pairs = (0..values.len()).flat_map(|first| {
+            let others = first + 1..values.len();
+            others
+                .filter(|&second| values[first].0 != values[second].0)
+                .map(move |second| (Some(first), Some(second)))
+                .collect::<Vec<_>>()
+        });
+        let mut plan = SensitivityPlan {
+            trials: Vec::new(),
+            values: (values.iter())
+                .map(|(place, value)| VariedValue {
+                    condition: source.open[*place].condition.clone(),
+                    value: value.value.clone(),
+                })
+                .collect(),
+            chosen: source.open.iter().map(|open| (open.condition.clone(), open.chosen.clone())).collect(),
+            variants: Vec::new(),
+        };
+        let mut places = BTreeMap::new();
+        for (first, second) in [(None, None)].into_iter().chain(alone).chain(pairs) {
+            let mut claims = claims.clone();
+            for value in [first, second].into_iter().flatten() {
+                values[value].1.vary(&source, &mut claims)?;
+            }
+            let mut cells = Vec::new();
+            for trial in self.trials_of(&source, claims, quick)? {
+                let published = trial.published.clone().unwrap_or_default();
+                let place = match places.entry((trial.scenario.hash(), trial.contender.label.clone())) {
+                    Entry::Occupied(place) => *place.get(),
+                    Entry::Vacant(place) => {
+                        plan.trials.push(Trial { published: None, observe: Observe::Totals, ..trial });
+                        *place.insert(plan.trials.len() - 1)
+                    }
+                };
+                cells.push((place, published));
+            }
+            plan.variants.push((first, second, cells));
+        }
+        Ok(plan)
+    }
+}
+
+impl OpenValue {
+    /// Changes the claims that the value concerns.
+    fn vary(&self, source: &Source, claims: &mut [Claim]) -> Result<(), String> {
+        let mut labels = BTreeMap::new();
+        for (row, label) in &self.mechanisms {
+            labels.insert(source.mechanism(row)?.to_owned(), label.clone());
+        }
+        for claim in claims {
+            let has =
+                |(key, value): (&String, &String)| claim.settings.iter().any(|(k, v)| k == key && v == value);
+            if self.scenario.as_ref().is_some_and(|name| *name != claim.scenario)
+                || !self.only.iter().all(has)
+            {
+                continue;
+            }
+            claim.settings.extend(self.set.iter().map(|(key, value)| (key.clone(), value.clone())));
+            let orders = claim.published.orders.iter_mut().map(|order| &mut order.than);
+            for label in orders.chain([&mut claim.mechanism]) {
+                if let Some(other) = labels.get(label) {
+                    label.clone_from(other);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SensitivityPlan {
+    /// Returns the number of variants: the chosen conditions, every other value, and every pair of values.
+    pub fn variants(&self) -> usize {
+        self.variants.len()
+    }
+
+    /// Returns the score of every variant. `results` are those of the plan's trials, in their order.
+    pub fn judge(&self, results: &[CellResult]) -> Sensitivity {
+        let mut base = Score::default();
+        let mut scores = BTreeMap::new();
+        for (first, second, cells) in &self.variants {
+            let own: Vec<CellResult> = (cells.iter())
+                .filter_map(|(place, published)| {
+                    Some(CellResult { published: Some(published.clone()), ..results.get(*place)?.clone() })
+                })
+                .collect();
+            let score = Score::of(&own);
+            match (first, second) {
+                (Some(first), second) => {
+                    scores.insert((*first, second.unwrap_or(*first)), score);
+                }
+                (None, _) => base = score,
+            }
+        }
+        Sensitivity { chosen: self.chosen.clone(), values: self.values.clone(), base, scores }
+    }
+}
+
+impl Score {
+    fn of(results: &[CellResult]) -> Self {
+        let judged = judged(results);
+        let within = judged.iter().filter(|one| one.within()).count();
+        let plain = results.iter().flat_map(|result| {
+            let plain = result.published.iter().flat_map(|published| published.plain()).collect::<Vec<_>>();
+            result.compared().into_iter().filter(move |figure| plain.contains(&figure.metric))
+        });
+        let (met, all) = plain.fold((0, 0), |(met, all), figure| {
+            let is_met = figure.relative_error().is_some_and(|error| error.abs() <= MET);
+            (met + usize::from(is_met), all + 1)
+        });
+        let verdicts = verdicts(results);
+        let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count();
+        Self {
+            figures: (within + met, judged.len() + all),
+            orders: (count(Outcome::Held), verdicts.len()),
+            inconclusive: count(Outcome::Inconclusive),
+        }
+    }
+}
+
+impl Sensitivity {
+    /// Returns the score under two values, or under one if both numbers are equal.
+    pub fn score(&self, first: usize, second: usize) -> Option<Score> {
+        self.scores.get(&(first.min(second), first.max(second))).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::experiment::conduct;
+    use crate::papers::tests::paper;
+    use crate::results::Lines;
+
+    const OPEN: &str = "[[experiments]]
+        set = { loss = '20 %', clients = '20', 'workload.duration' = '30 s' }
+        orders = { throughput = 'ours > plain' }
+        [[open]]
+        condition = 'a'
+        chosen = '1'
+        others = [
+            { value = '2', set = { 'network.up.link.loss' = '0 %' } },
+            { value = '3', only = { loss = '4 %' }, set = { 'network.up.link.loss' = '1 %' } },
+        ]
+        [[open]]
+        condition = 'b'
+        chosen = '4'
+        others = [{ value = '5', mechanisms = { ours = 'default:ack_timeout=3s' } }]";
+
+    #[test]
+    fn values_are_varied_alone_and_in_pairs_and_what_they_share_is_run_once() {
+        let plan = paper(OPEN, "").sensitivity(true).unwrap();
+        assert_eq!(plan.variants(), 1 + 3 + 2, "no two values of one condition go together");
+        // The chosen and the lossless network, each with three mechanisms; the third value concerns no claim.
+        assert_eq!(plan.trials.len(), 6);
+        let sensitivity = plan.judge(&conduct(&plan.trials, 1, &|| ()));
+        assert_eq!(sensitivity.base.orders, (1, 1));
+        assert_eq!(sensitivity.score(1, 1), Some(sensitivity.base));
+        assert_eq!(sensitivity.score(2, 2).unwrap().orders, (0, 1), "with 3 s it is slower than the default");
+        assert_eq!(sensitivity.score(0, 1), None);
+        assert_eq!(sensitivity.score(0, 2), sensitivity.score(2, 0));
+
+        let table = sensitivity.table();
+        for line in
+            ["    all as chosen          –        1/1", "a: 1", " 3  5                      –        0/1"]
+        {
+            assert!(table.lines().any(|other| other == line), "{table}");
+        }
+        assert!(
+            table.contains("orders that hold, of 1, in pairs\n       1   2   3\n 1     1   ·   0  2\n"),
+            "{table}"
+        );
+        let mut csv = Vec::new();
+        sensitivity.write(&mut csv, Lines::Csv, "c0ffee", "k").unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        assert_eq!(csv.lines().count(), 1 + plan.variants());
+        assert!(
+            csv.contains("\nk,,,,,0,0,1,0,1,c0ffee\n") && csv.contains("\nk,a,2,b,5,0,0,0,0,1,c0ffee\n"),
+            "{csv}"
+        );
+    }
+
+    #[test]
+    fn without_open_conditions_there_is_nothing_to_vary() {
+        let paper = paper("[[experiments]]\norders = { throughput = 'ours > plain' }", "");
+        assert_eq!(paper.sensitivity(true).unwrap_err(), "papers/k: source.toml names no open condition");
+    }
+}

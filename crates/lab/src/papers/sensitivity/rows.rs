@@ -1,0 +1,59 @@
+//! The scores of all variants, for programs.
+
+use std::io;
+
+use super::{Score, Sensitivity, VariedValue};
+use crate::results::rows::fixed::{self, Of};
+use crate::results::sheet::{Always, Value};
+use crate::results::{Cell, Lines};
+
+/// One variant: the values that differ from the chosen ones, and the score.
+#[derive(Debug)]
+pub(crate) struct Row {
+    paper: String,
+    values: [Option<VariedValue>; 2],
+    score: Score,
+}
+
+/// The columns of every row: name, meaning and value.
+pub(crate) const COLUMNS: &[Always<Of<Row>>] = &[
+    ("paper", "The key of the paper.", |it| (&it.paper).into()),
+    ("condition", "The condition that is varied; empty as chosen.", |it| condition(it, 0)),
+    ("value", "Its value.", |it| value(it, 0)),
+    ("other_condition", "Another condition that is varied with it.", |it| condition(it, 1)),
+    ("other_value", "Its value.", |it| value(it, 1)),
+    ("figures_met", "Published figures that are met.", |it| count(it.score.figures.0)),
+    ("figures", "Published figures.", |it| count(it.score.figures.1)),
+    ("orders_held", "Published orders and ratios that hold.", |it| count(it.score.orders.0)),
+    ("orders_inconclusive", "Those that are inconclusive.", |it| count(it.score.inconclusive)),
+    ("orders", "Published orders and ratios.", |it| count(it.score.orders.1)),
+];
+
+fn condition(row: &Row, place: usize) -> Value {
+    row.values[place].as_ref().map_or(Value::Nothing, |value| (&value.condition).into())
+}
+
+fn value(row: &Row, place: usize) -> Value {
+    row.values[place].as_ref().map_or(Value::Nothing, |value| (&value.value).into())
+}
+
+fn count(count: usize) -> Value {
+    Value::Count(count as u64)
+}
+
+impl Sensitivity {
+    /// Writes a row for the chosen values, for each other value, and for each pair of them. `docs/results.md` has every column.
+    ///
+    /// # Errors
+    /// Returns the errors of `out`.
+    pub fn write(&self, out: impl io::Write, lines: Lines, commit: &str, paper: &str) -> io::Result<()> {
+        let row = |values, score| Row { paper: paper.to_owned(), values, score };
+        let varied = self.scores.iter().map(|(&(first, second), &score)| {
+            let other = (first != second).then(|| self.values[second].clone());
+            row([Some(self.values[first].clone()), other], score)
+        });
+        let rows: Vec<_> = [row([None, None], self.base)].into_iter().chain(varied).collect();
+        let cell = Cell::default();
+        fixed::write(out, lines, commit, COLUMNS, [], rows.iter().map(|row| (row, &cell)))
+    }
+}

@@ -1,0 +1,86 @@
+//! The heat maps of a paper's open conditions.
+
+use std::fmt::Write;
+
+use coapace_lab::papers::{Score, Sensitivity};
+
+use super::html::escape;
+
+/// Returns in a sentence how much is met as chosen, and within which bounds under all other values.
+pub(super) fn headline(sensitivity: &Sensitivity) -> String {
+    let part = |(name, (met, all), of): (&str, (usize, usize), fn(Score) -> usize)| {
+        let counts = || sensitivity.scores.values().copied().map(of).chain([met]);
+        let (least, most) = (counts().min().unwrap_or(met), counts().max().unwrap_or(met));
+        (all > 0).then(|| format!("{met} of {all} {name} as chosen, {least} to {most} under other values"))
+    };
+    let Score { figures, orders, .. } = sensitivity.base;
+    let figures = part(("figures are met", figures, |score| score.figures.0));
+    let orders = part(("orders hold", orders, |score| score.orders.0));
+    figures.into_iter().chain(orders).collect::<Vec<_>>().join("; ") + "."
+}
+
+/// Returns a heat map of the figures that are met and one of the orders that hold, for those that the paper has.
+pub(super) fn heat_maps(sensitivity: &Sensitivity) -> String {
+    let Score { figures, orders, .. } = sensitivity.base;
+    let maps: [(&str, (usize, usize), fn(Score) -> usize); 2] = [
+        ("Figures met", figures, |score| score.figures.0),
+        ("Orders that hold", orders, |score| score.orders.0),
+    ];
+    maps.into_iter()
+        .filter(|(_, (_, all), _)| *all > 0)
+        .map(|(title, (met, all), of)| {
+            format!("<h3>{title}, of {all}; {met} as chosen</h3>{}", heat_map(sensitivity, met, of))
+        })
+        .collect()
+}
+
+/// Returns a table of squares: more than as chosen is blue, less is orange.
+fn heat_map(sensitivity: &Sensitivity, base: usize, of: fn(Score) -> usize) -> String {
+    let values = &sensitivity.values;
+    let furthest = (sensitivity.scores.values()).map(|&score| of(score).abs_diff(base)).max().unwrap_or(0);
+    let mut html = String::from(
+        "<div class=\"scroll\"><table class=\"heat\"><thead><tr><th scope=\"col\">Condition</th><th scope=\"col\">Value</th>",
+    );
+    for number in 1..=values.len() {
+        let _ = write!(html, "<th scope=\"col\">{number}</th>");
+    }
+    html.push_str("</tr></thead><tbody>");
+    for (row, value) in values.iter().enumerate() {
+        let is_first = row == 0 || values[row - 1].condition != value.condition;
+        let chosen = sensitivity.chosen.iter().find(|(name, _)| *name == value.condition);
+        let chosen = chosen.map_or("", |(_, chosen)| chosen.as_str());
+        let condition = if is_first {
+            format!("{}<small> (chosen: {})</small>", escape(&value.condition), escape(chosen))
+        } else {
+            String::new()
+        };
+        let _ = write!(
+            html,
+            "<tr><th scope=\"row\">{condition}</th><td>{}: {}</td>",
+            row + 1,
+            escape(&value.value)
+        );
+        for (column, other) in values.iter().enumerate() {
+            let Some(score) = sensitivity.score(row, column) else {
+                html.push_str("<td>·</td>");
+                continue;
+            };
+            let count = of(score);
+            let strength = if furthest == 0 { 0 } else { count.abs_diff(base) * 70 / furthest };
+            let colour = if count < base { "#e07b1a" } else { "#2a7fc0" };
+            let title = if row == column {
+                value.value.clone()
+            } else {
+                format!("{} and {}", value.value, other.value)
+            };
+            let _ = write!(
+                html,
+                "<td title=\"{}\" style=\"background:color-mix(in srgb, {colour} {strength}%, transparent)\">{count}</td>",
+                escape(&title)
+            );
+        }
+        html.push_str("</tr>");
+    }
+    html.push_str("</tbody></table></div>");
+    html
+}
