@@ -21,10 +21,10 @@ impl Paper {
     pub fn markdown(&self, command: &str, results: &[CellResult]) -> Result<String, String> {
         let source = self.source()?;
         let mut page = format!(
-            "# {}\n\n{}. This page is what\n\n    {command}\n\nwrites: ",
+            "# {}\n\n{}. This page is what\n\n    {command}\n\nwrites, with ",
             source.title, source.source
         );
-        let _ = writeln!(page, "{}.\n\n{COUNTS}\n{}", repetitions(results), self.counts(results));
+        let _ = write!(page, "{}.\n\n{COUNTS}\n{}", repetitions(results), self.counts(results));
         page += &plain_figures(results);
         page += &tables(results);
         page += &orders(results);

@@ -37,9 +37,9 @@ struct OpenValue {
     value: String,
     /// The scenario that it concerns; `None` for all.
     scenario: Option<String>,
-    /// The settings that the claims have which it concerns.
+    /// The settings that the claims have which it concerns: one of these values for each key.
     #[serde(default)]
-    only: BTreeMap<String, String>,
+    only: BTreeMap<String, Vec<String>>,
     /// The settings that make the value.
     #[serde(default)]
     set: BTreeMap<String, String>,
@@ -165,11 +165,11 @@ impl OpenValue {
             labels.insert(source.mechanism(row)?.to_owned(), label.clone());
         }
         for claim in claims {
-            let has =
-                |(key, value): (&String, &String)| claim.settings.iter().any(|(k, v)| k == key && v == value);
-            if self.scenario.as_ref().is_some_and(|name| *name != claim.scenario)
-                || !self.only.iter().all(has)
-            {
+            let has = |(key, values): (&String, &Vec<String>)| {
+                claim.settings.iter().any(|(other, value)| other == key && values.contains(value))
+            };
+            let concerns = self.scenario.as_ref().is_none_or(|name| *name == claim.scenario);
+            if !concerns || !self.only.iter().all(has) {
                 continue;
             }
             claim.settings.extend(self.set.iter().map(|(key, value)| (key.clone(), value.clone())));
@@ -248,14 +248,14 @@ mod tests {
     use crate::results::Lines;
 
     const OPEN: &str = "[[experiments]]
-        set = { loss = '20 %', clients = '20', 'workload.duration' = '30 s' }
+        set = { loss = '20 %', clients = '20' }
         orders = { throughput = 'ours > plain' }
         [[open]]
         condition = 'a'
         chosen = '1'
         others = [
             { value = '2', set = { 'network.up.link.loss' = '0 %' } },
-            { value = '3', only = { loss = '4 %' }, set = { 'network.up.link.loss' = '1 %' } },
+            { value = '3', only = { loss = ['4 %'] }, set = { 'network.up.link.loss' = '1 %' } },
         ]
         [[open]]
         condition = 'b'
@@ -276,9 +276,10 @@ mod tests {
         assert_eq!(sensitivity.score(0, 2), sensitivity.score(2, 0));
 
         let table = sensitivity.table();
-        for line in
-            ["    all as chosen          –        1/1", "a: 1", " 3  5                      –        0/1"]
-        {
+        let line = |number: &str, value: &str, orders: &str| {
+            format!("{number:>2}  {value:13}  {:>9}  {orders:>9}", "–")
+        };
+        for line in [line("", "all as chosen", "1/1"), "a: 1".to_owned(), line("3", "5", "0/1")] {
             assert!(table.lines().any(|other| other == line), "{table}");
         }
         assert!(

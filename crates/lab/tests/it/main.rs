@@ -3,6 +3,7 @@
 mod californium;
 mod flows;
 mod mesh;
+mod reproductions;
 mod results;
 mod run;
 mod vectors;
