@@ -11,7 +11,8 @@ pub(super) fn headline(sensitivity: &Sensitivity) -> String {
     let part = |(name, (met, all), of): (&str, (usize, usize), fn(Score) -> usize)| {
         let counts = || sensitivity.scores.values().copied().map(of).chain([met]);
         let (least, most) = (counts().min().unwrap_or(met), counts().max().unwrap_or(met));
-        (all > 0).then(|| format!("{met} of {all} {name} as chosen, {least} to {most} under other values"))
+        let others = if least == most { "as many".to_owned() } else { format!("{least} to {most}") };
+        (all > 0).then(|| format!("{met} of {all} {name} as chosen, {others} under other values"))
     };
     let Score { figures, orders, .. } = sensitivity.base;
     let figures = part(("figures are met", figures, |score| score.figures.0));
@@ -83,4 +84,36 @@ fn heat_map(sensitivity: &Sensitivity, base: usize, of: fn(Score) -> usize) -> S
     }
     html.push_str("</tbody></table></div>");
     html
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use coapace_lab::papers::VariedValue;
+
+    use super::*;
+
+    #[test]
+    fn what_differs_from_the_chosen_conditions_is_coloured() {
+        let score = |met| Score { figures: (met, 9), ..Score::default() };
+        let value = |value: &str| VariedValue { condition: "a < b".into(), value: value.into() };
+        let sensitivity = Sensitivity {
+            chosen: vec![("a < b".into(), "1".into())],
+            values: vec![value("2"), value("3")],
+            base: score(5),
+            scores: BTreeMap::from([((0, 0), score(3)), ((1, 1), score(6))]),
+        };
+        assert_eq!(headline(&sensitivity), "5 of 9 figures are met as chosen, 3 to 6 under other values.");
+        let html = heat_maps(&sensitivity);
+        assert!(
+            html.contains("<h3>Figures met, of 9; 5 as chosen</h3>") && !html.contains("Orders"),
+            "{html}"
+        );
+        assert!(html.contains("a &lt; b<small> (chosen: 1)</small>"), "{html}");
+        for (colour, count) in [("#e07b1a 70%", 3), ("#2a7fc0 35%", 6)] {
+            assert!(html.contains(&format!("{colour}, transparent)\">{count}</td>")), "{html}");
+        }
+        assert_eq!(html.matches("<td>·</td>").count(), 2, "two values of a condition do not go together");
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use coapace_net::{Call, Client, Config, Direction, Profile, Response, Router, ServerConfig};
 
-use super::resources::State;
+use super::resources::Contents;
 use super::seen::Seen;
 use super::wire::Wire;
 use crate::common::{Running, serve_again, serve_at};
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A case under way.
 pub(crate) struct Plug {
     pub(crate) client: Client,
-    pub(crate) state: State,
+    pub(crate) state: Contents,
     pub(crate) wire: Arc<Wire>,
     server: Running,
     config: ServerConfig,
@@ -50,7 +50,7 @@ impl Plug {
             profile,
             ..ServerConfig::default()
         };
-        let state = State::default();
+        let state = Contents::default();
         let server = serve_at("127.0.0.1:0", state.router(), config.clone());
         Self { client, state, wire, server, config }
     }

@@ -27,7 +27,7 @@ pub(crate) fn large() -> String {
 
 /// What the resources say, and who is to be told when they change.
 #[derive(Clone)]
-pub(crate) struct State {
+pub(crate) struct Contents {
     things: Arc<Mutex<Things>>,
     obs: Resource,
     obs_non: Resource,
@@ -42,7 +42,7 @@ struct Things {
     obs: Option<(u16, String)>,
 }
 
-impl Default for State {
+impl Default for Contents {
     fn default() -> Self {
         let things = Things {
             validate: "first".into(),
@@ -93,7 +93,7 @@ fn etag(text: &str) -> &[u8] {
     &text.as_bytes()[..1]
 }
 
-impl State {
+impl Contents {
     fn things(&self) -> MutexGuard<'_, Things> {
         self.things.lock().expect("no handler panics")
     }
