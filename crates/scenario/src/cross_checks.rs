@@ -29,21 +29,13 @@ pub(crate) fn place(
     let end = Time::ZERO + file.workload.duration.unwrap_or_default();
     let places = file.network.mesh.as_ref().map(|mesh| Places::of(mesh, folder, end)).transpose();
     let places = places.map_err(|(key, problem)| fault(&format!("{MESH}.{key}"), &problem))?;
-    if let (Some(mesh), Some((disk, delivery))) =
-        (&mut file.network.mesh, places.as_ref().and_then(|places| places.medium.as_ref()))
+    if let (Some(mesh), Some(disk)) =
+        (&mut file.network.mesh, places.as_ref().and_then(|places| places.medium))
     {
         // A key of the scenario takes precedence over the file of its topology.
-        let says = |key: &str| {
-            ["network", "mesh", "radio", key]
-                .into_iter()
-                .try_fold(item, |table, key| table.get(key))
-                .is_some()
-        };
-        if !says("propagation") {
-            mesh.radio.propagation = Propagation::UnitDisk(*disk);
-        }
-        if !says("delivery") {
-            mesh.radio.delivery = (*delivery, *delivery);
+        let path = ["network", "mesh", "radio", "propagation"];
+        if path.into_iter().try_fold(item, |table, key| table.get(key)).is_none() {
+            mesh.radio.propagation = Propagation::UnitDisk(disk);
         }
     }
     if let (Some(mesh), Some(places)) = (&file.network.mesh, &places)

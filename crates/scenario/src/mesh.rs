@@ -50,8 +50,8 @@ keys! {
         columns: Option<u32>, Or("automatic", Whole(1, 100_000)) => None;
         /// The number from which random places are drawn: places belong to the scenario, not to the seed of a run.
         draw: u32, Whole(0, 1_000_000) => 1;
-        /// For the kind `file`: a Cooja simulation (`.csc`), whose radio medium counts where `radio.propagation` and
-        /// `radio.delivery` are not said, or lines of `node time x y`, of which the first of each node counts. It is sought
+        /// For the kind `file`: a Cooja simulation (`.csc`), whose radio medium counts where `radio.propagation` is not
+        /// said, or lines of `node time x y`, of which the first of each node counts. It is sought
         /// beside the scenario's own file, then in the working directory.
         file: Option<String>, Or("none", OneLine(1_000)) => None;
         /// The border router, by its number from 0, of a Cooja simulation in the order of the file; if it is not said, the topology's; of a file, the mote that a Cooja simulation describes as root, border router or sink, else 0.
@@ -94,7 +94,8 @@ tagged! {
 }
 
 keys! {
-    /// The unit disk graph of Cooja: within the range of interference a transmission destroys every frame that it overlaps.
+    /// The unit disk graph of Cooja (UDGM), with Cooja's names of both ratios: within the range of interference a transmission
+    /// destroys every frame that it overlaps.
     for UnitDisk = UnitDisk::NARROW, checked by disks_grow {
         /// The range within which frames are received.
         range as range_m: Measure("m", 0.01, 10_000.0);
@@ -102,8 +103,12 @@ keys! {
         interference as interference_m: Measure("m", 0.001, 100_000.0);
         /// The range within which a transmission is noticed when the channel is assessed.
         sense as sense_m: Measure("m", 0.0, 100_000.0);
-        /// The share of frames received at the edge of the range; at distance d it is 1 − (d/range)²·(1 − edge).
-        edge_delivery: Percentage;
+        /// The share of frames that leave their sender, drawn once for all receivers. Nobody receives the others, and they
+        /// disturb nobody.
+        success_ratio_tx: Percentage;
+        /// The share of frames received at the edge of the range, drawn for each receiver; at distance d it is
+        /// 1 − (d/range)²·(1 − ratio). A frame that a receiver misses still destroys others there.
+        success_ratio_rx: Percentage;
     }
 }
 

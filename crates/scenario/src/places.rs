@@ -21,14 +21,11 @@ pub struct Places {
     /// The places and the roles of the nodes at the start.
     pub layout: Layout,
     /// The radio medium, if the file of the topology has one.
-    pub(crate) medium: Option<Medium>,
+    pub(crate) medium: Option<UnitDisk>,
     moves: Moves,
     /// The keys that name files, and hashes of what the files say.
     pub(crate) files: Vec<(&'static str, Hash64)>,
 }
-
-/// The radio medium in a file of Cooja: the disk, and the share of all frames that are received.
-type Medium = (UnitDisk, f64);
 
 /// The movements of nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +122,7 @@ fn built(mesh: &Mesh) -> Result<Layout, String> {
 ///
 /// The mote that a simulation of Cooja marks as root is the root and the only sink; without one, the first node is the root
 /// and the second the sink.
-fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
+fn listed(name: &str, text: &str) -> Result<(Layout, Option<UnitDisk>), String> {
     let is_cooja = Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csc"));
     let mut root = None;
     let (places, medium) = if is_cooja {
@@ -138,9 +135,10 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
             interference_m: medium.interference_m.max(medium.range_m),
             // A signal is noticed above the level that it has at the very edge of the range.
             sense_m: medium.range_m,
-            edge_delivery: medium.success_rx,
+            success_ratio_tx: medium.success_tx,
+            success_ratio_rx: medium.success_rx,
         };
-        (simulation.motes.iter().map(|mote| mote.position).collect(), Some((disk, medium.success_tx)))
+        (simulation.motes.iter().map(|mote| mote.position).collect(), Some(disk))
     } else {
         let waypoints = positions::parse(text, MAX_NODES).map_err(|error| wrong(name, &error.to_string()))?;
         let mut places: Vec<Option<_>> = Vec::new();

@@ -35,6 +35,7 @@ macro_rules! topologies {
 topologies! {
     chain
     dumbbell
+    double_star
     half_dumbbell
     grid
     flower
@@ -304,6 +305,16 @@ mod tests {
         assert_eq!(hops(&dumbbell, dumbbell.sinks[0])[dumbbell.sinks[1] as usize], 8);
         assert_eq!(hops(&dumbbell, dumbbell.root)[dumbbell.sinks[1] as usize], 4);
         assert_eq!(degree(&dumbbell, dumbbell.sinks[0]), 3);
+    }
+
+    #[test]
+    fn in_a_double_star_of_21_each_hub_hears_ten_nodes_and_the_halves_hear_each_other_over_the_router_alone()
+    {
+        let star = layout("double-star", 21);
+        assert_eq!((star.root, &star.sinks[..]), (0, &[1, 2][..]));
+        assert_eq!([0, 1, 2].map(|node| degree(&star, node)), [2, 10, 10]);
+        let hops = hops(&star, 1);
+        assert_eq!([1, 2, 3].map(|n| hops.iter().filter(|&&hops| hops == n).count()), [10, 1, 9]);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct DiskMedium {
     pub range_m: f64,
     /// `interference_range`, in metres. Cooja ignores one that is shorter than the range.
     pub interference_m: f64,
-    /// `success_ratio_tx`: the share of frames that any radio receives, from 0 to 1.
+    /// `success_ratio_tx`: the share of frames that leave their sender, from 0 to 1.
     pub success_tx: f64,
     /// `success_ratio_rx`: the share of frames received at the edge of the range, from 0 to 1.
     pub success_rx: f64,

@@ -70,6 +70,8 @@ struct Reached {
 pub(super) struct Air {
     links: Links,
     capture: i16,
+    /// The share of frames that leave their sender.
+    success_ratio_tx: f64,
     /// The bounds of the share of frames that a link delivers.
     delivery: (f64, f64),
     radios: Vec<Radio>,
@@ -91,6 +93,7 @@ impl Air {
         };
         Self {
             capture: links.capture(),
+            success_ratio_tx: links.success_ratio_tx(),
             links,
             delivery,
             radios: std::iter::repeat_with(radio).take(nodes).collect(),
@@ -130,12 +133,18 @@ impl Air {
         times
     }
 
-    /// Begins the frame number `count` of `node`. A frame that the node was receiving is lost.
+    /// Begins the frame number `count` of `node`. A frame that the node was receiving is lost. A frame that fails at its sender
+    /// reaches no node.
     pub(super) fn begin(&mut self, now: Time, node: u32, count: u32) {
-        let Self { links, capture, delivery, radios, reached, luck } = self;
+        let Self { links, capture, success_ratio_tx, delivery, radios, reached, luck } = self;
         radios[node as usize].enter(now, Phase::Sending);
         let reached = &mut reached[node as usize];
         reached.clear();
+        if *success_ratio_tx < 1.0
+            && luck.unit(u64::from(node), u64::from(count), NO_RECEIVER) >= *success_ratio_tx
+        {
+            return;
+        }
         for &link in links.of(node) {
             let radio = &mut radios[link.to as usize];
             let overlapped =
@@ -186,6 +195,9 @@ impl Air {
         }
     }
 }
+
+/// The receiver in the key of a random number that belongs to the sender alone.
+const NO_RECEIVER: u64 = u64::MAX;
 
 /// Returns whether a link delivers a frame that nothing disturbs.
 fn delivers((least, most): (f64, f64), link: &RadioLink, luck: Stream, from: u32, count: u32) -> bool {
@@ -297,6 +309,26 @@ mod tests {
         }
         // 87.5 % ± five standard deviations.
         assert!((8_580..8_920).contains(&received), "{received}");
+    }
+
+    #[test]
+    fn a_frame_that_fails_at_its_sender_reaches_nobody_and_disturbs_nobody() {
+        let disk = UnitDisk { success_ratio_tx: 0.5, success_ratio_rx: 0.5, ..UnitDisk::NARROW };
+        let mut air = row(4, Propagation::UnitDisk(disk), (1.0, 1.0));
+        let (mut sent, mut received, mut both) = (0, 0, 0);
+        for count in 0..10_000 {
+            air.begin(at(0), 1, count);
+            // Node 3 hears nothing of a frame of node 1, but is disturbed by it.
+            sent += u32::from(!air.radios[3].signals.is_empty());
+            let got = |node: usize| u32::from(matches!(air.radios[node].phase, Phase::Receiving { .. }));
+            received += got(0) + got(2);
+            both += got(0) * got(2);
+            end(&mut air, 0, 1);
+        }
+        // Five standard deviations around a half, twice a quarter for two receivers, and an eighth for both.
+        assert!((4_750..5_250).contains(&sent), "{sent}");
+        assert!((4_640..5_360).contains(&received), "{received}");
+        assert!((1_080..1_420).contains(&both), "{both}");
     }
 
     #[test]

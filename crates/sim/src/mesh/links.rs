@@ -85,6 +85,14 @@ impl Links {
         }
     }
 
+    /// Returns the share of frames that leave their sender.
+    pub(crate) fn success_ratio_tx(&self) -> f64 {
+        match self.propagation {
+            Propagation::UnitDisk(UnitDisk { success_ratio_tx, .. }) => success_ratio_tx,
+            Propagation::LogDistance(_) | Propagation::TwoRay(_) => 1.0,
+        }
+    }
+
     /// Computes the links between all pairs of nodes that may hear each other.
     pub(crate) fn survey(&mut self, positions: &[Position]) {
         let reach = self.propagation.reach_m();
@@ -107,11 +115,13 @@ impl Links {
 
     fn link(&self, from: u32, to: u32, distance_m: f64) -> Option<RadioLink> {
         let (power_dbm, sensitivity_dbm, sense_dbm) = match self.propagation {
-            Propagation::UnitDisk(UnitDisk { range_m, interference_m, sense_m, edge_delivery }) => {
+            Propagation::UnitDisk(UnitDisk {
+                range_m, interference_m, sense_m, success_ratio_rx, ..
+            }) => {
                 let within = |bound: f64| distance_m <= bound * TOLERANCE;
                 let share = distance_m / range_m;
                 let delivery =
-                    if within(range_m) { 1.0 - share * share * (1.0 - edge_delivery) } else { 0.0 };
+                    if within(range_m) { 1.0 - share * share * (1.0 - success_ratio_rx) } else { 0.0 };
                 let sensed = within(sense_m);
                 return (within(interference_m) || delivery > 0.0 || sensed).then_some(RadioLink {
                     to,
@@ -240,7 +250,7 @@ mod tests {
     }
 
     const DISK: Propagation =
-        Propagation::UnitDisk(UnitDisk { sense_m: 5.0, edge_delivery: 0.5, ..UnitDisk::NARROW });
+        Propagation::UnitDisk(UnitDisk { sense_m: 5.0, success_ratio_rx: 0.5, ..UnitDisk::NARROW });
 
     #[test]
     fn a_unit_disk_has_a_core_that_hears_and_a_ring_that_is_disturbed() {

@@ -11,8 +11,8 @@ pub enum Propagation {
     TwoRay(TwoRay),
 }
 
-/// Cooja's unit disk graph medium. A transmission in interference range destroys any frame that it overlaps, whatever its
-/// power.
+/// Cooja's unit disk graph medium (contiki-ng/cooja, `radiomediums/UDGM.java`). A transmission in interference range destroys
+/// any frame that it overlaps, whatever its power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UnitDisk {
     /// The range within which frames are received, in metres.
@@ -22,8 +22,11 @@ pub struct UnitDisk {
     /// The range within which clear channel assessment notices a transmission, in metres. It always notices a frame that is
     /// being received.
     pub sense_m: f64,
-    /// The share of frames received at the very edge of `range_m`; at distance d it is 1 − (d/range)²·(1 − edge).
-    pub edge_delivery: f64,
+    /// The share of frames that leave their sender. Nobody receives the others, and they disturb nobody.
+    pub success_ratio_tx: f64,
+    /// The share of frames received at the very edge of `range_m`; at distance d it is 1 − (d/range)²·(1 − ratio). It is drawn
+    /// for each receiver. A frame that a receiver misses still destroys others there.
+    pub success_ratio_rx: f64,
 }
 
 /// Power that falls with the logarithm of distance. Each pair of nodes has an obstacle of its own between them (log-normal
@@ -66,7 +69,13 @@ pub struct TwoRay {
 
 impl UnitDisk {
     /// Frames to 10 m, interference to 20 m, and no other loss.
-    pub const NARROW: Self = Self { range_m: 10.0, interference_m: 20.0, sense_m: 10.0, edge_delivery: 1.0 };
+    pub const NARROW: Self = Self {
+        range_m: 10.0,
+        interference_m: 20.0,
+        sense_m: 10.0,
+        success_ratio_tx: 1.0,
+        success_ratio_rx: 1.0,
+    };
 }
 
 impl LogDistance {
