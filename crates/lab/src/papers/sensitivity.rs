@@ -37,7 +37,8 @@ struct OpenValue {
     value: String,
     /// The scenario that it concerns; `None` for all.
     scenario: Option<String>,
-    /// The settings that the claims have which it concerns: one of these values for each key.
+    /// The settings that the claims have which it concerns: one of these values for each key. An empty one is that of a claim
+    /// without the key.
     #[serde(default)]
     only: BTreeMap<String, Vec<String>>,
     /// The settings that make the value.
@@ -166,7 +167,8 @@ impl OpenValue {
         }
         for claim in claims {
             let has = |(key, values): (&String, &Vec<String>)| {
-                claim.settings.iter().any(|(other, value)| other == key && values.contains(value))
+                let own = claim.settings.iter().find(|(other, _)| other == key);
+                values.iter().any(|value| *value == *own.map_or("", |(_, own)| own))
             };
             let concerns = self.scenario.as_ref().is_none_or(|name| *name == claim.scenario);
             if !concerns || !self.only.iter().all(has) {
@@ -290,10 +292,7 @@ mod tests {
         sensitivity.write(&mut csv, Lines::Csv, "c0ffee", "k").unwrap();
         let csv = String::from_utf8(csv).unwrap();
         assert_eq!(csv.lines().count(), 1 + plan.variants());
-        assert!(
-            csv.contains("\nk,,,,,0,0,1,0,1,c0ffee\n") && csv.contains("\nk,a,2,b,5,0,0,0,"),
-            "{csv}"
-        );
+        assert!(csv.contains("\nk,,,,,0,0,1,0,1,c0ffee\n") && csv.contains("\nk,a,2,b,5,0,0,0,"), "{csv}");
     }
 
     #[test]
