@@ -30,7 +30,7 @@ pub(crate) fn place(
     let places = file.network.mesh.as_ref().map(|mesh| Places::of(mesh, folder, end)).transpose();
     let places = places.map_err(|(key, problem)| fault(&format!("{MESH}.{key}"), &problem))?;
     if let (Some(mesh), Some((disk, delivery))) =
-        (&mut file.network.mesh, places.as_ref().and_then(|places| places.medium.as_ref()))
+        (&mut file.network.mesh, places.as_ref().and_then(|places| places.medium.clone()))
     {
         // A key of the scenario takes precedence over the file of its topology.
         let says = |key: &str| {
@@ -40,10 +40,10 @@ pub(crate) fn place(
                 .is_some()
         };
         if !says("propagation") {
-            mesh.radio.propagation = Propagation::UnitDisk(*disk);
+            mesh.radio.propagation = Propagation::UnitDisk(disk);
         }
         if !says("delivery") {
-            mesh.radio.delivery = (*delivery, *delivery);
+            mesh.radio.delivery = delivery;
         }
     }
     if let (Some(mesh), Some(places)) = (&file.network.mesh, &places)

@@ -5,7 +5,7 @@ use std::fs::File as OsFile;
 use std::io::Read;
 use std::path::Path;
 
-use coapace_sim::mesh::{Propagation, UnitDisk};
+use coapace_sim::mesh::{Delivery, Propagation, UnitDisk};
 use coapace_sim::mobility::Model;
 use coapace_sim::topology::{self, MAX_NODES, Shape};
 use coapace_sim::{Layout, Luck, Stream, Time, Waypoint};
@@ -28,7 +28,7 @@ pub struct Places {
 }
 
 /// The radio medium in a file of Cooja: the disk, and the share of all frames that are received.
-type Medium = (UnitDisk, f64);
+type Medium = (UnitDisk, Delivery);
 
 /// The movements of nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,7 +140,8 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<Medium>), String> {
             sense_m: medium.range_m,
             edge_delivery: medium.success_rx,
         };
-        (simulation.motes.iter().map(|mote| mote.position).collect(), Some((disk, medium.success_tx)))
+        let delivery = Delivery::new(vec![medium.success_tx]).unwrap_or(Delivery::ALL);
+        (simulation.motes.iter().map(|mote| mote.position).collect(), Some((disk, delivery)))
     } else {
         let waypoints = positions::parse(text, MAX_NODES).map_err(|error| wrong(name, &error.to_string()))?;
         let mut places: Vec<Option<_>> = Vec::new();

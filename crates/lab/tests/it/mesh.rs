@@ -97,6 +97,17 @@ fn knobs_of_the_grid_say_what_is_in_force() {
 }
 
 #[test]
+fn delivery_is_a_share_or_a_range_or_quantiles() {
+    let quantiles = |text: &str| {
+        let scenario = load(&[("network.mesh.radio.delivery", text)]).unwrap();
+        scenario.network.mesh.as_ref().unwrap().radio.delivery.quantiles().to_vec()
+    };
+    assert_eq!(quantiles("90 %"), [0.9]);
+    assert_eq!(quantiles("[\"75 %\", \"100 %\"]"), [0.75, 1.0]);
+    assert_eq!(quantiles("[\"75 %\", \"98 %\", \"98 %\"]"), [0.75, 0.98, 0.98]);
+}
+
+#[test]
 fn a_mesh_that_cannot_be_is_refused_in_one_line() {
     for (set, told) in [
         (
@@ -112,7 +123,7 @@ fn a_mesh_that_cannot_be_is_refused_in_one_line() {
         (vec![("network.mesh.mac.preset", "contiki")], "`network.mesh.mac.preset` must be"),
         (vec![("network.mesh.routing.kind", "rlp")], "did you mean `rpl`?"),
         (vec![("network.mesh.radio.propagation.exponent", "3")], "unknown key"),
-        (vec![("network.mesh.radio.delivery", "[\"90 %\", \"10 %\"]")], "two in ascending order"),
+        (vec![("network.mesh.radio.delivery", "[\"90 %\", \"10 %\"]")], "or 2 to 101 in ascending order"),
         (vec![("network.mesh.radio.propagation.range", "30 m")], "must not be below `range`"),
         (vec![("network.mesh", "none")], "is missing: it must be"),
     ] {

@@ -1,6 +1,6 @@
 //! The configuration of a mesh. Every number on which standards and stacks differ is a field with presets, from their sources.
 
-use super::{Propagation, UnitDisk};
+use super::{Delivery, Propagation, UnitDisk};
 use crate::Span;
 
 /// The configuration of a mesh, without its places.
@@ -21,9 +21,8 @@ pub struct MeshConfig {
 pub struct RadioConfig {
     /// The model of propagation.
     pub propagation: Propagation,
-    /// The bounds, from 0 to 1, of the share of frames that a link delivers. The share is drawn for every frame and receiver.
-    /// It does not count frames that other transmissions destroy.
-    pub delivery: (f64, f64),
+    /// The share of frames that a link delivers. It does not count frames that other transmissions destroy.
+    pub delivery: Delivery,
     /// The bytes before every frame: preamble, start of frame, length (6 in the standard).
     pub phy_header_bytes: u32,
     /// The span of time in which nodes are switched on at random moments.
@@ -43,7 +42,7 @@ impl RadioConfig {
     /// voltage are those of the CC2420's data sheet (transmitting at 0 dBm, receiving, idle without oscillator).
     pub const UNIT_DISK: Self = Self {
         propagation: Propagation::UnitDisk(UnitDisk::NARROW),
-        delivery: (1.0, 1.0),
+        delivery: Delivery::ALL,
         phy_header_bytes: 6,
         start_spread: Span::from_secs(1),
         transmit_ma: 17.4,
