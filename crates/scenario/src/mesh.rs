@@ -12,7 +12,7 @@ use crate::schema::document::Value;
 use crate::schema::kind::Or;
 use crate::schema::measure::Measure;
 use crate::schema::preset::Preset;
-use crate::schema::scalar::{Listed, OneLine, Percentage, Scalar, Time, Whole};
+use crate::schema::scalar::{Listed, OneLine, Percentage, Scalar, Switch, Time, Whole};
 use crate::schema::table::{Misfit, keys, table};
 use crate::schema::words::{tagged, tagged_table};
 
@@ -31,7 +31,7 @@ keys! {
         /// The sharing of the channel.
         mac: Preset<MacConfig>, table();
         /// The division of datagrams into frames (RFC 4944, RFC 6282).
-        lowpan: LowpanConfig, table();
+        lowpan: Preset<LowpanConfig>, table();
         /// The routes of datagrams.
         routing: Routing, tagged_table();
         /// The movement of nodes.
@@ -151,7 +151,8 @@ keys! {
 }
 
 keys! {
-    /// The division of datagrams into frames. The defaults are those of Contiki 3.x (core/net/ipv6/sicslowpan.c).
+    /// The division of datagrams into frames. The defaults shown are those of the preset `contiki-3`; with another preset
+    /// they are its own.
     for LowpanConfig = LowpanConfig::CONTIKI_3 {
         /// The largest frame, MAC header and checksum included.
         max_frame_bytes: Whole(64, 2_047);
@@ -161,6 +162,15 @@ keys! {
         reassembly_contexts: Whole(1, 255);
         /// The time that a node waits for all fragments of a datagram.
         reassembly_timeout: Time;
+        /// Preference of newer datagrams: any datagram of one frame ends all that are being put together, and a first fragment
+        /// of another sender ends one if there is no room. If not, that fragment is dropped.
+        prefer_new: Switch;
+    }
+    presets {
+        /// The source of the other keys' defaults: Contiki 3.x (core/net/ipv6/sicslowpan.c), or Contiki 2.7 on a Z1
+        /// (core/net/sicslowpan.c).
+        "contiki-3" => LowpanConfig::CONTIKI_3,
+        "contiki-2.7" => LowpanConfig::CONTIKI_2_7,
     }
 }
 
