@@ -62,6 +62,7 @@ pub(super) fn hosts<'a>(
 fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<FlowPlan>> {
     let path: Vec<&str> = scenario.clients.uri_path_segments().collect();
     let plan = |(number, flow): (u8, &Flow)| {
+        let sinks = flow.sinks(scenario.clients.count, scenario.layout());
         let timing = Timing {
             start: Time::ZERO + flow.start,
             interval: interval(scenario, flow),
@@ -71,14 +72,15 @@ fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<F
             stream: luck.stream(&format!("flow/{}", flow.name)),
         };
         let end = flow.end.map_or(end, |own| (Time::ZERO + own).min(end));
-        Arc::new(FlowPlan::new(flow, number, seats.server(flow.to), timing, end, &path))
+        let sinks = sinks.into_iter().map(|sink| sink.map(|sink| seats.server(sink))).collect();
+        Arc::new(FlowPlan::new(flow, number, sinks, timing, end, &path))
     };
     (0..).zip(&scenario.workload.flows).map(plan).collect()
 }
 
 /// Returns the number of clients that take part.
 fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
-    (0..scenario.clients.count).filter(|&client| flow.includes(client)).count() as u32
+    flow.sinks(scenario.clients.count, scenario.layout()).iter().flatten().count() as u32
 }
 
 /// Returns the time from a client's message to its next, in nanoseconds. The rate of a flow is that of all its clients
