@@ -67,6 +67,9 @@ keys! {
         when_busy: WhenBusy, one_of() => WhenBusy::Drop;
         /// Messages that may wait with `queue`. One more is dropped.
         queue_messages: u16, Whole(1, 10_000) => 8;
+        /// For the patterns `event` and `bursts`: delays count only if their messages, of whichever flow, were offered in so
+        /// long from a burst on. If several flows say it, a message of any of these spans counts.
+        delays_within: Option<Span>, Or("none", Time) => None;
     }
 }
 
@@ -254,6 +257,9 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
             "controlled",
             "must be true but for notifications (`observe`) that are not `confirmable`",
         ));
+    }
+    if flow.delays_within.is_some() && !flow.pattern.is_common {
+        return Err(Misfit::new("delays_within", format!("means nothing in the pattern \"{pattern}\"")));
     }
     if !flow.confirmable && flow.pattern.is_backlogged() {
         return Err(Misfit::new(

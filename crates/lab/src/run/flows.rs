@@ -95,6 +95,35 @@ fn interval(scenario: &Scenario, flow: &Flow) -> Span {
     Span::from_nanos(u64::try_from(each).unwrap_or(u64::MAX)).max(SHORTEST)
 }
 
+/// The spans of time in which a message must be offered so that its delay counts: those after the bursts of one flow.
+struct Counted {
+    start: Time,
+    /// The time from a burst to the next; `None` if there is one.
+    interval: Option<Span>,
+    within: Span,
+}
+
+impl Counted {
+    /// Returns the spans of every flow that restricts delays.
+    fn of(scenario: &Scenario) -> Vec<Self> {
+        let counted = |flow: &Flow| {
+            Some(Self {
+                start: Time::ZERO + flow.start,
+                interval: (!flow.pattern.is_event()).then(|| interval(scenario, flow)),
+                within: flow.delays_within?,
+            })
+        };
+        scenario.workload.flows.iter().filter_map(counted).collect()
+    }
+
+    fn includes(&self, at: Time) -> bool {
+        let since = at - self.start;
+        let since =
+            self.interval.map_or(since, |interval| Span::from_nanos(since.as_nanos() % interval.as_nanos()));
+        at >= self.start && since < self.within
+    }
+}
+
 /// Matches the messages that clients offered with those that arrived at the sinks, from `from` on until the run ended.
 pub(super) fn settle(
     scenario: &Scenario,
@@ -118,6 +147,7 @@ pub(super) fn settle(
         FlowResult { name: flow.name.clone(), clients, message_bytes, payload_bytes, ..FlowResult::default() }
     };
     let mut flows: Vec<FlowResult> = scenario.workload.flows.iter().map(flow).collect();
+    let counted = Counted::of(scenario);
     let mut delayed = Vec::new();
     for ((_, role), host) in seats.roles().zip(hosts) {
         let (Role::Client { node, .. }, Host::Mote(mote)) = (role, host) else { continue };
@@ -131,7 +161,9 @@ pub(super) fn settle(
             if let Some(arrival) = place.ok().and_then(|place| arrivals.get(place)) {
                 let delay = arrival.at - offer.at;
                 flow.reached += 1;
-                flow.delays.add(delay.as_micros());
+                if counted.is_empty() || counted.iter().any(|spans| spans.includes(offer.at)) {
+                    flow.delays.add(delay.as_micros());
+                }
                 delayed.push((arrival.at.as_secs_f64(), delay.as_secs_f64()));
             }
         }
