@@ -25,7 +25,7 @@ pub fn write<W: Write>(
     // The nodes with the lowest numbers are the servers. The others are clients.
     let servers = 0..scenario.server.count;
     let (pcap, frames) = match &scenario.network.mesh {
-        Some(mesh) => (None, pcap.map(|file| MeshPcapng::new(file, &mesh.lowpan))),
+        Some(mesh) => (None, pcap.map(|file| MeshPcapng::new(file, &mesh.lowpan.config))),
         None => (pcap.map(|file| Pcapng::new(file, accounting(scenario), servers, &hops)), None),
     };
     let trace = trace.map(|file| Trace::new(file, &hops));

@@ -7,6 +7,7 @@ use coapace_sim::Time;
 use coapace_sim::mesh::{Mesh, Propagation};
 
 use crate::file::File;
+use crate::flows::{Flow, Side};
 use crate::places::Places;
 use crate::schema::document::{Item, quoted};
 use crate::schema::error::Fault;
@@ -63,22 +64,32 @@ pub(crate) fn place(
         file.clients.count = clients;
     }
     for flow in &file.workload.flows {
-        if flow.to >= sinks {
-            let problem = format!("must be below the number of sinks, {sinks}");
-            return Err(fault(&format!("workload.flows.{}.to", flow.name), &problem));
+        let layout = places.as_ref().map(|places| &places.layout);
+        let flow_fault =
+            |key: &str, problem: &str| Err(fault(&format!("workload.flows.{}.{key}", flow.name), problem));
+        if flow.to.is_some_and(|to| to >= sinks) {
+            return flow_fault("to", &format!("must be below the number of sinks, {sinks}"));
+        }
+        if layout.is_none() && flow.to.is_none() {
+            return flow_fault("to", "must be a number without a mesh: hops have no places");
+        }
+        if layout.is_none() && flow.from != Side::All {
+            return flow_fault("from", "must be \"all\" without a mesh: hops have no sides");
         }
         let bits = u128::from(flow.sizes(file.clients.uri_path_bytes()).1) * 8;
         let seconds = u128::from(file.workload.duration.unwrap_or_default().as_micros() / 1_000_000);
         let messages = u128::from(flow.rate.unwrap_or(0)) * seconds / bits.max(1);
         if messages > MOST_MESSAGES {
             let problem = format!("makes {messages} messages, of which there may be {MOST_MESSAGES}");
-            return Err(fault(&format!("workload.flows.{}.rate", flow.name), &problem));
+            return flow_fault("rate", &problem);
         }
-        if (0..file.clients.count).all(|client| !flow.includes(client)) {
-            return Err(fault(
-                &format!("workload.flows.{}.share", flow.name),
+        let leaves_none = |flow: &Flow| flow.sinks(file.clients.count, layout).iter().all(Option::is_none);
+        if leaves_none(flow) {
+            let all = Flow { share: 1.0, ..flow.clone() };
+            return flow_fault(
+                if leaves_none(&all) { "from" } else { "share" },
                 "leaves no client to take part",
-            ));
+            );
         }
     }
     Ok(places.map(Arc::new))

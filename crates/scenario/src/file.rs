@@ -84,7 +84,7 @@ impl File {
     /// preset is left out, because the keys that it fills are not.
     pub(crate) fn run_lines(&self) -> Lines {
         const RUN: [&str; 5] = ["clients", "server", "workload", "network", "tcp"];
-        const LATER: [(&str, &str); 8] = [
+        const LATER: [(&str, &str); 10] = [
             ("server.count", "1"),
             ("workload.duration", "\"none\""),
             ("workload.warm_up", "\"0 s\""),
@@ -93,10 +93,16 @@ impl File {
             ("clients.probing_rate", "1"),
             ("clients.confirmable_every", "8"),
             ("network.mesh", "\"none\""),
+            ("network.mesh.lowpan.prefer_new", "false"),
+            ("network.mesh.routing.max_root_routes", "\"same\""),
         ];
-        const SHORT: [&str; 2] = ["network.mesh.mac.preset", "network.mesh.routing.preset"];
-        let as_before = |line: &(String, String)| {
-            LATER.contains(&(line.0.as_str(), line.1.as_str())) || SHORT.contains(&line.0.as_str())
+        const LATER_OF_FLOWS: [(&str, &str); 2] = [("from", "\"all\""), ("delays_within", "\"none\"")];
+        const SHORT: [&str; 3] =
+            ["network.mesh.mac.preset", "network.mesh.lowpan.preset", "network.mesh.routing.preset"];
+        let as_before = |(path, value): &(String, String)| {
+            let of_flow = path.strip_prefix("workload.flows.").and_then(|path| path.split_once('.'));
+            let is_later = of_flow.is_some_and(|(_, key)| LATER_OF_FLOWS.contains(&(key, value)));
+            is_later || LATER.contains(&(path, value)) || SHORT.contains(&path.as_str())
         };
         let shapes = |path: &str| path.split_once('.').is_some_and(|(table, _)| RUN.contains(&table));
         self.lines().into_iter().filter(|line| shapes(&line.0) && !as_before(line)).collect()

@@ -1,6 +1,6 @@
 //! The keys of a flow.
 
-use coapace_sim::Span;
+use coapace_sim::{Layout, Position, Span};
 
 use crate::patterns::{self, Pattern};
 use crate::schema::document::{Item, Value};
@@ -17,8 +17,12 @@ keys! {
         name: String, Name;
         /// The pattern of the moments at which a client offers a message.
         pattern: &'static Pattern, PatternName;
-        /// The number of the sink that gets the messages, 0 being the primary one.
-        to: u32, Whole(0, 9_999) => 0;
+        /// The clients that may take part: all, or those on one side of the border router of a mesh. Those with a smaller x are
+        /// `left`, and those with a larger x `right`, by their places at the start.
+        from: Side, one_of() => Side::All;
+        /// The number of the sink that gets the messages, 0 being the primary one; or the sink of a mesh that is nearest to the
+        /// client at the start.
+        to: Option<u32>, Or("nearest", Whole(0, 9_999)) => Some(0);
         /// Whether a message is confirmable. A request that is not confirmable asks for no response (RFC 7967), and waits
         /// until 3 s or the RTO after the one before or until PROBING_RATE lets it go (`clients.probing_rate`, RFC 7252 §4.7,
         /// RFC 8085 §3.1.3).
@@ -55,7 +59,7 @@ keys! {
         start: Span, Time => Span::ZERO;
         /// The time in the run from which on no message is offered.
         end: Option<Span>, Or("none", Time) => None;
-        /// The share of the clients that take part, spread evenly over all.
+        /// The share of the clients in `from` that take part, spread evenly over them.
         share: f64, Percentage => 1.0;
         /// Exchanges of the flow that a client may have open. One more message finds the client busy.
         outstanding: u16, Whole(1, 1_000) => 1;
@@ -63,6 +67,21 @@ keys! {
         when_busy: WhenBusy, one_of() => WhenBusy::Drop;
         /// Messages that may wait with `queue`. One more is dropped.
         queue_messages: u16, Whole(1, 10_000) => 8;
+        /// For the patterns `event` and `bursts`: delays count only if their messages, of whichever flow, were offered in so
+        /// long from a burst on. If several flows say it, a message of any of these spans counts.
+        delays_within: Option<Span>, Or("none", Time) => None;
+    }
+}
+
+words! {
+    /// The clients of a mesh that may take part in a flow.
+    pub enum Side {
+        /// All clients.
+        All = "all",
+        /// Those with a smaller x than the border router.
+        Left = "left",
+        /// Those with a larger x.
+        Right = "right",
     }
 }
 
@@ -118,11 +137,38 @@ impl Flow {
         one.sizes(path_bytes).1
     }
 
-    /// Returns whether a client takes part. Clients are counted from 0.
-    pub fn includes(&self, client: u32) -> bool {
-        let before = |clients: u32| (f64::from(clients) * self.share + 1e-9).floor();
-        before(client + 1) > before(client)
+    /// Returns the number of the sink of every client; `None` for a client that does not take part. Without a `layout` there are
+    /// so many clients, no sides, and no nearest sink.
+    pub fn sinks(&self, clients: u32, layout: Option<&Layout>) -> Vec<Option<u32>> {
+        let (places, root) = match layout {
+            Some(layout) => {
+                (layout.clients().map(|node| Some(layout.place(node))).collect(), layout.place(layout.root))
+            }
+            None => (vec![None; clients as usize], Position::default()),
+        };
+        let before = |candidates: u32| (f64::from(candidates) * self.share + 1e-9).floor();
+        let mut candidates = 0;
+        let sink = |place: &Option<Position>| {
+            let east = place.map_or(0.0, |place| place.x - root.x);
+            let is_candidate = match self.from {
+                Side::All => true,
+                Side::Left => east < 0.0,
+                Side::Right => east > 0.0,
+            };
+            candidates += u32::from(is_candidate);
+            let takes_part = is_candidate && before(candidates) > before(candidates - 1);
+            takes_part.then(|| self.to.unwrap_or_else(|| nearest(*place, layout)))
+        };
+        places.iter().map(sink).collect()
     }
+}
+
+/// Returns the number of the sink nearest to `place`, the first of several.
+fn nearest(place: Option<Position>, layout: Option<&Layout>) -> u32 {
+    let (Some(place), Some(layout)) = (place, layout) else { return 0 };
+    let distances = layout.sinks.iter().map(|&sink| layout.place(sink).distance(place));
+    let nearest = (0..).zip(distances).min_by(|a, b| a.1.total_cmp(&b.1));
+    nearest.map_or(0, |(number, _)| number)
 }
 
 /// The kind of a pattern, which the file names.
@@ -211,6 +257,9 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
             "controlled",
             "must be true but for notifications (`observe`) that are not `confirmable`",
         ));
+    }
+    if flow.delays_within.is_some() && !flow.pattern.is_common {
+        return Err(Misfit::new("delays_within", format!("means nothing in the pattern \"{pattern}\"")));
     }
     if !flow.confirmable && flow.pattern.is_backlogged() {
         return Err(Misfit::new(

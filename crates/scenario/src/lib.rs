@@ -45,7 +45,7 @@ mod schema;
 mod workload;
 
 pub use file::Defaults;
-pub use flows::{Flow, Method, WhenBusy};
+pub use flows::{Flow, Method, Side, WhenBusy};
 pub use hash::Hash64;
 pub use hops::{Burst, Hop, Loss};
 pub use hosts::{Clients, Endurance, Server};

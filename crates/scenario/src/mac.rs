@@ -53,10 +53,11 @@ keys! {
     }
     presets {
         /// The source of the other keys' defaults: `standard` is IEEE 802.15.4-2015; `contiki-2`, `contiki-3` and `contiki-ng`
-        /// are the drivers of these systems over a radio that is always on; `none` neither listens before it sends nor
-        /// acknowledges.
+        /// are the drivers of these systems over a radio that is always on, `contiki-2.7` that of a Z1;
+        /// `none` neither listens before it sends nor acknowledges.
         "standard" => MacConfig::STANDARD,
         "contiki-2" => MacConfig::CONTIKI_2,
+        "contiki-2.7" => MacConfig::CONTIKI_2_7,
         "contiki-3" => MacConfig::CONTIKI_3,
         "contiki-ng" => MacConfig::CONTIKI_NG,
         "none" => MacConfig::NONE,

@@ -1,7 +1,9 @@
 //! The keys of a mesh: where nodes stand, what their radios do, and how datagrams find their way.
 
 use coapace_sim::Span;
-use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, Propagation, RadioConfig, TwoRay, UnitDisk};
+use coapace_sim::mesh::{
+    Delivery, LogDistance, LowpanConfig, MacConfig, Propagation, RadioConfig, TwoRay, UnitDisk,
+};
 use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWaypoint};
 use coapace_sim::topology::TOPOLOGIES;
 
@@ -10,7 +12,7 @@ use crate::schema::document::Value;
 use crate::schema::kind::Or;
 use crate::schema::measure::Measure;
 use crate::schema::preset::Preset;
-use crate::schema::scalar::{Listed, OneLine, Percentage, Scalar, Time, Whole};
+use crate::schema::scalar::{Listed, OneLine, Percentage, Scalar, Switch, Time, Whole};
 use crate::schema::table::{Misfit, keys, table};
 use crate::schema::words::{tagged, tagged_table};
 
@@ -29,7 +31,7 @@ keys! {
         /// The sharing of the channel.
         mac: Preset<MacConfig>, table();
         /// The division of datagrams into frames (RFC 4944, RFC 6282).
-        lowpan: LowpanConfig, table();
+        lowpan: Preset<LowpanConfig>, table();
         /// The routes of datagrams.
         routing: Routing, tagged_table();
         /// The movement of nodes.
@@ -67,9 +69,10 @@ keys! {
     for RadioConfig = RadioConfig::UNIT_DISK {
         /// The model of propagation: which nodes hear each other.
         propagation: tagged_table();
-        /// The share of frames that a link delivers, collisions aside: one, or two between which it is drawn for every
-        /// frame and receiver.
-        delivery: Delivery;
+        /// The share of frames that a link delivers, collisions aside. It is one share, or drawn for every frame and receiver:
+        /// uniformly between two shares, or from more, which are the quantiles of a distribution at equal distances from the
+        /// least to the greatest.
+        delivery: Shares(101);
         /// Bytes in front of every frame: preamble, start of frame and length.
         phy_header_bytes: Whole(0, 64);
         /// Nodes are switched on at random moments of this span.
@@ -153,7 +156,8 @@ keys! {
 }
 
 keys! {
-    /// The division of datagrams into frames. The defaults are those of Contiki 3.x (core/net/ipv6/sicslowpan.c).
+    /// The division of datagrams into frames. The defaults shown are those of the preset `contiki-3`; with another preset
+    /// they are its own.
     for LowpanConfig = LowpanConfig::CONTIKI_3 {
         /// The largest frame, MAC header and checksum included.
         max_frame_bytes: Whole(64, 2_047);
@@ -163,6 +167,15 @@ keys! {
         reassembly_contexts: Whole(1, 255);
         /// The time that a node waits for all fragments of a datagram.
         reassembly_timeout: Time;
+        /// Preference of newer datagrams: any datagram of one frame ends all that are being put together, and a first fragment
+        /// of another sender ends one if there is no room. If not, that fragment is dropped.
+        prefer_new: Switch;
+    }
+    presets {
+        /// The source of the other keys' defaults: Contiki 3.x (core/net/ipv6/sicslowpan.c), or Contiki 2.7 on a Z1
+        /// (core/net/sicslowpan.c).
+        "contiki-3" => LowpanConfig::CONTIKI_3,
+        "contiki-2.7" => LowpanConfig::CONTIKI_2_7,
     }
 }
 
@@ -287,26 +300,29 @@ fn disks_grow(disk: &UnitDisk) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// One share, or two in ascending order.
-struct Delivery;
+/// One share, or up to so many in ascending order.
+struct Shares(usize);
 
-impl Scalar for Delivery {
-    type Value = (f64, f64);
+impl Scalar for Shares {
+    type Value = Delivery;
     fn accepts(&self) -> String {
-        format!("{}, or two in ascending order", Scalar::accepts(&Percentage))
+        format!("{}, or 2 to {} in ascending order", Scalar::accepts(&Percentage), self.0)
     }
-    fn parse(&self, value: &Value) -> Option<(f64, f64)> {
-        let (least, most) = match value {
-            Value::List(list) => match list.as_slice() {
-                [least, most] => (Percentage.parse(&least.value)?, Percentage.parse(&most.value)?),
-                _ => return None,
-            },
-            one => (Percentage.parse(one)?, Percentage.parse(one)?),
+    fn parse(&self, value: &Value) -> Option<Delivery> {
+        Delivery::new(match value {
+            Value::List(list) if (2..=self.0).contains(&list.len()) => {
+                list.iter().map(|share| Percentage.parse(&share.value)).collect::<Option<_>>()?
+            }
+            Value::List(_) => return None,
+            one => vec![Percentage.parse(one)?],
+        })
+    }
+    fn text(&self, delivery: &Delivery) -> String {
+        let shares: Vec<_> = match delivery.quantiles() {
+            [one] => [one, one].map(|share| Percentage.text(share)).into(),
+            shares => shares.iter().map(|share| Percentage.text(share)).collect(),
         };
-        (least <= most).then_some((least, most))
-    }
-    fn text(&self, (least, most): &(f64, f64)) -> String {
-        format!("[{}, {}]", Percentage.text(least), Percentage.text(most))
+        format!("[{}]", shares.join(", "))
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Pattern {
     pub summary: &'static str,
     /// Whether it needs an interval, or a rate that makes one.
     pub has_interval: bool,
+    /// Whether all clients offer a message at the same moments, the spread aside.
+    pub is_common: bool,
     /// Whether periods with messages alternate with pauses (`on`, `off`). A rate is then that of the whole time.
     pub has_pauses: bool,
     /// The cause of the next message.

@@ -135,7 +135,7 @@ pub fn reference() -> String {
     section::<LogDistance>(&mut page, "propagation = { kind = \"log-distance\", … }", heard);
     section::<TwoRay>(&mut page, "propagation = { kind = \"two-ray\", … }", heard);
     section::<Preset<MacConfig>>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
-    section::<LowpanConfig>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
+    section::<Preset<LowpanConfig>>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
     section::<Preset<RplConfig>>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
     let moving = "network.mesh.mobility";
     section::<Movement>(&mut page, "[network.mesh.mobility]", moving);

@@ -2,6 +2,7 @@
 
 use coapace_sim::mesh::{RoutingConfig, RplConfig};
 
+use crate::schema::kind::Or;
 use crate::schema::preset::Preset;
 use crate::schema::scalar::{Switch, Time, Whole};
 use crate::schema::table::keys;
@@ -69,11 +70,14 @@ keys! {
         max_neighbours: Whole(1, 60_000);
         /// Routes that a node stores.
         max_routes: Whole(1, 60_000);
+        /// Routes that the border router stores; `same` is `max_routes`.
+        max_root_routes: Or("same", Whole(1, 60_000));
     }
     presets {
-        /// The source of the other keys' defaults: Contiki 3.x on a Cooja mote, Contiki-NG's storing mode, or RFC 6550 and
-        /// RFC 6719.
+        /// The source of the other keys' defaults: Contiki 3.x on a Cooja mote, that with the tables of a Z1 under Contiki 2.7,
+        /// Contiki-NG's storing mode, or RFC 6550 and RFC 6719.
         "contiki-3" => RplConfig::CONTIKI_3,
+        "contiki-2.7" => RplConfig::CONTIKI_2_7,
         "contiki-ng" => RplConfig::CONTIKI_NG,
         "standard" => RplConfig::STANDARD,
     }

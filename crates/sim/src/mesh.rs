@@ -8,6 +8,7 @@ mod air;
 pub(crate) mod bytes;
 mod config;
 mod counters;
+mod delivery;
 mod event;
 mod frame;
 mod link_layer;
@@ -29,6 +30,7 @@ pub use config::{
     Backoff, ChannelBusy, LowpanConfig, MacConfig, MeshConfig, RadioConfig, RoutingConfig, RplConfig,
 };
 pub use counters::NodeCounters;
+pub use delivery::Delivery;
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
 pub use propagation::{LogDistance, Propagation, TwoRay, UnitDisk};
 
@@ -135,7 +137,7 @@ impl Mesh {
             .collect();
         let routing = Routing::new(&config.routing, &links, &roots, &starts, luck);
         Ok(Self {
-            air: Air::new(links, config.radio.delivery, luck.stream("mesh/air")),
+            air: Air::new(links, config.radio.delivery.clone(), luck.stream("mesh/air")),
             reassemblies: vec![Reassembly::new(&config.lowpan); places.len()],
             tags: vec![0; places.len()],
             config,

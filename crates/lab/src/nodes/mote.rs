@@ -49,8 +49,7 @@ pub(crate) struct Mote {
 impl Mote {
     /// Makes the client of this `number`. Its RTO is recorded if `series` has a name.
     pub(crate) fn client(plan: Arc<MotePlan>, number: u32, series: Option<String>) -> Self {
-        let flows = plan.flows.iter().filter(|flow| flow.keys.includes(number - 1));
-        let sendings = flows.map(|flow| Sending::new(flow.clone(), number)).collect();
+        let sendings = plan.flows.iter().filter_map(|flow| Sending::new(flow.clone(), number)).collect();
         let series = series.map(|name| Box::new(Series::new(name)));
         Self { sendings, series, ..Self::sink(plan, u64::from(number), number) }
     }
@@ -81,7 +80,7 @@ impl Mote {
     /// Returns the RTO of its mechanism towards the sink of its first flow.
     pub(crate) fn rto(&self) -> Option<Duration> {
         let sending = self.sendings.first()?;
-        self.endpoint.gauges(sending.flow.sink).map(|gauges| gauges.rto)
+        self.endpoint.gauges(sending.sink).map(|gauges| gauges.rto)
     }
 
     /// Returns the messages that it offered and received.
@@ -142,7 +141,7 @@ impl Mote {
     fn go_on(&mut self, now: Time, place: usize) {
         self.send_waiting(now, place);
         let Some(sending) = self.sendings.get(place) else { return };
-        if let (Some(series), Some(gauges)) = (&mut self.series, self.endpoint.gauges(sending.flow.sink)) {
+        if let (Some(series), Some(gauges)) = (&mut self.series, self.endpoint.gauges(sending.sink)) {
             series.push(now.as_secs_f64(), gauges.rto.as_micros() as f64 / 1e6);
         }
         if sending.flow.keys.pattern.is_backlogged() && sending.is_wanted(now) {
@@ -243,8 +242,7 @@ impl Node for Mote {
                 // An acknowledgement completed a notification.
                 let message_id = bytes.get(2..4).map(|id| u16::from_be_bytes([id[0], id[1]]));
                 let acknowledged = |sending: &Sending| {
-                    sending.flow.sink == from
-                        && message_id.is_some_and(|id| sending.notified_as.contains(&id))
+                    sending.sink == from && message_id.is_some_and(|id| sending.notified_as.contains(&id))
                 };
                 if let Some(place) = self.sendings.iter().position(acknowledged) {
                     self.sendings[place].is_over(now, true);

@@ -25,7 +25,8 @@ pub struct FlowResult {
     pub completed: u64,
     /// Confirmable messages that were given up, and messages that the endpoint had no room for.
     pub gave_up: u64,
-    /// The times from the offer of a message to its first arrival at the application of the sink.
+    /// The times from the offer of a message to its first arrival at the application of the sink, of the messages whose delays
+    /// count (`delays_within`).
     pub delays: Delays,
 }
 

@@ -246,6 +246,7 @@ measures! {
         pooling: Mean(carried_load_bps),
     }
     /// Mean time from the offer of a message to its first arrival at the application of its sink, over the messages that arrived.
+    /// A flow may restrict them to those offered in and shortly after its bursts (`delays_within`).
     Delay {
         column: "delay_s", interval: "delay_ci95", title: "delay", unit: "s", header: "delay", worth: 12,
         is_of_flows: true, better: Lower,

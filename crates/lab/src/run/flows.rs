@@ -62,6 +62,7 @@ pub(super) fn hosts<'a>(
 fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<FlowPlan>> {
     let path: Vec<&str> = scenario.clients.uri_path_segments().collect();
     let plan = |(number, flow): (u8, &Flow)| {
+        let sinks = flow.sinks(scenario.clients.count, scenario.layout());
         let timing = Timing {
             start: Time::ZERO + flow.start,
             interval: interval(scenario, flow),
@@ -71,14 +72,15 @@ fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<F
             stream: luck.stream(&format!("flow/{}", flow.name)),
         };
         let end = flow.end.map_or(end, |own| (Time::ZERO + own).min(end));
-        Arc::new(FlowPlan::new(flow, number, seats.server(flow.to), timing, end, &path))
+        let sinks = sinks.into_iter().map(|sink| sink.map(|sink| seats.server(sink))).collect();
+        Arc::new(FlowPlan::new(flow, number, sinks, timing, end, &path))
     };
     (0..).zip(&scenario.workload.flows).map(plan).collect()
 }
 
 /// Returns the number of clients that take part.
 fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
-    (0..scenario.clients.count).filter(|&client| flow.includes(client)).count() as u32
+    flow.sinks(scenario.clients.count, scenario.layout()).iter().flatten().count() as u32
 }
 
 /// Returns the time from a client's message to its next, in nanoseconds. The rate of a flow is that of all its clients
@@ -91,6 +93,35 @@ fn interval(scenario: &Scenario, flow: &Flow) -> Span {
     let (on, off) = (u128::from(flow.on.as_nanos()), u128::from(flow.off.as_nanos()));
     let each = if flow.pattern.has_pauses { each * on / (on + off).max(1) } else { each };
     Span::from_nanos(u64::try_from(each).unwrap_or(u64::MAX)).max(SHORTEST)
+}
+
+/// The spans of time in which a message must be offered so that its delay counts: those after the bursts of one flow.
+struct Counted {
+    start: Time,
+    /// The time from a burst to the next; `None` if there is one.
+    interval: Option<Span>,
+    within: Span,
+}
+
+impl Counted {
+    /// Returns the spans of every flow that restricts delays.
+    fn of(scenario: &Scenario) -> Vec<Self> {
+        let counted = |flow: &Flow| {
+            Some(Self {
+                start: Time::ZERO + flow.start,
+                interval: (!flow.pattern.is_event()).then(|| interval(scenario, flow)),
+                within: flow.delays_within?,
+            })
+        };
+        scenario.workload.flows.iter().filter_map(counted).collect()
+    }
+
+    fn includes(&self, at: Time) -> bool {
+        let since = at - self.start;
+        let since =
+            self.interval.map_or(since, |interval| Span::from_nanos(since.as_nanos() % interval.as_nanos()));
+        at >= self.start && since < self.within
+    }
 }
 
 /// Matches the messages that clients offered with those that arrived at the sinks, from `from` on until the run ended.
@@ -116,6 +147,7 @@ pub(super) fn settle(
         FlowResult { name: flow.name.clone(), clients, message_bytes, payload_bytes, ..FlowResult::default() }
     };
     let mut flows: Vec<FlowResult> = scenario.workload.flows.iter().map(flow).collect();
+    let counted = Counted::of(scenario);
     let mut delayed = Vec::new();
     for ((_, role), host) in seats.roles().zip(hosts) {
         let (Role::Client { node, .. }, Host::Mote(mote)) = (role, host) else { continue };
@@ -129,7 +161,9 @@ pub(super) fn settle(
             if let Some(arrival) = place.ok().and_then(|place| arrivals.get(place)) {
                 let delay = arrival.at - offer.at;
                 flow.reached += 1;
-                flow.delays.add(delay.as_micros());
+                if counted.is_empty() || counted.iter().any(|spans| spans.includes(offer.at)) {
+                    flow.delays.add(delay.as_micros());
+                }
                 delayed.push((arrival.at.as_secs_f64(), delay.as_secs_f64()));
             }
         }

@@ -55,7 +55,7 @@ fn config(mesh: &Mesh) -> MeshConfig {
     MeshConfig {
         radio: mesh.radio.clone(),
         mac: mesh.mac.config,
-        lowpan: mesh.lowpan,
+        lowpan: mesh.lowpan.config,
         routing: mesh.routing.config(),
     }
 }

@@ -111,6 +111,40 @@ fn an_event_is_told_once_by_each_client_and_settles() {
 }
 
 #[test]
+fn delays_may_count_for_some_time_after_bursts_only() {
+    let flows = |key: &str| {
+        format!(
+            "{CONSTANT}\n[[workload.flows]]\nname = 'b'\npattern = 'bursts'\ninterval = '60 s'\nstart = '60 s'\n{key}"
+        )
+    };
+    let whole = measured("default", &flows(""), &[]);
+    let part = measured("default", &flows("delays_within = '15 s'"), &[]);
+    assert_eq!(whole.trace_hash, part.trace_hash, "the run is the same");
+    for (flow, restricted) in whole.flows.iter().zip(&part.flows) {
+        assert_eq!(flow.pdr(), restricted.pdr(), "only delays are restricted");
+        assert_eq!(flow.delays.count, flow.reached);
+    }
+    near(part.flows[0].delays.count as f64, part.flows[0].reached as f64 / 4.0, 0.05);
+    assert_eq!(part.flows[1].delays.count, part.flows[1].reached, "all of a burst");
+}
+
+#[test]
+fn keys_that_need_a_mesh_or_bursts_are_refused_without() {
+    for (key, value, told) in [
+        ("from", "left", "`workload.flows.c.from` must be \"all\" without a mesh"),
+        ("to", "nearest", "`workload.flows.c.to` must be a number without a mesh"),
+        (
+            "delays_within",
+            "10 s",
+            "`workload.flows.c.delays_within` means nothing in the pattern \"constant\"",
+        ),
+    ] {
+        let error = scenario(CONSTANT, &[(&format!("workload.flows.c.{key}"), value)]).unwrap_err();
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
 fn flows_go_to_their_sinks_and_to_a_share_of_the_clients() {
     let flows = "[[workload.flows]]\nname = 'a'\npattern = 'poisson'\ninterval = '2 s'\nshare = '50 %'\nresponse_bytes = 40\n\
                  [[workload.flows]]\nname = 'b'\npattern = 'bursts'\ninterval = '30 s'\nspread = '5 s'\nto = 1\nmethod = 'get'\n\

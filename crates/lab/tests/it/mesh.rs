@@ -71,7 +71,7 @@ fn a_preset_gives_the_keys_that_are_not_said() {
     assert_eq!(contiki.preset, "contiki-3");
     assert_eq!((contiki.config.max_frame_retries, own.config.max_frame_retries), (7, 0));
     assert_eq!(contiki.config.min_be, own.config.min_be);
-    let spelt_out = load(&[("mac", "contiki-2"), ("network.mesh.mac.queue_frames", "8")]).unwrap();
+    let spelt_out = load(&[("mac", "contiki-2"), ("network.mesh.mac.queue_frames", "4")]).unwrap();
     assert_eq!(spelt_out.hash(), load(&[]).unwrap().hash(), "the setting equals the preset");
     assert_ne!(load(&[("mac", "standard")]).unwrap().hash(), spelt_out.hash());
     assert_eq!(load(&[("mac", "standard")]).unwrap().knob("mac"), Some("standard"));
@@ -97,6 +97,38 @@ fn knobs_of_the_grid_say_what_is_in_force() {
 }
 
 #[test]
+fn clients_on_one_side_send_across_and_all_tell_the_nearest_sink() {
+    let dumbbell = [("traffic", "mixed-dumbbell"), ("topology", "dumbbell"), ("nodes", "21")];
+    let scenario = load(&dumbbell).unwrap();
+    let layout = scenario.layout().unwrap();
+    let east = |node: u32| layout.place(node).x - layout.place(layout.root).x;
+    assert!(east(layout.sinks[0]) > 0.0 && east(layout.sinks[1]) < 0.0);
+    let [primary, notification] = scenario.workload.flows.as_slice() else { panic!("two flows") };
+    let sinks = |flow: &coapace_scenario::Flow| flow.sinks(scenario.clients.count, Some(layout));
+    for (node, (primary, nearest)) in
+        layout.clients().zip(sinks(primary).into_iter().zip(sinks(notification)))
+    {
+        assert_eq!(primary, (east(node) < 0.0).then_some(0), "{node}");
+        assert_eq!(nearest, Some(u32::from(east(node) < 0.0)), "{node}");
+    }
+    // A share is one of the side.
+    let half = load(&[&dumbbell[..], &[("workload.flows.primary.share", "50 %")]].concat()).unwrap();
+    let flow = &half.workload.flows[0];
+    assert_eq!(flow.sinks(half.clients.count, half.layout()).iter().flatten().count(), 4, "of nine");
+}
+
+#[test]
+fn delivery_is_a_share_or_a_range_or_quantiles() {
+    let quantiles = |text: &str| {
+        let scenario = load(&[("network.mesh.radio.delivery", text)]).unwrap();
+        scenario.network.mesh.as_ref().unwrap().radio.delivery.quantiles().to_vec()
+    };
+    assert_eq!(quantiles("90 %"), [0.9]);
+    assert_eq!(quantiles("[\"75 %\", \"100 %\"]"), [0.75, 1.0]);
+    assert_eq!(quantiles("[\"75 %\", \"98 %\", \"98 %\"]"), [0.75, 0.98, 0.98]);
+}
+
+#[test]
 fn a_mesh_that_cannot_be_is_refused_in_one_line() {
     for (set, told) in [
         (
@@ -112,7 +144,11 @@ fn a_mesh_that_cannot_be_is_refused_in_one_line() {
         (vec![("network.mesh.mac.preset", "contiki")], "`network.mesh.mac.preset` must be"),
         (vec![("network.mesh.routing.kind", "rlp")], "did you mean `rpl`?"),
         (vec![("network.mesh.radio.propagation.exponent", "3")], "unknown key"),
-        (vec![("network.mesh.radio.delivery", "[\"90 %\", \"10 %\"]")], "two in ascending order"),
+        (vec![("network.mesh.radio.delivery", "[\"90 %\", \"10 %\"]")], "or 2 to 101 in ascending order"),
+        (
+            vec![("traffic", "mixed-dumbbell"), ("network.mesh.topology.root", "6")],
+            "`workload.flows.primary.from` leaves no client to take part",
+        ),
         (vec![("network.mesh.radio.propagation.range", "30 m")], "must not be below `range`"),
         (vec![("network.mesh", "none")], "is missing: it must be"),
     ] {

@@ -8,6 +8,7 @@ pub(super) const PATTERN: Pattern = Pattern {
     name: "on-off",
     summary: "a message every interval in periods of the mean length `on`, pauses of the mean length `off` between them",
     has_interval: true,
+    is_common: false,
     has_pauses: true,
     pace: Pace::Clock(next),
 };

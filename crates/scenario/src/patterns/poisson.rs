@@ -8,6 +8,7 @@ pub(super) const PATTERN: Pattern = Pattern {
     name: "poisson",
     summary: "exponentially distributed times from message to message, an interval on average",
     has_interval: true,
+    is_common: false,
     has_pauses: false,
     pace: Pace::Clock(next),
 };

@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::Delivery;
 use super::links::{Links, RadioLink};
 use crate::{Position, Span, Stream, Time};
 
@@ -72,8 +73,8 @@ pub(super) struct Air {
     capture: i16,
     /// The share of frames that leave their sender.
     success_ratio_tx: f64,
-    /// The bounds of the share of frames that a link delivers.
-    delivery: (f64, f64),
+    /// The share of frames that a link delivers.
+    delivery: Delivery,
     radios: Vec<Radio>,
     /// The links of each node that sends, from the beginning of its frame. Nodes may move while a frame is on the air.
     reached: Vec<Vec<Reached>>,
@@ -82,7 +83,7 @@ pub(super) struct Air {
 }
 
 impl Air {
-    pub(super) fn new(links: Links, delivery: (f64, f64), luck: Stream) -> Self {
+    pub(super) fn new(links: Links, delivery: Delivery, luck: Stream) -> Self {
         let nodes = links.nodes();
         let radio = || Radio {
             phase: Phase::Off,
@@ -157,7 +158,7 @@ impl Air {
                     if overlapped { Fate::Collided } else { Fate::Missed }
                 }
                 Phase::Listening if overlapped => Fate::Collided,
-                Phase::Listening if link.delivery > 0.0 && delivers(*delivery, &link, *luck, node, count) => {
+                Phase::Listening if link.delivery > 0.0 && delivers(delivery, &link, *luck, node, count) => {
                     let phase = Phase::Receiving { from: node, power: link.power, spoiled: false };
                     radio.enter(now, phase);
                     Fate::Received
@@ -200,13 +201,13 @@ impl Air {
 const NO_RECEIVER: u64 = u64::MAX;
 
 /// Returns whether a link delivers a frame that nothing disturbs.
-fn delivers((least, most): (f64, f64), link: &RadioLink, luck: Stream, from: u32, count: u32) -> bool {
-    if least >= 1.0 && link.delivery >= 1.0 {
+fn delivers(delivery: &Delivery, link: &RadioLink, luck: Stream, from: u32, count: u32) -> bool {
+    if delivery.is_all() && link.delivery >= 1.0 {
         return true;
     }
     let bits = luck.bits(u64::from(from), u64::from(count), u64::from(link.to));
     let unit = |bits: u32| f64::from(bits) / 4_294_967_296.0;
-    let share = (least + (most - least) * unit((bits >> 32) as u32)) * f64::from(link.delivery);
+    let share = delivery.at(unit((bits >> 32) as u32)) * f64::from(link.delivery);
     unit(bits as u32) < share
 }
 
@@ -239,7 +240,7 @@ mod tests {
     const DISK: Propagation = Propagation::UnitDisk(UnitDisk { sense_m: 9.0, ..UnitDisk::NARROW });
 
     /// Returns nodes in a row, 10 m apart.
-    fn row(nodes: u32, propagation: Propagation, delivery: (f64, f64)) -> Air {
+    fn row(nodes: u32, propagation: Propagation, delivery: Delivery) -> Air {
         let positions: Vec<_> = (0..nodes).map(|n| Position { x: 10.0 * f64::from(n), y: 0.0 }).collect();
         let links = Links::new(&positions, propagation, Luck::new(1).stream("shadowing"));
         let mut air = Air::new(links, delivery, Luck::new(1).stream("air"));
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn those_in_range_receive_and_those_in_the_ring_do_not() {
-        let mut air = row(4, DISK, (1.0, 1.0));
+        let mut air = row(4, DISK, Delivery::ALL);
         air.begin(at(0), 1, 0);
         assert!(air.is_busy(0), "a frame that is being received is noticed");
         assert!(!air.is_busy(3), "the ring is not");
@@ -269,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_overlaps_in_interference_range_destroys_both() {
-        let mut air = row(5, DISK, (1.0, 1.0));
+        let mut air = row(5, DISK, Delivery::ALL);
         // 0 → 1, and 3, which does not hear 0, disturbs 1.
         air.begin(at(0), 0, 0);
         air.begin(at(5), 3, 0);
@@ -280,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_radio_that_is_disturbed_does_not_find_the_beginning_of_a_frame() {
-        let mut air = row(4, DISK, (1.0, 1.0));
+        let mut air = row(4, DISK, Delivery::ALL);
         air.begin(at(0), 3, 0);
         air.begin(at(5), 0, 0);
         assert_eq!(end(&mut air, 6, 3), [(2, Fate::Collided)]);
@@ -289,7 +290,7 @@ mod tests {
 
     #[test]
     fn who_sends_receives_nothing() {
-        let mut air = row(3, DISK, (1.0, 1.0));
+        let mut air = row(3, DISK, Delivery::ALL);
         air.begin(at(0), 0, 0);
         air.begin(at(5), 1, 0);
         assert_eq!(end(&mut air, 10, 0), [(1, Fate::Missed)], "what was being received is lost");
@@ -301,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_link_delivers_its_share_drawn_anew_for_every_frame() {
-        let mut air = row(2, DISK, (0.75, 1.0));
+        let mut air = row(2, DISK, Delivery::new(vec![0.75, 1.0]).unwrap());
         let mut received = 0;
         for count in 0..10_000 {
             air.begin(at(0), 0, count);
@@ -314,7 +315,7 @@ mod tests {
     #[test]
     fn a_frame_that_fails_at_its_sender_reaches_nobody_and_disturbs_nobody() {
         let disk = UnitDisk { success_ratio_tx: 0.5, success_ratio_rx: 0.5, ..UnitDisk::NARROW };
-        let mut air = row(4, Propagation::UnitDisk(disk), (1.0, 1.0));
+        let mut air = row(4, Propagation::UnitDisk(disk), Delivery::ALL);
         let (mut sent, mut received, mut both) = (0, 0, 0);
         for count in 0..10_000 {
             air.begin(at(0), 1, count);
@@ -335,7 +336,7 @@ mod tests {
     fn a_much_stronger_frame_survives_where_power_counts() {
         let model = LogDistance { shadowing_db: 0.0, sense_dbm: -95.0, ..LogDistance::CC2420 };
         let propagation = Propagation::LogDistance(model);
-        let mut air = row(4, propagation, (1.0, 1.0));
+        let mut air = row(4, propagation, Delivery::ALL);
         air.begin(at(0), 0, 0);
         air.begin(at(1), 3, 0);
         assert_eq!(end(&mut air, 10, 0)[0], (1, Fate::Received), "10 m beside 20 m: 9 dB");

@@ -1,6 +1,6 @@
 //! The configuration of a mesh. Every number on which standards and stacks differ is a field with presets, from their sources.
 
-use super::{Propagation, UnitDisk};
+use super::{Delivery, Propagation, UnitDisk};
 use crate::Span;
 
 /// The configuration of a mesh, without its places.
@@ -21,9 +21,8 @@ pub struct MeshConfig {
 pub struct RadioConfig {
     /// The model of propagation.
     pub propagation: Propagation,
-    /// The bounds, from 0 to 1, of the share of frames that a link delivers. The share is drawn for every frame and receiver.
-    /// It does not count frames that other transmissions destroy.
-    pub delivery: (f64, f64),
+    /// The share of frames that a link delivers. It does not count frames that other transmissions destroy.
+    pub delivery: Delivery,
     /// The bytes before every frame: preamble, start of frame, length (6 in the standard).
     pub phy_header_bytes: u32,
     /// The span of time in which nodes are switched on at random moments.
@@ -43,7 +42,7 @@ impl RadioConfig {
     /// voltage are those of the CC2420's data sheet (transmitting at 0 dBm, receiving, idle without oscillator).
     pub const UNIT_DISK: Self = Self {
         propagation: Propagation::UnitDisk(UnitDisk::NARROW),
-        delivery: (1.0, 1.0),
+        delivery: Delivery::ALL,
         phy_header_bytes: 6,
         start_spread: Span::from_secs(1),
         transmit_ma: 17.4,
@@ -136,6 +135,9 @@ impl MacConfig {
         ..Self::STANDARD
     };
 
+    /// The driver of Contiki 2.7 on a Z1, which has four buffers (platform/z1/contiki-conf.h, `QUEUEBUF_CONF_NUM`).
+    pub const CONTIKI_2_7: Self = Self { queue_frames: 4, ..Self::CONTIKI_2 };
+
     /// The driver of Contiki 3.x (core/net/mac/csma.c over nullrdc) on a Cooja mote: ticks of 1 ms, no backoff before the first
     /// attempt, eight attempts. The radio turns around in 2 ms and then assesses the channel. It acknowledges after 1 ms.
     pub const CONTIKI_3: Self = Self {
@@ -197,6 +199,9 @@ pub struct LowpanConfig {
     pub reassembly_contexts: u8,
     /// The time that a node waits for all fragments of a datagram.
     pub reassembly_timeout: Span,
+    /// Whether a datagram that is put together is given up for a newer one: for any datagram of one frame, and for a first
+    /// fragment of another sender where all contexts are in use. If not, that first fragment is dropped.
+    pub prefer_new: bool,
 }
 
 impl LowpanConfig {
@@ -206,6 +211,16 @@ impl LowpanConfig {
         hop_limit: 64,
         reassembly_contexts: 2,
         reassembly_timeout: Span::from_millis(1_250),
+        prefer_new: false,
+    };
+
+    /// Contiki 2.7 on a Z1: one datagram at a time, for 8 s, and newer ones are preferred (core/net/sicslowpan.c,
+    /// `PRIORITIZE_NEW_PACKETS`; platform/z1/contiki-conf.h, `SICSLOWPAN_CONF_MAXAGE`).
+    pub const CONTIKI_2_7: Self = Self {
+        reassembly_contexts: 1,
+        reassembly_timeout: Span::from_secs(8),
+        prefer_new: true,
+        ..Self::CONTIKI_3
     };
 }
 
@@ -265,6 +280,8 @@ pub struct RplConfig {
     pub max_neighbours: u16,
     /// The largest number of routes in a node's table.
     pub max_routes: u16,
+    /// The largest number of routes in the table of the root, if it is not that of other nodes.
+    pub max_root_routes: Option<u16>,
 }
 
 impl RplConfig {
@@ -293,6 +310,17 @@ impl RplConfig {
         probing_interval: Span::from_secs(120),
         max_neighbours: 300,
         max_routes: 300,
+        max_root_routes: None,
+    };
+
+    /// RPL with the tables of a Z1 under Contiki 2.7 (platform/z1/contiki-conf.h: `NBR_TABLE_CONF_MAX_NEIGHBORS`,
+    /// `UIP_CONF_MAX_ROUTES`). The root is a border router with more memory, and has the table of
+    /// [`CONTIKI_3`](Self::CONTIKI_3). All other constants are those of Contiki 3.x.
+    pub const CONTIKI_2_7: Self = Self {
+        max_neighbours: 15,
+        max_routes: 15,
+        max_root_routes: Some(Self::CONTIKI_3.max_routes),
+        ..Self::CONTIKI_3
     };
 
     /// The storing mode of Contiki-NG on a Cooja mote: os/net/routing/rpl-classic, os/net/link-stats.c,

@@ -22,7 +22,14 @@ impl Mesh {
         queued: &Queued,
     ) -> Option<PacketId> {
         let Queued { frame, packet } = *queued;
-        let packet = if frame.fragments == 1 { packet } else { self.put_together(moment, node, queued)? };
+        let packet = if frame.fragments == 1 {
+            for ended in self.reassemblies[node as usize].handle_whole() {
+                self.packets.release(PacketId(ended));
+            }
+            packet
+        } else {
+            self.put_together(moment, node, queued)?
+        };
         if let Some(message) = self.packets.get(packet).message {
             if let Some(rpl) = self.routing.rpl() {
                 rpl.node(node).handle(moment.now, frame.from, &message);

@@ -11,12 +11,16 @@ use crate::{NodeId, Span, Time};
 /// Only a first fragment opens a context, like in Contiki (`sicslowpan.c`, `add_fragment`). If all contexts are in use, the
 /// datagram is dropped. A context that has waited too long is over, and makes room when room is needed. A fragment that comes
 /// after the deadline is too late, as the RFC says. (Contiki adds it until the room is needed.)
+///
+/// With [`prefer_new`](LowpanConfig::prefer_new) a newer datagram ends older ones, like in Contiki 2.7 (`sicslowpan.c`,
+/// `PRIORITIZE_NEW_PACKETS`).
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     contexts: SmallVec<[Context; 2]>,
     /// The largest number of contexts.
     limit: usize,
     timeout: Span,
+    prefer_new: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +36,8 @@ struct Context {
 /// The effect of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reassembled {
-    /// The fragment opened a context, which keeps its handle. If it replaced a context that was over, holds the handle of
-    /// that, which the caller releases.
+    /// The fragment opened a context, which keeps its handle. If it replaced a context that was over, or one that it ended,
+    /// holds the handle of that, which the caller releases.
     Opened(Option<u32>),
     /// The fragment was added, and its context waits for more.
     Added,
@@ -51,7 +55,12 @@ impl Reassembly {
     /// Returns the reassembly of a node.
     pub(crate) fn new(config: &LowpanConfig) -> Self {
         let limit = usize::from(config.reassembly_contexts);
-        Self { contexts: SmallVec::with_capacity(limit), limit, timeout: config.reassembly_timeout }
+        Self {
+            contexts: SmallVec::with_capacity(limit),
+            limit,
+            timeout: config.reassembly_timeout,
+            prefer_new: config.prefer_new,
+        }
     }
 
     /// Handles a fragment of the packet with this handle. `frame.fragments` is more than 1, and
@@ -72,6 +81,14 @@ impl Reassembly {
         }
     }
 
+    /// Ends the contexts that a datagram of one frame ends. Returns their handles, which the caller releases.
+    pub(crate) fn handle_whole(&mut self) -> SmallVec<[u32; 2]> {
+        if !self.prefer_new {
+            return SmallVec::new();
+        }
+        self.contexts.drain(..).map(|context| context.packet).collect()
+    }
+
     fn add(&mut self, index: usize, bit: u64) -> Reassembled {
         let context = &mut self.contexts[index];
         if context.missing & bit == 0 {
@@ -89,7 +106,11 @@ impl Reassembly {
             return Reassembled::Opened(Some(std::mem::replace(over, context).packet));
         }
         if self.contexts.len() == self.limit {
-            return Reassembled::Full;
+            // A second datagram of one sender ends none, and is dropped.
+            let other = self.contexts.iter_mut().find(|older| self.prefer_new && older.from != context.from);
+            return other.map_or(Reassembled::Full, |older| {
+                Reassembled::Opened(Some(std::mem::replace(older, context).packet))
+            });
         }
         self.contexts.push(context);
         Reassembled::Opened(None)
@@ -111,7 +132,13 @@ mod tests {
             hop_limit: 64,
             reassembly_contexts: contexts,
             reassembly_timeout: TIMEOUT,
+            prefer_new: false,
         })
+    }
+
+    /// Returns the node of Contiki 2.7.
+    fn older_node() -> Reassembly {
+        Reassembly::new(&LowpanConfig::CONTIKI_2_7)
     }
 
     fn fragment(from: u32, tag: u16, fragment: u8, fragments: u8) -> Frame {
@@ -193,6 +220,20 @@ mod tests {
         assert_eq!(node.handle(at(TIMEOUT.as_nanos()), &fragment(1, 5, 2, 3), 70), Stray);
         assert_eq!(node.handle(at(TIMEOUT.as_nanos()), &fragment(2, 5, 0, 2), 71), Opened(Some(70)));
         assert_eq!(node.handle(at(TIMEOUT.as_nanos()), &fragment(2, 5, 1, 2), 71), Whole(71));
+    }
+
+    #[test]
+    fn a_newer_datagram_ends_an_older_one_if_it_is_preferred() {
+        let mut node = older_node();
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 2), 70), Opened(None));
+        assert_eq!(node.handle(at(1), &fragment(2, 5, 0, 2), 71), Opened(Some(70)), "of another sender");
+        assert_eq!(node.handle(at(2), &fragment(1, 5, 1, 2), 70), Stray);
+        assert_eq!(node.handle(at(3), &fragment(2, 6, 0, 2), 72), Full, "of the same sender");
+        assert_eq!(node.handle_whole().to_vec(), [71], "a datagram of one frame");
+        assert_eq!(node.handle(at(4), &fragment(2, 5, 1, 2), 71), Stray);
+        let mut node = self::node(2);
+        assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 2), 70), Opened(None));
+        assert!(node.handle_whole().is_empty(), "unless they are preferred");
     }
 
     #[test]

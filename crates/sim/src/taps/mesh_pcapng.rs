@@ -123,6 +123,7 @@ mod tests {
         hop_limit: 64,
         reassembly_contexts: 2,
         reassembly_timeout: Span::from_millis(1_250),
+        prefer_new: false,
     };
     const ONE_HOP: Leg = Leg { hop_limit: 64, option: None };
 

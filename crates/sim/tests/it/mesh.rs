@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use coapace_sim::mesh::{
-    LowpanConfig, MacConfig, Mesh, MeshConfig, MeshError, NodeCounters, RadioConfig, RoutingConfig, RplConfig,
+    Delivery, LowpanConfig, MacConfig, Mesh, MeshConfig, MeshError, NodeCounters, RadioConfig, RoutingConfig,
+    RplConfig,
 };
 use coapace_sim::{
     Counters, Layout, Luck, Mark, Node, NodeId, Outgoing, Position, Site, Span, Time, Transport, Waypoint,
@@ -133,7 +134,8 @@ fn hidden_nodes_collide_and_long_backoffs_between_retries_repair_it() {
 #[test]
 fn a_run_is_its_seed() {
     let run = |seed| {
-        let lossy = RadioConfig { delivery: (0.75, 1.0), ..RadioConfig::UNIT_DISK };
+        let lossy =
+            RadioConfig { delivery: Delivery::new(vec![0.75, 1.0]).unwrap(), ..RadioConfig::UNIT_DISK };
         let config = MeshConfig { radio: lossy, mac: MacConfig::CONTIKI_3, ..config() };
         let mut world = world(seed, &grid(4), Vec::new(), config, (1_000, 60));
         world.run(Time::from_secs(60)).hash

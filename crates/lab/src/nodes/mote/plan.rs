@@ -34,8 +34,8 @@ pub(crate) struct FlowPlan {
     pub(crate) keys: Flow,
     /// The number among the flows, from 0: the first byte of its tokens.
     pub(crate) number: u8,
-    /// The sink that gets the messages.
-    pub(crate) sink: NodeId,
+    /// The sink of every client; `None` for a client that does not take part.
+    pub(crate) sinks: Vec<Option<NodeId>>,
     /// The times of the pattern.
     pub(crate) timing: Timing,
     /// The time from which on no message is offered.
@@ -59,11 +59,11 @@ pub(crate) type PathOptions<'a> = &'a [&'a str];
 const FIRST_NOTIFICATION: u32 = 1 << 16;
 
 impl FlowPlan {
-    /// Encodes the messages of a flow to `sink`.
+    /// Encodes the messages of a flow to `sinks`.
     pub(crate) fn new(
         keys: &Flow,
         number: u8,
-        sink: NodeId,
+        sinks: Vec<Option<NodeId>>,
         timing: Timing,
         end: Time,
         path: PathOptions<'_>,
@@ -80,7 +80,7 @@ impl FlowPlan {
             if keys.confirmable { options } else { options.option(coap_numbers::option::NO_RESPONSE, &[26]) };
         Self {
             number,
-            sink,
+            sinks,
             timing,
             end,
             code: match keys.method {
@@ -93,6 +93,11 @@ impl FlowPlan {
             registration: with_path(Tail::default().option(coap_numbers::option::OBSERVE, &[])).into_bytes(),
             keys: keys.clone(),
         }
+    }
+
+    /// Returns the sink of the client of this number, counted from 1, if it takes part.
+    pub(crate) fn sink_of(&self, client: u32) -> Option<NodeId> {
+        self.sinks.get(client as usize - 1).copied().flatten()
     }
 
     /// Returns the options and the payload of the notification of this number.

@@ -16,6 +16,8 @@ use crate::nodes::CONTENT;
 #[derive(Debug)]
 pub(super) struct Sending {
     pub(super) flow: Arc<FlowPlan>,
+    /// The sink that gets the messages.
+    pub(super) sink: NodeId,
     client: u32,
     /// The time when the next message is due; `None` if it is not due at a certain time.
     pub(super) next: Option<Time>,
@@ -41,8 +43,10 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    pub(super) fn new(flow: Arc<FlowPlan>, client: u32) -> Self {
+    /// Returns the state before the first message; `None` if the client does not take part.
+    pub(super) fn new(flow: Arc<FlowPlan>, client: u32) -> Option<Self> {
         let mut sending = Self {
+            sink: flow.sink_of(client)?,
             client,
             next: None,
             turns: 0,
@@ -61,7 +65,7 @@ impl Sending {
             Pace::Clock(_) | Pace::Once(_) => sending.due_after(sending.flow.timing.start),
             Pace::Backlogged => Some(sending.flow.timing.start),
         };
-        sending
+        Some(sending)
     }
 
     /// Returns the time of the next message, if it is before the end.
@@ -126,7 +130,7 @@ impl Sending {
         endpoint: &mut Endpoint<Mechanism, NodeId>,
         number: u32,
     ) -> Result<Option<ExchangeId>, SendError> {
-        let FlowPlan { keys, sink, code, request, .. } = &*self.flow;
+        let FlowPlan { keys, code, request, .. } = &*self.flow;
         if keys.observe {
             let notification = self.flow.notification(number);
             if let Some(responder) = self.uncontrolled {
@@ -146,9 +150,9 @@ impl Sending {
         };
         if !keys.confirmable {
             // A non-confirmable request asks for no response, so there is no exchange to wait for.
-            return endpoint.tell(now.instant(), *sink, request).map(|_| None);
+            return endpoint.tell(now.instant(), self.sink, request).map(|_| None);
         }
-        let id = endpoint.request(now.instant(), *sink, request)?;
+        let id = endpoint.request(now.instant(), self.sink, request)?;
         self.begin(now);
         Ok(Some(id))
     }

@@ -47,8 +47,8 @@ impl Watching {
     /// Prepares the observation of the clients (nodes and numbers) that take part in flows to `own`; `None` if there are none.
     pub(super) fn new(plan: &MotePlan, clients: &[(NodeId, u32)], own: NodeId) -> Option<Self> {
         let mut watches = Vec::new();
-        for flow in plan.flows.iter().filter(|flow| flow.keys.observe && flow.sink == own) {
-            let takes_part = |(_, number): &&(NodeId, u32)| flow.keys.includes(number - 1);
+        for flow in plan.flows.iter().filter(|flow| flow.keys.observe) {
+            let takes_part = |(_, number): &&(NodeId, u32)| flow.sink_of(*number) == Some(own);
             let observed: Vec<_> = clients.iter().filter(takes_part).collect();
             let before = flow.timing.start - Time::ZERO;
             let span = if before > Span::ZERO { before } else { SPREAD };

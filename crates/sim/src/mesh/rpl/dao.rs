@@ -39,7 +39,8 @@ impl RplNode {
             neighbour.rank = INFINITE_RANK;
         }
         let until = now + self.config.route_lifetime;
-        let max = usize::from(self.config.max_routes);
+        let roots_own = self.config.max_root_routes.filter(|_| self.is_root());
+        let max = usize::from(roots_own.unwrap_or(self.config.max_routes));
         match self.routes.insert(now, (target, from), path, until, max) {
             Stored::New => self.send_dao(self.parent, target, path, false),
             Stored::Known => {}
@@ -106,6 +107,15 @@ mod tests {
         assert_eq!(links.nodes[0].routes(links.now), 2);
         assert!(links.nodes[1].counters().routes_full > 0);
         assert!(links.walk(0, 1).is_ok() || links.walk(0, 2).is_ok());
+    }
+
+    #[test]
+    fn the_root_may_have_a_table_of_its_own() {
+        let config = RplConfig { max_routes: 2, max_root_routes: Some(9), ..RplConfig::CONTIKI_3 };
+        // All hear the root.
+        let mut links = Links::new(&config, 5, 1, |a, b| a.min(b) == 0);
+        links.run(Time::from_secs(120));
+        assert_eq!(links.nodes[0].routes(links.now), 4);
     }
 
     #[test]
