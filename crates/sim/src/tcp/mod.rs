@@ -18,6 +18,10 @@
 //! * the margin of the RTO above SRTT: at least 5 ms, instead of 200 ms;
 //! * the first RTO of data after a SYN was repeated: 2 s and more, instead of 3 s (RFC 6298 §5.7);
 //! * the ACK of the first segments, which is delayed like all others.
+//!
+//! With 250 ticks a second, 17 of 18 published medians come out within 15 %. The other is 100 continuous clients before 2500
+//! bytes, 15.5 % slow; without the wheel they are 34 % slow, and 400 are 48 %. None of the differences above moves it by more
+//! than 2 %.
 
 mod channel;
 mod client;

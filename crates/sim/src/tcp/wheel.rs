@@ -70,7 +70,7 @@ mod tests {
             let at = fires(250, 1_000 * TICK_MS, timeout * TICK_MS);
             assert_eq!(at, slot * TICK_MS, "{timeout} ticks");
             let grain = TICK_MS << (3 * level);
-            assert!(at % grain == 0 && at - (1_000 + timeout) * TICK_MS <= grain, "{timeout} ticks");
+            assert!(at.is_multiple_of(grain) && at - (1_000 + timeout) * TICK_MS <= grain, "{timeout} ticks");
         }
     }
 
