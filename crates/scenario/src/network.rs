@@ -39,6 +39,9 @@ keys! {
         /// The timeout of the first SYN is 1 s, doubling to 60 s; this multiplies it: 200 makes it 2 s, doubling to 120 s.
         /// Timeouts of data are smoltcp's, 1 s to 60 s.
         handshake_timeout_percent: u32, Whole(100, 1_000) => 100;
+        /// The ticks per second of a Linux kernel since 4.8, whose timers fire on a grid: at 250, every 32 ms for timeouts below
+        /// 2 s, every 256 ms below 16 s, every 2.048 s below 129 s. With "none" they fire when they expire.
+        timer_hz: Option<u32>, Or("none", Whole(100, 1_000)) => None;
     }
 }
 

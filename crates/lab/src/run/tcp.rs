@@ -25,6 +25,7 @@ pub(super) fn hosts<'a>(
         ack_delay: tcp.delayed_ack,
         nagle: tcp.nagle,
         handshake_timeout_percent: tcp.handshake_timeout_percent.try_into().unwrap_or(u16::MAX),
+        timer_hz: tcp.timer_hz.and_then(|hz| hz.try_into().ok()).unwrap_or(0),
         ..TcpParameters::default()
     };
     let (sizes, starts) = (luck.stream("batches"), luck.stream("start"));

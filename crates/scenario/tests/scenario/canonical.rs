@@ -96,9 +96,10 @@ tcp.connect_first = true
 tcp.nagle = true
 tcp.delayed_ack = \"200 ms\"
 tcp.handshake_timeout_percent = 100
+tcp.timer_hz = \"none\"
 ";
     assert_eq!(scenario.canonical(), canonical);
-    assert_eq!(scenario.hash(), "ffa8efdf46ba8683");
+    assert_eq!(scenario.hash(), "12c450112b397c97");
 }
 
 #[test]

@@ -226,8 +226,8 @@ impl TcpClient {
         self.run(now);
         self.flush(now);
         self.closing.retain(|link| !link.connection.is_over());
-        let Self { current, closing, stack, plan, .. } = self;
-        let links = current.iter().chain(&*closing).filter_map(|link| link.connection.deadline(now, stack));
+        let Self { current, closing, plan, .. } = self;
+        let links = current.iter().chain(&*closing).filter_map(|link| link.connection.deadline(now));
         let plans = [plan.connect_at, plan.request_at].into_iter().filter(|&due| due > now);
         self.deadline = links.chain(plans).min();
     }

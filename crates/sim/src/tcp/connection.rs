@@ -8,6 +8,7 @@ use super::TcpParameters;
 use super::channel::Channel;
 use super::ledger::Ledger;
 use super::stack::Stack;
+use super::wheel::Wheel;
 use crate::{Span, Time};
 
 /// The least wait before smoltcp is polled again. Time goes on even if smoltcp asks to be polled at once.
@@ -16,6 +17,20 @@ const LEAST_WAIT: Span = Span::from_millis(1);
 /// The room of a send buffer for signals beside a message: a CSM and a Pong, in bytes.
 const SIGNALS_BYTES: usize = 32;
 
+/// The step of smoltcp's clock.
+const STEP: Duration = Duration::from_micros(1);
+
+/// A timer of smoltcp.
+#[derive(Clone, Copy, Debug)]
+struct Timer {
+    /// The moment for which smoltcp has set it.
+    due: Instant,
+    /// The time that it runs.
+    timeout: Span,
+    /// The moment at which it fires, not before `due`.
+    fires: Time,
+}
+
 /// A socket and the messages over it.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -23,8 +38,9 @@ pub(super) struct Connection {
     handle: SocketHandle,
     /// The factor on the timeouts of the handshake, in per cent.
     handshake_timeout_percent: u64,
-    /// The moment up to which smoltcp is not polled in a handshake.
-    handshake_timer: Option<Time>,
+    wheel: Option<Wheel>,
+    /// The timers that are known to be set, the first to expire last: a delayed ACK may stand before a retransmission.
+    timers: Vec<Timer>,
     pub(super) ledger: Ledger,
     pub(super) channel: Channel,
 }
@@ -45,7 +61,8 @@ impl Connection {
             handle: sockets.add(socket),
             sockets,
             handshake_timeout_percent: u64::from(parameters.handshake_timeout_percent.max(100)),
-            handshake_timer: None,
+            wheel: Wheel::new(parameters.timer_hz),
+            timers: Vec::with_capacity(2),
             ledger: Ledger::default(),
             channel: Channel::new(parameters.max_message_bytes),
         }
@@ -68,38 +85,64 @@ impl Connection {
 
     /// Handles a packet.
     pub(super) fn receive(&mut self, now: Time, stack: &mut Stack, packet: &[u8]) {
+        let before = self.progress();
         stack.receive(instant(now), packet, &mut self.sockets);
-        if !matches!(self.state(), State::SynSent | State::SynReceived) {
-            self.handshake_timer = None;
+        if self.progress() != before {
+            // smoltcp has stopped its timers or set them anew.
+            self.timers.clear();
         }
+    }
+
+    /// Returns what changes when the other end acknowledges something new.
+    fn progress(&self) -> (State, usize) {
+        let socket = self.sockets.get::<Socket<'_>>(self.handle);
+        (socket.state(), socket.send_queue())
     }
 
     /// Sends the packets that are due.
     ///
-    /// smoltcp looks at its timers only when it is polled. In a handshake it is not polled until the longer timeout is over.
-    /// The times of transmissions and arrivals stay true, and so does the RTT sample of the handshake.
+    /// smoltcp looks at its timers only when it is polled. Until a timer fires, it is polled with a moment just before that for
+    /// which it has set the timer.
     pub(super) fn flush(&mut self, now: Time, stack: &mut Stack) {
-        if self.handshake_timer.is_some_and(|end| now < end) {
-            return;
+        let waiting = self.timers.iter().rev().find(|timer| now < timer.fires);
+        let polled = waiting.map_or(instant(now), |timer| instant(now).min(timer.due - STEP));
+        stack.flush(polled, &mut self.sockets);
+        let Some(due) = stack.deadline(polled, &self.sockets) else { return self.timers.clear() };
+        while self.timers.pop_if(|timer| timer.due < due).is_some() {}
+        if self.timers.last().is_none_or(|timer| timer.due != due) {
+            let timeout = self.lengthened(due.max(polled) - polled);
+            self.timers.push(Timer { due, timeout, fires: fires(self.wheel, now, timeout) });
         }
-        stack.flush(instant(now), &mut self.sockets);
-        if matches!(self.state(), State::SynSent | State::SynReceived) {
-            let timer = stack.deadline(instant(now), &self.sockets).map(|end| end - instant(now));
-            self.handshake_timer = timer.map(|timeout| {
-                let percent = Span::from_micros(timeout.total_micros()) / 100;
-                now + (percent * self.handshake_timeout_percent).max(LEAST_WAIT)
-            });
+    }
+
+    /// Starts the timers anew.
+    pub(super) fn restart_timers(&mut self, now: Time) {
+        for timer in &mut self.timers {
+            timer.fires = fires(self.wheel, now, timer.timeout);
+        }
+    }
+
+    /// Returns a timeout of smoltcp, lengthened if it is one of the handshake.
+    fn lengthened(&self, timeout: Duration) -> Span {
+        let timeout = Span::from_micros(timeout.total_micros());
+        match self.state() {
+            State::SynSent | State::SynReceived => timeout * self.handshake_timeout_percent / 100,
+            _ => timeout,
         }
     }
 
     /// Returns the moment at which to call [`flush`](Self::flush) again.
-    pub(super) fn deadline(&self, now: Time, stack: &mut Stack) -> Option<Time> {
-        if self.handshake_timer.is_some() {
-            return self.handshake_timer;
-        }
-        let at = stack.deadline(instant(now), &self.sockets)?;
-        let at = u64::try_from(at.total_micros()).unwrap_or(0).saturating_mul(1_000);
-        Some(Time::from_nanos(at).max(now + LEAST_WAIT))
+    pub(super) fn deadline(&self, now: Time) -> Option<Time> {
+        let fires = self.timers.iter().map(|timer| timer.fires).min();
+        fires.map(|fires| fires.max(now + LEAST_WAIT))
+    }
+}
+
+/// Returns the moment at which a timer fires that is set at `now`.
+fn fires(wheel: Option<Wheel>, now: Time, timeout: Span) -> Time {
+    match wheel {
+        Some(wheel) if timeout > Span::ZERO => wheel.fires(now, timeout),
+        _ => Time::from(now.instant()) + timeout,
     }
 }
 

@@ -140,7 +140,7 @@ impl TcpServer {
         if connection.is_over() {
             return;
         }
-        *deadline = connection.deadline(now, &mut self.stack);
+        *deadline = connection.deadline(now);
         self.deadlines.extend(deadline.map(|deadline| (deadline, key)));
         self.connections.insert(key, link);
     }
@@ -193,9 +193,11 @@ impl Node for TcpServer {
         }
         self.counters.duplicate_segments += u64::from(link.connection.ledger.arrives(&segment));
         if segment.opens() && !link.syn_ack.is_empty() {
-            // A SYN comes again: Linux answers again at once, smoltcp waits for its timer.
+            // A SYN comes again: Linux answers again at once and restarts the timer of the answer (`tcp_check_req` in
+            // `net/ipv4/tcp_minisocks.c`), smoltcp waits for its timer.
             self.counters.retransmitted_segments += 1;
             self.send(from, link.syn_ack.clone());
+            link.connection.restart_timers(now);
         }
         link.connection.receive(now, &mut self.stack, bytes);
         self.run(&mut link.connection);

@@ -333,8 +333,66 @@ fn the_first_timeout_of_data_is_three_times_the_true_round_trip_of_the_handshake
     assert_eq!(repeated.1.len(), greeting[1].len());
 }
 
+/// A client whose handshake took from 0.16 to 0.816 s, which makes an RTO of 1.968 s, and its CSM, which is lost.
+fn greeting(timer_hz: u16) -> (TcpClient, TcpServer, Vec<u8>) {
+    let parameters = TcpParameters { timer_hz, ..TcpParameters::default() };
+    let start = Time::from_nanos(160 * MS);
+    let plan = TcpPlan { request_at: start, ..plan(vec![1], start) };
+    let mut client = TcpClient::new(CLIENT, plan, parameters, 1);
+    let syn = alone(&mut client, Time::from_secs(1)).remove(0).1;
+    let mut server = TcpServer::new(SERVER, response(), 10, parameters, 2);
+    let syn_ack = answers(&mut server, start, &syn).remove(0);
+    let csm = answers(&mut client, Time::from_nanos(816 * MS), &syn_ack).remove(1);
+    (client, server, csm)
+}
+
 #[test]
-fn a_syn_that_comes_again_is_answered_again_at_once() {
+fn a_lost_segment_is_repeated_on_the_grid_of_the_timer_wheel() {
+    let waits = |timer_hz| -> Vec<u64> {
+        let (mut client, _, csm) = greeting(timer_hz);
+        let repeated = alone(&mut client, Time::from_secs(200));
+        assert!(repeated.iter().all(|(_, packet)| packet.len() == csm.len()));
+        let times = repeated.iter().map(|(time, _)| time.as_nanos() / MS);
+        let before = std::iter::once(816).chain(times.clone());
+        times.zip(before).map(|(time, before)| time - before).take(6).collect()
+    };
+    // Linux 6.18 at 250 Hz waited 4.09, 7.94, 15.87, 32.77 and 63.48 s before the second to the sixth. smoltcp ends at 60 s.
+    assert_eq!(waits(250), [2_000, 4_096, 7_936, 15_872, 32_768, 61_440]);
+    assert_eq!(waits(0), [1_968, 3_936, 7_872, 15_744, 31_488, 60_000]);
+}
+
+#[test]
+fn the_handshake_waits_for_the_timer_wheel_too() {
+    let parameters = TcpParameters { timer_hz: 250, ..TcpParameters::default() };
+    let start = Time::from_nanos(1_001 * MS);
+    let mut client = TcpClient::new(CLIENT, plan(vec![1], start), parameters, 1);
+    let sent = alone(&mut client, Time::from_secs(40));
+    let times: Vec<u64> = sent.iter().map(|(time, _)| time.as_nanos() / MS).collect();
+    assert_eq!(times, [1_001, 3_008, 7_168, 15_360, 31_488]);
+    let mut server = TcpServer::new(SERVER, response(), 10, parameters, 2);
+    answers(&mut server, start, &sent[0].1);
+    let repeated = alone(&mut server, Time::from_secs(40));
+    assert_eq!(repeated.iter().map(|(time, _)| time.as_nanos() / MS).collect::<Vec<_>>(), times[1..]);
+}
+
+#[test]
+fn what_arrives_before_the_wheel_has_turned_is_handled_at_its_own_time() {
+    let (mut client, mut server, csm) = greeting(250);
+    // The RTO is over at 2.784 s, the timer fires at 2.816 s.
+    let server_csm = answers(&mut server, Time::from_nanos(1_200 * MS), &csm).remove(0);
+    let request = answers(&mut client, Time::from_nanos(2_800 * MS), &server_csm);
+    assert_eq!(
+        request.iter().map(Vec::len).collect::<Vec<_>>(),
+        [48],
+        "the CSM is acknowledged and not repeated"
+    );
+    // The RTT of the CSM was 1.984 s: SRTT 0.822 s, RTTVAR 0.578 s, RTO 3.134 s, with which 5.934 s become 6.144 s.
+    let repeated = alone(&mut client, Time::from_secs(7));
+    assert_eq!(repeated.iter().map(|(time, _)| time.as_nanos() / MS).collect::<Vec<_>>(), [6_144]);
+}
+
+#[test]
+fn a_syn_that_comes_again_is_answered_again_at_once_and_restarts_the_timer() {
     let mut client = client();
     let syn = alone(&mut client, Time::from_secs(1)).remove(0).1;
     let mut server = TcpServer::new(SERVER, response(), 10, TcpParameters::default(), 2);
@@ -343,6 +401,8 @@ fn a_syn_that_comes_again_is_answered_again_at_once() {
     assert_eq!(flags(&first[0]), SYN | ACK);
     assert_eq!(answers(&mut server, Time::from_secs(1), &syn), first);
     assert_eq!(server.connections(), 1);
+    let repeated = alone(&mut server, Time::from_secs(10));
+    assert_eq!(repeated.iter().map(|(time, _)| time.as_nanos() / MS).collect::<Vec<_>>(), [3_000, 7_000]);
 }
 
 #[test]
