@@ -33,9 +33,6 @@ constexpr uint8_t kHopLimit = 64;
 constexpr uint32_t kResponseBytes = 8;
 /// Bytes of UDP's compressed header: ports of two bytes each, and a checksum.
 constexpr uint32_t kUdpBytes = 7;
-/// The interval that stands for clients that always have a next message, when the exchange before is over. Others offer messages
-/// at random moments, at exponentially distributed times from each other.
-constexpr double kBacklogged = 0;
 
 /// A datagram. The first byte of a frame is 0, which says that it is not one of 6LoWPAN (RFC 4944 §5.1).
 struct Datagram {
@@ -90,6 +87,8 @@ struct Counts {
     uint64_t givenUp = 0;
     uint64_t frames = 0;
     uint64_t drops = 0;
+    /// Those of them with a response. The frame of a request is longer than its message, that of a response is not.
+    uint64_t droppedResponses = 0;
     double delayS = 0;
 };
 
@@ -184,7 +183,7 @@ public:
     uint64_t Retransmissions() const { return m_exchanges.Retransmissions(); }
 
 private:
-    /// Offers a message. It is dropped if the exchange before is open.
+    /// Offers a message, at exponentially distributed times from each other. It is dropped if the exchange before is open.
     void Offer() {
         m_network.counts.offered++;
         if (m_exchanges.IsOpen()) {
@@ -193,19 +192,12 @@ private:
             m_network.offers[{m_self, ++m_messageId}] = Simulator::Now();
             m_exchanges.Begin(m_messageId);
         }
-        if (m_network.setup.interval != kBacklogged) {
-            Simulator::Schedule(Gap(), &Mote::Offer, this);
-        }
+        Simulator::Schedule(Gap(), &Mote::Offer, this);
     }
 
-    Time Gap() { return Seconds(m_network.setup.interval == kBacklogged ? 0 : m_gaps->GetValue()); }
+    Time Gap() { return Seconds(m_gaps->GetValue()); }
 
-    void Over(bool answered) {
-        (answered ? m_network.counts.answered : m_network.counts.givenUp)++;
-        if (m_network.setup.interval == kBacklogged) {
-            Simulator::ScheduleNow(&Mote::Offer, this);
-        }
-    }
+    void Over(bool answered) { (answered ? m_network.counts.answered : m_network.counts.givenUp)++; }
 
     void Forward(const Datagram& datagram) {
         const uint32_t next = m_network.tree->Next(m_self, datagram.dest);
@@ -253,7 +245,10 @@ private:
     void Sent(Ptr<const Packet> frame) { m_network.counts.frames += frame->GetSize() > 5 ? 1 : 0; }
 
     /// Counts a frame for which there was no room, no clear channel, or no acknowledgement.
-    void Dropped(Ptr<const Packet>) { m_network.counts.drops++; }
+    void Dropped(Ptr<const Packet> frame) {
+        m_network.counts.drops++;
+        m_network.counts.droppedResponses += frame->GetSize() <= m_network.setup.messageBytes ? 1 : 0;
+    }
 
     Network& m_network;
     uint32_t m_self;
@@ -292,7 +287,7 @@ int main(int argc, char* argv[]) {
     CommandLine cmd(__FILE__);
     cmd.AddValue("positions", "file with lines of `node time x y`", setup.positions);
     cmd.AddValue("messageBytes", "bytes of a CoAP message", setup.messageBytes);
-    cmd.AddValue("interval", "seconds from a client's message to its next, on average; 0: as soon as the exchange before is over", setup.interval);
+    cmd.AddValue("interval", "seconds from a client's message to its next, on average", setup.interval);
     cmd.AddValue("start", "the second at which the first messages are offered, and counts begin", setup.start);
     cmd.AddValue("end", "the second at which the run ends", setup.end);
     cmd.AddValue("range", "metres within which nodes hear each other", setup.rangeM);
@@ -344,6 +339,6 @@ int main(int argc, char* argv[]) {
               << ",\"busy\":" << counts.busy << ",\"reached\":" << counts.reached << ",\"delay_s\":" << counts.delayS
               << ",\"answered\":" << counts.answered << ",\"given_up\":" << counts.givenUp
               << ",\"retransmissions\":" << retransmissions << ",\"frames\":" << counts.frames
-              << ",\"drops\":" << counts.drops << "}\n";
+              << ",\"drops\":" << counts.drops << ",\"dropped_responses\":" << counts.droppedResponses << "}\n";
     Simulator::Destroy();
 }
