@@ -116,5 +116,5 @@ CELLS = [
     mesh("grid", "grid", 1),
     mesh("star-full", "star", 0.1, {"mean delay, s": LATE_RESPONSES}),
     mesh("chain-full", "chain", 0.25),
-    mesh("grid-full", "grid", 0.5, {"mean delay, s": LATE_RESPONSES}),
+    mesh("grid-full", "grid", 0.5),
 ]
