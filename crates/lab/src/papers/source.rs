@@ -26,6 +26,9 @@ pub struct Source {
     pub scenario: String,
     /// The number of seeds of quick runs.
     pub quick_seeds: u32,
+    /// The number of seeds of full runs, for each scenario that needs another number than its own.
+    #[serde(default)]
+    pub(super) seeds: BTreeMap<String, u32>,
     /// The mechanism of each row of the paper.
     pub mechanisms: BTreeMap<String, String>,
     /// The knob of each column of `published.csv` that is a condition.

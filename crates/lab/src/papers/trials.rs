@@ -65,9 +65,10 @@ impl Paper {
                     known.extend(published);
                 }
                 Entry::Vacant(place) => {
+                    let usual = source.seeds.get(&scenario.name).copied().unwrap_or(scenario.defaults.seeds);
                     let trial = Trial {
                         contender: Contender::parse(&place.key().1).map_err(wrong)?,
-                        seeds: if quick { source.quick_seeds } else { scenario.defaults.seeds },
+                        seeds: if quick { source.quick_seeds } else { usual },
                         first_seed: 1,
                         scenario: Arc::new(scenario),
                         // Papers that publish orders have too many conditions for anybody to look at the series of each.

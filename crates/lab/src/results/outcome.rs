@@ -28,7 +28,7 @@ impl Outcome {
 }
 
 /// The largest number of seeds that is told. More are as good as endless.
-const MOST_SEEDS: f64 = 1e6;
+const MOST_SEEDS: f64 = 1e4;
 
 impl Order {
     /// Returns the outcome of the order, whose measured ratio is `ratio`. Without a confidence interval it is inconclusive.
@@ -59,7 +59,7 @@ impl Order {
     }
 
     /// Returns the number of seeds that would decide an order which `seeds` seeds do not, if the ratio stays and its interval
-    /// shrinks with the root of the number; `None` if that cannot be told, or is beyond a million.
+    /// shrinks with the root of the number; `None` if that cannot be told, or is beyond ten thousand.
     pub(super) fn deciding_seeds(&self, ratio: Ratio, seeds: usize) -> Option<u64> {
         let (low, high) = ratio.interval?;
         let distance = |bound: f64| (ratio.mean / bound).ln().abs();
@@ -68,12 +68,13 @@ impl Order {
             Relation::Times => {
                 let (least, most) = self.band();
                 let is_same_side = (ratio.mean < 1.0) == (self.bound() < 1.0);
-                if is_same_side && (least..=most).contains(&ratio.mean) {
-                    distance(1.0).min((most / least).ln() / 2.0)
-                } else {
-                    // To refute it, one of both is enough: the wrong side of 1, or beyond the tolerance.
-                    let beyond = if ratio.mean < least { distance(least) } else { distance(most) };
-                    if is_same_side { beyond } else { beyond.max(distance(1.0)) }
+                let beyond = if ratio.mean < least { distance(least) } else { distance(most) };
+                match ((least..=most).contains(&ratio.mean), is_same_side) {
+                    (true, true) => distance(1.0).min((most / least).ln() / 2.0),
+                    (true, false) => distance(1.0),
+                    (false, true) => beyond,
+                    // To refute it, one of both is enough: the other side of 1, or beyond the tolerance.
+                    (false, false) => beyond.max(distance(1.0)),
                 }
             }
         };
@@ -174,5 +175,9 @@ mod tests {
         // A ratio within its tolerance must come off 1, and be narrow.
         let times = order(Relation::Times, Some(1.1));
         assert!((40..=41).contains(&times.deciding_seeds(wide, 10).unwrap()));
+        // On the other side of 1 it is refuted there, however near to the published ratio.
+        let other_side =
+            Ratio { mean: (-mean).exp(), interval: Some(((-mean - half).exp(), (half - mean).exp())) };
+        assert!((40..=41).contains(&times.deciding_seeds(other_side, 10).unwrap()));
     }
 }

@@ -46,6 +46,9 @@ impl Verdict<'_> {
 
     /// Returns the outcome in words, such as `inconclusive (120 seeds)`, where so many would probably decide it.
     pub fn words(&self) -> String {
+        if self.ratio.is_none() {
+            return format!("{} (not measured in every seed)", self.outcome().word());
+        }
         let seeds = self.deciding_seeds().map_or_else(String::new, |seeds| format!(" ({seeds} seeds)"));
         format!("{}{seeds}", self.outcome().word())
     }
