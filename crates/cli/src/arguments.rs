@@ -223,6 +223,7 @@ pub(crate) struct Coexist {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of the command line.
 pub(crate) struct Reproduce {
     /// The paper (coapace list papers)
     pub(crate) paper: String,

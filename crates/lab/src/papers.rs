@@ -11,7 +11,7 @@ mod summary;
 mod trials;
 
 pub use self::lookup::published_for;
-pub use self::sensitivity::{Score, Sensitivity, SensitivityPlan, VariedValue};
+pub use self::sensitivity::{Count, Score, Sensitivity, SensitivityPlan, VariedValue};
 pub use self::source::Source;
 
 /// A paper that can be reproduced.

@@ -2,43 +2,37 @@
 
 use std::fmt::Write;
 
-use coapace_lab::papers::{Score, Sensitivity};
+use coapace_lab::papers::{Count, Score, Sensitivity};
 
+use super::headline::capitalised;
 use super::html::escape;
 
 /// Returns in a sentence how much is met as chosen, and within which bounds under all other values.
 pub(super) fn headline(sensitivity: &Sensitivity) -> String {
-    let part = |(name, (met, all), of): (&str, (usize, usize), fn(Score) -> usize)| {
-        let counts = || sensitivity.scores.values().copied().map(of).chain([met]);
+    let part = |(name, of): Count| {
+        let (met, all) = of(&sensitivity.base);
+        let counts = || sensitivity.scores.values().map(|score| of(score).0);
         let (least, most) = (counts().min().unwrap_or(met), counts().max().unwrap_or(met));
-        let others = if least == most { "as many".to_owned() } else { format!("{least} to {most}") };
-        (all > 0).then(|| format!("{met} of {all} {name} as chosen, {others} under other values"))
+        let others = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        (all > 0).then(|| format!("{name}: {met} of {all} as chosen, {others} under other values"))
     };
-    let Score { figures, orders, .. } = sensitivity.base;
-    let figures = part(("figures are met", figures, |score| score.figures.0));
-    let orders = part(("orders hold", orders, |score| score.orders.0));
-    figures.into_iter().chain(orders).collect::<Vec<_>>().join("; ") + "."
+    capitalised(&(Score::COUNTS.into_iter().filter_map(part).collect::<Vec<_>>().join("; ") + "."))
 }
 
 /// Returns a heat map of the figures that are met and one of the orders that hold, for those that the paper has.
 pub(super) fn heat_maps(sensitivity: &Sensitivity) -> String {
-    let Score { figures, orders, .. } = sensitivity.base;
-    let maps: [(&str, (usize, usize), fn(Score) -> usize); 2] = [
-        ("Figures met", figures, |score| score.figures.0),
-        ("Orders that hold", orders, |score| score.orders.0),
-    ];
-    maps.into_iter()
-        .filter(|(_, (_, all), _)| *all > 0)
-        .map(|(title, (met, all), of)| {
-            format!("<h3>{title}, of {all}; {met} as chosen</h3>{}", heat_map(sensitivity, met, of))
-        })
-        .collect()
+    let map = |(title, of): Count| {
+        let (met, all) = of(&sensitivity.base);
+        let title = capitalised(title);
+        (all > 0).then(|| format!("<h3>{title}, of {all}; {met} as chosen</h3>{}", heat_map(sensitivity, of)))
+    };
+    Score::COUNTS.into_iter().filter_map(map).collect()
 }
 
 /// Returns a table of squares: more than as chosen is blue, less is orange.
-fn heat_map(sensitivity: &Sensitivity, base: usize, of: fn(Score) -> usize) -> String {
-    let values = &sensitivity.values;
-    let furthest = (sensitivity.scores.values()).map(|&score| of(score).abs_diff(base)).max().unwrap_or(0);
+fn heat_map(sensitivity: &Sensitivity, of: fn(&Score) -> (usize, usize)) -> String {
+    let (values, (base, _)) = (&sensitivity.values, of(&sensitivity.base));
+    let furthest = sensitivity.scores.values().map(|score| of(score).0.abs_diff(base)).max().unwrap_or(0);
     let mut html = String::from(
         "<div class=\"scroll\"><table class=\"heat\"><thead><tr><th scope=\"col\">Condition</th><th scope=\"col\">Value</th>",
     );
@@ -66,8 +60,8 @@ fn heat_map(sensitivity: &Sensitivity, base: usize, of: fn(Score) -> usize) -> S
                 html.push_str("<td>·</td>");
                 continue;
             };
-            let count = of(score);
-            let strength = if furthest == 0 { 0 } else { count.abs_diff(base) * 70 / furthest };
+            let (count, _) = of(&score);
+            let strength = (count.abs_diff(base) * 70).checked_div(furthest).unwrap_or(0);
             let colour = if count < base { "#e07b1a" } else { "#2a7fc0" };
             let title = if row == column {
                 value.value.clone()
@@ -104,7 +98,7 @@ mod tests {
             base: score(5),
             scores: BTreeMap::from([((0, 0), score(3)), ((1, 1), score(6))]),
         };
-        assert_eq!(headline(&sensitivity), "5 of 9 figures are met as chosen, 3 to 6 under other values.");
+        assert_eq!(headline(&sensitivity), "Figures met: 5 of 9 as chosen, 3 to 6 under other values.");
         let html = heat_maps(&sensitivity);
         assert!(
             html.contains("<h3>Figures met, of 9; 5 as chosen</h3>") && !html.contains("Orders"),

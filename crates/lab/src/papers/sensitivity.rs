@@ -56,8 +56,16 @@ pub struct SensitivityPlan {
     pub trials: Vec<Trial>,
     values: Vec<VariedValue>,
     chosen: Vec<(String, String)>,
-    /// The first and the second value of each variant, and its cells: the number of the trial, and what was published.
-    variants: Vec<(Option<usize>, Option<usize>, Vec<(usize, Published)>)>,
+    variants: Vec<Variant>,
+}
+
+/// The conditions as chosen, but for no, one or two values.
+#[derive(Clone, Debug)]
+struct Variant {
+    first: Option<usize>,
+    second: Option<usize>,
+    /// The number of the trial and what was published, for each cell.
+    cells: Vec<(usize, Published)>,
 }
 
 /// A value of an open condition, other than the chosen one.
@@ -152,7 +160,7 @@ impl Paper {
                 };
                 cells.push((place, published));
             }
-            plan.variants.push((first, second, cells));
+            plan.variants.push(Variant { first, second, cells });
         }
         Ok(plan)
     }
@@ -196,7 +204,7 @@ impl SensitivityPlan {
     pub fn judge(&self, results: &[CellResult]) -> Sensitivity {
         let mut base = Score::default();
         let mut scores = BTreeMap::new();
-        for (first, second, cells) in &self.variants {
+        for Variant { first, second, cells } in &self.variants {
             let own: Vec<CellResult> = (cells.iter())
                 .filter_map(|(place, published)| {
                     Some(CellResult { published: Some(published.clone()), ..results.get(*place)?.clone() })
@@ -214,12 +222,19 @@ impl SensitivityPlan {
     }
 }
 
+/// The name of a count, and the count of a score: how many are met or hold, and how many there are.
+pub type Count = (&'static str, fn(&Score) -> (usize, usize));
+
 impl Score {
+    /// The counts, the figures first.
+    pub const COUNTS: [Count; 2] =
+        [("figures met", |score| score.figures), ("orders that hold", |score| score.orders)];
+
     fn of(results: &[CellResult]) -> Self {
         let judged = judged(results);
         let within = judged.iter().filter(|one| one.within()).count();
         let plain = results.iter().flat_map(|result| {
-            let plain = result.published.iter().flat_map(|published| published.plain()).collect::<Vec<_>>();
+            let plain = result.published.iter().flat_map(Published::plain).collect::<Vec<_>>();
             result.compared().into_iter().filter(move |figure| plain.contains(&figure.metric))
         });
         let (met, all) = plain.fold((0, 0), |(met, all), figure| {

@@ -1,6 +1,7 @@
 //! Published orders and ratios beside the measured ones, and whether they hold.
 
 use std::cmp::Ordering;
+use std::fmt::Write;
 
 use super::number::significant;
 use super::{CellResult, Metric, Order, Outcome, Ratio, Relation};
@@ -83,8 +84,11 @@ pub fn verdicts(results: &[CellResult]) -> Vec<Verdict<'_>> {
 /// of each pair of mechanisms, by metric if there are several.
 pub fn tally(verdicts: &[Verdict]) -> String {
     let count = |outcome: Outcome| verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count();
-    let others = [Outcome::NotHeld, Outcome::Inconclusive].into_iter().filter(|&outcome| count(outcome) > 0);
-    let others: String = others.map(|outcome| format!(", {} {}", count(outcome), outcome.word())).collect();
+    let mut text = format!("{} of {} held", count(Outcome::Held), verdicts.len());
+    for outcome in [Outcome::NotHeld, Outcome::Inconclusive].into_iter().filter(|&outcome| count(outcome) > 0)
+    {
+        let _ = write!(text, ", {} {}", count(outcome), outcome.word());
+    }
     let one_metric = metrics(verdicts).len() == 1;
     let words = |verdict: &Verdict| match verdict.order.metric {
         _ if one_metric => verdict.claim(),
@@ -98,9 +102,10 @@ pub fn tally(verdicts: &[Verdict]) -> String {
             None => claims.push((claim, held, 1)),
         }
     }
-    let each: String =
-        claims.iter().map(|(claim, held, all)| format!("; {claim}: {held} of {all} held")).collect();
-    format!("{} of {} held{others}{each}", count(Outcome::Held), verdicts.len())
+    for (claim, held, all) in claims {
+        let _ = write!(text, "; {claim}: {held} of {all} held");
+    }
+    text
 }
 
 /// Returns the metrics of these orders, each once.
@@ -131,7 +136,9 @@ pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
             rules.push(rule);
         }
     };
-    verdicts.iter().for_each(|verdict| add(rule(verdict.order)));
+    for verdict in verdicts {
+        add(rule(verdict.order));
+    }
     if verdicts.iter().any(|it| it.order.times.is_some() && it.order.relation != Relation::Times) {
         add("A number with > or ≥ stands in the place of 1.".to_owned());
     }

@@ -23,26 +23,30 @@ impl Sensitivity {
         }
         text += "\nEach condition stands with its chosen value, and the other values below. figures: published figures that are met,\n\
                  within the factor of their table or 5 %. orders: orders and ratios that hold; +n more are inconclusive.\n";
-        let all: [(&str, usize, fn(Score) -> usize); 2] = [
-            ("figures met", self.base.figures.1, |score| score.figures.0),
-            ("orders that hold", self.base.orders.1, |score| score.orders.0),
-        ];
-        for (title, all, of) in all.into_iter().filter(|(_, all, _)| *all > 0) {
-            let _ = write!(text, "\n{title}, of {all}, in pairs\n{}", self.matrix(of));
+        for (title, of) in Score::COUNTS {
+            let (_, all) = of(&self.base);
+            if all > 0 {
+                let _ = write!(text, "\n{title}, of {all}, in pairs\n{}", self.matrix(of));
+            }
         }
         text
     }
 
     /// Returns a matrix of one count, a row and a numbered column for each value.
-    fn matrix(&self, of: fn(Score) -> usize) -> String {
-        let header: String = (1..=self.values.len()).map(|number| format!("{number:>4}")).collect();
-        let mut text = format!("    {header}\n");
-        for row in 0..self.values.len() {
-            let cell = |column| {
-                self.score(row, column).map_or_else(|| "   ·".to_owned(), |score| format!("{:>4}", of(score)))
-            };
-            let cells: String = (0..self.values.len()).map(cell).collect();
-            let _ = writeln!(text, "{:>2}  {cells}  {}", row + 1, self.values[row].value);
+    fn matrix(&self, of: fn(&Score) -> (usize, usize)) -> String {
+        let mut text = " ".repeat(4);
+        for number in 1..=self.values.len() {
+            let _ = write!(text, "{number:>4}");
+        }
+        text.push('\n');
+        for (row, value) in self.values.iter().enumerate() {
+            let _ = write!(text, "{:>2}  ", row + 1);
+            for column in 0..self.values.len() {
+                let cell =
+                    self.score(row, column).map_or_else(|| "·".to_owned(), |score| of(&score).0.to_string());
+                let _ = write!(text, "{cell:>4}");
+            }
+            let _ = writeln!(text, "  {}", value.value);
         }
         text
     }
