@@ -236,7 +236,8 @@ pub(crate) struct Reproduce {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
-    /// Repetitions under every condition: N takes the seeds 1 to N, N-M the seeds N to M [default: as published]
+    /// Repetitions under every condition: N takes the seeds 1 to N, N-M the seeds N to M [default: as
+    /// the paper's file says: those published, or more so that fewer orders are inconclusive]
     #[arg(long, value_name = "N|N-M", value_parser = seeds)]
     pub(crate) seeds: Option<Seeds>,
 
