@@ -59,4 +59,5 @@ pub use settling::Settling;
 pub use summary::{FlowSummary, PopulationSummary, Summary};
 pub use table::terminal_table;
 pub use timeouts::Timeouts;
+pub(crate) use verdict::count;
 pub use verdict::{Verdict, rules, tally, verdicts};

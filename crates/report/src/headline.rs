@@ -7,7 +7,7 @@ use super::measure::{Better, Measure, measures};
 use super::view::{View, metrics};
 
 /// The relative error up to which a published figure counts as met.
-pub(super) const MET: f64 = 0.05;
+pub(super) const MET: f64 = coapace_lab::results::Compared::MET;
 
 /// Returns plain sentences, computed from the results.
 pub(super) fn headline(view: &View) -> Vec<String> {

@@ -222,7 +222,7 @@ fn origin(report: &Report) -> String {
 
 const SENSITIVITY: &str = "The paper does not print these conditions, and a reproduction has to choose. Each square counts what is met under the value of \
     its row and that of its column, all other conditions as chosen; on the diagonal stands the value alone. Blue is more than as chosen, orange \
-    less. What stays the same all over, the publication determines; what does not, the choice does.";
+    less. The publication determines the counts that are the same everywhere; the others depend on the choice.";
 
 const SHARE: &str = "Each square is one experiment: half of the clients have the mechanism of the row, half that of the \
     column. The figure is the throughput of the row’s half, in per cent of a fair share: 100 is fair, 200 is everything, and \

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use coapace_lab::results::number::{count, percent, significant, significant_or_dash};
-use coapace_lab::results::{Contest, Metric, Outcome, Ratio, Verdict};
+use coapace_lab::results::{Contest, Metric, Outcome, Verdict};
 
 use super::headline::{MET, capitalised};
 use super::html::escape;
@@ -213,16 +213,15 @@ fn order_rows(verdicts: &[&(&str, Verdict)]) -> String {
     for (title, verdict) in verdicts {
         let conditions = if titled { format!("<td>{}</td>", escape(title)) } else { String::new() };
         let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
-        let (times, interval) = verdict.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words);
+        let (times, interval) = verdict.ratio_words();
         let published =
             if ratios { format!("<td>{}</td>", verdict.published_times()) } else { String::new() };
-        let why = match verdict.order.why.as_str() {
+        let why = match verdict.reason() {
             "" => String::new(),
             why => format!("<small>{}</small>", escape(why)),
         };
         let word = match verdict.outcome() {
-            Outcome::Held => verdict.words(),
-            Outcome::Inconclusive => verdict.words() + &why,
+            Outcome::Held | Outcome::Inconclusive => verdict.words() + &why,
             Outcome::NotHeld => format!("<strong>{}</strong>{why}", verdict.words()),
         };
         let _ = write!(

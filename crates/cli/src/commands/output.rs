@@ -9,7 +9,7 @@ use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
 use coapace_lab::results::{CellResult, Lines, Rows, terminal_table, write_verdicts};
 use coapace_report::{Group, Report};
 
-use crate::arguments::{Arguments, Format};
+use crate::arguments::{Arguments, Format, Seeds};
 use crate::draft::Draft;
 use crate::shown::tell;
 use crate::{Failure, interrupt, progress};
@@ -91,6 +91,15 @@ pub(crate) fn conduct(
     let made = results.iter().map(|result| result.runs.len()).sum();
     let results = results.into_iter().filter(|result| !result.runs.is_empty() || made == planned).collect();
     Ok(Conducted { results, made, planned })
+}
+
+/// Gives all trials the seeds that the command line names, if it names any.
+pub(super) fn set_seeds(trials: &mut [Trial], seeds: Option<Seeds>) {
+    if let Some(seeds) = seeds {
+        for trial in trials {
+            (trial.seeds, trial.first_seed) = (seeds.count, seeds.first);
+        }
+    }
 }
 
 /// Returns the number of threads; 0 stands for one per core.

@@ -7,7 +7,7 @@ use coapace_lab::papers::{PAPERS, Paper};
 use coapace_lab::results::CellResult;
 
 use super::output::{
-    command_line, conduct, create_dir, print_orders, print_table, remark, report, write_report,
+    command_line, conduct, create_dir, print_orders, print_table, remark, report, set_seeds, write_report,
 };
 use super::sensitivity::sensitivity;
 use crate::Failure;
@@ -34,11 +34,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let others: Result<Vec<_>, _> = reproduce.mechanism.iter().map(|label| Contender::parse(label)).collect();
     let others = others.map_err(Failure::Usage)?;
     let mut trials = paper.trials(reproduce.quick, &others).map_err(Failure::Usage)?;
-    if let Some(seeds) = reproduce.seeds {
-        for trial in &mut trials {
-            (trial.seeds, trial.first_seed) = (seeds.count, seeds.first);
-        }
-    }
+    set_seeds(&mut trials, reproduce.seeds);
     let quick = reproduce.quick.then(|| paper.quick()).transpose().map_err(Failure::Input)?;
     let quick = quick.map(|less| format!("quick: {less}"));
     let page = reproduce.report.as_deref().map(Draft::create).transpose()?;

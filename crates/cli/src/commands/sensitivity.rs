@@ -6,7 +6,7 @@ use coapace_lab::experiment::runs;
 use coapace_lab::papers::Paper;
 use coapace_report::Report;
 
-use super::output::{COMMIT, conduct, remark, report, write_report};
+use super::output::{COMMIT, conduct, remark, report, set_seeds, write_report};
 use crate::Failure;
 use crate::arguments::{Arguments, Reproduce};
 use crate::draft::Draft;
@@ -18,11 +18,7 @@ pub(super) fn sensitivity(
 ) -> Result<(), Failure> {
     let source = paper.source().map_err(Failure::Input)?;
     let mut plan = paper.sensitivity(reproduce.quick).map_err(Failure::Input)?;
-    if let Some(seeds) = reproduce.seeds {
-        for trial in &mut plan.trials {
-            (trial.seeds, trial.first_seed) = (seeds.count, seeds.first);
-        }
-    }
+    set_seeds(&mut plan.trials, reproduce.seeds);
     let page = reproduce.report.as_deref().map(Draft::create).transpose()?;
     remark(arguments, &source.source);
     remark(

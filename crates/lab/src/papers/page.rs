@@ -2,15 +2,11 @@
 
 use std::fmt::Write;
 
-use coapace_scenario::naming::TCP;
-
 use super::Paper;
-use super::summary::share;
+use super::summary::near;
 use crate::results::conditions::Conditions;
 use crate::results::number::{percent, significant_or_dash};
-use crate::results::{
-    CellResult, Judged, Metric, Outcome, PaperTable, Ratio, Verdict, judged, rules, verdicts,
-};
+use crate::results::{CellResult, Judged, Outcome, PaperTable, Verdict, count, judged, rules, verdicts};
 
 impl Paper {
     /// Returns a page of Markdown: how much is met in a table of one row, then every published figure and every order, beside
@@ -34,26 +30,21 @@ impl Paper {
     /// Returns the row of the paper in a table of all papers: its figures, how many of them are met, and what became of its
     /// orders.
     fn counts(&self, results: &[CellResult]) -> String {
-        let plain: Vec<_> = results.iter().filter(|result| !plain(result).is_empty()).collect();
+        let plain: Vec<_> = results.iter().filter(|result| !result.plain().is_empty()).collect();
         let (judged, verdicts) = (judged(results), verdicts(results));
         let figures = plain.len() + judged.len();
         let mut met = Vec::new();
         if !plain.is_empty() {
-            met.push(share(&plain, 0.05));
-            let (tcp, udp): (Vec<_>, Vec<_>) =
-                plain.iter().copied().partition(|result| result.cell.mechanism == TCP);
-            if !tcp.is_empty() {
-                met.extend([format!("UDP: {}", share(&udp, 0.12)), format!("TCP: {}", share(&tcp, 0.15))]);
-            }
+            met.push(near(&plain));
         }
         if !judged.is_empty() {
             let within = judged.iter().filter(|one| one.within()).count();
             met.push(format!("{within} of {} within the factor of their table", judged.len()));
         }
-        let count = |outcome: Outcome| verdicts.iter().filter(|it| it.outcome() == outcome).count();
         let orders = (Outcome::ALL.into_iter())
-            .filter(|&outcome| count(outcome) > 0)
-            .map(|outcome| format!("{} {}", count(outcome), outcome.word()))
+            .map(|outcome| (count(&verdicts, outcome), outcome.word()))
+            .filter(|&(count, _)| count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
             .collect::<Vec<_>>();
         let figures = if figures == 0 { "–".to_owned() } else { figures.to_string() };
         row([format!("`{}`", self.key), figures, listed(&met, "; "), listed(&orders, ", ")])
@@ -91,22 +82,15 @@ fn table(header: &[&str], numbers: usize, rows: impl Iterator<Item = Vec<String>
     text
 }
 
-/// Returns the metrics of a cell's figures that are outside of tables with a factor.
-fn plain(result: &CellResult) -> Vec<Metric> {
-    result.published.as_ref().map_or_else(Vec::new, |published| published.plain().collect())
-}
-
 /// Returns the figures outside of tables with a factor, each with its error.
 fn plain_figures(results: &[CellResult]) -> String {
-    let own: Vec<_> = results.iter().filter(|result| !plain(result).is_empty()).collect();
+    let own: Vec<_> = results.iter().filter(|result| !result.plain().is_empty()).collect();
     if own.is_empty() {
         return String::new();
     }
     let conditions = Conditions::of(own.iter().map(|result| &result.cell));
     let rows = own.iter().flat_map(|result| {
-        let plain = plain(result);
-        let compared = result.compared().into_iter().filter(move |figure| plain.contains(&figure.metric));
-        compared.map(|figure| {
+        result.plain().into_iter().map(|figure| {
             let error = figure.relative_error().map_or_else(|| "–".to_owned(), percent);
             let figures =
                 [Some(figure.published), figure.measured].map(|figure| significant_or_dash(figure, 4));
@@ -163,15 +147,11 @@ fn orders(results: &[CellResult]) -> String {
     verdicts.sort_by_key(place);
     let conditions = Conditions::of(verdicts.iter().map(|verdict| &verdict.above.cell));
     let rows = verdicts.iter().map(|verdict| {
-        let (times, interval) = verdict.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words);
+        let (times, interval) = verdict.ratio_words();
         let claim = format!("{} {}", verdict.order.metric.title(), verdict.claim());
         let figures = verdict.figures.map(|figure| significant_or_dash(figure, 4));
-        let why = match verdict.outcome() {
-            Outcome::Held => String::new(),
-            _ => verdict.order.why.clone(),
-        };
         let values = conditions.values(&verdict.above.cell).into_iter().chain([claim]).chain(figures);
-        values.chain([times, interval, verdict.words(), why]).collect()
+        values.chain([times, interval, verdict.words(), verdict.reason().to_owned()]).collect()
     });
     let columns: Vec<&str> = (conditions.varying.iter().map(String::as_str))
         .chain(["published order", "first", "second", "times", "95 %", "verdict", "likely reason"])

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::claim::Claim;
 use super::{Paper, Source};
 use crate::experiment::Trial;
-use crate::results::{CellResult, Outcome, Published, judged, verdicts};
+use crate::results::{CellResult, Compared, Outcome, Published, count, judged, verdicts};
 use crate::run::Observe;
 
 pub(crate) use rows::COLUMNS;
@@ -103,9 +103,6 @@ pub struct Sensitivity {
     pub scores: BTreeMap<(usize, usize), Score>,
 }
 
-/// The largest relative error of a figure that is met, if its table has no factor.
-const MET: f64 = 0.05;
-
 impl Paper {
     /// Returns the trials of the paper under the chosen conditions, under each other value of an open condition, and under each
     /// pair of such values.
@@ -117,9 +114,7 @@ impl Paper {
         if source.open.is_empty() {
             return Err(self.wrong("source.toml names no open condition"));
         }
-        let claims = self.claims(&source)?;
-        let claims =
-            if quick { source.shortened(claims).map_err(|error| self.wrong(&error))? } else { claims };
+        let claims = self.claims_to_run(&source, quick)?;
         let values: Vec<(usize, &OpenValue)> = (source.open.iter().enumerate())
             .flat_map(|(condition, open)| open.others.iter().map(move |value| (condition, value)))
             .collect();
@@ -149,9 +144,9 @@ impl Paper {
                 values[value].1.vary(&source, &mut claims)?;
             }
             let mut cells = Vec::new();
-            for trial in self.trials_of(&source, claims, quick)? {
+            for (hash, trial) in self.trials_of(&source, claims, quick)? {
                 let published = trial.published.clone().unwrap_or_default();
-                let place = match places.entry((trial.scenario.hash(), trial.contender.label.clone())) {
+                let place = match places.entry((hash, trial.contender.label.clone())) {
                     Entry::Occupied(place) => *place.get(),
                     Entry::Vacant(place) => {
                         plan.trials.push(Trial { published: None, observe: Observe::Totals, ..trial });
@@ -233,20 +228,16 @@ impl Score {
     fn of(results: &[CellResult]) -> Self {
         let judged = judged(results);
         let within = judged.iter().filter(|one| one.within()).count();
-        let plain = results.iter().flat_map(|result| {
-            let plain = result.published.iter().flat_map(Published::plain).collect::<Vec<_>>();
-            result.compared().into_iter().filter(move |figure| plain.contains(&figure.metric))
-        });
+        let plain = results.iter().flat_map(CellResult::plain);
         let (met, all) = plain.fold((0, 0), |(met, all), figure| {
-            let is_met = figure.relative_error().is_some_and(|error| error.abs() <= MET);
+            let is_met = figure.relative_error().is_some_and(|error| error.abs() <= Compared::MET);
             (met + usize::from(is_met), all + 1)
         });
         let verdicts = verdicts(results);
-        let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count();
         Self {
             figures: (within + met, judged.len() + all),
-            orders: (count(Outcome::Held), verdicts.len()),
-            inconclusive: count(Outcome::Inconclusive),
+            orders: (count(&verdicts, Outcome::Held), verdicts.len()),
+            inconclusive: count(&verdicts, Outcome::Inconclusive),
         }
     }
 }

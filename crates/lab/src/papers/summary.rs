@@ -3,15 +3,12 @@
 use coapace_scenario::naming::TCP;
 
 use super::Paper;
-use crate::results::{CellResult, Nearness, judged, nearness, tally, verdicts};
+use crate::results::{CellResult, Compared, Nearness, judged, nearness, tally, verdicts};
 
 impl Paper {
     /// Returns a few lines on how far the measured figures and orders agree with the published ones.
     pub fn summary(&self, results: &[CellResult]) -> String {
-        let plain = |result: &&CellResult| {
-            result.published.as_ref().is_some_and(|published| published.plain().next().is_some())
-        };
-        let compared: Vec<_> = results.iter().filter(plain).collect();
+        let compared: Vec<_> = results.iter().filter(|result| !result.plain().is_empty()).collect();
         let (judged, verdicts) = (judged(results), verdicts(results));
         let mut lines = Vec::new();
         if !compared.is_empty() {
@@ -28,9 +25,9 @@ impl Paper {
 }
 
 /// Returns how many of these results are near the published ones. UDP and TCP are counted apart if there are both.
-fn near(results: &[&CellResult]) -> String {
+pub(super) fn near(results: &[&CellResult]) -> String {
     let (tcp, udp): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.cell.mechanism == TCP);
-    let all = share(results, 0.05);
+    let all = share(results, Compared::MET);
     if tcp.is_empty() {
         return all;
     }
@@ -38,7 +35,7 @@ fn near(results: &[&CellResult]) -> String {
 }
 
 /// Returns how many of these results are within `bound` of the published ones, such as `3 of 4 within 5 %`.
-pub(super) fn share(results: &[&CellResult], bound: f64) -> String {
+fn share(results: &[&CellResult], bound: f64) -> String {
     let error = |result: &&&CellResult| result.relative_error().is_some_and(|error| error.abs() <= bound);
     let within = results.iter().filter(error).count();
     format!("{within} of {} within {:.0} %", results.len(), bound * 100.0)

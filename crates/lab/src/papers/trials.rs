@@ -20,41 +20,45 @@ impl Paper {
     /// Returns one line that says what is wrong with the folder, or which of the others has too few clients.
     pub fn trials(&self, quick: bool, others: &[Contender]) -> Result<Vec<Trial>, String> {
         let source = self.source()?;
-        let claims = self.claims(&source)?;
-        let claims =
-            if quick { source.shortened(claims).map_err(|error| self.wrong(&error))? } else { claims };
-        let trials = self.trials_of(&source, claims, quick)?;
+        let trials = self.trials_of(&source, self.claims_to_run(&source, quick)?, quick)?;
+        let mut known: BTreeSet<_> =
+            trials.iter().map(|(hash, trial)| (hash.clone(), trial.contender.label.clone())).collect();
         let mut all = Vec::new();
-        let mut known: BTreeSet<_> = trials.iter().map(place_of).collect();
-        for condition in trials.chunk_by(|a, b| a.scenario.hash() == b.scenario.hash()) {
-            all.extend_from_slice(condition);
-            let alike = &condition[0];
+        for condition in trials.chunk_by(|(a, _), (b, _)| a == b) {
+            all.extend(condition.iter().map(|(_, trial)| trial.clone()));
+            let (hash, alike) = &condition[0];
             for other in others {
-                let trial = Trial { contender: other.clone(), published: None, ..alike.clone() };
-                if known.insert(place_of(&trial)) {
+                if known.insert((hash.clone(), other.label.clone())) {
                     other.fits(&alike.scenario)?;
-                    all.push(trial);
+                    all.push(Trial { contender: other.clone(), published: None, ..alike.clone() });
                 }
             }
         }
         Ok(all)
     }
 
-    /// Returns a trial for each scenario and mechanism among `claims`.
+    /// Returns all claims, or those of quick runs.
+    pub(super) fn claims_to_run(&self, source: &Source, quick: bool) -> Result<Vec<Claim>, String> {
+        let claims = self.claims(source)?;
+        if quick { source.shortened(claims).map_err(|error| self.wrong(&error)) } else { Ok(claims) }
+    }
+
+    /// Returns a trial for each scenario and mechanism among `claims`, with the hash of the scenario.
     pub(super) fn trials_of(
         &self,
         source: &Source,
         claims: Vec<Claim>,
         quick: bool,
-    ) -> Result<Vec<Trial>, String> {
+    ) -> Result<Vec<(String, Trial)>, String> {
         let wrong = |error: String| self.wrong(&error);
         let mut places = BTreeMap::new();
-        let mut trials: Vec<Trial> = Vec::new();
+        let mut trials: Vec<(String, Trial)> = Vec::new();
         for Claim { scenario, settings, mechanism, published } in claims {
             let scenario = Scenario::load(&scenario, &settings).map_err(|error| wrong(error.to_string()))?;
-            match places.entry((scenario.hash(), mechanism)) {
+            let hash = scenario.hash();
+            match places.entry((hash.clone(), mechanism)) {
                 Entry::Occupied(place) => {
-                    let trial: &mut Trial = &mut trials[*place.get()];
+                    let (_, trial): &mut (_, Trial) = &mut trials[*place.get()];
                     let known = trial.published.get_or_insert_default();
                     if let Some(metric) =
                         published.figures.keys().find(|metric| known.get(**metric).is_some())
@@ -76,17 +80,12 @@ impl Paper {
                         published: Some(published),
                     };
                     place.insert(trials.len());
-                    trials.push(trial);
+                    trials.push((hash, trial));
                 }
             }
         }
         Ok(trials)
     }
-}
-
-/// Returns the hash of the scenario and the name of the mechanism. Trials with equal ones are the same.
-fn place_of(trial: &Trial) -> (String, String) {
-    (trial.scenario.hash(), trial.contender.label.clone())
 }
 
 #[cfg(test)]

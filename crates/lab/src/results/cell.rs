@@ -76,6 +76,15 @@ impl CellResult {
         compared(self.published.as_ref(), &self.summary())
     }
 
+    /// Returns the published figures outside of tables with a factor, beside the measured ones.
+    pub fn plain(&self) -> Vec<Compared> {
+        let mut figures = self.compared();
+        figures.retain(|figure| {
+            self.published.as_ref().is_some_and(|published| !published.tables.contains_key(&figure.metric))
+        });
+        figures
+    }
+
     /// Returns the relative error of the measured figure: its distance from the published one, as a fraction of the latter,
     /// positive if it is larger. Among several figures the worst counts.
     pub fn relative_error(&self) -> Option<f64> {

@@ -68,6 +68,9 @@ pub struct Compared {
 }
 
 impl Compared {
+    /// The largest relative error of a figure that is met, if its table has no factor.
+    pub const MET: f64 = 0.05;
+
     /// Returns the distance of the measured value from the published one, as a fraction of the latter; positive if it is
     /// larger.
     pub fn relative_error(&self) -> Option<f64> {

@@ -63,6 +63,16 @@ impl Verdict<'_> {
         }
     }
 
+    /// Returns the ratio and its interval as texts; dashes if it was not measured.
+    pub fn ratio_words(&self) -> (String, String) {
+        self.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words)
+    }
+
+    /// Returns the likely reason for an order that did not hold or is inconclusive; empty if it held, or if none is known.
+    pub fn reason(&self) -> &str {
+        if self.outcome() == Outcome::Held { "" } else { &self.order.why }
+    }
+
     /// Returns the order in words.
     pub fn claim(&self) -> String {
         format!("{} {}", self.above.cell.mechanism, self.order.words())
@@ -80,10 +90,15 @@ pub fn verdicts(results: &[CellResult]) -> Vec<Verdict<'_>> {
     verdicts
 }
 
+/// Returns the number of orders with this outcome.
+pub(crate) fn count(verdicts: &[Verdict], outcome: Outcome) -> usize {
+    verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count()
+}
+
 /// Returns a line with the number of orders that held, and of those that did not or are inconclusive; then the number that held
 /// of each pair of mechanisms, by metric if there are several.
 pub fn tally(verdicts: &[Verdict]) -> String {
-    let count = |outcome: Outcome| verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count();
+    let count = |outcome| count(verdicts, outcome);
     let mut text = format!("{} of {} held", count(Outcome::Held), verdicts.len());
     for outcome in [Outcome::NotHeld, Outcome::Inconclusive].into_iter().filter(|&outcome| count(outcome) > 0)
     {
@@ -152,13 +167,9 @@ pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
 pub(crate) fn reasons(verdicts: &[Verdict]) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for verdict in verdicts {
-        let (outcome, order) = (verdict.outcome(), verdict.order);
-        if outcome == Outcome::Held || order.why.is_empty() {
-            continue;
-        }
-        let reason =
-            format!("{}, {} {}: {}", outcome.word(), order.metric.title(), verdict.claim(), order.why);
-        if !reasons.contains(&reason) {
+        let (outcome, title) = (verdict.outcome().word(), verdict.order.metric.title());
+        let reason = format!("{outcome}, {title} {}: {}", verdict.claim(), verdict.reason());
+        if !verdict.reason().is_empty() && !reasons.contains(&reason) {
             reasons.push(reason);
         }
     }

@@ -4,7 +4,7 @@ use super::style::{aligned, empty};
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
 use crate::results::verdict::{metrics, reasons, rules};
-use crate::results::{CellResult, Ratio, verdicts};
+use crate::results::{CellResult, verdicts};
 
 /// Returns the published orders among `results`, a row for each; empty if there are none.
 pub(super) fn table(results: &[CellResult]) -> String {
@@ -24,7 +24,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
         let metric = if metrics.len() > 1 { verdict.order.metric.title() } else { "" };
         let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
         let published = if ratios { vec![verdict.published_times()] } else { Vec::new() };
-        let (times, interval) = verdict.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words);
+        let (times, interval) = verdict.ratio_words();
         let claim = format!("{metric} {}", verdict.claim()).trim_start().to_owned();
         let cells = [vec![claim, first, second], published, vec![times, interval, verdict.words()]];
         table.add_row(conditions.values(&verdict.above.cell).into_iter().chain(cells.concat()));
