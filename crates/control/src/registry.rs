@@ -206,6 +206,7 @@ registry! {
         COCOA, COCOA0, COCOA_PLUS, COCOA_STRONG, FULLBACKOFF1_COCOA, FULLBACKOFF2_COCOA, GSRTC, COCOA_I
     }
     cocoa_plus_plus: CocoaPlusPlus = CocoaPlusPlus { COCOA_PLUS_PLUS }
+    ebb: Ebb = Ebb { EBB, EBB_PLAIN }
     fasor: Fasor = Fasor { FASOR, FASOR_TOKEN, FASOR_OPTION }
     rtt_coap: RttCoap = RttCoap { RTT_COAP }
 }
