@@ -26,6 +26,7 @@ pub mod papers;
 pub mod replay;
 pub mod results;
 pub mod run;
+pub mod search;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -12,7 +12,7 @@
 use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO};
 use crate::fine::Fine;
 use crate::parameters::parameters;
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio};
 
 parameters! {
     /// An RTO that waits out a queue and repeats a loss at once.
@@ -156,6 +156,7 @@ pub(crate) const EBB: Entry = Entry {
     summary: "soon again where the round-trip time says that no queue stands, tripled and held where one does",
     source: "Coapace, docs/ebb.md",
     notes: NOTES,
+    origin: Origin::Coapace,
     mechanism: Mechanism::Ebb(Ebb { marking: Marking::TokenOnRetransmit, ..Ebb::DEFAULT }),
 };
 
@@ -165,6 +166,7 @@ pub(crate) const EBB_PLAIN: Entry = Entry {
     summary: "`ebb` without the ordinal in the token of retransmissions",
     source: "Coapace, docs/ebb.md",
     notes: NOTES,
+    origin: Origin::Coapace,
     mechanism: Mechanism::Ebb(Ebb::DEFAULT),
 };
 

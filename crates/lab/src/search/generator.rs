@@ -1,0 +1,176 @@
+//! Networks that nobody chose: every number of a scenario is drawn.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use coapace_scenario::{Scenario, ScenarioError};
+use coapace_sim::{Luck, Stream};
+
+/// The bytes of an exchange on the wire in one direction, roughly; it makes a buffer in BDP from one in bytes.
+const SMALLEST_BUFFER: f64 = 300.0;
+
+/// One cell in six is a mesh of radios.
+const MESH_EVERY: u32 = 6;
+
+/// A scenario that was drawn, and how it is run.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The network and the workload.
+    pub scenario: Arc<Scenario>,
+    /// The clients in four that have `default` in place of the mechanism: 0, 1 or 2.
+    pub defaults_in_four: u32,
+    /// The number of runs. Few clients have many, so that each cell has about as many clients in all.
+    pub seeds: u32,
+    /// The smallest buffer in bandwidth-delay products; `None` if it is never full, and in a mesh.
+    pub buffer_bdp: Option<f64>,
+    /// What was drawn, in one line.
+    pub description: String,
+}
+
+/// Draws the scenario of this `place` in the set of this `seed`.
+///
+/// Clients are log-uniform from 1 to 1000, rates from 5 kbit/s to 1 Mbit/s, buffers from 0.2 to 20 bandwidth-delay products
+/// or never full, round-trip times from 20 ms to 5 s, losses up to 30 % single or in bursts, one way or both.
+///
+/// # Errors
+/// Returns the error of the scenario that was drawn, which is a mistake of this generator.
+pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
+    let dice = Dice(Luck::new(seed).stream("generator"), place);
+    let is_mesh = place % MESH_EVERY == MESH_EVERY - 1;
+    let clients = if is_mesh { dice.log("mesh clients", 3.0, 24.0) } else { dice.log("clients", 1.0, 1000.0) };
+    let clients = clients.round();
+    let exchanges = (4000.0 / clients).clamp(10.0, 50.0).round();
+    let mut text = format!(
+        "title = \"Drawn\"\nsummary = \"Number {place} of the set {seed}.\"\nsource = \"drawn\"\n\
+         [clients]\npatience = \"published\"\ncount = {clients}\nmax_retransmit = 20\nuri_path = \"hello\"\n"
+    );
+    let mut description = format!("{clients} clients");
+    if dice.chance("spread", 0.5) {
+        text += "start_spread = \"1 s\"\n";
+    }
+    text += "[server]\npayload_bytes = 60\ndeduplication = false\n[workload]\n";
+    let is_random = dice.chance("batches", 0.4);
+    let _ = writeln!(text, "kind = \"{}\"\nexchanges = {exchanges}", if is_random { "random" } else { "continuous" });
+    if is_random {
+        description += ", batches";
+    }
+    if dice.chance("thinks", 0.3) {
+        let think_ms = dice.log("think", 100.0, 30_000.0).round();
+        let _ = writeln!(text, "think_time = \"{think_ms} ms\"");
+        let _ = write!(description, ", think {:.1} s", think_ms / 1e3);
+    }
+    let buffer_bdp = if is_mesh {
+        mesh(&dice, clients, &mut text, &mut description);
+        None
+    } else {
+        bottleneck(&dice, &mut text, &mut description)
+    };
+    text += "[defaults]\nmechanisms = [\"default\"]\n";
+    let scenario = Arc::new(Scenario::parse(&format!("drawn-{seed}-{place}"), "drawn.toml", &text, &[])?);
+    let defaults_in_four = match dice.unit("beside") {
+        _ if clients < 4.0 => 0,
+        drawn if drawn < 0.5 => 0,
+        drawn if drawn < 0.75 => 1,
+        _ => 2,
+    };
+    if defaults_in_four > 0 {
+        let _ = write!(description, ", {} % default", defaults_in_four * 25);
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 2 to 24")]
+    let seeds = (200.0 / clients).clamp(2.0, 24.0) as u32;
+    Ok(Drawn { scenario, defaults_in_four, seeds, buffer_bdp, description })
+}
+
+/// Draws a bottleneck. Returns its buffer in bandwidth-delay products if it can be full.
+fn bottleneck(dice: &Dice, text: &mut String, description: &mut String) -> Option<f64> {
+    let rate = dice.log("rate", 5e3, 1e6).round();
+    let rtt_s = dice.log("rtt", 0.02, 5.0);
+    let bdp = rate * rtt_s / 8.0;
+    let in_bdp = (!dice.chance("endless", 0.25)).then(|| dice.log("buffer", 0.2, 20.0));
+    let bytes = in_bdp.map_or(100e6, |buffer| (buffer * bdp).max(SMALLEST_BUFFER)).round();
+    let loss = dice.chance("lossy", 0.6).then(|| 0.3 * dice.unit("loss"));
+    let in_bursts = dice.chance("bursts", 0.5);
+    let ways = dice.unit("ways");
+    let _ = write!(description, ", {:.0} kbit/s, RTT {rtt_s:.2} s, buffer ", rate / 1e3);
+    match in_bdp {
+        Some(_) => { let _ = write!(description, "{:.1} BDP", bytes / bdp); }
+        None => description.push_str("endless"),
+    }
+    *text += "[network]\nip = \"ipv4\"\nmtu = 296\n";
+    for (way, is_lossy) in [("up", ways < 0.75), ("down", ways >= 0.5 || ways < 0.25)] {
+        let _ = writeln!(
+            text,
+            "[[network.{way}]]\nname = \"link\"\nrate = \"{rate} bit/s\"\nbuffer_bytes = {bytes}\ndelay = \"{} us\"\n\
+             jitter = [\"0 ms\", \"{} us\"]",
+            (rtt_s * 450_000.0).round(),
+            (rtt_s * 100_000.0).round(),
+        );
+        if let Some(loss) = loss.filter(|_| is_lossy) {
+            let percent = loss * 100.0;
+            let _ = if in_bursts {
+                writeln!(text, "loss = {{ good = \"0 %\", bad = \"80 %\", average = \"{percent:.2} %\", mean_bad_packets = 4 }}")
+            } else {
+                writeln!(text, "loss = \"{percent:.2} %\"")
+            };
+            let _ = write!(description, ", {percent:.0} % lost {way}{}", if in_bursts { " in bursts" } else { "" });
+        }
+    }
+    in_bdp.map(|_| bytes / bdp)
+}
+
+/// Draws a small mesh.
+fn mesh(dice: &Dice, clients: f64, text: &mut String, description: &mut String) {
+    let kind = if dice.chance("chain", 0.3) { "chain" } else { "grid" };
+    let delivery = (70.0 + 30.0 * dice.unit("delivery")).round();
+    let presets = ["contiki-2.7", "contiki-3", "contiki-ng", "standard", "none"];
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the number of presets")]
+    let mac = presets[(dice.unit("mac") * presets.len() as f64) as usize];
+    let nodes = clients + 1.0;
+    *text = text.replace(&format!("count = {clients}\n"), "");
+    let _ = writeln!(
+        text,
+        "[network.mesh.topology]\nkind = \"{kind}\"\nnodes = {nodes}\nspacing = \"10 m\"\n[network.mesh.radio]\n\
+         propagation = {{ kind = \"unit-disk\", range = \"15 m\", interference = \"25 m\", sense = \"20 m\" }}\n\
+         delivery = \"{delivery} %\"\n[network.mesh.mac]\npreset = \"{mac}\"\n[network.mesh.routing]\nkind = \"shortest\""
+    );
+    let _ = write!(description, ", {kind} of radios, delivery {delivery} %, MAC {mac}");
+}
+
+/// Random numbers of one scenario, by the name of the quantity.
+struct Dice(Stream, u32);
+
+impl Dice {
+    fn unit(&self, name: &str) -> f64 {
+        self.0.unit(self.1.into(), coapace_sim::fnv1a(name.bytes()), 0)
+    }
+
+    fn chance(&self, name: &str, probability: f64) -> bool {
+        self.unit(name) < probability
+    }
+
+    /// Returns a number whose logarithm is uniform.
+    fn log(&self, name: &str, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.unit(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_that_is_drawn_can_be_run() {
+        for place in 0..600 {
+            let drawn = draw(1, place).unwrap_or_else(|error| panic!("{place}: {error}"));
+            assert!((2..=24).contains(&drawn.seeds));
+        }
+    }
+
+    #[test]
+    fn a_set_is_its_seed() {
+        let hash = |seed, place| draw(seed, place).unwrap().scenario.hash();
+        assert_eq!(hash(1, 3), hash(1, 3));
+        assert_ne!(hash(1, 3), hash(2, 3));
+        assert_ne!(hash(1, 3), hash(1, 4));
+    }
+}
