@@ -37,8 +37,12 @@ pub struct Drawn {
 pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
     let dice = Dice(Luck::new(seed).stream("generator"), place);
     let is_mesh = place % MESH_EVERY == MESH_EVERY - 1;
-    let clients = if is_mesh { dice.log("mesh clients", 3.0, 24.0) } else { dice.log("clients", 1.0, 1000.0) };
-    let clients = clients.round();
+    let clients = match is_mesh {
+        // A grid is a square, and one of its nodes is the server.
+        true if is_grid(&dice) => dice.log("mesh clients", 4.0, 25.0).sqrt().round().powi(2) - 1.0,
+        true => dice.log("mesh clients", 2.0, 9.0).round(),
+        false => dice.log("clients", 1.0, 1000.0).round(),
+    };
     let exchanges = (4000.0 / clients).clamp(10.0, 50.0).round();
     let mut text = format!(
         "title = \"Drawn\"\nsummary = \"Number {place} of the set {seed}.\"\nsource = \"drawn\"\n\
@@ -76,8 +80,8 @@ pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
     if defaults_in_four > 0 {
         let _ = write!(description, ", {} % default", defaults_in_four * 25);
     }
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 2 to 24")]
-    let seeds = (200.0 / clients).clamp(2.0, 24.0) as u32;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 4 to 60")]
+    let seeds = (600.0 / clients).clamp(4.0, 60.0) as u32;
     Ok(Drawn { scenario, defaults_in_four, seeds, buffer_bdp, description })
 }
 
@@ -118,9 +122,13 @@ fn bottleneck(dice: &Dice, text: &mut String, description: &mut String) -> Optio
     in_bdp.map(|_| bytes / bdp)
 }
 
+fn is_grid(dice: &Dice) -> bool {
+    dice.chance("grid", 0.7)
+}
+
 /// Draws a small mesh.
 fn mesh(dice: &Dice, clients: f64, text: &mut String, description: &mut String) {
-    let kind = if dice.chance("chain", 0.3) { "chain" } else { "grid" };
+    let kind = if is_grid(dice) { "grid" } else { "chain" };
     let delivery = (70.0 + 30.0 * dice.unit("delivery")).round();
     let presets = ["contiki-2.7", "contiki-3", "contiki-ng", "standard", "none"];
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the number of presets")]
@@ -162,7 +170,7 @@ mod tests {
     fn every_scenario_that_is_drawn_can_be_run() {
         for place in 0..600 {
             let drawn = draw(1, place).unwrap_or_else(|error| panic!("{place}: {error}"));
-            assert!((2..=24).contains(&drawn.seeds));
+            assert!((4..=60).contains(&drawn.seeds));
         }
     }
 
