@@ -29,18 +29,44 @@ parameters! {
         dither: Ratio = Ratio::new(5, 4),
         /// Factor of the first backoff while nothing is measured.
         blind: Ratio = Ratio::new(6, 1),
-        /// Factor of every other backoff.
+        /// Factor of the later backoffs while nothing is measured.
+        blind_later: Ratio = Ratio::new(3, 1),
+        /// Factor of a backoff while a queue stands.
         backoff: Ratio = Ratio::new(3, 1),
+        /// Factor of later ones.
+        backoff_later: Ratio = Ratio::new(3, 1),
         /// Factor of a backoff while the path is calm.
         calm_backoff: Ratio = Ratio::new(3, 2),
-        /// The number of backoffs of an exchange that are calm ones.
-        calm_retransmits: u8 = 2,
+        /// Factor of later ones.
+        calm_later: Ratio = Ratio::new(3, 1),
+        /// The number of backoffs of an exchange that are not later ones.
+        early: u8 = 2,
         /// The path is calm while SRTT is at most so many times the least round-trip time.
         calm: Ratio = Ratio::new(6, 5),
-        /// Share of the held timeout that a later exchange starts from.
+        /// The path is calm while SRTT is at most this, too.
+        calm_below: Duration = Duration::from_micros(1),
+        /// Losses are heavy while an exchange needs more retransmissions than this on average.
+        heavy: Ratio = Ratio::new(100, 1),
+        /// Weight of an exchange in this average.
+        heavy_gain: Ratio = Ratio::new(1, 4),
+        /// Factor of a backoff while losses are heavy.
+        heavy_backoff: Ratio = Ratio::new(3, 1),
+        /// Share of the last timeout that later exchanges hold while losses are heavy.
+        heavy_hold: Ratio = Ratio::new(1, 1),
+        /// Share of the last timeout that later exchanges hold.
         hold: Ratio = Ratio::new(1, 1),
+        /// Share of the held timeout that an answer to a first transmission leaves.
+        release: Ratio = Ratio::new(0, 1),
+        /// Share of the held timeout that a needless retransmission leaves.
+        release_needless: Ratio = Ratio::new(0, 1),
         /// Share of the distance to SRTT by which each sample raises the least round-trip time.
         forget: Ratio = Ratio::new(0, 1),
+        /// Gain of SRTT.
+        alpha: Ratio = Ratio::new(1, 8),
+        /// Gain of RTTVAR.
+        beta: Ratio = Ratio::new(1, 4),
+        /// RTTVAR of the first sample, in shares of it.
+        first: Ratio = Ratio::new(1, 2),
         /// Marking of transmissions.
         marking: Marking = Marking::None,
         /// G, the granularity of the clock and the lower bound of K·RTTVAR, RFC 6298 §2.3.
@@ -57,6 +83,8 @@ pub struct EbbState {
     least: Fine,
     /// The timeout that later exchanges hold, or zero.
     held: Fine,
+    /// Mean number of retransmissions of an exchange, in 1/4096.
+    losses: u16,
 }
 
 /// State of [`Ebb`] for one exchange.
@@ -71,7 +99,7 @@ impl Controller for Ebb {
     type Exchange = EbbExchange;
 
     fn state(&self) -> EbbState {
-        EbbState { estimator: Estimator::new(), least: Fine::ZERO, held: Fine::ZERO }
+        EbbState { estimator: Estimator::new(), least: Fine::ZERO, held: Fine::ZERO, losses: 0 }
     }
 
     fn on_start(&self, state: &mut EbbState, cue: Cue) -> (EbbExchange, Duration) {
@@ -81,12 +109,15 @@ impl Controller for Ebb {
 
     fn on_retransmit(&self, state: &mut EbbState, exchange: &mut EbbExchange, _: Cue) -> Duration {
         exchange.retransmits = exchange.retransmits.saturating_add(1);
-        let factor = if !state.estimator.is_measured() && exchange.retransmits == 1 {
-            self.blind
-        } else if self.is_calm(state) && exchange.retransmits <= self.calm_retransmits {
-            self.calm_backoff
-        } else {
-            self.backoff
+        let is_early = exchange.retransmits <= self.early;
+        let factor = match (state.estimator.is_measured(), self.is_calm(state)) {
+            _ if self.is_heavy(state) => self.heavy_backoff,
+            (false, _) if exchange.retransmits == 1 => self.blind,
+            (false, _) => self.blind_later,
+            (true, true) if is_early => self.calm_backoff,
+            (true, true) => self.calm_later,
+            (true, false) if is_early => self.backoff,
+            (true, false) => self.backoff_later,
         };
         exchange.timeout = exchange.timeout.by(factor).at_most(self.max_rto);
         exchange.timeout.into()
@@ -102,17 +133,30 @@ impl Controller for Ebb {
             Outcome::Reset | Outcome::Cancelled => return,
         };
         if let Some(rtt) = sample.unambiguous() {
-            state.estimator.update(rtt, Learning::RFC6298);
+            let learning = Learning { first_rttvar: self.first, srtt_gain: self.alpha, rttvar_gain: self.beta, ..Learning::RFC6298 };
+            state.estimator.update(rtt, learning);
             let rtt = Fine::from(rtt).max(Fine::SHORTEST);
             state.least = if state.least == Fine::ZERO { rtt } else {
                 state.least.blend(self.forget, state.estimator.srtt().unwrap_or(rtt)).min(rtt)
             };
         }
-        let needless = sample.answered.is_some_and(|answer| answer.ordinal < sample.retransmits);
-        state.held = if sample.retransmits == 0 || needless || self.is_calm(state) {
+        let needless = match sample.answered {
+            Some(answer) => answer.ordinal < sample.retransmits,
+            // Sooner than any answer came before: it answers an earlier transmission.
+            None => sample.retransmits > 0 && Fine::from(sample.since_last) < state.least,
+        };
+        let count = u32::from(sample.retransmits.min(15)) << 12;
+        state.losses = self.heavy_gain.blend_u17(count, state.losses.into()) as u16;
+        state.held = if sample.retransmits == 0 {
+            state.held.by(self.release)
+        } else if needless {
+            state.held.by(self.release_needless)
+        } else if self.is_heavy(state) {
+            exchange.timeout.by(self.heavy_hold)
+        } else if self.is_calm(state) {
             Fine::ZERO
         } else {
-            exchange.timeout
+            exchange.timeout.by(self.hold)
         };
     }
 
@@ -134,12 +178,17 @@ impl Ebb {
     /// Returns the RTO before dither.
     fn rto(&self, state: &EbbState) -> Fine {
         let estimate = state.estimator.rto(self.k, self.granularity).unwrap_or(self.initial_rto.into());
-        estimate.at_least(self.min_rto).max(state.held.by(self.hold))
+        estimate.at_least(self.min_rto).max(state.held)
+    }
+
+    /// Returns whether losses are heavy.
+    fn is_heavy(&self, state: &EbbState) -> bool {
+        u64::from(state.losses) > self.heavy.of_u48(4096)
     }
 
     /// Returns whether no queue stands.
     fn is_calm(&self, state: &EbbState) -> bool {
-        state.estimator.srtt().is_some_and(|srtt| srtt <= state.least.by(self.calm))
+        state.estimator.srtt().is_some_and(|srtt| srtt <= state.least.by(self.calm).max(self.calm_below.into()))
     }
 }
 
