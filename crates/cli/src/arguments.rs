@@ -5,6 +5,8 @@ mod serve;
 
 use std::path::PathBuf;
 
+use coapace_lab::search::space::Varied;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coapace_lab::results::Lines;
 
@@ -67,6 +69,17 @@ pub(crate) enum Command {
     Coexist(Coexist),
     /// Run the experiments of a paper and print what was published beside what is measured
     Reproduce(Reproduce),
+    /// Search for parameters of a mechanism over scenarios that are drawn, or compare mechanisms on them
+    #[command(
+        after_help = "Without --vary, compares the mechanisms with the best published one on each scenario.
+
+Examples:
+  How near is FASOR to the best on 72 networks that nobody chose?
+    coapace search fasor fasor-token
+  Which K and which dither would serve better?
+    coapace search fasor-token --vary min_rto=10ms..1s --vary initial_k='1|2|4' --journal fasor.jsonl"
+    )]
+    Search(Search),
     /// Replay a script of events through one mechanism: CSV from standard input to standard output
     #[command(after_help = "Input columns: at_ms,event,draw,answered,exchange
   event     start, timeout, ack, reset or giveup
@@ -220,6 +233,41 @@ pub(crate) struct Coexist {
     /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// A mechanism, as NAME or NAME:parameter=value,…; with --vary, one that is not a mix
+    #[arg(required = true)]
+    pub(crate) mechanism: Vec<String>,
+
+    /// A parameter to vary: a list of values, or a range of eight equal ratios; repeatable
+    #[arg(long, value_name = "PARAM=A|B|… or PARAM=LOW..HIGH", value_parser = Varied::parse)]
+    pub(crate) vary: Vec<Varied>,
+
+    /// The seed of the scenarios that are drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) generator_seed: u64,
+
+    /// The scenarios that are drawn; half as many more show how a mechanism shares with `default`
+    #[arg(long, value_name = "N", default_value_t = 72, value_parser = clap::value_parser!(u32).range(9..=10_000))]
+    pub(crate) scenarios: u32,
+
+    /// Brackets of successive halving, of about 40 evaluations each
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) brackets: u32,
+
+    /// The seed of the search
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Keep what is measured in this file, and go on from what it has
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+
+    /// Print a line for each scenario
+    #[arg(long)]
+    pub(crate) each: bool,
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ mod reproduce;
 mod request;
 mod resources;
 mod run;
+mod search;
 mod sensitivity;
 mod serve;
 mod trace;
@@ -36,6 +37,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Run(run)) => run::run(arguments, run),
         Some(Command::Coexist(coexist)) => coexist::coexist(arguments, coexist),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(arguments, reproduce),
+        Some(Command::Search(options)) => search::search(arguments, options),
         Some(Command::Trace { mechanism }) => trace::trace(mechanism),
         Some(Command::List { what, name }) => list::list(*what, name.as_deref(), &mut io::stdout().lock()),
         Some(Command::Bench) => bench::bench(arguments),

@@ -43,16 +43,14 @@ parameters! {
         early: u8 = 2,
         /// The path is calm while SRTT is at most so many times the least round-trip time.
         calm: Ratio = Ratio::new(6, 5),
+        /// The path is calm while SRTT exceeds the least round-trip time by this at most, too.
+        calm_add: Duration = Duration::from_micros(1),
         /// The path is calm while SRTT is at most this, too.
         calm_below: Duration = Duration::from_micros(1),
-        /// Losses are heavy while an exchange needs more retransmissions than this on average.
-        heavy: Ratio = Ratio::new(100, 1),
-        /// Weight of an exchange in this average.
-        heavy_gain: Ratio = Ratio::new(1, 4),
-        /// Factor of a backoff while losses are heavy.
-        heavy_backoff: Ratio = Ratio::new(3, 1),
-        /// Share of the last timeout that later exchanges hold while losses are heavy.
-        heavy_hold: Ratio = Ratio::new(1, 1),
+        /// While a queue stands, the first timeout is at least this.
+        busy_timeout: Duration = Duration::from_micros(1),
+        /// Each later one is at least so many times the one before.
+        busy_factor: Ratio = Ratio::new(2, 1),
         /// Share of the last timeout that later exchanges hold.
         hold: Ratio = Ratio::new(1, 1),
         /// Share of the held timeout that an answer to a first transmission leaves.
@@ -83,14 +81,13 @@ pub struct EbbState {
     least: Fine,
     /// The timeout that later exchanges hold, or zero.
     held: Fine,
-    /// Mean number of retransmissions of an exchange, in 1/4096.
-    losses: u16,
 }
 
 /// State of [`Ebb`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct EbbExchange {
     timeout: Fine,
+    floor: Fine,
     retransmits: u8,
 }
 
@@ -99,19 +96,21 @@ impl Controller for Ebb {
     type Exchange = EbbExchange;
 
     fn state(&self) -> EbbState {
-        EbbState { estimator: Estimator::new(), least: Fine::ZERO, held: Fine::ZERO, losses: 0 }
+        EbbState { estimator: Estimator::new(), least: Fine::ZERO, held: Fine::ZERO }
     }
 
     fn on_start(&self, state: &mut EbbState, cue: Cue) -> (EbbExchange, Duration) {
-        let timeout = self.rto(state).dithered(self.dither, cue.draw).at_most(self.max_rto);
-        (EbbExchange { timeout, retransmits: 0 }, timeout.into())
+        let floor = Fine::from(self.busy_timeout).dithered(Ratio::new(3, 2), cue.draw);
+        let mut timeout = self.rto(state).dithered(self.dither, cue.draw);
+        if self.is_busy(state) { timeout = timeout.max(floor); }
+        let timeout = timeout.at_most(self.max_rto);
+        (EbbExchange { timeout, floor, retransmits: 0 }, timeout.into())
     }
 
     fn on_retransmit(&self, state: &mut EbbState, exchange: &mut EbbExchange, _: Cue) -> Duration {
         exchange.retransmits = exchange.retransmits.saturating_add(1);
         let is_early = exchange.retransmits <= self.early;
         let factor = match (state.estimator.is_measured(), self.is_calm(state)) {
-            _ if self.is_heavy(state) => self.heavy_backoff,
             (false, _) if exchange.retransmits == 1 => self.blind,
             (false, _) => self.blind_later,
             (true, true) if is_early => self.calm_backoff,
@@ -119,7 +118,10 @@ impl Controller for Ebb {
             (true, false) if is_early => self.backoff,
             (true, false) => self.backoff_later,
         };
-        exchange.timeout = exchange.timeout.by(factor).at_most(self.max_rto);
+        exchange.timeout = exchange.timeout.by(factor);
+        exchange.floor = exchange.floor.by(self.busy_factor);
+        if self.is_busy(state) { exchange.timeout = exchange.timeout.max(exchange.floor); }
+        exchange.timeout = exchange.timeout.at_most(self.max_rto);
         exchange.timeout.into()
     }
 
@@ -145,14 +147,10 @@ impl Controller for Ebb {
             // Sooner than any answer came before: it answers an earlier transmission.
             None => sample.retransmits > 0 && Fine::from(sample.since_last) < state.least,
         };
-        let count = u32::from(sample.retransmits.min(15)) << 12;
-        state.losses = self.heavy_gain.blend_u17(count, state.losses.into()) as u16;
         state.held = if sample.retransmits == 0 {
             state.held.by(self.release)
         } else if needless {
             state.held.by(self.release_needless)
-        } else if self.is_heavy(state) {
-            exchange.timeout.by(self.heavy_hold)
         } else if self.is_calm(state) {
             Fine::ZERO
         } else {
@@ -181,14 +179,13 @@ impl Ebb {
         estimate.at_least(self.min_rto).max(state.held)
     }
 
-    /// Returns whether losses are heavy.
-    fn is_heavy(&self, state: &EbbState) -> bool {
-        u64::from(state.losses) > self.heavy.of_u48(4096)
+    fn is_busy(&self, state: &EbbState) -> bool {
+        state.estimator.is_measured() && !self.is_calm(state)
     }
 
     /// Returns whether no queue stands.
     fn is_calm(&self, state: &EbbState) -> bool {
-        state.estimator.srtt().is_some_and(|srtt| srtt <= state.least.by(self.calm).max(self.calm_below.into()))
+        state.estimator.srtt().is_some_and(|srtt| srtt <= state.least.by(self.calm).max(state.least + self.calm_add.into()).max(self.calm_below.into()))
     }
 }
 

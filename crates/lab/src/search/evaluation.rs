@@ -1,121 +1,176 @@
-//! How a mechanism compares with the best published one on each scenario of a set.
+//! The comparison of a mechanism with the best published one on each scenario of a set.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use coapace_control::{Origin, REGISTRY};
+use coapace_control::{Entry, Origin, REGISTRY};
+use coapace_scenario::ScenarioError;
+use serde::{Deserialize, Serialize};
 
 use super::costs::{Costs, relative_share};
-use super::generator::Drawn;
+use super::generator::{Drawn, draw, draw_shared};
 use crate::contender::Contender;
 use crate::experiment::{Trial, conduct_until};
+use crate::results::CellResult;
 use crate::run::Observe;
 
-/// The least that any published mechanism costs on one scenario, cost by cost.
-#[derive(Clone, Debug, PartialEq)]
+/// The least and the greatest relative share beside `default` that a mechanism may have.
+pub const FAIR: [f64; 2] = [0.8, 1.05];
+
+/// The scenarios that mechanisms are compared on.
+#[derive(Clone, Debug)]
+pub struct Set {
+    /// Those whose costs count.
+    pub scenarios: Vec<Drawn>,
+    /// Those that show how a mechanism shares with `default`.
+    pub shared: Vec<Drawn>,
+}
+
+/// The least that a published mechanism costs on one scenario, cost by cost. Only mechanisms that dither count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Yardstick {
-    /// The least costs.
-    pub costs: Costs,
+    /// The least costs, in the order of [`Costs::NAMES`].
+    pub least: [f64; 3],
     /// The mechanism that has each of them.
     pub best: [String; 3],
 }
 
-/// The comparison of one mechanism with the yardstick of one scenario.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Score {
-    /// Each cost divided by that of the yardstick.
-    pub ratios: [f64; 3],
-    /// The relative share beside `default`; `None` without `default`.
-    pub share: Option<f64>,
+/// The comparison of a mechanism with the yardsticks of a set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The mechanism, as it is named on the command line.
+    pub mechanism: String,
+    /// The costs divided by those of the yardstick, scenario by scenario.
+    pub ratios: Vec<[f64; 3]>,
+    /// The relative shares beside `default`.
+    pub shares: Vec<f64>,
 }
 
-impl Score {
-    /// Returns the natural logarithm of the greatest ratio.
-    pub fn worst(&self) -> f64 {
-        self.ratios.iter().fold(f64::NEG_INFINITY, |worst, ratio| worst.max(ratio.ln()))
+impl Set {
+    /// Draws the set of this generator `seed`, with so many scenarios, and half as many that are shared.
+    ///
+    /// # Errors
+    /// Returns the error of a scenario that cannot be run, which is a mistake of the generator.
+    pub fn draw(seed: u64, scenarios: u32) -> Result<Self, ScenarioError> {
+        Ok(Self {
+            scenarios: (0..scenarios).map(|place| draw(seed, place)).collect::<Result<_, _>>()?,
+            shared: (0..scenarios / 2).map(|place| draw_shared(seed, place)).collect::<Result<_, _>>()?,
+        })
     }
-}
 
-/// Returns the published mechanisms that dither: those that a mechanism is measured against.
-pub fn published() -> Vec<String> {
-    let is_measure = |entry: &&coapace_control::Entry| entry.origin == Origin::Published && entry.mechanism.dithers();
-    REGISTRY.iter().filter(is_measure).map(|entry| entry.name.to_owned()).collect()
-}
-
-/// Returns the contender that `label` is on a drawn scenario, with `default` beside it where it was drawn.
-///
-/// # Errors
-/// Returns one line if the label names no mechanism.
-pub fn contender(label: &str, drawn: &Drawn) -> Result<Contender, String> {
-    match drawn.defaults_in_four {
-        0 => Contender::parse(label),
-        1 => Contender::parse(&format!("{label}*3+default")),
-        _ => Contender::parse(&format!("{label}+default")),
+    /// Measures the yardstick of one scenario. Returns `None` if `stop` was set meanwhile.
+    pub fn yardstick(&self, place: usize, jobs: usize, stop: &AtomicBool) -> Option<Yardstick> {
+        let labels: Vec<&str> = published().map(|entry| entry.name).collect();
+        let scenario = &self.scenarios[place];
+        let trials: Vec<Trial> =
+            labels.iter().map(|label| trial(label, scenario)).collect::<Result<_, _>>().ok()?;
+        let cells = measured(&trials, jobs, stop)?;
+        let costs: Vec<[f64; 3]> = trials
+            .iter()
+            .zip(&cells)
+            .map(|(trial, cell)| Costs::of(&trial.contender, cell).array())
+            .collect();
+        let least = |cost: usize| {
+            let by = |a: &usize, b: &usize| costs[*a][cost].total_cmp(&costs[*b][cost]);
+            (0..costs.len()).min_by(by).unwrap_or_default()
+        };
+        let best = [0, 1, 2].map(least);
+        Some(Yardstick {
+            least: [0, 1, 2].map(|cost| costs[best[cost]][cost]),
+            best: best.map(|place| labels[place].to_owned()),
+        })
     }
-}
 
-/// Measures `labels` on every scenario; the result has a row for each scenario and a column for each label.
-///
-/// # Errors
-/// Returns one line if a label names no mechanism, or if `stop` was set.
-pub fn measure(
-    set: &[Drawn],
-    labels: &[String],
-    jobs: usize,
-    stop: &AtomicBool,
-    progress: &mut dyn FnMut(usize),
-) -> Result<Vec<Vec<(Costs, Option<f64>)>>, String> {
-    let mut trials = Vec::new();
-    for drawn in set {
-        for label in labels {
-            trials.push(Trial {
-                scenario: Arc::clone(&drawn.scenario),
-                contender: contender(label, drawn)?,
-                seeds: drawn.seeds,
-                first_seed: 1,
-                published: None,
-                observe: Observe::Totals,
-            });
+    /// Compares `mechanism` with the first of the `yardsticks`, and measures its shares where all are compared.
+    ///
+    /// # Errors
+    /// Returns one line if the mechanism is unknown. Returns `Ok(None)` if `stop` was set meanwhile.
+    pub fn evaluate(
+        &self,
+        mechanism: &str,
+        yardsticks: &[Yardstick],
+        jobs: usize,
+        stop: &AtomicBool,
+    ) -> Result<Option<Evaluation>, String> {
+        let is_whole = yardsticks.len() == self.scenarios.len();
+        let shared = self.shared.iter().filter(|_| is_whole);
+        let drawn = self.scenarios.iter().take(yardsticks.len()).chain(shared);
+        let trials: Vec<Trial> = drawn.map(|drawn| trial(mechanism, drawn)).collect::<Result<_, _>>()?;
+        let Some(cells) = measured(&trials, jobs, stop) else { return Ok(None) };
+        let mut evaluation =
+            Evaluation { mechanism: mechanism.to_owned(), ratios: Vec::new(), shares: Vec::new() };
+        for (place, (trial, cell)) in trials.iter().zip(&cells).enumerate() {
+            match yardsticks.get(place) {
+                Some(yardstick) => {
+                    let own = Costs::of(&trial.contender, cell).array();
+                    evaluation.ratios.push([0, 1, 2].map(|cost| own[cost] / yardstick.least[cost]));
+                }
+                None => evaluation.shares.extend(relative_share(cell)),
+            }
         }
+        Ok(Some(evaluation))
     }
-    let mut ran = 0;
-    let results = conduct_until(&trials, jobs, stop, &mut |_| {
-        ran += 1;
-        progress(ran);
-    });
-    if trials.iter().zip(&results).any(|(trial, result)| result.runs.len() < trial.seeds as usize) {
-        return Err("interrupted".to_owned());
-    }
-    let costs: Vec<_> = trials
-        .iter()
-        .zip(&results)
-        .map(|(trial, result)| (Costs::of(&trial.contender, result), relative_share(result)))
-        .collect();
-    Ok(costs.chunks(labels.len()).map(<[_]>::to_vec).collect())
 }
 
-/// Returns the yardstick of each row of [`measure`] with these labels.
-pub fn yardsticks(rows: &[Vec<(Costs, Option<f64>)>], labels: &[String]) -> Vec<Yardstick> {
-    let least = |row: &Vec<(Costs, Option<f64>)>, cost: usize| {
-        let of = |place: &usize| row[*place].0.array()[cost];
-        (0..row.len()).min_by(|a, b| of(a).total_cmp(&of(b))).unwrap_or(0)
-    };
-    let yardstick = |row: &Vec<(Costs, Option<f64>)>| {
-        let [mean, p90, transmissions] = [0, 1, 2].map(|cost| least(row, cost));
-        Yardstick {
-            costs: Costs {
-                mean_fct_s: row[mean].0.mean_fct_s,
-                p90_fct_s: row[p90].0.p90_fct_s,
-                transmissions: row[transmissions].0.transmissions,
-            },
-            best: [mean, p90, transmissions].map(|place| labels[place].clone()),
-        }
-    };
-    rows.iter().map(yardstick).collect()
+impl Evaluation {
+    /// Returns the greatest ratio, its scenario and its cost.
+    pub fn worst(&self) -> Option<(f64, usize, usize)> {
+        self.all().max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// Returns the geometric mean of the ratios of one cost.
+    pub fn geometric_mean(&self, cost: usize) -> f64 {
+        let sum: f64 = self.ratios.iter().map(|ratios| ratios[cost].ln()).sum();
+        (sum / self.ratios.len().max(1) as f64).exp()
+    }
+
+    /// Returns the least and the greatest share; `None` if shares were not measured.
+    pub fn shares(&self) -> Option<[f64; 2]> {
+        let least = self.shares.iter().copied().min_by(f64::total_cmp)?;
+        let greatest = self.shares.iter().copied().max_by(f64::total_cmp)?;
+        Some([least, greatest])
+    }
+
+    /// Returns what a search makes small: the mean fourth power of the logarithms of ratios above 1, its fourth root, and
+    /// half of what shares exceed [`FAIR`] by.
+    ///
+    /// It is close to the worst logarithm, and unlike that it also tells two mechanisms apart that are equal in their worst
+    /// cell.
+    pub fn loss(&self) -> f64 {
+        let powers: f64 = self.all().map(|(ratio, ..)| ratio.ln().max(0.0).powi(4)).sum();
+        let unfair: f64 =
+            self.shares.iter().map(|share| (share - FAIR[1]).max(0.0) + (FAIR[0] - share).max(0.0)).sum();
+        (powers / (3 * self.ratios.len()).max(1) as f64).powf(0.25) + unfair / 2.0
+    }
+
+    fn all(&self) -> impl Iterator<Item = (f64, usize, usize)> {
+        let of = |(place, ratios): (usize, &[f64; 3])| {
+            let ratios = *ratios;
+            (0..3).map(move |cost| (ratios[cost], place, cost))
+        };
+        self.ratios.iter().enumerate().flat_map(of)
+    }
 }
 
-/// Compares measured costs with the yardstick of their scenario.
-pub fn score(costs: &Costs, share: Option<f64>, yardstick: &Yardstick) -> Score {
-    let (own, best) = (costs.array(), yardstick.costs.array());
-    Score { ratios: [0, 1, 2].map(|cost| own[cost] / best[cost]), share }
+/// Returns the published mechanisms that dither.
+fn published() -> impl Iterator<Item = &'static Entry> {
+    REGISTRY.iter().filter(|entry| entry.origin == Origin::Published && entry.mechanism.dithers())
+}
+
+/// Returns the trial of a mechanism on a drawn scenario, with `default` beside it where that was drawn.
+fn trial(mechanism: &str, drawn: &Drawn) -> Result<Trial, String> {
+    let contender = match drawn.defaults_in_four {
+        0 => Contender::parse(mechanism),
+        1 => Contender::parse(&format!("{mechanism}*3+default")),
+        _ => Contender::parse(&format!("{mechanism}+default")),
+    }?;
+    let scenario = Arc::clone(&drawn.scenario);
+    Ok(Trial { observe: Observe::Totals, published: None, ..Trial::new(&scenario, contender, drawn.seeds) })
+}
+
+/// Runs the trials. Returns `None` if `stop` was set meanwhile.
+fn measured(trials: &[Trial], jobs: usize, stop: &AtomicBool) -> Option<Vec<CellResult>> {
+    let cells = conduct_until(trials, jobs, stop, &mut |_| ());
+    let is_complete = trials.iter().zip(&cells).all(|(trial, cell)| cell.runs.len() == trial.seeds as usize);
+    is_complete.then_some(cells)
 }

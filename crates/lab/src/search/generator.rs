@@ -6,8 +6,8 @@ use std::sync::Arc;
 use coapace_scenario::{Scenario, ScenarioError};
 use coapace_sim::{Luck, Stream};
 
-/// The bytes of an exchange on the wire in one direction, roughly; it makes a buffer in BDP from one in bytes.
-const SMALLEST_BUFFER: f64 = 300.0;
+/// The smallest buffer in bytes: four packets of the MTU of 296 bytes.
+const SMALLEST_BUFFER: f64 = 4.0 * 296.0;
 
 /// One cell in six is a mesh of radios.
 const MESH_EVERY: u32 = 6;
@@ -35,13 +35,26 @@ pub struct Drawn {
 /// # Errors
 /// Returns the error of the scenario that was drawn, which is a mistake of this generator.
 pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
-    let dice = Dice(Luck::new(seed).stream("generator"), place);
-    let is_mesh = place % MESH_EVERY == MESH_EVERY - 1;
+    draw_of(Dice { stream: Luck::new(seed).stream("generator"), place, is_shared: false }, seed)
+}
+
+/// Draws a bottleneck like [`draw`], without losses of the link, with a buffer that can be full, and with `default` in
+/// half of at least 4 clients: one that shows how a mechanism shares.
+///
+/// # Errors
+/// Returns the error of the scenario that was drawn, which is a mistake of this generator.
+pub fn draw_shared(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
+    draw_of(Dice { stream: Luck::new(seed).stream("shared"), place, is_shared: true }, seed)
+}
+
+fn draw_of(dice: Dice, seed: u64) -> Result<Drawn, ScenarioError> {
+    let place = dice.place;
+    let is_mesh = !dice.is_shared && place % MESH_EVERY == MESH_EVERY - 1;
     let clients = match is_mesh {
         // A grid is a square, and one of its nodes is the server.
         true if is_grid(&dice) => dice.log("mesh clients", 4.0, 25.0).sqrt().round().powi(2) - 1.0,
         true => dice.log("mesh clients", 2.0, 9.0).round(),
-        false => dice.log("clients", 1.0, 1000.0).round(),
+        false => dice.log("clients", if dice.is_shared { 4.0 } else { 1.0 }, 1000.0).round(),
     };
     let exchanges = (4000.0 / clients).clamp(10.0, 50.0).round();
     let mut text = format!(
@@ -54,7 +67,11 @@ pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
     }
     text += "[server]\npayload_bytes = 60\ndeduplication = false\n[workload]\n";
     let is_random = dice.chance("batches", 0.4);
-    let _ = writeln!(text, "kind = \"{}\"\nexchanges = {exchanges}", if is_random { "random" } else { "continuous" });
+    let _ = writeln!(
+        text,
+        "kind = \"{}\"\nexchanges = {exchanges}",
+        if is_random { "random" } else { "continuous" }
+    );
     if is_random {
         description += ", batches";
     }
@@ -72,6 +89,7 @@ pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
     text += "[defaults]\nmechanisms = [\"default\"]\n";
     let scenario = Arc::new(Scenario::parse(&format!("drawn-{seed}-{place}"), "drawn.toml", &text, &[])?);
     let defaults_in_four = match dice.unit("beside") {
+        _ if dice.is_shared => 2,
         _ if clients < 4.0 => 0,
         drawn if drawn < 0.5 => 0,
         drawn if drawn < 0.75 => 1,
@@ -90,14 +108,16 @@ fn bottleneck(dice: &Dice, text: &mut String, description: &mut String) -> Optio
     let rate = dice.log("rate", 5e3, 1e6).round();
     let rtt_s = dice.log("rtt", 0.02, 5.0);
     let bdp = rate * rtt_s / 8.0;
-    let in_bdp = (!dice.chance("endless", 0.25)).then(|| dice.log("buffer", 0.2, 20.0));
+    let in_bdp = (dice.is_shared || !dice.chance("endless", 0.25)).then(|| dice.log("buffer", 0.2, 20.0));
     let bytes = in_bdp.map_or(100e6, |buffer| (buffer * bdp).max(SMALLEST_BUFFER)).round();
-    let loss = dice.chance("lossy", 0.6).then(|| 0.3 * dice.unit("loss"));
+    let loss = (!dice.is_shared && dice.chance("lossy", 0.6)).then(|| 0.3 * dice.unit("loss"));
     let in_bursts = dice.chance("bursts", 0.5);
     let ways = dice.unit("ways");
     let _ = write!(description, ", {:.0} kbit/s, RTT {rtt_s:.2} s, buffer ", rate / 1e3);
     match in_bdp {
-        Some(_) => { let _ = write!(description, "{:.1} BDP", bytes / bdp); }
+        Some(_) => {
+            let _ = write!(description, "{:.1} BDP", bytes / bdp);
+        }
         None => description.push_str("endless"),
     }
     *text += "[network]\nip = \"ipv4\"\nmtu = 296\n";
@@ -112,11 +132,18 @@ fn bottleneck(dice: &Dice, text: &mut String, description: &mut String) -> Optio
         if let Some(loss) = loss.filter(|_| is_lossy) {
             let percent = loss * 100.0;
             let _ = if in_bursts {
-                writeln!(text, "loss = {{ good = \"0 %\", bad = \"80 %\", average = \"{percent:.2} %\", mean_bad_packets = 4 }}")
+                writeln!(
+                    text,
+                    "loss = {{ good = \"0 %\", bad = \"80 %\", average = \"{percent:.2} %\", mean_bad_packets = 4 }}"
+                )
             } else {
                 writeln!(text, "loss = \"{percent:.2} %\"")
             };
-            let _ = write!(description, ", {percent:.0} % lost {way}{}", if in_bursts { " in bursts" } else { "" });
+            let _ = write!(
+                description,
+                ", {percent:.0} % lost {way}{}",
+                if in_bursts { " in bursts" } else { "" }
+            );
         }
     }
     in_bdp.map(|_| bytes / bdp)
@@ -145,11 +172,15 @@ fn mesh(dice: &Dice, clients: f64, text: &mut String, description: &mut String) 
 }
 
 /// Random numbers of one scenario, by the name of the quantity.
-struct Dice(Stream, u32);
+struct Dice {
+    stream: Stream,
+    place: u32,
+    is_shared: bool,
+}
 
 impl Dice {
     fn unit(&self, name: &str) -> f64 {
-        self.0.unit(self.1.into(), coapace_sim::fnv1a(name.bytes()), 0)
+        self.stream.unit(self.place.into(), coapace_sim::fnv1a(name.bytes()), 0)
     }
 
     fn chance(&self, name: &str, probability: f64) -> bool {

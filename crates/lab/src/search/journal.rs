@@ -1,0 +1,165 @@
+//! The journal of a search: a line for each thing that was measured, so that a search that was killed goes on.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::evaluation::{Evaluation, Yardstick};
+
+/// The conditions of a search. Lines of other conditions are of no use to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// The commit that measured.
+    pub commit: String,
+    /// The seed of the scenarios.
+    pub generator_seed: u64,
+    /// The number of scenarios.
+    pub scenarios: usize,
+}
+
+/// A line of a journal, in JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line {
+    Conditions(Conditions),
+    Yardstick(Yardstick),
+    Evaluation(Evaluation),
+}
+
+/// What was measured so far, and the file that keeps it.
+#[derive(Debug)]
+pub struct Journal {
+    file: Option<File>,
+    yardsticks: Vec<Yardstick>,
+    evaluations: HashMap<(String, usize), Evaluation>,
+}
+
+impl Journal {
+    /// Opens or creates the journal at `path`; without a path nothing is kept. The last line may be cut off: whatever was
+    /// being written when the search was killed is measured again.
+    ///
+    /// # Errors
+    /// Fails as the file does, and with one line if the file is no journal or one of other conditions.
+    pub fn open(path: Option<&Path>, conditions: &Conditions) -> io::Result<Self> {
+        let mut journal = Self { file: None, yardsticks: Vec::new(), evaluations: HashMap::new() };
+        let Some(path) = path else { return Ok(journal) };
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        let mut whole = 0;
+        for (place, line) in BufReader::new(&file).split(b'\n').enumerate() {
+            let line = line?;
+            let Ok(read) = serde_json::from_slice(&line) else {
+                if place == 0 && !line.is_empty() {
+                    return Err(io::Error::other("this is no journal of a search: name another file"));
+                }
+                break;
+            };
+            match read {
+                Line::Conditions(found) if found != *conditions => {
+                    return Err(io::Error::other(format!(
+                        "this journal was begun with {} scenarios of generator seed {} at commit {}: go on with those, or \
+                         name another file",
+                        found.scenarios, found.generator_seed, found.commit
+                    )));
+                }
+                Line::Conditions(_) => {}
+                Line::Yardstick(yardstick) => journal.yardsticks.push(yardstick),
+                Line::Evaluation(evaluation) => journal.keep(evaluation),
+            }
+            whole += line.len() as u64 + 1;
+        }
+        // A line without its end is cut off; the next one begins in its place.
+        file.set_len(whole.min(file.metadata()?.len()))?;
+        file.seek(SeekFrom::End(0))?;
+        journal.file = Some(file);
+        if whole == 0 {
+            journal.write(&Line::Conditions(conditions.clone()))?;
+        }
+        Ok(journal)
+    }
+
+    /// Returns the yardsticks so far, in the order of the scenarios.
+    pub fn yardsticks(&self) -> &[Yardstick] {
+        &self.yardsticks
+    }
+
+    /// Adds the yardstick of the next scenario.
+    ///
+    /// # Errors
+    /// Fails as the file does.
+    pub fn add_yardstick(&mut self, yardstick: Yardstick) -> io::Result<()> {
+        self.write(&Line::Yardstick(yardstick.clone()))?;
+        self.yardsticks.push(yardstick);
+        Ok(())
+    }
+
+    /// Returns the evaluation of a mechanism on so many scenarios, if it was made.
+    pub fn evaluation(&self, mechanism: &str, scenarios: usize) -> Option<&Evaluation> {
+        self.evaluations.get(&(mechanism.to_owned(), scenarios))
+    }
+
+    /// Returns the number of evaluations.
+    pub fn evaluations(&self) -> usize {
+        self.evaluations.len()
+    }
+
+    /// Adds an evaluation.
+    ///
+    /// # Errors
+    /// Fails as the file does.
+    pub fn add(&mut self, evaluation: Evaluation) -> io::Result<()> {
+        self.write(&Line::Evaluation(evaluation.clone()))?;
+        self.keep(evaluation);
+        Ok(())
+    }
+
+    fn keep(&mut self, evaluation: Evaluation) {
+        self.evaluations.insert((evaluation.mechanism.clone(), evaluation.ratios.len()), evaluation);
+    }
+
+    fn write(&mut self, line: &Line) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        // One write, so that a search that is killed leaves at most one line cut off.
+        file.write_all(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conditions(generator_seed: u64) -> Conditions {
+        Conditions { commit: "c".into(), generator_seed, scenarios: 2 }
+    }
+
+    fn evaluation(mechanism: &str) -> Evaluation {
+        Evaluation { mechanism: mechanism.into(), ratios: vec![[1.0, 0.1 + 0.2, 1.5]], shares: vec![] }
+    }
+
+    #[test]
+    fn a_journal_that_was_cut_off_in_a_line_has_all_lines_before() {
+        let path = std::env::temp_dir().join(format!("coapace-journal-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let mut journal = Journal::open(Some(&path), &conditions(1)).unwrap();
+        journal.add(evaluation("a")).unwrap();
+        journal.add(evaluation("b")).unwrap();
+        drop(journal);
+        let whole = std::fs::metadata(&path).unwrap().len();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(whole - 5).unwrap();
+        let mut journal = Journal::open(Some(&path), &conditions(1)).unwrap();
+        assert_eq!((journal.evaluation("a", 1), journal.evaluation("b", 1)), (Some(&evaluation("a")), None));
+        journal.add(evaluation("b")).unwrap();
+        drop(journal);
+        let journal = Journal::open(Some(&path), &conditions(1)).unwrap();
+        assert_eq!((journal.evaluations(), journal.evaluation("b", 1)), (2, Some(&evaluation("b"))));
+        let other = Journal::open(Some(&path), &conditions(2)).unwrap_err().to_string();
+        assert!(other.contains("generator seed 1"), "{other}");
+        std::fs::write(&path, "hello\n").unwrap();
+        assert!(Journal::open(Some(&path), &conditions(1)).unwrap_err().to_string().contains("no journal"));
+        std::fs::remove_file(&path).unwrap();
+    }
+}

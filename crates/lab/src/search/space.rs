@@ -1,0 +1,114 @@
+//! The values that parameters may take in a search.
+
+use std::fmt::Write;
+
+/// The steps of a range.
+const STEPS: u32 = 8;
+
+/// A parameter and its values, in the order of their size or as they were listed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Varied {
+    /// The name of the parameter.
+    pub parameter: String,
+    /// Its values, as they are written.
+    pub values: Vec<String>,
+}
+
+/// A mechanism with parameters that vary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Space {
+    /// The mechanism with the parameters that do not vary, as it is named on the command line.
+    pub mechanism: String,
+    /// The parameters that vary.
+    pub varied: Vec<Varied>,
+}
+
+/// A place in a [`Space`]: for each parameter the number of its value.
+pub type Point = Vec<usize>;
+
+impl Varied {
+    /// Reads `PARAMETER=VALUE|VALUE|…` or `PARAMETER=LOW..HIGH`. A range has eight equal ratios between its ends, which
+    /// have the same unit or none.
+    ///
+    /// # Errors
+    /// Returns one line that says what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is neither PARAMETER=VALUE|VALUE|... nor PARAMETER=LOW..HIGH");
+        let (parameter, values) = text.split_once('=').ok_or_else(wrong)?;
+        let values: Vec<String> = match values.split_once("..") {
+            Some((low, high)) => {
+                let ((low, unit), (high, other)) =
+                    (measure(low).ok_or_else(wrong)?, measure(high).ok_or_else(wrong)?);
+                if unit != other || low <= 0.0 || high <= low {
+                    return Err(format!(
+                        "the range of {text:?} needs one unit, and a low end above zero and below the high one"
+                    ));
+                }
+                let step = |step| low * (high / low).powf(f64::from(step) / f64::from(STEPS));
+                (0..=STEPS).map(|place| format!("{}{unit}", rounded(step(place)))).collect()
+            }
+            None => values.split('|').map(|value| value.trim().to_owned()).collect(),
+        };
+        if parameter.is_empty() || values.iter().any(String::is_empty) {
+            return Err(wrong());
+        }
+        Ok(Self { parameter: parameter.trim().to_owned(), values })
+    }
+}
+
+impl Space {
+    /// Returns the mechanism at this place, as it is named on the command line.
+    pub fn label(&self, point: &Point) -> String {
+        let mut label = self.mechanism.clone();
+        for (varied, &place) in self.varied.iter().zip(point) {
+            let separator = if label.contains(':') { ',' } else { ':' };
+            let _ = write!(label, "{separator}{}={}", varied.parameter, varied.values[place]);
+        }
+        label
+    }
+}
+
+/// Returns the number and the unit of a value such as `1.5s` or `3`.
+fn measure(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit))
+}
+
+/// Returns a number with three significant digits, as mechanisms read it.
+fn rounded(value: f64) -> String {
+    let places = (2.0 - value.log10().floor()).clamp(0.0, 4.0) as usize;
+    let text = format!("{value:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_listed_or_lie_between_two_ends() {
+        let listed = Varied::parse("variant=slow|normal").unwrap();
+        assert_eq!(listed.values, ["slow", "normal"]);
+        let range = Varied::parse("initial_rto=1s..16s").unwrap();
+        assert_eq!(range.values[..3], ["1s", "1.41s", "2s"]);
+        assert_eq!(range.values.len(), 9);
+        assert_eq!(range.values[8], "16s");
+    }
+
+    #[test]
+    fn a_range_without_a_unit_or_a_value_is_refused() {
+        assert!(Varied::parse("k").unwrap_err().starts_with("\"k\" is neither"));
+        assert!(Varied::parse("k=").is_err());
+        assert!(Varied::parse("k=1s..3ms").unwrap_err().contains("one unit"));
+        assert!(Varied::parse("k=3..1").is_err());
+    }
+
+    #[test]
+    fn a_label_is_what_the_command_line_takes() {
+        let varied = vec![Varied::parse("k=2|4").unwrap(), Varied::parse("dither=1.1|1.5").unwrap()];
+        let space = Space { mechanism: "linux-rto".into(), varied };
+        assert_eq!(space.label(&vec![1, 0]), "linux-rto:k=4,dither=1.1");
+    }
+}
