@@ -43,6 +43,7 @@ class Trace:
 
     def depart(self, event, name, draw):
         self.last.departures.append(self.now)
+        self.x.departed = self.now
         self.last.due = self.now + F(decimal(self.x.timeout))
         self.row(event, name, draw, timeout=self.x.timeout)
 

@@ -219,9 +219,9 @@ registry! {
         COCOA, COCOA0, COCOA_PLUS, COCOA_STRONG, FULLBACKOFF1_COCOA, FULLBACKOFF2_COCOA, GSRTC, COCOA_I
     }
     cocoa_plus_plus: CocoaPlusPlus = CocoaPlusPlus { COCOA_PLUS_PLUS }
-    ebb: Ebb = Ebb { EBB, EBB_PLAIN }
     fasor: Fasor = Fasor { FASOR, FASOR_TOKEN, FASOR_OPTION }
     rtt_coap: RttCoap = RttCoap { RTT_COAP }
+    ebb: Ebb = Ebb { EBB, EBB_PLAIN }
 }
 
 // Tables of destinations and of exchanges have this size for each row.

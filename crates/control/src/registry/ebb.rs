@@ -1,13 +1,18 @@
-//! `ebb`, `ebb-plain`: an RTO that waits out a queue and repeats a loss at once.
+//! `ebb`, `ebb-plain`: an RTO that repeats a loss soon where no queue stands, and waits where one does.
 //!
-//! **Source.** Coapace; described and measured in docs/ebb.md. It is no published mechanism.
+//! **Source.** Coapace; docs/ebb.md describes and measures it. Nobody else published it.
 //!
-//! **Idea.** The round-trip time tells an error from congestion. While it is close to the least one measured, no queue
-//! stands, a loss is an error, and retransmissions follow soon. While it is above, timeouts triple, and the timeout that
-//! an answer needed is held by later exchanges until an answer to a first transmission shows that the queue has ebbed.
+//! **Idea.** The path is *calm* while SRTT is close to the least round-trip time: no queue stands, so losses are errors of
+//! links, and the RTO is all that a retransmission waits for. Else it is *busy*. A busy path gets no first timeout below
+//! ACK_TIMEOUT, and the timeout that a lost transmission led to is held by later exchanges, until an answer to a first
+//! transmission shows that the queue has ebbed. While nothing is measured, timeouts triple and then double.
 //!
-//! With a marking, every answer tells which transmission it answers. A retransmission that overtook a late answer is known
-//! to have been needless, and nothing is held.
+//! With a marking every answer is a sample, and tells whether a retransmission was needless; then nothing is held. Without
+//! one, an answer sooner after the only retransmission than any answer ever came tells that, and is a sample.
+//!
+//! **Unsafe?** Timeouts grow by half, not twofold: CoCoA's do so too above 3 s. RFC 8085 §3.1.1 asks for an exponential
+//! backoff and names no base. A queue of less than a few packets does not show in the round-trip time, so that clients
+//! with `ebb` take up to a fifth more than clients with `default` before such a one.
 
 use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO};
 use crate::fine::Fine;
@@ -15,56 +20,37 @@ use crate::parameters::parameters;
 use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio};
 
 parameters! {
-    /// An RTO that waits out a queue and repeats a loss at once.
+    /// An RTO that repeats a loss soon where no queue stands, and waits where one does.
     pub struct Ebb {
         /// RTO before the first sample, the ACK_TIMEOUT of RFC 7252 §4.8.
         initial_rto: Duration = Duration::from_secs(2),
         /// Lower bound of the RTO.
         min_rto: Duration = MIN_RTO,
-        /// Upper bound of every timeout. Counts as 268 s if above.
-        max_rto: Duration = Duration::from_secs(60),
+        /// Upper bound of a first timeout: EXCHANGE_LIFETIME, after which a peer forgets the message (RFC 7252 §4.8.2).
+        max_rto: Duration = Duration::from_secs(247),
+        /// Upper bound of later timeouts where the first is below (RFC 8085 §3.1.1).
+        max_timeout: Duration = Duration::from_secs(60),
         /// K, the weight of RTTVAR in the RTO.
-        k: u8 = 4,
-        /// Greatest factor of the dither of a timeout.
+        k: u8 = 3,
+        /// The gain of RTTVAR.
+        rttvar_gain: Ratio = Ratio::new(1, 2),
+        /// Greatest factor of the dither of an exchange.
         dither: Ratio = Ratio::new(5, 4),
         /// Factor of the first backoff while nothing is measured.
-        blind: Ratio = Ratio::new(6, 1),
+        first_blind_backoff: Ratio = Ratio::new(3, 1),
         /// Factor of the later backoffs while nothing is measured.
-        blind_later: Ratio = Ratio::new(3, 1),
-        /// Factor of a backoff while a queue stands.
-        backoff: Ratio = Ratio::new(3, 1),
-        /// Factor of later ones.
-        backoff_later: Ratio = Ratio::new(3, 1),
-        /// Factor of a backoff while the path is calm.
-        calm_backoff: Ratio = Ratio::new(3, 2),
-        /// Factor of later ones.
-        calm_later: Ratio = Ratio::new(3, 1),
-        /// The number of backoffs of an exchange that are not later ones.
-        early: u8 = 2,
+        blind_backoff: Ratio = Ratio::new(2, 1),
+        /// Factor of a backoff.
+        backoff: Ratio = Ratio::new(3, 2),
         /// The path is calm while SRTT is at most so many times the least round-trip time.
-        calm: Ratio = Ratio::new(6, 5),
-        /// The path is calm while SRTT exceeds the least round-trip time by this at most, too.
-        calm_add: Duration = Duration::from_micros(1),
-        /// The path is calm while SRTT is at most this, too.
-        calm_below: Duration = Duration::from_micros(1),
-        /// While a queue stands, the first timeout is at least this.
-        busy_timeout: Duration = Duration::from_micros(1),
-        /// Each later one is at least so many times the one before.
-        busy_factor: Ratio = Ratio::new(2, 1),
-        /// Share of the last timeout that later exchanges hold.
-        hold: Ratio = Ratio::new(1, 1),
-        /// Share of the held timeout that an answer to a first transmission leaves.
-        release: Ratio = Ratio::new(0, 1),
-        /// Share of the held timeout that a needless retransmission leaves.
-        release_needless: Ratio = Ratio::new(0, 1),
-        /// Share of the distance to SRTT by which each sample raises the least round-trip time.
-        forget: Ratio = Ratio::new(0, 1),
-        /// Gain of SRTT.
-        alpha: Ratio = Ratio::new(1, 8),
-        /// Gain of RTTVAR.
-        beta: Ratio = Ratio::new(1, 4),
-        /// RTTVAR of the first sample, in shares of it.
-        first: Ratio = Ratio::new(1, 2),
+        calm: Ratio = Ratio::new(23, 20),
+        /// The path is calm, too, while SRTT is above the least round-trip time by no more than this.
+        calm_margin: Duration = Duration::from_millis(60),
+        /// Lower bound of a first timeout while the path is busy, the ACK_TIMEOUT of RFC 7252 §4.8.
+        busy_rto: Duration = Duration::from_secs(2),
+        /// Share of its distance to SRTT by which a sample raises the least round-trip time, so that a longer route is
+        /// learnt.
+        forget: Ratio = Ratio::new(1, 64),
         /// Marking of transmissions.
         marking: Marking = Marking::None,
         /// G, the granularity of the clock and the lower bound of K·RTTVAR, RFC 6298 §2.3.
@@ -77,9 +63,9 @@ parameters! {
 #[derive(Clone, Copy, Debug)]
 pub struct EbbState {
     estimator: Estimator,
-    /// The least round-trip time.
+    /// The least round-trip time; zero before the first sample.
     least: Fine,
-    /// The timeout that later exchanges hold, or zero.
+    /// The timeout that later exchanges hold while the path is busy; zero if there is none.
     held: Fine,
 }
 
@@ -87,8 +73,8 @@ pub struct EbbState {
 #[derive(Clone, Copy, Debug)]
 pub struct EbbExchange {
     timeout: Fine,
-    floor: Fine,
-    retransmits: u8,
+    /// Whether a retransmission has departed.
+    backed_off: bool,
 }
 
 impl Controller for Ebb {
@@ -96,32 +82,23 @@ impl Controller for Ebb {
     type Exchange = EbbExchange;
 
     fn state(&self) -> EbbState {
-        EbbState { estimator: Estimator::new(), least: Fine::ZERO, held: Fine::ZERO }
+        EbbState { estimator: Estimator::new(), least: Fine::stored_zero(), held: Fine::stored_zero() }
     }
 
     fn on_start(&self, state: &mut EbbState, cue: Cue) -> (EbbExchange, Duration) {
-        let floor = Fine::from(self.busy_timeout).dithered(Ratio::new(3, 2), cue.draw);
-        let mut timeout = self.rto(state).dithered(self.dither, cue.draw);
-        if self.is_busy(state) { timeout = timeout.max(floor); }
-        let timeout = timeout.at_most(self.max_rto);
-        (EbbExchange { timeout, floor, retransmits: 0 }, timeout.into())
+        let timeout = self.rto(state).dithered(self.dither, cue.draw).at_most(self.max_rto);
+        (EbbExchange { timeout, backed_off: false }, timeout.into())
     }
 
     fn on_retransmit(&self, state: &mut EbbState, exchange: &mut EbbExchange, _: Cue) -> Duration {
-        exchange.retransmits = exchange.retransmits.saturating_add(1);
-        let is_early = exchange.retransmits <= self.early;
-        let factor = match (state.estimator.is_measured(), self.is_calm(state)) {
-            (false, _) if exchange.retransmits == 1 => self.blind,
-            (false, _) => self.blind_later,
-            (true, true) if is_early => self.calm_backoff,
-            (true, true) => self.calm_later,
-            (true, false) if is_early => self.backoff,
-            (true, false) => self.backoff_later,
+        let backed_off = core::mem::replace(&mut exchange.backed_off, true);
+        let factor = match (state.estimator.is_measured(), backed_off) {
+            (true, _) => self.backoff,
+            (false, false) => self.first_blind_backoff,
+            (false, true) => self.blind_backoff,
         };
-        exchange.timeout = exchange.timeout.by(factor);
-        exchange.floor = exchange.floor.by(self.busy_factor);
-        if self.is_busy(state) { exchange.timeout = exchange.timeout.max(exchange.floor); }
-        exchange.timeout = exchange.timeout.at_most(self.max_rto);
+        let grown = exchange.timeout.by(factor).min(self.max_timeout.into());
+        exchange.timeout = exchange.timeout.max(grown);
         exchange.timeout.into()
     }
 
@@ -134,32 +111,22 @@ impl Controller for Ebb {
             }
             Outcome::Reset | Outcome::Cancelled => return,
         };
-        if let Some(rtt) = sample.unambiguous() {
-            let learning = Learning { first_rttvar: self.first, srtt_gain: self.alpha, rttvar_gain: self.beta, ..Learning::RFC6298 };
-            state.estimator.update(rtt, learning);
-            let rtt = Fine::from(rtt).max(Fine::SHORTEST);
-            state.least = if state.least == Fine::ZERO { rtt } else {
-                state.least.blend(self.forget, state.estimator.srtt().unwrap_or(rtt)).min(rtt)
-            };
+        let ends_early = Fine::from(sample.since_last) < state.least;
+        let (rtt, was_needless) = match sample.answered {
+            Some(answer) => (Some(answer.since), answer.ordinal < sample.retransmits),
+            // The last transmission cannot have been answered so soon, so the one before was.
+            None if sample.retransmits == 1 && ends_early => (Some(sample.since_first), true),
+            None => (sample.unambiguous(), false),
+        };
+        if let Some(rtt) = rtt {
+            self.learn(state, rtt);
         }
-        let needless = match sample.answered {
-            Some(answer) => answer.ordinal < sample.retransmits,
-            // Sooner than any answer came before: it answers an earlier transmission.
-            None => sample.retransmits > 0 && Fine::from(sample.since_last) < state.least,
-        };
-        state.held = if sample.retransmits == 0 {
-            state.held.by(self.release)
-        } else if needless {
-            state.held.by(self.release_needless)
-        } else if self.is_calm(state) {
-            Fine::ZERO
-        } else {
-            exchange.timeout.by(self.hold)
-        };
+        let is_lost = sample.retransmits > 0 && !was_needless;
+        state.held = if is_lost && !self.is_calm(state) { exchange.timeout } else { Fine::ZERO };
     }
 
     fn max_span(&self, retransmits: u8) -> Duration {
-        self.max_rto.times(retransmits.into())
+        self.max_rto.max(self.max_timeout).times(retransmits.into())
     }
 
     fn limits(&self, state: &EbbState) -> Limits {
@@ -175,45 +142,201 @@ impl Controller for Ebb {
 impl Ebb {
     /// Returns the RTO before dither.
     fn rto(&self, state: &EbbState) -> Fine {
-        let estimate = state.estimator.rto(self.k, self.granularity).unwrap_or(self.initial_rto.into());
-        estimate.at_least(self.min_rto).max(state.held)
+        let Some(estimate) = state.estimator.rto(self.k, self.granularity) else {
+            return Fine::from(self.initial_rto).max(state.held);
+        };
+        let rto = estimate.at_least(self.min_rto);
+        if self.is_calm(state) { rto } else { rto.max(self.busy_rto.into()).max(state.held) }
     }
 
-    fn is_busy(&self, state: &EbbState) -> bool {
-        state.estimator.is_measured() && !self.is_calm(state)
-    }
-
-    /// Returns whether no queue stands.
+    /// Returns whether the round-trip time says that no queue stands. Nothing does before the first sample.
     fn is_calm(&self, state: &EbbState) -> bool {
-        state.estimator.srtt().is_some_and(|srtt| srtt <= state.least.by(self.calm).max(state.least + self.calm_add.into()).max(self.calm_below.into()))
+        let bound = state.least.by(self.calm).max(state.least + self.calm_margin.into());
+        state.estimator.srtt().is_some_and(|srtt| srtt <= bound)
+    }
+
+    fn learn(&self, state: &mut EbbState, rtt: Duration) {
+        let is_first = !state.estimator.is_measured();
+        state.estimator.update(rtt, Learning { rttvar_gain: self.rttvar_gain, ..Learning::RFC6298 });
+        let rtt = Fine::from(rtt).max(Fine::SHORTEST);
+        let srtt = state.estimator.srtt().unwrap_or(rtt);
+        state.least = if is_first { rtt } else { state.least.blend(self.forget, srtt).min(rtt) };
     }
 }
 
-const NOTES: Notes = Notes {
-    status: "No publication but this repository.",
-    use_when: "You cannot say beforehand whether losses will be errors or congestion.",
-    avoid_when: "x",
-    hazards: "x",
-};
+const fn entry(name: &'static str, summary: &'static str, notes: Notes, marking: Marking) -> Entry {
+    let mechanism = Mechanism::Ebb(Ebb { marking, ..Ebb::DEFAULT });
+    Entry { name, summary, source: "Coapace, docs/ebb.md", origin: Origin::Coapace, notes, mechanism }
+}
 
 /// The entry `ebb`.
-pub(crate) const EBB: Entry = Entry {
-    name: "ebb",
-    summary: "soon again where the round-trip time says that no queue stands, tripled and held where one does",
-    source: "Coapace, docs/ebb.md",
-    notes: NOTES,
-    origin: Origin::Coapace,
-    mechanism: Mechanism::Ebb(Ebb { marking: Marking::TokenOnRetransmit, ..Ebb::DEFAULT }),
-};
+pub(crate) const EBB: Entry = entry(
+    "ebb",
+    "soon again where the round-trip time shows no queue; where it shows one, ACK_TIMEOUT at least, and what a loss led to is held",
+    Notes {
+        status: "This project's own: no other source, and no standing anywhere.",
+        use_when: "You cannot say beforehand whether losses will be errors or congestion, and a byte in the token of \
+            retransmissions can be spared.",
+        avoid_when: "Exchanges are minutes apart: there is no ageing, so an old estimate counts like a new one.",
+        hazards: "A queue of a few packets does not show in the round-trip time. Before such a one its clients take up to a \
+            fifth more than clients with `default` do.",
+    },
+    Marking::TokenOnRetransmit,
+);
 
 /// The entry `ebb-plain`.
-pub(crate) const EBB_PLAIN: Entry = Entry {
-    name: "ebb-plain",
-    summary: "`ebb` without the ordinal in the token of retransmissions",
-    source: "Coapace, docs/ebb.md",
-    notes: NOTES,
-    origin: Origin::Coapace,
-    mechanism: Mechanism::Ebb(Ebb::DEFAULT),
-};
+pub(crate) const EBB_PLAIN: Entry = entry(
+    "ebb-plain",
+    "`ebb` without the ordinal in the token of retransmissions",
+    Notes {
+        status: "This project's own: no other source, and no standing anywhere.",
+        use_when: "`ebb` would fit, and nothing on the wire may change.",
+        avoid_when: "Many clients share a queue that is never full: an exchange that was retransmitted is no sample, so the \
+            estimate follows a rise late.",
+        hazards: "A queue of a few packets does not show in the round-trip time, like with `ebb`. Without a marking a rise of the \
+            round-trip time is learnt late.",
+    },
+    Marking::None,
+);
 
 const _: () = assert!(size_of::<EbbState>() <= 24);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{acked, at, exchange, timeouts};
+    use crate::{Answer, Draw, Sample};
+
+    const EBB: Ebb = Ebb { marking: Marking::TokenOnRetransmit, ..Ebb::DEFAULT };
+
+    /// Ends an exchange after so many retransmissions, `ms` after the transmission `ordinal`, which was answered.
+    fn answered(state: &mut EbbState, ms: u64, ordinal: u8, retransmits: u8) {
+        let (exchange, _) = timeouts(&EBB, state, retransmits);
+        let since = Duration::from_millis(ms);
+        let sample = Sample { answered: Some(Answer { ordinal, since }), ..Sample::unmarked(since, since, retransmits) };
+        EBB.on_end(state, exchange, Outcome::Acked(sample), at(ms));
+    }
+
+    fn rto_ms(state: &EbbState) -> u64 {
+        EBB.gauges(state).rto.as_micros() / 1_000
+    }
+
+    #[test]
+    fn while_nothing_is_measured_timeouts_triple_and_then_double() {
+        assert_eq!(timeouts(&EBB, &mut EBB.state(), 4).1, [2_000, 6_000, 12_000, 24_000, 48_000]);
+    }
+
+    #[test]
+    fn on_a_calm_path_timeouts_grow_by_half_from_the_round_trip_time() {
+        let state = &mut EBB.state();
+        for _ in 0..20 {
+            answered(state, 400, 0, 0);
+        }
+        // RTTVAR is next to zero, so the margin is the granularity of 1 ms.
+        assert_eq!(timeouts(&EBB, state, 3).1, [401, 602, 902, 1_353, 0]);
+    }
+
+    #[test]
+    fn on_a_calm_path_a_loss_leaves_nothing_behind() {
+        let state = &mut EBB.state();
+        answered(state, 400, 0, 0);
+        answered(state, 400, 3, 3);
+        assert_eq!(state.held, Fine::ZERO);
+        assert!(rto_ms(state) < 1_000);
+    }
+
+    #[test]
+    fn on_a_busy_path_no_first_timeout_is_below_ack_timeout() {
+        let state = &mut EBB.state();
+        answered(state, 100, 0, 0);
+        for _ in 0..20 {
+            answered(state, 300, 0, 0);
+        }
+        assert!(state.estimator.rto(3, GRANULARITY).unwrap() < Duration::from_millis(500).into());
+        assert_eq!(rto_ms(state), 2_000);
+    }
+
+    #[test]
+    fn what_a_loss_led_to_on_a_busy_path_is_held_until_a_first_transmission_is_answered() {
+        let state = &mut EBB.state();
+        answered(state, 500, 0, 0);
+        for _ in 0..10 {
+            answered(state, 3_000, 0, 0);
+        }
+        let rto = rto_ms(state);
+        answered(state, 3_000, 2, 2);
+        assert!((rto * 9 / 4 - 100..=rto * 9 / 4 + 500).contains(&rto_ms(state)), "{} after {rto}", rto_ms(state));
+        answered(state, 3_000, 0, 0);
+        assert!(rto_ms(state) <= rto);
+    }
+
+    #[test]
+    fn a_needless_retransmission_leaves_nothing_behind_and_its_answer_is_a_sample() {
+        let state = &mut EBB.state();
+        answered(state, 500, 0, 0);
+        answered(state, 3_000, 0, 2);
+        assert_eq!(state.held, Fine::ZERO);
+        assert_eq!(EBB.gauges(state).srtt, Some(Duration::from_micros(812_500)));
+    }
+
+    #[test]
+    fn without_a_marking_an_answer_sooner_than_any_before_shows_a_needless_retransmission() {
+        let plain = Ebb::DEFAULT;
+        let state = &mut plain.state();
+        exchange(&plain, state, 500, 0);
+        let after = |ms, retransmits| {
+            let mut state = EbbState { estimator: Estimator::of(Duration::from_secs(2).into(), Fine::ZERO), ..*state };
+            let (open, _) = timeouts(&plain, &mut state, retransmits);
+            let sample = Sample::unmarked(Duration::from_secs(10), Duration::from_millis(ms), retransmits);
+            plain.on_end(&mut state, open, Outcome::Acked(sample), at(10_000));
+            (state.held > Fine::ZERO, plain.gauges(&state).srtt)
+        };
+        assert_eq!(after(499, 1), (false, Some(Duration::from_secs(3))));
+        assert_eq!(after(501, 1), (true, Some(Duration::from_secs(2))));
+        assert_eq!(after(499, 2), (true, Some(Duration::from_secs(2))), "either of two may have been answered");
+    }
+
+    #[test]
+    fn an_exchange_that_is_given_up_leaves_its_last_timeout() {
+        let state = &mut EBB.state();
+        let (given_up, _) = timeouts(&EBB, state, 4);
+        EBB.on_end(state, given_up, Outcome::GivenUp, at(92_000));
+        assert_eq!(rto_ms(state), 48_000);
+        EBB.on_end(state, given_up, acked(700, 0), at(93_000));
+        assert_eq!(rto_ms(state), 1_750); // 700 + 3·350, calm
+    }
+
+    #[test]
+    fn a_longer_route_is_learnt() {
+        let state = &mut EBB.state();
+        answered(state, 200, 0, 0);
+        for _ in 0..5 {
+            answered(state, 600, 0, 0);
+        }
+        assert_eq!(rto_ms(state), 2_000);
+        for _ in 0..200 {
+            answered(state, 600, 0, 0);
+        }
+        assert_eq!(rto_ms(state), 601);
+    }
+
+    #[test]
+    fn a_round_trip_above_a_minute_is_waited_for_and_backoff_ends_at_a_minute() {
+        let state = &mut EBB.state();
+        for _ in 0..40 {
+            answered(state, 100_000, 0, 0);
+        }
+        assert_eq!(timeouts(&EBB, state, 2).1[..3], [100_001, 100_001, 100_001]);
+        let state = &mut EBB.state();
+        answered(state, 10_000, 0, 0);
+        assert_eq!(timeouts(&EBB, state, 4).1, [25_000, 37_500, 56_250, 60_000, 60_000]);
+    }
+
+    #[test]
+    fn dither_adds_up_to_a_quarter() {
+        let mut state = EBB.state();
+        let cue = Cue { draw: Draw::from_bits(u32::MAX), ..at(0) };
+        let (_, timeout) = EBB.on_start(&mut state, cue);
+        assert_eq!(timeout.as_micros(), 2_500_000);
+    }
+}

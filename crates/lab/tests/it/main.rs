@@ -1,6 +1,7 @@
 //! Tests of the laboratory.
 
 mod californium;
+mod ebb;
 mod flows;
 mod mesh;
 mod reproductions;

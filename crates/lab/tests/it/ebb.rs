@@ -1,0 +1,58 @@
+//! Tests of what `ebb` must keep to: needless retransmissions and its share beside `default` (docs/ebb.md). What a dead peer
+//! gets, and when an exchange is given up, is tested for every mechanism in coapace-proto.
+
+use std::sync::atomic::AtomicBool;
+
+use coapace_lab::contender::Contender;
+use coapace_lab::results::RunResult;
+use coapace_lab::run::{Observe, run};
+use coapace_lab::search::evaluation::{FAIR, Set};
+use coapace_scenario::Scenario;
+
+fn measured(mechanism: &str, set: &[(&str, &str)]) -> RunResult {
+    let settings: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let scenario = Scenario::load("nb-iot", &settings).unwrap();
+    run(&scenario, &Contender::parse(mechanism).unwrap(), 1, Observe::Totals)
+}
+
+#[test]
+fn a_thousand_clients_before_an_endless_buffer_retransmit_less_in_vain_than_with_the_timer_of_tcp() {
+    let needless = |mechanism| {
+        let run = measured(mechanism, &[("clients", "1000"), ("workload.exchanges", "20")]);
+        assert_eq!(run.completed(), 20_000, "{mechanism}");
+        run.unnecessary as f64 / run.requests_sent as f64
+    };
+    let (ebb, tcp) = (needless("ebb"), needless("linux-rto"));
+    assert!(ebb <= tcp, "{ebb} of the requests were needless with ebb, {tcp} with linux-rto");
+}
+
+#[test]
+fn from_one_to_ten_thousand_clients_less_than_a_twentieth_is_needless_in_steady_state() {
+    for clients in ["1", "10", "100", "1000", "10000"] {
+        let run = measured(
+            "ebb",
+            &[
+                ("clients", clients),
+                // Ten thousand responses take 7.4 s.
+                ("network.up.radio.rate", "1 Mbit/s"),
+                ("network.down.radio.rate", "1 Mbit/s"),
+                ("workload.exchanges", "none"),
+                ("workload.duration", "160 s"),
+                ("workload.warm_up", "100 s"),
+            ],
+        );
+        let share = run.unnecessary as f64 / run.requests_sent as f64;
+        assert!(run.completed() > 0 && share < 0.05, "{clients} clients: {share} needless");
+    }
+}
+
+#[test]
+fn beside_default_its_share_is_fair_on_nine_of_ten_bottlenecks_that_were_drawn() {
+    let set = Set { scenarios: Vec::new(), ..Set::draw(2, 48).unwrap() };
+    let evaluation = set.evaluate("ebb", &[], 0, &AtomicBool::new(false)).unwrap().unwrap();
+    let fair = evaluation.shares.iter().filter(|share| (FAIR[0]..=FAIR[1]).contains(*share)).count();
+    assert_eq!(evaluation.shares.len(), 24);
+    assert!(fair * 10 >= 24 * 9, "{fair} of 24: {:?}", evaluation.shares);
+    let [least, greatest] = evaluation.shares().unwrap();
+    assert!(least >= FAIR[0] && greatest <= 1.25, "from {least} to {greatest}");
+}
