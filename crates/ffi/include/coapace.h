@@ -126,11 +126,17 @@ enum coapace_name {
     COAPACE_FASOR_OPTION = 19,
     /* rtt-coap: a pacing rate steered by short- and long-term round-trip time and loss, several exchanges outstanding
      * (Ancillotti, Bolettieri, Bruno 2018, RTT-CoAP) */
-    COAPACE_RTT_COAP = 20
+    COAPACE_RTT_COAP = 20,
+    /* ebb: soon again where the round-trip time shows no queue; where it shows one, ACK_TIMEOUT at least, and what a loss led to is held
+     * (Coapace, docs/ebb.md) */
+    COAPACE_EBB = 21,
+    /* ebb-plain: `ebb` without the ordinal in the token of retransmissions
+     * (Coapace, docs/ebb.md) */
+    COAPACE_EBB_PLAIN = 22
 };
 
 /* The number of mechanisms, one more than the highest enum coapace_name. */
-#define COAPACE_NAMES 21
+#define COAPACE_NAMES 23
 
 /* The size of a state in bytes. There is one for each destination. */
 #define COAPACE_STATE_SIZE_DEFAULT 1
@@ -154,6 +160,8 @@ enum coapace_name {
 #define COAPACE_STATE_SIZE_FASOR_TOKEN 18
 #define COAPACE_STATE_SIZE_FASOR_OPTION 18
 #define COAPACE_STATE_SIZE_RTT_COAP 32
+#define COAPACE_STATE_SIZE_EBB 21
+#define COAPACE_STATE_SIZE_EBB_PLAIN 21
 /* The largest of these sizes. */
 #define COAPACE_STATE_SIZE_MAX 60
 /* The size of a struct coapace_exchange in bytes. There is one for each exchange under way. */

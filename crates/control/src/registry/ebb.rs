@@ -135,20 +135,22 @@ impl Controller for Ebb {
 
     #[inline(always)]
     fn gauges(&self, state: &EbbState) -> Gauges {
-        state.estimator.gauges(self.rto(state).at_most(self.max_rto))
+        state.estimator.gauges(self.rto(state))
     }
 }
 
 impl Ebb {
-    /// Returns the RTO before dither.
+    /// Returns the RTO before dither, bounded from above.
+    #[inline(never)]
     fn rto(&self, state: &EbbState) -> Fine {
         let Some(estimate) = state.estimator.rto(self.k, self.granularity) else {
             return Fine::from(self.initial_rto).max(state.held);
         };
-        let rto = estimate.at_least(self.min_rto);
+        let rto = estimate.at_least(self.min_rto).at_most(self.max_rto);
         if self.is_calm(state) { rto } else { rto.max(self.busy_rto.into()).max(state.held) }
     }
 
+    #[inline(never)]
     /// Returns whether the round-trip time says that no queue stands. Nothing does before the first sample.
     fn is_calm(&self, state: &EbbState) -> bool {
         let bound = state.least.by(self.calm).max(state.least + self.calm_margin.into());
@@ -156,11 +158,12 @@ impl Ebb {
     }
 
     fn learn(&self, state: &mut EbbState, rtt: Duration) {
-        let is_first = !state.estimator.is_measured();
-        state.estimator.update(rtt, Learning { rttvar_gain: self.rttvar_gain, ..Learning::RFC6298 });
-        let rtt = Fine::from(rtt).max(Fine::SHORTEST);
+        let learning = Learning { rttvar_gain: self.rttvar_gain, ..Learning::RFC6298 };
+        let rtt = Fine::sample(rtt, learning.tick);
+        state.estimator.take(rtt, learning);
         let srtt = state.estimator.srtt().unwrap_or(rtt);
-        state.least = if is_first { rtt } else { state.least.blend(self.forget, srtt).min(rtt) };
+        let risen = if state.least > Fine::ZERO { state.least.blend(self.forget, srtt) } else { rtt };
+        state.least = risen.min(rtt);
     }
 }
 
