@@ -31,6 +31,8 @@ counters! { extern Counters {
     Datagrams: malformed => "coap_datagrams_malformed_total";
     /// Copies of messages seen before (RFC 7252 §4.5), answered like the first.
     Datagrams: duplicates => "coap_duplicates_total";
+    /// Copies of requests that got no answer because the last one may still have been under way (`--sluice`).
+    Datagrams: withheld => "coap_answers_withheld_total";
     /// Acknowledgements, resets and responses to no exchange under way: often the trace of a needless retransmission.
     Datagrams: late_replies => "coap_datagrams_late_total";
     /// Own exchanges whose first transmission departed.

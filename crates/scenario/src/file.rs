@@ -84,8 +84,9 @@ impl File {
     /// preset is left out, because the keys that it fills are not.
     pub(crate) fn run_lines(&self) -> Lines {
         const RUN: [&str; 5] = ["clients", "server", "workload", "network", "tcp"];
-        const LATER: [(&str, &str); 10] = [
+        const LATER: [(&str, &str); 11] = [
             ("server.count", "1"),
+            ("server.sluice", "false"),
             ("workload.duration", "\"none\""),
             ("workload.warm_up", "\"0 s\""),
             ("clients.start", "\"0 s\""),

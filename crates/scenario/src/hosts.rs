@@ -48,6 +48,9 @@ keys! {
         /// Whether a copy of a request is recognised by its Message ID and answered from memory (RFC 7252 §4.5). If not,
         /// the server answers every copy that reaches it anew.
         deduplication: bool, Switch => true;
+        /// Whether a copy of a request gets no answer while the last answer may still be under way, at most two in a row
+        /// (docs/sluice.md). RFC 7252 §4.5 would answer every copy.
+        sluice: bool, Switch => false;
         /// The time from a request to its response.
         processing_delay: Span, Time => Span::ZERO;
     }

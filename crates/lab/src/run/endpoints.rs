@@ -50,6 +50,7 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
         max_listeners: from_clients,
         max_replies: from_clients.max(64),
         max_deduplicated: if server.deduplication { heard.saturating_mul(64) } else { 0 },
+        max_sluiced: if server.sluice { heard } else { 0 },
         ..of_clients
     };
     (of_clients, of_servers)
