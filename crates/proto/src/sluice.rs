@@ -122,7 +122,10 @@ impl<A: Address> Sluice<A> {
     /// Returns the places that an address may have.
     fn set_of(&mut self, address: A) -> &mut [Option<(A, Turn)>] {
         let set = FixedState::with_seed(self.seed).hash_one(address) % self.sets as u64;
-        self.places.get_mut(set as usize * WAYS..).and_then(|places| places.get_mut(..WAYS)).unwrap_or_default()
+        self.places
+            .get_mut(set as usize * WAYS..)
+            .and_then(|places| places.get_mut(..WAYS))
+            .unwrap_or_default()
     }
 }
 

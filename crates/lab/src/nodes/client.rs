@@ -77,6 +77,8 @@ pub(crate) struct Client {
     busy: Span,
     /// The number of exchanges that are over.
     done: u32,
+    /// The mark of the separate response that is acknowledged next.
+    answered: Mark,
     /// The number of batches that have begun.
     batches: u32,
     /// The number of exchanges over at which the batch ends.
@@ -100,6 +102,7 @@ impl Client {
             done: 0,
             batches: 0,
             batch_end: 0,
+            answered: Mark::default(),
             timeouts: None,
             series: series.map(|name| Box::new(Series::new(name))),
         }
@@ -108,13 +111,15 @@ impl Client {
     /// Adds the counts of this client to the results of its run.
     pub(crate) fn report(&self, result: &mut RunResult) {
         let counters = self.endpoint.counters();
+        // A separate response that never came is as good as none.
+        let given_up = counters.given_up + counters.timed_out;
         if self.plan.exchanges.is_some() {
             // A client that gave up an exchange never has its last response.
-            let finished = self.is_done() && counters.given_up == 0;
+            let finished = self.is_done() && given_up == 0;
             result.fct_s.push(span_s(Some(self.plan.start(self.number)), finished.then_some(self.moment)));
         }
         result.exchanges.push(counters.completed as u32);
-        result.given_up += counters.given_up;
+        result.given_up += given_up;
         result.retransmissions += counters.retransmissions;
         result.unnecessary += counters.late_replies;
         if let Some(timeouts) = &self.timeouts {
@@ -178,7 +183,8 @@ impl Client {
 }
 
 impl Node for Client {
-    fn handle_datagram(&mut self, now: Time, from: NodeId, _: Mark, bytes: &[u8]) {
+    fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
+        self.answered = mark;
         let event = self.endpoint.handle_datagram(now.instant(), from, bytes);
         match event {
             Some(Event::Response { .. }) => {
@@ -220,10 +226,9 @@ impl Node for Client {
             let rto = if first { self.rto() } else { None };
             self.timeouts.get_or_insert_default().add(first, timeout, rto);
         }
-        let mark = transmit.step.map_or_else(Mark::default, |step| Mark {
-            exchange: step.exchange,
-            transmission: step.transmission,
-        });
+        let mark = transmit
+            .step
+            .map_or(self.answered, |step| Mark { exchange: step.exchange, transmission: step.transmission });
         Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp })
     }
 

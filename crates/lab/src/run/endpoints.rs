@@ -1,12 +1,15 @@
 //! The configuration of the endpoints of a run, with bounds that fit the scenario.
 
 use coapace_proto::Config;
-use coapace_scenario::{Endurance, Flow, Scenario, WorkloadKind};
+use coapace_scenario::{Answering, Endurance, Flow, Scenario, WorkloadKind};
 
 use super::seats::Seats;
 
 /// The room of a client for non-confirmable requests that wait for their rate.
 const RATED: u32 = 16;
+
+/// The separate responses that a client recognises copies of. It has one exchange at a time.
+const COPIED: u32 = 8;
 
 /// Returns the configurations of clients' and of servers' endpoints.
 pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
@@ -22,8 +25,9 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     // The clients of a server, the flows of each of them, and the configuration of clients.
     let (heard, flows, of_clients) = match workload.kind {
         WorkloadKind::Continuous | WorkloadKind::Random => {
-            // Responses are piggybacked, so a client never receives a confirmable message.
-            let one = Config { max_exchanges: 1, max_peers: 1, max_deduplicated: 0, ..common };
+            // A client receives a confirmable message only if responses are separate.
+            let max_deduplicated = if server.response == Answering::Piggybacked { 0 } else { COPIED };
+            let one = Config { max_exchanges: 1, max_peers: 1, max_deduplicated, ..common };
             (clients.count.div_ceil(seats.servers()), 1, one)
         }
         WorkloadKind::Flows => {

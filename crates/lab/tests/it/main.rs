@@ -6,4 +6,5 @@ mod mesh;
 mod reproductions;
 mod results;
 mod run;
+mod separate;
 mod vectors;
