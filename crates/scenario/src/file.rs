@@ -138,8 +138,9 @@ fn counted(file: &Item) -> Item {
 /// Checks that a request and a response fit into one packet each, and into every buffer: IP does not fragment here.
 fn messages_fit(file: &File) -> Result<(), Misfit> {
     flows_fit(file)?;
-    // The UDP header, the CoAP header and a token of one byte. A response has a payload marker, too.
-    let headers = file.network.ip.header_bytes() + 8 + 4 + 1;
+    // The UDP header, the CoAP header and a token of one byte, or three. A response has a payload marker, too.
+    let token = if file.server.response == Answering::Piggybacked { 1 } else { 3 };
+    let headers = file.network.ip.header_bytes() + 8 + 4 + token;
     let request = headers + file.clients.uri_path_bytes();
     let response = headers + 1 + file.server.payload_bytes;
     let mtu = file.network.mtu;

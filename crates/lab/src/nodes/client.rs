@@ -16,6 +16,9 @@ pub(crate) struct Plan {
     pub(crate) population: usize,
     /// The mechanism and the transmission parameters.
     pub(crate) setup: Arc<Setup<Mechanism>>,
+    /// True if each request has a token of its own, two bytes. A separate response is recognised by nothing else (RFC 7252
+    /// §5.3.2); on an acknowledgement the Message ID is enough.
+    pub(crate) has_tokens: bool,
     /// The options and the payload of a request.
     pub(crate) request: Vec<u8>,
     /// The number of exchanges of each client; `None` if they go on until the run ends.
@@ -148,7 +151,9 @@ impl Client {
 
     /// Begins the next exchange, and a new batch if the last is over.
     fn begin(&mut self, now: Time) {
-        let Plan { request, batch, exchanges, .. } = &*self.plan;
+        let Plan { request, batch, exchanges, has_tokens, .. } = &*self.plan;
+        let number = (self.done as u16).to_be_bytes();
+        let token = has_tokens.then(|| Token::new(&number)).flatten().unwrap_or(Token::EMPTY);
         if self.done == self.batch_end {
             self.batch_end = match *batch {
                 Some(sizes) => self.done + batch_size(sizes, self.plan.batches, self.number, self.batches),
@@ -157,8 +162,7 @@ impl Client {
             self.batches += 1;
             self.endpoint.forget(self.server);
         }
-        let request =
-            Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request, repeatable: false };
+        let request = Request { confirmable: true, code: GET, token, tail: request, repeatable: false };
         (self.moment, self.is_busy) = (now, true);
         // Every endpoint has room for one exchange.
         let begun = self.endpoint.request(now.instant(), self.server, request);

@@ -48,8 +48,10 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
         }
     };
     let from_clients = heard.saturating_mul(flows);
+    // A separate response waits while the acknowledgement of the one before is lost.
+    let each = if server.response == Answering::Piggybacked { 1 } else { 4 };
     let of_servers = Config {
-        max_exchanges: from_clients.max(16),
+        max_exchanges: from_clients.saturating_mul(each).max(16),
         max_peers: heard + 1,
         max_listeners: from_clients,
         max_replies: from_clients.max(64),

@@ -6,8 +6,7 @@ use coapace_lab::run::{Observe, run};
 use coapace_scenario::Scenario;
 
 fn measured(scenario: &str, mechanism: &str, set: &[(&str, &str)]) -> RunResult {
-    let settings: Vec<_> =
-        set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let settings: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let scenario = Scenario::load(scenario, &settings).unwrap();
     run(&scenario, &Contender::parse(mechanism).unwrap(), 1, Observe::Totals)
 }
@@ -32,7 +31,8 @@ fn the_round_trip_time_is_that_of_the_acknowledgement_and_not_of_the_response() 
 #[test]
 fn an_exchange_takes_the_path_and_the_service_time() {
     for (service, s) in [("5 s", 5.0), ("[\"2 s\", \"4 s\"]", 3.0), ("{ mean = \"3 s\" }", 3.0)] {
-        let one = lossless("default", &[("clients", "1"), ("workload.exchanges", "1000"), ("service", service)]);
+        let one =
+            lossless("default", &[("clients", "1"), ("workload.exchanges", "1000"), ("service", service)]);
         // The path takes 0.66 s.
         let mean = one.fct_s[0].unwrap() / 1000.0;
         assert!((mean - s - 0.66).abs() < 0.3, "{service}: {mean}");
@@ -50,7 +50,8 @@ fn two_mechanisms_meet_the_same_service_times() {
 fn a_lost_separate_response_is_sent_again_and_a_non_confirmable_one_is_not() {
     let of = |response| measured("separate", "default", &[("loss", "20 %"), ("response", response)]);
     let (confirmable, non) = (of("separate"), of("separate-non"));
-    assert_eq!((confirmable.given_up, confirmable.completed()), (0, 1000));
+    // All five transmissions of a request, or of a response, are lost once in 3,000 exchanges.
+    assert!(confirmable.given_up <= 3, "{}", confirmable.given_up);
     assert!(confirmable.responses_sent > 1_200, "{}", confirmable.responses_sent);
     // One response in five is lost.
     assert!((120..280).contains(&non.given_up), "{}", non.given_up);
@@ -61,9 +62,9 @@ fn a_lost_separate_response_is_sent_again_and_a_non_confirmable_one_is_not() {
 #[test]
 fn a_response_that_is_ready_in_time_is_piggybacked() {
     let of = |set: &[(&str, &str)]| measured("separate", "default", &[&[("service", "1 s")], set].concat());
-    let patient = of(&[("server.acknowledge_after", "2 s")]);
-    assert_eq!(patient.trace_hash, of(&[("response", "piggybacked")]).trace_hash);
-    assert_ne!(patient.trace_hash, of(&[("server.acknowledge_after", "500 ms")]).trace_hash);
+    let after = |span| of(&[("server.acknowledge_after", span)]);
+    assert_eq!(after("2 s").trace_hash, after("20 s").trace_hash);
+    assert_ne!(after("2 s").trace_hash, after("500 ms").trace_hash);
 }
 
 #[test]
