@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use coapace_control::Mechanism;
-use coapace_proto::{Code, Endpoint, Event, Responder, Setup, Step};
+use coapace_proto::{Code, Endpoint, Event, Kind, Responder, Setup, Step};
 use coapace_scenario::{Answering, ServiceTime};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
@@ -169,12 +169,16 @@ impl Node for Server {
             // A mechanism without a final wait gives a response up when its last retransmission departs.
             endpoint.poll_event()?;
         };
-        let is_empty = buffer.get(start + 1) == Some(&Code::EMPTY.0);
-        self.responses += u64::from(!is_empty);
-        let mark = transmit.step.map_or(self.mark, |step| {
-            let (_, mark) = response_of(&self.begun, step);
-            Mark { transmission: SEPARATE.saturating_add(step.transmission), ..mark }
-        });
+        let bytes = buffer.get(start..).unwrap_or_default();
+        self.responses += u64::from(bytes.get(1) != Some(&Code::EMPTY.0));
+        let is_non = bytes.first().is_some_and(|first| first >> 4 & 3 == Kind::NonConfirmable as u8);
+        // A separate response has luck of its own, apart from that of the acknowledgement before it.
+        let (mark, separate) = match transmit.step {
+            Some(step) => (response_of(&self.begun, step).1, Some(step.transmission)),
+            None => (self.mark, is_non.then_some(0)),
+        };
+        let transmission = separate.map_or(mark.transmission, |number| SEPARATE.saturating_add(number));
+        let mark = Mark { transmission, ..mark };
         Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp })
     }
 

@@ -53,9 +53,10 @@ fn a_lost_separate_response_is_sent_again_and_a_non_confirmable_one_is_not() {
     // All five transmissions of a request, or of a response, are lost once in 3,000 exchanges.
     assert!(confirmable.given_up <= 3, "{}", confirmable.given_up);
     assert!(confirmable.responses_sent > 1_200, "{}", confirmable.responses_sent);
-    // One response in five is lost.
-    assert!((120..280).contains(&non.given_up), "{}", non.given_up);
-    assert_eq!((non.responses_sent, non.completed()), (1000, 1000 - non.given_up));
+    // One response in five is lost: 200, with a standard deviation of 13.
+    assert!((150..250).contains(&non.given_up), "{}", non.given_up);
+    assert_eq!(non.completed() + non.given_up, 1000);
+    assert!((997..=1000).contains(&non.responses_sent), "all but those whose request never came");
     assert!(non.fct_s.iter().all(Option::is_none), "no client has all of its responses");
 }
 
