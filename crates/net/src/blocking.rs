@@ -15,6 +15,7 @@ use crate::client::ClientService;
 use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
 use crate::datagram::io::Single;
+use crate::holds;
 use crate::uri::Scheme;
 use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response, Stats};
 
@@ -120,7 +121,7 @@ impl Client {
         let (call, give_up) = self.prepared(method, uri, prepare)?;
         loop {
             let result = self.block_on(call.again(), give_up).unwrap_or_else(Err);
-            match give_up.and_then(|deadline| call.wait(&result, deadline)) {
+            match give_up.and_then(|deadline| holds::pause(&result, deadline)) {
                 Some(wait) => std::thread::sleep(wait),
                 None => return result,
             }

@@ -199,7 +199,7 @@ impl Call {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let result = in_time(Some(left), self.again()).await;
-            match self.wait(&result, deadline) {
+            match holds::pause(&result, deadline) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None => return result,
             }
@@ -216,17 +216,6 @@ impl Call {
         let response = asker.transact(options, payload, self.blocks).await?;
         self.note(&response)?;
         Ok(response)
-    }
-
-    /// Returns how long to wait until the request may be made again, if its server asks for a pause that ends before the
-    /// deadline.
-    pub(crate) fn wait(&self, result: &Result<Response, Error>, deadline: Instant) -> Option<Duration> {
-        let wait = match result {
-            Ok(response) => holds::wanted(response)?,
-            Err(Error::TooManyRequests { wait }) => *wait,
-            Err(_) => return None,
-        };
-        (Instant::now() + wait < deadline).then_some(wait)
     }
 
     /// Remembers a response that asks for a pause.

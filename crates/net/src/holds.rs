@@ -5,11 +5,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use coapace_proto::Code;
+use coapace_proto::{Code, Message};
 
-use crate::Response;
 use crate::lock::lock;
 use crate::uri::Uri;
+use crate::{Error, Response};
 
 /// The most requests that are held. Beyond it one of them is forgotten, and the server asks again.
 const MOST: usize = 1_024;
@@ -60,9 +60,19 @@ impl Holds {
 
 /// Returns the time after which the server may be asked again, if the response is 4.29.
 pub(crate) fn wanted(response: &Response) -> Option<Duration> {
-    let seconds = || response.as_message(|message| message.max_age());
+    let seconds = || response.as_message(Message::max_age);
     (response.code == Code::TOO_MANY_REQUESTS)
         .then(|| Duration::from_secs(seconds().into()).clamp(SHORTEST, LONGEST))
+}
+
+/// Returns how long to wait until a request may be made again, if its server asks for a pause that ends before the deadline.
+pub(crate) fn pause(result: &Result<Response, Error>, deadline: Instant) -> Option<Duration> {
+    let wait = match result {
+        Ok(response) => wanted(response)?,
+        Err(Error::TooManyRequests { wait }) => *wait,
+        Err(_) => return None,
+    };
+    (Instant::now() + wait < deadline).then_some(wait)
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ fn counted(file: &Item) -> Item {
 fn messages_fit(file: &File) -> Result<(), Misfit> {
     flows_fit(file)?;
     // The UDP header, the CoAP header and a token of one byte, or three. A response has a payload marker, too.
-    let token = if file.server.response == Answering::Piggybacked { 1 } else { 3 };
+    let token = if file.server.may_separate() { 3 } else { 1 };
     let headers = file.network.ip.header_bytes() + 8 + 4 + token;
     let request = headers + file.clients.uri_path_bytes();
     let response = headers + 1 + file.server.payload_bytes;

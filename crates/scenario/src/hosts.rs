@@ -88,6 +88,14 @@ words! {
     }
 }
 
+impl Server {
+    /// Returns whether responses may come in messages of their own. A copy of a request that is worked on is acknowledged
+    /// with an empty message, so a service time is enough.
+    pub fn may_separate(&self) -> bool {
+        self.response != Answering::Piggybacked || self.service_time != ServiceTime::default()
+    }
+}
+
 impl Clients {
     /// Returns the segments of the path, which are the values of the Uri-Path options.
     pub fn uri_path_segments(&self) -> impl Iterator<Item = &str> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coapace_control::REGISTRY;
 use coapace_proto::Setup;
-use coapace_scenario::{Answering, Scenario, WorkloadKind};
+use coapace_scenario::{Scenario, WorkloadKind};
 use coapace_sim::{Luck, Time};
 
 use super::endpoints::configs;
@@ -29,7 +29,7 @@ pub(super) fn hosts<'a>(
         Arc::new(Plan {
             population,
             setup: Arc::new(Setup { controller: part.mechanism, config }),
-            has_tokens: server.response != Answering::Piggybacked,
+            has_tokens: server.may_separate(),
             request: request(scenario),
             exchanges: workload.exchanges,
             batch: match workload.kind {

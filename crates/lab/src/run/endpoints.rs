@@ -1,7 +1,7 @@
 //! The configuration of the endpoints of a run, with bounds that fit the scenario.
 
 use coapace_proto::Config;
-use coapace_scenario::{Answering, Endurance, Flow, Scenario, WorkloadKind};
+use coapace_scenario::{Endurance, Flow, Scenario, WorkloadKind};
 
 use super::seats::Seats;
 
@@ -26,7 +26,7 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     let (heard, flows, of_clients) = match workload.kind {
         WorkloadKind::Continuous | WorkloadKind::Random => {
             // A client receives a confirmable message only if responses are separate.
-            let max_deduplicated = if server.response == Answering::Piggybacked { 0 } else { COPIED };
+            let max_deduplicated = if server.may_separate() { COPIED } else { 0 };
             let one = Config { max_exchanges: 1, max_peers: 1, max_deduplicated, ..common };
             (clients.count.div_ceil(seats.servers()), 1, one)
         }
@@ -49,7 +49,7 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     };
     let from_clients = heard.saturating_mul(flows);
     // A separate response waits while the acknowledgement of the one before is lost.
-    let each = if server.response == Answering::Piggybacked { 1 } else { 4 };
+    let each = if server.may_separate() { 4 } else { 1 };
     let of_servers = Config {
         max_exchanges: from_clients.saturating_mul(each).max(16),
         max_peers: heard + 1,
