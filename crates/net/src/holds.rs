@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use coapace_proto::{Code, Message};
+use coapace_proto::Code;
 
 use crate::lock::lock;
 use crate::uri::Uri;
@@ -60,9 +60,8 @@ impl Holds {
 
 /// Returns the time after which the server may be asked again, if the response is 4.29.
 pub(crate) fn wanted(response: &Response) -> Option<Duration> {
-    let seconds = || response.as_message(Message::max_age);
-    (response.code == Code::TOO_MANY_REQUESTS)
-        .then(|| Duration::from_secs(seconds().into()).clamp(SHORTEST, LONGEST))
+    let wait = || response.as_message(|message| Duration::from_secs(message.max_age().into()));
+    (response.code == Code::TOO_MANY_REQUESTS).then(|| wait().clamp(SHORTEST, LONGEST))
 }
 
 /// Returns how long to wait until a request may be made again, if its server asks for a pause that ends before the deadline.
