@@ -19,7 +19,7 @@ fn lossless(mechanism: &str, set: &[(&str, &str)]) -> RunResult {
 #[test]
 fn the_round_trip_time_is_that_of_the_acknowledgement_and_not_of_the_response() {
     for mechanism in ["linux-rto", "cocoa", "fasor"] {
-        let of = |response| lossless(mechanism, &[("response", response), ("service", "5 s")]);
+        let of = |response| lossless(mechanism, &[("response", response), ("server.service_time", "5 s")]);
         let (separate, piggybacked) = (of("separate"), of("piggybacked"));
         assert_eq!((separate.retransmissions, separate.completed()), (0, 1000), "{mechanism}");
         assert!(separate.timeouts.initial_s().unwrap() < 2.5, "{mechanism}: {:?}", separate.timeouts);
@@ -31,8 +31,10 @@ fn the_round_trip_time_is_that_of_the_acknowledgement_and_not_of_the_response() 
 #[test]
 fn an_exchange_takes_the_path_and_the_service_time() {
     for (service, s) in [("5 s", 5.0), ("[\"2 s\", \"4 s\"]", 3.0), ("{ mean = \"3 s\" }", 3.0)] {
-        let one =
-            lossless("default", &[("clients", "1"), ("workload.exchanges", "1000"), ("service", service)]);
+        let one = lossless(
+            "default",
+            &[("clients", "1"), ("workload.exchanges", "1000"), ("server.service_time", service)],
+        );
         // The path takes 0.66 s.
         let mean = one.fct_s[0].unwrap() / 1000.0;
         assert!((mean - s - 0.66).abs() < 0.3, "{service}: {mean}");
@@ -62,7 +64,9 @@ fn a_lost_separate_response_is_sent_again_and_a_non_confirmable_one_is_not() {
 
 #[test]
 fn a_response_that_is_ready_in_time_is_piggybacked() {
-    let of = |set: &[(&str, &str)]| measured("separate", "default", &[&[("service", "1 s")], set].concat());
+    let of = |set: &[(&str, &str)]| {
+        measured("separate", "default", &[&[("server.service_time", "1 s")], set].concat())
+    };
     let after = |span| of(&[("server.acknowledge_after", span)]);
     assert_eq!(after("2 s").trace_hash, after("20 s").trace_hash);
     assert_ne!(after("2 s").trace_hash, after("500 ms").trace_hash);
