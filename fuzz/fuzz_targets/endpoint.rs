@@ -190,6 +190,7 @@ impl Play {
             max_peers: u32::from(bounds.max_peers % (PEERS + 1)),
             max_replies: u32::from(bounds.max_replies % 4),
             max_deduplicated: u32::from(bounds.max_deduplicated % 8),
+            max_sluiced: u32::from(bounds.max_deduplicated / 8 % 4),
             max_observers: u32::from(bounds.max_observers % 6),
             max_token: 8 + u16::from(bounds.max_observers) / 6,
             max_listeners: u32::from(bounds.max_listeners % 6),

@@ -15,6 +15,7 @@ use crate::client::ClientService;
 use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
 use crate::datagram::io::Single;
+use crate::holds;
 use crate::uri::Scheme;
 use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response, Stats};
 
@@ -118,7 +119,13 @@ impl Client {
         prepare: impl FnOnce(Call) -> Call,
     ) -> Result<Response, Error> {
         let (call, give_up) = self.prepared(method, uri, prepare)?;
-        self.block_on(call.unhurried(), give_up)?
+        loop {
+            let result = self.block_on(call.again(), give_up).unwrap_or_else(Err);
+            match give_up.and_then(|deadline| holds::pause(&result, deadline)) {
+                Some(wait) => std::thread::sleep(wait),
+                None => return result,
+            }
+        }
     }
 
     /// Is like [`Client::observe`](crate::Client::observe). The client is borrowed until the observation is over.

@@ -3,7 +3,7 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use coapace_control::Mechanism;
@@ -13,6 +13,7 @@ use crate::address::Remote;
 use crate::asker::{Asker, Blocks, OnProgress, Path, szx};
 use crate::client::Client;
 use crate::datagram::hub::Hub;
+use crate::holds;
 use crate::secure;
 use crate::target::Target;
 use crate::uri::{BadUri, Scheme, Uri};
@@ -94,7 +95,8 @@ impl Call {
         self
     }
 
-    /// Sets the time to wait for the response, independent of the mechanism. After it the result is [`Error::TimedOut`].
+    /// Sets the time to wait for the response, independent of the mechanism. After it the result is [`Error::TimedOut`]. If the
+    /// server answers 4.29 (RFC 8516) and its pause ends within this time, the request is made again after it.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -144,7 +146,12 @@ impl Call {
     /// Begins the observation without a timeout, which would need a runtime.
     pub(crate) async fn observe_unhurried(self) -> Result<Observation, Error> {
         let asker = self.asker().await?;
-        Observation::begin(self.client, asker, self.options, self.blocks).await
+        let (client, options) = (self.client.clone(), self.options.clone());
+        let observation = Observation::begin(client, asker, options, self.blocks).await;
+        if let Err(Error::NotObserved(response)) = &observation {
+            self.note(response)?;
+        }
+        observation
     }
 
     /// Sends the request to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, non-confirmable, and
@@ -181,15 +188,50 @@ impl Call {
     }
 
     /// Makes the request without a timeout, which would need a runtime.
-    pub(crate) async fn unhurried(mut self) -> Result<Response, Error> {
-        let asker = self.asker().await?;
+    async fn unhurried(mut self) -> Result<Response, Error> {
         let (options, payload) = (std::mem::take(&mut self.options), std::mem::take(&mut self.payload));
-        asker.transact(options, payload, self.blocks).await
+        self.attempt(options, payload).await
+    }
+
+    /// Makes the request, and repeats it when the server asks for that within the timeout (RFC 8516).
+    async fn patient(self, timeout: Duration) -> Result<Response, Error> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let result = in_time(Some(left), self.again()).await;
+            match holds::pause(&result, deadline) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return result,
+            }
+        }
+    }
+
+    /// Makes the request once, without a timeout. It may be made again.
+    pub(crate) async fn again(&self) -> Result<Response, Error> {
+        self.attempt(self.options.clone(), self.payload.clone()).await
+    }
+
+    async fn attempt(&self, options: Options, payload: Bytes) -> Result<Response, Error> {
+        let asker = self.asker().await?;
+        let response = asker.transact(options, payload, self.blocks).await?;
+        self.note(&response)?;
+        Ok(response)
+    }
+
+    /// Remembers a response that asks for a pause.
+    fn note(&self, response: &Response) -> Result<(), Error> {
+        if response.code == Code::TOO_MANY_REQUESTS {
+            self.client.0.holds.note(Instant::now(), self.method, self.uri()?, response);
+        }
+        Ok(())
     }
 
     /// Returns the sender of the request.
     async fn asker(&self) -> Result<Asker, Error> {
         let uri = self.uri()?;
+        if let Some(wait) = self.client.0.holds.left(Instant::now(), self.method, uri) {
+            return Err(Error::TooManyRequests { wait });
+        }
         let path = match uri.scheme {
             Scheme::Coaps | Scheme::CoapsTcp | Scheme::CoapsWs if !secure::IS_BUILT => {
                 return Err(Error::Scheme(uri.scheme));
@@ -236,6 +278,9 @@ impl IntoFuture for Call {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(in_time(self.timeout, self.unhurried()))
+        match self.timeout {
+            Some(timeout) => Box::pin(self.patient(timeout)),
+            None => Box::pin(self.unhurried()),
+        }
     }
 }

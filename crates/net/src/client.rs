@@ -14,6 +14,7 @@ use crate::datagram::driver::{Driver, Service};
 use crate::datagram::hub::{Hub, Locked};
 use crate::datagram::io::Single;
 use crate::datagram::socket::Socket;
+use crate::holds::Holds;
 use crate::lock::lock;
 use crate::secure::{Dtls, Sealed};
 use crate::stream::Connections;
@@ -24,6 +25,11 @@ use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Refu
 
 /// A client. Clones are the same client. Any number of tasks may use it at once. NSTART and the mechanism bound the
 /// exchanges with one destination (RFC 7252 §4.7), and further requests wait.
+///
+/// A server may answer 4.29 Too Many Requests (RFC 8516). Until the Max-Age of that response is over, at least one second and
+/// at most a day, the client sends no request of the same method to the same path of that server: it waits and asks again
+/// if that fits into the [timeout](Call::timeout) of the request. Otherwise the result is the response, and of further
+/// requests [`Error::TooManyRequests`]. Up to 1,024 such paths are remembered.
 ///
 /// A client needs a tokio runtime with I/O and time. It opens a socket with the first request of each [`Profile`] over IPv4,
 /// and another with the first over IPv6.
@@ -49,6 +55,7 @@ pub(crate) struct Inner {
     pub(crate) dtls: Option<Dtls>,
     pub(crate) connections: Connections,
     last: LastTarget,
+    pub(crate) holds: Holds,
     /// Set if the thread that waits for a response drives the endpoints. Otherwise tasks drive them.
     undriven: Option<Undriven>,
     hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,

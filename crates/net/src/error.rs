@@ -58,6 +58,12 @@ pub enum Error {
     /// recognise.
     #[error("{0}")]
     Transfer(#[from] TransferError),
+    /// The server has answered such a request with 4.29, and its Max-Age is not over (RFC 8516). Nothing was sent.
+    #[error("the server allows no more such requests for {} s; ask later, or set a longer timeout", .wait.as_secs_f32().ceil())]
+    TooManyRequests {
+        /// The time until it may be asked again.
+        wait: std::time::Duration,
+    },
     /// A table of the endpoint is full.
     #[error("{}{}", .0, advice(*.0))]
     Busy(#[from] SendError),

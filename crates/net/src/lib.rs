@@ -70,6 +70,7 @@ mod error;
 mod exposition;
 mod group;
 mod handler;
+mod holds;
 mod identity;
 mod inbox;
 mod interceptor;

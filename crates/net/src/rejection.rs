@@ -38,6 +38,11 @@ impl Rejection {
         Self(Response::new(Code::SERVICE_UNAVAILABLE).max_age(seconds))
     }
 
+    /// Returns 4.29: the client has asked too often, and may repeat such a request after so many seconds (RFC 8516).
+    pub fn too_many_requests(seconds: u32) -> Self {
+        Self(Response::new(Code::TOO_MANY_REQUESTS).max_age(seconds))
+    }
+
     /// Sets the payload to the reason, which a person can read.
     #[must_use]
     pub fn because(self, why: impl Into<String>) -> Self {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -41,6 +42,11 @@ pub struct ServerConfig {
     /// Echo option may take half as many places, and are then asked for the option. Over connections, memory is the bound
     /// ([`Budget`]).
     pub max_pending: u32,
+    /// The requests that each client over UDP or DTLS may make in a second, if that is limited. A client is an address and a
+    /// port, or a DTLS session. It may save up those of one second. Faster ones are answered 4.29 (RFC 8516), with the time
+    /// until the next may come in Max-Age. Copies of one request count once, the blocks of a body each. As many clients are
+    /// remembered as peers.
+    pub max_rate: Option<NonZeroU32>,
     /// The time that a handler may take until its request is acknowledged and the response becomes a separate one (RFC 7252
     /// §5.2.2). It should be well below ACK_TIMEOUT, which is 2 s.
     pub acknowledge_after: Duration,
@@ -86,6 +92,7 @@ impl Default for ServerConfig {
             profile,
             cores: thread::available_parallelism().map_or(1, usize::from),
             max_pending: 1_024,
+            max_rate: None,
             acknowledge_after: Duration::from_millis(200),
             retry_after: Duration::from_secs(5),
             max_connections: usize::MAX,
@@ -115,6 +122,7 @@ impl ServerConfig {
             max_peers: config.max_peers.div_ceil(cores),
             max_observers: config.max_observers.div_ceil(cores),
             max_deduplicated: config.max_deduplicated.div_ceil(cores),
+            max_sluiced: config.max_sluiced.div_ceil(cores),
             ..config
         };
         Setup { controller: mechanism, config }

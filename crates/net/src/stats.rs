@@ -31,6 +31,8 @@ counters! { extern Counters {
     Datagrams: malformed => "coap_datagrams_malformed_total";
     /// Copies of messages seen before (RFC 7252 §4.5), answered like the first.
     Datagrams: duplicates => "coap_duplicates_total";
+    /// Copies of requests that got no answer because the last one may still have been under way (`--sluice`).
+    Datagrams: withheld => "coap_answers_withheld_total";
     /// Acknowledgements, resets and responses to no exchange under way: often the trace of a needless retransmission.
     Datagrams: late_replies => "coap_datagrams_late_total";
     /// Own exchanges whose first transmission departed.
@@ -76,6 +78,8 @@ counters! {
         Datagrams: send_errors => "coap_send_errors_total", warn "datagrams that the system would not send";
         /// Requests answered 5.03 by the server itself: too many handlers were waiting, or it was closing.
         Requests: refused => "coap_requests_refused_total", warn "requests refused with 5.03";
+        /// Requests answered 4.29: their client has asked faster than it may (`--max-rate`; RFC 8516).
+        Requests: limited => "coap_requests_limited_total", warn "requests beyond the rate of their client";
         /// Handlers over UDP and DTLS that panicked, answered 5.00.
         Requests: panics => "coap_handler_panics_total", warn "handlers that panicked";
         /// Separate responses that found a table of the endpoint full.

@@ -60,7 +60,7 @@ impl fmt::Display for Scheme {
 }
 
 /// The host of a URI.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Host {
     /// An address, IPv6 perhaps with a zone (`fe80::1%eth0`, written `%25eth0` or `%eth0` in a URI; RFC 6874).
     Address(IpAddr, Option<String>),

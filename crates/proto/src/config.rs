@@ -53,6 +53,9 @@ pub struct Config {
     pub max_replies: u32,
     /// The most messages to remember for deduplication. With 0 every copy is answered anew.
     pub max_deduplicated: u32,
+    /// The peers whose last exchange is remembered so that a copy of a request is not answered again while
+    /// the answer may still be under way, at most two in a row. 0 answers every copy (RFC 7252 §4.5).
+    pub max_sluiced: u32,
 }
 
 impl Default for Config {
@@ -73,6 +76,7 @@ impl Default for Config {
             max_listeners: 64,
             max_replies: 64,
             max_deduplicated: 256,
+            max_sluiced: 0,
         }
     }
 }

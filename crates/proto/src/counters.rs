@@ -9,6 +9,9 @@ pub struct Counters {
     pub malformed: u64,
     /// Datagrams received that were copies of an earlier request or separate response.
     pub duplicates: u64,
+    /// Copies of requests that were not answered because the answer may still have been under way
+    /// ([`max_sluiced`](crate::Config::max_sluiced)). They do not count as duplicates.
+    pub withheld: u64,
     /// Acknowledgements, Resets and responses received that belong to no exchange under way. In a client they
     /// are the sign of a retransmission that was not necessary.
     pub late_replies: u64,

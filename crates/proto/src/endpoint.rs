@@ -18,7 +18,8 @@ use crate::peer::{Address, Peers};
 use crate::rare::Rare;
 use crate::request::{Request, SendError};
 use crate::slab::Slab;
-use crate::{NONE, Setup};
+use crate::sluice::Sluice;
+use crate::{Config, NONE, Setup};
 
 /// A CoAP endpoint: client and server at once, towards any number of peers.
 #[derive(Debug)]
@@ -42,12 +43,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Creates an endpoint. Message IDs and hash tables are derived from `seed`. Take it from the operating
     /// system where anybody could exploit a known one.
     pub fn new(setup: Arc<Setup<C>>, seed: u64) -> Self {
-        let bound = setup.config.max_deduplicated;
-        let rare = (bound > 0).then(|| {
+        let Config { max_deduplicated: bound, max_sluiced, .. } = setup.config;
+        let deduplication = (bound > 0).then(|| {
             let (exchange_lifetime, non_lifetime) = (setup.exchange_lifetime(), setup.non_lifetime());
-            let deduplication = Deduplication::new(bound, seed, exchange_lifetime, non_lifetime);
-            Box::new(Rare { deduplication: Some(deduplication), ..Rare::default() })
+            Deduplication::new(bound, seed, exchange_lifetime, non_lifetime)
         });
+        let sluice = (max_sluiced > 0).then(|| Box::new(Sluice::new(max_sluiced, seed)));
+        let rare = (deduplication.is_some() || sluice.is_some())
+            .then(|| Box::new(Rare { deduplication, sluice, ..Rare::default() }));
         Self {
             setup,
             peers: Peers::new(seed),
@@ -135,7 +138,13 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let reply = Message { code, token, tail, ..Message::empty(kind, message_id) };
         // Only acknowledgements echo the option (draft-ietf-core-fasor-02 §4.4).
         let count = responder.rexmit_cnt.filter(|_| confirmable);
-        if self.reply(to, &reply, count) { Ok(None) } else { Err(SendError::RepliesFull) }
+        if !self.reply(to, &reply, count) {
+            return Err(SendError::RepliesFull);
+        }
+        if let Some(sluice) = self.sluice().filter(|_| confirmable) {
+            sluice.answers(now, to, message_id);
+        }
+        Ok(None)
     }
 
     /// Ends an exchange, an observation or a request to a group. No event follows for it.
@@ -214,6 +223,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.rare.as_mut()?.deduplication.as_mut()
     }
 
+    pub(crate) fn sluice(&mut self) -> Option<&mut Sluice<A>> {
+        self.rare.as_mut()?.sluice.as_deref_mut()
+    }
+
     /// Sets how addresses are grouped into sources: the addresses of one network, for example, are one
     /// source.
     ///
@@ -248,6 +261,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             received,
             malformed: rare.map_or(0, |rare| rare.malformed),
             duplicates: known.map_or(0, |known| known.duplicates),
+            withheld: rare.and_then(|rare| rare.sluice.as_ref()).map_or(0, |sluice| sluice.withheld),
             late_replies,
             started,
             retransmissions,

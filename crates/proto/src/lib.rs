@@ -78,6 +78,7 @@ mod receive;
 mod registrations;
 mod request;
 mod slab;
+mod sluice;
 pub mod stream;
 mod tail;
 mod transmit;

@@ -9,12 +9,15 @@ use crate::listeners::Listeners;
 use crate::measures::Measures;
 use crate::outbox::Outbox;
 use crate::registrations::Observers;
+use crate::sluice::Sluice;
 
 /// The rare parts of an endpoint, and the counts that only they need.
 #[derive(Debug)]
 pub(crate) struct Rare<A> {
     pub(crate) outbox: Outbox<A>,
     pub(crate) deduplication: Option<Deduplication<A>>,
+    /// There is none unless [`max_sluiced`](crate::Config::max_sluiced) wants it.
+    pub(crate) sluice: Option<Box<Sluice<A>>>,
     /// There is none before the first token of more than 8 bytes.
     pub(crate) tokens: Option<Box<ExtendedTokens<A>>>,
     /// There are none before the first registration.
@@ -42,6 +45,7 @@ impl<A> Default for Rare<A> {
         Self {
             outbox: Outbox::default(),
             deduplication: None,
+            sluice: None,
             tokens: None,
             observers: None,
             listeners: None,

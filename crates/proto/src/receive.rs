@@ -72,6 +72,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Option<Event<'b, A>> {
         let confirmable = message.kind == Kind::Confirmable;
         let Message { message_id, token, .. } = message;
+        if let Some(sluice) = self.sluice().filter(|_| confirmable)
+            && sluice.withholds(now, from, message_id)
+        {
+            return None;
+        }
         if token.is_extended() {
             self.keep_token(from, &message);
         }
@@ -92,7 +97,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                         *reaction = Reaction::Acknowledged;
                     }
                     let reaction = reaction.clone();
-                    self.reply_again(&responder, &reaction);
+                    self.reply_again(now, &responder, &reaction);
                 }
                 return None;
             }
@@ -117,12 +122,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// Answers a duplicate like the first copy was answered. The token is that of the duplicate, because the
     /// client may mark its retransmissions there.
-    fn reply_again(&mut self, responder: &Responder<A>, reaction: &Reaction) {
+    fn reply_again(&mut self, now: Instant, responder: &Responder<A>, reaction: &Reaction) {
         let empty = Message::empty(Kind::Acknowledgement, responder.message_id);
         match reaction {
             Reaction::Replied { code, tail } => {
                 let reply = Message { code: *code, token: responder.token, tail, ..empty };
-                self.reply(responder.to, &reply, responder.rexmit_cnt);
+                let replied = self.reply(responder.to, &reply, responder.rexmit_cnt);
+                if let Some(sluice) = self.sluice().filter(|_| replied) {
+                    sluice.answers(now, responder.to, responder.message_id);
+                }
             }
             Reaction::None | Reaction::Acknowledged => drop(self.reply(responder.to, &empty, None)),
         }

@@ -2,7 +2,7 @@
 
 use coapace_sim::Span;
 
-use crate::hosts::{Clients, Server};
+use crate::hosts::{Answering, Clients, Server};
 use crate::knobs::{Effective, Knobs, KnobsKind};
 use crate::network::{Network, Tcp};
 use crate::schema::document::{Item, Value};
@@ -11,6 +11,7 @@ use crate::schema::kind::Lines;
 use crate::schema::scalar::{Lists, OneLine, Whole};
 use crate::schema::table::{Keys, Misfit, keys, table};
 use crate::schema::unknown::elsewhere;
+use crate::service::ServiceTime;
 use crate::workload::{Workload, WorkloadKind};
 
 keys! {
@@ -84,8 +85,12 @@ impl File {
     /// preset is left out, because the keys that it fills are not.
     pub(crate) fn run_lines(&self) -> Lines {
         const RUN: [&str; 5] = ["clients", "server", "workload", "network", "tcp"];
-        const LATER: [(&str, &str); 10] = [
+        const LATER: [(&str, &str); 14] = [
             ("server.count", "1"),
+            ("server.sluice", "false"),
+            ("server.service_time", "\"0 s\""),
+            ("server.response", "\"piggybacked\""),
+            ("server.acknowledge_after", "\"0 s\""),
             ("workload.duration", "\"none\""),
             ("workload.warm_up", "\"0 s\""),
             ("clients.start", "\"0 s\""),
@@ -133,8 +138,9 @@ fn counted(file: &Item) -> Item {
 /// Checks that a request and a response fit into one packet each, and into every buffer: IP does not fragment here.
 fn messages_fit(file: &File) -> Result<(), Misfit> {
     flows_fit(file)?;
-    // The UDP header, the CoAP header and a token of one byte. A response has a payload marker, too.
-    let headers = file.network.ip.header_bytes() + 8 + 4 + 1;
+    // The UDP header, the CoAP header and a token of one byte, or three. A response has a payload marker, too.
+    let token = if file.server.may_separate() { 3 } else { 1 };
+    let headers = file.network.ip.header_bytes() + 8 + 4 + token;
     let request = headers + file.clients.uri_path_bytes();
     let response = headers + 1 + file.server.payload_bytes;
     let mtu = file.network.mtu;
@@ -190,9 +196,21 @@ fn flows_fit(file: &File) -> Result<(), Misfit> {
             return misfit("start", "must be before `workload.duration` is over".to_owned());
         }
     }
-    let (kind, delay) = (file.workload.kind, file.server.processing_delay);
-    if kind == WorkloadKind::Flows && delay > Span::ZERO {
-        return Err(Misfit::new("server.processing_delay", "must be 0 s with the workload \"flows\""));
+    let Server { processing_delay, service_time, response, acknowledge_after, .. } = &file.server;
+    let at_once = *service_time == ServiceTime::default();
+    if *response == Answering::Piggybacked && *acknowledge_after > Span::ZERO {
+        let problem = "must be 0 s unless `server.response` is \"separate\" or \"separate-non\"";
+        return Err(Misfit::new("server.acknowledge_after", problem));
+    }
+    for (key, value, fits) in [
+        ("processing_delay", "0 s", *processing_delay == Span::ZERO),
+        ("service_time", "0 s", at_once),
+        ("response", "\"piggybacked\"", *response == Answering::Piggybacked),
+    ] {
+        if file.workload.kind == WorkloadKind::Flows && !fits {
+            let problem = format!("must be {value} with the workload \"flows\"");
+            return Err(Misfit::new(format!("server.{key}"), problem));
+        }
     }
     Ok(())
 }

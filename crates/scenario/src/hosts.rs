@@ -6,6 +6,7 @@ use crate::schema::kind::Or;
 use crate::schema::scalar::{OneLine, Switch, Time, Whole, one_of};
 use crate::schema::table::{Misfit, keys};
 use crate::schema::words::words;
+use crate::service::{ServiceTime, ServiceTimeKind};
 
 keys! {
     /// The hosts that ask. Each has one destination: its server.
@@ -38,7 +39,7 @@ keys! {
 }
 
 keys! {
-    /// The hosts that answer. Every response is piggybacked on the acknowledgement.
+    /// The hosts that answer.
     pub struct Server {
         /// The number of servers, behind the same network. The clients are dealt out to them in turn: the first client asks
         /// the first server, the second the second.
@@ -48,8 +49,32 @@ keys! {
         /// Whether a copy of a request is recognised by its Message ID and answered from memory (RFC 7252 §4.5). If not,
         /// the server answers every copy that reaches it anew.
         deduplication: bool, Switch => true;
+        /// Whether a copy of a request gets no answer while the last answer may still be under way, at most two in a row
+        /// (docs/sluice.md). RFC 7252 §4.5 would answer every copy.
+        sluice: bool, Switch => false;
         /// The time from a request to its response.
         processing_delay: Span, Time => Span::ZERO;
+        /// Further time from a request to its response, drawn for each request: constant, uniform between two times, or
+        /// exponential. Requests do not wait for each other. CoAP over TCP answers at once.
+        service_time: ServiceTime, ServiceTimeKind => ServiceTime::default();
+        /// How a response comes (RFC 7252 §5.2). A confirmable separate response is sent with the mechanism of the clients, the
+        /// first if there are several, and counts as retransmitted like a request.
+        response: Answering, one_of() => Answering::Piggybacked;
+        /// The time from a request to the empty acknowledgement before a separate response. A response that is ready
+        /// sooner is piggybacked.
+        acknowledge_after: Span, Time => Span::ZERO;
+    }
+}
+
+words! {
+    /// The way in which a server answers a confirmable request.
+    pub enum Answering {
+        /// On the acknowledgement (RFC 7252 §5.2.1).
+        Piggybacked = "piggybacked",
+        /// In a confirmable message, after an empty acknowledgement (RFC 7252 §5.2.2).
+        Separate = "separate",
+        /// In a non-confirmable message, after an empty acknowledgement. If it is lost, the client never has it.
+        SeparateNon = "separate-non",
     }
 }
 
@@ -60,6 +85,14 @@ words! {
         Rfc7252 = "rfc7252",
         /// The timeouts of the mechanism alone.
         Published = "published",
+    }
+}
+
+impl Server {
+    /// Returns whether responses may come in messages of their own. A copy of a request that is worked on is acknowledged
+    /// with an empty message, so a service time is enough.
+    pub fn may_separate(&self) -> bool {
+        self.response != Answering::Piggybacked || self.service_time != ServiceTime::default()
     }
 }
 

@@ -42,13 +42,14 @@ mod reference;
 mod routing;
 mod scenario;
 mod schema;
+mod service;
 mod workload;
 
 pub use file::Defaults;
 pub use flows::{Flow, Method, Side, WhenBusy};
 pub use hash::Hash64;
 pub use hops::{Burst, Hop, Loss};
-pub use hosts::{Clients, Endurance, Server};
+pub use hosts::{Answering, Clients, Endurance, Server};
 pub use mesh::{Mesh, Mobility, Standing, Topology, Waypoints};
 pub use network::{Ip, Network, Tcp};
 pub use places::Places;
@@ -59,6 +60,7 @@ pub use schema::document::split_values;
 pub use schema::error::ScenarioError;
 pub use schema::preset::Preset;
 pub use schema::scalar::{parse_share, parse_time};
+pub use service::{Exponential, ServiceTime};
 pub use workload::{Workload, WorkloadKind};
 
 #[cfg(doctest)]

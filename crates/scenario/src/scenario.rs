@@ -25,6 +25,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("lossy-lan", include_str!("../../../scenarios/lossy-lan.toml")),
     ("lte-m", include_str!("../../../scenarios/lte-m.toml")),
     ("satellite", include_str!("../../../scenarios/satellite.toml")),
+    ("separate", include_str!("../../../scenarios/separate.toml")),
     ("lossy-switch", include_str!("../../../scenarios/lossy-switch.toml")),
     ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
     ("mesh-grid", include_str!("../../../scenarios/mesh-grid.toml")),

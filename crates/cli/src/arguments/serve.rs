@@ -111,6 +111,17 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_peers: Option<u32>,
 
+    /// Requests that each client over UDP or DTLS may make in a second; faster ones are answered 4.29 with the time to wait
+    /// in Max-Age (RFC 8516). A client is an address and a port, or a DTLS session [default: not limited]
+    #[arg(long, value_name = "PER_CLIENT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_rate: Option<u32>,
+
+    /// Do not answer a copy of a request while the last answer may still be under way, at most two copies in a row
+    /// (docs/sluice.md). For clients that ask one question after the other over a slow link. As many of them as
+    /// --max-peers are remembered, in 80 B each
+    #[arg(long)]
+    pub(crate) sluice: bool,
+
     /// Observers over UDP, and as many over DTLS, all threads together; also the limit for each connection over
     /// TCP. In each thread 1 place in 64 is for addresses that are not verified; beyond that a client is asked for
     /// an Echo option (RFC 9175). A client that finds no place gets its answer but no notifications, and is counted

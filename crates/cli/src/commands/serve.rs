@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
 use coapace_net::uri::Scheme;
@@ -90,15 +91,17 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     finish(capture.as_deref(), serve.pcap.as_deref(), ended)
 }
 
-/// Returns the configuration that follows from `--memory`, `--max-peers` and `--max-observers`.
+/// Returns the configuration that follows from `--memory` and the other limits.
 fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
     raise_descriptor_limit();
     let budget = Budget::new(serve.memory);
     let mut profile = Profile::from(mechanism);
     profile.config = budget.bound(profile.config);
     profile.config.max_peers = serve.max_peers.unwrap_or(profile.config.max_peers);
+    profile.config.max_sluiced = if serve.sluice { profile.config.max_peers } else { 0 };
     profile.config.max_observers = serve.max_observers.unwrap_or(profile.config.max_observers);
-    ServerConfig { budget, profile, ..ServerConfig::default() }
+    let max_rate = serve.max_rate.and_then(NonZeroU32::new);
+    ServerConfig { budget, profile, max_rate, ..ServerConfig::default() }
 }
 
 /// Raises the soft limit on open files to the hard limit. The soft limit is low by default for the sake of programs

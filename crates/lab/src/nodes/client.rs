@@ -16,6 +16,9 @@ pub(crate) struct Plan {
     pub(crate) population: usize,
     /// The mechanism and the transmission parameters.
     pub(crate) setup: Arc<Setup<Mechanism>>,
+    /// True if each request has a token of its own, two bytes. A separate response is recognised by nothing else (RFC 7252
+    /// §5.3.2); on an acknowledgement the Message ID is enough.
+    pub(crate) has_tokens: bool,
     /// The options and the payload of a request.
     pub(crate) request: Vec<u8>,
     /// The number of exchanges of each client; `None` if they go on until the run ends.
@@ -77,6 +80,8 @@ pub(crate) struct Client {
     busy: Span,
     /// The number of exchanges that are over.
     done: u32,
+    /// The mark of the separate response that is acknowledged next.
+    answered: Mark,
     /// The number of batches that have begun.
     batches: u32,
     /// The number of exchanges over at which the batch ends.
@@ -100,6 +105,7 @@ impl Client {
             done: 0,
             batches: 0,
             batch_end: 0,
+            answered: Mark::default(),
             timeouts: None,
             series: series.map(|name| Box::new(Series::new(name))),
         }
@@ -108,13 +114,15 @@ impl Client {
     /// Adds the counts of this client to the results of its run.
     pub(crate) fn report(&self, result: &mut RunResult) {
         let counters = self.endpoint.counters();
+        // A separate response that never came is as good as none.
+        let given_up = counters.given_up + counters.timed_out;
         if self.plan.exchanges.is_some() {
             // A client that gave up an exchange never has its last response.
-            let finished = self.is_done() && counters.given_up == 0;
+            let finished = self.is_done() && given_up == 0;
             result.fct_s.push(span_s(Some(self.plan.start(self.number)), finished.then_some(self.moment)));
         }
         result.exchanges.push(counters.completed as u32);
-        result.given_up += counters.given_up;
+        result.given_up += given_up;
         result.retransmissions += counters.retransmissions;
         result.unnecessary += counters.late_replies;
         if let Some(timeouts) = &self.timeouts {
@@ -143,7 +151,9 @@ impl Client {
 
     /// Begins the next exchange, and a new batch if the last is over.
     fn begin(&mut self, now: Time) {
-        let Plan { request, batch, exchanges, .. } = &*self.plan;
+        let Plan { request, batch, exchanges, has_tokens, .. } = &*self.plan;
+        let number = (self.done as u16).to_be_bytes();
+        let token = has_tokens.then(|| Token::new(&number)).flatten().unwrap_or(Token::EMPTY);
         if self.done == self.batch_end {
             self.batch_end = match *batch {
                 Some(sizes) => self.done + batch_size(sizes, self.plan.batches, self.number, self.batches),
@@ -152,8 +162,7 @@ impl Client {
             self.batches += 1;
             self.endpoint.forget(self.server);
         }
-        let request =
-            Request { confirmable: true, code: GET, token: Token::EMPTY, tail: request, repeatable: false };
+        let request = Request { confirmable: true, code: GET, token, tail: request, repeatable: false };
         (self.moment, self.is_busy) = (now, true);
         // Every endpoint has room for one exchange.
         let begun = self.endpoint.request(now.instant(), self.server, request);
@@ -178,7 +187,8 @@ impl Client {
 }
 
 impl Node for Client {
-    fn handle_datagram(&mut self, now: Time, from: NodeId, _: Mark, bytes: &[u8]) {
+    fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
+        self.answered = mark;
         let event = self.endpoint.handle_datagram(now.instant(), from, bytes);
         match event {
             Some(Event::Response { .. }) => {
@@ -220,10 +230,9 @@ impl Node for Client {
             let rto = if first { self.rto() } else { None };
             self.timeouts.get_or_insert_default().add(first, timeout, rto);
         }
-        let mark = transmit.step.map_or_else(Mark::default, |step| Mark {
-            exchange: step.exchange,
-            transmission: step.transmission,
-        });
+        let mark = transmit
+            .step
+            .map_or(self.answered, |step| Mark { exchange: step.exchange, transmission: step.transmission });
         Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp })
     }
 

@@ -8,7 +8,7 @@ mod server;
 pub(crate) use client::{Client, Plan};
 pub(crate) use mote::{Arrival, FlowPlan, Mote, MotePlan};
 pub(crate) use relay::Relay;
-pub(crate) use server::Server;
+pub(crate) use server::{Server, Service};
 
 use coapace_control::Duration;
 use coapace_proto::Code;
@@ -82,7 +82,7 @@ impl Host {
     pub(crate) fn report(&self, scenario: &Scenario, result: &mut RunResult) {
         match self {
             Self::Client(client) => client.report(result),
-            Self::Server(server) => result.responses_sent += server.responses(),
+            Self::Server(server) => server.report(result),
             Self::Mote(mote) => mote.report(result),
             Self::Relay(_) => {}
             Self::TcpClient(client) => {

@@ -3,43 +3,134 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use coapace_control::{Draw, Mechanism};
-use coapace_proto::{Endpoint, Event, Responder, Setup};
-use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Time, Transport};
+use coapace_control::Mechanism;
+use coapace_proto::{Code, Endpoint, Event, Kind, Responder, Setup, Step};
+use coapace_scenario::{Answering, ServiceTime};
+use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::CONTENT;
+use crate::results::RunResult;
+
+/// The transmission of a mark that stands for the first transmission of a separate response. Those of requests are below it.
+const SEPARATE: u8 = 128;
+
+/// The behaviour that all servers of a run share.
+#[derive(Debug)]
+pub(crate) struct Service {
+    /// The mechanism of separate responses, and the transmission parameters.
+    pub(crate) setup: Arc<Setup<Mechanism>>,
+    /// The options and the payload of a response.
+    pub(crate) response: Vec<u8>,
+    pub(crate) answering: Answering,
+    /// From a request to its empty acknowledgement, if it is not answered by then.
+    pub(crate) acknowledge_after: Span,
+    /// From a request to its response, beside `time`.
+    pub(crate) processing: Span,
+    /// From a request to its response, drawn for each.
+    pub(crate) time: ServiceTime,
+    /// Random numbers for `time`, keyed by client and exchange.
+    pub(crate) times: Stream,
+    /// Random numbers for the timeouts of separate responses, keyed by client, exchange and transmission.
+    pub(crate) dither: Stream,
+}
+
+impl Service {
+    /// Returns from a request to its response. Copies of a request take the same time.
+    fn time(&self, from: NodeId, mark: Mark) -> Span {
+        self.processing + self.time.draw(self.times, u64::from(from.0), u64::from(mark.exchange))
+    }
+}
+
+/// A request that is worked on.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    /// The time of the next step.
+    at: Time,
+    /// The time of the response, if an empty acknowledgement comes first.
+    response_at: Option<Time>,
+    responder: Responder<NodeId>,
+    mark: Mark,
+}
 
 #[derive(Debug)]
 pub(crate) struct Server {
+    service: Arc<Service>,
     endpoint: Endpoint<Mechanism, NodeId>,
-    /// The options and the payload of a response.
-    response: Vec<u8>,
-    /// From a request to its response.
-    processing: Span,
-    /// The unanswered requests, in the order of their responses.
-    working: VecDeque<(Time, Responder<NodeId>, Mark)>,
+    /// The unanswered requests, in the order of their next steps.
+    working: VecDeque<Job>,
     /// The exchange and the transmission that the response under way answers, which the simulator attaches to packets.
     mark: Mark,
+    /// The client and the mark of every confirmable separate response, in the order in which they were begun.
+    begun: Vec<(NodeId, Mark)>,
     responses: u64,
 }
 
 impl Server {
-    /// Makes a server that answers each request with `response`, after `processing_ns`.
-    pub(crate) fn new(setup: Arc<Setup<Mechanism>>, id: NodeId, response: Vec<u8>, processing: Span) -> Self {
-        let endpoint = Endpoint::new(setup, u64::from(id.0));
-        Self { endpoint, response, processing, working: VecDeque::new(), mark: Mark::default(), responses: 0 }
+    pub(crate) fn new(service: Arc<Service>, id: NodeId) -> Self {
+        let endpoint = Endpoint::new(service.setup.clone(), u64::from(id.0));
+        let (working, mark, begun) = (VecDeque::new(), Mark::default(), Vec::new());
+        Self { service, endpoint, working, mark, begun, responses: 0 }
     }
 
-    /// Returns the number of responses sent.
-    pub(crate) fn responses(&self) -> u64 {
-        self.responses
+    /// Adds the counts of this server to the results of its run.
+    pub(crate) fn report(&self, result: &mut RunResult) {
+        let counters = self.endpoint.counters();
+        result.responses_sent += self.responses;
+        result.retransmissions += counters.retransmissions;
+        result.unnecessary += counters.late_replies;
+    }
+
+    /// Takes a request.
+    fn take(&mut self, now: Time, from: NodeId, responder: Responder<NodeId>, mark: Mark) {
+        let time = self.service.time(from, mark);
+        let response_at = now + time;
+        let job = Job { at: response_at, response_at: None, responder, mark };
+        let patience = self.service.acknowledge_after;
+        if self.service.answering == Answering::Piggybacked || time < patience {
+            if time == Span::ZERO {
+                return self.respond(now, responder, mark);
+            }
+            return self.enqueue(job);
+        }
+        let job = Job { at: now + patience, response_at: Some(response_at), ..job };
+        if patience == Span::ZERO { self.step(now, job) } else { self.enqueue(job) }
+    }
+
+    /// Puts a job behind those that are due no later.
+    fn enqueue(&mut self, job: Job) {
+        let place = self.working.partition_point(|other| other.at <= job.at);
+        self.working.insert(place, job);
+    }
+
+    /// Acknowledges the request of a job, or answers it.
+    fn step(&mut self, now: Time, job: Job) {
+        let Job { response_at: Some(at), responder, mark, .. } = job else {
+            return self.respond(now, job.responder, job.mark);
+        };
+        self.mark = mark;
+        let acknowledged = self.endpoint.acknowledge(now.instant(), responder);
+        let responder = match self.service.answering {
+            Answering::SeparateNon => acknowledged.unconfirmed(),
+            Answering::Piggybacked | Answering::Separate => acknowledged,
+        };
+        let job = Job { at, response_at: None, responder, mark };
+        // The acknowledgement departs first, even if the response is ready.
+        self.enqueue(job);
     }
 
     fn respond(&mut self, now: Time, responder: Responder<NodeId>, mark: Mark) {
         self.mark = mark;
         // The endpoint counts a reply that it has no room for, and the client asks again.
-        let _ = self.endpoint.respond(now.instant(), responder, CONTENT, &self.response);
+        let begun = self.endpoint.respond(now.instant(), responder, CONTENT, &self.service.response);
+        if let Ok(Some(_)) = begun {
+            self.begun.push((responder.to, mark));
+        }
     }
+}
+
+/// Returns the client and the mark of a separate response.
+fn response_of(begun: &[(NodeId, Mark)], step: Step) -> (NodeId, Mark) {
+    begun.get(step.exchange as usize).copied().unwrap_or((NodeId(0), Mark::default()))
 }
 
 impl Node for Server {
@@ -48,33 +139,51 @@ impl Node for Server {
         if let Some(Event::Request { responder, .. }) =
             self.endpoint.handle_datagram(now.instant(), from, bytes)
         {
-            if self.processing == Span::ZERO {
-                self.respond(now, responder, mark);
-            } else {
-                self.working.push_back((now + self.processing, responder, mark));
-            }
+            self.take(now, from, responder, mark);
         }
     }
 
     fn handle_timeout(&mut self, now: Time) {
         self.endpoint.handle_timeout(now.instant());
+        // A response that is given up changes nothing here. The client waits for it in vain.
+        while self.endpoint.poll_event().is_some() {}
         // One call makes one response, so that the next packet has the mark of the request.
-        if self.working.front().is_some_and(|&(at, ..)| at <= now)
-            && let Some((_, responder, mark)) = self.working.pop_front()
+        if self.working.front().is_some_and(|job| job.at <= now)
+            && let Some(job) = self.working.pop_front()
         {
-            self.respond(now, responder, mark);
+            self.step(now, job);
         }
     }
 
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        // A server begins no exchange, so no random numbers are drawn.
-        let transmit = self.endpoint.poll_transmit(now.instant(), |_| Draw::ZERO, buffer)?;
-        self.responses += 1;
-        Some(Outgoing { to: transmit.to, mark: self.mark, transport: Transport::Udp })
+        let start = buffer.len();
+        let Self { endpoint, begun, service, .. } = self;
+        let draw = |step: Step| {
+            let (client, mark) = response_of(begun, step);
+            service.dither.draw(u64::from(client.0), u64::from(mark.exchange), u64::from(step.transmission))
+        };
+        let transmit = loop {
+            if let Some(transmit) = endpoint.poll_transmit(now.instant(), draw, buffer) {
+                break transmit;
+            }
+            // A mechanism without a final wait gives a response up when its last retransmission departs.
+            endpoint.poll_event()?;
+        };
+        let bytes = buffer.get(start..).unwrap_or_default();
+        self.responses += u64::from(bytes.get(1) != Some(&Code::EMPTY.0));
+        let is_non = bytes.first().is_some_and(|first| first >> 4 & 3 == Kind::NonConfirmable as u8);
+        // A separate response has luck of its own, apart from that of the acknowledgement before it.
+        let (mark, separate) = match transmit.step {
+            Some(step) => (response_of(&self.begun, step).1, Some(step.transmission)),
+            None => (self.mark, is_non.then_some(0)),
+        };
+        let transmission = separate.map_or(mark.transmission, |number| SEPARATE.saturating_add(number));
+        let mark = Mark { transmission, ..mark };
+        Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp })
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let ready = self.working.front().map(|&(at, ..)| at);
+        let ready = self.working.front().map(|job| job.at);
         match (self.endpoint.poll_timeout().map(Time::from), ready) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

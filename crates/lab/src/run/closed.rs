@@ -12,7 +12,7 @@ use super::messages::{request, response};
 use super::observe::{Observe, series};
 use super::seats::{Role, Seats};
 use crate::mix::{Mix, Part};
-use crate::nodes::{Client, Host, Plan, Relay, Server};
+use crate::nodes::{Client, Host, Plan, Relay, Server, Service};
 
 /// Returns a function that makes the host for a role. Timeouts are counted from `from` on.
 pub(super) fn hosts<'a>(
@@ -29,6 +29,7 @@ pub(super) fn hosts<'a>(
         Arc::new(Plan {
             population,
             setup: Arc::new(Setup { controller: part.mechanism, config }),
+            has_tokens: server.may_separate(),
             request: request(scenario),
             exchanges: workload.exchanges,
             batch: match workload.kind {
@@ -46,11 +47,19 @@ pub(super) fn hosts<'a>(
         })
     };
     let plans: Vec<_> = mix.parts().iter().enumerate().map(plan).collect();
-    // A server begins no exchange, so its mechanism is never used.
-    let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config: of_servers });
-    let server = move |node| {
-        Host::Server(Box::new(Server::new(setup.clone(), node, response(scenario), server.processing_delay)))
-    };
+    // A server has one endpoint, so it has the mechanism of the first population for all clients.
+    let controller = mix.parts().first().map_or(REGISTRY[0].mechanism, |part| part.mechanism);
+    let service = Arc::new(Service {
+        setup: Arc::new(Setup { controller, config: of_servers }),
+        response: response(scenario),
+        answering: server.response,
+        acknowledge_after: server.acknowledge_after,
+        processing: server.processing_delay,
+        time: server.service_time.clone(),
+        times: luck.stream("service"),
+        dither: luck.stream("server/dither"),
+    });
+    let server = move |node| Host::Server(Box::new(Server::new(service.clone(), node)));
     let client = move |client| {
         let part = mix.part_of(client - 1);
         let series = series(mix, part, client, observe);

@@ -8,6 +8,9 @@ use super::seats::Seats;
 /// The room of a client for non-confirmable requests that wait for their rate.
 const RATED: u32 = 16;
 
+/// The separate responses that a client recognises copies of. It has one exchange at a time.
+const COPIED: u32 = 8;
+
 /// Returns the configurations of clients' and of servers' endpoints.
 pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     let Scenario { clients, workload, server, .. } = scenario;
@@ -22,8 +25,9 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     // The clients of a server, the flows of each of them, and the configuration of clients.
     let (heard, flows, of_clients) = match workload.kind {
         WorkloadKind::Continuous | WorkloadKind::Random => {
-            // Responses are piggybacked, so a client never receives a confirmable message.
-            let one = Config { max_exchanges: 1, max_peers: 1, max_deduplicated: 0, ..common };
+            // A client receives a confirmable message only if responses are separate.
+            let max_deduplicated = if server.may_separate() { COPIED } else { 0 };
+            let one = Config { max_exchanges: 1, max_peers: 1, max_deduplicated, ..common };
             (clients.count.div_ceil(seats.servers()), 1, one)
         }
         WorkloadKind::Flows => {
@@ -44,12 +48,15 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
         }
     };
     let from_clients = heard.saturating_mul(flows);
+    // A separate response waits while the acknowledgement of the one before is lost.
+    let each = if server.may_separate() { 4 } else { 1 };
     let of_servers = Config {
-        max_exchanges: from_clients.max(16),
+        max_exchanges: from_clients.saturating_mul(each).max(16),
         max_peers: heard + 1,
         max_listeners: from_clients,
         max_replies: from_clients.max(64),
         max_deduplicated: if server.deduplication { heard.saturating_mul(64) } else { 0 },
+        max_sluiced: if server.sluice { heard } else { 0 },
         ..of_clients
     };
     (of_clients, of_servers)

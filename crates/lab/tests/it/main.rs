@@ -7,4 +7,5 @@ mod mesh;
 mod reproductions;
 mod results;
 mod run;
+mod separate;
 mod vectors;

@@ -6,7 +6,7 @@
 //! many ([`batch`]), or sealed into DTLS records.
 //!
 //! A server's driver hands requests to [`Serving`](serving::Serving). [`Answers`](answers::Answers) is the state of a hub
-//! that only servers use, with the delayed responses to groups ([`leisure`]).
+//! that only servers use, with the delayed responses to groups ([`leisure`]). [`Rates`](rates::Rates) bounds the requests of each client.
 pub(crate) mod answers;
 #[cfg(target_os = "linux")]
 pub(crate) mod batch;
@@ -16,6 +16,7 @@ mod family;
 pub(crate) mod hub;
 pub(crate) mod io;
 mod leisure;
+mod rates;
 pub(crate) mod serving;
 pub(crate) mod socket;
 mod watch;

@@ -9,18 +9,21 @@ use coapace_proto::{Code, Kind, Message, Responder};
 
 use super::driver::Service;
 use super::hub::Hub;
+use super::rates::Rates;
 use crate::access;
 use crate::address::Remote;
 use crate::conversation::{NoPlace, Place, Places, Step, Terms, Wish, has_terms};
 use crate::handler::{Called, Pending};
 use crate::identity::Peer;
-use crate::{Response, Router, ServerConfig};
+use crate::{Rejection, Response, Router, ServerConfig};
 
 /// Calls the handlers of requests. Handlers that wait go on as tasks.
 pub(crate) struct Serving {
     router: Router,
     pub(crate) config: ServerConfig,
     places: Places,
+    /// There are none if clients may ask as fast as they like.
+    rates: Option<Rates>,
 }
 
 impl Service for Serving {
@@ -36,6 +39,13 @@ impl Service for Serving {
         }
         if hub.is_closing() {
             return self.refuse(hub, now, responder);
+        }
+        if !responder.group
+            && let Some(seconds) = self.rates.as_mut().and_then(|rates| rates.refuses(now, responder.to))
+        {
+            let mut state = hub.lock();
+            state.counters.limited += 1;
+            return state.respond(now, responder, &Rejection::too_many_requests(seconds).into());
         }
         if responder.group || has_terms(message) {
             return self.negotiate(hub, now, responder, message);
@@ -87,7 +97,9 @@ impl Serving {
     pub(crate) fn new(hub: &Arc<Hub>, router: Router, config: ServerConfig) -> Self {
         router.resources().for_each(|resource| resource.attach(hub));
         let places = Places::new(config.max_pending);
-        Self { router, config, places }
+        let peers = config.of_each_core().config.max_peers;
+        let rates = config.max_rate.map(|rate| Rates::new(rate.get(), peers));
+        Self { router, config, places, rates }
     }
 
     /// Handles a request whose options affect its answer.

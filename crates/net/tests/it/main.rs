@@ -27,4 +27,5 @@ mod streams;
 mod tcp;
 #[cfg(feature = "tls")]
 mod tls;
+mod too_many;
 mod ws;

@@ -14,3 +14,4 @@ mod non_confirmable;
 mod noting;
 mod observe;
 mod patience;
+mod sluice;

@@ -34,6 +34,10 @@ fn the_hash_is_of_what_is_run_and_not_of_how_it_is_written() {
         ("errors", "none"),
         ("server.processing_delay", "0 ms"),
         ("server.count", "1"),
+        ("server.sluice", "false"),
+        ("server.response", "piggybacked"),
+        ("server.service_time", "0 s"),
+        ("server.acknowledge_after", "0 s"),
         ("workload.duration", "none"),
     ] {
         assert_eq!(hash(&[]), hash(&[same]), "{same:?}");
@@ -47,6 +51,12 @@ fn the_hash_is_of_what_is_run_and_not_of_how_it_is_written() {
         ("workload", "random"),
         ("tcp.nagle", "false"),
         ("server.count", "2"),
+        ("server.sluice", "true"),
+        ("server.response", "separate"),
+        ("server.response", "separate-non"),
+        ("server.service_time", "1 s"),
+        ("server.service_time", "[\"1 s\", \"2 s\"]"),
+        ("server.service_time", "{ mean = \"1 s\" }"),
         ("network.down.backhaul.name", "wire"),
         ("network.down.radio.reordering", "{ probability = \"1 %\", delay = \"1 ms\" }"),
     ] {

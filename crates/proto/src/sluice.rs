@@ -1,0 +1,232 @@
+//! The server's half of congestion control: a copy of a request whose answer may still be under way is not
+//! answered again.
+//!
+//! A client whose timer is too short for its path sends copies of a request that was answered long ago. Each
+//! copy that is answered puts one more needless message into the queue that made the answer late. The server
+//! cannot see the queue. It sees when it answered, and when that client asked its next question: the former
+//! answer had arrived by then. So the time from an answer to the next request bounds the delay of the path.
+//! A copy that comes sooner than that after the last answer is not answered, at most two in a row.
+//!
+//! docs/sluice.md has the figures, docs/decisions/0043 the argument.
+
+use alloc::vec::Vec;
+use core::hash::BuildHasher;
+
+use coapace_control::Instant;
+use foldhash::fast::FixedState;
+
+use crate::peer::Address;
+
+/// The most copies in a row that are not answered.
+const MOST_WITHHELD: u8 = 2;
+
+/// The number of places among which the hash of an address chooses.
+const WAYS: usize = 8;
+
+/// The memory of one peer's last exchange. All times are in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    /// The time of the last answer; it wraps after 49 days.
+    answered_at: u32,
+    message_id: u16,
+    /// The times from the last two answers to the requests that followed them, the newer one first. 0 is
+    /// unknown, and 65.5 s stands for any longer time.
+    turnarounds: [u16; 2],
+    /// The number of answers that the request has had.
+    answers: u8,
+    /// The number of copies that were not answered since the last answer.
+    withheld: u8,
+}
+
+// The state of a peer, without its address.
+const _: () = assert!(size_of::<Turn>() == 12);
+
+impl Turn {
+    /// Returns the time for which an answer is taken to be under way. It is the shorter of the last two
+    /// turnarounds, because one includes a timeout if the request that ended it was lost.
+    fn path(&self) -> u32 {
+        let [newer, older] = self.turnarounds;
+        u32::from(newer.min(older))
+    }
+
+    /// Takes a confirmable request. Returns whether it is a copy that gets no answer.
+    fn withholds(&mut self, now: u32, message_id: u16) -> bool {
+        let since = now.wrapping_sub(self.answered_at);
+        if message_id == self.message_id {
+            let withheld = self.answers > 0 && self.withheld < MOST_WITHHELD && since < self.path();
+            self.withheld = if withheld { self.withheld + 1 } else { 0 };
+            return withheld;
+        }
+        // After several answers nobody knows which one arrived. The time since the last is the least that
+        // it can have taken.
+        if self.answers == 1 || self.answers > 1 && since > self.path() {
+            let turnaround = u16::try_from(since).unwrap_or(u16::MAX);
+            self.turnarounds = [turnaround, self.turnarounds[0]];
+        }
+        (self.message_id, self.answers, self.withheld) = (message_id, 0, 0);
+        false
+    }
+}
+
+/// The peers that asked lately, in a table whose size never changes. A peer that finds its places taken
+/// displaces the one that was answered longest ago, which is then answered as if there were no sluice.
+#[derive(Debug)]
+pub(crate) struct Sluice<A> {
+    places: Vec<Option<(A, Turn)>>,
+    sets: usize,
+    seed: u64,
+    /// The number of copies that were not answered.
+    pub(crate) withheld: u64,
+}
+
+impl<A: Address> Sluice<A> {
+    /// Creates a table for `peers` peers. It takes its memory with the first request.
+    pub(crate) fn new(peers: u32, seed: u64) -> Self {
+        // Half of the places stay free, so that few peers displace others.
+        let sets = (2 * peers as usize).div_ceil(WAYS).max(1);
+        Self { places: Vec::new(), sets, seed, withheld: 0 }
+    }
+
+    /// Takes a confirmable request. Returns whether it is a copy that gets no answer, and counts it then.
+    pub(crate) fn withholds(&mut self, now: Instant, from: A, message_id: u16) -> bool {
+        if self.places.is_empty() {
+            self.places.resize(self.sets * WAYS, None);
+        }
+        let now = milliseconds(now);
+        let set = self.set_of(from);
+        if let Some(turn) = find(set, from) {
+            let withholds = turn.withholds(now, message_id);
+            self.withheld += u64::from(withholds);
+            return withholds;
+        }
+        let age = |place: &Option<(A, Turn)>| {
+            place.as_ref().map_or(u32::MAX, |(_, turn)| now.wrapping_sub(turn.answered_at))
+        };
+        if let Some(oldest) = set.iter_mut().max_by_key(|place| age(place)) {
+            let turn = Turn { message_id, answered_at: now, ..Turn::default() };
+            *oldest = Some((from, turn));
+        }
+        false
+    }
+
+    /// Notes that an answer to this request departs.
+    pub(crate) fn answers(&mut self, now: Instant, to: A, message_id: u16) {
+        let turn = find(self.set_of(to), to);
+        if let Some(turn) = turn.filter(|turn| turn.message_id == message_id) {
+            turn.answered_at = milliseconds(now);
+            turn.answers = turn.answers.saturating_add(1);
+            turn.withheld = 0;
+        }
+    }
+
+    /// Returns the places that an address may have.
+    fn set_of(&mut self, address: A) -> &mut [Option<(A, Turn)>] {
+        let set = FixedState::with_seed(self.seed).hash_one(address) % self.sets as u64;
+        self.places
+            .get_mut(set as usize * WAYS..)
+            .and_then(|places| places.get_mut(..WAYS))
+            .unwrap_or_default()
+    }
+}
+
+fn find<A: Address>(set: &mut [Option<(A, Turn)>], address: A) -> Option<&mut Turn> {
+    set.iter_mut().flatten().find(|(known, _)| *known == address).map(|(_, turn)| turn)
+}
+
+fn milliseconds(now: Instant) -> u32 {
+    (now.as_micros() / 1_000) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    /// Asks, and answers unless the copy is withheld. Returns whether there was an answer.
+    fn ask(sluice: &mut Sluice<u32>, ms: u64, from: u32, message_id: u16) -> bool {
+        let withheld = sluice.withholds(at(ms), from, message_id);
+        if !withheld {
+            sluice.answers(at(ms), from, message_id);
+        }
+        !withheld
+    }
+
+    /// Returns a sluice that has seen a peer ask three times, `ms` after each answer. The last was asked at
+    /// twice that time.
+    fn acquainted(ms: u64) -> Sluice<u32> {
+        let mut sluice = Sluice::new(4, 1);
+        (0..3).for_each(|turn| assert!(ask(&mut sluice, u64::from(turn) * ms, 9, turn)));
+        sluice
+    }
+
+    #[test]
+    fn copies_of_a_stranger_are_answered() {
+        let mut sluice = Sluice::new(4, 1);
+        assert!((0..5).all(|copy| ask(&mut sluice, copy, 9, 1)));
+        assert_eq!(sluice.withheld, 0);
+    }
+
+    #[test]
+    fn a_copy_sooner_than_the_path_takes_is_not_answered_and_one_later_is() {
+        let mut sluice = acquainted(1_000);
+        assert!(!ask(&mut sluice, 2_999, 9, 2));
+        assert_eq!(sluice.withheld, 1);
+        let mut sluice = acquainted(1_000);
+        assert!(ask(&mut sluice, 3_000, 9, 2));
+        assert_eq!(sluice.withheld, 0);
+    }
+
+    #[test]
+    fn no_three_copies_in_a_row_are_withheld() {
+        let mut sluice = acquainted(60_000);
+        let answered: Vec<_> = (1..8).map(|copy| ask(&mut sluice, 120_000 + copy, 9, 2)).collect();
+        assert_eq!(answered, [false, false, true, false, false, true, false]);
+    }
+
+    #[test]
+    fn one_request_that_came_late_does_not_lengthen_the_path() {
+        let mut sluice = acquainted(1_000);
+        assert!(ask(&mut sluice, 8_000, 9, 3));
+        assert!(ask(&mut sluice, 9_000, 9, 3), "a copy");
+        assert!(ask(&mut sluice, 14_000, 9, 4) && ask(&mut sluice, 20_000, 9, 5));
+        assert!(!ask(&mut sluice, 24_000, 9, 5), "two that came late do");
+    }
+
+    #[test]
+    fn after_several_answers_the_path_can_only_become_longer() {
+        let mut sluice = acquainted(1_000);
+        assert!(ask(&mut sluice, 3_000, 9, 2) && ask(&mut sluice, 3_100, 9, 3));
+        assert!(!ask(&mut sluice, 4_000, 9, 3), "100 ms after the second answer is no turnaround");
+    }
+
+    #[test]
+    fn a_longer_time_than_fits_is_65_seconds() {
+        let mut sluice = acquainted(3_600_000);
+        assert!(!ask(&mut sluice, 7_200_000 + 65_534, 9, 2));
+        let mut sluice = acquainted(3_600_000);
+        assert!(ask(&mut sluice, 7_200_000 + 65_535, 9, 2));
+    }
+
+    #[test]
+    fn peers_beyond_the_bound_take_no_memory_and_are_answered() {
+        let mut sluice = Sluice::new(100, 1);
+        for round in 0..5 {
+            assert!((0..10_000).all(|peer| ask(&mut sluice, round * 1_000, peer, round as u16)));
+        }
+        assert_eq!(sluice.places.len(), 200);
+        assert_eq!(sluice.places.capacity(), 200);
+    }
+
+    #[test]
+    fn as_many_peers_as_the_table_is_for_are_nearly_all_remembered() {
+        let mut sluice = Sluice::new(400, 1);
+        for round in 0..3 {
+            assert!((0..400).all(|peer| ask(&mut sluice, round * 1_000, peer, round as u16)));
+        }
+        let withheld = (0..400).filter(|&peer| !ask(&mut sluice, 2_500, peer, 2)).count();
+        assert!(withheld >= 390, "{withheld}");
+    }
+}

@@ -1,0 +1,111 @@
+//! The time that a server works on a request.
+
+use coapace_sim::{Jitter, Span, Stream};
+
+use crate::schema::document::{Item, Value};
+use crate::schema::error::Fault;
+use crate::schema::kind::{Key, Kind, Lines};
+use crate::schema::scalar::{Range, Scalar, Time};
+use crate::schema::table::{Keys, keys, table};
+
+/// The distribution of the time that a server works on a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServiceTime {
+    /// Always the same.
+    Constant(Span),
+    /// Uniform between two times.
+    Uniform(Jitter),
+    /// Exponential.
+    Exponential(Exponential),
+}
+
+keys! {
+    /// An exponentially distributed time, as of a server with a queue behind it (M/M/1).
+    pub struct Exponential {
+        /// The mean.
+        mean: Span, Time;
+    }
+}
+
+impl Default for ServiceTime {
+    fn default() -> Self {
+        Self::Constant(Span::ZERO)
+    }
+}
+
+impl ServiceTime {
+    /// Returns the time for one request, drawn with the key (`a`, `b`, 0).
+    pub fn draw(&self, stream: Stream, a: u64, b: u64) -> Span {
+        match self {
+            Self::Constant(span) => *span,
+            Self::Uniform(Jitter { min, max }) => *min + stream.within(*max - *min, a, b, 0),
+            Self::Exponential(Exponential { mean }) => {
+                // 1 − u is never 0, so this is at most 37 times the mean.
+                #[allow(clippy::cast_sign_loss)]
+                let ns = (-libm::log(1.0 - stream.unit(a, b, 0)) * mean.as_nanos() as f64) as u64;
+                Span::from_nanos(ns)
+            }
+        }
+    }
+}
+
+/// A time, a list of two times, or the table of an [`Exponential`].
+pub(crate) struct ServiceTimeKind;
+
+impl Kind for ServiceTimeKind {
+    type Value = ServiceTime;
+    fn accepts(&self) -> String {
+        let table = table::<Exponential>().accepts();
+        format!("{}, or {}, or {table}", Scalar::accepts(&Time), Scalar::accepts(&Range))
+    }
+    fn read(&self, item: &Item, path: &str) -> Result<ServiceTime, Fault> {
+        let read = match item.value {
+            Value::Table(_) => return Exponential::read(item, path).map(ServiceTime::Exponential),
+            Value::List(_) => Range.parse(&item.value).map(ServiceTime::Uniform),
+            _ => Time.parse(&item.value).map(ServiceTime::Constant),
+        };
+        read.ok_or_else(|| self.refuse(item, path))
+    }
+    fn write(&self, value: &ServiceTime, path: &str, lines: &mut Lines) {
+        match value {
+            ServiceTime::Constant(span) => Time.write(span, path, lines),
+            ServiceTime::Uniform(range) => Range.write(range, path, lines),
+            ServiceTime::Exponential(exponential) => exponential.write(path, lines),
+        }
+    }
+    fn keys(&self) -> Vec<Key> {
+        Exponential::keys()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coapace_sim::Luck;
+
+    use super::*;
+
+    /// Returns the mean and the standard deviation of 100,000 draws, in seconds.
+    fn moments(time: &ServiceTime) -> (f64, f64) {
+        let stream = Luck::new(1).stream("service");
+        let draws: Vec<f64> =
+            (0..100_000).map(|n| time.draw(stream, n % 7, n).as_nanos() as f64 / 1e9).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / draws.len() as f64;
+        (mean, variance.sqrt())
+    }
+
+    #[test]
+    fn each_distribution_has_its_mean_and_its_deviation() {
+        let two = Span::from_secs(2);
+        let uniform = Jitter { min: Span::from_secs(1), max: Span::from_secs(3) };
+        for (time, deviation) in [
+            (ServiceTime::Constant(two), 0.0),
+            (ServiceTime::Uniform(uniform), 2.0 / 12_f64.sqrt()),
+            (ServiceTime::Exponential(Exponential { mean: two }), 2.0),
+        ] {
+            let (mean, measured) = moments(&time);
+            assert!((mean - 2.0).abs() < 0.03, "{time:?}: {mean}");
+            assert!((measured - deviation).abs() < 0.03, "{time:?}: {measured}");
+        }
+    }
+}
