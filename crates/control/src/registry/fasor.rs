@@ -257,7 +257,7 @@ pub(crate) const FASOR: Entry = entry(
     "a fast RTO near the round-trip time, a slow one to drain a congested link, alternating as answers tell",
     Notes {
         status: "An Internet-Draft of the CoRE working group, expired in 2023, and a thesis that measured \
-            it.",
+            it. There is a patent declaration (summary of the CoRE session at IETF 104): ask your lawyers.",
         use_when: "Losses are sometimes errors and sometimes congestion, and nothing on the wire may change.",
         avoid_when: "Exchanges are minutes apart: there is no ageing, so an old estimate counts like a new \
             one.",
@@ -274,7 +274,7 @@ pub(crate) const FASOR_TOKEN: Entry = entry(
     "FASOR with the transmission's ordinal in the token, so that every answer is a sample",
     Notes {
         status: "An Internet-Draft of the CoRE working group, expired in 2023 (§4.5), and a thesis that \
-            measured it.",
+            measured it. There is a patent declaration (summary of the CoRE session at IETF 104): ask your lawyers.",
         use_when: "`fasor` would fit, and a byte in the token of retransmissions can be spared: every \
             answer is a sample then, with any peer.",
         avoid_when: "Exchanges are minutes apart, or tokens mean something to you.",
@@ -290,7 +290,8 @@ pub(crate) const FASOR_OPTION: Entry = entry(
     "FASOR with the transmission's ordinal in an elective option, where the peer echoes it",
     Notes {
         status: "An Internet-Draft of the CoRE working group, expired in 2023 (§4.4). The option has no \
-            assigned number.",
+            assigned number. There is a patent declaration (summary of the CoRE session at IETF 104): ask your \
+            lawyers.",
         use_when: "Both ends are yours: every answer is a sample.",
         avoid_when: "Peers do not echo the option: it is then `fasor` with longer requests.",
         hazards: "The slow RTO is not dithered. The draft left the number of the option open. Here it is \
