@@ -4,7 +4,10 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::excerpt::Excerpt;
-use crate::{Entry, Mechanism, REGISTRY, SetError, unknown};
+use crate::{
+    Controller, Cue, Draw, Duration, Entry, Instant, Mechanism, Outcome, REGISTRY, Sample, SetError, State,
+    unknown,
+};
 
 /// The mechanisms that can be named: those of this crate, and those that other crates add (own ones).
 #[derive(Clone, Copy, Debug, Default)]
@@ -131,6 +134,26 @@ impl Mechanism {
     pub fn get<'a>(&'a self, name: &'a str) -> Option<Shown<'a>> {
         let is_known = self.parameters().iter().any(|parameter| parameter.name == name);
         is_known.then_some(Shown { mechanism: self, name })
+    }
+
+    /// Returns whether two draws give the first transmission of an exchange two timeouts, both before anything was measured
+    /// and after a round trip of 2 s was. Without this dither, clients that lost packets together send them again together
+    /// (RFC 7252 §4.2).
+    pub fn dithers(&self) -> bool {
+        let cue = |draw, seconds| {
+            let now = Instant::from_millis(seconds * 1_000);
+            Cue { now, draw: Draw::from_bits(draw), outstanding: 1 }
+        };
+        let is_dithered = |state: &State, seconds| {
+            let timeout = |draw| self.on_start(&mut state.clone(), cue(draw, seconds)).1;
+            timeout(0) != timeout(u32::MAX)
+        };
+        let mut state = self.state();
+        let is_dithered_at_first = is_dithered(&state, 0);
+        let (exchange, _) = self.on_start(&mut state, cue(0, 0));
+        let rtt = Duration::from_secs(2);
+        self.on_end(&mut state, exchange, Outcome::Acked(Sample::unmarked(rtt, rtt, 0)), cue(0, 2));
+        is_dithered_at_first && is_dithered(&state, 2)
     }
 
     /// Returns the names of the parameters that differ from those of `entry`, which is of the same kind.

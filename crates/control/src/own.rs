@@ -6,7 +6,7 @@
 use core::fmt;
 
 use crate::{
-    Controller, Cue, Duration, Entry, Gauges, Limits, Mechanism, Notes, Outcome, Packed, Parameter,
+    Controller, Cue, Duration, Entry, Gauges, Limits, Mechanism, Notes, Origin, Outcome, Packed, Parameter,
     Parameters, Preset, SetError,
 };
 
@@ -39,7 +39,14 @@ impl Entry {
     /// Returns the entry of a mechanism of another crate.
     pub const fn own<M: OwnMechanism>() -> Self {
         let mechanism = Mechanism::own::<M>();
-        Self { name: M::NAME, summary: M::SUMMARY, source: M::SOURCE, notes: M::NOTES, mechanism }
+        Self {
+            name: M::NAME,
+            summary: M::SUMMARY,
+            source: M::SOURCE,
+            origin: Origin::Own,
+            notes: M::NOTES,
+            mechanism,
+        }
     }
 }
 

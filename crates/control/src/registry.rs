@@ -15,10 +15,23 @@ pub struct Entry {
     pub summary: &'static str,
     /// The paper, draft or RFC that describes the mechanism.
     pub source: &'static str,
+    /// The place where the mechanism was made.
+    pub origin: Origin,
     /// Advice: when to use it, when not, and its hazards.
     pub notes: Notes,
     /// The mechanism with the parameters that the name stands for.
     pub mechanism: Mechanism,
+}
+
+/// The place where a mechanism was made. Comparisons measure against the published mechanisms alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A paper, a draft, an RFC or the code of another project.
+    Published,
+    /// This project.
+    Coapace,
+    /// Another crate: see [`Entry::own`].
+    Own,
 }
 
 /// Notes on an entry of the registry, in sentences, for `docs/mechanisms.md` and the command line. No call of a mechanism

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coapace_control::{Entry, REGISTRY};
+use coapace_control::{Entry, Mechanism, REGISTRY};
 
 const BLESS: &str = "BLESS=1 cargo test -p coapace-control --test mechanisms";
 
@@ -182,4 +182,13 @@ fn every_note_is_a_sentence_or_more() {
             assert!(note.len() > 20 && note.ends_with('.') && !note.contains("  "), "{name}: {note:?}");
         }
     }
+}
+
+#[test]
+fn two_draws_give_two_timeouts_with_every_mechanism_but_two_that_were_published_without_dither() {
+    let undithered = REGISTRY.iter().filter(|entry| !entry.mechanism.dithers()).map(|entry| entry.name);
+    assert_eq!(undithered.collect::<Vec<_>>(), ["linux-rto", "basic-rto"]);
+    let parse = |text: &str| text.parse::<Mechanism>().unwrap();
+    assert!(!parse("default:ack_random_factor=1").dithers());
+    assert!(parse("basic-rto:ack_random_factor=3/2").dithers());
 }

@@ -15,7 +15,7 @@
 
 use crate::fine::Fine;
 use crate::parameters::parameters;
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio};
 
 parameters! {
     /// A timer of one and a half times the last sample.
@@ -117,6 +117,7 @@ pub(crate) const BASIC_RTO: Entry = Entry {
     name: "basic-rto",
     summary: "one and a half times the last round-trip time, nothing smoothed",
     source: "Californium 3, BasicRto",
+    origin: Origin::Published,
     notes: Notes {
         status: "Code alone: Californium 3. A paper measured an earlier version of it.",
         use_when: "Comparing: it shows what smoothing is worth.",

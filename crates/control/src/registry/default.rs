@@ -11,7 +11,7 @@
 
 use crate::parameters::{Switch, parameters};
 use crate::{
-    Controller, Cue, Draw, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio,
+    Controller, Cue, Draw, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio,
 };
 
 parameters! {
@@ -98,6 +98,7 @@ pub(crate) const DEFAULT: Entry = Entry {
     name: "default",
     summary: "fixed timeout drawn from 2-3 s, doubled at every retransmission, nothing learnt",
     source: "RFC 7252 §4.2, §4.8",
+    origin: Origin::Published,
     notes: Notes {
         status: "RFC 7252, a Proposed Standard. Every implementation of CoAP has it.",
         use_when: "Round trips are well below 2 s, messages are rare, and neither RAM nor code can be \

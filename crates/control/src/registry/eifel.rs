@@ -27,7 +27,7 @@ use crate::estimator::{Estimator, GRANULARITY, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::karn::KeptBackoff;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio};
 
 parameters! {
     /// The Eifel retransmission timer for CoAP.
@@ -183,6 +183,7 @@ pub(crate) const COAP_EIFEL: Entry = Entry {
     name: "coap-eifel",
     summary: "gain 1/3, up at once and down slowly, never below the last round-trip time",
     source: "Rathod 2022 §4.3; Ludwig, Sklower 2000",
+    origin: Origin::Published,
     notes: Notes {
         status: "A doctoral thesis, after a paper of 2000 on TCP.",
         use_when: "The round-trip time rises fast and falls slowly, like that of a queue that fills.",

@@ -35,7 +35,7 @@
 use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio};
 
 parameters! {
     /// The Fast-Slow RTO.
@@ -247,7 +247,8 @@ impl Fasor {
 
 const fn entry(name: &'static str, summary: &'static str, notes: Notes, marking: Marking) -> Entry {
     let mechanism = Mechanism::Fasor(Fasor { marking, ..Fasor::DEFAULT });
-    Entry { name, summary, source: "draft-ietf-core-fasor-02; Raitahila 2019", notes, mechanism }
+    let source = "draft-ietf-core-fasor-02; Raitahila 2019";
+    Entry { name, summary, source, origin: Origin::Published, notes, mechanism }
 }
 
 /// The entry `fasor`.

@@ -24,7 +24,7 @@
 
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio};
 
 parameters! {
     /// Full backoff: the timer of RFC 7252 with a kept backoff.
@@ -179,6 +179,7 @@ const fn entry(
         name,
         summary,
         source,
+        origin: Origin::Published,
         notes,
         mechanism: Mechanism::FullBackoff(FullBackoff { decay, ..FullBackoff::DEFAULT }),
     }

@@ -18,7 +18,7 @@
 use crate::estimator::{Estimator, GRANULARITY, Learning};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio};
 
 parameters! {
     /// The retransmission timer of TCP.
@@ -181,6 +181,7 @@ pub(crate) const LINUX_RTO: Entry = Entry {
     name: "linux-rto",
     summary: "TCP's timer: SRTT + 4·RTTVAR of unambiguous samples, a backed-off RTO kept until the next of them",
     source: "RFC 6298",
+    origin: Origin::Published,
     notes: Notes {
         status: "RFC 6298 is a Proposed Standard, for TCP. Nobody standardised it for CoAP.",
         use_when: "Comparing with an estimator that takes unambiguous samples alone and keeps a backoff.",

@@ -28,7 +28,7 @@ use crate::fine::Fine;
 use crate::karn::KeptBackoff;
 use crate::parameters::{Switch, choice, parameters};
 use crate::{
-    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio, division,
+    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio, division,
 };
 
 parameters! {
@@ -226,6 +226,7 @@ pub(crate) const PEAK_HOPPER: Entry = Entry {
     name: "peak-hopper",
     summary: "hops up with the round-trip time at once, fades slowly from the peak",
     source: "Ekström, Ludwig 2004, The Peak-Hopper",
+    origin: Origin::Published,
     notes: Notes {
         status: "A paper of 2004 on TCP, known here by its draft of 2003; Californium 3 has it for CoAP, \
             with a different rise.",

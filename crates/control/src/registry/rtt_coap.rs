@@ -32,7 +32,7 @@ use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO};
 use crate::fine::Fine;
 use crate::parameters::parameters;
 use crate::{
-    Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Notes, Outcome, Ratio,
+    Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio,
     division,
 };
 
@@ -278,6 +278,7 @@ pub(crate) const RTT_COAP: Entry = Entry {
     name: "rtt-coap",
     summary: "a pacing rate steered by short- and long-term round-trip time and loss, several exchanges outstanding",
     source: "Ancillotti, Bolettieri, Bruno 2018, RTT-CoAP",
+    origin: Origin::Published,
     notes: Notes {
         status: "Published in a paper that leaves gains, thresholds and bounds open: they are chosen here.",
         use_when: "Many exchanges to one destination are wanted at once, over a path of one's own.",

@@ -1,7 +1,7 @@
 //! The entries of `cocoa` and of the mechanisms that are CoCoA with other parameters.
 
 use super::{AfterBackoff, Ageing, Band, Cocoa, CocoaState, Weighting};
-use crate::{Duration, Entry, Marking, Mechanism, Notes, Ratio};
+use crate::{Duration, Entry, Marking, Mechanism, Notes, Origin, Ratio};
 
 const fn entry(
     name: &'static str,
@@ -10,7 +10,7 @@ const fn entry(
     notes: Notes,
     mechanism: Cocoa,
 ) -> Entry {
-    Entry { name, summary, source, notes, mechanism: Mechanism::Cocoa(mechanism) }
+    Entry { name, summary, source, origin: Origin::Published, notes, mechanism: Mechanism::Cocoa(mechanism) }
 }
 
 /// The entry `cocoa`.

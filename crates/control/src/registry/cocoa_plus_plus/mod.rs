@@ -32,7 +32,7 @@ use crate::estimator::{MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
 use crate::registry::cocoa::{Cocoa, CocoaExchange};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio};
 use gradient::Gradients;
 use student::Student;
 
@@ -209,6 +209,7 @@ pub(crate) const COCOA_PLUS_PLUS: Entry = Entry {
     name: "cocoa-plus-plus",
     summary: "an RTO that grows while the least and greatest round-trip times rise, and shrinks else",
     source: "Rathod 2022 §6, CoCoA++; Hayes, Armitage 2011",
+    origin: Origin::Published,
     notes: Notes {
         status: "Published in a doctoral thesis, with code that differs from it.",
         use_when: "Studying delay gradients. The RAM is twice that of the others.",
