@@ -140,12 +140,12 @@ impl Mechanism {
     /// and after a round trip of 2 s was. Without this dither, clients that lost packets together send them again together
     /// (RFC 7252 §4.2).
     pub fn dithers(&self) -> bool {
-        let cue = |draw, seconds| {
+        let cue = |draw, seconds: u64| {
             let now = Instant::from_millis(seconds * 1_000);
             Cue { now, draw: Draw::from_bits(draw), outstanding: 1 }
         };
-        let is_dithered = |state: &State, seconds| {
-            let timeout = |draw| self.on_start(&mut state.clone(), cue(draw, seconds)).1;
+        let is_dithered = |state: &State, seconds: u64| {
+            let timeout = |draw| self.on_start(&mut { *state }, cue(draw, seconds)).1;
             timeout(0) != timeout(u32::MAX)
         };
         let mut state = self.state();
