@@ -28,6 +28,7 @@ mod page;
 mod pairs;
 mod panels;
 mod parallel;
+mod ranking;
 mod report;
 mod rounded;
 mod sensitivity;

@@ -10,7 +10,7 @@ use super::html::{SAVE, escape, json_for_script, plot, plotly_js};
 use super::panels::{Charts, Section};
 use super::report::Report;
 use super::view::View;
-use super::{coexistence, figures, headline, sensitivity, tables};
+use super::{coexistence, figures, headline, ranking, sensitivity, tables};
 
 /// The number of charts of a kind that are always shown. The reader can unfold the others.
 const SHOWN: usize = 4;
@@ -32,6 +32,11 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
             SENSITIVITY,
             &sensitivity::heat_maps(sensitivity),
         )?;
+        section(out, "provenance", "How this was made", "", &origin(report))?;
+        return writeln!(out, "</main>\n</body>\n</html>");
+    }
+    if let Some(ranking) = &report.ranking {
+        ranking::write(out, ranking)?;
         section(out, "provenance", "How this was made", "", &origin(report))?;
         return writeln!(out, "</main>\n</body>\n</html>");
     }
@@ -95,8 +100,11 @@ fn masthead(out: &mut impl io::Write, report: &Report, view: &View) -> io::Resul
     if !view.common.is_empty() {
         writeln!(out, "<p class=\"conditions\">{}</p>", escape(&view.common))?;
     }
-    let sentences = report.sensitivity.as_ref().map(sensitivity::headline);
-    let sentences = sentences.map_or_else(|| headline::headline(view), |sentence| vec![sentence]);
+    let sentences = match (&report.sensitivity, &report.ranking) {
+        (Some(sensitivity), _) => vec![sensitivity::headline(sensitivity)],
+        (None, Some(ranking)) => ranking.advice().into_iter().collect(),
+        (None, None) => headline::headline(view),
+    };
     let sentences: Vec<_> = sentences.iter().map(|sentence| escape(sentence)).collect();
     writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&sentences.join("<br>")))
 }
@@ -154,7 +162,13 @@ fn orders(out: &mut impl io::Write, view: &View) -> io::Result<()> {
     }
 }
 
-fn section(out: &mut impl io::Write, id: &str, title: &str, text: &str, html: &str) -> io::Result<()> {
+pub(super) fn section(
+    out: &mut impl io::Write,
+    id: &str,
+    title: &str,
+    text: &str,
+    html: &str,
+) -> io::Result<()> {
     let text = if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", unbroken(text)) };
     writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n{text}{html}\n</section>")
 }

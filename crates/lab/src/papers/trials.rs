@@ -37,6 +37,16 @@ impl Paper {
         Ok(all)
     }
 
+    /// Returns the scenario and the settings of every condition that the paper has a claim about, each once.
+    ///
+    /// # Errors
+    /// Returns one line that says what is wrong with the folder.
+    pub fn conditions(&self) -> Result<Vec<(String, Vec<(String, String)>)>, String> {
+        let mut known = BTreeSet::new();
+        let all = self.claims(&self.source()?)?.into_iter().map(|claim| (claim.scenario, claim.settings));
+        Ok(all.filter(|condition| known.insert(condition.clone())).collect())
+    }
+
     /// Returns all claims, or those of quick runs.
     pub(super) fn claims_to_run(&self, source: &Source, quick: bool) -> Result<Vec<Claim>, String> {
         let claims = self.claims(source)?;

@@ -346,6 +346,16 @@ measures! {
         column: "fct_max_s", interval: "fct_max_ci95", title: "FCT of the last client", unit: "s", digits: 4, better: Lower,
         pooling: Together(|runs| fct(runs, 1.0)),
     }
+    /// Requests sent by exchanges completed: what an answer costs. Retransmissions, and the requests of exchanges that were given
+    /// up, count; not known over TCP.
+    TransmissionsPerExchange {
+        column: "transmissions_per_exchange", interval: "transmissions_per_exchange_ci95",
+        title: "transmissions per exchange", better: Lower,
+        pooling: Mean(|run| {
+            let sent = if run.populations.is_empty() { None } else { Some(run.requests_sent as f64) };
+            ratio(sent?, run.completed() as f64)
+        }),
+    }
     /// Simulated seconds that were measured, the warm-up left out.
     Duration {
         column: "duration_s", title: "measured time", unit: "s", digits: 4,

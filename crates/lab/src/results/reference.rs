@@ -9,6 +9,7 @@ use super::rows::{columns, orders};
 use super::{Better, Metric};
 use crate::coexistence;
 use crate::papers::sensitivity;
+use crate::rank;
 
 const HEAD: &str = "# Columns, fields and events
 
@@ -79,6 +80,8 @@ pub fn reference() -> String {
     table(&mut page, orders::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
     page += "\n## Pairs\n\nRows of `coapace coexist`, and `knob.NAME` and `commit`:\n\n";
     table(&mut page, coexistence::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
+    page += "\n## Ratios\n\nRows of `coapace rank`, one for each figure of each mechanism in each cell, and `knob.NAME` and `commit`:\n\n";
+    table(&mut page, rank::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
     page += "\n## Open conditions\n\nRows of `coapace reproduce --sensitivity`, one for the chosen values, for each other value, and for each pair of these; and\n`commit`:\n\n";
     table(&mut page, sensitivity::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
     page += "\n## Traces\n\nRows of `coapace run --trace FILE`, one an event:\n\n";
