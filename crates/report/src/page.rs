@@ -280,7 +280,9 @@ const FIGURES: [(&str, &str, &str); 8] = [
         "How long clients take",
         "Each box is one mechanism: half of all clients finish within the box, the line in it is the median, and the \
          whiskers reach from the fastest 10 % to the slowest 10 %. Further left is faster. \
-         A diamond <span class=\"diamond\">◆</span> is the median that was published.",
+         A diamond <span class=\"diamond\">◆</span> is the median that was published. The dotted line is a bound that the scenario \
+         alone sets: all exchanges one after the other through the slowest hop, or what losses cost a client that sends nothing in \
+         vain. A median beyond it lets other clients wait, which the right end of its box shows, or is paid for with needless copies.",
     ),
     (
         "delay",
@@ -326,6 +328,8 @@ const GLOSSARY: &str = "<dl class=\"glossary\">\
     request is sent again.</dd>\
     <dt>Unnecessary</dt><dd>A retransmission whose response came when the exchange had been answered already.</dd>\
     <dt>Drop</dt><dd>A packet that found a queue full.</dd>\
+    <dt>Bound</dt><dd>What the scenario alone sets, whatever the mechanism: see docs/rank.md. A median or mean beyond it lets other clients \
+    wait, or is paid for with needless copies.</dd>\
     <dt>Goodput</dt><dd>Payload of completed exchanges per second; what is sent again does not count.</dd>\
     <dt>Throughput</dt><dd>Completed exchanges per second, of all clients together.</dd>\
     <dt>Fairness</dt><dd>Jain’s index over the clients’ rates: 1 if all are served alike, 1/n if one of n has \

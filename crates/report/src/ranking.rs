@@ -5,7 +5,7 @@ use std::io;
 
 use coapace_lab::rank::{RankedCell, Ranking, Section, Standing};
 use coapace_lab::results::Ratio;
-use coapace_lab::results::number::significant_or_dash;
+use coapace_lab::results::number::{significant, significant_or_dash};
 
 use super::headline::capitalised;
 use super::html::escape;
@@ -192,6 +192,20 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
             let (_, interval) = ratio.words();
             let text = format!("{}<small> {interval}</small>", times(Some(ratio.mean)));
             number(&mut html, class, Some(ratio.mean), &text);
+        }
+        html.push_str("</tr>");
+    }
+    if cell.figures.iter().any(|figure| figure.bound.is_some()) {
+        html.push_str("<tr class=\"bound\"><th scope=\"row\">bound</th>");
+        for figure in &cell.figures {
+            match figure.bound {
+                Some(bound) => {
+                    let (value, words) =
+                        (significant(bound.value, figure.metric.digits()), bound.holds.words());
+                    let _ = write!(html, "<td title=\"{words}\">{value}</td><td></td>");
+                }
+                None => html.push_str("<td></td><td></td>"),
+            }
         }
         html.push_str("</tr>");
     }

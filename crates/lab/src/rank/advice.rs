@@ -16,7 +16,7 @@ impl Ranking {
         let is_usable = |standing: &&Standing| {
             standing.section != Section::Undithered
                 && self.mechanisms[standing.mechanism] != TCP
-                && standing.worst.is_some_and(|worst| worst.ratio.mean.is_finite())
+                && standing.worst.is_some()
         };
         let mut usable = self.standings.iter().filter(is_usable);
         let (pick, next) = (usable.next()?, usable.next());

@@ -5,10 +5,13 @@ use std::cmp::Ordering;
 use super::yardstick::mean;
 use super::{Section, Suite, Yardstick};
 use crate::results::conditions::Conditions;
-use crate::results::{CellResult, Metric, Ratio};
+use crate::results::{Bound, CellResult, Metric, Ratio, bound_of};
 
 /// The largest ratio that counts as near the best.
 pub(super) const NEAR: f64 = 1.05;
+
+/// The largest ratio that counts in means. One cell in which a mechanism achieves nothing would else be all that they say.
+pub(super) const MOST: f64 = 100.0;
 
 /// The mechanisms over the cells of a suite.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +50,8 @@ pub struct RankedFigure {
     pub best: usize,
     /// The mean of each mechanism over the seeds; `None` if some seed has none.
     pub values: Vec<Option<f64>>,
+    /// The bound that the scenario sets, if one is known.
+    pub bound: Option<Bound>,
     /// How many times worse each mechanism is than the yardstick; infinite if some seed has no value.
     pub ratios: Vec<Ratio>,
 }
@@ -60,7 +65,8 @@ pub struct Standing {
     pub section: Section,
     /// The worst ratio; `None` without cells.
     pub worst: Option<Worst>,
-    /// The geometric mean: over the figures of each cell, then over the cells, which weigh alike.
+    /// The geometric mean: over the figures of each cell, then over the cells, which weigh alike. A ratio above 100 counts as
+    /// 100.
     pub geometric_mean: f64,
     /// The cells in which no figure is more than 5 % worse than the best.
     pub cells_near: usize,
@@ -165,6 +171,7 @@ impl RankedFigure {
             metric,
             best: results.iter().position(|result| std::ptr::eq(result, yardstick.best))?,
             values: results.iter().map(|result| mean(metric, result)).collect(),
+            bound: bound_of(&yardstick.best.bounds, metric),
             ratios: results.iter().map(|result| yardstick.ratio(result)).collect(),
         })
     }
@@ -180,7 +187,7 @@ impl Standing {
             let count = logarithms.len().max(1) as f64;
             logarithms.sum::<f64>() / count
         };
-        let of_cell = |ratios: &Vec<f64>| mean(&mut ratios.iter().map(|ratio| ratio.ln()));
+        let of_cell = |ratios: &Vec<f64>| mean(&mut ratios.iter().map(|ratio| ratio.min(MOST).ln()));
         let near = |ratio: &&f64| **ratio <= NEAR;
         let worst = cells.iter().enumerate().filter_map(|(place, cell)| cell.worst(place, mechanism));
         Self {
@@ -211,7 +218,11 @@ fn names(cells: &[&[CellResult]]) -> Vec<String> {
     let several = all.windows(2).any(|pair| pair[0].scenario != pair[1].scenario);
     let name = |own: &crate::results::Cell| {
         let alike = all.iter().filter(|other| other.scenario == own.scenario);
-        let differing = Conditions::of(alike).describe(own);
+        // What a knob has if none of its choices is in force says nothing.
+        let known = |value: &String| value != "custom";
+        let mut own_known = own.clone();
+        own_known.knobs.retain(|_, value| known(value));
+        let differing = Conditions::of(alike).describe(&own_known);
         let scenario = if several || differing.is_empty() { own.scenario.as_str() } else { "" };
         let gap = if scenario.is_empty() || differing.is_empty() { "" } else { " · " };
         format!("{scenario}{gap}{differing}")

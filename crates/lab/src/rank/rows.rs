@@ -17,6 +17,7 @@ pub(crate) struct Row {
     value: Option<f64>,
     best: String,
     best_value: Option<f64>,
+    bound: Option<f64>,
     ratio: Ratio,
     runs: u64,
     trace_hash: String,
@@ -42,6 +43,11 @@ pub(crate) const COLUMNS: &[Always<Of<Row>>] = &[
     }),
     ("best", "The published mechanism that dithers and has the best figure.", |it| (&it.best).into()),
     ("best_value", "The figure of the best.", |it| it.best_value.into()),
+    (
+        "bound",
+        "The bound that the scenario alone sets, if one is known: docs/rank.md says which hold for whom.",
+        |it| it.bound.into(),
+    ),
     (
         "ratio",
         "How many times worse than the best, seed by seed: the geometric mean, turned so that 1 is as good and more is worse; empty if some \
@@ -79,6 +85,7 @@ pub fn write_ratios(out: impl io::Write, lines: Lines, commit: &str, ranking: &R
                     value: figure.values[mechanism],
                     best: ranking.mechanisms[figure.best].clone(),
                     best_value: figure.values[figure.best],
+                    bound: figure.bound.map(|bound| bound.value),
                     ratio: figure.ratios[mechanism],
                     runs: summaries[mechanism].runs,
                     trace_hash: summaries[mechanism].trace_hash.to_string(),

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::ranking::NEAR;
 use super::{RankedCell, Ranking, Section, Standing};
-use crate::results::Ratio;
 use crate::results::number::{significant, significant_or_dash};
+use crate::results::{BOUNDS, Ratio};
 
 /// The longest name of a mechanism. A longer one is cut.
 const LONGEST: usize = 28;
@@ -47,7 +47,7 @@ impl Ranking {
             text,
             "\nHow many times worse each figure is than that of the best published mechanism that dithers, cell by cell and seed by\n\
              seed; 1 is as good. mean: geometric, over the figures of a cell and then over {} cells. cells, figures: those that are\n\
-             at most {near:.0} % worse, in cells all figures. * made here, ° another crate's or TCP: not what others are measured by.\n",
+             at most {near:.0} % worse, in cells all figures. Means count more than 100 times as 100. * made here, ° another crate's or TCP: not what others are measured by.\n",
             self.cells.len()
         );
         text
@@ -110,7 +110,10 @@ impl Ranking {
                     let value = significant_or_dash(figure.values[place], figure.metric.digits());
                     format!("{value} ({})", times(figure.ratios[place].mean))
                 };
-                [header(figure)].into_iter().chain(self.standings.iter().map(row)).collect()
+                let bound = figure.bound.map(|bound| bound.value);
+                let bound = bound
+                    .map_or_else(String::new, |value| significant(value, figure.metric.digits()) + "       ");
+                [header(figure)].into_iter().chain(self.standings.iter().map(row)).chain([bound]).collect()
             })
             .collect();
         for column in &mut columns {
@@ -125,7 +128,13 @@ impl Ranking {
             let name = self.name(standing);
             let _ = writeln!(text, "{:>2}  {name:width$}  {}", place + 1, line(place + 1));
         }
-        text + "\nIn brackets: how many times worse than the best.\n"
+        let has_bounds = cell.figures.iter().any(|figure| figure.bound.is_some());
+        let mut note = "\nIn brackets: how many times worse than the best.\n".to_owned();
+        if has_bounds {
+            let _ = writeln!(text, "    {:width$}  {}", "bound", line(self.standings.len() + 1).trim_end());
+            note += &format!("{BOUNDS}\n");
+        }
+        text + &note
     }
 
     fn without_cells(&self) -> String {
