@@ -28,6 +28,11 @@ over the runs that have the figure, unless it says how it is pooled. The column 
 half-width of the 95 % confidence interval (Student's t) over the runs' own values, in the unit of the figure. It is empty with one
 seed. Quantiles and other figures of all runs together have an interval where every run has the figure by itself.
 
+Read the median FCT with the mean, the 90 % quantile and the last client beside it. The median alone rewards unfairness: half of the clients may be done early
+because the others wait. A naive pacing reaches a median below that of every published mechanism, with the worst 90 % quantile. Timers without dither
+(`linux-rto`, `basic-rto`) win medians by lock-step, because simulated clients begin together. The row `bound` of tables has what the scenario alone sets:
+[rank.md](rank.md#bounds).
+
 | column | 95 % interval | unit | better | what it is |
 |---|---|---|---|---|
 ";
