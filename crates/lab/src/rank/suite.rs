@@ -109,7 +109,7 @@ impl Suite {
         let mut all = suites.next().ok_or("a ranking needs a suite or a scenario")??;
         for suite in suites {
             let suite = suite?;
-            all.title += &format!("; {}", suite.title);
+            all.title = format!("{}; {}", all.title, suite.title);
             all.summary = String::new();
             all.cells.extend(suite.cells);
         }

@@ -118,7 +118,9 @@ impl Ranking {
             .collect();
         for column in &mut columns {
             let width = column.iter().map(|text| text.chars().count()).max().unwrap_or(0);
-            column.iter_mut().for_each(|text| *text = format!("{text:>width$}"));
+            for text in column {
+                *text = format!("{text:>width$}");
+            }
         }
         let line =
             |row: usize| columns.iter().map(|column| column[row].as_str()).collect::<Vec<_>>().join("   ");
@@ -132,7 +134,7 @@ impl Ranking {
         let mut note = "\nIn brackets: how many times worse than the best.\n".to_owned();
         if has_bounds {
             let _ = writeln!(text, "    {:width$}  {}", "bound", line(self.standings.len() + 1).trim_end());
-            note += &format!("{BOUNDS}\n");
+            note = format!("{note}{BOUNDS}\n");
         }
         text + &note
     }

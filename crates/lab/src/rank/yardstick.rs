@@ -50,7 +50,9 @@ impl<'a> Yardstick<'a> {
             return Ratio { mean: f64::INFINITY, interval: None };
         };
         if self.metric.better() == Better::Higher {
-            pairs.iter_mut().for_each(|pair| *pair = (pair.1, pair.0));
+            for pair in &mut pairs {
+                *pair = (pair.1, pair.0);
+            }
         }
         let ratio = if self.is_geometric { Ratio::of(&pairs) } else { Ratio::of_means(&pairs) };
         // There is none if both have nothing of what is better small: they are alike.

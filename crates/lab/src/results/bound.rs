@@ -80,13 +80,13 @@ pub fn bounds(scenario: &Scenario) -> Vec<Bound> {
     if let Some(exchanges) = workload.exchanges.map(f64::from) {
         // The first request and the last response have the path for themselves, and the clients may start late.
         let shared_s = path.shortest_s + (count * exchanges - 1.0) * path.slot_s;
-        let last_s = shared_s - clients.start_spread.as_secs_f64();
+        let final_s = shared_s - clients.start_spread.as_secs_f64();
         let own_s = least_s * (exchanges - 1.0) + path.shortest_s;
         let patient_own_s = cycle_s * (exchanges - 1.0) + patient_s;
-        push(Metric::FctMax, last_s.max(own_s), Holds::Always);
+        push(Metric::FctMax, final_s.max(own_s), Holds::Always);
         for metric in [Metric::MedianFct, Metric::MeanFct, Metric::FctP90] {
             let own = if failures > 0.0 { (patient_own_s, Holds::Patiently) } else { (own_s, Holds::Always) };
-            let (value, holds) = if last_s > own.0 { (last_s, Holds::Fairly) } else { own };
+            let (value, holds) = if final_s > own.0 { (final_s, Holds::Fairly) } else { own };
             // Losses bound what is usual, not the slowest tenth.
             if metric != Metric::FctP90 || holds != Holds::Patiently {
                 push(metric, value, holds);
