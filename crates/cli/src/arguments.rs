@@ -32,6 +32,9 @@ pub(crate) use serve::Serve;
     coapace run nb-iot --set errors=high --seeds 40 --format csv > lossy.csv
   Let every two mechanisms share one bottleneck:
     coapace coexist --report coexistence.html
+  Which mechanism should I use in my network, and which one without thinking?
+    coapace rank my.toml
+    coapace rank published
   Repeat the experiments of a thesis and compare the results:
     coapace reproduce raitahila2019 --quick
   Check a published order of mechanisms, and add another mechanism:
@@ -67,6 +70,20 @@ pub(crate) enum Command {
     Run(Run),
     /// Let every two mechanisms share one bottleneck, half the clients each: who takes how much
     Coexist(Coexist),
+    /// Compare mechanisms over many conditions: which one to use, and how far each is from the best of every condition
+    #[command(
+        after_help = "A suite is a TOML file with `title` and `[[entries]]`, each with a `scenario` or a `paper`, and with `set` (knobs and keys;
+lists make a grid), `seeds` and `metrics` if they are not the scenario's: see docs/rank.md.
+
+Examples:
+  Which one for my network?
+    coapace rank my.toml
+  Every mechanism in every cell of five papers, with a heat map:
+    coapace rank published --report rank.html
+  Two candidates and what they are measured by, on other seeds:
+    coapace rank lossy -m fasor-token -m cocoa -m default --seeds 101-120"
+    )]
+    Rank(Rank),
     /// Run the experiments of a paper and print what was published beside what is measured
     Reproduce(Reproduce),
     /// Search for parameters of a mechanism over scenarios that are drawn, or compare mechanisms on them
@@ -268,6 +285,35 @@ pub(crate) struct Search {
     /// Print a line for each scenario
     #[arg(long)]
     pub(crate) each: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rank {
+    /// Suites (published, bottleneck, mesh, lossy), built-in scenarios, or TOML files of either
+    #[arg(value_name = "SUITE|SCENARIO", default_value = "published")]
+    pub(crate) suite: Vec<String>,
+
+    /// A mechanism to compare, as NAME or NAME:parameter=value,…; repeatable. At least one has to be published and
+    /// dithered: the others are measured by it [default: all but tcp]
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) mechanism: Vec<String>,
+
+    /// Change a value of every scenario: one of its knobs, or any key by its path; repeatable. Several values with commas
+    /// between them make a grid
+    #[arg(long, value_name = "KEY=VALUE[,VALUE...]", value_parser = key_value)]
+    pub(crate) set: Vec<(String, String)>,
+
+    /// Repetitions in every cell: N takes the seeds 1 to N, N-M the seeds N to M [default: the suite's or the scenario's]
+    #[arg(long, value_name = "N|N-M", value_parser = seeds)]
+    pub(crate) seeds: Option<Seeds>,
+
+    /// The output format; csv and json have a row for each figure of each mechanism in each cell
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// Write an HTML report with a heat map of cells and mechanisms
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use coapace_scenario::Scenario;
 
 use crate::contender::{Contender, ContenderKind};
 use crate::papers::published_for;
-use crate::results::{Cell, CellResult, Published, RunResult};
+use crate::results::{Cell, CellResult, Published, RunResult, bounds};
 use crate::run::{Observe, run};
 
 /// A scenario with one contender, to be run with `seeds` seeds from `first_seed` on.
@@ -171,7 +171,7 @@ impl Trial {
             mix: mix.iter().filter(|_| mix.len() > 1).map(|part| part.label.clone()).collect(),
             is_mesh: scenario.network.mesh.is_some(),
         };
-        CellResult { cell, runs: Vec::new(), published: self.published.clone() }
+        CellResult { cell, runs: Vec::new(), published: self.published.clone(), bounds: bounds(scenario) }
     }
 }
 

@@ -12,7 +12,8 @@
 //!   a host with flows.
 //! * A [film](results::Film) is what the nodes of a mesh did in a run, moment by moment. A [journey](results::Journey) is the
 //!   way of one exchange through the mesh.
-//! * The *standing* of a mechanism is how it fares when it shares a network with each of the others in turn.
+//! * The *standing* of a mechanism is how it fares when it shares a network with each of the others in turn; in a
+//!   [ranking](rank), how it fares over many conditions.
 
 pub mod bench;
 pub mod capture;
@@ -23,6 +24,7 @@ pub mod grid;
 pub mod mix;
 mod nodes;
 pub mod papers;
+pub mod rank;
 pub mod replay;
 pub mod results;
 pub mod run;

@@ -3,6 +3,7 @@
 //! A [`RunResult`] is one seed of one [`Cell`]. A [`CellResult`] pools the seeds. Every row that is written has the commit,
 //! the seed or the range of seeds, the scenario's hash and the trace's hash, so the results can be made again.
 
+mod bound;
 mod cell;
 pub mod conditions;
 mod confidence;
@@ -33,6 +34,7 @@ mod table;
 mod timeouts;
 mod verdict;
 
+pub use bound::{BOUNDS, Bound, Holds, bound_of, bounds};
 pub use cell::{Cell, CellResult, headline};
 pub use confidence::Estimate;
 pub use contest::{Contest, Placing};

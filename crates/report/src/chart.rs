@@ -32,9 +32,17 @@ pub(super) enum Body {
     /// A strip for each mechanism, one below the other, all to the same scale.
     Strips { lines: Vec<Curve> },
     /// Quantiles of a distribution, a row for each mechanism.
-    Boxes { rows: Vec<Quartiles> },
+    Boxes {
+        rows: Vec<Quartiles>,
+        /// A bound that the scenario sets, drawn as a line.
+        bound: Option<f64>,
+    },
     /// A mean with its confidence interval, a row for each mechanism.
-    Intervals { rows: Vec<Interval> },
+    Intervals {
+        rows: Vec<Interval>,
+        /// A bound that the scenario sets, drawn as a line.
+        bound: Option<f64>,
+    },
     /// Two amounts in one bar, a row for each mechanism.
     Bars { parts: [&'static str; 2], rows: Vec<Bar> },
     /// Measured figures over published ones.
@@ -106,8 +114,8 @@ impl Chart {
     pub(super) fn mechanisms(&self) -> Vec<usize> {
         let mut all: Vec<usize> = match &self.body {
             Body::Lines { lines } | Body::Strips { lines } => lines.iter().map(|line| line.m).collect(),
-            Body::Boxes { rows } => rows.iter().map(|row| row.m).collect(),
-            Body::Intervals { rows } => rows.iter().map(|row| row.m).collect(),
+            Body::Boxes { rows, .. } => rows.iter().map(|row| row.m).collect(),
+            Body::Intervals { rows, .. } => rows.iter().map(|row| row.m).collect(),
             Body::Bars { rows, .. } => rows.iter().map(|row| row.m).collect(),
             Body::Points { points } => points.iter().map(|point| point.m).collect(),
             Body::Squares(pairs) => pairs.mechanisms.clone(),
@@ -125,8 +133,8 @@ impl Chart {
             }
             Body::Lines { .. } => 360,
             Body::Strips { lines } => 70 + 46 * lines.len(),
-            Body::Boxes { rows } => 70 + 36 * rows.len(),
-            Body::Intervals { rows } => 70 + 30 * rows.len(),
+            Body::Boxes { rows, .. } => 70 + 36 * rows.len(),
+            Body::Intervals { rows, .. } => 70 + 30 * rows.len(),
             Body::Bars { rows, .. } => 70 + 32 * rows.len(),
             Body::Points { .. } => 520,
             Body::Squares(pairs) => pairs.height(),

@@ -86,7 +86,12 @@ mod tests {
         let result = |mechanism: &str, clients, fct_s| {
             let run = |seed, fct_s| RunResult { seed, fct_s: vec![Some(fct_s)], ..RunResult::default() };
             let cell = Cell { mechanism: mechanism.into(), clients, ..Cell::default() };
-            CellResult { cell, runs: vec![run(1, fct_s), run(2, fct_s * 1.1)], published: None }
+            CellResult {
+                cell,
+                runs: vec![run(1, fct_s), run(2, fct_s * 1.1)],
+                published: None,
+                bounds: Vec::new(),
+            }
         };
         let cells = [1, 10, 100].map(|clients| ["default", "fasor"].map(|name| result(name, clients, 30.0)));
         let groups = Group::by_conditions(cells.into_iter().flatten().collect());

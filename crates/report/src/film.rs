@@ -128,6 +128,7 @@ mod tests {
         CellResult {
             cell,
             runs: vec![RunResult { film: film.map(Box::new), ..RunResult::default() }],
+            bounds: Vec::new(),
             published: None,
         }
     }

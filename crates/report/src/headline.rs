@@ -227,7 +227,7 @@ mod tests {
             ..RunResult::default()
         };
         let cell = Cell { mechanism: mechanism.into(), clients, ..Cell::default() };
-        CellResult { cell, runs: (1..).zip(fct_s).map(run).collect(), published: None }
+        CellResult { cell, runs: (1..).zip(fct_s).map(run).collect(), published: None, bounds: Vec::new() }
     }
 
     fn said(results: Vec<CellResult>) -> String {

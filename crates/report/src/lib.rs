@@ -28,6 +28,7 @@ mod page;
 mod pairs;
 mod panels;
 mod parallel;
+mod ranking;
 mod report;
 mod rounded;
 mod sensitivity;
@@ -98,7 +99,7 @@ mod tests {
             ..Cell::default()
         };
         let published = Some(Published::figure(Metric::MedianFct, 30.0, "Table 1"));
-        CellResult { cell, runs: vec![run], published }
+        CellResult { cell, runs: vec![run], published, bounds: Vec::new() }
     }
 
     fn page(results: Vec<CellResult>) -> String {

@@ -29,10 +29,11 @@ enum Workload {
 use Workload::{Closed, Endless, Flows};
 
 /// Every measure, in the order of the page.
-const ALL: [(Metric, &str, bool, &[Workload]); 19] = [
+const ALL: [(Metric, &str, bool, &[Workload]); 20] = [
     (Metric::MedianFct, "fct-median", true, &[Closed]),
     (Metric::MeanFct, "fct-mean", false, &[Closed]),
     (Metric::FctP90, "fct-p90", false, &[Closed]),
+    (Metric::FctMax, "fct-last", false, &[Closed]),
     (Metric::Throughput, "throughput", true, &[Endless]),
     (Metric::Delay, "delay-mean", true, &[Flows]),
     (Metric::DelayP50, "delay-median", false, &[Flows]),
@@ -104,8 +105,12 @@ mod tests {
     use coapace_lab::results::{Cell, CellResult, FlowResult, RunResult};
 
     fn stems(run: RunResult) -> Vec<&'static str> {
-        let result =
-            CellResult { cell: Cell { clients: 2, ..Cell::default() }, runs: vec![run], published: None };
+        let result = CellResult {
+            cell: Cell { clients: 2, ..Cell::default() },
+            runs: vec![run],
+            published: None,
+            bounds: Vec::new(),
+        };
         let report = Report { groups: Group::by_conditions(vec![result]), ..Report::default() };
         measures(&View::of(&report)).into_iter().map(|measure| measure.stem).collect()
     }

@@ -10,7 +10,7 @@ use super::html::{SAVE, escape, json_for_script, plot, plotly_js};
 use super::panels::{Charts, Section};
 use super::report::Report;
 use super::view::View;
-use super::{coexistence, figures, headline, sensitivity, tables};
+use super::{coexistence, figures, headline, ranking, sensitivity, tables};
 
 /// The number of charts of a kind that are always shown. The reader can unfold the others.
 const SHOWN: usize = 4;
@@ -32,6 +32,11 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
             SENSITIVITY,
             &sensitivity::heat_maps(sensitivity),
         )?;
+        section(out, "provenance", "How this was made", "", &origin(report))?;
+        return writeln!(out, "</main>\n</body>\n</html>");
+    }
+    if let Some(ranking) = &report.ranking {
+        ranking::write(out, ranking)?;
         section(out, "provenance", "How this was made", "", &origin(report))?;
         return writeln!(out, "</main>\n</body>\n</html>");
     }
@@ -95,8 +100,11 @@ fn masthead(out: &mut impl io::Write, report: &Report, view: &View) -> io::Resul
     if !view.common.is_empty() {
         writeln!(out, "<p class=\"conditions\">{}</p>", escape(&view.common))?;
     }
-    let sentences = report.sensitivity.as_ref().map(sensitivity::headline);
-    let sentences = sentences.map_or_else(|| headline::headline(view), |sentence| vec![sentence]);
+    let sentences = match (&report.sensitivity, &report.ranking) {
+        (Some(sensitivity), _) => vec![sensitivity::headline(sensitivity)],
+        (None, Some(ranking)) => ranking.advice().into_iter().collect(),
+        (None, None) => headline::headline(view),
+    };
     let sentences: Vec<_> = sentences.iter().map(|sentence| escape(sentence)).collect();
     writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&sentences.join("<br>")))
 }
@@ -154,7 +162,13 @@ fn orders(out: &mut impl io::Write, view: &View) -> io::Result<()> {
     }
 }
 
-fn section(out: &mut impl io::Write, id: &str, title: &str, text: &str, html: &str) -> io::Result<()> {
+pub(super) fn section(
+    out: &mut impl io::Write,
+    id: &str,
+    title: &str,
+    text: &str,
+    html: &str,
+) -> io::Result<()> {
     let text = if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", unbroken(text)) };
     writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n{text}{html}\n</section>")
 }
@@ -266,7 +280,9 @@ const FIGURES: [(&str, &str, &str); 8] = [
         "How long clients take",
         "Each box is one mechanism: half of all clients finish within the box, the line in it is the median, and the \
          whiskers reach from the fastest 10 % to the slowest 10 %. Further left is faster. \
-         A diamond <span class=\"diamond\">◆</span> is the median that was published.",
+         A diamond <span class=\"diamond\">◆</span> is the median that was published. The dotted line is a bound that the scenario \
+         alone sets: all exchanges one after the other through the slowest hop, or what losses cost a client that sends nothing in \
+         vain. A median beyond it lets other clients wait, which the right end of its box shows, or is paid for with needless copies.",
     ),
     (
         "delay",
@@ -312,6 +328,8 @@ const GLOSSARY: &str = "<dl class=\"glossary\">\
     request is sent again.</dd>\
     <dt>Unnecessary</dt><dd>A retransmission whose response came when the exchange had been answered already.</dd>\
     <dt>Drop</dt><dd>A packet that found a queue full.</dd>\
+    <dt>Bound</dt><dd>What the scenario alone sets, whatever the mechanism: see docs/rank.md. A median or mean beyond it lets other clients \
+    wait, or is paid for with needless copies.</dd>\
     <dt>Goodput</dt><dd>Payload of completed exchanges per second; what is sent again does not count.</dd>\
     <dt>Throughput</dt><dd>Completed exchanges per second, of all clients together.</dd>\
     <dt>Fairness</dt><dd>Jain’s index over the clients’ rates: 1 if all are served alike, 1/n if one of n has \

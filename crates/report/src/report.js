@@ -99,6 +99,12 @@
     hovertemplate: text + "<extra></extra>",
   });
 
+  // Returns the line of a bound over so many rows; none without a bound.
+  const bound = (chart, rows) => (chart.bound === null ? [] : [{
+    type: "scatter", mode: "lines", x: [chart.bound, chart.bound], y: [-0.5, rows.length - 0.5], showlegend: false,
+    line: { color: style("--ink"), width: 1.5, dash: "dot" }, hovertemplate: `bound: ${digits(chart.bound, 4)}${unit(chart.x)}<extra></extra>`,
+  }]);
+
   // ---- The charts: each makes traces and a layout from its model ------------------------------------------------------
   const MOST_LINES = 8;
   // Returns the traces of a line: its interval, if it has one, and the line itself.
@@ -209,7 +215,7 @@
         });
         if (row.published !== null) traces.push(diamond(row.published, i + 0.4, `${name(row.m)}<br>published median ${digits(row.published, 4)} s`));
       });
-      return [traces, besideNames(rows, width, { xaxis: axis(chart.x), yaxis: names(rows, width) })];
+      return [[...bound(chart, rows), ...traces], besideNames(rows, width, { xaxis: axis(chart.x), yaxis: names(rows, width) })];
     },
 
     intervals(chart, width) {
@@ -224,7 +230,7 @@
       rows.forEach((row, i) => {
         if (row.published !== null) traces.push(diamond(row.published, i + 0.4, `${name(row.m)}<br>published ${digits(row.published, 4)}${unit(chart.x)}`));
       });
-      return [traces, besideNames(rows, width, { xaxis: axis(chart.x, { nticks: 6 }), yaxis: names(rows, width) })];
+      return [[...bound(chart, rows), ...traces], besideNames(rows, width, { xaxis: axis(chart.x, { nticks: 6 }), yaxis: names(rows, width) })];
     },
 
     bars(chart, width) {

@@ -2,6 +2,7 @@
 
 use coapace_lab::coexistence::Matrix;
 use coapace_lab::papers::Sensitivity;
+use coapace_lab::rank::Ranking;
 
 use super::group::Group;
 
@@ -23,4 +24,6 @@ pub struct Report {
     pub coexistence: Option<Matrix>,
     /// The scores under other values of a paper's open conditions. If there are any, the page shows nothing else.
     pub sensitivity: Option<Sensitivity>,
+    /// The ratios of mechanisms over many cells. If there are any, the page shows nothing else.
+    pub ranking: Option<Ranking>,
 }

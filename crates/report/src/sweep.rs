@@ -140,7 +140,12 @@ mod tests {
             knobs: [("loss".to_owned(), loss.to_owned())].into(),
             ..Cell::default()
         };
-        CellResult { cell, runs: vec![run(1, throughput - 1.0), run(2, throughput + 1.0)], published: None }
+        CellResult {
+            cell,
+            runs: vec![run(1, throughput - 1.0), run(2, throughput + 1.0)],
+            published: None,
+            bounds: Vec::new(),
+        }
     }
 
     /// Returns the charts over knobs of these results. Their clients go on until the run ends.

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use coapace_lab::results::number::{count, percent, significant, significant_or_dash};
-use coapace_lab::results::{Contest, Metric, Outcome, Verdict};
+use coapace_lab::results::{Contest, Metric, Outcome, Verdict, bound_of};
 
 use super::headline::{MET, capitalised};
 use super::html::escape;
-use super::measure::{DIGITS, as_fine_as, measures};
-use super::view::{Compared, View, metrics};
+use super::measure::{DIGITS, Measure, as_fine_as, measures};
+use super::view::{Compared, Conditioned, View, metrics};
 
 /// The number of rows of a comparison that are always shown.
 pub(super) const WORST: usize = 12;
@@ -63,10 +63,32 @@ pub(super) fn results(view: &View) -> String {
             number(&mut html, "", Some(cell.summary.drops), &count(cell.summary.drops));
             html.push_str("</tr>");
         }
+        bounds(&mut html, group, &measures);
         html.push_str("</tbody>");
     }
     html.push_str("</table></div>");
     html
+}
+
+/// Adds the row of a group's bounds, if any are known.
+fn bounds(html: &mut String, group: &Conditioned, measures: &[Measure]) {
+    let Some(cell) = group.cells.first() else { return };
+    let bound = |measure: &Measure| bound_of(&cell.result.bounds, measure.metric);
+    if measures.iter().all(|measure| bound(measure).is_none()) {
+        return;
+    }
+    html.push_str("<tr class=\"bound\"><th scope=\"row\">bound</th>");
+    for measure in measures {
+        match bound(measure) {
+            Some(bound) => {
+                let (value, words) = (significant(bound.value, DIGITS), bound.holds.words());
+                let _ = write!(html, "<td data-value=\"{}\" title=\"{words}\">{value}</td>", bound.value);
+            }
+            None => number(html, "", None, ""),
+        }
+    }
+    number(html, "", None, "");
+    html.push_str("</tr>");
 }
 
 /// Returns a table of the mechanisms of all mixes; `None` if there is no mix.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use coapace_lab::coexistence::Matrix;
 use coapace_lab::results::conditions::Conditions;
-use coapace_lab::results::{self, CellResult, Judged, Metric, Summary, Verdict, judged, verdicts};
+use coapace_lab::results::{self, CellResult, Judged, Metric, Summary, Verdict, bound_of, judged, verdicts};
 
 use super::report::Report;
 use super::style::{Style, styles};
@@ -41,6 +41,20 @@ pub(super) struct Measured<'a> {
     pub(super) result: &'a CellResult,
     /// The pooled runs.
     pub(super) summary: Summary,
+}
+
+impl Conditioned<'_> {
+    /// Returns the bound of a metric under these conditions, if one is known.
+    pub(super) fn bound(&self, metric: Metric) -> Option<f64> {
+        bound_of(&self.results.first()?.bounds, metric).map(|bound| bound.value)
+    }
+}
+
+/// Returns whether a bound is near enough to some of `values` to be drawn with them.
+pub(super) fn is_near(bound: f64, values: &[f64]) -> bool {
+    let finite = || values.iter().copied().filter(|value| value.is_finite());
+    let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(0.0, f64::max));
+    bound >= low / 4.0 && bound <= high * 4.0
 }
 
 impl<'a> View<'a> {

@@ -13,6 +13,7 @@ mod observe;
 mod output;
 mod ping;
 mod printer;
+mod rank;
 mod reproduce;
 mod request;
 mod resources;
@@ -36,6 +37,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         None => compare::compare(arguments),
         Some(Command::Run(run)) => run::run(arguments, run),
         Some(Command::Coexist(coexist)) => coexist::coexist(arguments, coexist),
+        Some(Command::Rank(rank)) => rank::rank(arguments, rank),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(arguments, reproduce),
         Some(Command::Search(options)) => search::search(arguments, options),
         Some(Command::Trace { mechanism }) => trace::trace(mechanism),

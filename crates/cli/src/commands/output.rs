@@ -136,6 +136,7 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
         groups: Group::by_conditions(conducted.results.clone()),
         coexistence: None,
         sensitivity: None,
+        ranking: None,
     }
 }
 

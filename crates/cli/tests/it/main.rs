@@ -16,6 +16,7 @@ mod list;
 mod logs;
 mod metrics;
 mod observe;
+mod rank;
 mod reload;
 mod run;
 mod serve;

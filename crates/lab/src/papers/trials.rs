@@ -12,6 +12,9 @@ use crate::contender::Contender;
 use crate::experiment::Trial;
 use crate::run::Observe;
 
+/// The name of a scenario, and its settings.
+type Condition = (String, Vec<(String, String)>);
+
 impl Paper {
     /// Returns a trial for each mechanism under each condition that the paper has a claim about. The trials have as many seeds
     /// as the paper's runs, or if `quick`, fewer and shorter runs. Each condition also has a trial for each of the `others`.
@@ -35,6 +38,16 @@ impl Paper {
             }
         }
         Ok(all)
+    }
+
+    /// Returns the scenario and the settings of every condition that the paper has a claim about, each once.
+    ///
+    /// # Errors
+    /// Returns one line that says what is wrong with the folder.
+    pub fn conditions(&self) -> Result<Vec<Condition>, String> {
+        let mut known = BTreeSet::new();
+        let all = self.claims(&self.source()?)?.into_iter().map(|claim| (claim.scenario, claim.settings));
+        Ok(all.filter(|condition| known.insert(condition.clone())).collect())
     }
 
     /// Returns all claims, or those of quick runs.

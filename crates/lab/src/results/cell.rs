@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use coapace_scenario::Hash64;
 
 use super::run_result::fct_s;
-use super::{Compared, Metric, Published, RunResult, Summary};
+use super::{Bound, Compared, Metric, Published, RunResult, Summary};
 
 /// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +48,8 @@ pub struct CellResult {
     pub runs: Vec<RunResult>,
     /// The published figures and orders that it is compared with.
     pub published: Option<Published>,
+    /// The bounds that follow from the scenario alone, if any are known.
+    pub bounds: Vec<Bound>,
 }
 
 impl CellResult {
@@ -162,6 +164,7 @@ pub(super) mod tests {
                 ..Cell::default()
             },
             runs: vec![run(2, [Some(40.0), None]), run(1, [Some(33.0), Some(35.5)])],
+            bounds: Vec::new(),
             published: Some(Published::figure(Metric::MedianFct, 40.0, "Table 1")),
         }
     }

@@ -116,7 +116,7 @@ measures! {
     /// 90 % quantile of the flow completion time.
     FctP90 {
         column: "p90", interval: "p90_ci95", title: "90 % quantile of the FCT", unit: "s",
-        header: "90 %", digits: 4, worth: 5, better: Lower,
+        header: "90 %", digits: 4, worth: 17, better: Lower,
         pooling: Together(|runs| fct(runs, 0.9)),
     }
     /// Requests and responses that a client sent again, averaged over clients and runs; over TCP, segments.
@@ -144,7 +144,7 @@ measures! {
     /// Mean flow completion time of the clients that finished, over all seeds.
     MeanFct {
         column: "mean_fct_s", interval: "mean_fct_ci95", title: "mean FCT", unit: "s",
-        header: "mean FCT", digits: 4, worth: 4, better: Lower,
+        header: "mean FCT", digits: 4, worth: 18, better: Lower,
         pooling: Together(|runs| mean(finished_s(runs))),
     }
     /// Clients that had their last response, summed over all seeds.
@@ -343,8 +343,19 @@ measures! {
     /// Flow completion time of the last client, over all clients and seeds. A mechanism that is fast for most clients may keep a
     /// few waiting, which the median does not show.
     FctMax {
-        column: "fct_max_s", interval: "fct_max_ci95", title: "FCT of the last client", unit: "s", digits: 4, better: Lower,
+        column: "fct_max_s", interval: "fct_max_ci95", title: "FCT of the last client", unit: "s",
+        header: "last client", digits: 4, worth: 16, better: Lower,
         pooling: Together(|runs| fct(runs, 1.0)),
+    }
+    /// Requests sent by exchanges completed: what an answer costs. Retransmissions, and the requests of exchanges that were given
+    /// up, count; not known over TCP.
+    TransmissionsPerExchange {
+        column: "transmissions_per_exchange", interval: "transmissions_per_exchange_ci95",
+        title: "transmissions per exchange", better: Lower,
+        pooling: Mean(|run| {
+            let sent = if run.populations.is_empty() { None } else { Some(run.requests_sent as f64) };
+            ratio(sent?, run.completed() as f64)
+        }),
     }
     /// Simulated seconds that were measured, the warm-up left out.
     Duration {

@@ -115,6 +115,7 @@ pub(super) mod tests {
             runs: runs
                 .map(|(&throughput, seed)| RunResult { seed, throughput, ..RunResult::default() })
                 .collect(),
+            bounds: Vec::new(),
             published: Some(Published {
                 tables: [(Metric::Throughput, table)].into(),
                 ..Published::figure(Metric::Throughput, published, "p")

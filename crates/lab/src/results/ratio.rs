@@ -52,8 +52,9 @@ impl Ratio {
     }
 
     /// Computes the ratio of the means with Fieller's interval: all ratios θ for which the mean of first − θ·second may be
-    /// zero (E. C. Fieller, Some problems in interval estimation, Journal of the Royal Statistical Society B 16, 1954).
-    fn of_means(pairs: &[(f64, f64)]) -> Option<Self> {
+    /// zero (E. C. Fieller, Some problems in interval estimation, Journal of the Royal Statistical Society B 16, 1954). Returns
+    /// `None` without pairs, or if all figures are zero.
+    pub fn of_means(pairs: &[(f64, f64)]) -> Option<Self> {
         let count = u32::try_from(pairs.len()).ok().filter(|&count| count > 0)?;
         let n = f64::from(count);
         let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / n;

@@ -9,6 +9,7 @@ use super::rows::{columns, orders};
 use super::{Better, Metric};
 use crate::coexistence;
 use crate::papers::sensitivity;
+use crate::rank;
 
 const HEAD: &str = "# Columns, fields and events
 
@@ -26,6 +27,11 @@ Every row of `coapace run` and `coapace reproduce` has these columns. With `--ea
 over the runs that have the figure, unless it says how it is pooled. The column of the interval, which rows of `--each` do not have, is the
 half-width of the 95 % confidence interval (Student's t) over the runs' own values, in the unit of the figure. It is empty with one
 seed. Quantiles and other figures of all runs together have an interval where every run has the figure by itself.
+
+Read the median FCT with the mean, the 90 % quantile and the last client beside it. The median alone rewards unfairness: half of the clients may be done early
+because the others wait. A naive pacing reaches a median below that of every published mechanism, with the worst 90 % quantile. Timers without dither
+(`linux-rto`, `basic-rto`) win medians by lock-step, because simulated clients begin together. The row `bound` of tables has what the scenario alone sets:
+[rank.md](rank.md#bounds).
 
 | column | 95 % interval | unit | better | what it is |
 |---|---|---|---|---|
@@ -79,6 +85,8 @@ pub fn reference() -> String {
     table(&mut page, orders::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
     page += "\n## Pairs\n\nRows of `coapace coexist`, and `knob.NAME` and `commit`:\n\n";
     table(&mut page, coexistence::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
+    page += "\n## Ratios\n\nRows of `coapace rank`, one for each figure of each mechanism in each cell, and `knob.NAME` and `commit`:\n\n";
+    table(&mut page, rank::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
     page += "\n## Open conditions\n\nRows of `coapace reproduce --sensitivity`, one for the chosen values, for each other value, and for each pair of these; and\n`commit`:\n\n";
     table(&mut page, sensitivity::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
     page += "\n## Traces\n\nRows of `coapace run --trace FILE`, one an event:\n\n";

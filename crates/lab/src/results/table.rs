@@ -9,8 +9,8 @@ mod style;
 use std::collections::BTreeSet;
 
 use super::conditions::Conditions;
-use super::number::{percent, significant_or_dash};
-use super::{CellResult, Metric, Published, Summary, contest, headline};
+use super::number::{percent, significant, significant_or_dash};
+use super::{BOUNDS, CellResult, Metric, Published, Summary, bound_of, contest, headline};
 use style::{aligned, empty, estimated};
 
 /// A column: its header, its cells and its importance. A table that is too wide loses its least important columns first.
@@ -19,9 +19,15 @@ struct Column {
     cells: Vec<String>,
     worth: u8,
     is_number: bool,
+    /// Whether it is a condition in which the cells differ.
+    is_condition: bool,
     /// The metric that it shows, if it shows one.
     metric: Option<Metric>,
 }
+
+/// The header of the column of mechanisms, and what stands in it in a row of bounds.
+const MECHANISM: &str = "mechanism";
+const BOUND: &str = "bound";
 
 /// The importance of columns that are never left out.
 const ESSENTIAL: u8 = u8::MAX;
@@ -49,8 +55,20 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         left_out.push(columns.remove(cheapest).header);
     }
     table.set_header(columns.iter().map(|column| column.header.as_str()));
-    for row in 0..results.len() {
+    let mut has_bounds = false;
+    for (row, result) in results.iter().enumerate() {
         table.add_row(columns.iter().map(|column| column.cells[row].as_str()));
+        // The bounds stand below the last mechanism of their conditions.
+        let is_last = results.get(row + 1).is_none_or(|next| !next.cell.same_conditions(&result.cell));
+        if is_last && columns.iter().any(|column| column.bound(result).is_some()) {
+            has_bounds = true;
+            let cell = |column: &Column| match column.metric {
+                None if column.header == MECHANISM => BOUND.to_owned(),
+                None if column.is_condition => column.cells[row].clone(),
+                _ => column.bound(result).unwrap_or_default(),
+            };
+            table.add_row(columns.iter().map(cell));
+        }
     }
 
     let common = conditions.describe_common();
@@ -59,6 +77,7 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         [] => String::new(),
         headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
     };
+    let bounds = if has_bounds { format!("{BOUNDS}\n") } else { String::new() };
     let shown: Vec<Metric> = columns.iter().filter_map(|column| column.metric).collect();
     let sections = [
         contest::sentences(results),
@@ -68,7 +87,7 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         orders::table(results),
     ];
     format!(
-        "{common}{gap}{}\n\n{}\n{missing}{}",
+        "{common}{gap}{}\n\n{}\n{bounds}{missing}{}",
         aligned(table, |place| columns[place].is_number),
         legend(results, &shown),
         sections.concat()
@@ -97,6 +116,12 @@ fn legend(results: &[CellResult], shown: &[Metric]) -> String {
 }
 
 impl Column {
+    /// Returns the bound of its metric in a cell.
+    fn bound(&self, result: &CellResult) -> Option<String> {
+        let metric = self.metric?;
+        Some(significant(bound_of(&result.bounds, metric)?.value, metric.digits()))
+    }
+
     /// Returns the width with a blank on either side.
     fn width(&self) -> usize {
         let cells = self.cells.iter().map(|cell| cell.chars().count()).max();
@@ -114,22 +139,25 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
             cells,
             worth: ESSENTIAL,
             is_number: false,
+            is_condition: true,
             metric: None,
         });
     }
     let cells = results.iter().map(|result| result.cell.mechanism.clone()).collect();
     columns.push(Column {
-        header: "mechanism".into(),
+        header: MECHANISM.into(),
         cells,
         worth: ESSENTIAL,
         is_number: false,
+        is_condition: false,
         metric: None,
     });
 
     let headline = headline(results);
-    // The headline metric comes first, and the others follow in the order of the table of measures.
+    // The headline metric comes first, then what it hides, and the others follow in the order of the table of measures.
+    let beside_median = [Metric::MeanFct, Metric::FctP90, Metric::FctMax];
     let mut metrics = Metric::ALL.to_vec();
-    metrics.sort_by_key(|metric| *metric != headline);
+    metrics.sort_by_key(|metric| (*metric != headline, !beside_median.contains(metric)));
     for metric in metrics {
         let Some(header) = metric.header().filter(|_| is_shown(metric, headline, &summaries)) else {
             continue;
@@ -141,12 +169,20 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
             cells: summaries.iter().map(cell).collect(),
             worth,
             is_number: true,
+            is_condition: false,
             metric: Some(metric),
         });
     }
     let mut number = |header: &str, worth, cell: &dyn Fn(&CellResult) -> String| {
         let cells = results.iter().map(cell).collect();
-        columns.push(Column { header: header.into(), cells, worth, is_number: true, metric: None });
+        columns.push(Column {
+            header: header.into(),
+            cells,
+            worth,
+            is_number: true,
+            is_condition: false,
+            metric: None,
+        });
     };
     let published = published(results);
     for &metric in &published {

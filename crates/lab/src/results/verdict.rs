@@ -201,6 +201,7 @@ pub(super) mod tests {
             runs: runs
                 .map(|(&throughput, seed)| RunResult { seed, throughput, ..RunResult::default() })
                 .collect(),
+            bounds: Vec::new(),
             published: None,
         }
     }

@@ -1,5 +1,6 @@
 //! Tests of the laboratory.
 
+mod bounds;
 mod californium;
 mod ebb;
 mod flows;

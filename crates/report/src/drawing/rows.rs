@@ -17,8 +17,8 @@ pub(super) fn draw(
     [width, top]: [f64; 2],
 ) -> [f64; 2] {
     let rows: Vec<usize> = match &chart.body {
-        Body::Boxes { rows } => rows.iter().map(|row| row.m).collect(),
-        Body::Intervals { rows } => rows.iter().map(|row| row.m).collect(),
+        Body::Boxes { rows, .. } => rows.iter().map(|row| row.m).collect(),
+        Body::Intervals { rows, .. } => rows.iter().map(|row| row.m).collect(),
         Body::Bars { rows, .. } => rows.iter().map(|row| row.m).collect(),
         _ => Vec::new(),
     };
@@ -29,18 +29,23 @@ pub(super) fn draw(
     frame.grid(canvas);
     frame.ticks_below(canvas);
     frame.title_below(canvas);
+    if let Body::Boxes { bound: Some(bound), .. } | Body::Intervals { bound: Some(bound), .. } = &chart.body {
+        let x = frame.across(*bound);
+        canvas.line([x, top], [x, top + height], solid(INK, 1.2));
+        canvas.text([x + 4.0, top + height - 4.0], "bound", SMALL, SOFT, Anchor::Start);
+    }
     let middle = |place: usize| top + 4.0 + ROW * (place as f64 + 0.5);
     for (place, m) in rows.iter().enumerate() {
         let at = [left - 10.0, middle(place) + TEXT * 0.36];
         canvas.text(at, mechanisms[*m].name, TEXT, INK, Anchor::End);
     }
     match &chart.body {
-        Body::Boxes { rows } => {
+        Body::Boxes { rows, .. } => {
             for (place, row) in rows.iter().enumerate() {
                 quartiles(canvas, &frame, row, mechanisms[row.m].style.css(), middle(place));
             }
         }
-        Body::Intervals { rows } => {
+        Body::Intervals { rows, .. } => {
             for (place, row) in rows.iter().enumerate() {
                 interval(canvas, &frame, row, mechanisms, middle(place));
             }
@@ -53,8 +58,8 @@ pub(super) fn draw(
         _ => {}
     }
     let published = match &chart.body {
-        Body::Boxes { rows } => rows.iter().any(|row| row.published.is_some()),
-        Body::Intervals { rows } => rows.iter().any(|row| row.published.is_some()),
+        Body::Boxes { rows, .. } => rows.iter().any(|row| row.published.is_some()),
+        Body::Intervals { rows, .. } => rows.iter().any(|row| row.published.is_some()),
         _ => false,
     };
     let mut bottom = top + height + BELOW;

@@ -5,7 +5,7 @@ use coapace_lab::results::{Delays, Metric, quantile};
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart, Curve, Quartiles};
 use super::super::rounded::rounded;
-use super::super::view::{Conditioned, Measured, View};
+use super::super::view::{Conditioned, Measured, View, is_near};
 
 /// The most points of a distribution's line.
 const CDF_POINTS: usize = 240;
@@ -31,7 +31,10 @@ pub(super) fn fct(view: &View) -> Vec<(String, Chart)> {
     };
     view.groups
         .iter()
-        .filter_map(|group| boxes(group, ["fct-quantiles", "Flow completion time", "FCT"], row))
+        .filter_map(|group| {
+            let words = ["fct-quantiles", "Flow completion time", "FCT"];
+            boxes(group, words, group.bound(Metric::MedianFct), row)
+        })
         .collect()
 }
 
@@ -50,7 +53,7 @@ pub(super) fn delay(view: &View) -> Vec<(String, Chart)> {
     };
     view.groups
         .iter()
-        .filter_map(|group| boxes(group, ["delay-quantiles", "Delay of messages", "delay"], row))
+        .filter_map(|group| boxes(group, ["delay-quantiles", "Delay of messages", "delay"], None, row))
         .collect()
 }
 
@@ -64,6 +67,7 @@ fn delays(cell: &Measured) -> Option<Delays> {
 fn boxes(
     group: &Conditioned,
     [name, title, quantity]: [&str; 3],
+    bound: Option<f64>,
     row: impl Fn(&Measured) -> Option<Quartiles>,
 ) -> Option<(String, Chart)> {
     let rows: Vec<Quartiles> = group.cells.iter().filter_map(row).collect();
@@ -72,6 +76,8 @@ fn boxes(
     }
     let values: Vec<f64> =
         rows.iter().flat_map(|row| row.q.into_iter().chain([row.published]).flatten()).collect();
+    let bound = bound.filter(|bound| is_near(*bound, &values));
+    let values: Vec<f64> = values.into_iter().chain(bound).collect();
     let x = Axis::around(format!("{quantity} in seconds"), "s", &values);
     let x = if rows.iter().any(|row| row.gave_up > 0) { x.with_room(ROOM_FOR_WORDS) } else { x };
     let title = format!("{title}: 10, 25, 50, 75 and 90 %");
@@ -81,7 +87,7 @@ fn boxes(
         conditions: group.title.into(),
         x,
         y: Axis::names(),
-        body: Body::Boxes { rows },
+        body: Body::Boxes { rows, bound: bound.map(rounded) },
     };
     Some((group.title.into(), chart))
 }

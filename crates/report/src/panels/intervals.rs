@@ -5,7 +5,7 @@ use super::super::chart::{Bar, Body, Chart, Interval};
 use super::super::headline::capitalised;
 use super::super::measure::{Measure, measures};
 use super::super::rounded::rounded;
-use super::super::view::{Conditioned, Measured, View};
+use super::super::view::{Conditioned, Measured, View, is_near};
 
 /// Pages with more groups than this have no chart of each group here, because nobody looks at hundreds of charts. Their
 /// figures are in the charts over knobs and in the table.
@@ -41,6 +41,8 @@ fn chart(measure: &Measure, group: &Conditioned) -> Option<(String, Chart)> {
     // An interval that reaches below 0 does not make the axis longer.
     let ends = |row: &Interval| [row.mean, row.low.max(0.0), row.high].into_iter().chain(row.published);
     let values: Vec<f64> = rows.iter().flat_map(ends).collect();
+    let bound = group.bound(measure.metric).filter(|bound| is_near(*bound, &values));
+    let values: Vec<f64> = values.into_iter().chain(bound).collect();
     let title = capitalised(measure.metric.title());
     let seeds = group.cells.iter().map(|cell| cell.result.runs.len()).max().unwrap_or(0);
     let x = Axis::around(measure.metric.axis(), measure.metric.unit(), &values);
@@ -53,7 +55,7 @@ fn chart(measure: &Measure, group: &Conditioned) -> Option<(String, Chart)> {
         conditions: group.title.into(),
         x,
         y: Axis::names(),
-        body: Body::Intervals { rows },
+        body: Body::Intervals { rows, bound: bound.map(rounded) },
     };
     Some((caption, chart))
 }

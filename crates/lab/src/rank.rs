@@ -1,0 +1,25 @@
+//! Rankings: every mechanism over a suite of cells, measured by the ratio of its figures to the best of each cell.
+//!
+//! * A [`Suite`] is a list of cells. Each has a scenario, a number of seeds, and the metrics that count for it.
+//! * A [`Yardstick`] is the best figure of one metric in one cell, among the published mechanisms that dither.
+//! * The *ratio* of a mechanism is how many times worse its figure is than the yardstick: 1 is as good, 2 is twice as slow, or
+//!   half of the throughput. It may be below 1 for a mechanism that is no yardstick itself.
+//! * A [`Standing`] is the ratios of one mechanism over all cells: the worst, the geometric mean, and how many are near 1.
+//! * A [`Ranking`] is the standings of all mechanisms, the smallest worst ratio first.
+//!
+//! Seeds are paired: a seed gives all mechanisms of a cell the same losses and delays.
+
+mod advice;
+mod ranking;
+mod rows;
+mod section;
+mod suite;
+mod table;
+mod yardstick;
+
+pub use ranking::{RankedCell, RankedFigure, Ranking, Standing, Worst};
+pub(crate) use rows::COLUMNS;
+pub use rows::write_ratios;
+pub use section::Section;
+pub use suite::{Suite, SuiteCell, headline_metrics};
+pub use yardstick::{Yardstick, of_run};

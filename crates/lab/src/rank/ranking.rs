@@ -1,0 +1,313 @@
+//! The standing of every mechanism over all cells of a suite.
+
+use std::cmp::Ordering;
+
+use super::yardstick::mean;
+use super::{Section, Suite, Yardstick};
+use crate::results::conditions::Conditions;
+use crate::results::{Bound, CellResult, Metric, Ratio, bound_of};
+
+/// The largest ratio that counts as near the best.
+pub(super) const NEAR: f64 = 1.05;
+
+/// The largest ratio that counts in means. One cell in which a mechanism achieves nothing would else be all that they say.
+pub(super) const MOST: f64 = 100.0;
+
+/// The mechanisms over the cells of a suite.
+#[derive(Clone, Debug, Default)]
+pub struct Ranking {
+    /// The heading of the suite.
+    pub title: String,
+    /// The purpose of the suite, in a sentence; may be empty.
+    pub summary: String,
+    /// The mechanisms, in the order in which they were named. Cells have their results and ratios in this order.
+    pub mechanisms: Vec<String>,
+    /// The cells in which anything can be compared.
+    pub cells: Vec<RankedCell>,
+    /// The cells in which nothing can be compared, in words: no published mechanism that dithers has a figure there.
+    pub left_out: Vec<String>,
+    /// The standings: dithered mechanisms before the others, and among them the smallest worst ratio first.
+    pub standings: Vec<Standing>,
+}
+
+/// A cell of a suite, with the ratios of every figure that counts.
+#[derive(Clone, Debug)]
+pub struct RankedCell {
+    /// The conditions in words.
+    pub name: String,
+    /// The runs of each mechanism.
+    pub results: Vec<CellResult>,
+    /// The figures that count, in the order of the suite.
+    pub figures: Vec<RankedFigure>,
+}
+
+/// One metric in one cell.
+#[derive(Clone, Debug)]
+pub struct RankedFigure {
+    /// The metric.
+    pub metric: Metric,
+    /// The number of the mechanism that is the yardstick.
+    pub best: usize,
+    /// The mean of each mechanism over the seeds; `None` if some seed has none.
+    pub values: Vec<Option<f64>>,
+    /// The bound that the scenario sets, if one is known.
+    pub bound: Option<Bound>,
+    /// How many times worse each mechanism is than the yardstick; infinite if some seed has no value.
+    pub ratios: Vec<Ratio>,
+}
+
+/// The ratios of one mechanism over all cells.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The number of the mechanism.
+    pub mechanism: usize,
+    /// Its section.
+    pub section: Section,
+    /// The worst ratio; `None` without cells.
+    pub worst: Option<Worst>,
+    /// The geometric mean: over the figures of each cell, then over the cells, which weigh alike. A ratio above 100 counts as
+    /// 100.
+    pub geometric_mean: f64,
+    /// The cells in which no figure is more than 5 % worse than the best.
+    pub cells_near: usize,
+    /// All cells.
+    pub cells: usize,
+    /// The figures that are at most 5 % worse than the best.
+    pub figures_near: usize,
+    /// All figures.
+    pub figures: usize,
+}
+
+/// The worst ratio of a mechanism, and its place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Worst {
+    /// The ratio.
+    pub ratio: Ratio,
+    /// The number of the cell.
+    pub cell: usize,
+    /// The number of the figure in that cell.
+    pub figure: usize,
+}
+
+impl Ranking {
+    /// Ranks `results` of the [trials](Suite::trials) of a suite, cell by cell. Cells that lack runs, because an experiment was
+    /// interrupted, are left out.
+    pub fn of(suite: &Suite, results: Vec<CellResult>) -> Self {
+        let mut groups: Vec<(Vec<CellResult>, &[Metric])> =
+            suite.cells.iter().map(|cell| (Vec::new(), cell.metrics.as_slice())).collect();
+        let keys: Vec<_> =
+            suite.cells.iter().map(|cell| (cell.scenario.name.clone(), cell.scenario.hash())).collect();
+        let mut place = 0;
+        for result in results {
+            // Results come in the order of the cells, so the next place is near.
+            let is_of = |key: &(String, String)| {
+                key.0 == result.cell.scenario && key.1 == result.cell.scenario_hash.to_string()
+            };
+            let Some(ahead) = keys.iter().skip(place).position(is_of) else { continue };
+            place += ahead;
+            groups[place].0.push(result);
+        }
+        let most = groups.iter().map(|(results, _)| results.len()).max().unwrap_or(0);
+        groups.retain(|(results, _)| {
+            let is_whole = |result: &CellResult| result.runs.len() == results[0].runs.len();
+            most > 0 && results.len() == most && results.iter().all(is_whole)
+        });
+        let mechanisms: Vec<String> = groups.first().map_or_else(Vec::new, |(results, _)| {
+            results.iter().map(|result| result.cell.mechanism.clone()).collect()
+        });
+        let sections: Vec<Section> = mechanisms.iter().map(|label| Section::of(label)).collect();
+        let names = names(&groups.iter().map(|(results, _)| results.as_slice()).collect::<Vec<_>>());
+        let (mut cells, mut left_out) = (Vec::new(), Vec::new());
+        for ((results, metrics), name) in groups.into_iter().zip(names) {
+            let figures: Vec<_> =
+                metrics.iter().filter_map(|&metric| RankedFigure::of(metric, &results, &sections)).collect();
+            if figures.is_empty() {
+                left_out.push(name);
+            } else {
+                cells.push(RankedCell { name, results, figures });
+            }
+        }
+        let mut standings: Vec<_> = (sections.iter().enumerate())
+            .map(|(mechanism, section)| Standing::of(mechanism, *section, &cells))
+            .collect();
+        standings.sort_by(Standing::order);
+        let (title, summary) = (suite.title.clone(), suite.summary.clone());
+        Self { title, summary, mechanisms, cells, left_out, standings }
+    }
+
+    /// Returns whether any of these mechanisms can be a yardstick.
+    pub fn has_yardstick<'a>(labels: impl IntoIterator<Item = &'a str>) -> bool {
+        labels.into_iter().any(|label| Section::of(label).is_yardstick())
+    }
+
+    /// Returns the worst ratio of a mechanism in one cell, and the number of its figure.
+    ///
+    /// # Panics
+    /// Panics if there is no such cell.
+    pub fn worst_in(&self, cell: usize, mechanism: usize) -> Option<Worst> {
+        self.cells[cell].worst(cell, mechanism)
+    }
+
+    /// Returns the number of runs behind the ranking.
+    pub fn runs(&self) -> usize {
+        self.cells.iter().flat_map(|cell| &cell.results).map(|result| result.runs.len()).sum()
+    }
+}
+
+impl RankedCell {
+    fn worst(&self, cell: usize, mechanism: usize) -> Option<Worst> {
+        let ratios = self.figures.iter().enumerate();
+        let worst = ratios.map(|(figure, it)| Worst { ratio: it.ratios[mechanism], cell, figure });
+        // The first of several equal ones is the more important metric.
+        worst.reduce(|a, b| if b.ratio.mean > a.ratio.mean { b } else { a })
+    }
+}
+
+impl RankedFigure {
+    fn of(metric: Metric, results: &[CellResult], sections: &[Section]) -> Option<Self> {
+        let published = results.iter().zip(sections).filter(|(_, section)| section.is_yardstick());
+        let yardstick = Yardstick::of(metric, published.map(|(result, _)| result))?;
+        Some(Self {
+            metric,
+            best: results.iter().position(|result| std::ptr::eq(result, yardstick.best))?,
+            values: results.iter().map(|result| mean(metric, result)).collect(),
+            bound: bound_of(&yardstick.best.bounds, metric),
+            ratios: results.iter().map(|result| yardstick.ratio(result)).collect(),
+        })
+    }
+}
+
+impl Standing {
+    fn of(mechanism: usize, section: Section, cells: &[RankedCell]) -> Self {
+        let ratios = |cell: &RankedCell| -> Vec<f64> {
+            cell.figures.iter().map(|figure| figure.ratios[mechanism].mean).collect()
+        };
+        let all: Vec<Vec<f64>> = cells.iter().map(ratios).collect();
+        let mean = |logarithms: &mut dyn ExactSizeIterator<Item = f64>| {
+            let count = logarithms.len().max(1) as f64;
+            logarithms.sum::<f64>() / count
+        };
+        let of_cell = |ratios: &Vec<f64>| mean(&mut ratios.iter().map(|ratio| ratio.min(MOST).ln()));
+        let near = |ratio: &&f64| **ratio <= NEAR;
+        let worst = cells.iter().enumerate().filter_map(|(place, cell)| cell.worst(place, mechanism));
+        Self {
+            mechanism,
+            section,
+            worst: worst.reduce(|a, b| if b.ratio.mean > a.ratio.mean { b } else { a }),
+            geometric_mean: mean(&mut all.iter().map(of_cell)).exp(),
+            cells_near: all.iter().filter(|ratios| ratios.iter().all(|ratio| *ratio <= NEAR)).count(),
+            cells: all.len(),
+            figures_near: all.iter().flatten().filter(near).count(),
+            figures: all.iter().map(Vec::len).sum(),
+        }
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        let undithered = |it: &Self| it.section == Section::Undithered;
+        let worst = |it: &Self| it.worst.map_or(f64::INFINITY, |worst| worst.ratio.mean);
+        (undithered(self).cmp(&undithered(other)))
+            .then(worst(self).total_cmp(&worst(other)))
+            .then(self.geometric_mean.total_cmp(&other.geometric_mean))
+    }
+}
+
+/// Returns the conditions of each cell in words: its scenario, and in what it differs from the other cells of that scenario.
+fn names(cells: &[&[CellResult]]) -> Vec<String> {
+    let first = |results: &&[CellResult]| results.first().map(|result| result.cell.clone());
+    let all: Vec<_> = cells.iter().filter_map(first).collect();
+    let several = all.windows(2).any(|pair| pair[0].scenario != pair[1].scenario);
+    let name = |own: &crate::results::Cell| {
+        let alike = all.iter().filter(|other| other.scenario == own.scenario);
+        // What a knob has if none of its choices is in force says nothing.
+        let known = |value: &String| value != "custom";
+        let mut own_known = own.clone();
+        own_known.knobs.retain(|_, value| known(value));
+        let differing = Conditions::of(alike).describe(&own_known);
+        let scenario = if several || differing.is_empty() { own.scenario.as_str() } else { "" };
+        let gap = if scenario.is_empty() || differing.is_empty() { "" } else { " · " };
+        format!("{scenario}{gap}{differing}")
+    };
+    all.iter().map(name).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::contender::Contender;
+    use crate::experiment::conduct;
+
+    /// Ranks these mechanisms over two short cells on so many threads.
+    pub(in crate::rank) fn ranking(names: &[&str], jobs: usize) -> Ranking {
+        let set = [("clients", "3,12"), ("workload.exchanges", "5"), ("errors", "high")];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let mut suite = Suite::load(&["nb-iot".to_owned()], &set).unwrap();
+        suite.cells.iter_mut().for_each(|cell| cell.seeds = 3);
+        let contenders: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap()).collect();
+        Ranking::of(&suite, conduct(&suite.trials(&contenders).unwrap(), jobs, &|| {}))
+    }
+
+    #[test]
+    fn the_best_published_mechanism_has_a_ratio_of_one_and_no_published_one_has_less() {
+        let names = ["default", "linux-rto", "cocoa", "fasor"];
+        let ranking = ranking(&names, 2);
+        assert_eq!((ranking.mechanisms.as_slice(), ranking.runs()), (&names.map(str::to_owned)[..], 24));
+        assert_eq!(
+            ranking.cells.iter().map(|cell| cell.name.as_str()).collect::<Vec<_>>(),
+            ["3 clients", "12 clients"]
+        );
+        for (cell, figure) in
+            ranking.cells.iter().flat_map(|cell| cell.figures.iter().map(move |it| (cell, it)))
+        {
+            assert_ne!(figure.best, 1, "linux-rto does not dither");
+            assert!((figure.ratios[figure.best].mean - 1.0).abs() < 1e-12);
+            assert!([0, 2, 3].iter().all(|&place| figure.ratios[place].mean >= 1.0 - 1e-12));
+            let seeds = cell.results[0].runs.iter().zip(&cell.results[figure.best].runs);
+            let of_seed = |(own, best)| {
+                super::super::of_run(figure.metric, own).unwrap()
+                    / super::super::of_run(figure.metric, best).unwrap()
+            };
+            let product: f64 = seeds.map(of_seed).product();
+            assert!((figure.ratios[0].mean - product.cbrt()).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn standings_follow_the_worst_ratio_and_the_undithered_stand_apart() {
+        let ranking = ranking(&["linux-rto", "default", "cocoa", "fasor"], 2);
+        let (last, dithered) = ranking.standings.split_last().unwrap();
+        assert_eq!((last.mechanism, last.section), (0, Section::Undithered));
+        let worst = |standing: &Standing| standing.worst.unwrap().ratio.mean;
+        assert!(dithered.is_sorted_by(|a, b| worst(a) <= worst(b)));
+        for standing in &ranking.standings {
+            let ratios: Vec<Vec<f64>> = (ranking.cells.iter())
+                .map(|cell| cell.figures.iter().map(|it| it.ratios[standing.mechanism].mean).collect())
+                .collect();
+            let most = ratios.iter().flatten().copied().fold(0.0, f64::max);
+            assert!((worst(standing) - most).abs() < 1e-12);
+            let product = |ratios: &Vec<f64>| ratios.iter().product::<f64>().powf(1.0 / ratios.len() as f64);
+            let mean = ratios.iter().map(product).product::<f64>().sqrt();
+            assert!((standing.geometric_mean - mean).abs() < 1e-9);
+            assert_eq!((standing.cells, standing.figures), (2, 10));
+            assert_eq!(standing.figures_near, ratios.iter().flatten().filter(|it| **it <= 1.05).count());
+            let Worst { ratio, cell, figure } = standing.worst.unwrap();
+            assert_eq!(ratio, ranking.cells[cell].figures[figure].ratios[standing.mechanism]);
+        }
+    }
+
+    #[test]
+    fn cells_that_lack_a_mechanism_are_left_out() {
+        let suite = Suite::load(
+            &["nb-iot".to_owned()],
+            &[("clients".to_owned(), "2,3".to_owned()), ("workload.exchanges".to_owned(), "2".to_owned())],
+        )
+        .unwrap();
+        let contenders = ["default", "cocoa"].map(|name| Contender::parse(name).unwrap());
+        let mut trials = suite.trials(&contenders).unwrap();
+        trials.iter_mut().for_each(|trial| trial.seeds = 2);
+        let mut results = conduct(&trials, 1, &|| {});
+        results.pop();
+        let ranking = Ranking::of(&suite, results);
+        assert_eq!((ranking.cells.len(), ranking.standings[0].cells), (1, 1));
+        assert_eq!(Ranking::of(&suite, Vec::new()).standings.len(), 0);
+    }
+}

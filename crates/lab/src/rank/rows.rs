@@ -1,0 +1,141 @@
+//! Ratios for programs: a row for each figure of each mechanism in each cell.
+
+use std::io;
+
+use super::{Ranking, Section};
+use crate::results::rows::fixed::{self, Of};
+use crate::results::sheet::{Always, Value};
+use crate::results::{Cell, Lines, Metric, Ratio, Summary};
+
+/// A figure of one mechanism in one cell.
+pub(crate) struct Row {
+    /// The number of the cell, from 1.
+    number: usize,
+    cell: Cell,
+    section: Section,
+    metric: Metric,
+    value: Option<f64>,
+    best: String,
+    best_value: Option<f64>,
+    bound: Option<f64>,
+    ratio: Ratio,
+    runs: u64,
+    trace_hash: String,
+}
+
+/// The columns of every row: name, meaning and value.
+pub(crate) const COLUMNS: &[Always<Of<Row>>] = &[
+    ("cell", "The number of the cell among those of the suite that can be compared, from 1.", |it| {
+        Value::Count(it.number as u64)
+    }),
+    ("scenario", "The scenario's name.", |it| (&it.cell.scenario).into()),
+    ("workload", "The kind of the workload.", |it| (&it.cell.workload).into()),
+    ("clients", "How many clients there are.", |it| Value::Count(it.cell.clients.into())),
+    ("mechanism", "The mechanism, exactly as it was asked for.", |it| (&it.cell.mechanism).into()),
+    (
+        "section",
+        "`published`: published and dithered, a yardstick; `coapace`: made here; `undithered`; `other`.",
+        |it| it.section.word().into(),
+    ),
+    ("metric", "The figure that is compared.", |it| it.metric.name().into()),
+    ("value", "Its mean over the seeds, in the metric's unit; empty if some seed has none.", |it| {
+        it.value.into()
+    }),
+    ("best", "The published mechanism that dithers and has the best figure.", |it| (&it.best).into()),
+    ("best_value", "The figure of the best.", |it| it.best_value.into()),
+    (
+        "bound",
+        "The bound that the scenario alone sets, if one is known: docs/rank.md says which hold for whom.",
+        |it| it.bound.into(),
+    ),
+    (
+        "ratio",
+        "How many times worse than the best, seed by seed: the geometric mean, turned so that 1 is as good and more is worse; empty if some \
+         seed has no figure, which counts as infinite.",
+        |it| Some(it.ratio.mean).into(),
+    ),
+    ("ratio_low", "The lower end of its 95 % confidence interval; empty with one seed.", |it| {
+        it.ratio.interval.map(|(low, _)| low).into()
+    }),
+    ("ratio_high", "The upper end; empty if there is none.", |it| {
+        it.ratio.interval.map(|(_, high)| high).into()
+    }),
+    ("runs", "How many seeds were run.", |it| Value::Count(it.runs)),
+    ("scenario_hash", "The hash of the scenario with every knob set.", |it| {
+        Value::Text(it.cell.scenario_hash.to_string())
+    }),
+    ("trace_hash", "The hash of the runs.", |it| (&it.trace_hash).into()),
+];
+
+/// Writes a row for each figure of each mechanism in each cell. `docs/results.md` has every column.
+///
+/// # Errors
+/// Returns the errors of `out`.
+pub fn write_ratios(out: impl io::Write, lines: Lines, commit: &str, ranking: &Ranking) -> io::Result<()> {
+    let mut rows = Vec::new();
+    for (place, cell) in ranking.cells.iter().enumerate() {
+        let summaries: Vec<Summary> = cell.results.iter().map(|result| Summary::of(&result.runs)).collect();
+        for figure in &cell.figures {
+            for (mechanism, result) in cell.results.iter().enumerate() {
+                rows.push(Row {
+                    number: place + 1,
+                    cell: result.cell.clone(),
+                    section: Section::of(&result.cell.mechanism),
+                    metric: figure.metric,
+                    value: figure.values[mechanism],
+                    best: ranking.mechanisms[figure.best].clone(),
+                    best_value: figure.values[figure.best],
+                    bound: figure.bound.map(|bound| bound.value),
+                    ratio: figure.ratios[mechanism],
+                    runs: summaries[mechanism].runs,
+                    trace_hash: summaries[mechanism].trace_hash.to_string(),
+                });
+            }
+        }
+    }
+    let cells = rows.iter().map(|row| &row.cell);
+    fixed::write(out, lines, commit, COLUMNS, cells, rows.iter().map(|row| (row, &row.cell)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ranking::tests::ranking;
+    use super::*;
+
+    fn written(lines: Lines, ranking: &Ranking) -> String {
+        let mut out = Vec::new();
+        write_ratios(&mut out, lines, "c0ffee", ranking).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_row_has_a_figure_beside_the_best() {
+        let ranking = ranking(&["default", "linux-rto"], 2);
+        let csv = written(Lines::Csv, &ranking);
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        let header = reader.headers().unwrap().clone();
+        let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+        assert_eq!(rows.len(), 2 * 5 * 2, "cells, figures, mechanisms");
+        let column = |row: &csv::StringRecord, name| {
+            row[header.iter().position(|other| other == name).unwrap()].to_owned()
+        };
+        for row in &rows {
+            assert_eq!((column(row, "best").as_str(), column(row, "commit").as_str()), ("default", "c0ffee"));
+            let number = |name| column(row, name).parse::<f64>().unwrap();
+            if column(row, "mechanism") == "default" {
+                assert!(
+                    (number("ratio") - 1.0).abs() < 1e-9
+                        && (number("value") - number("best_value")).abs() < 1e-9
+                );
+            }
+            assert!(number("ratio_low") <= number("ratio") && number("ratio") <= number("ratio_high"));
+        }
+        assert_eq!(written(Lines::Json, &ranking).lines().count(), rows.len());
+    }
+
+    #[test]
+    fn the_rows_do_not_depend_on_the_number_of_threads() {
+        let on = |jobs| written(Lines::Csv, &ranking(&["default", "cocoa"], jobs));
+        assert_eq!(on(1), on(2));
+    }
+}

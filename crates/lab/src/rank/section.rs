@@ -1,0 +1,86 @@
+//! The sections of a ranking.
+
+use coapace_control::Origin;
+use coapace_scenario::naming::{mechanisms, parse_mechanism};
+
+/// The section of a ranking that a mechanism stands in.
+///
+/// Only published mechanisms that dither are yardsticks. Clients without dither keep in step by accident of a scenario in which
+/// they begin together, and win cells by it that no network with real clocks would give them. Mechanisms of this project and of
+/// other crates are measured by what was published, and not by each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// Published elsewhere and dithered, with any parameters: a yardstick.
+    Published,
+    /// Made by this project, and dithered.
+    Coapace,
+    /// A mechanism of another crate, dithered; a mix; or CoAP over TCP.
+    Other,
+    /// Without dither, wherever it comes from.
+    Undithered,
+}
+
+impl Section {
+    /// Every section, in the order of a ranking.
+    pub const ALL: [Self; 4] = [Self::Published, Self::Coapace, Self::Other, Self::Undithered];
+
+    /// Returns the section of a mechanism, by the text that named it.
+    pub fn of(label: &str) -> Self {
+        let Ok(mechanism) = parse_mechanism(label) else { return Self::Other };
+        if !mechanism.dithers() {
+            return Self::Undithered;
+        }
+        let name = label.split(':').next().unwrap_or(label);
+        match mechanisms().find(name).map(|entry| entry.origin) {
+            Some(Origin::Published) => Self::Published,
+            Some(Origin::Coapace) => Self::Coapace,
+            Some(Origin::Own) | None => Self::Other,
+        }
+    }
+
+    /// Returns whether its mechanisms are what the others are measured by.
+    pub const fn is_yardstick(self) -> bool {
+        matches!(self, Self::Published)
+    }
+
+    /// Returns the word for it in rows.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Coapace => "coapace",
+            Self::Other => "other",
+            Self::Undithered => "undithered",
+        }
+    }
+
+    /// Returns the heading above its mechanisms.
+    pub const fn heading(self) -> &'static str {
+        match self {
+            Self::Published => "Published, with dither",
+            Self::Coapace => "Made here",
+            Self::Other => "Others",
+            Self::Undithered => "Without dither, never the best",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_yardstick_was_published_and_dithers() {
+        for (label, section) in [
+            ("cocoa", Section::Published),
+            ("fasor:preset=libcoap-2019", Section::Published),
+            ("linux-rto", Section::Undithered),
+            ("basic-rto", Section::Undithered),
+            ("default:ack_random_factor=1", Section::Undithered),
+            ("tcp", Section::Other),
+            ("cocoa+default", Section::Other),
+        ] {
+            assert_eq!(Section::of(label), section, "{label}");
+            assert_eq!(section.is_yardstick(), section == Section::Published);
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! Suites: the cells that a ranking is made over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use coapace_scenario::{Scenario, WorkloadKind};
+use serde::Deserialize;
+
+use crate::contender::Contender;
+use crate::experiment::Trial;
+use crate::grid::conditions;
+use crate::papers::Paper;
+use crate::results::Metric;
+use crate::run::Observe;
+
+/// The suites that come with the program, by name.
+const BUILTINS: &[(&str, &str)] = &[
+    ("published", include_str!("../../../../suites/published.toml")),
+    ("bottleneck", include_str!("../../../../suites/bottleneck.toml")),
+    ("mesh", include_str!("../../../../suites/mesh.toml")),
+    ("lossy", include_str!("../../../../suites/lossy.toml")),
+];
+
+/// The largest file of a suite that is read, in bytes.
+const LARGEST: u64 = 1 << 16;
+
+/// The most cells of a suite.
+const MOST_CELLS: usize = 10_000;
+
+/// A setting of a scenario: key and value.
+type Setting = (String, String);
+
+/// Cells that mechanisms are compared over.
+#[derive(Clone, Debug, Default)]
+pub struct Suite {
+    /// The heading.
+    pub title: String,
+    /// The purpose, in a sentence; may be empty.
+    pub summary: String,
+    /// The cells, no two of which run alike.
+    pub cells: Vec<SuiteCell>,
+}
+
+/// A condition, and what counts in it.
+#[derive(Clone, Debug)]
+pub struct SuiteCell {
+    /// The network and the workload.
+    pub scenario: Arc<Scenario>,
+    /// The number of seeds of each mechanism.
+    pub seeds: u32,
+    /// The metrics that count, the most important first.
+    pub metrics: Vec<Metric>,
+}
+
+/// The content of a suite's file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    title: String,
+    #[serde(default)]
+    summary: String,
+    entries: Vec<Entry>,
+}
+
+/// Cells that share a scenario or a paper.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    /// A built-in scenario, or the path of a file, from the folder of the suite.
+    scenario: Option<String>,
+    /// In place of a scenario: a paper, whose every condition is a cell.
+    paper: Option<String>,
+    /// Settings of the scenario. A list of values makes a grid.
+    #[serde(default)]
+    set: BTreeMap<String, Values>,
+    /// Cells that are left out: those whose knobs have the values of one of these tables. A list has several values.
+    #[serde(default)]
+    except: Vec<BTreeMap<String, Values>>,
+    /// The number of seeds, if it is not that of the scenario.
+    seeds: Option<u32>,
+    /// The metrics that count, if they are not those of the workload.
+    #[serde(default)]
+    metrics: Vec<Metric>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Values {
+    Several(Vec<toml::Value>),
+    One(toml::Value),
+}
+
+impl Suite {
+    /// Returns the names of the suites that come with the program.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILTINS.iter().map(|(name, _)| *name)
+    }
+
+    /// Reads all that `words` name, each a built-in suite, a built-in scenario, or the file of one of both, into one suite.
+    /// `settings` are made in every cell; several values of a key, with commas between, make a grid.
+    ///
+    /// # Errors
+    /// Returns one line that says what is wrong.
+    pub fn load(words: &[String], settings: &[Setting]) -> Result<Self, String> {
+        let mut suites = words.iter().map(|word| Self::load_one(word, settings));
+        let mut all = suites.next().ok_or("a ranking needs a suite or a scenario")??;
+        for suite in suites {
+            let suite = suite?;
+            all.title = format!("{}; {}", all.title, suite.title);
+            all.summary = String::new();
+            all.cells.extend(suite.cells);
+        }
+        let mut known = BTreeSet::new();
+        all.cells.retain(|cell| known.insert((cell.scenario.name.clone(), cell.scenario.hash())));
+        Ok(all)
+    }
+
+    fn load_one(word: &str, settings: &[Setting]) -> Result<Self, String> {
+        if let Some((_, text)) = BUILTINS.iter().find(|(name, _)| *name == word) {
+            return Self::parse(text, None, settings).map_err(|error| format!("suites/{word}.toml: {error}"));
+        }
+        if Scenario::builtin(word).is_none() && Path::new(word).is_file() {
+            let text = read(Path::new(word)).map_err(|error| format!("{word}: {error}"))?;
+            let is_suite =
+                toml::from_str::<toml::Table>(&text).is_ok_and(|table| table.contains_key("entries"));
+            if is_suite {
+                let folder = Path::new(word).parent();
+                return Self::parse(&text, folder, settings).map_err(|error| format!("{word}: {error}"));
+            }
+        }
+        let entry = Entry::default();
+        let cells = entry.cells_of(word, &[], settings).map_err(|error| {
+            let suites = Self::names().collect::<Vec<_>>().join(", ");
+            format!("{error}; a suite is {suites} or a file with `[[entries]]`")
+        })?;
+        let first = cells.first().map(|cell| cell.scenario.clone());
+        let (title, summary) =
+            first.map_or_else(Default::default, |first| (first.title.clone(), first.summary.clone()));
+        Ok(Self { title, summary, cells })
+    }
+
+    /// Reads a suite. Paths of scenarios begin in `folder`.
+    fn parse(text: &str, folder: Option<&Path>, settings: &[Setting]) -> Result<Self, String> {
+        let text: Text = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let mut cells = Vec::new();
+        for (place, entry) in text.entries.iter().enumerate() {
+            let own = entry.cells(folder, settings);
+            cells.extend(own.map_err(|error| format!("entry {}: {error}", place + 1))?);
+            if cells.len() > MOST_CELLS {
+                return Err(format!("these are more than {MOST_CELLS} cells"));
+            }
+        }
+        Ok(Self { title: text.title, summary: text.summary, cells })
+    }
+
+    /// Returns a trial for each cell and contender: all contenders of the first cell, then those of the next. Every cell has its
+    /// own number of seeds, from 1 on.
+    ///
+    /// # Errors
+    /// Returns one line if a contender does not fit a scenario.
+    pub fn trials(&self, contenders: &[Contender]) -> Result<Vec<Trial>, String> {
+        let mut trials = Vec::new();
+        for cell in &self.cells {
+            for contender in contenders {
+                contender.fits(&cell.scenario)?;
+                trials.push(Trial {
+                    scenario: cell.scenario.clone(),
+                    contender: contender.clone(),
+                    seeds: cell.seeds,
+                    first_seed: 1,
+                    published: None,
+                    observe: Observe::Totals,
+                });
+            }
+        }
+        Ok(trials)
+    }
+}
+
+impl Entry {
+    fn cells(&self, folder: Option<&Path>, settings: &[Setting]) -> Result<Vec<SuiteCell>, String> {
+        match (&self.scenario, &self.paper) {
+            (Some(scenario), None) => {
+                let path = folder.filter(|_| Scenario::builtin(scenario).is_none());
+                let path = path.map(|folder| folder.join(scenario).to_string_lossy().into_owned());
+                self.cells_of(path.as_deref().unwrap_or(scenario), &[], settings)
+            }
+            (None, Some(key)) => {
+                let paper = Paper::find(key).ok_or_else(|| format!("there is no paper `{key}`"))?;
+                let cells = paper.conditions()?.into_iter().map(|(scenario, own)| {
+                    let cells = self.cells_of(&scenario, &own, settings);
+                    cells.map_err(|error| format!("{key}: {error}"))
+                });
+                Ok(cells.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+            }
+            _ => Err("an entry has either `scenario` or `paper`".to_owned()),
+        }
+    }
+
+    /// Returns the cells of one scenario. Later settings of a key replace earlier ones: those of the paper, of the entry, and of
+    /// the caller.
+    fn cells_of(
+        &self,
+        scenario: &str,
+        of_paper: &[Setting],
+        of_caller: &[Setting],
+    ) -> Result<Vec<SuiteCell>, String> {
+        let own = self.set.iter().map(|(key, values)| Ok((key.clone(), values.text(key)?)));
+        let own = own.collect::<Result<Vec<_>, String>>()?;
+        let of_paper = of_paper.iter().map(|(key, value)| (key.clone(), quoted(value)));
+        let settings: Vec<Setting> = of_paper.chain(own).chain(of_caller.iter().cloned()).collect();
+        let cell = |settings: Vec<Setting>| {
+            let scenario = Scenario::load(scenario, &settings).map_err(|error| error.to_string())?;
+            let metrics =
+                if self.metrics.is_empty() { headline_metrics(&scenario) } else { self.metrics.clone() };
+            let seeds = self.seeds.unwrap_or(scenario.defaults.seeds);
+            if seeds == 0 || seeds > 100_000 {
+                return Err(format!("`seeds` is a number from 1 to 100000, not {seeds}"));
+            }
+            Ok(SuiteCell { scenario: Arc::new(scenario), seeds, metrics })
+        };
+        let cells = conditions(&settings)?.into_iter().map(cell).collect::<Result<Vec<_>, _>>()?;
+        let mut kept = Vec::new();
+        for cell in cells {
+            if !self.excepts(&cell.scenario)? {
+                kept.push(cell);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Returns whether a cell is left out.
+    fn excepts(&self, scenario: &Scenario) -> Result<bool, String> {
+        for exception in &self.except {
+            let mut is_one = true;
+            for (knob, values) in exception {
+                let text = values.text(knob)?;
+                match scenario.knob(knob) {
+                    Some(value) => is_one &= coapace_scenario::split_values(&text).contains(&value),
+                    // The scenarios of a paper have different knobs.
+                    None if self.paper.is_some() => is_one = false,
+                    None => {
+                        let name = &scenario.name;
+                        return Err(format!("`except` names the knob `{knob}`, which {name} does not have"));
+                    }
+                }
+            }
+            if is_one && !exception.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Values {
+    /// Returns the values as one setting of a grid.
+    fn text(&self, key: &str) -> Result<String, String> {
+        let values = match self {
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Several(values) => values,
+        };
+        let text = |value: &toml::Value| match value {
+            toml::Value::String(text) => Ok(quoted(text)),
+            toml::Value::Integer(number) => Ok(number.to_string()),
+            toml::Value::Float(number) => Ok(number.to_string()),
+            toml::Value::Boolean(flag) => Ok(flag.to_string()),
+            _ => Err(format!("`set.{key}` takes texts, numbers and lists of these")),
+        };
+        if values.is_empty() {
+            return Err(format!("`set.{key}` has no value"));
+        }
+        Ok(values.iter().map(text).collect::<Result<Vec<_>, _>>()?.join(","))
+    }
+}
+
+/// Returns a text in quotes, which a scenario takes off again, if a grid would take its commas for separators.
+fn quoted(value: &str) -> String {
+    if coapace_scenario::split_values(value).len() > 1 { format!("'{value}'") } else { value.to_owned() }
+}
+
+/// Returns the metrics that count in a scenario, the most important first. Where clients finish, the median alone rewards a
+/// mechanism that lets a few wait, so the mean, the slowest tenth and the last client count as much.
+pub fn headline_metrics(scenario: &Scenario) -> Vec<Metric> {
+    let workload = &scenario.workload;
+    if workload.kind == WorkloadKind::Flows {
+        let event = workload.flows.iter().any(|flow| flow.pattern.is_event());
+        let backlogged = workload.flows.iter().any(|flow| flow.pattern.is_backlogged());
+        // What backlogged clients offer depends on what is carried, so their delivery ratio says nothing.
+        let delivered = if backlogged { Metric::CarriedLoad } else { Metric::Pdr };
+        let all = [event.then_some(Metric::SettlingTime), Some(delivered), Some(Metric::Delay)];
+        return all.into_iter().flatten().collect();
+    }
+    if workload.duration.is_some() {
+        // The time of completed exchanges is not among them: who gives up soon completes the quick ones alone.
+        return [Metric::Throughput, Metric::TransmissionsPerExchange].into();
+    }
+    [Metric::MedianFct, Metric::MeanFct, Metric::FctP90, Metric::FctMax, Metric::TransmissionsPerExchange]
+        .into()
+}
+
+/// Returns the text of a file.
+fn read(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(LARGEST + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > LARGEST {
+        return Err(format!("longer than {LARGEST} bytes"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(entries: &str) -> Result<Suite, String> {
+        Suite::parse(&format!("title = 't'\n{entries}"), None, &[])
+    }
+
+    #[test]
+    fn every_built_in_suite_is_read_and_no_two_of_its_cells_run_alike() {
+        for name in Suite::names() {
+            let suite = Suite::load(&[name.to_owned()], &[]).unwrap();
+            assert!(!suite.cells.is_empty() && !suite.title.is_empty(), "{name}");
+            assert!(suite.cells.iter().all(|cell| !cell.metrics.is_empty()));
+            assert!(Scenario::builtin(name).is_none(), "a scenario has the name {name}, too");
+        }
+    }
+
+    #[test]
+    fn published_has_the_conditions_of_all_papers_but_those_in_which_nothing_works() {
+        let suite = Suite::load(&["published".to_owned()], &[]).unwrap();
+        let cells: BTreeSet<_> = suite.cells.iter().map(|cell| cell.scenario.hash()).collect();
+        let mut left_out = BTreeSet::new();
+        for paper in crate::papers::PAPERS {
+            for trial in paper.trials(false, &[]).unwrap() {
+                let knob = |name| trial.scenario.knob(name).unwrap_or_default();
+                if !cells.contains(&trial.scenario.hash()) {
+                    let lossy = knob("success_tx") == "50 %";
+                    let flooded = knob("radio") == "unit-disk" && knob("background") != "20 kbit/s";
+                    assert!(lossy || flooded, "{}: {:?}", paper.key, trial.scenario.knob_values());
+                    left_out.insert(trial.scenario.hash());
+                }
+            }
+        }
+        assert_eq!((left_out.len(), cells.len()), (12, 75));
+    }
+
+    #[test]
+    fn a_list_makes_a_grid_and_the_caller_has_the_last_word() {
+        let entry =
+            "[[entries]]\nscenario = 'nb-iot'\nseeds = 3\nset = { clients = [10, '50'], errors = 'high' }";
+        let suite = parse(entry).unwrap();
+        let knobs = |suite: &Suite, knob: &str| -> Vec<String> {
+            suite.cells.iter().map(|cell| cell.scenario.knob(knob).unwrap().to_owned()).collect()
+        };
+        assert_eq!(knobs(&suite, "clients"), ["10", "50"]);
+        assert_eq!(knobs(&suite, "errors"), ["high", "high"]);
+        assert!(suite.cells.iter().all(|cell| cell.seeds == 3 && cell.metrics[0] == Metric::MedianFct));
+        let except =
+            format!("{entry}\nexcept = [{{ clients = [50, 60], errors = 'high' }}, {{ clients = 70 }}]");
+        assert_eq!(knobs(&parse(&except).unwrap(), "clients"), ["10"]);
+        let settings = [("errors".to_owned(), "none,low".to_owned()), ("clients".to_owned(), "7".to_owned())];
+        let suite = Suite::parse(&format!("title = 't'\n{entry}"), None, &settings).unwrap();
+        assert_eq!(
+            (knobs(&suite, "clients"), knobs(&suite, "errors")),
+            (vec!["7".into(); 2], vec!["none".into(), "low".into()])
+        );
+    }
+
+    #[test]
+    fn a_value_with_commas_is_one_value() {
+        let value = "network.down.link.jitter";
+        let entry = format!(
+            "[[entries]]\nscenario = 'lossy-switch'\nset = {{ '{value}' = '[\"0 ms\", \"40 ms\"]' }}"
+        );
+        assert_eq!(parse(&entry).unwrap().cells.len(), 1);
+        let path = "[[entries]]\nscenario = 'nb-iot'\nset = { 'clients.uri_path' = 'a,b' }";
+        let cells = parse(path).unwrap().cells;
+        assert_eq!(cells[0].scenario.clients.uri_path, "a,b");
+    }
+
+    #[test]
+    fn what_is_no_suite_is_told() {
+        for (entries, told) in [
+            ("[[entries]]\nseeds = 3", "entry 1: an entry has either `scenario` or `paper`"),
+            ("[[entries]]\nscenario = 'nb-iot'\npaper = 'meng2017'", "either `scenario` or `paper`"),
+            ("[[entries]]\npaper = 'zzz'", "there is no paper `zzz`"),
+            ("[[entries]]\nscenario = 'nb-iot'\nset = { clients = [] }", "`set.clients` has no value"),
+            ("[[entries]]\nscenario = 'nb-iot'\nset = { clients = { a = 1 } }", "takes texts, numbers"),
+            ("[[entries]]\nscenario = 'nb-iot'\nset = { cleints = 1 }", "did you mean `clients`?"),
+            (
+                "[[entries]]\nscenario = 'nb-iot'\nexcept = [{ loss = '2 %' }]",
+                "`except` names the knob `loss`, which nb-iot",
+            ),
+            ("[[entries]]\nscenario = 'nb-iot'\nseeds = 0", "`seeds` is a number from 1"),
+            ("[[entries]]\nscenario = 'nb-iot'\nmetrics = ['median']", "there is no metric `median`"),
+            ("[[entries]]\nscenario = 'nb-iot'\nseed = 3", "unknown field `seed`"),
+            ("", "missing field `entries`"),
+        ] {
+            let error = parse(entries).unwrap_err();
+            assert!(error.contains(told), "{entries}: {error}");
+        }
+        let error = Suite::load(&["publishd".to_owned()], &[]).unwrap_err();
+        assert!(
+            error.contains("neither a built-in scenario nor a file") && error.contains("published, "),
+            "{error}"
+        );
+        assert!(Suite::load(&[], &[]).is_err());
+    }
+
+    #[test]
+    fn a_workload_has_its_own_headline_metrics() {
+        let of = |name: &str| headline_metrics(&Scenario::load(name, &[]).unwrap());
+        assert_eq!(of("nb-iot").len(), 5);
+        assert_eq!(of("lossy-switch"), [Metric::Throughput, Metric::TransmissionsPerExchange]);
+        assert_eq!(of("mesh-grid"), [Metric::Pdr, Metric::Delay]);
+        let settings = [("traffic".to_owned(), "event".to_owned())];
+        let event = Scenario::load("mesh-grid", &settings).unwrap();
+        assert_eq!(headline_metrics(&event)[0], Metric::SettlingTime);
+    }
+}

@@ -1,0 +1,243 @@
+//! The ranking for the terminal.
+
+use std::fmt::Write;
+
+use super::ranking::NEAR;
+use super::{RankedCell, Ranking, Section, Standing};
+use crate::results::number::{significant, significant_or_dash};
+use crate::results::{BOUNDS, Ratio};
+
+/// The longest name of a mechanism. A longer one is cut.
+const LONGEST: usize = 28;
+
+impl Ranking {
+    /// Returns the standings, then the cells: a matrix of the worst ratio of each mechanism in each cell, or every figure if
+    /// there is only one cell.
+    pub fn table(&self) -> String {
+        if self.standings.is_empty() || self.cells.is_empty() {
+            return self.without_cells();
+        }
+        let mut text = self.standings_table();
+        text += &match self.cells.as_slice() {
+            [cell] => self.figures(cell),
+            _ => self.matrix(),
+        };
+        text += &self.without_cells();
+        text
+    }
+
+    fn standings_table(&self) -> String {
+        let width = self.longest();
+        let mut text = format!(
+            "    {:width$}  {:>6}  {:>11}  {:>6}  {:>9}  {:>9}  worst in\n",
+            "", "worst", "95 %", "mean", "cells", "figures"
+        );
+        text += &("─".repeat(width + 66) + "\n");
+        let mut was_undithered = false;
+        for (place, standing) in self.standings.iter().enumerate() {
+            let is_undithered = standing.section == Section::Undithered;
+            if is_undithered && !was_undithered {
+                let _ = writeln!(text, "    {}", Section::Undithered.heading());
+            }
+            was_undithered = is_undithered;
+            text += &self.standing(place, standing, width);
+        }
+        let near = (NEAR - 1.0) * 100.0;
+        let _ = write!(
+            text,
+            "\nHow many times worse each figure is than that of the best published mechanism that dithers, cell by cell and seed by\n\
+             seed; 1 is as good. mean: geometric, over the figures of a cell and then over {} cells. cells, figures: those that are\n\
+             at most {near:.0} % worse, in cells all figures. Means count more than 100 times as 100. * made here, ° another crate's or TCP: not what others are measured by.\n",
+            self.cells.len()
+        );
+        text
+    }
+
+    fn standing(&self, place: usize, standing: &Standing, width: usize) -> String {
+        let name = self.name(standing);
+        let worst = standing.worst.map_or(Ratio { mean: f64::NAN, interval: None }, |worst| worst.ratio);
+        let (_, interval) = worst.words();
+        let at = standing.worst.map_or_else(String::new, |worst| {
+            let cell = &self.cells[worst.cell];
+            format!("{}: {}", cell.name, cell.figures[worst.figure].metric.title())
+        });
+        format!(
+            "{:>2}  {name:width$}  {:>6}  {interval:>11}  {:>6}  {:>9}  {:>9}  {}\n",
+            place + 1,
+            times(worst.mean),
+            times(standing.geometric_mean),
+            format!("{}/{}", standing.cells_near, standing.cells),
+            format!("{}/{}", standing.figures_near, standing.figures),
+            at.trim_start_matches(": "),
+        )
+    }
+
+    /// Returns a row for each cell, with the worst ratio of each mechanism in a column of its number.
+    fn matrix(&self) -> String {
+        let mut text = String::from("\n    ");
+        for place in 1..=self.standings.len() {
+            let _ = write!(text, "{place:>5}");
+        }
+        text.push('\n');
+        text += &("─".repeat(4 + 5 * self.standings.len()) + "\n");
+        for (number, cell) in self.cells.iter().enumerate() {
+            let _ = write!(text, "{:>3} ", number + 1);
+            for standing in &self.standings {
+                let worst = self.worst_in(number, standing.mechanism);
+                let _ = write!(
+                    text,
+                    "{:>5}",
+                    worst.map_or_else(|| "–".to_owned(), |worst| times(worst.ratio.mean))
+                );
+            }
+            let _ = writeln!(text, "  {}", cell.name);
+        }
+        text + "\nThe worst ratio of all figures of a cell. Columns are the mechanisms by their numbers above.\n"
+    }
+
+    /// Returns every figure of a single cell, each with its ratio.
+    fn figures(&self, cell: &RankedCell) -> String {
+        let width = self.longest();
+        let header = |it: &super::RankedFigure| {
+            format!("{} {}", it.metric.title(), it.metric.unit()).trim_end().to_owned()
+        };
+        let mut columns: Vec<Vec<String>> = cell
+            .figures
+            .iter()
+            .map(|figure| {
+                let row = |standing: &Standing| {
+                    let place = standing.mechanism;
+                    let value = significant_or_dash(figure.values[place], figure.metric.digits());
+                    format!("{value} ({})", times(figure.ratios[place].mean))
+                };
+                let bound = figure.bound.map(|bound| bound.value);
+                let bound = bound
+                    .map_or_else(String::new, |value| significant(value, figure.metric.digits()) + "       ");
+                [header(figure)].into_iter().chain(self.standings.iter().map(row)).chain([bound]).collect()
+            })
+            .collect();
+        for column in &mut columns {
+            let width = column.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+            for text in column {
+                *text = format!("{text:>width$}");
+            }
+        }
+        let line =
+            |row: usize| columns.iter().map(|column| column[row].as_str()).collect::<Vec<_>>().join("   ");
+        let mut text = format!("\n    {:width$}  {}\n", "", line(0));
+        text += &("─".repeat(width + 6 + line(0).chars().count()) + "\n");
+        for (place, standing) in self.standings.iter().enumerate() {
+            let name = self.name(standing);
+            let _ = writeln!(text, "{:>2}  {name:width$}  {}", place + 1, line(place + 1));
+        }
+        let has_bounds = cell.figures.iter().any(|figure| figure.bound.is_some());
+        let mut note = "\nIn brackets: how many times worse than the best.\n".to_owned();
+        if has_bounds {
+            let _ = writeln!(text, "    {:width$}  {}", "bound", line(self.standings.len() + 1).trim_end());
+            note = format!("{note}{BOUNDS}\n");
+        }
+        text + &note
+    }
+
+    fn without_cells(&self) -> String {
+        match self.left_out.as_slice() {
+            [] => String::new(),
+            cells => {
+                format!("\nNo published mechanism that dithers achieved anything in: {}.\n", cells.join("; "))
+            }
+        }
+    }
+
+    fn name(&self, standing: &Standing) -> String {
+        let mark = match standing.section {
+            Section::Coapace => "*",
+            Section::Other => "°",
+            Section::Published | Section::Undithered => "",
+        };
+        let name = &self.mechanisms[standing.mechanism];
+        let cut = match name.char_indices().nth(LONGEST) {
+            Some(_) => name.chars().take(LONGEST - 1).chain(['…']).collect(),
+            None => name.clone(),
+        };
+        cut + mark
+    }
+
+    fn longest(&self) -> usize {
+        self.standings.iter().map(|standing| self.name(standing).chars().count()).max().unwrap_or(0)
+    }
+}
+
+/// Returns a ratio with two decimals, or with fewer if it is large.
+pub(super) fn times(ratio: f64) -> String {
+    match ratio {
+        _ if ratio.is_nan() => "–".to_owned(),
+        _ if ratio.is_infinite() => "∞".to_owned(),
+        _ if ratio < 9.995 => format!("{ratio:.2}"),
+        _ if ratio < 9_999.5 => significant(ratio, if ratio < 99.95 { 3 } else { 0 }),
+        _ => format!("{ratio:.0e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ranking::tests::ranking;
+    use super::*;
+
+    #[test]
+    fn ratios_are_short() {
+        for (ratio, text) in [
+            (1.0, "1.00"),
+            (1.054, "1.05"),
+            (12.34, "12.3"),
+            (123.4, "123"),
+            (f64::INFINITY, "∞"),
+            (f64::NAN, "–"),
+            (2e7, "2e7"),
+        ] {
+            assert_eq!(times(ratio), text);
+        }
+    }
+
+    #[test]
+    fn several_cells_are_a_matrix_and_the_undithered_stand_below() {
+        let ranking = ranking(&["linux-rto", "default", "cocoa"], 2);
+        let text = ranking.table();
+        let lines: Vec<&str> = text.lines().collect();
+        let place = |start: &str| lines.iter().position(|line| line.trim_start().starts_with(start)).unwrap();
+        assert!(
+            place("Without dither") + 1 == place("3  linux-rto") && place("2  ") < place("Without dither"),
+            "{text}"
+        );
+        let row = lines.iter().find(|line| line.ends_with("  12 clients")).unwrap();
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        let worst = |standing: &Standing| times(ranking.worst_in(1, standing.mechanism).unwrap().ratio.mean);
+        assert_eq!(cells[1..4], ranking.standings.iter().map(worst).collect::<Vec<_>>(), "{text}");
+    }
+
+    #[test]
+    fn one_cell_has_every_figure() {
+        let mut ranking = ranking(&["default", "cocoa"], 2);
+        ranking.cells.truncate(1);
+        ranking.standings.iter_mut().for_each(|standing| standing.worst = None);
+        let text = ranking.table();
+        for title in [
+            "median FCT s",
+            "mean FCT s",
+            "90 % quantile of the FCT s",
+            "FCT of the last client s",
+            "transmissions per exchange",
+        ] {
+            assert!(text.contains(title), "{title}: {text}");
+        }
+        let best = &ranking.cells[0].figures[0];
+        let value = significant_or_dash(best.values[best.best], 4);
+        assert!(text.contains(&format!("{value} (1.00)")), "{text}");
+    }
+
+    #[test]
+    fn nothing_to_rank_is_said() {
+        assert_eq!(Ranking::default().table(), "");
+        let ranking = Ranking { left_out: vec!["a".into(), "b".into()], ..Ranking::default() };
+        assert!(ranking.table().ends_with("achieved anything in: a; b.\n"));
+    }
+}

@@ -1,0 +1,159 @@
+//! The best published figure of a cell, and how far others are behind it.
+
+use crate::results::{Better, CellResult, Metric, Ratio, RunResult};
+
+/// The best figure of one metric among published mechanisms under the same conditions: the least geometric mean over the seeds, or
+/// the greatest. If a published mechanism has a figure of zero, as the throughput of a collapsed network is, arithmetic means are
+/// compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Yardstick<'a> {
+    /// The metric.
+    pub metric: Metric,
+    /// The mechanism that has the best figure, with its runs.
+    pub best: &'a CellResult,
+    /// Whether means are geometric.
+    is_geometric: bool,
+}
+
+impl<'a> Yardstick<'a> {
+    /// Returns the best of `published` cells of equal conditions; `None` if none has the figure in every seed, if nothing was
+    /// achieved at all, or if the metric is neither good nor bad.
+    pub fn of(metric: Metric, published: impl IntoIterator<Item = &'a CellResult>) -> Option<Self> {
+        let all: Vec<(Vec<f64>, &CellResult)> =
+            published.into_iter().filter_map(|cell| Some((values(metric, cell)?, cell))).collect();
+        let is_geometric = all.iter().flat_map(|(values, _)| values).all(|value| *value > 0.0);
+        let center = |values: &[f64]| {
+            let sum: f64 =
+                if is_geometric { values.iter().map(|it| it.ln()).sum() } else { values.iter().sum() };
+            sum / values.len() as f64
+        };
+        let ranked = all.iter().map(|(values, cell)| (center(values), *cell));
+        // Of equals the first is the best.
+        let (value, best) = match metric.better() {
+            Better::Lower => ranked.reduce(|a, b| if b.0 < a.0 { b } else { a }),
+            Better::Higher => ranked.reduce(|a, b| if b.0 > a.0 { b } else { a }),
+            Better::Neither => None,
+        }?;
+        let is_nothing = metric.better() == Better::Higher && !is_geometric && value <= 0.0;
+        (!is_nothing).then_some(Self { metric, best, is_geometric })
+    }
+
+    /// Returns how many times worse the figure of `cell` is than the best, seed by seed, with its 95 % interval: see [`Ratio`]. It
+    /// is infinite, without an interval, if some seed of `cell` has no figure.
+    pub fn ratio(&self, cell: &CellResult) -> Ratio {
+        let pair = |run: &RunResult| {
+            let best = self.best.runs.iter().find(|best| best.seed == run.seed)?;
+            Some(of_run(self.metric, run).zip(of_run(self.metric, best)))
+        };
+        let pairs = cell.runs.iter().filter_map(pair).collect::<Option<Vec<_>>>();
+        let Some(mut pairs) = pairs.filter(|pairs| !pairs.is_empty()) else {
+            return Ratio { mean: f64::INFINITY, interval: None };
+        };
+        if self.metric.better() == Better::Higher {
+            for pair in &mut pairs {
+                *pair = (pair.1, pair.0);
+            }
+        }
+        let ratio = if self.is_geometric { Ratio::of(&pairs) } else { Ratio::of_means(&pairs) };
+        // There is none if both have nothing of what is better small: they are alike.
+        ratio.unwrap_or(Ratio { mean: 1.0, interval: None })
+    }
+}
+
+/// Returns the figure of every seed; `None` if some seed has none.
+fn values(metric: Metric, cell: &CellResult) -> Option<Vec<f64>> {
+    let values = cell.runs.iter().map(|run| of_run(metric, run)).collect::<Option<Vec<_>>>()?;
+    (!values.is_empty()).then_some(values)
+}
+
+/// Returns the mean of a figure over the seeds; `None` if some seed has none.
+pub(super) fn mean(metric: Metric, cell: &CellResult) -> Option<f64> {
+    let values = values(metric, cell)?;
+    Some(values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Returns the figure of a run as a ranking counts it: it has nothing to gain from what a mechanism did not achieve. If a client
+/// gave up, there is no mean FCT. A run that did not settle counts as if it settled with its end.
+pub fn of_run(metric: Metric, run: &RunResult) -> Option<f64> {
+    match metric {
+        Metric::MeanFct if run.fct_s.iter().any(Option::is_none) => None,
+        Metric::SettlingTime => run.settling.map(|settling| settling.time_s.unwrap_or(run.duration_s)),
+        _ => metric.of_run(run),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Cell, Settling};
+
+    fn cell(mechanism: &str, fct_s: &[Option<f64>], throughput: f64) -> CellResult {
+        let run = |(seed, &fct): (u64, &Option<f64>)| RunResult {
+            seed,
+            fct_s: vec![fct, fct],
+            throughput,
+            ..RunResult::default()
+        };
+        CellResult {
+            cell: Cell { mechanism: mechanism.into(), ..Cell::default() },
+            runs: (1..).zip(fct_s).map(run).collect(),
+            ..CellResult::default()
+        }
+    }
+
+    #[test]
+    fn a_ratio_says_how_many_times_worse_whichever_way_better_is() {
+        let fast = cell("fast", &[Some(10.0), Some(20.0)], 4.0);
+        let slow = cell("slow", &[Some(15.0), Some(30.0)], 2.0);
+        let yardstick = Yardstick::of(Metric::MedianFct, [&slow, &fast]).unwrap();
+        assert_eq!(yardstick.best.cell.mechanism, "fast");
+        let ratio = yardstick.ratio(&slow);
+        assert!((ratio.mean - 1.5).abs() < 1e-12);
+        let (low, high) = ratio.interval.unwrap();
+        assert!((low - 1.5).abs() < 1e-6 && (high - 1.5).abs() < 1e-6, "each seed has the same ratio");
+        assert!((yardstick.ratio(&fast).mean - 1.0).abs() < 1e-12);
+        let throughput = Yardstick::of(Metric::Throughput, [&slow, &fast]).unwrap();
+        assert!((throughput.ratio(&slow).mean - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn whoever_has_no_figure_in_some_seed_is_no_yardstick_and_infinitely_behind() {
+        let whole = cell("whole", &[Some(50.0), Some(50.0)], 1.0);
+        let gave_up = cell("gave up", &[Some(1.0), None], 1.0);
+        for metric in [Metric::MedianFct, Metric::MeanFct, Metric::FctP90, Metric::FctMax] {
+            let yardstick = Yardstick::of(metric, [&gave_up, &whole]).unwrap();
+            assert_eq!(yardstick.best.cell.mechanism, "whole", "{metric}");
+            assert_eq!(yardstick.ratio(&gave_up), Ratio { mean: f64::INFINITY, interval: None });
+        }
+        assert!(Yardstick::of(Metric::MedianFct, [&gave_up]).is_none());
+    }
+
+    #[test]
+    fn where_a_published_mechanism_has_nothing_means_are_compared() {
+        let [mut some, mut none] = ["some", "none"].map(|name| cell(name, &[None; 3], 0.0));
+        for (run, throughput) in some.runs.iter_mut().zip([3.0, 4.0, 5.0]) {
+            run.throughput = throughput;
+        }
+        none.runs[0].throughput = 2.0;
+        let yardstick = Yardstick::of(Metric::Throughput, [&none, &some]).unwrap();
+        assert_eq!(yardstick.best.cell.mechanism, "some");
+        assert!((yardstick.ratio(&none).mean - 6.0).abs() < 1e-12, "4 by 2/3");
+    }
+
+    #[test]
+    fn where_nothing_was_achieved_there_is_no_yardstick() {
+        let none = cell("none", &[None], 0.0);
+        assert!(Yardstick::of(Metric::Throughput, [&none]).is_none());
+        assert!(Yardstick::of(Metric::Frames, [&none]).is_none(), "frames are neither good nor bad");
+    }
+
+    #[test]
+    fn a_run_that_did_not_settle_counts_until_its_end() {
+        let mut run = RunResult { duration_s: 300.0, ..RunResult::default() };
+        assert_eq!(of_run(Metric::SettlingTime, &run), None, "there was no event");
+        run.settling = Some(Settling { event_s: 180.0, time_s: None });
+        assert_eq!(of_run(Metric::SettlingTime, &run), Some(300.0));
+        run.settling = Some(Settling { event_s: 180.0, time_s: Some(8.0) });
+        assert_eq!(of_run(Metric::SettlingTime, &run), Some(8.0));
+    }
+}

@@ -1,0 +1,278 @@
+//! A ranking on the page: the standings, a heat map of cells and mechanisms, and a section for each cell.
+
+use std::fmt::Write;
+use std::io;
+
+use coapace_lab::rank::{RankedCell, Ranking, Section, Standing};
+use coapace_lab::results::Ratio;
+use coapace_lab::results::number::{significant, significant_or_dash};
+
+use super::headline::capitalised;
+use super::html::escape;
+use super::page::section;
+use super::tables::number;
+
+/// The ratio that has the full colour. Larger ones have it, too.
+const WORST_COLOUR: f64 = 4.0;
+
+/// Writes the sections of a ranking.
+pub(super) fn write(out: &mut impl io::Write, ranking: &Ranking) -> io::Result<()> {
+    section(out, "standings", "Standings", STANDINGS, &standings(ranking))?;
+    section(out, "map", "Where each is how far behind", MAP, &maps(ranking))?;
+    if !ranking.left_out.is_empty() {
+        let names: String =
+            ranking.left_out.iter().map(|name| format!("<li>{}</li>", escape(name))).collect();
+        section(out, "left-out", "Not compared", LEFT_OUT, &format!("<ul>{names}</ul>"))?;
+    }
+    for (place, cell) in ranking.cells.iter().enumerate() {
+        let title = format!("{}. {}", place + 1, escape(&cell.name));
+        section(out, &anchor(place), &title, "", &figures(ranking, cell))?;
+    }
+    Ok(())
+}
+
+/// Returns the name of a cell's section.
+fn anchor(cell: usize) -> String {
+    format!("cell-{}", cell + 1)
+}
+
+fn standings(ranking: &Ranking) -> String {
+    const HEADER: [(&str, &str); 6] = [
+        ("Mechanism", ""),
+        ("Worst", "ratio, 95 %"),
+        ("in", ""),
+        ("Mean", "geometric"),
+        ("Cells", "within 5 %"),
+        ("Figures", "within 5 %"),
+    ];
+    let mut html = String::from("<div class=\"scroll\"><table class=\"results\"><thead><tr>");
+    for (name, unit) in HEADER {
+        let _ = write!(html, "<th scope=\"col\">{name}<small>{unit}</small></th>");
+    }
+    html.push_str("</tr></thead><tbody>");
+    let mut undithered = false;
+    for standing in &ranking.standings {
+        if standing.section == Section::Undithered && !undithered {
+            undithered = true;
+            let _ = write!(
+                html,
+                "</tbody><tbody><tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{}\">{}</th></tr>",
+                HEADER.len(),
+                Section::Undithered.heading()
+            );
+        }
+        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", named(ranking, standing));
+        let ratio = standing.worst.map(|worst| worst.ratio);
+        let interval = ratio.map_or_else(String::new, |ratio| ratio.words().1);
+        let mean = ratio.map(|ratio| ratio.mean);
+        number(&mut html, "", mean, &format!("{}<small> {interval}</small>", times(mean)));
+        match standing.worst {
+            Some(worst) => {
+                let cell = &ranking.cells[worst.cell];
+                let metric = cell.figures[worst.figure].metric.title();
+                let (anchor, name) = (anchor(worst.cell), escape(&cell.name));
+                let gap = if name.is_empty() { "" } else { ": " };
+                let _ = write!(html, "<td><a href=\"#{anchor}\">{name}{gap}{metric}</a></td>");
+            }
+            None => html.push_str("<td></td>"),
+        }
+        number(&mut html, "", Some(standing.geometric_mean), &times(Some(standing.geometric_mean)));
+        for (near, all) in [(standing.cells_near, standing.cells), (standing.figures_near, standing.figures)]
+        {
+            number(&mut html, "", Some(near as f64), &format!("{near} of {all}"));
+        }
+        html.push_str("</tr>");
+    }
+    html + "</tbody></table></div>"
+}
+
+/// Returns the name of a mechanism, with a word if it is not a published one.
+fn named(ranking: &Ranking, standing: &Standing) -> String {
+    let word = match standing.section {
+        Section::Coapace => "<small> made here</small>",
+        Section::Other => "<small> other</small>",
+        Section::Published | Section::Undithered => "",
+    };
+    escape(&ranking.mechanisms[standing.mechanism]) + word
+}
+
+/// Returns the map of the worst ratios, and folded, a map for each metric.
+fn maps(ranking: &Ranking) -> String {
+    let mut metrics = Vec::new();
+    for figure in ranking.cells.iter().flat_map(|cell| &cell.figures) {
+        if !metrics.contains(&figure.metric) {
+            metrics.push(figure.metric);
+        }
+    }
+    let worst = |cell: usize, mechanism: usize| {
+        let worst = ranking.worst_in(cell, mechanism)?;
+        Some((worst.ratio, ranking.cells[cell].figures[worst.figure].metric.title()))
+    };
+    let mut html = map(ranking, &worst);
+    for metric in metrics.iter().filter(|_| metrics.len() > 1) {
+        let own = |cell: usize, mechanism: usize| {
+            let figure = ranking.cells[cell].figures.iter().find(|it| it.metric == *metric)?;
+            Some((figure.ratios[mechanism], metric.title()))
+        };
+        let _ = write!(
+            html,
+            "<details><summary>{} alone</summary>{}</details>",
+            capitalised(metric.title()),
+            map(ranking, &own)
+        );
+    }
+    html
+}
+
+/// Returns a table of squares, a row for each cell for which `ratio` knows any. Each square leads to the section of its cell.
+fn map(ranking: &Ranking, ratio: &dyn Fn(usize, usize) -> Option<(Ratio, &'static str)>) -> String {
+    let mut html = String::from(
+        "<div class=\"scroll\"><table class=\"heat\"><thead><tr><th scope=\"col\"></th><th scope=\"col\">Cell</th>",
+    );
+    for standing in &ranking.standings {
+        let class = if standing.section == Section::Undithered { " class=\"apart\"" } else { "" };
+        let _ = write!(html, "<th scope=\"col\"{class}><span>{}</span></th>", named(ranking, standing));
+    }
+    html.push_str("</tr></thead><tbody>");
+    for (place, cell) in ranking.cells.iter().enumerate() {
+        let ratios: Vec<_> =
+            ranking.standings.iter().map(|standing| ratio(place, standing.mechanism)).collect();
+        if ratios.iter().all(Option::is_none) {
+            continue;
+        }
+        let (anchor, name) = (anchor(place), escape(&cell.name));
+        let number = place + 1;
+        let _ = write!(html, "<tr><th scope=\"row\">{number}</th><td><a href=\"#{anchor}\">{name}</a></td>");
+        for (standing, ratio) in ranking.standings.iter().zip(ratios) {
+            let Some((ratio, metric)) = ratio else {
+                html.push_str("<td>·</td>");
+                continue;
+            };
+            let (mean, interval) = ratio.words();
+            let title = format!("{}: {metric}, {mean} ({interval})", ranking.mechanisms[standing.mechanism]);
+            let _ = write!(
+                html,
+                "<td style=\"background:{}\"><a href=\"#{anchor}\" title=\"{}\">{}</a></td>",
+                colour(ratio.mean),
+                escape(&title),
+                times(Some(ratio.mean))
+            );
+        }
+        html.push_str("</tr>");
+    }
+    html + "</tbody></table></div>"
+}
+
+/// Returns the colour of a ratio: orange the further it is above 1, by its logarithm, and blue below.
+fn colour(ratio: f64) -> String {
+    let strength = (ratio.ln().abs() / WORST_COLOUR.ln()).min(1.0) * 70.0;
+    let colour = if ratio < 1.0 { "#2a7fc0" } else { "#e07b1a" };
+    format!("color-mix(in srgb, {colour} {strength:.0}%, transparent)")
+}
+
+/// Returns the table of a cell: every figure that counts, with its ratio and interval. The best is bold.
+fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
+    let mut html = String::from(
+        "<div class=\"scroll\"><table class=\"results\"><thead><tr><th scope=\"col\">Mechanism</th>",
+    );
+    for figure in &cell.figures {
+        let (title, unit) = (capitalised(figure.metric.title()), figure.metric.unit());
+        let _ =
+            write!(html, "<th scope=\"col\">{title}<small>{unit}</small></th><th scope=\"col\">Ratio</th>");
+    }
+    html.push_str("</tr></thead><tbody>");
+    for standing in &ranking.standings {
+        let own = standing.mechanism;
+        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", named(ranking, standing));
+        for figure in &cell.figures {
+            let class = if figure.best == own { " class=\"best\"" } else { "" };
+            let value = figure.values[own];
+            number(&mut html, class, value, &significant_or_dash(value, figure.metric.digits()));
+            let ratio = figure.ratios[own];
+            let (_, interval) = ratio.words();
+            let text = format!("{}<small> {interval}</small>", times(Some(ratio.mean)));
+            number(&mut html, class, Some(ratio.mean), &text);
+        }
+        html.push_str("</tr>");
+    }
+    if cell.figures.iter().any(|figure| figure.bound.is_some()) {
+        html.push_str("<tr class=\"bound\"><th scope=\"row\">bound</th>");
+        for figure in &cell.figures {
+            match figure.bound {
+                Some(bound) => {
+                    let (value, words) =
+                        (significant(bound.value, figure.metric.digits()), bound.holds.words());
+                    let _ = write!(html, "<td title=\"{words}\">{value}</td><td></td>");
+                }
+                None => html.push_str("<td></td><td></td>"),
+            }
+        }
+        html.push_str("</tr>");
+    }
+    html + "</tbody></table></div><p><a href=\"#map\">to the map</a></p>"
+}
+
+fn times(ratio: Option<f64>) -> String {
+    match ratio {
+        None => "–".to_owned(),
+        Some(ratio) if ratio.is_infinite() => "∞".to_owned(),
+        Some(ratio) if ratio < 9.995 => format!("{ratio:.2}"),
+        Some(ratio) => format!("{ratio:.0}"),
+    }
+}
+
+const STANDINGS: &str = "How many times worse the figures of a mechanism are than those of the best published mechanism that dithers, in each cell \
+    and by each figure that counts there; 1 is as good. The worst ratio is what one risks who chooses the mechanism without knowing the network. \
+    Mechanisms without dither keep in step in scenarios whose clients begin together, and win by it; they are no yardstick and stand below.";
+
+const MAP: &str = "Each square is the worst ratio of all figures of a mechanism in a cell; the maps below have one figure each. Orange is behind \
+    the best published mechanism of the cell, blue before it. A square leads to its cell.";
+
+const LEFT_OUT: &str = "No published mechanism that dithers achieved anything in these cells.";
+
+#[cfg(test)]
+mod tests {
+    use coapace_lab::contender::Contender;
+    use coapace_lab::experiment::conduct;
+    use coapace_lab::rank::Suite;
+
+    use super::*;
+    use crate::Report;
+
+    fn ranking() -> Ranking {
+        let set = [("clients", "3,12"), ("workload.exchanges", "5"), ("errors", "high")];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let mut suite = Suite::load(&["nb-iot".to_owned()], &set).unwrap();
+        suite.cells.iter_mut().for_each(|cell| cell.seeds = 2);
+        let contenders = ["default", "linux-rto", "fasor"].map(|name| Contender::parse(name).unwrap());
+        Ranking::of(&suite, conduct(&suite.trials(&contenders).unwrap(), 2, &|| {}))
+    }
+
+    #[test]
+    fn a_square_leads_to_the_section_of_its_cell() {
+        let report = Report { ranking: Some(ranking()), ..Report::default() };
+        let mut out = Vec::new();
+        report.write_html(&mut out).unwrap();
+        let page = String::from_utf8(out).unwrap();
+        for cell in ["cell-1", "cell-2"] {
+            assert_eq!(page.matches(&format!("<section id=\"{cell}\">")).count(), 1);
+            assert!(
+                page.matches(&format!("<a href=\"#{cell}\" title=")).count() >= 3,
+                "a square for each mechanism"
+            );
+        }
+        assert!(page.contains("Without dither") && page.contains("Use "), "{page}");
+        assert!(page.len() < 200_000, "the page needs no chart library");
+        for address in ["http:", "https:", "src="] {
+            assert!(!page.contains(address), "the page has {address}");
+        }
+    }
+
+    #[test]
+    fn the_colour_grows_with_the_distance_from_the_best() {
+        assert_eq!(colour(1.0), "color-mix(in srgb, #e07b1a 0%, transparent)");
+        assert_eq!(colour(2.0), "color-mix(in srgb, #e07b1a 35%, transparent)");
+        assert_eq!(colour(f64::INFINITY), "color-mix(in srgb, #e07b1a 70%, transparent)");
+        assert_eq!(colour(0.5), "color-mix(in srgb, #2a7fc0 35%, transparent)");
+    }
+}
