@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use coapace_sim::Reordering;
+use coapace_sim::{CodelConfig, FqCodelConfig, PieConfig, RedConfig, Reordering};
 use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, RadioConfig, RplConfig, TwoRay, UnitDisk};
 use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWaypoint};
 
@@ -126,6 +126,10 @@ pub fn reference() -> String {
     section::<Network>(&mut page, "[network]", "network");
     section::<Hop>(&mut page, "[[network.up]], [[network.down]]", "network.up.HOP");
     section::<Burst>(&mut page, "loss = { … }", "network.up.HOP.loss");
+    section::<Preset<CodelConfig>>(&mut page, "queue = { kind = \"codel\", … }", "network.up.HOP.queue");
+    section::<Preset<FqCodelConfig>>(&mut page, "queue = { kind = \"fq-codel\", … }", "network.up.HOP.queue");
+    section::<Preset<PieConfig>>(&mut page, "queue = { kind = \"pie\", … }", "network.up.HOP.queue");
+    section::<Preset<RedConfig>>(&mut page, "queue = { kind = \"red\", … }", "network.up.HOP.queue");
     section::<Reordering>(&mut page, "reordering = { … }", "network.up.HOP.reordering");
     section::<Mesh>(&mut page, "[network.mesh]", "network.mesh");
     section::<Topology>(&mut page, "[network.mesh.topology]", "network.mesh.topology");

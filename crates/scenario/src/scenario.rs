@@ -22,6 +22,7 @@ use crate::workload::Workload;
 /// The files that come with the program, by name.
 const BUILTINS: &[(&str, &str)] = &[
     ("nb-iot", include_str!("../../../scenarios/nb-iot.toml")),
+    ("aqm", include_str!("../../../scenarios/aqm.toml")),
     ("lossy-lan", include_str!("../../../scenarios/lossy-lan.toml")),
     ("lte-m", include_str!("../../../scenarios/lte-m.toml")),
     ("satellite", include_str!("../../../scenarios/satellite.toml")),

@@ -43,7 +43,7 @@ use reassembly::Reassembly;
 use routing::Routing;
 
 use crate::{
-    Arrival, Event, Layout, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing, Position, Record, Site,
+    Arrival, Ecn, Event, Layout, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing, Position, Record, Site,
     Span, Stream, Tap, Time, Transport, Waypoint,
 };
 
@@ -278,7 +278,8 @@ impl Mesh {
         self.record(moment, Event::Delivered, id);
         let packet = self.packets.get(id);
         let receiver = packet.dest?;
-        deliver(Arrival { from: packet.source, to: receiver, mark: packet.mark, bytes: &packet.bytes });
+        let (from, mark, bytes) = (packet.source, packet.mark, &packet.bytes);
+        deliver(Arrival { from, to: receiver, mark, ecn: Ecn::NotCapable, bytes });
         self.packets.release(id);
         Some(receiver)
     }
@@ -296,6 +297,7 @@ impl Mesh {
             to,
             mark: packet.mark,
             transport: Transport::Udp,
+            ecn: Ecn::NotCapable,
             wire_bytes: crate::Accounting::Ipv6.wire_bytes(Transport::Udp, packet.bytes.len()),
             queue_bytes: 0,
             wait: Span::ZERO,

@@ -4,5 +4,6 @@ mod captures;
 mod hosts;
 mod mesh;
 mod network;
+mod queues;
 mod snapshot;
 mod tcp;
