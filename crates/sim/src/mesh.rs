@@ -7,8 +7,10 @@ pub(crate) mod address;
 mod air;
 pub(crate) mod bytes;
 mod config;
+mod contikimac;
 mod counters;
 mod delivery;
+mod duty_cycle;
 mod event;
 mod frame;
 mod link_layer;
@@ -22,6 +24,7 @@ mod reassembly;
 mod routing;
 pub mod rpl;
 mod trees;
+mod tsch;
 
 use std::fmt;
 
@@ -31,10 +34,12 @@ pub use config::{
 };
 pub use counters::NodeCounters;
 pub use delivery::Delivery;
+pub use duty_cycle::{ContikiMacConfig, DutyCycle, TschConfig};
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
 pub use propagation::{LogDistance, Propagation, TwoRay, UnitDisk};
 
 use air::{Air, Fate};
+use duty_cycle::Sleeper;
 use event::MeshEvent;
 use links::Links;
 use mac::Mac;
@@ -56,6 +61,8 @@ pub struct Mesh {
     waypoints: Vec<Waypoint>,
     air: Air,
     macs: Vec<Mac>,
+    /// What each node remembers for ContikiMAC; empty without.
+    sleepers: Vec<Sleeper>,
     reassemblies: Vec<Reassembly>,
     /// The datagram tag of the next fragments of each node.
     tags: Vec<u16>,
@@ -140,6 +147,10 @@ impl Mesh {
             air: Air::new(links, config.radio.delivery.clone(), luck.stream("mesh/air")),
             reassemblies: vec![Reassembly::new(&config.lowpan); places.len()],
             tags: vec![0; places.len()],
+            sleepers: match config.mac.duty_cycle {
+                DutyCycle::ContikiMac(_) => vec![Sleeper::default(); places.len()],
+                DutyCycle::None | DutyCycle::Tsch(_) => Vec::new(),
+            },
             config,
             positions: places.clone(),
             waypoints,
@@ -231,6 +242,7 @@ impl Medium for Mesh {
             events.push(start, MeshEvent::SwitchOn(node).encode());
         }
         self.await_move(events);
+        self.await_cell(events);
     }
 
     fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
@@ -261,6 +273,11 @@ impl Medium for Mesh {
             MeshEvent::SwitchOn(node) => self.switch_on(moment, node),
             MeshEvent::Route(node) => self.route(moment, node),
             MeshEvent::Move => self.move_nodes(moment),
+            MeshEvent::WakeUp(node) => self.wake_up(moment, node),
+            MeshEvent::AssessAgain(node) => self.assess_again(moment, node),
+            MeshEvent::Doze(node) => self.doze(moment, node),
+            MeshEvent::Cell => self.cell(moment),
+            MeshEvent::CellIdle => self.cell_is_idle(moment),
         }
         None
     }

@@ -5,5 +5,6 @@ mod hosts;
 mod mesh;
 mod network;
 mod queues;
+mod sleepy;
 mod snapshot;
 mod tcp;
