@@ -2,14 +2,11 @@
 
 use coapace_sim::{CodelConfig, FqCodelConfig, PieConfig, Queue as SimQueue, RedConfig};
 
-use crate::schema::document::{Item, Value, quoted};
-use crate::schema::error::Fault;
-use crate::schema::kind::{Key, Kind, Lines};
 use crate::schema::measure::Measure;
 use crate::schema::preset::Preset;
 use crate::schema::scalar::{Percentage, Switch, Time, Whole};
 use crate::schema::table::{Misfit, keys};
-use crate::schema::words::{TaggedTable, tagged, tagged_table};
+use crate::schema::words::tagged;
 
 tagged! {
     /// The management of a hop's queue.
@@ -113,42 +110,6 @@ keys! {
     }
 }
 
-/// The name of a kind of queue, or its table.
-pub(crate) struct QueueKind;
-
-impl Kind for QueueKind {
-    type Value = Queue;
-    fn accepts(&self) -> String {
-        let words: Vec<_> = Queue::WORDS.iter().map(|word| quoted(word)).collect();
-        format!("{}, or a table of that `kind` and its parameters", words.join(" or "))
-    }
-    fn read(&self, item: &Item, path: &str) -> Result<Queue, Fault> {
-        match &item.value {
-            Value::Table(_) => tagged_table::<Queue>().read(item, path),
-            Value::Text(word) => {
-                let table = Item { at: item.at, value: Value::Table(Vec::new()) };
-                Queue::read(word, &table, path).unwrap_or_else(|| Err(self.refuse(item, path)))
-            }
-            _ => Err(self.refuse(item, path)),
-        }
-    }
-    fn write(&self, queue: &Queue, path: &str, lines: &mut Lines) {
-        match queue {
-            Queue::DropTail(_) => lines.push((path.to_owned(), quoted("drop-tail"))),
-            _ => tagged_table::<Queue>().write(queue, path, lines),
-        }
-    }
-    fn keys(&self) -> Vec<Key> {
-        tagged_table::<Queue>().keys()
-    }
-    fn is_table(&self) -> bool {
-        true
-    }
-    fn words(&self) -> Vec<&'static str> {
-        Queue::WORDS.to_vec()
-    }
-}
-
 impl Queue {
     /// Returns the configuration of the simulator, for packets of up to `mtu_bytes`.
     pub fn config(&self, mtu_bytes: u32) -> SimQueue {
@@ -186,7 +147,10 @@ fn updates_take_time(pie: &PieConfig) -> Result<(), Misfit> {
 
 fn thresholds_grow(red: &RedConfig) -> Result<(), Misfit> {
     if red.max_packets <= red.min_packets {
-        return Err(Misfit::new("max_packets", format!("must be above `min_packets`, which is {}", red.min_packets)));
+        return Err(Misfit::new(
+            "max_packets",
+            format!("must be above `min_packets`, which is {}", red.min_packets),
+        ));
     }
     Ok(())
 }

@@ -2,9 +2,12 @@
 
 use std::fmt::Write;
 
-use coapace_sim::{CodelConfig, FqCodelConfig, PieConfig, RedConfig, Reordering};
-use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, RadioConfig, RplConfig, TwoRay, UnitDisk};
+use coapace_sim::mesh::{
+    ContikiMacConfig, LogDistance, LowpanConfig, MacConfig, RadioConfig, RplConfig, TschConfig, TwoRay,
+    UnitDisk,
+};
 use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWaypoint};
+use coapace_sim::{CodelConfig, FqCodelConfig, PieConfig, RedConfig, Reordering};
 
 use crate::file::{Defaults, File};
 use crate::flows::Flow;
@@ -139,6 +142,9 @@ pub fn reference() -> String {
     section::<LogDistance>(&mut page, "propagation = { kind = \"log-distance\", … }", heard);
     section::<TwoRay>(&mut page, "propagation = { kind = \"two-ray\", … }", heard);
     section::<Preset<MacConfig>>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
+    let cycle = "network.mesh.mac.duty_cycle";
+    section::<ContikiMacConfig>(&mut page, "duty_cycle = { kind = \"contikimac\", … }", cycle);
+    section::<TschConfig>(&mut page, "duty_cycle = { kind = \"tsch\", … }", cycle);
     section::<Preset<LowpanConfig>>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
     section::<Preset<RplConfig>>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
     let moving = "network.mesh.mobility";

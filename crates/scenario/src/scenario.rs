@@ -30,6 +30,7 @@ const BUILTINS: &[(&str, &str)] = &[
     ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
     ("mesh-grid", include_str!("../../../scenarios/mesh-grid.toml")),
     ("mesh-mobile", include_str!("../../../scenarios/mesh-mobile.toml")),
+    ("mesh-sleepy", include_str!("../../../scenarios/mesh-sleepy.toml")),
     ("concentric", include_str!("../../../scenarios/concentric.toml")),
     ("rathod-grid", include_str!("../../../scenarios/rathod-grid.toml")),
     ("rathod-half-dumbbell", include_str!("../../../scenarios/rathod-half-dumbbell.toml")),

@@ -34,7 +34,7 @@ pub use config::{
 };
 pub use counters::NodeCounters;
 pub use delivery::Delivery;
-pub use duty_cycle::{ContikiMacConfig, DutyCycle, TschConfig};
+pub use duty_cycle::{Awake, ContikiMacConfig, DutyCycle, TschConfig};
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
 pub use propagation::{LogDistance, Propagation, TwoRay, UnitDisk};
 
@@ -48,8 +48,8 @@ use reassembly::Reassembly;
 use routing::Routing;
 
 use crate::{
-    Arrival, Ecn, Event, Layout, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing, Position, Record, Site,
-    Span, Stream, Tap, Time, Transport, Waypoint,
+    Arrival, Ecn, Event, Layout, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing, Position, Record,
+    Site, Span, Stream, Tap, Time, Transport, Waypoint,
 };
 
 /// A medium of radios: their places, and the datagrams under way between them. Node n of the layout is node n of the world.
@@ -149,7 +149,7 @@ impl Mesh {
             tags: vec![0; places.len()],
             sleepers: match config.mac.duty_cycle {
                 DutyCycle::ContikiMac(_) => vec![Sleeper::default(); places.len()],
-                DutyCycle::None | DutyCycle::Tsch(_) => Vec::new(),
+                DutyCycle::None(_) | DutyCycle::Tsch(_) => Vec::new(),
             },
             config,
             positions: places.clone(),
@@ -168,6 +168,11 @@ impl Mesh {
     /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.positions.len()
+    }
+
+    /// Returns whether radios sleep between wake-ups or slots.
+    pub fn sleeps(&self) -> bool {
+        self.config.mac.duty_cycle.sleeps()
     }
 
     /// Returns the counters of a node.

@@ -105,7 +105,11 @@ impl Header {
 
     /// Returns the key of the random numbers drawn for this packet: its ends, its mark, its copy.
     pub(crate) const fn key(&self) -> (u64, u64, u64) {
-        (self.ends & !(ECN_CAPABLE | CONGESTION), self.rest & ((1 << STEP_BITS) - 1), self.rest >> COPY & MAX_COPY as u64)
+        (
+            self.ends & !(ECN_CAPABLE | CONGESTION),
+            self.rest & ((1 << STEP_BITS) - 1),
+            self.rest >> COPY & MAX_COPY as u64,
+        )
     }
 
     #[inline]

@@ -356,6 +356,11 @@ measures! {
             (bytes > 0.0).then_some(run.mesh?.energy_mj() * 1e3 / bytes)
         }),
     }
+    /// Time that the radios of a mesh were on, in percent of all time: the duty cycle. It is not known if radios are always on.
+    RadioOn {
+        column: "radio_on_percent", interval: "radio_on_ci95", title: "radio on", unit: "%", header: "radio on", digits: 3, worth: 3, better: Lower,
+        pooling: Mean(|run| ratio(100.0 * run.mesh?.on_s, run.mesh?.all_s)),
+    }
     /// Flow completion time of the last client, over all clients and seeds. A mechanism that is fast for most clients may keep a
     /// few waiting, which the median does not show.
     FctMax {

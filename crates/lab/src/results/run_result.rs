@@ -2,7 +2,9 @@
 
 use coapace_scenario::Hash64;
 
-use super::{Delays, EcnResult, Film, FlowResult, MeshResult, Population, Series, Settling, Timeouts, jain_index};
+use super::{
+    Delays, EcnResult, Film, FlowResult, MeshResult, Population, Series, Settling, Timeouts, jain_index,
+};
 
 /// The measurements of one run.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -32,8 +32,10 @@ pub(super) fn network(scenario: &Scenario, luck: Luck) -> Network {
         ("up", &scenario.network.up, CLIENTS_SITE, SERVER_SITE),
         ("down", &scenario.network.down, SERVER_SITE, CLIENTS_SITE),
     ] {
-        let path: Result<Vec<HopId>, HopError> =
-            hops.iter().map(|hop| network.add_hop(&format!("{way}.{}", hop.name), effects(hop, mtu))).collect();
+        let path: Result<Vec<HopId>, HopError> = hops
+            .iter()
+            .map(|hop| network.add_hop(&format!("{way}.{}", hop.name), effects(hop, mtu)))
+            .collect();
         let path = path.expect("a scenario's values are within what a hop takes");
         network.connect(from, to, &path).expect("a scenario has 1 to 16 hops each way");
     }

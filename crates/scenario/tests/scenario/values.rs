@@ -59,7 +59,9 @@ fn a_quantity_without_its_unit_or_outside_its_range_is_refused() {
         hop("queue = \"codl\""),
         error(
             "queue",
-            &format!("{kinds}, or a table of that `kind` and its parameters, not `codl`; did you mean `codel`?")
+            &format!(
+                "{kinds}, or a table of that `kind` and its parameters, not `codl`; did you mean `codel`?"
+            )
         )
     );
     assert_eq!(

@@ -119,7 +119,7 @@ impl MacConfig {
         queue_frames: 16,
         neighbour_queues: None,
         duplicates: 16,
-        duty_cycle: DutyCycle::None,
+        duty_cycle: DutyCycle::NONE,
     };
 
     /// The driver of Contiki 2.x (core/net/mac/csma.c) over a CC2420 that is always on: the first attempt at once, then a linear

@@ -10,7 +10,7 @@ impl Mesh {
     pub(super) fn contikimac(&self) -> Option<ContikiMacConfig> {
         match self.config.mac.duty_cycle {
             DutyCycle::ContikiMac(config) => Some(config),
-            DutyCycle::None | DutyCycle::Tsch(_) => None,
+            DutyCycle::None(_) | DutyCycle::Tsch(_) => None,
         }
     }
 
@@ -58,10 +58,7 @@ impl Mesh {
     /// Switches the radio of a node off that has nothing to do.
     pub(super) fn fall_asleep(&mut self, now: Time, node: u32) {
         let mac = &self.macs[node as usize];
-        if self.config.mac.duty_cycle != DutyCycle::None
-            && mac.active.is_none()
-            && mac.acknowledging.is_none()
-        {
+        if self.config.mac.duty_cycle.sleeps() && mac.active.is_none() && mac.acknowledging.is_none() {
             self.air.sleep(now, node);
         }
     }
@@ -70,9 +67,8 @@ impl Mesh {
     pub(super) fn in_phase(&mut self, node: u32, to: Option<NodeId>, at: Time) -> Time {
         let Some(config) = self.contikimac().filter(|config| config.phase_lock) else { return at };
         let sleeper = &mut self.sleepers[node as usize];
-        let expected = to.and_then(|to| {
-            sleeper.awake(to, at + ContikiMacConfig::GUARD, config.wake_interval)
-        });
+        let expected =
+            to.and_then(|to| sleeper.awake(to, at + ContikiMacConfig::GUARD, config.wake_interval));
         sleeper.is_locked = expected.is_some();
         expected.map_or(at, |expected| expected - ContikiMacConfig::GUARD)
     }
@@ -91,8 +87,11 @@ impl Mesh {
     pub(super) fn strobe(&mut self, now: Time, node: u32) {
         let Some(config) = self.contikimac() else { return };
         let sleeper = &mut self.sleepers[node as usize];
-        let span =
-            if sleeper.is_locked { ContikiMacConfig::LOCKED_STROBE } else { config.wake_interval + config.listen };
+        let span = if sleeper.is_locked {
+            ContikiMacConfig::LOCKED_STROBE
+        } else {
+            config.wake_interval + config.listen
+        };
         sleeper.strobe_end.get_or_insert(now + span);
         sleeper.strobe_start = now;
     }

@@ -5,15 +5,28 @@ use smallvec::SmallVec;
 use crate::{NodeId, Span, Time};
 
 /// The times at which radios are on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DutyCycle {
     /// Radios are always on.
-    #[default]
-    None,
+    None(Awake),
     /// Receivers wake up now and then, and senders repeat a frame until its receiver is awake.
     ContikiMac(ContikiMacConfig),
     /// All nodes are awake in the same cells of a slotframe.
     Tsch(TschConfig),
+}
+
+/// Radios that are always on: there is nothing to configure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awake {}
+
+impl DutyCycle {
+    /// Radios are always on.
+    pub const NONE: Self = Self::None(Awake {});
+
+    /// Returns whether radios sleep.
+    pub(super) const fn sleeps(&self) -> bool {
+        !matches!(self, Self::None(_))
+    }
 }
 
 /// ContikiMAC (Dunkels 2011, SICS report T2011:13).

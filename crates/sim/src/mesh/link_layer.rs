@@ -47,7 +47,7 @@ impl Mesh {
         let cca = if config.csma { config.cca } else { Span::ZERO };
         let to = mac.queues[usize::from(queue)].frames.front().and_then(|queued| queued.frame.to);
         let mut at = earliest + backoff + cca;
-        if config.duty_cycle != DutyCycle::None {
+        if config.duty_cycle.sleeps() {
             at = self.in_phase(node, to, at);
         }
         moment.events.push(at, MeshEvent::Assess(node, queue).encode());
@@ -140,7 +140,7 @@ impl Mesh {
             }
         }
         match self.config.mac.duty_cycle {
-            DutyCycle::None => {}
+            DutyCycle::None(_) => {}
             // A node that heard the end of a frame alone waits for its repetition.
             DutyCycle::ContikiMac(_) => {
                 let heard = fates.iter().filter(|(_, fate)| *fate == Fate::Received);
@@ -265,7 +265,7 @@ impl Mesh {
         }
         let attempts = mac.queues[usize::from(queue)].attempts;
         let popped = mac.pop(queue);
-        if self.config.mac.duty_cycle != DutyCycle::None {
+        if self.config.mac.duty_cycle.sleeps() {
             self.strobe_ends(moment.now, node, None, false);
         }
         if let Some(Queued { frame, packet }) = popped {

@@ -10,7 +10,7 @@ impl Mesh {
     pub(super) fn tsch(&self) -> Option<TschConfig> {
         match self.config.mac.duty_cycle {
             DutyCycle::Tsch(config) => Some(config),
-            DutyCycle::None | DutyCycle::ContikiMac(_) => None,
+            DutyCycle::None(_) | DutyCycle::ContikiMac(_) => None,
         }
     }
 

@@ -193,9 +193,9 @@ mod tests {
             }
             answers.extend(discarded.drain(..).map(|_| (ms + 20, true)));
         }
-        let late = &waits[waits.len() / 2..];
-        let mean = late.iter().sum::<f64>() / late.len() as f64;
+        let settled = &waits[waits.len() / 2..];
+        let mean = settled.iter().sum::<f64>() / settled.len() as f64;
         assert!((2.0..=10.0).contains(&mean), "{mean} ms instead of about 5");
-        assert!(late.len() as f64 > 0.9 * 30_000.0, "the link is used: {}", late.len());
+        assert!(settled.len() as f64 > 0.9 * 30_000.0, "the link is used: {}", settled.len());
     }
 }

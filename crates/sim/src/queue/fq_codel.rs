@@ -30,8 +30,7 @@ impl FqCodelConfig {
     /// The constants of RFC 8290 §5.2.
     pub const RFC_8290: Self = Self { codel: CodelConfig::RFC_8289, quantum_bytes: 1_514, flows: 1_024 };
     /// [`CodelConfig::SLOW_LINK`], with the quantum of 300 bytes that RFC 8290 §5.2.4 has for slow links.
-    pub const SLOW_LINK: Self =
-        Self { codel: CodelConfig::SLOW_LINK, quantum_bytes: 300, ..Self::RFC_8290 };
+    pub const SLOW_LINK: Self = Self { codel: CodelConfig::SLOW_LINK, quantum_bytes: 300, ..Self::RFC_8290 };
 }
 
 /// The queues, and their turns.
@@ -88,8 +87,7 @@ impl FqCodel {
                 self.old.push_back(number);
                 continue;
             }
-            if let Some((packet, marked)) =
-                flow.codel.pop(&self.config.codel, now, &mut flow.lane, discarded)
+            if let Some((packet, marked)) = flow.codel.pop(&self.config.codel, now, &mut flow.lane, discarded)
             {
                 flow.credit -= i64::from(packet.wire_bytes);
                 return Some((packet, marked));
@@ -127,8 +125,10 @@ mod tests {
         (0..3).for_each(|n| queue.push(packet(20 + n, 300), 2));
         let first = queue.pop(Time::ZERO, &mut Vec::new());
         assert_eq!(first.map(|(packet, _)| packet.place), Some(10));
-        let next: Vec<_> =
-            (0..3).filter_map(|_| queue.pop(Time::ZERO, &mut Vec::new())).map(|(packet, _)| packet.place).collect();
+        let next: Vec<_> = (0..3)
+            .filter_map(|_| queue.pop(Time::ZERO, &mut Vec::new()))
+            .map(|(packet, _)| packet.place)
+            .collect();
         assert_eq!(next, [11, 12, 20]);
         // Both are old now. A flow that comes is new.
         queue.push(packet(30, 100), 3);

@@ -32,13 +32,8 @@ impl RedConfig {
     /// Floyd's later advice (1997, 2000): a largest probability of 10 %, and gentle.
     pub const GENTLE: Self = Self { max_probability: 0.1, is_gentle: true, ..Self::FLOYD_1993 };
     /// The parameters of Floyd, Jacobson 1993 §§6–7.
-    pub const FLOYD_1993: Self = Self {
-        min_packets: 5,
-        max_packets: 15,
-        max_probability: 0.02,
-        weight: 0.002,
-        is_gentle: false,
-    };
+    pub const FLOYD_1993: Self =
+        Self { min_packets: 5, max_packets: 15, max_probability: 0.02, weight: 0.002, is_gentle: false };
 }
 
 /// The state of RED.

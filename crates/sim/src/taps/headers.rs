@@ -93,7 +93,8 @@ mod tests {
     fn what_is_summed_up_with_its_checksums_is_all_ones() {
         let ends = [("10.0.0.1:5683", "10.0.0.2:40000"), ("[fd00::1]:5683", "[fd00::2]:40000")];
         let fields = [(Ecn::NotCapable, 0), (Ecn::Capable, 2), (Ecn::Congested, 3)];
-        for ((from, to), (ecn, field)) in ends.into_iter().flat_map(|ends| fields.map(|field| (ends, field))) {
+        for ((from, to), (ecn, field)) in ends.into_iter().flat_map(|ends| fields.map(|field| (ends, field)))
+        {
             let (from, to) = (address(from), address(to));
             let mut packet = vec![7];
             assert_eq!(udp_packet(from, to, 9, ecn, b"odd", &mut packet), Some(()));

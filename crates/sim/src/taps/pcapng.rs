@@ -81,10 +81,9 @@ impl<W: Write> Pcapng<W> {
                 "dropped: {} bytes wait for {hop}, which has room for no more",
                 record.queue_bytes
             )),
-            (Event::Discarded, Some(hop)) => Some(format!(
-                "dropped: queue management of {hop}, where {} bytes wait",
-                record.queue_bytes
-            )),
+            (Event::Discarded, Some(hop)) => {
+                Some(format!("dropped: queue management of {hop}, where {} bytes wait", record.queue_bytes))
+            }
             (Event::Dropped, None) => Some("dropped: no path".into()),
             (Event::Lost, Some(hop)) => Some(format!("lost on {hop}")),
             _ => None,

@@ -59,11 +59,17 @@ fn management_that_never_acts_is_drop_tail_to_the_nanosecond() {
         Queue::Pie(PieConfig { max_burst: never, ..PieConfig::RFC_8033 }),
         Queue::Red(RedConfig { min_packets: 1_000_000, max_packets: 2_000_000, ..RedConfig::GENTLE }),
     ] {
-        let (arrivals, counters) = run(queue, (false, false), &senders, (Arrivals::default(), Counters::new()));
+        let (arrivals, counters) =
+            run(queue, (false, false), &senders, (Arrivals::default(), Counters::new()));
         assert_eq!(arrivals.0, expected.0.0);
         let hop = |counters: &Counters| {
             let hop = counters.hop(coapace_sim::HopId(0));
-            (hop.packets, hop.dropped, hop.max_queue_bytes, hop.mean_queue_bytes(Time::from_secs(1)).to_bits())
+            (
+                hop.packets,
+                hop.dropped,
+                hop.max_queue_bytes,
+                hop.mean_queue_bytes(Time::from_secs(1)).to_bits(),
+            )
         };
         assert!(counters.dropped > 0 && hop(&counters).2 == 50_000);
         assert_eq!(hop(&counters), hop(&expected.1));
