@@ -1,8 +1,8 @@
 //! Queue management at work, beside drop-tail.
 
 use coapace_sim::{
-    Accounting, CodelConfig, Counters, Ecn, Event, FqCodelConfig, Hop, Luck, Network, NodeId, Pcapng,
-    PieConfig, Queue, Rate, Record, RedConfig, Site, Span, Tap, Time, World,
+    Accounting, CodelConfig, Counters, Ecn, Event, FqCodelConfig, Hop, Luck, Mark, Network, Node, NodeId,
+    Outgoing, Pcapng, PieConfig, Queue, Rate, Record, RedConfig, Site, Span, Tap, Time, World,
 };
 
 use crate::hosts::Host;
@@ -98,6 +98,43 @@ fn packets_are_marked_if_both_the_hop_and_they_know_ecn() {
     }
     let drop_tail = run(Queue::DropTail, (true, true), &senders, Counters::new());
     assert_eq!(drop_tail.marked, 0);
+}
+
+/// A host that counts the packets which are said to be marked before they come.
+struct Ear(Host, u64);
+
+impl Node for Ear {
+    fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
+        self.0.handle_datagram(now, from, mark, bytes);
+    }
+    fn congestion_experienced(&mut self, from: NodeId, _: Mark) {
+        assert_eq!(from, NodeId(1));
+        self.1 += 1;
+    }
+    fn handle_timeout(&mut self, now: Time) {
+        self.0.handle_timeout(now);
+    }
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        self.0.poll_transmit(now, buffer)
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.0.poll_timeout()
+    }
+}
+
+#[test]
+fn a_node_is_told_of_every_marked_packet_that_it_gets() {
+    let mut network = Network::new(Luck::new(1), Accounting::Ipv4).ecn_capable(true);
+    let queue = Queue::Codel(CodelConfig::RFC_8289);
+    let hop = network.add_hop("hop", Hop { rate: Some(RATE), queue, marks: true, ..Hop::default() }).unwrap();
+    network.connect(ONE, OTHER, &[hop]).unwrap();
+    let mut world = World::new(network, Counters::new());
+    world.add(OTHER, Ear(Host::sink(), 0));
+    world.add(ONE, Ear(Host::sender(NodeId(0), steady(6, 1_000).into_iter().map(|ms| (ms * MS, 972))), 0));
+    world.wake_all();
+    world.run(Time::MAX);
+    assert!(world.tap().marked > 0);
+    assert_eq!(world.nodes()[0].1, world.tap().marked);
 }
 
 #[test]
