@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use coapace_net::{Datagram, Direction, Interceptor};
-use coapace_sim::{CaptureFile, Time, udp_packet};
+use coapace_sim::{CaptureFile, Ecn, Time, udp_packet};
 
 /// Writes the datagrams of a client or server as pcapng, with the IP and UDP headers they have on the network.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl Writing {
         };
         self.packet.clear();
         let (from, to) = (self.shown(from), self.shown(to));
-        if udp_packet(from, to, 0, datagram.bytes, &mut self.packet).is_none() {
+        if udp_packet(from, to, 0, Ecn::NotCapable, datagram.bytes, &mut self.packet).is_none() {
             return;
         }
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

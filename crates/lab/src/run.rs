@@ -1,6 +1,7 @@
 //! One run: a scenario, a contender and a seed.
 
 mod closed;
+mod congestion;
 mod endpoints;
 mod filming;
 mod flows;
@@ -22,6 +23,7 @@ use coapace_sim::{Counters, HopId, Luck, QueueSeries, Summary, Tap, Time, World}
 use crate::contender::{Contender, ContenderKind};
 use crate::nodes::Host;
 use crate::results::{Population, RunResult, Series, jain_index};
+use congestion::Congestion;
 use filming::Filming;
 use following::Following;
 use medium::CountingMedium;
@@ -30,6 +32,9 @@ use tcp::{CONNECTING, connects_beforehand};
 
 /// The beginning and the end of the measured part of a run of fixed length.
 type Window = (Time, Time);
+
+/// The taps that every run has.
+type Totals = (Counters, Option<Congestion>);
 
 /// The latest end of a run without a fixed length, in simulated time.
 const LIMIT: Time = Time::from_secs(1_000_000);
@@ -96,14 +101,17 @@ fn simulate<T: Tap, M: CountingMedium>(
         ContenderKind::Udp(mix) => closed::hosts(scenario, &seats, mix, luck, observe, from),
         ContenderKind::Tcp => tcp::hosts(scenario, &seats, luck, seed),
     };
-    let mut world = World::new(medium, (Counters::new(), tap));
+    let congestion = scenario.network.ecn_capable.then(|| Congestion::new(seats.servers()));
+    let mut world = World::new(medium, ((Counters::new(), congestion), tap));
     world.reserve(seats.len());
     for (site, role) in seats.roles() {
         world.add(site, host(role));
     }
     world.wake_all();
-    let count = |world: &World<Host, (Counters, T), M>, now: Time| {
-        let mut result = counted(scenario, contender, world.nodes(), &world.tap().0);
+    let count = |world: &World<Host, (Totals, T), M>, now: Time| {
+        let (counters, congestion) = &world.tap().0;
+        let mut result = counted(scenario, contender, world.nodes(), counters);
+        result.ecn = congestion.as_ref().map(Congestion::counts);
         world.medium().count(now, &mut result);
         result
     };

@@ -2,22 +2,29 @@
 
 use coapace_sim::{Jitter, Reordering, Span};
 
+use crate::queues::{DropTail, Queue};
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
 use crate::schema::kind::{Key, Kind, Lines, Or};
-use crate::schema::scalar::{Bytes, Name, Percentage, Range, Rate, Scalar, Time, Whole};
+use crate::schema::scalar::{Bytes, Name, Percentage, Range, Rate, Scalar, Switch, Time, Whole};
 use crate::schema::table::{HasName, Keys, Misfit, keys, table};
+use crate::schema::words::word_or_table;
 
 keys! {
     /// One hop in one direction. A packet waits for the link (`buffer_bytes`), is sent (`rate`), may be lost (`loss`), and
     /// what is left arrives later (`delay`, `jitter`, `reordering`).
-    pub struct Hop checked by buffer_has_a_rate {
+    pub struct Hop checked by queue_has_a_rate {
         /// Its name in dotted paths and in results; unique among the hops of one direction.
         name: String, Name;
         /// Bits per second of IP packets, headers included.
         rate: Option<u64>, Or("unlimited", Rate) => None;
-        /// Bytes of IP packets that may wait; a packet that does not fit is dropped (drop-tail).
+        /// Bytes of IP packets that may wait; a packet that does not fit is dropped.
         buffer_bytes: Option<u64>, Or("unlimited", Bytes) => None;
+        /// The management of the packets that wait: the name of its kind, or a table with parameters.
+        queue: Queue, word_or_table() => Queue::DropTail(DropTail {});
+        /// Whether the queue marks ECN-capable packets (`network.ecn_capable`) where it would drop them (RFC 3168). `drop-tail` marks
+        /// nothing.
+        ecn: bool, Switch => false;
         /// The time that every packet travels.
         delay: Span, Time => Span::ZERO;
         /// Further delay of each packet, uniform between two times. Packets may overtake each other.
@@ -100,11 +107,17 @@ impl HasName for Hop {
     }
 }
 
-fn buffer_has_a_rate(hop: &Hop) -> Result<(), Misfit> {
-    if hop.buffer_bytes.is_none() || hop.rate.is_some() {
+fn queue_has_a_rate(hop: &Hop) -> Result<(), Misfit> {
+    if hop.rate.is_some() {
         return Ok(());
     }
-    Err(Misfit::new("buffer_bytes", "needs a `rate`: on an unlimited link nothing waits"))
+    let is_managed = !hop.queue.is_drop_tail();
+    for (key, is_said) in [("buffer_bytes", hop.buffer_bytes.is_some()), ("queue", is_managed)] {
+        if is_said {
+            return Err(Misfit::new(key, "needs a `rate`: on an unlimited link nothing waits"));
+        }
+    }
+    Ok(())
 }
 
 fn average_between(burst: &Burst) -> Result<(), Misfit> {

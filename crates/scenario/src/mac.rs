@@ -1,11 +1,12 @@
 //! The keys of medium access, and what stacks make of them.
 
-use coapace_sim::mesh::{Backoff, ChannelBusy, MacConfig};
+use coapace_sim::Span;
+use coapace_sim::mesh::{Awake, Backoff, ChannelBusy, ContikiMacConfig, DutyCycle, MacConfig, TschConfig};
 
 use crate::schema::kind::Or;
 use crate::schema::scalar::{Switch, Time, Whole, one_of};
 use crate::schema::table::{Misfit, keys};
-use crate::schema::words::words;
+use crate::schema::words::{tagged, word_or_table, words};
 
 keys! {
     /// Unslotted CSMA/CA, and what stacks make of it. The defaults shown are those of the preset `standard`; with another
@@ -50,17 +51,64 @@ keys! {
         neighbour_queues: Or("one", Whole(1, 15));
         /// Senders, those heard last, whose last frame a node recognises when it comes again.
         duplicates: Whole(0, 255);
+        /// The times at which radios are on: always; ContikiMAC's wake-ups; or the cells of TSCH. The kind, or a table with
+        /// parameters.
+        duty_cycle: word_or_table();
     }
     presets {
         /// The source of the other keys' defaults: `standard` is IEEE 802.15.4-2015; `contiki-2`, `contiki-3` and `contiki-ng`
-        /// are the drivers of these systems over a radio that is always on, `contiki-2.7` that of a Z1;
+        /// are the drivers of these systems over a radio that is always on, `contiki-2.7` that of a Z1; `contikimac` is that of
+        /// Contiki 2.x over radios that sleep (Dunkels 2011), `tsch` IEEE 802.15.4 with the minimal schedule of RFC 8180;
         /// `none` neither listens before it sends nor acknowledges.
         "standard" => MacConfig::STANDARD,
         "contiki-2" => MacConfig::CONTIKI_2,
         "contiki-2.7" => MacConfig::CONTIKI_2_7,
         "contiki-3" => MacConfig::CONTIKI_3,
         "contiki-ng" => MacConfig::CONTIKI_NG,
+        "contikimac" => MacConfig::CONTIKIMAC,
+        "tsch" => MacConfig::TSCH,
         "none" => MacConfig::NONE,
+    }
+}
+
+tagged! {
+    for DutyCycle {
+        None(Awake) = "none",
+        ContikiMac(ContikiMacConfig) = "contikimac",
+        Tsch(TschConfig) = "tsch",
+    }
+}
+
+keys! {
+    /// Receivers wake up now and then, and senders repeat a frame until its receiver is awake (Dunkels 2011). A frame to all neighbours is
+    /// repeated for a whole interval.
+    for ContikiMacConfig = ContikiMacConfig::DUNKELS_2011, checked by wake_ups_are_apart {
+        /// The time from one wake-up of a receiver to the next.
+        wake_interval: Time;
+        /// The time that the radio is on for one of the two assessments of a wake-up.
+        cca: Time;
+        /// The time between the two.
+        cca_gap: Time;
+        /// The time from a frame to its repetition; its acknowledgement begins before.
+        frame_gap: Time;
+        /// The time that a node which noticed a transmission waits for a frame.
+        listen: Time;
+        /// Whether a sender remembers when its neighbours wake up, and begins shortly before.
+        phase_lock: Switch;
+    }
+}
+
+keys! {
+    /// TSCH with one shared cell in a slotframe (RFC 8180): all frames are sent there, by slotted Aloha. `min_be` and `max_be` count cells.
+    for TschConfig = TschConfig::RFC_8180, checked by slots_have_room {
+        /// The length of a slot.
+        slot: Time;
+        /// The slots of a slotframe.
+        slotframe: Whole(1, 10_000);
+        /// macTsTxOffset: the time from the beginning of a slot to its frame.
+        tx_offset: Time;
+        /// The time that a receiver listens before and after the moment at which a frame should begin.
+        guard: Time;
     }
 }
 
@@ -77,4 +125,41 @@ fn exponents_fit(mac: &MacConfig) -> Result<(), Misfit> {
         return Err(Misfit::new("max_be", format!("must not be below `min_be`, which is {}", mac.min_be)));
     }
     Ok(())
+}
+
+fn wake_ups_are_apart(config: &ContikiMacConfig) -> Result<(), Misfit> {
+    if config.wake_interval < Span::from_millis(20) || config.wake_interval <= config.listen {
+        return Err(Misfit::new("wake_interval", "must be 20 ms or more, and longer than `listen`"));
+    }
+    if config.cca_gap <= config.frame_gap {
+        return Err(Misfit::new(
+            "cca_gap",
+            "must be longer than `frame_gap`, or both assessments fall into it",
+        ));
+    }
+    Ok(())
+}
+
+fn slots_have_room(config: &TschConfig) -> Result<(), Misfit> {
+    if config.slot < Span::from_millis(10) {
+        return Err(Misfit::new(
+            "slot",
+            "must be 10 ms or more, so that the longest frame and its acknowledgement fit",
+        ));
+    }
+    if config.guard == Span::ZERO
+        || config.guard >= config.tx_offset
+        || config.tx_offset > Span::from_micros(2_120)
+    {
+        return Err(Misfit::new(
+            "guard",
+            "must be more than 0 and less than `tx_offset`, which is 2120 us at most",
+        ));
+    }
+    Ok(())
+}
+
+keys! {
+    /// Radios are always on.
+    for Awake {}
 }

@@ -17,6 +17,9 @@ keys! {
         ip: Ip, one_of() => Ip::V6;
         /// The largest IP packet in bytes, headers included.
         mtu: u32, Whole(68, 65_535) => 1_280;
+        /// Whether hosts send datagrams as ECN-capable, ECT(0), so that a queue may mark them (RFC 3168). The simulated TCP does
+        /// not know ECN, and meshes do not mark.
+        ecn_capable: bool, Switch => false;
         /// The hops from the clients to the servers, in the order that a packet passes them.
         up: Vec<Hop>, named(16);
         /// The hops from the servers to the clients, in the order that a packet passes them.

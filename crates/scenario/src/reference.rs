@@ -2,9 +2,12 @@
 
 use std::fmt::Write;
 
-use coapace_sim::Reordering;
-use coapace_sim::mesh::{LogDistance, LowpanConfig, MacConfig, RadioConfig, RplConfig, TwoRay, UnitDisk};
+use coapace_sim::mesh::{
+    ContikiMacConfig, LogDistance, LowpanConfig, MacConfig, RadioConfig, RplConfig, TschConfig, TwoRay,
+    UnitDisk,
+};
 use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWaypoint};
+use coapace_sim::{CodelConfig, FqCodelConfig, PieConfig, RedConfig, Reordering};
 
 use crate::file::{Defaults, File};
 use crate::flows::Flow;
@@ -126,6 +129,10 @@ pub fn reference() -> String {
     section::<Network>(&mut page, "[network]", "network");
     section::<Hop>(&mut page, "[[network.up]], [[network.down]]", "network.up.HOP");
     section::<Burst>(&mut page, "loss = { … }", "network.up.HOP.loss");
+    section::<Preset<CodelConfig>>(&mut page, "queue = { kind = \"codel\", … }", "network.up.HOP.queue");
+    section::<Preset<FqCodelConfig>>(&mut page, "queue = { kind = \"fq-codel\", … }", "network.up.HOP.queue");
+    section::<Preset<PieConfig>>(&mut page, "queue = { kind = \"pie\", … }", "network.up.HOP.queue");
+    section::<Preset<RedConfig>>(&mut page, "queue = { kind = \"red\", … }", "network.up.HOP.queue");
     section::<Reordering>(&mut page, "reordering = { … }", "network.up.HOP.reordering");
     section::<Mesh>(&mut page, "[network.mesh]", "network.mesh");
     section::<Topology>(&mut page, "[network.mesh.topology]", "network.mesh.topology");
@@ -135,6 +142,9 @@ pub fn reference() -> String {
     section::<LogDistance>(&mut page, "propagation = { kind = \"log-distance\", … }", heard);
     section::<TwoRay>(&mut page, "propagation = { kind = \"two-ray\", … }", heard);
     section::<Preset<MacConfig>>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
+    let cycle = "network.mesh.mac.duty_cycle";
+    section::<ContikiMacConfig>(&mut page, "duty_cycle = { kind = \"contikimac\", … }", cycle);
+    section::<TschConfig>(&mut page, "duty_cycle = { kind = \"tsch\", … }", cycle);
     section::<Preset<LowpanConfig>>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
     section::<Preset<RplConfig>>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
     let moving = "network.mesh.mobility";

@@ -7,7 +7,8 @@ use crate::jitter::{Jitter, Reordering, Scatter};
 use crate::loss::{Loss, Losses};
 use crate::luck::Luck;
 use crate::packet::Header;
-use crate::rate::{Rate, Transmitter};
+use crate::queue::{DropTailQueue, ManagedQueue, Queue};
+use crate::rate::Rate;
 use crate::{Accounting, Span, Time};
 
 /// The number of a hop, in the order in which hops were added to the network.
@@ -19,6 +20,10 @@ pub struct HopId(pub u16);
 pub struct Hop {
     /// A buffer and a link of limited rate.
     pub rate: Option<Rate>,
+    /// The management of the buffer; drop-tail without a rate.
+    pub queue: Queue,
+    /// Whether queue management marks packets that are ECN-capable, in place of dropping them (RFC 3168).
+    pub marks: bool,
     /// A constant delay.
     pub delay: Span,
     /// Loss of packets that the link has carried.
@@ -34,6 +39,10 @@ pub struct Hop {
 pub enum HopError {
     /// A rate of 0 bit/s.
     NoRate,
+    /// Queue management without a rate.
+    NoQueue,
+    /// A parameter of queue management that is out of range.
+    QueueParameter,
     /// A probability outside 0..=1.
     NotAProbability,
     /// A jitter whose shortest delay is longer than its longest.
@@ -51,6 +60,12 @@ impl Hop {
         if self.rate.is_some_and(|rate| rate.bits_per_second == 0) {
             return Err(HopError::NoRate);
         }
+        if self.queue != Queue::DropTail && self.rate.is_none() {
+            return Err(HopError::NoQueue);
+        }
+        if !self.queue.is_valid() {
+            return Err(HopError::QueueParameter);
+        }
         if !self.loss.is_valid() || self.reordering.is_some_and(|reordering| !reordering.is_valid()) {
             return Err(HopError::NotAProbability);
         }
@@ -65,6 +80,8 @@ impl fmt::Display for HopError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoRate => "a rate must be more than 0 bit/s",
+            Self::NoQueue => "queue management needs a rate: without one nothing waits",
+            Self::QueueParameter => "a parameter of queue management is out of range",
             Self::NotAProbability => "a probability must lie from 0 to 1",
             Self::EmptyJitter => "the shortest delay of a jitter is longer than its longest",
             Self::TooMany => "a network has 65,536 hops at most",
@@ -80,20 +97,12 @@ pub(crate) struct ActiveHop {
     /// Packets in the buffer, in transmission and in constant delay.
     pub(crate) fifo: Fifo,
     link: Option<DropTailQueue>,
+    /// The buffer in place of `link` if its packets are managed. Packets come into `fifo` when their transmission begins.
+    pub(crate) managed: Option<Box<ManagedQueue>>,
     pub(crate) accounting: Accounting,
     pub(crate) delay: Span,
     pub(crate) losses: Losses,
     pub(crate) scatter: Option<Scatter>,
-}
-
-/// A buffer and the transmitter behind it.
-#[derive(Debug)]
-struct DropTailQueue {
-    transmitter: Transmitter,
-    capacity_bytes: u64,
-    queue_bytes: u64,
-    /// The end of the present transmission, when the next packet leaves the buffer.
-    free_at: Time,
 }
 
 /// The answer of a hop to a packet that enters it.
@@ -110,12 +119,10 @@ impl ActiveHop {
         let scatters = hop.jitter.is_some() || hop.reordering.is_some();
         Self {
             fifo: Fifo::default(),
-            link: hop.rate.map(|rate| DropTailQueue {
-                transmitter: Transmitter::new(rate),
-                capacity_bytes: rate.capacity_bytes,
-                queue_bytes: 0,
-                free_at: Time::ZERO,
-            }),
+            link: hop.rate.filter(|_| hop.queue == Queue::DropTail).map(DropTailQueue::new),
+            managed: (hop.rate)
+                .and_then(|rate| ManagedQueue::new(hop.queue, hop.marks, rate, luck, name))
+                .map(Box::new),
             accounting,
             delay: hop.delay,
             losses: Losses::new(hop.loss, luck, name),
@@ -125,7 +132,7 @@ impl ActiveHop {
 
     /// Returns the random delays of a hop without a rate. Its packets overtake each other, so they need no queue.
     pub(crate) fn unordered(&self) -> Option<Scatter> {
-        if self.link.is_none() { self.scatter } else { None }
+        if self.link.is_none() && self.managed.is_none() { self.scatter } else { None }
     }
 
     /// Adds a packet to the hop, if there is room.
@@ -159,25 +166,18 @@ impl ActiveHop {
         Admission::Queued { due: packet.due, wait: start - now, queue_bytes: link.queue_bytes }
     }
 
+    /// Returns the number of packets in the hop.
+    pub(crate) fn packets(&self) -> usize {
+        self.fifo.len() + self.managed.as_ref().map_or(0, |managed| managed.len())
+    }
+
     /// Returns the bytes that wait in the buffer.
     pub(crate) fn queue_bytes(&mut self, now: Time) -> u64 {
-        let Some(link) = &mut self.link else { return 0 };
+        let Some(link) = &mut self.link else {
+            return self.managed.as_ref().map_or(0, |managed| managed.bytes());
+        };
         link.begin_transmissions(now, self.delay, &mut self.fifo, self.accounting);
         link.queue_bytes
-    }
-}
-
-impl DropTailQueue {
-    /// Removes the packets from the buffer whose transmission has begun by `now`. Such a moment needs no event of its own,
-    /// because it has no effect but room in the buffer. It is enough to call this before the buffer is looked at.
-    fn begin_transmissions(&mut self, now: Time, delay: Span, fifo: &mut Fifo, accounting: Accounting) {
-        while self.free_at <= now {
-            let Some(next) = fifo.waiting() else { break };
-            let wire_bytes = accounting.wire_bytes(next.transport(), next.length());
-            self.queue_bytes -= u64::from(wire_bytes);
-            self.free_at = next.due - delay;
-            fifo.set_out(next.length());
-        }
     }
 }
 
@@ -252,6 +252,10 @@ mod tests {
         assert_eq!(Hop { loss, ..Hop::default() }.check(), Err(HopError::NotAProbability));
         let jitter = Some(Jitter { min: Span::from_nanos(2), max: Span::from_nanos(1) });
         assert_eq!(Hop { jitter, ..Hop::default() }.check(), Err(HopError::EmptyJitter));
+        let queue = Queue::Codel(crate::CodelConfig::RFC_8289);
+        assert_eq!(Hop { queue, ..Hop::default() }.check(), Err(HopError::NoQueue));
+        let queue = Queue::Pie(crate::PieConfig { update: Span::ZERO, ..crate::PieConfig::RFC_8033 });
+        assert_eq!(Hop { rate: rate(1), queue, ..Hop::default() }.check(), Err(HopError::QueueParameter));
         assert_eq!(Hop { rate: rate(1), ..Hop::default() }.check(), Ok(()));
     }
 }

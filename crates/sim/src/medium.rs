@@ -1,6 +1,6 @@
 //! The interface of a medium, which carries packets between nodes.
 
-use crate::{Events, Mark, NodeId, Outgoing, Site, Tap, Time};
+use crate::{Ecn, Events, Mark, NodeId, Outgoing, Site, Tap, Time};
 
 /// A carrier of packets between the nodes of a [`World`](crate::World): a [`Network`](crate::Network) of hops, or a
 /// [`Mesh`](crate::mesh::Mesh) of radios.
@@ -33,6 +33,8 @@ pub struct Arrival<'a> {
     pub to: NodeId,
     /// The exchange and transmission that the packet belongs to.
     pub mark: Mark,
+    /// The ECN field of its IP header.
+    pub ecn: Ecn,
     /// The bytes of the packet.
     pub bytes: &'a [u8],
 }

@@ -7,8 +7,10 @@ pub(crate) mod address;
 mod air;
 pub(crate) mod bytes;
 mod config;
+mod contikimac;
 mod counters;
 mod delivery;
+mod duty_cycle;
 mod event;
 mod frame;
 mod link_layer;
@@ -22,6 +24,7 @@ mod reassembly;
 mod routing;
 pub mod rpl;
 mod trees;
+mod tsch;
 
 use std::fmt;
 
@@ -31,10 +34,12 @@ pub use config::{
 };
 pub use counters::NodeCounters;
 pub use delivery::Delivery;
+pub use duty_cycle::{Awake, ContikiMacConfig, DutyCycle, TschConfig};
 pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
 pub use propagation::{LogDistance, Propagation, TwoRay, UnitDisk};
 
 use air::{Air, Fate};
+use duty_cycle::Sleeper;
 use event::MeshEvent;
 use links::Links;
 use mac::Mac;
@@ -43,8 +48,8 @@ use reassembly::Reassembly;
 use routing::Routing;
 
 use crate::{
-    Arrival, Event, Layout, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing, Position, Record, Site,
-    Span, Stream, Tap, Time, Transport, Waypoint,
+    Arrival, Ecn, Event, Layout, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing, Position, Record,
+    Site, Span, Stream, Tap, Time, Transport, Waypoint,
 };
 
 /// A medium of radios: their places, and the datagrams under way between them. Node n of the layout is node n of the world.
@@ -56,6 +61,8 @@ pub struct Mesh {
     waypoints: Vec<Waypoint>,
     air: Air,
     macs: Vec<Mac>,
+    /// What each node remembers for ContikiMAC; empty without.
+    sleepers: Vec<Sleeper>,
     reassemblies: Vec<Reassembly>,
     /// The datagram tag of the next fragments of each node.
     tags: Vec<u16>,
@@ -140,6 +147,10 @@ impl Mesh {
             air: Air::new(links, config.radio.delivery.clone(), luck.stream("mesh/air")),
             reassemblies: vec![Reassembly::new(&config.lowpan); places.len()],
             tags: vec![0; places.len()],
+            sleepers: match config.mac.duty_cycle {
+                DutyCycle::ContikiMac(_) => vec![Sleeper::default(); places.len()],
+                DutyCycle::None(_) | DutyCycle::Tsch(_) => Vec::new(),
+            },
             config,
             positions: places.clone(),
             waypoints,
@@ -157,6 +168,11 @@ impl Mesh {
     /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.positions.len()
+    }
+
+    /// Returns whether radios sleep between wake-ups or slots.
+    pub fn sleeps(&self) -> bool {
+        self.config.mac.duty_cycle.sleeps()
     }
 
     /// Returns the counters of a node.
@@ -231,6 +247,7 @@ impl Medium for Mesh {
             events.push(start, MeshEvent::SwitchOn(node).encode());
         }
         self.await_move(events);
+        self.await_cell(events);
     }
 
     fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
@@ -261,6 +278,11 @@ impl Medium for Mesh {
             MeshEvent::SwitchOn(node) => self.switch_on(moment, node),
             MeshEvent::Route(node) => self.route(moment, node),
             MeshEvent::Move => self.move_nodes(moment),
+            MeshEvent::WakeUp(node) => self.wake_up(moment, node),
+            MeshEvent::AssessAgain(node) => self.assess_again(moment, node),
+            MeshEvent::Doze(node) => self.doze(moment, node),
+            MeshEvent::Cell => self.cell(moment),
+            MeshEvent::CellIdle => self.cell_is_idle(moment),
         }
         None
     }
@@ -278,7 +300,8 @@ impl Mesh {
         self.record(moment, Event::Delivered, id);
         let packet = self.packets.get(id);
         let receiver = packet.dest?;
-        deliver(Arrival { from: packet.source, to: receiver, mark: packet.mark, bytes: &packet.bytes });
+        let (from, mark, bytes) = (packet.source, packet.mark, &packet.bytes);
+        deliver(Arrival { from, to: receiver, mark, ecn: Ecn::NotCapable, bytes });
         self.packets.release(id);
         Some(receiver)
     }
@@ -296,6 +319,7 @@ impl Mesh {
             to,
             mark: packet.mark,
             transport: Transport::Udp,
+            ecn: Ecn::NotCapable,
             wire_bytes: crate::Accounting::Ipv6.wire_bytes(Transport::Udp, packet.bytes.len()),
             queue_bytes: 0,
             wait: Span::ZERO,

@@ -1,5 +1,7 @@
 //! A network: hops, the paths made of them, and the packets on them.
 
+mod managed;
+
 use crate::copies::Copies;
 use crate::hop::{ActiveHop, Admission};
 use crate::packet::Header;
@@ -7,7 +9,7 @@ use crate::route::{Path, Routes};
 use crate::scattered::Scattered;
 use crate::{
     Accounting, Arrival, Event, Hop, HopError, HopId, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing,
-    PathError, Record, Site, Span, Tap, Time,
+    PathError, Record, Site, Span, Tap, Time, Transport,
 };
 
 /// A network: hops, paths made of them, and the packets under way.
@@ -23,6 +25,7 @@ pub struct Network {
     routes: Routes,
     scattered: Scattered,
     copies: Copies,
+    is_ecn_capable: bool,
 }
 
 impl Network {
@@ -36,7 +39,15 @@ impl Network {
             routes: Routes::default(),
             scattered: Scattered::default(),
             copies: Copies::default(),
+            is_ecn_capable: false,
         }
+    }
+
+    /// Lets hosts send UDP datagrams as ECN-capable, ECT(0) (RFC 3168 §5). IP packets of a node's own, such as those of the
+    /// simulated TCP, are not.
+    #[must_use]
+    pub fn ecn_capable(self, is_ecn_capable: bool) -> Self {
+        Self { is_ecn_capable, ..self }
     }
 
     /// Adds a hop. Its random numbers depend on its name, so hops of one name have the same luck.
@@ -72,7 +83,7 @@ impl Network {
 
     /// Returns the number of packets that were sent and are not yet delivered, dropped or lost.
     pub fn in_flight(&self) -> usize {
-        self.hops.iter().map(|active| active.fifo.len()).sum::<usize>() + self.scattered.len()
+        self.hops.iter().map(ActiveHop::packets).sum::<usize>() + self.scattered.len()
     }
 
     /// Takes the first packet out of a hop's queue, and moves it on. If it has arrived, passes it to `deliver` and returns its
@@ -150,7 +161,10 @@ impl Medium for Network {
         let Outgoing { to, mark, transport } = outgoing;
         let length = u16::try_from(bytes.len());
         let copy = self.copies.count(from, to, mark);
-        let packet = Header::new(from, to, mark, transport, length.unwrap_or(u16::MAX), copy);
+        let mut packet = Header::new(from, to, mark, transport, length.unwrap_or(u16::MAX), copy);
+        if self.is_ecn_capable && transport == Transport::Udp {
+            packet = packet.ecn_capable();
+        }
         let record = record_of(self.accounting, moment.now, Event::Sent, &packet, bytes);
         moment.tap.record(&record);
         match self.routes.hop(&packet) {
@@ -169,13 +183,17 @@ impl Medium for Network {
     ) -> Option<NodeId> {
         match NetworkEvent::decode(what) {
             NetworkEvent::Head(hop) => self.head_leaves(moment, hop, deliver),
+            NetworkEvent::Free(hop) => {
+                managed::begin(&mut self.hops[usize::from(hop.0)], moment, hop);
+                None
+            }
             NetworkEvent::Scattered(index) => self.scattered_leaves(moment, index, deliver),
         }
     }
 }
 
 fn arrival<'a>(packet: &Header, bytes: &'a [u8]) -> Arrival<'a> {
-    Arrival { from: packet.from(), to: packet.to(), mark: packet.mark(), bytes }
+    Arrival { from: packet.from(), to: packet.to(), mark: packet.mark(), ecn: packet.ecn(), bytes }
 }
 
 /// Lets a packet enter a hop.
@@ -199,6 +217,10 @@ fn enter<T: Tap>(
             let due = scatter.due(now + active.delay, &packet);
             moment.events.push(due, NetworkEvent::Scattered(scattered.insert(&packet, bytes)).encode());
         }
+        return;
+    }
+    if active.managed.is_some() {
+        managed::enter(active, moment, hop, packet, bytes, &record);
         return;
     }
     let was_empty = active.fifo.len() == 0;
@@ -231,6 +253,7 @@ fn record_of<'a>(
         to: packet.to(),
         mark: packet.mark(),
         transport: packet.transport(),
+        ecn: packet.ecn(),
         wire_bytes: accounting.wire_bytes(packet.transport(), bytes.len()),
         queue_bytes: 0,
         wait: Span::ZERO,
@@ -243,6 +266,8 @@ fn record_of<'a>(
 enum NetworkEvent {
     /// The first packet of a hop's queue leaves the hop.
     Head(HopId),
+    /// The link of a hop with queue management is free.
+    Free(HopId),
     /// A packet that was delayed out of order leaves its hop.
     Scattered(u32),
 }
@@ -250,19 +275,24 @@ enum NetworkEvent {
 impl NetworkEvent {
     /// The bit of packets out of order.
     const SCATTERED: u32 = 1 << 30;
+    /// The bit of a free link.
+    const FREE: u32 = 1 << 29;
 
     fn encode(self) -> u32 {
         match self {
             Self::Head(hop) => u32::from(hop.0),
+            Self::Free(hop) => Self::FREE | u32::from(hop.0),
             Self::Scattered(index) => Self::SCATTERED | index,
         }
     }
 
     fn decode(code: u32) -> Self {
-        if code & Self::SCATTERED == 0 {
-            Self::Head(HopId(code as u16))
-        } else {
+        if code & Self::SCATTERED != 0 {
             Self::Scattered(code & !Self::SCATTERED)
+        } else if code & Self::FREE != 0 {
+            Self::Free(HopId(code as u16))
+        } else {
+            Self::Head(HopId(code as u16))
         }
     }
 }

@@ -27,6 +27,29 @@ pub enum Transport {
     Ip,
 }
 
+/// The ECN field of a packet (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not-ECT: the sender does not understand marks.
+    #[default]
+    NotCapable,
+    /// ECT(0): a queue may mark the packet.
+    Capable,
+    /// CE: a queue has marked it.
+    Congested,
+}
+
+impl Ecn {
+    /// Returns the two bits of the field.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::NotCapable => 0b00,
+            Self::Capable => 0b10,
+            Self::Congested => 0b11,
+        }
+    }
+}
+
 /// A packet that a node sends. Its bytes are in the buffer of [`Node::poll_transmit`].
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
@@ -42,6 +65,9 @@ pub struct Outgoing {
 pub trait Node {
     /// Handles a packet that arrived.
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]);
+
+    /// Notes that the packet which [`handle_datagram`](Self::handle_datagram) is about to get was marked CE by a queue.
+    fn congestion_experienced(&mut self, _from: NodeId, _mark: Mark) {}
 
     /// Handles the deadline that [`poll_timeout`](Self::poll_timeout) returned.
     fn handle_timeout(&mut self, now: Time);

@@ -1,13 +1,13 @@
 //! The header of a packet inside the network: three words before its bytes.
 
-use crate::{Mark, NodeId, Time, Transport};
+use crate::{Ecn, Mark, NodeId, Time, Transport};
 
 /// The state of a packet in the network, packed like it is stored before the bytes of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The moment at which the packet leaves the hop that it is in.
     pub(crate) due: Time,
-    /// Sender and receiver, 32 bits each.
+    /// Sender and receiver, 31 bits each. The highest bit says that the packet is ECN-capable, and bit 31 that it met congestion.
     ends: u64,
     /// Bits of the other fields, from the lowest: transmission 8, exchange 32, length 16, place 4, copy 3, transport 1.
     rest: u64,
@@ -17,6 +17,10 @@ pub(crate) struct Header {
 pub(crate) const MAX_HOPS: usize = 16;
 /// The largest number of a copy. Further copies share its luck.
 pub(crate) const MAX_COPY: u8 = 7;
+
+/// The bits of ECN in `ends`. A world has fewer than 2³¹ nodes.
+const ECN_CAPABLE: u64 = 1 << 63;
+const CONGESTION: u64 = 1 << 31;
 
 const STEP_BITS: u32 = 40;
 const LENGTH: u32 = STEP_BITS;
@@ -46,11 +50,34 @@ impl Header {
     }
 
     pub(crate) const fn from(&self) -> NodeId {
-        NodeId((self.ends >> 32) as u32)
+        NodeId(((self.ends & !ECN_CAPABLE) >> 32) as u32)
     }
 
     pub(crate) const fn to(&self) -> NodeId {
-        NodeId(self.ends as u32)
+        NodeId((self.ends & !CONGESTION) as u32)
+    }
+
+    /// Returns this header with the ECN field at ECT(0).
+    pub(crate) const fn ecn_capable(self) -> Self {
+        Self { ends: self.ends | ECN_CAPABLE, ..self }
+    }
+
+    pub(crate) const fn is_ecn_capable(&self) -> bool {
+        self.ends & ECN_CAPABLE != 0
+    }
+
+    /// Sets the ECN field to CE. The packet must be ECN-capable.
+    pub(crate) const fn mark_congestion(&mut self) {
+        self.ends |= CONGESTION;
+    }
+
+    /// Returns the ECN field.
+    pub(crate) const fn ecn(&self) -> Ecn {
+        match (self.ends & ECN_CAPABLE != 0, self.ends & CONGESTION != 0) {
+            (false, _) => Ecn::NotCapable,
+            (true, false) => Ecn::Capable,
+            (true, true) => Ecn::Congested,
+        }
     }
 
     pub(crate) const fn mark(&self) -> Mark {
@@ -78,7 +105,11 @@ impl Header {
 
     /// Returns the key of the random numbers drawn for this packet: its ends, its mark, its copy.
     pub(crate) const fn key(&self) -> (u64, u64, u64) {
-        (self.ends, self.rest & ((1 << STEP_BITS) - 1), self.rest >> COPY & MAX_COPY as u64)
+        (
+            self.ends & !(ECN_CAPABLE | CONGESTION),
+            self.rest & ((1 << STEP_BITS) - 1),
+            self.rest >> COPY & MAX_COPY as u64,
+        )
     }
 
     #[inline]
@@ -106,13 +137,22 @@ mod tests {
     proptest! {
         #[test]
         fn a_header_keeps_what_it_is_given(
-            (from, to) in any::<(u32, u32)>(),
+            (from, to) in (0..1u32 << 31, 0..1u32 << 31),
+            ecn in 0u8..3,
             (exchange, transmission, length, ip) in any::<(u32, u8, u16, bool)>(),
             (copy, hops) in (0u8..8, 0usize..16),
         ) {
             let transport = if ip { Transport::Ip } else { Transport::Udp };
             let mark = Mark { exchange, transmission };
             let mut header = Header::new(NodeId(from), NodeId(to), mark, transport, length, copy);
+            let key = header.key();
+            if ecn > 0 {
+                header = header.ecn_capable();
+            }
+            if ecn > 1 {
+                header.mark_congestion();
+            }
+            prop_assert_eq!(header.key(), key, "the luck of a packet does not depend on ECN");
             for _ in 0..hops {
                 header = header.on_next_hop().unwrap();
             }
@@ -122,6 +162,7 @@ mod tests {
             prop_assert_eq!((header.from(), header.to(), header.mark()), (NodeId(from), NodeId(to), mark));
             prop_assert_eq!((header.transport(), header.length()), (transport, usize::from(length)));
             prop_assert_eq!((header.place(), header.on_next_hop().is_none()), (hops, hops == 15));
+            prop_assert_eq!(header.ecn(), [Ecn::NotCapable, Ecn::Capable, Ecn::Congested][usize::from(ecn)]);
             prop_assert_eq!(header.key().2, u64::from(copy));
         }
     }

@@ -4,7 +4,7 @@ use coapace_control::Duration;
 
 use crate::mesh::FrameRecord;
 use crate::named::named;
-use crate::{HopId, Mark, NodeId, Span, Time, Transport};
+use crate::{Ecn, HopId, Mark, NodeId, Span, Time, Transport};
 
 named! {
     /// A kind of event of a packet.
@@ -20,6 +20,12 @@ named! {
         Lost = "lost",
         /// A node is about to receive it.
         Delivered = "delivered",
+        /// The queue management of a hop dropped it, although there was room.
+        Discarded = "discarded",
+        /// The queue management of a hop marked it (RFC 3168).
+        Marked = "marked",
+        /// A hop with queue management begins to transmit it.
+        Begun = "begun",
     }
 }
 
@@ -40,11 +46,14 @@ pub struct Record<'a> {
     pub mark: Mark,
     /// The layer that its bytes begin with.
     pub transport: Transport,
+    /// The ECN field of its IP header, after the event.
+    pub ecn: Ecn,
     /// The size of the packet on a link, with headers.
     pub wire_bytes: u32,
     /// The bytes on the wire that wait in the hop's buffer after the event.
     pub queue_bytes: u64,
-    /// The time until its transmission begins, for [`Event::Queued`].
+    /// The time until its transmission begins, for [`Event::Queued`] in a drop-tail buffer; the time that it has waited, for
+    /// [`Event::Begun`].
     pub wait: Span,
     /// The bytes of the packet, without the headers of [`Accounting`](crate::Accounting).
     pub bytes: &'a [u8],

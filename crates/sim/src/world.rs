@@ -1,7 +1,7 @@
 //! The world: nodes, the medium between them, and time.
 
 use crate::{
-    Arrival, Events, Medium, MediumEvents, Moment, Network, Node, NodeEvent, NodeId, Site, Tap, Time,
+    Arrival, Ecn, Events, Medium, MediumEvents, Moment, Network, Node, NodeEvent, NodeId, Site, Tap, Time,
     TraceHash,
 };
 
@@ -104,6 +104,9 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
             };
             let deliver = |arrival: Arrival<'_>| {
                 if let Some(node) = nodes.get_mut(arrival.to.0 as usize) {
+                    if arrival.ecn == Ecn::Congested {
+                        node.congestion_experienced(arrival.from, arrival.mark);
+                    }
                     node.handle_datagram(time, arrival.from, arrival.mark, arrival.bytes);
                 }
             };

@@ -131,7 +131,7 @@ measures! {
         title: "needless retransmissions", unit: "per client", header: "needless", worth: 6, better: Lower,
         pooling: Mean(|run| Some(run.unnecessary as f64 / clients(run))),
     }
-    /// Packets that found a queue full.
+    /// Packets that found a queue full, or that queue management dropped.
     Drops {
         column: "drops", title: "packets dropped", unit: "per run", header: "drops", worth: 2, better: Lower,
         pooling: Mean(|run| Some(run.drops as f64)),
@@ -140,6 +140,22 @@ measures! {
     Losses {
         column: "losses", title: "packets lost", unit: "per run",
         pooling: Mean(|run| Some(run.losses as f64)),
+    }
+    /// Packets that queue management marked CE (RFC 3168); not known if packets are not ECN-capable.
+    EcnMarks {
+        column: "ecn_marks", title: "packets marked", unit: "per run", header: "marks", worth: 2, is_rare: true,
+        pooling: Mean(|run| Some(run.ecn?.marks as f64)),
+    }
+    /// Exchanges of which a request reached its server with CE, by all exchanges that ended, from 0 to 1. The client does not learn of
+    /// it.
+    CongestedRequests {
+        column: "ce_request_share", title: "exchanges with a marked request",
+        pooling: Mean(|run| ratio(run.ecn?.requests as f64, (run.completed() + run.given_up) as f64)),
+    }
+    /// Exchanges of which a response reached its client with CE, by all exchanges that ended, from 0 to 1.
+    CongestedResponses {
+        column: "ce_response_share", title: "exchanges with a marked response",
+        pooling: Mean(|run| ratio(run.ecn?.responses as f64, (run.completed() + run.given_up) as f64)),
     }
     /// Mean flow completion time of the clients that finished, over all seeds.
     MeanFct {
@@ -339,6 +355,11 @@ measures! {
             let bytes: f64 = run.flows.iter().map(FlowResult::reached_bytes).sum();
             (bytes > 0.0).then_some(run.mesh?.energy_mj() * 1e3 / bytes)
         }),
+    }
+    /// Time that the radios of a mesh were on, in percent of all time: the duty cycle. It is not known if radios are always on.
+    RadioOn {
+        column: "radio_on_percent", interval: "radio_on_ci95", title: "radio on", unit: "%", header: "radio on", digits: 3, worth: 3, better: Lower,
+        pooling: Mean(|run| ratio(100.0 * run.mesh?.on_s, run.mesh?.all_s)),
     }
     /// Flow completion time of the last client, over all clients and seeds. A mechanism that is fast for most clients may keep a
     /// few waiting, which the median does not show.

@@ -15,6 +15,10 @@ pub struct MeshResult {
     pub listen_mj: f64,
     /// Energy spent while switched off, in millijoules.
     pub sleep_mj: f64,
+    /// The time that radios were on, added up over all nodes, in seconds; 0 if radios do not sleep.
+    pub on_s: f64,
+    /// The time of all radios, on or off, in seconds; 0 if radios do not sleep.
+    pub all_s: f64,
 }
 
 impl MeshResult {
@@ -38,6 +42,8 @@ impl MeshResult {
         self.receive_mj -= earlier.receive_mj;
         self.listen_mj -= earlier.listen_mj;
         self.sleep_mj -= earlier.sleep_mj;
+        self.on_s -= earlier.on_s;
+        self.all_s -= earlier.all_s;
     }
 }
 

@@ -2,7 +2,9 @@
 
 use coapace_scenario::Hash64;
 
-use super::{Delays, Film, FlowResult, MeshResult, Population, Series, Settling, Timeouts, jain_index};
+use super::{
+    Delays, EcnResult, Film, FlowResult, MeshResult, Population, Series, Settling, Timeouts, jain_index,
+};
 
 /// The measurements of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,10 +28,12 @@ pub struct RunResult {
     pub retransmissions: u64,
     /// Retransmissions whose response came when the exchange had been answered already.
     pub unnecessary: u64,
-    /// Packets that found a queue full.
+    /// Packets that found a queue full, or that its management dropped.
     pub drops: u64,
     /// Packets that a link lost.
     pub losses: u64,
+    /// Marks by queue management; `None` if no packet is ECN-capable.
+    pub ecn: Option<EcnResult>,
     /// Payload of completed exchanges, in bits per second over all clients.
     pub goodput_bps: f64,
     /// Completed exchanges per second of the measured time, over all clients.
@@ -72,6 +76,9 @@ impl RunResult {
         self.unnecessary -= earlier.unnecessary;
         self.drops -= earlier.drops;
         self.losses -= earlier.losses;
+        if let (Some(ecn), Some(earlier)) = (&mut self.ecn, earlier.ecn) {
+            *ecn -= earlier;
+        }
         self.requests_sent -= earlier.requests_sent;
         self.responses_sent -= earlier.responses_sent;
         if let (Some(mesh), Some(earlier)) = (&mut self.mesh, &earlier.mesh) {

@@ -65,8 +65,8 @@ impl Tap for Following {
         let event = match record.event {
             Event::Sent => 0,
             Event::Delivered => 1,
-            Event::Dropped => 2,
-            Event::Queued | Event::Lost => return,
+            Event::Dropped | Event::Discarded => 2,
+            Event::Queued | Event::Lost | Event::Marked | Event::Begun => return,
         };
         let ends = [record.from, record.to];
         self.step(record.time, event, ends, ends.map(|end| end.0), record.mark);

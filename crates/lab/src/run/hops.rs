@@ -26,20 +26,23 @@ pub fn accounting(scenario: &Scenario) -> Accounting {
 
 /// Returns a network with the servers at one site, the clients at another, and the hops of the scenario between them.
 pub(super) fn network(scenario: &Scenario, luck: Luck) -> Network {
-    let mut network = Network::new(luck, accounting(scenario));
+    let (mtu, ecn_capable) = (scenario.network.mtu, scenario.network.ecn_capable);
+    let mut network = Network::new(luck, accounting(scenario)).ecn_capable(ecn_capable);
     for (way, hops, from, to) in [
         ("up", &scenario.network.up, CLIENTS_SITE, SERVER_SITE),
         ("down", &scenario.network.down, SERVER_SITE, CLIENTS_SITE),
     ] {
-        let path: Result<Vec<HopId>, HopError> =
-            hops.iter().map(|hop| network.add_hop(&format!("{way}.{}", hop.name), effects(hop))).collect();
+        let path: Result<Vec<HopId>, HopError> = hops
+            .iter()
+            .map(|hop| network.add_hop(&format!("{way}.{}", hop.name), effects(hop, mtu)))
+            .collect();
         let path = path.expect("a scenario's values are within what a hop takes");
         network.connect(from, to, &path).expect("a scenario has 1 to 16 hops each way");
     }
     network
 }
 
-fn effects(hop: &Hop) -> Effects {
+fn effects(hop: &Hop, mtu: u32) -> Effects {
     let loss = match &hop.loss {
         Loss::Random(0.0) => SimLoss::None,
         Loss::Random(probability) => SimLoss::Random(*probability),
@@ -55,6 +58,8 @@ fn effects(hop: &Hop) -> Effects {
             bits_per_second,
             capacity_bytes: hop.buffer_bytes.unwrap_or(u64::MAX),
         }),
+        queue: hop.queue.config(mtu),
+        marks: hop.ecn,
         delay: hop.delay,
         loss,
         jitter: (hop.jitter.max > Span::ZERO).then_some(hop.jitter),

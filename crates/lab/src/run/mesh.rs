@@ -18,6 +18,12 @@ impl CountingMedium for SimMesh {
             sum.receive_mj += receive;
             sum.listen_mj += listen;
             sum.sleep_mj += sleep;
+            let times = self.radio_times(node, now);
+            let on = times.transmit + times.receive + times.listen;
+            if self.sleeps() {
+                sum.on_s += on.as_secs_f64();
+                sum.all_s += (on + times.sleep).as_secs_f64();
+            }
         }
         result.mesh = Some(sum);
     }

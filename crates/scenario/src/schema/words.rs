@@ -170,3 +170,51 @@ impl<T: TaggedTable> Kind for Tagged<T> {
         keys
     }
 }
+
+/// A table whose keys depend on its `kind`, or the word of that kind alone.
+pub(crate) struct WordOrTable<T>(Tagged<T>);
+
+/// A table whose keys depend on its `kind`, or the word of that kind alone.
+pub(crate) const fn word_or_table<T>() -> WordOrTable<T> {
+    WordOrTable(tagged_table())
+}
+
+impl<T: TaggedTable> Kind for WordOrTable<T> {
+    type Value = T;
+
+    fn accepts(&self) -> String {
+        format!("{}, or a table of that `kind` and its parameters", Tagged::<T>::kinds())
+    }
+
+    fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
+        match &item.value {
+            Value::Table(_) => self.0.read(item, path),
+            Value::Text(word) => {
+                let table = Item { at: item.at, value: Value::Table(Vec::new()) };
+                T::read(word, &table, path).unwrap_or_else(|| Err(self.refuse(item, path)))
+            }
+            _ => Err(self.refuse(item, path)),
+        }
+    }
+
+    /// Writes the word alone if its table has no keys.
+    fn write(&self, value: &T, path: &str, lines: &mut Lines) {
+        let mut inner = Lines::new();
+        let word = value.write(path, &mut inner);
+        let name = if inner.is_empty() { path.to_owned() } else { joined(path, KIND) };
+        lines.push((name, quoted(word)));
+        lines.append(&mut inner);
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        self.0.keys()
+    }
+
+    fn is_table(&self) -> bool {
+        true
+    }
+
+    fn words(&self) -> Vec<&'static str> {
+        T::WORDS.to_vec()
+    }
+}

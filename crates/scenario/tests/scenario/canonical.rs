@@ -88,9 +88,12 @@ workload.batch_max = 10
 workload.think_time = \"0 s\"
 network.ip = \"ipv6\"
 network.mtu = 1280
+network.ecn_capable = false
 network.up.wire.name = \"wire\"
 network.up.wire.rate = \"unlimited\"
 network.up.wire.buffer_bytes = \"unlimited\"
+network.up.wire.queue = \"drop-tail\"
+network.up.wire.ecn = false
 network.up.wire.delay = \"0 s\"
 network.up.wire.jitter = [\"0 s\", \"0 s\"]
 network.up.wire.loss = \"0 %\"
@@ -98,6 +101,8 @@ network.up.wire.reordering = \"none\"
 network.down.wire.name = \"wire\"
 network.down.wire.rate = \"unlimited\"
 network.down.wire.buffer_bytes = \"unlimited\"
+network.down.wire.queue = \"drop-tail\"
+network.down.wire.ecn = false
 network.down.wire.delay = \"0 s\"
 network.down.wire.jitter = [\"0 s\", \"0 s\"]
 network.down.wire.loss = \"0 %\"
@@ -109,7 +114,7 @@ tcp.handshake_timeout_percent = 100
 tcp.timer_hz = \"none\"
 ";
     assert_eq!(scenario.canonical(), canonical);
-    assert_eq!(scenario.hash(), "12c450112b397c97");
+    assert_eq!(scenario.hash(), "73d204b2930d2400");
 }
 
 #[test]

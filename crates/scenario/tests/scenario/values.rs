@@ -54,6 +54,28 @@ fn a_quantity_without_its_unit_or_outside_its_range_is_refused() {
         hop("jitter = [\"20 ms\", \"10 ms\"]"),
         error("jitter", "two times, the shorter first, such as [\"10 ms\", \"20 ms\"], not a list")
     );
+    let kinds = "\"drop-tail\" or \"codel\" or \"fq-codel\" or \"pie\" or \"red\"";
+    assert_eq!(
+        hop("queue = \"codl\""),
+        error(
+            "queue",
+            &format!(
+                "{kinds}, or a table of that `kind` and its parameters, not `codl`; did you mean `codel`?"
+            )
+        )
+    );
+    assert_eq!(
+        hop("queue = { kind = \"pie\", interval = \"1 s\" }"),
+        "scenarios/x.toml:13: unknown key `network.up.wire.queue.interval`; it needs the kind \"codel\" or \"fq-codel\""
+    );
+    assert_eq!(
+        hop("rate = \"60 kbit/s\"\nqueue = { kind = \"codel\", target = \"1 s\" }"),
+        "scenarios/x.toml:14: `network.up.wire.queue.interval` must be longer than `target`"
+    );
+    assert_eq!(
+        hop("queue = \"red\""),
+        "scenarios/x.toml:13: `network.up.wire.queue` needs a `rate`: on an unlimited link nothing waits"
+    );
     assert_eq!(
         hop("loss = \"101 %\""),
         error(

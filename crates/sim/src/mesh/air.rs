@@ -23,6 +23,8 @@ pub struct RadioTimes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Off,
+    /// The radio is switched off between wake-ups.
+    Asleep,
     Listening,
     /// The radio has found the beginning of a frame. `spoiled` tells that another transmission has destroyed the frame since.
     Receiving {
@@ -43,6 +45,10 @@ struct Radio {
     signals: SmallVec<[(u32, i16); 4]>,
     /// The number of signals that clear channel assessment notices.
     sensed: u16,
+    /// The moment at which the last of them ended.
+    quiet_since: Time,
+    /// The time that the radio was on during its sleep, to assess the channel.
+    probed: Span,
 }
 
 /// The fate of a transmission at a node that it reaches.
@@ -91,6 +97,8 @@ impl Air {
             times: RadioTimes::default(),
             signals: SmallVec::new(),
             sensed: 0,
+            quiet_since: Time::ZERO,
+            probed: Span::ZERO,
         };
         Self {
             capture: links.capture(),
@@ -120,6 +128,40 @@ impl Air {
         self.radios[node as usize].phase != Phase::Off
     }
 
+    /// Switches a radio off that listens and receives nothing.
+    pub(super) fn sleep(&mut self, now: Time, node: u32) {
+        let radio = &mut self.radios[node as usize];
+        if radio.phase == Phase::Listening {
+            radio.enter(now, Phase::Asleep);
+        }
+    }
+
+    /// Switches a radio on that sleeps.
+    pub(super) fn wake(&mut self, now: Time, node: u32) {
+        let radio = &mut self.radios[node as usize];
+        if radio.phase == Phase::Asleep {
+            radio.enter(now, Phase::Listening);
+        }
+    }
+
+    /// Counts time in which a radio that sleeps was on to assess the channel.
+    pub(super) fn probe(&mut self, node: u32, span: Span) {
+        self.radios[node as usize].probed += span;
+    }
+
+    pub(super) fn is_asleep(&self, node: u32) -> bool {
+        self.radios[node as usize].phase == Phase::Asleep
+    }
+
+    pub(super) fn is_receiving(&self, node: u32) -> bool {
+        matches!(self.radios[node as usize].phase, Phase::Receiving { .. })
+    }
+
+    /// Returns the moment at which the last transmission ended that a node could notice.
+    pub(super) fn quiet_since(&self, node: u32) -> Time {
+        self.radios[node as usize].quiet_since
+    }
+
     /// Returns the result of clear channel assessment at a node.
     pub(super) fn is_busy(&self, node: u32) -> bool {
         let radio = &self.radios[node as usize];
@@ -131,6 +173,8 @@ impl Air {
         let radio = &self.radios[node as usize];
         let mut times = radio.times;
         times.add(radio.phase, (now - radio.since).as_nanos());
+        let probed = Span::from_nanos(radio.probed.as_nanos().min(times.sleep.as_nanos()));
+        (times.listen, times.sleep) = (times.listen + probed, times.sleep - probed);
         times
     }
 
@@ -163,7 +207,7 @@ impl Air {
                     radio.enter(now, phase);
                     Fate::Received
                 }
-                Phase::Listening | Phase::Sending | Phase::Off => Fate::Missed,
+                Phase::Listening | Phase::Sending | Phase::Off | Phase::Asleep => Fate::Missed,
             };
             let RadioLink { to, sensed, delivery, .. } = link;
             reached.push(Reached { to, sensed, in_range: delivery > 0.0, begun });
@@ -180,6 +224,7 @@ impl Air {
             if let Some(place) = radio.signals.iter().position(|&(from, _)| from == node) {
                 radio.signals.swap_remove(place);
                 radio.sensed -= u16::from(sensed);
+                radio.quiet_since = now;
             }
             let fate = match radio.phase {
                 Phase::Receiving { from, spoiled, .. } if from == node => {
@@ -221,7 +266,7 @@ impl Radio {
 impl RadioTimes {
     fn add(&mut self, phase: Phase, ns: u64) {
         let time = match phase {
-            Phase::Off => &mut self.sleep,
+            Phase::Off | Phase::Asleep => &mut self.sleep,
             Phase::Listening => &mut self.listen,
             Phase::Receiving { .. } => &mut self.receive,
             Phase::Sending => &mut self.transmit,

@@ -1,6 +1,6 @@
 //! The configuration of a mesh. Every number on which standards and stacks differ is a field with presets, from their sources.
 
-use super::{Delivery, Propagation, UnitDisk};
+use super::{ContikiMacConfig, Delivery, DutyCycle, Propagation, TschConfig, UnitDisk};
 use crate::Span;
 
 /// The configuration of a mesh, without its places.
@@ -93,6 +93,8 @@ pub struct MacConfig {
     /// The number of senders, those heard last, whose last frame a node recognises when it comes again
     /// (core/net/mac/mac-sequence.c of Contiki).
     pub duplicates: u8,
+    /// The times at which radios are on.
+    pub duty_cycle: DutyCycle,
 }
 
 impl MacConfig {
@@ -117,6 +119,7 @@ impl MacConfig {
         queue_frames: 16,
         neighbour_queues: None,
         duplicates: 16,
+        duty_cycle: DutyCycle::NONE,
     };
 
     /// The driver of Contiki 2.x (core/net/mac/csma.c) over a CC2420 that is always on: the first attempt at once, then a linear
@@ -161,6 +164,28 @@ impl MacConfig {
     /// The driver of Contiki-NG (os/net/mac/csma/csma-output.c) on a Cooja mote: units of 6 ms, macMinBE 3, macMaxBE 5.
     pub const CONTIKI_NG: Self =
         Self { backoff_ticks: 6, min_be: 3, max_be: 5, queue_frames: 64, ..Self::CONTIKI_3 };
+
+    /// ContikiMAC under the driver of Contiki 2.x: its linear backoff is in units of the wake-up interval, and there are three attempts
+    /// (core/net/mac/csma.c at a channel check rate of 8 Hz).
+    pub const CONTIKIMAC: Self = Self {
+        backoff_unit: Span::from_millis(125),
+        max_frame_retries: 2,
+        duty_cycle: DutyCycle::ContikiMac(ContikiMacConfig::DUNKELS_2011),
+        ..Self::CONTIKI_2
+    };
+
+    /// TSCH with the minimal schedule of RFC 8180: macMinBE 1 and macMaxBE 7 count shared cells, an acknowledgement begins 1 ms after its
+    /// frame (macTsTxAckDelay).
+    pub const TSCH: Self = Self {
+        csma: false,
+        min_be: 1,
+        max_be: 7,
+        ack_turnaround: Span::from_millis(1),
+        ack_wait: Span::from_millis(2),
+        spacing: Span::ZERO,
+        duty_cycle: DutyCycle::Tsch(TschConfig::RFC_8180),
+        ..Self::STANDARD
+    };
 
     /// No carrier sense and no acknowledgements (Contiki's nullmac).
     pub const NONE: Self =

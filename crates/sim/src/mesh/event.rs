@@ -21,6 +21,16 @@ pub(super) enum MeshEvent {
     Route(u32),
     /// Nodes move.
     Move,
+    /// A node wakes up, and has assessed the channel (ContikiMAC).
+    WakeUp(u32),
+    /// The second assessment of a wake-up.
+    AssessAgain(u32),
+    /// A node that noticed a transmission has waited long enough.
+    Doze(u32),
+    /// Nodes begin to listen in a cell (TSCH).
+    Cell,
+    /// Nodes that heard nothing in a cell stop listening.
+    CellIdle,
 }
 
 const NODE_BITS: u32 = 23;
@@ -42,6 +52,11 @@ impl MeshEvent {
             Self::SwitchOn(node) => 6 << KIND | node,
             Self::Route(node) => 7 << KIND | node,
             Self::Move => 8 << KIND,
+            Self::WakeUp(node) => 9 << KIND | node,
+            Self::AssessAgain(node) => 10 << KIND | node,
+            Self::Doze(node) => 11 << KIND | node,
+            Self::Cell => 12 << KIND,
+            Self::CellIdle => 13 << KIND,
         }
     }
 
@@ -57,6 +72,11 @@ impl MeshEvent {
             6 => Self::SwitchOn(node),
             7 => Self::Route(node),
             8 => Self::Move,
+            9 => Self::WakeUp(node),
+            10 => Self::AssessAgain(node),
+            11 => Self::Doze(node),
+            12 => Self::Cell,
+            13 => Self::CellIdle,
             _ => return None,
         })
     }
@@ -80,6 +100,11 @@ mod tests {
             MeshEvent::SwitchOn(5),
             MeshEvent::Route(last),
             MeshEvent::Move,
+            MeshEvent::WakeUp(last),
+            MeshEvent::AssessAgain(6),
+            MeshEvent::Doze(last),
+            MeshEvent::Cell,
+            MeshEvent::CellIdle,
         ] {
             assert!(event.encode() < crate::MediumEvents::LIMIT);
             assert_eq!(MeshEvent::decode(event.encode()), Some(event));

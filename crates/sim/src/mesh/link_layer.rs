@@ -5,7 +5,7 @@ use super::event::MeshEvent;
 use super::lowpan::ACK_BYTES;
 use super::mac::{QueueState, Queued};
 use super::packets::PacketId;
-use super::{ChannelBusy, Frame, FrameEvent, FrameKind, FrameRecord, Mesh};
+use super::{ChannelBusy, DutyCycle, Frame, FrameEvent, FrameKind, FrameRecord, Mesh};
 use crate::{Mark, Moment, NodeId, Span, Tap, Time};
 
 /// The time of a byte at 250 kbit/s.
@@ -38,9 +38,19 @@ impl Mesh {
         let config = &self.config.mac;
         let mac = &mut self.macs[node as usize];
         mac.queues[usize::from(queue)].state = QueueState::Busy;
+        if let DutyCycle::Tsch(_) = config.duty_cycle {
+            // The next cell lets the queue send.
+            mac.queues[usize::from(queue)].cells = mac.cells(config, self.backoffs, node, queue);
+            return;
+        }
         let backoff = mac.backoff(config, self.backoffs, node, queue);
         let cca = if config.csma { config.cca } else { Span::ZERO };
-        moment.events.push(earliest + backoff + cca, MeshEvent::Assess(node, queue).encode());
+        let to = mac.queues[usize::from(queue)].frames.front().and_then(|queued| queued.frame.to);
+        let mut at = earliest + backoff + cca;
+        if config.duty_cycle.sleeps() {
+            at = self.in_phase(node, to, at);
+        }
+        moment.events.push(at, MeshEvent::Assess(node, queue).encode());
     }
 
     /// Assesses the channel at the end of a queue's backoff.
@@ -54,10 +64,13 @@ impl Mesh {
                 moment.now + self.config.radio.start_spread.max(Span::from_nanos(1)),
                 MeshEvent::Assess(node, queue).encode(),
             );
-        } else if mac.acknowledging.is_some() || self.config.mac.csma && self.air.is_busy(node) {
+        } else if mac.acknowledging.is_some()
+            || self.config.mac.csma && self.air.is_busy(node)
+            || !self.is_quiet(moment.now, node)
+        {
             self.channel_is_busy(moment, node, queue);
         } else {
-            mac.active = Some(queue);
+            self.macs[node as usize].active = Some(queue);
             moment.events.push(moment.now + self.config.mac.turnaround, MeshEvent::Send(node).encode());
         }
     }
@@ -87,6 +100,7 @@ impl Mesh {
             return;
         }
         let Some(&queued) = mac.queues[usize::from(queue)].frames.front() else { return };
+        self.strobe(moment.now, node);
         self.record_frame(moment, FrameEvent::Sent, node, &queued);
         self.begin(moment, node, &queued.frame, MeshEvent::End(node));
     }
@@ -125,15 +139,25 @@ impl Mesh {
                 }
             }
         }
+        match self.config.mac.duty_cycle {
+            DutyCycle::None(_) => {}
+            // A node that heard the end of a frame alone waits for its repetition.
+            DutyCycle::ContikiMac(_) => {
+                let heard = fates.iter().filter(|(_, fate)| *fate == Fate::Received);
+                heard.for_each(|&(other, _)| self.fall_asleep(moment.now, other));
+            }
+            DutyCycle::Tsch(_) => fates.iter().for_each(|&(other, _)| self.fall_asleep(moment.now, other)),
+        }
         self.fates = fates;
         match to {
             Some(to) if self.config.mac.acknowledgements => {
                 self.macs[node as usize].awaiting = Some(to);
-                if !will_acknowledge {
+                if !will_acknowledge && !self.repeat(moment, node) {
                     let at = moment.now + self.config.mac.ack_wait;
                     moment.events.push(at, MeshEvent::NotAcknowledged(node).encode());
                 }
             }
+            _ if self.repeat(moment, node) => {}
             _ => self.finish(moment, node, queue, FrameEvent::Received),
         }
         if arrived.is_none() {
@@ -174,6 +198,7 @@ impl Mesh {
         let mut fates = std::mem::take(&mut self.fates);
         self.air.end(moment.now, node, &mut fates);
         let ack = self.macs[node as usize].acknowledging.take();
+        self.fall_asleep(moment.now, node);
         let Some((ack, NodeId(to))) = ack.and_then(|ack| Some((ack, ack.to?))) else { return };
         let fate = fates.iter().find(|&&(other, _)| other == to).map_or(Fate::Missed, |&(_, fate)| fate);
         self.fates = fates;
@@ -185,9 +210,10 @@ impl Mesh {
             if fate == Fate::Received {
                 mac.awaiting = None;
                 if let Some(queue) = mac.active {
+                    self.strobe_ends(moment.now, to, Some(Frame { to: Some(NodeId(node)), ..ack }), true);
                     self.finish(moment, to, queue, FrameEvent::Received);
                 }
-            } else {
+            } else if !self.repeat(moment, to) {
                 moment.events.push(moment.now + (wait - takes), MeshEvent::NotAcknowledged(to).encode());
             }
         }
@@ -198,6 +224,8 @@ impl Mesh {
         let mac = &mut self.macs[node as usize];
         if let (Some(queue), Some(_)) = (mac.active, mac.awaiting.take()) {
             mac.active = None;
+            let frame = mac.queues[usize::from(queue)].frames.front().map(|queued| queued.frame);
+            self.strobe_ends(moment.now, node, frame, false);
             self.attempt_failed(moment, node, queue, FrameEvent::NotAcknowledged);
             self.resume(moment, node);
         }
@@ -236,7 +264,11 @@ impl Mesh {
             mac.active = None;
         }
         let attempts = mac.queues[usize::from(queue)].attempts;
-        if let Some(Queued { frame, packet }) = mac.pop(queue) {
+        let popped = mac.pop(queue);
+        if self.config.mac.duty_cycle.sleeps() {
+            self.strobe_ends(moment.now, node, None, false);
+        }
+        if let Some(Queued { frame, packet }) = popped {
             self.packets.release(packet);
             if let Some(to) = frame.to {
                 let transmissions = attempts.saturating_add(u8::from(outcome == FrameEvent::Received));

@@ -38,6 +38,8 @@ pub(super) struct Queue {
     pub(super) backoffs: u8,
     /// The number of attempts that failed.
     pub(super) attempts: u8,
+    /// The number of cells to let pass before the next attempt (TSCH).
+    pub(super) cells: u8,
     pub(super) state: QueueState,
 }
 
@@ -128,6 +130,16 @@ impl Mac {
             senders[0] = (from, sequence);
         }
         known
+    }
+
+    /// Draws the number of cells that a queue lets pass: none before the first attempt, and then up to 2^BE − 1 (IEEE 802.15.4-2015
+    /// §6.2.5.3).
+    pub(super) fn cells(&mut self, config: &MacConfig, luck: Stream, node: u32, queue: u8) -> u8 {
+        let attempts = self.queues.get(usize::from(queue)).map_or(0, |queue| queue.attempts);
+        let Some(failed) = attempts.checked_sub(1) else { return 0 };
+        let exponent = config.min_be.saturating_add(failed).min(config.max_be).min(8);
+        self.draws = self.draws.wrapping_add(1);
+        luck.below(1 << exponent, u64::from(node), u64::from(self.draws), 0) as u8
     }
 
     /// Draws the time that a queue waits before it assesses the channel.

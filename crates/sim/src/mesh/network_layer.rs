@@ -177,6 +177,10 @@ impl Mesh {
     /// Switches a node on.
     pub(super) fn switch_on<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
         self.air.switch_on(moment.now, node);
+        self.fall_asleep(moment.now, node);
+        if let Some(config) = self.contikimac() {
+            moment.events.push(moment.now + config.wake_interval, MeshEvent::WakeUp(node).encode());
+        }
         self.update_routing(moment, node);
     }
 

@@ -10,12 +10,13 @@ use crate::Time;
 /// Packets may come from a simulation or from sockets. Writes are small: give it a buffered writer.
 ///
 /// ```
-/// use coapace_sim::{CaptureFile, Time, udp_packet};
+/// use coapace_sim::{CaptureFile, Ecn, Time, udp_packet};
 ///
 /// let mut file = CaptureFile::new(Vec::new());
 /// let interface = file.add_interface(CaptureFile::RAW_IP, "sent", "CoAP on UDP port 5683");
 /// let mut packet = Vec::new();
-/// udp_packet("10.0.0.1:40000".parse()?, "10.0.0.2:5683".parse()?, 0, b"@", &mut packet).expect("a short datagram");
+/// let (from, to) = ("10.0.0.1:40000".parse()?, "10.0.0.2:5683".parse()?);
+/// udp_packet(from, to, 0, Ecn::NotCapable, b"@", &mut packet).expect("a short datagram");
 /// file.add_packet(interface, Time::from_secs(1), &packet, None);
 /// assert!(file.finish()?.len() > packet.len());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

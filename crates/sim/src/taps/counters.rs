@@ -9,8 +9,10 @@ pub struct Counters {
     pub sent: u64,
     /// Packets handed to their receivers.
     pub delivered: u64,
-    /// Packets dropped because a buffer was full or there was no path.
+    /// Packets dropped because a buffer was full, queue management dropped them, or there was no path.
     pub dropped: u64,
+    /// Packets marked by queue management.
+    pub marked: u64,
     /// Packets lost on links.
     pub lost: u64,
     hops: Vec<HopCounters>,
@@ -19,12 +21,16 @@ pub struct Counters {
 /// The counters of a hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopCounters {
-    /// Packets received, without those dropped.
+    /// Packets received, without those that found the buffer full or were dropped as they came.
     pub packets: u64,
     /// Bytes on the wire of those packets.
     pub bytes: u64,
-    /// Packets that found the buffer full.
+    /// Packets that found the buffer full, or that queue management dropped.
     pub dropped: u64,
+    /// Packets among `dropped` that queue management dropped, when there was room.
+    pub discarded: u64,
+    /// Packets marked by queue management.
+    pub marked: u64,
     /// Packets carried and lost.
     pub lost: u64,
     /// The longest queue, in bytes on the wire.
@@ -48,8 +54,8 @@ impl Counters {
 impl HopCounters {
     /// Returns the mean length of the queue over a run that ended at `end`, in bytes on the wire.
     ///
-    /// It is computed by Little's law from the wait of each packet. The whole wait of packets that still wait at the end
-    /// counts.
+    /// It is computed by Little's law from the wait of each packet. With drop-tail the whole wait of packets that still wait at
+    /// the end counts. With queue management only packets whose transmission has begun count.
     pub fn mean_queue_bytes(&self, end: Time) -> f64 {
         if end == Time::ZERO { 0.0 } else { self.waited as f64 / end.as_nanos() as f64 }
     }
@@ -60,8 +66,9 @@ impl Tap for Counters {
     fn record(&mut self, record: &Record<'_>) {
         match record.event {
             Event::Sent => self.sent += 1,
-            Event::Queued => {}
-            Event::Dropped => self.dropped += 1,
+            Event::Queued | Event::Begun => {}
+            Event::Dropped | Event::Discarded => self.dropped += 1,
+            Event::Marked => self.marked += 1,
             Event::Lost => self.lost += 1,
             Event::Delivered => self.delivered += 1,
         }
@@ -79,6 +86,14 @@ impl Tap for Counters {
                 hop.waited += u128::from(record.wire_bytes) * u128::from(record.wait.as_nanos());
             }
             Event::Dropped => hop.dropped += 1,
+            Event::Discarded => {
+                hop.dropped += 1;
+                hop.discarded += 1;
+            }
+            Event::Marked => hop.marked += 1,
+            Event::Begun => {
+                hop.waited += u128::from(record.wire_bytes) * u128::from(record.wait.as_nanos());
+            }
             Event::Lost => hop.lost += 1,
             Event::Sent | Event::Delivered => {}
         }

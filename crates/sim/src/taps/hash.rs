@@ -113,7 +113,7 @@ const KEYS: [u64; 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Event, HopId, Mark, NodeId, Span, Time, Transport};
+    use crate::{Ecn, Event, HopId, Mark, NodeId, Span, Time, Transport};
 
     const RECORD: Record<'static> = Record {
         time: Time::from_nanos(5_066_667),
@@ -123,6 +123,7 @@ mod tests {
         to: NodeId(0),
         mark: Mark { exchange: 0, transmission: 0 },
         transport: Transport::Udp,
+        ecn: Ecn::NotCapable,
         wire_bytes: 38,
         queue_bytes: 0,
         wait: Span::ZERO,

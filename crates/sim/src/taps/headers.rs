@@ -2,10 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::Ecn;
+
 const UDP: u8 = 17;
 
 /// Appends a datagram to `packet`, with headers of IP and UDP and their checksums (RFC 791, RFC 8200 §3, RFC 768). The time to
-/// live or hop limit is 64, and the packet must not be fragmented. `identification` is that of the IPv4 header.
+/// live or hop limit is 64, and the packet must not be fragmented. `identification` is that of the IPv4 header, and `ecn` the ECN
+/// field of either (RFC 3168 §5).
 ///
 /// Returns `None`, and appends nothing, if the datagram is too long for the headers, or if one end is IPv4 and the other
 /// IPv6.
@@ -13,6 +16,7 @@ pub fn udp_packet(
     from: SocketAddr,
     to: SocketAddr,
     identification: u16,
+    ecn: Ecn,
     bytes: &[u8],
     packet: &mut Vec<u8>,
 ) -> Option<()> {
@@ -21,7 +25,7 @@ pub fn udp_packet(
     let addresses = match (from.ip(), to.ip()) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
             let total = length.checked_add(20)?;
-            packet.extend_from_slice(&[0x45, 0]);
+            packet.extend_from_slice(&[0x45, ecn.bits()]);
             packet.extend_from_slice(&total.to_be_bytes());
             packet.extend_from_slice(&identification.to_be_bytes());
             packet.extend_from_slice(&[0x40, 0, 64, UDP, 0, 0]);
@@ -32,7 +36,7 @@ pub fn udp_packet(
             start + 12..start + 20
         }
         (IpAddr::V6(from), IpAddr::V6(to)) => {
-            packet.extend_from_slice(&[0x60, 0, 0, 0]);
+            packet.extend_from_slice(&[0x60, ecn.bits() << 4, 0, 0]);
             packet.extend_from_slice(&length.to_be_bytes());
             packet.extend_from_slice(&[UDP, 64]);
             packet.extend_from_slice(&from.octets());
@@ -87,16 +91,20 @@ mod tests {
 
     #[test]
     fn what_is_summed_up_with_its_checksums_is_all_ones() {
-        for (from, to) in [("10.0.0.1:5683", "10.0.0.2:40000"), ("[fd00::1]:5683", "[fd00::2]:40000")] {
+        let ends = [("10.0.0.1:5683", "10.0.0.2:40000"), ("[fd00::1]:5683", "[fd00::2]:40000")];
+        let fields = [(Ecn::NotCapable, 0), (Ecn::Capable, 2), (Ecn::Congested, 3)];
+        for ((from, to), (ecn, field)) in ends.into_iter().flat_map(|ends| fields.map(|field| (ends, field)))
+        {
             let (from, to) = (address(from), address(to));
             let mut packet = vec![7];
-            assert_eq!(udp_packet(from, to, 9, b"odd", &mut packet), Some(()));
+            assert_eq!(udp_packet(from, to, 9, ecn, b"odd", &mut packet), Some(()));
             let headers = if from.is_ipv4() { 20 } else { 40 };
             assert_eq!(packet.len(), 1 + headers + 8 + 3);
             let (ip, udp) = packet[1..].split_at(headers);
             if from.is_ipv4() {
                 assert_eq!(checksum(sum(ip)), 0);
             }
+            assert_eq!(if from.is_ipv4() { ip[1] } else { ip[1] >> 4 } & 3, field, "RFC 3168 §5");
             let addresses = if from.is_ipv4() { &ip[12..20] } else { &ip[8..40] };
             let pseudo = sum(addresses) + u64::from(UDP) + udp.len() as u64;
             assert_eq!(checksum(sum(udp) + pseudo), 0);
@@ -107,9 +115,9 @@ mod tests {
     fn what_does_not_fit_leaves_no_trace() {
         let (four, six) = (address("10.0.0.1:1"), address("[::1]:1"));
         let mut packet = Vec::new();
-        assert_eq!(udp_packet(four, six, 0, b"", &mut packet), None);
-        assert_eq!(udp_packet(four, four, 0, &vec![0; 65_510], &mut packet), None);
-        assert_eq!(udp_packet(six, six, 0, &vec![0; 65_530], &mut packet), None);
+        assert_eq!(udp_packet(four, six, 0, Ecn::NotCapable, b"", &mut packet), None);
+        assert_eq!(udp_packet(four, four, 0, Ecn::NotCapable, &vec![0; 65_510], &mut packet), None);
+        assert_eq!(udp_packet(six, six, 0, Ecn::NotCapable, &vec![0; 65_530], &mut packet), None);
         assert!(packet.is_empty());
     }
 }

@@ -56,7 +56,7 @@ impl<W: Write> Pcapng<W> {
             return Some(());
         }
         let [from, to] = [record.from, record.to].map(|node| self.address(node));
-        udp_packet(from, to, self.packets, record.bytes, &mut self.packet)?;
+        udp_packet(from, to, self.packets, record.ecn, record.bytes, &mut self.packet)?;
         self.packets = self.packets.wrapping_add(1);
         Some(())
     }
@@ -81,6 +81,9 @@ impl<W: Write> Pcapng<W> {
                 "dropped: {} bytes wait for {hop}, which has room for no more",
                 record.queue_bytes
             )),
+            (Event::Discarded, Some(hop)) => {
+                Some(format!("dropped: queue management of {hop}, where {} bytes wait", record.queue_bytes))
+            }
             (Event::Dropped, None) => Some("dropped: no path".into()),
             (Event::Lost, Some(hop)) => Some(format!("lost on {hop}")),
             _ => None,
@@ -93,8 +96,8 @@ impl<W: Write> Tap for Pcapng<W> {
         let interface = match record.event {
             Event::Sent => 0u32,
             Event::Delivered => 1,
-            Event::Dropped | Event::Lost => 2,
-            Event::Queued => return,
+            Event::Dropped | Event::Discarded | Event::Lost => 2,
+            Event::Queued | Event::Marked | Event::Begun => return,
         };
         if self.file.has_failed() || self.build(record).is_none() {
             return;

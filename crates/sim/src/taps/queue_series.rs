@@ -56,7 +56,11 @@ impl Series {
 
 impl Tap for QueueSeries {
     fn record(&mut self, record: &Record<'_>) {
-        let (Some(HopId(hop)), Event::Queued | Event::Dropped) = (record.hop, record.event) else { return };
+        let (Some(HopId(hop)), Event::Queued | Event::Dropped | Event::Discarded) =
+            (record.hop, record.event)
+        else {
+            return;
+        };
         let hop = usize::from(hop);
         if hop >= self.hops.len() {
             self.hops.resize(hop + 1, Series { interval: Span::from_micros(1), samples: Vec::new() });

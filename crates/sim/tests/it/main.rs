@@ -4,5 +4,7 @@ mod captures;
 mod hosts;
 mod mesh;
 mod network;
+mod queues;
+mod sleepy;
 mod snapshot;
 mod tcp;

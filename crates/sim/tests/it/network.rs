@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use crate::hosts::{Host, thesis};
 use coapace_sim::{
-    Accounting, Counters, Event, Hop, HopId, Jitter, Loss, Luck, Mark, Markov, Network, NodeId, Rate, Record,
-    Reordering, Site, Span, Tap, Time, Trace, World,
+    Accounting, CodelConfig, Counters, Event, FqCodelConfig, Hop, HopId, Jitter, Loss, Luck, Mark, Markov,
+    Network, NodeId, PieConfig, Queue, Rate, Record, RedConfig, Reordering, Site, Span, Tap, Time, Trace,
+    World,
 };
 use proptest::prelude::*;
 
@@ -297,13 +298,19 @@ fn any_hop() -> impl Strategy<Value = Hop> {
     ];
     let reordering = proptest::option::of((probability(), span(20 * MS)))
         .prop_map(|late| late.map(|(probability, delay)| Reordering { probability, delay }));
-    (rate, span(500 * MS), loss, jitter, reordering).prop_map(|(rate, delay, loss, jitter, reordering)| Hop {
-        rate,
-        delay,
-        loss,
-        jitter,
-        reordering,
-    })
+    let queue = prop_oneof![
+        3 => Just(Queue::DropTail),
+        1 => Just(Queue::Codel(CodelConfig::RFC_8289)),
+        1 => Just(Queue::FqCodel(FqCodelConfig::RFC_8290)),
+        1 => Just(Queue::Pie(PieConfig::RFC_8033)),
+        1 => Just(Queue::Red(RedConfig::GENTLE)),
+    ];
+    (rate, queue, any::<bool>(), span(500 * MS), loss, jitter, reordering).prop_map(
+        |(rate, queue, marks, delay, loss, jitter, reordering)| {
+            let queue = if rate.is_some() { queue } else { Queue::DropTail };
+            Hop { rate, queue, marks, delay, loss, jitter, reordering }
+        },
+    )
 }
 
 proptest! {
@@ -314,7 +321,7 @@ proptest! {
         until in 0..2_000 * MS,
         seed in any::<u64>(),
     ) {
-        let mut network = Network::new(Luck::new(seed), Accounting::Ipv6);
+        let mut network = Network::new(Luck::new(seed), Accounting::Ipv6).ecn_capable(seed % 2 == 0);
         let path: Vec<_> =
             hops.iter().enumerate().map(|(n, hop)| network.add_hop(&n.to_string(), *hop).unwrap()).collect();
         network.connect(ONE, OTHER, &path).unwrap();

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use coapace_net::{Datagram, Direction, Interceptor};
-use coapace_sim::{CaptureFile, Time, udp_packet};
+use coapace_sim::{CaptureFile, Ecn, Time, udp_packet};
 use tokio::sync::Notify;
 
 use super::seen::Seen;
@@ -131,7 +131,7 @@ impl Noted {
             Direction::Received => (SERVER, CLIENT, 1),
         };
         let mut packet = Vec::new();
-        udp_packet(from, to, 0, bytes, &mut packet).expect("a short datagram");
+        udp_packet(from, to, 0, Ecn::NotCapable, bytes, &mut packet).expect("a short datagram");
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         capture.add_packet(interface, Time::from_nanos(since.as_nanos() as u64), &packet, None);
     }

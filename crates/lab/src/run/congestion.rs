@@ -1,0 +1,47 @@
+//! The exchanges whose packets were marked CE (RFC 3168).
+
+use coapace_sim::{Ecn, Event, Record, Tap};
+
+use crate::results::EcnResult;
+
+/// Counts marks, and the exchanges of which a request or a response arrived with CE.
+///
+/// An exchange whose packets arrive with CE several times counts once, as long as no packet of another exchange of its client
+/// did in between.
+#[derive(Clone, Debug)]
+pub(super) struct Congestion {
+    /// The nodes below this number are servers.
+    servers: u32,
+    /// The last exchange of each client whose request arrived with CE, and the last whose response did.
+    last: Vec<[Option<u32>; 2]>,
+    counts: EcnResult,
+}
+
+impl Congestion {
+    pub(super) fn new(servers: u32) -> Self {
+        Self { servers, last: Vec::new(), counts: EcnResult::default() }
+    }
+
+    pub(super) fn counts(&self) -> EcnResult {
+        self.counts
+    }
+}
+
+impl Tap for Congestion {
+    fn record(&mut self, record: &Record<'_>) {
+        self.counts.marks += u64::from(record.event == Event::Marked);
+        if record.event != Event::Delivered || record.ecn != Ecn::Congested {
+            return;
+        }
+        let is_response = record.from.0 < self.servers;
+        let client = if is_response { record.to } else { record.from }.0 as usize;
+        if client >= self.last.len() {
+            self.last.resize(client + 1, [None; 2]);
+        }
+        let last = &mut self.last[client][usize::from(is_response)];
+        if last.replace(record.mark.exchange) != Some(record.mark.exchange) {
+            let count = if is_response { &mut self.counts.responses } else { &mut self.counts.requests };
+            *count += 1;
+        }
+    }
+}

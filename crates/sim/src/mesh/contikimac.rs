@@ -1,0 +1,137 @@
+//! ContikiMAC: wake-ups of receivers, and the repetition of frames.
+
+use super::air::Air;
+use super::duty_cycle::{ContikiMacConfig, DutyCycle};
+use super::event::MeshEvent;
+use super::{Frame, Mesh};
+use crate::{Moment, NodeId, Span, Time};
+
+impl Mesh {
+    pub(super) fn contikimac(&self) -> Option<ContikiMacConfig> {
+        match self.config.mac.duty_cycle {
+            DutyCycle::ContikiMac(config) => Some(config),
+            DutyCycle::None(_) | DutyCycle::Tsch(_) => None,
+        }
+    }
+
+    /// Wakes a node up for the first assessment of the channel, and plans its next wake-up.
+    pub(super) fn wake_up<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+        let Some(config) = self.contikimac() else { return };
+        moment.events.push(moment.now + config.wake_interval, MeshEvent::WakeUp(node).encode());
+        if !self.stay_awake(moment, node, &config) {
+            let second = moment.now + config.cca_gap + config.cca;
+            moment.events.push(second, MeshEvent::AssessAgain(node).encode());
+        }
+    }
+
+    /// Makes the second assessment of a wake-up.
+    pub(super) fn assess_again<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+        if let Some(config) = self.contikimac() {
+            self.stay_awake(moment, node, &config);
+        }
+    }
+
+    /// Assesses the channel at the end of the span in which a radio that sleeps is on. If it is busy, the radio stays on for a
+    /// while. Returns whether the radio is on.
+    fn stay_awake<T>(&mut self, moment: &mut Moment<'_, T>, node: u32, config: &ContikiMacConfig) -> bool {
+        if !self.air.is_asleep(node) {
+            return true;
+        }
+        self.air.probe(node, config.cca);
+        if !self.air.is_busy(node) {
+            return false;
+        }
+        self.air.wake(moment.now, node);
+        moment.events.push(moment.now + config.listen, MeshEvent::Doze(node).encode());
+        true
+    }
+
+    /// Lets a radio sleep that waited for a frame, unless it is receiving one.
+    pub(super) fn doze<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+        if self.air.is_receiving(node) {
+            moment.events.push(moment.now + LONGEST_FRAME, MeshEvent::Doze(node).encode());
+        } else {
+            self.fall_asleep(moment.now, node);
+        }
+    }
+
+    /// Switches the radio of a node off that has nothing to do.
+    pub(super) fn fall_asleep(&mut self, now: Time, node: u32) {
+        let mac = &self.macs[node as usize];
+        if self.config.mac.duty_cycle.sleeps() && mac.active.is_none() && mac.acknowledging.is_none() {
+            self.air.sleep(now, node);
+        }
+    }
+
+    /// Returns the moment at which the sender of a frame should assess the channel, at the earliest `at`.
+    pub(super) fn in_phase(&mut self, node: u32, to: Option<NodeId>, at: Time) -> Time {
+        let Some(config) = self.contikimac().filter(|config| config.phase_lock) else { return at };
+        let sleeper = &mut self.sleepers[node as usize];
+        let expected =
+            to.and_then(|to| sleeper.awake(to, at + ContikiMacConfig::GUARD, config.wake_interval));
+        sleeper.is_locked = expected.is_some();
+        expected.map_or(at, |expected| expected - ContikiMacConfig::GUARD)
+    }
+
+    /// Returns whether the channel has been quiet for long enough, that nobody repeats a frame.
+    pub(super) fn is_quiet(&mut self, now: Time, node: u32) -> bool {
+        let Some(config) = self.contikimac() else { return true };
+        self.sleepers[node as usize].strobe_end = None;
+        if self.air.is_asleep(node) {
+            self.air.probe(node, config.cca * ASSESSMENTS);
+        }
+        self.air.is_quiet_since(node, now, config.cca_gap)
+    }
+
+    /// Notes the beginning of a frame, and of its repetitions.
+    pub(super) fn strobe(&mut self, now: Time, node: u32) {
+        let Some(config) = self.contikimac() else { return };
+        let sleeper = &mut self.sleepers[node as usize];
+        let span = if sleeper.is_locked {
+            ContikiMacConfig::LOCKED_STROBE
+        } else {
+            config.wake_interval + config.listen
+        };
+        sleeper.strobe_end.get_or_insert(now + span);
+        sleeper.strobe_start = now;
+    }
+
+    /// Plans the next repetition of a frame that has ended. Returns false if there is none.
+    pub(super) fn repeat<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) -> bool {
+        let Some(config) = self.contikimac() else { return false };
+        let next = moment.now + config.frame_gap;
+        let repeats = self.sleepers[node as usize].strobe_end.is_some_and(|end| next < end);
+        if repeats {
+            moment.events.push(next, MeshEvent::Send(node).encode());
+        }
+        repeats
+    }
+
+    /// Ends the repetitions of a frame, and learns whether its receiver was awake.
+    pub(super) fn strobe_ends(&mut self, now: Time, node: u32, frame: Option<Frame>, was_acknowledged: bool) {
+        if self.contikimac().is_some() {
+            let sleeper = &mut self.sleepers[node as usize];
+            sleeper.strobe_end = None;
+            match frame.and_then(|frame| frame.to) {
+                // The receiver woke up during the repetition before the one that it received.
+                Some(to) if was_acknowledged => sleeper.learn(to, sleeper.strobe_start),
+                Some(to) => sleeper.forget(to),
+                None => {}
+            }
+        }
+        self.fall_asleep(now, node);
+    }
+}
+
+/// The assessments before a frame (contikimac.c, `CCA_COUNT_MAX_TX`).
+const ASSESSMENTS: u64 = 6;
+
+/// The time of the longest frame of IEEE 802.15.4 with its preamble.
+const LONGEST_FRAME: Span = Span::from_micros(133 * 32);
+
+impl Air {
+    /// Returns whether nothing was sensed at a node from `span` before `now`.
+    fn is_quiet_since(&self, node: u32, now: Time, span: Span) -> bool {
+        !self.is_busy(node) && now - self.quiet_since(node) >= span
+    }
+}

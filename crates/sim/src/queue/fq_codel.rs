@@ -1,0 +1,147 @@
+//! FQ-CoDel, fair queueing with CoDel.
+//!
+//! **Source.** RFC 8290 §4.
+//!
+//! **Idea.** Packets are hashed into queues by their sender and receiver. Queues take turns of a quantum of bytes (deficit
+//! round robin), and those that were empty go first. CoDel looks after each.
+//!
+//! **Readings where the source is open.** CoDel's smallest queue, MAXPACKET, is that of the flow. A packet that exceeds the
+//! buffer is dropped from the head of the longest queue.
+
+use std::collections::VecDeque;
+
+use super::CodelConfig;
+use super::codel::Codel;
+use super::lane::{Lane, Waiting};
+use crate::Time;
+
+/// The parameters of FQ-CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCodelConfig {
+    /// The parameters of CoDel, which each queue has.
+    pub codel: CodelConfig,
+    /// The bytes that a queue may send in its turn.
+    pub quantum_bytes: u32,
+    /// The number of queues; at least 1.
+    pub flows: u32,
+}
+
+impl FqCodelConfig {
+    /// The constants of RFC 8290 §5.2.
+    pub const RFC_8290: Self = Self { codel: CodelConfig::RFC_8289, quantum_bytes: 1_514, flows: 1_024 };
+    /// [`CodelConfig::SLOW_LINK`], with the quantum of 300 bytes that RFC 8290 §5.2.4 has for slow links.
+    pub const SLOW_LINK: Self = Self { codel: CodelConfig::SLOW_LINK, quantum_bytes: 300, ..Self::RFC_8290 };
+}
+
+/// The queues, and their turns.
+#[derive(Debug)]
+pub(super) struct FqCodel {
+    config: FqCodelConfig,
+    flows: Vec<Flow>,
+    /// The queues that were empty before, by number.
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Flow {
+    lane: Lane,
+    codel: Codel,
+    /// The bytes that it may still send in its turn; negative after a packet larger than that.
+    credit: i64,
+    is_listed: bool,
+}
+
+impl FqCodel {
+    pub(super) fn new(config: FqCodelConfig) -> Self {
+        let flows = std::iter::repeat_with(Flow::default).take(config.flows.max(1) as usize).collect();
+        Self { config, flows, new: VecDeque::new(), old: VecDeque::new() }
+    }
+
+    /// Adds a packet to the queue that `hash` names.
+    pub(super) fn push(&mut self, packet: Waiting, hash: u64) {
+        let number = hash % self.flows.len() as u64;
+        let flow = &mut self.flows[number as usize];
+        flow.lane.push(packet);
+        if !flow.is_listed {
+            (flow.is_listed, flow.credit) = (true, i64::from(self.config.quantum_bytes));
+            self.new.push_back(number as u32);
+        }
+    }
+
+    /// Takes the first packet out of the longest queue.
+    pub(super) fn pop_longest(&mut self) -> Option<Waiting> {
+        self.flows.iter_mut().max_by_key(|flow| flow.lane.bytes())?.lane.pop()
+    }
+
+    /// Takes the next packet out; see [`Codel::pop`].
+    pub(super) fn pop(&mut self, now: Time, discarded: &mut Vec<Waiting>) -> Option<(Waiting, bool)> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let number = *list.front()?;
+            let flow = &mut self.flows[number as usize];
+            if flow.credit <= 0 {
+                flow.credit += i64::from(self.config.quantum_bytes);
+                list.pop_front();
+                self.old.push_back(number);
+                continue;
+            }
+            if let Some((packet, marked)) = flow.codel.pop(&self.config.codel, now, &mut flow.lane, discarded)
+            {
+                flow.credit -= i64::from(packet.wire_bytes);
+                return Some((packet, marked));
+            }
+            list.pop_front();
+            // An empty new queue waits for its turn among the old ones, so that it cannot be new again at once.
+            if is_new && !self.old.is_empty() {
+                self.old.push_back(number);
+            } else {
+                flow.is_listed = false;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(place: u32, wire_bytes: u32) -> Waiting {
+        Waiting { place, arrived: Time::ZERO, wire_bytes, is_markable: false }
+    }
+
+    fn order(queue: &mut FqCodel) -> Vec<u32> {
+        std::iter::from_fn(|| queue.pop(Time::ZERO, &mut Vec::new()))
+            .map(|(packet, _)| packet.place)
+            .collect()
+    }
+
+    #[test]
+    fn queues_take_turns_of_a_quantum_and_a_sparse_flow_goes_first() {
+        let mut queue = FqCodel::new(FqCodelConfig { quantum_bytes: 300, ..FqCodelConfig::RFC_8290 });
+        // Flow 1 has small packets, flow 2 large ones. Three small ones are a quantum.
+        (0..6).for_each(|n| queue.push(packet(10 + n, 100), 1));
+        (0..3).for_each(|n| queue.push(packet(20 + n, 300), 2));
+        let first = queue.pop(Time::ZERO, &mut Vec::new());
+        assert_eq!(first.map(|(packet, _)| packet.place), Some(10));
+        let next: Vec<_> = (0..3)
+            .filter_map(|_| queue.pop(Time::ZERO, &mut Vec::new()))
+            .map(|(packet, _)| packet.place)
+            .collect();
+        assert_eq!(next, [11, 12, 20]);
+        // Both are old now. A flow that comes is new.
+        queue.push(packet(30, 100), 3);
+        assert_eq!(order(&mut queue), [30, 13, 14, 15, 21, 22]);
+    }
+
+    #[test]
+    fn the_longest_queue_pays_for_a_full_buffer() {
+        let mut queue = FqCodel::new(FqCodelConfig::RFC_8290);
+        queue.push(packet(1, 100), 1);
+        (0..3).for_each(|n| queue.push(packet(20 + n, 100), 2));
+        assert_eq!(queue.pop_longest().map(|packet| packet.place), Some(20));
+        assert_eq!(order(&mut queue), [1, 21, 22]);
+        assert_eq!(queue.pop_longest(), None);
+    }
+}
