@@ -34,7 +34,7 @@ class Ebb(Mechanism):
         if self.rtt.srtt is None:
             return max(self.initial_rto, held)
         rto = max(self.rtt.rto(k=3), self.min_rto)
-        return rto if self.is_calm() else max(rto, self.busy_rto, held)
+        return max(rto if self.is_calm() else max(rto, self.busy_rto), held)
 
     @property
     def rto(self):

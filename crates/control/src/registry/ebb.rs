@@ -65,7 +65,7 @@ pub struct EbbState {
     estimator: Estimator,
     /// The least round-trip time; zero before the first sample.
     least: Fine,
-    /// The timeout that later exchanges hold while the path is busy; zero if there is none.
+    /// The timeout that later exchanges hold; zero if there is none.
     held: Fine,
 }
 
@@ -147,7 +147,8 @@ impl Ebb {
             return Fine::from(self.initial_rto).max(state.held);
         };
         let rto = estimate.at_least(self.min_rto).at_most(self.max_rto);
-        if self.is_calm(state) { rto } else { rto.max(self.busy_rto.into()).max(state.held) }
+        let rto = if self.is_calm(state) { rto } else { rto.max(self.busy_rto.into()) };
+        rto.max(state.held)
     }
 
     #[inline(never)]
@@ -306,7 +307,10 @@ mod tests {
         EBB.on_end(state, given_up, Outcome::GivenUp, at(92_000));
         assert_eq!(rto_ms(state), 48_000);
         EBB.on_end(state, given_up, acked(700, 0), at(93_000));
-        assert_eq!(rto_ms(state), 1_750); // 700 + 3·350, calm
+        assert_eq!(rto_ms(state), 1_750); // 700 + 3·350
+        let (given_up, armed) = timeouts(&EBB, state, 1);
+        EBB.on_end(state, given_up, Outcome::GivenUp, at(100_000));
+        assert_eq!(rto_ms(state), armed[1], "on a calm path, too");
     }
 
     #[test]

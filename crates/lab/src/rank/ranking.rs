@@ -63,7 +63,7 @@ pub struct Standing {
     pub mechanism: usize,
     /// Its section.
     pub section: Section,
-    /// The worst ratio; `None` without cells.
+    /// The greatest ratio that the seeds tell from 1; the greatest of all if they tell none; `None` without cells.
     pub worst: Option<Worst>,
     /// The geometric mean: over the figures of each cell, then over the cells, which weigh alike. A ratio above 100 counts as
     /// 100.
@@ -87,6 +87,18 @@ pub struct Worst {
     pub cell: usize,
     /// The number of the figure in that cell.
     pub figure: usize,
+}
+
+impl Worst {
+    /// Returns the greater of two; the first of equal ones, because it is the more important metric.
+    fn greater(self, other: Self) -> Self {
+        if other.ratio.mean > self.ratio.mean { other } else { self }
+    }
+
+    /// Returns whether the seeds tell the ratio from 1. A single seed has no interval and tells all that there is.
+    fn is_told(&self) -> bool {
+        self.ratio.interval.is_none_or(|(low, _)| low > 1.0)
+    }
 }
 
 impl Ranking {
@@ -156,10 +168,13 @@ impl Ranking {
 
 impl RankedCell {
     fn worst(&self, cell: usize, mechanism: usize) -> Option<Worst> {
+        self.all(cell, mechanism).reduce(Worst::greater)
+    }
+
+    /// Returns all ratios of a mechanism.
+    fn all(&self, cell: usize, mechanism: usize) -> impl Iterator<Item = Worst> {
         let ratios = self.figures.iter().enumerate();
-        let worst = ratios.map(|(figure, it)| Worst { ratio: it.ratios[mechanism], cell, figure });
-        // The first of several equal ones is the more important metric.
-        worst.reduce(|a, b| if b.ratio.mean > a.ratio.mean { b } else { a })
+        ratios.map(move |(figure, it)| Worst { ratio: it.ratios[mechanism], cell, figure })
     }
 }
 
@@ -189,11 +204,14 @@ impl Standing {
         };
         let of_cell = |ratios: &Vec<f64>| mean(&mut ratios.iter().map(|ratio| ratio.min(MOST).ln()));
         let near = |ratio: &&f64| **ratio <= NEAR;
-        let worst = cells.iter().enumerate().filter_map(|(place, cell)| cell.worst(place, mechanism));
+        let every = || cells.iter().enumerate().flat_map(|(place, cell)| cell.all(place, mechanism));
         Self {
             mechanism,
             section,
-            worst: worst.reduce(|a, b| if b.ratio.mean > a.ratio.mean { b } else { a }),
+            worst: every()
+                .filter(Worst::is_told)
+                .reduce(Worst::greater)
+                .or_else(|| every().reduce(Worst::greater)),
             geometric_mean: mean(&mut all.iter().map(of_cell)).exp(),
             cells_near: all.iter().filter(|ratios| ratios.iter().all(|ratio| *ratio <= NEAR)).count(),
             cells: all.len(),
@@ -282,8 +300,12 @@ pub(super) mod tests {
             let ratios: Vec<Vec<f64>> = (ranking.cells.iter())
                 .map(|cell| cell.figures.iter().map(|it| it.ratios[standing.mechanism].mean).collect())
                 .collect();
+            let told =
+                ranking.cells.iter().flat_map(|cell| &cell.figures).map(|it| it.ratios[standing.mechanism]);
+            let told = told.filter(|ratio| ratio.interval.unwrap().0 > 1.0).map(|ratio| ratio.mean);
             let most = ratios.iter().flatten().copied().fold(0.0, f64::max);
-            assert!((worst(standing) - most).abs() < 1e-12);
+            let most_told = told.fold(0.0, f64::max);
+            assert!((worst(standing) - if most_told > 0.0 { most_told } else { most }).abs() < 1e-12);
             let product = |ratios: &Vec<f64>| ratios.iter().product::<f64>().powf(1.0 / ratios.len() as f64);
             let mean = ratios.iter().map(product).product::<f64>().sqrt();
             assert!((standing.geometric_mean - mean).abs() < 1e-9);
