@@ -20,9 +20,9 @@ pub(super) fn write(out: &mut impl io::Write, ranking: &Ranking) -> io::Result<(
     section(out, "standings", "Standings", STANDINGS, &standings(ranking))?;
     section(out, "map", "Where each is how far behind", MAP, &maps(ranking))?;
     if !ranking.left_out.is_empty() {
-        let names: String =
+        let names: Vec<String> =
             ranking.left_out.iter().map(|name| format!("<li>{}</li>", escape(name))).collect();
-        section(out, "left-out", "Not compared", LEFT_OUT, &format!("<ul>{names}</ul>"))?;
+        section(out, "left-out", "Not compared", LEFT_OUT, &format!("<ul>{}</ul>", names.concat()))?;
     }
     for (place, cell) in ranking.cells.iter().enumerate() {
         let title = format!("{}. {}", place + 1, escape(&cell.name));

@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let token = asked.to_be_bytes().to_vec();
                 let request = RequestBuilder::new(path, RequestType::Get).token(Some(token)).build();
                 if let Ok(response) = client.send(request).await {
-                    let content = response.message.header.code == MessageClass::Response(ResponseType::Content);
+                    let content =
+                        response.message.header.code == MessageClass::Response(ResponseType::Content);
                     answered += u32::from(content && response.message.payload == payload.as_bytes());
                 }
             }

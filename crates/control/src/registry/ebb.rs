@@ -17,7 +17,9 @@
 use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO};
 use crate::fine::Fine;
 use crate::parameters::parameters;
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio};
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio,
+};
 
 parameters! {
     /// An RTO that repeats a loss soon where no queue stands, and waits where one does.
@@ -217,7 +219,10 @@ mod tests {
     fn answered(state: &mut EbbState, ms: u64, ordinal: u8, retransmits: u8) {
         let (exchange, _) = timeouts(&EBB, state, retransmits);
         let since = Duration::from_millis(ms);
-        let sample = Sample { answered: Some(Answer { ordinal, since }), ..Sample::unmarked(since, since, retransmits) };
+        let sample = Sample {
+            answered: Some(Answer { ordinal, since }),
+            ..Sample::unmarked(since, since, retransmits)
+        };
         EBB.on_end(state, exchange, Outcome::Acked(sample), at(ms));
     }
 
@@ -269,7 +274,11 @@ mod tests {
         }
         let rto = rto_ms(state);
         answered(state, 3_000, 2, 2);
-        assert!((rto * 9 / 4 - 100..=rto * 9 / 4 + 500).contains(&rto_ms(state)), "{} after {rto}", rto_ms(state));
+        assert!(
+            (rto * 9 / 4 - 100..=rto * 9 / 4 + 500).contains(&rto_ms(state)),
+            "{} after {rto}",
+            rto_ms(state)
+        );
         answered(state, 3_000, 0, 0);
         assert!(rto_ms(state) <= rto);
     }
@@ -289,7 +298,8 @@ mod tests {
         let state = &mut plain.state();
         exchange(&plain, state, 500, 0);
         let after = |ms, retransmits| {
-            let mut state = EbbState { estimator: Estimator::of(Duration::from_secs(2).into(), Fine::ZERO), ..*state };
+            let mut state =
+                EbbState { estimator: Estimator::of(Duration::from_secs(2).into(), Fine::ZERO), ..*state };
             let (open, _) = timeouts(&plain, &mut state, retransmits);
             let sample = Sample::unmarked(Duration::from_secs(10), Duration::from_millis(ms), retransmits);
             plain.on_end(&mut state, open, Outcome::Acked(sample), at(10_000));
@@ -297,7 +307,11 @@ mod tests {
         };
         assert_eq!(after(499, 1), (false, Some(Duration::from_secs(3))));
         assert_eq!(after(501, 1), (true, Some(Duration::from_secs(2))));
-        assert_eq!(after(499, 2), (true, Some(Duration::from_secs(2))), "either of two may have been answered");
+        assert_eq!(
+            after(499, 2),
+            (true, Some(Duration::from_secs(2))),
+            "either of two may have been answered"
+        );
     }
 
     #[test]

@@ -32,8 +32,8 @@ use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO};
 use crate::fine::Fine;
 use crate::parameters::parameters;
 use crate::{
-    Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio,
-    division,
+    Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Notes, Origin, Outcome,
+    Ratio, division,
 };
 
 parameters! {

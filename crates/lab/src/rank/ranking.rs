@@ -325,7 +325,9 @@ pub(super) mod tests {
         .unwrap();
         let contenders = ["default", "cocoa"].map(|name| Contender::parse(name).unwrap());
         let mut trials = suite.trials(&contenders).unwrap();
-        trials.iter_mut().for_each(|trial| trial.seeds = 2);
+        for trial in &mut trials {
+            trial.seeds = 2;
+        }
         let mut results = conduct(&trials, 1, &|| {});
         results.pop();
         let ranking = Ranking::of(&suite, results);

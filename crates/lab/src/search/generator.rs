@@ -35,7 +35,7 @@ pub struct Drawn {
 /// # Errors
 /// Returns the error of the scenario that was drawn, which is a mistake of this generator.
 pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
-    draw_of(Dice { stream: Luck::new(seed).stream("generator"), place, is_shared: false }, seed)
+    draw_of(&Dice { stream: Luck::new(seed).stream("generator"), place, is_shared: false }, seed)
 }
 
 /// Draws a bottleneck like [`draw`], without losses of the link, with a buffer that can be full, and with `default` in
@@ -44,15 +44,15 @@ pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
 /// # Errors
 /// Returns the error of the scenario that was drawn, which is a mistake of this generator.
 pub fn draw_shared(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
-    draw_of(Dice { stream: Luck::new(seed).stream("shared"), place, is_shared: true }, seed)
+    draw_of(&Dice { stream: Luck::new(seed).stream("shared"), place, is_shared: true }, seed)
 }
 
-fn draw_of(dice: Dice, seed: u64) -> Result<Drawn, ScenarioError> {
+fn draw_of(dice: &Dice, seed: u64) -> Result<Drawn, ScenarioError> {
     let place = dice.place;
     let is_mesh = !dice.is_shared && place % MESH_EVERY == MESH_EVERY - 1;
     let clients = match is_mesh {
         // A grid is a square, and one of its nodes is the server.
-        true if is_grid(&dice) => dice.log("mesh clients", 4.0, 25.0).sqrt().round().powi(2) - 1.0,
+        true if is_grid(dice) => dice.log("mesh clients", 4.0, 25.0).sqrt().round().powi(2) - 1.0,
         true => dice.log("mesh clients", 2.0, 9.0).round(),
         false => dice.log("clients", if dice.is_shared { 4.0 } else { 1.0 }, 1000.0).round(),
     };
@@ -81,10 +81,10 @@ fn draw_of(dice: Dice, seed: u64) -> Result<Drawn, ScenarioError> {
         let _ = write!(description, ", think {:.1} s", think_ms / 1e3);
     }
     let buffer_bdp = if is_mesh {
-        mesh(&dice, clients, &mut text, &mut description);
+        mesh(dice, clients, &mut text, &mut description);
         None
     } else {
-        bottleneck(&dice, &mut text, &mut description)
+        bottleneck(dice, &mut text, &mut description)
     };
     text += "[defaults]\nmechanisms = [\"default\"]\n";
     let scenario = Arc::new(Scenario::parse(&format!("drawn-{seed}-{place}"), "drawn.toml", &text, &[])?);
@@ -121,7 +121,7 @@ fn bottleneck(dice: &Dice, text: &mut String, description: &mut String) -> Optio
         None => description.push_str("endless"),
     }
     *text += "[network]\nip = \"ipv4\"\nmtu = 296\n";
-    for (way, is_lossy) in [("up", ways < 0.75), ("down", ways >= 0.5 || ways < 0.25)] {
+    for (way, is_lossy) in [("up", ways < 0.75), ("down", !(0.25..0.5).contains(&ways))] {
         let _ = writeln!(
             text,
             "[[network.{way}]]\nname = \"link\"\nrate = \"{rate} bit/s\"\nbuffer_bytes = {bytes}\ndelay = \"{} us\"\n\

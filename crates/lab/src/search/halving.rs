@@ -76,7 +76,7 @@ impl<'a> Halving<'a> {
             |below: usize, what: u64| self.dice.below(below as u64, self.bracket, candidate, what) as usize;
         let values = |parameter: usize| self.space.varied[parameter].values.len();
         let parameters = self.space.varied.len();
-        let best = self.best.as_ref().filter(|_| candidate % 3 != 0);
+        let best = self.best.as_ref().filter(|_| !candidate.is_multiple_of(3));
         let Some((_, best)) = best else {
             return (0..parameters).map(|parameter| roll(values(parameter), parameter as u64)).collect();
         };

@@ -78,6 +78,7 @@ fn measure(text: &str) -> Option<(f64, &str)> {
 
 /// Returns a number with three significant digits, as mechanisms read it.
 fn rounded(value: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 4")]
     let places = (2.0 - value.log10().floor()).clamp(0.0, 4.0) as usize;
     let text = format!("{value:.places$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

@@ -32,7 +32,9 @@ use crate::estimator::{MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
 use crate::registry::cocoa::{Cocoa, CocoaExchange};
-use crate::{Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio};
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome, Ratio,
+};
 use gradient::Gradients;
 use student::Student;
 
