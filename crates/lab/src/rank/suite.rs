@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn published_has_the_conditions_of_all_papers() {
+    fn published_has_the_conditions_of_all_papers_but_those_in_which_nothing_works() {
         let suite = Suite::load(&["published".to_owned()], &[]).unwrap();
         let cells: BTreeSet<_> = suite.cells.iter().map(|cell| cell.scenario.hash()).collect();
         for paper in crate::papers::PAPERS {
