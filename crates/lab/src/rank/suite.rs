@@ -335,17 +335,19 @@ mod tests {
     fn published_has_the_conditions_of_all_papers_but_those_in_which_nothing_works() {
         let suite = Suite::load(&["published".to_owned()], &[]).unwrap();
         let cells: BTreeSet<_> = suite.cells.iter().map(|cell| cell.scenario.hash()).collect();
+        let mut left_out = BTreeSet::new();
         for paper in crate::papers::PAPERS {
             for trial in paper.trials(false, &[]).unwrap() {
-                assert!(
-                    cells.contains(&trial.scenario.hash()),
-                    "{}: {:?}",
-                    paper.key,
-                    trial.scenario.knob_values()
-                );
+                let knob = |name| trial.scenario.knob(name).unwrap_or_default();
+                if !cells.contains(&trial.scenario.hash()) {
+                    let lossy = knob("success_tx") == "50 %";
+                    let flooded = knob("radio") == "unit-disk" && knob("background") != "20 kbit/s";
+                    assert!(lossy || flooded, "{}: {:?}", paper.key, trial.scenario.knob_values());
+                    left_out.insert(trial.scenario.hash());
+                }
             }
         }
-        assert_eq!(cells.len(), 87);
+        assert_eq!((left_out.len(), cells.len()), (12, 75));
     }
 
     #[test]
