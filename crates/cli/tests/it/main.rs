@@ -19,6 +19,7 @@ mod observe;
 mod rank;
 mod reload;
 mod run;
+mod search;
 mod serve;
 mod terminal;
 mod tls;

@@ -1,0 +1,41 @@
+//! `coapace search`.
+
+use std::fs;
+
+use crate::common::{Scratch, coapace};
+
+/// A search over nine networks.
+const SHORT: [&str; 7] =
+    ["search", "default", "--vary", "ack_timeout=1s|2s|4s", "--scenarios", "9", "--quiet"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&SHORT[..], more].concat()
+}
+
+#[test]
+fn a_search_that_was_killed_goes_on_from_its_journal_and_finds_the_same_on_any_number_of_threads() {
+    let scratch = Scratch::new();
+    let journal = scratch.file("journal.jsonl");
+    let whole = coapace(&with(&["--brackets", "2", "--jobs", "1", "--journal", &journal])).success();
+    assert!(whole.contains("\n  loss "), "{whole}");
+    let text = fs::read_to_string(&journal).unwrap();
+    let lines = text.lines().count();
+    // Killed while the last but two lines was written.
+    let cut = text.match_indices('\n').nth(lines - 3).unwrap().0 - 7;
+    fs::write(&journal, &text[..cut]).unwrap();
+    let again = coapace(&with(&["--brackets", "2", "--jobs", "2", "--journal", &journal])).success();
+    assert_eq!(again, whole);
+    assert_eq!(fs::read_to_string(&journal).unwrap(), text, "only what was cut off is measured again");
+}
+
+#[test]
+fn a_journal_of_other_networks_and_a_parameter_that_is_not_there_are_refused_in_a_line() {
+    let scratch = Scratch::new();
+    let journal = scratch.file("journal.jsonl");
+    fs::write(&journal, "no journal\n").unwrap();
+    assert!(coapace(&with(&["--journal", &journal])).failure(1).contains("name another file"));
+    let unknown = coapace(&["search", "default", "--vary", "zzz=1|2", "--scenarios", "9", "--quiet"]);
+    assert!(unknown.failure(2).contains("zzz"), "{unknown:?}");
+    let range = coapace(&["search", "default", "--vary", "ack_timeout=4s..1s", "--quiet"]);
+    assert!(range.failure(2).contains("low end"), "{range:?}");
+}
