@@ -154,6 +154,18 @@ impl Trial {
         }
     }
 
+    /// Makes a trial that records no series and is compared with no published figure.
+    pub fn of_totals(scenario: &Arc<Scenario>, contender: Contender, seeds: u32) -> Self {
+        Self {
+            scenario: scenario.clone(),
+            contender,
+            seeds,
+            first_seed: 1,
+            published: None,
+            observe: Observe::Totals,
+        }
+    }
+
     fn empty(&self) -> CellResult {
         let scenario = &self.scenario;
         let mix = match &self.contender.kind {

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use coapace_lab::search::costs::Costs;
+use coapace_lab::contender::Contender;
+use coapace_lab::search::costs::NAMES;
 use coapace_lab::search::evaluation::{Evaluation, FAIR, Set, Yardstick};
 use coapace_lab::search::halving::Halving;
 use coapace_lab::search::journal::{Conditions, Journal};
@@ -18,60 +19,62 @@ use crate::{Failure, interrupt, progress};
 const LISTED: usize = 5;
 
 pub(crate) fn search(arguments: &Arguments, search: &Search) -> Result<(), Failure> {
+    let space = space(search).map_err(Failure::Usage)?;
     let stop = interrupt::watch();
     let set = Set::draw(search.generator_seed, search.scenarios)
         .map_err(|error| Failure::Input(error.to_string()))?;
-    let conditions = Conditions {
-        commit: COMMIT.to_owned(),
-        generator_seed: search.generator_seed,
-        scenarios: set.scenarios.len(),
-    };
-    let named = |error: io::Error| {
-        let path = search.journal.as_deref().unwrap_or(Path::new("journal"));
-        Failure::Input(format!("{}: {error}", path.display()))
-    };
-    let mut journal = Journal::open(search.journal.as_deref(), &conditions).map_err(named)?;
+    let all = set.scenarios.len();
+    let conditions =
+        Conditions { commit: COMMIT.to_owned(), generator_seed: search.generator_seed, scenarios: all };
+    let path = search.journal.as_deref();
+    let named =
+        |error| Failure::Input(format!("{}: {error}", path.unwrap_or(Path::new("journal")).display()));
+    let mut journal = Journal::open(path, &conditions).map_err(named)?;
     let known = journal.evaluations();
     if known > 0 {
         remark(arguments, &format!("{known} evaluations were made before"));
     }
     let mut bench = Bench { arguments, set: &set, journal: &mut journal, stop };
     bench.measure_yardsticks()?;
-    if search.vary.is_empty() {
+    let Some(space) = space else {
         for mechanism in &search.mechanism {
-            let evaluation = bench.evaluate(mechanism, set.scenarios.len())?;
-            print(&evaluation, &set, search.each)?;
+            print(&bench.evaluate(mechanism, all)?, &set, search.each)?;
         }
         return Ok(());
-    }
-    let [mechanism] = &search.mechanism[..] else {
-        return Err(Failure::Usage("parameters of one mechanism vary: name one".to_owned()));
     };
-    let space = Space { mechanism: mechanism.clone(), varied: search.vary.clone() };
-    let mut halving = Halving::new(&space, set.scenarios.len(), search.seed);
+    let mut halving = Halving::new(&space, all, search.seed);
     let mut best = None;
     for _ in 0..search.brackets {
-        let mut failed = None;
-        let bracket =
-            halving.bracket(&mut |place, scenarios| match bench.evaluate(&space.label(place), scenarios) {
-                Ok(evaluation) => Some(evaluation.loss()),
-                Err(failure) => {
-                    failed = Some(failure);
-                    None
-                }
-            });
-        if bracket.is_none() {
-            return Err(failed.unwrap_or_else(|| Failure::Interrupted("interrupted".to_owned())));
-        }
+        halving.bracket::<Failure>(&mut |place, scenarios| {
+            Ok(bench.evaluate(&space.label(place), scenarios)?.loss())
+        })?;
         let found = halving.best().map(|(_, place)| space.label(place));
-        if found.is_some() && found != best {
-            best = found;
-            if let Some(mechanism) = &best {
-                print(&bench.evaluate(mechanism, set.scenarios.len())?, &set, false)?;
-            }
+        if let Some(mechanism) = found.as_ref().filter(|_| found != best) {
+            print(&bench.evaluate(mechanism, all)?, &set, false)?;
         }
+        best = found;
     }
     Ok(())
+}
+
+/// Returns the parameters to vary, if any are. Every mechanism and every value is looked at before anything is measured.
+fn space(search: &Search) -> Result<Option<Space>, String> {
+    let parse = |label: &str| match Contender::parse(label)?.only() {
+        Some(_) => Ok(()),
+        None => Err(format!("{label:?} is not a single mechanism over UDP")),
+    };
+    search.mechanism.iter().try_for_each(|label| parse(label))?;
+    if search.vary.is_empty() {
+        return Ok(None);
+    }
+    let [mechanism] = &search.mechanism[..] else {
+        return Err("parameters of one mechanism vary: name one".to_owned());
+    };
+    for varied in &search.vary {
+        let alone = Space { mechanism: mechanism.clone(), varied: vec![varied.clone()] };
+        (0..varied.values.len()).try_for_each(|value| parse(&alone.label(&vec![value])))?;
+    }
+    Ok(Some(Space { mechanism: mechanism.clone(), varied: search.vary.clone() }))
 }
 
 /// Measures, unless the journal knows.
@@ -126,17 +129,11 @@ fn print(evaluation: &Evaluation, set: &Set, each: bool) -> Result<(), Failure> 
         out,
         "  geometric mean   mean FCT {mean:.3}   p90 FCT {p90:.3}   transmissions {transmissions:.3}"
     )?;
-    let mut ratios: Vec<(f64, usize, usize)> = Vec::new();
-    for (place, of) in evaluation.ratios.iter().enumerate() {
-        ratios.extend((0..3).map(|cost| (of[cost], place, cost)));
-    }
-    ratios.sort_by(|a, b| b.0.total_cmp(&a.0));
-    for (ratio, place, cost) in ratios.iter().take(LISTED) {
+    for (ratio, place, cost) in evaluation.greatest().into_iter().take(LISTED) {
         writeln!(
             out,
             "  {ratio:.2}  {} of scenario {place}: {}",
-            Costs::NAMES[*cost],
-            set.scenarios[*place].description
+            NAMES[cost], set.scenarios[place].description
         )?;
     }
     if let Some([least, greatest]) = evaluation.shares() {

@@ -14,7 +14,6 @@ use crate::experiment::Trial;
 use crate::grid::conditions;
 use crate::papers::Paper;
 use crate::results::Metric;
-use crate::run::Observe;
 
 /// The suites that come with the program, by name.
 const BUILTINS: &[(&str, &str)] = &[
@@ -166,14 +165,7 @@ impl Suite {
         for cell in &self.cells {
             for contender in contenders {
                 contender.fits(&cell.scenario)?;
-                trials.push(Trial {
-                    scenario: cell.scenario.clone(),
-                    contender: contender.clone(),
-                    seeds: cell.seeds,
-                    first_seed: 1,
-                    published: None,
-                    observe: Observe::Totals,
-                });
+                trials.push(Trial::of_totals(&cell.scenario, contender.clone(), cell.seeds));
             }
         }
         Ok(trials)
@@ -289,7 +281,7 @@ pub fn headline_metrics(scenario: &Scenario) -> Vec<Metric> {
     if workload.kind == WorkloadKind::Flows {
         let event = workload.flows.iter().any(|flow| flow.pattern.is_event());
         let backlogged = workload.flows.iter().any(|flow| flow.pattern.is_backlogged());
-        // What backlogged clients offer depends on what is carried, so their delivery ratio says nothing.
+        // Backlogged clients offer as much as is carried, so their delivery ratio tells nothing.
         let delivered = if backlogged { Metric::CarriedLoad } else { Metric::Pdr };
         let all = [event.then_some(Metric::SettlingTime), Some(delivered), Some(Metric::Delay)];
         return all.into_iter().flatten().collect();

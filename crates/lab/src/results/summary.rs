@@ -149,7 +149,7 @@ pub struct PopulationSummary {
 
 impl PopulationSummary {
     /// Returns the pooled populations of the runs of one cell.
-    pub(super) fn of(runs: &[RunResult]) -> Vec<Self> {
+    pub(crate) fn of(runs: &[RunResult]) -> Vec<Self> {
         let first = runs.first().map_or(&[][..], |run| &run.populations);
         (0..first.len()).map(|place| Self::pooled(runs, place)).collect()
     }

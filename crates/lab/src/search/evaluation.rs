@@ -1,18 +1,17 @@
 //! The comparison of a mechanism with the best published one on each scenario of a set.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use coapace_control::{Entry, Origin, REGISTRY};
+use coapace_control::REGISTRY;
 use coapace_scenario::ScenarioError;
 use serde::{Deserialize, Serialize};
 
-use super::costs::{Costs, relative_share};
+use super::costs::costs;
 use super::generator::{Drawn, draw, draw_shared};
 use crate::contender::Contender;
 use crate::experiment::{Trial, conduct_until};
-use crate::results::CellResult;
-use crate::run::Observe;
+use crate::rank::Section;
+use crate::results::{CellResult, PopulationSummary};
 
 /// The least and the greatest relative share beside `default` that a mechanism may have.
 pub const FAIR: [f64; 2] = [0.8, 1.05];
@@ -29,7 +28,7 @@ pub struct Set {
 /// The least that a published mechanism costs on one scenario, cost by cost. Only mechanisms that dither count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Yardstick {
-    /// The least costs, in the order of [`Costs::NAMES`].
+    /// The least costs, in the order of [`NAMES`](super::costs::NAMES).
     pub least: [f64; 3],
     /// The mechanism that has each of them.
     pub best: [String; 3],
@@ -60,16 +59,14 @@ impl Set {
 
     /// Measures the yardstick of one scenario. Returns `None` if `stop` was set meanwhile.
     pub fn yardstick(&self, place: usize, jobs: usize, stop: &AtomicBool) -> Option<Yardstick> {
-        let labels: Vec<&str> = published().map(|entry| entry.name).collect();
+        let names = REGISTRY.iter().map(|entry| entry.name);
+        let labels: Vec<&str> = names.filter(|name| Section::of(name).is_yardstick()).collect();
         let scenario = &self.scenarios[place];
         let trials: Vec<Trial> =
             labels.iter().map(|label| trial(label, scenario)).collect::<Result<_, _>>().ok()?;
         let cells = measured(&trials, jobs, stop)?;
-        let costs: Vec<[f64; 3]> = trials
-            .iter()
-            .zip(&cells)
-            .map(|(trial, cell)| Costs::of(&trial.contender, cell).array())
-            .collect();
+        let costs: Vec<[f64; 3]> =
+            trials.iter().zip(&cells).map(|(trial, cell)| costs(&trial.contender, cell)).collect();
         let least = |cost: usize| {
             let by = |a: &usize, b: &usize| costs[*a][cost].total_cmp(&costs[*b][cost]);
             (0..costs.len()).min_by(by).unwrap_or_default()
@@ -100,12 +97,12 @@ impl Set {
         let mut evaluation =
             Evaluation { mechanism: mechanism.to_owned(), ratios: Vec::new(), shares: Vec::new() };
         for (place, (trial, cell)) in trials.iter().zip(&cells).enumerate() {
-            match yardsticks.get(place) {
-                Some(yardstick) => {
-                    let own = Costs::of(&trial.contender, cell).array();
-                    evaluation.ratios.push([0, 1, 2].map(|cost| own[cost] / yardstick.least[cost]));
-                }
-                None => evaluation.shares.extend(relative_share(cell)),
+            if let Some(yardstick) = yardsticks.get(place) {
+                let own = costs(&trial.contender, cell);
+                evaluation.ratios.push([0, 1, 2].map(|cost| own[cost] / yardstick.least[cost]));
+            } else {
+                let own = PopulationSummary::of(&cell.runs).into_iter().next();
+                evaluation.shares.extend(own.and_then(|own| own.relative_share));
             }
         }
         Ok(Some(evaluation))
@@ -113,9 +110,11 @@ impl Set {
 }
 
 impl Evaluation {
-    /// Returns the greatest ratio, its scenario and its cost.
-    pub fn worst(&self) -> Option<(f64, usize, usize)> {
-        self.all().max_by(|a, b| a.0.total_cmp(&b.0))
+    /// Returns every ratio with the numbers of its scenario and its cost, the greatest first.
+    pub fn greatest(&self) -> Vec<(f64, usize, usize)> {
+        let mut all: Vec<_> = self.all().collect();
+        all.sort_by(|a, b| b.0.total_cmp(&a.0));
+        all
     }
 
     /// Returns the geometric mean of the ratios of one cost.
@@ -152,11 +151,6 @@ impl Evaluation {
     }
 }
 
-/// Returns the published mechanisms that dither.
-fn published() -> impl Iterator<Item = &'static Entry> {
-    REGISTRY.iter().filter(|entry| entry.origin == Origin::Published && entry.mechanism.dithers())
-}
-
 /// Returns the trial of a mechanism on a drawn scenario, with `default` beside it where that was drawn.
 fn trial(mechanism: &str, drawn: &Drawn) -> Result<Trial, String> {
     let contender = match drawn.defaults_in_four {
@@ -164,8 +158,7 @@ fn trial(mechanism: &str, drawn: &Drawn) -> Result<Trial, String> {
         1 => Contender::parse(&format!("{mechanism}*3+default")),
         _ => Contender::parse(&format!("{mechanism}+default")),
     }?;
-    let scenario = Arc::clone(&drawn.scenario);
-    Ok(Trial { observe: Observe::Totals, published: None, ..Trial::new(&scenario, contender, drawn.seeds) })
+    Ok(Trial::of_totals(&drawn.scenario, contender, drawn.seeds))
 }
 
 /// Runs the trials. Returns `None` if `stop` was set meanwhile.

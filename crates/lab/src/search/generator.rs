@@ -21,9 +21,7 @@ pub struct Drawn {
     pub defaults_in_four: u32,
     /// The number of runs. Few clients have many, so that each cell has about as many clients in all.
     pub seeds: u32,
-    /// The smallest buffer in bandwidth-delay products; `None` if it is never full, and in a mesh.
-    pub buffer_bdp: Option<f64>,
-    /// What was drawn, in one line.
+    /// The description of the network and of the workload, in one line.
     pub description: String,
 }
 
@@ -59,9 +57,13 @@ fn draw_of(dice: &Dice, seed: u64) -> Result<Drawn, ScenarioError> {
     let exchanges = (4000.0 / clients).clamp(10.0, 50.0).round();
     let mut text = format!(
         "title = \"Drawn\"\nsummary = \"Number {place} of the set {seed}.\"\nsource = \"drawn\"\n\
-         [clients]\npatience = \"published\"\ncount = {clients}\nmax_retransmit = 20\nuri_path = \"hello\"\n"
+         [clients]\npatience = \"published\"\nmax_retransmit = 20\nuri_path = \"hello\"\n"
     );
     let mut description = format!("{clients} clients");
+    if !is_mesh {
+        // The nodes of a mesh are its clients.
+        let _ = writeln!(text, "count = {clients}");
+    }
     if dice.chance("spread", 0.5) {
         text += "start_spread = \"1 s\"\n";
     }
@@ -80,12 +82,11 @@ fn draw_of(dice: &Dice, seed: u64) -> Result<Drawn, ScenarioError> {
         let _ = writeln!(text, "think_time = \"{think_ms} ms\"");
         let _ = write!(description, ", think {:.1} s", think_ms / 1e3);
     }
-    let buffer_bdp = if is_mesh {
+    if is_mesh {
         mesh(dice, clients, &mut text, &mut description);
-        None
     } else {
-        bottleneck(dice, &mut text, &mut description)
-    };
+        bottleneck(dice, &mut text, &mut description);
+    }
     text += "[defaults]\nmechanisms = [\"default\"]\n";
     let scenario = Arc::new(Scenario::parse(&format!("drawn-{seed}-{place}"), "drawn.toml", &text, &[])?);
     let defaults_in_four = match dice.unit("beside") {
@@ -100,11 +101,11 @@ fn draw_of(dice: &Dice, seed: u64) -> Result<Drawn, ScenarioError> {
     }
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 4 to 60")]
     let seeds = (600.0 / clients).clamp(4.0, 60.0) as u32;
-    Ok(Drawn { scenario, defaults_in_four, seeds, buffer_bdp, description })
+    Ok(Drawn { scenario, defaults_in_four, seeds, description })
 }
 
-/// Draws a bottleneck. Returns its buffer in bandwidth-delay products if it can be full.
-fn bottleneck(dice: &Dice, text: &mut String, description: &mut String) -> Option<f64> {
+/// Draws a bottleneck.
+fn bottleneck(dice: &Dice, text: &mut String, description: &mut String) {
     let rate = dice.log("rate", 5e3, 1e6).round();
     let rtt_s = dice.log("rtt", 0.02, 5.0);
     let bdp = rate * rtt_s / 8.0;
@@ -146,7 +147,6 @@ fn bottleneck(dice: &Dice, text: &mut String, description: &mut String) -> Optio
             );
         }
     }
-    in_bdp.map(|_| bytes / bdp)
 }
 
 fn is_grid(dice: &Dice) -> bool {
@@ -161,7 +161,6 @@ fn mesh(dice: &Dice, clients: f64, text: &mut String, description: &mut String) 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the number of presets")]
     let mac = presets[(dice.unit("mac") * presets.len() as f64) as usize];
     let nodes = clients + 1.0;
-    *text = text.replace(&format!("count = {clients}\n"), "");
     let _ = writeln!(
         text,
         "[network.mesh.topology]\nkind = \"{kind}\"\nnodes = {nodes}\nspacing = \"10 m\"\n[network.mesh.radio]\n\

@@ -34,9 +34,11 @@ impl<'a> Halving<'a> {
         self.best.as_ref()
     }
 
-    /// Makes the next bracket. `loss` evaluates a place on so many scenarios, the first ones, and returns `None` to end the
-    /// search, which leaves the bracket unfinished.
-    pub fn bracket(&mut self, loss: &mut dyn FnMut(&Point, usize) -> Option<f64>) -> Option<()> {
+    /// Makes the next bracket. `loss` evaluates a place on so many scenarios, the first ones.
+    ///
+    /// # Errors
+    /// Returns the error of `loss`, which leaves the bracket unfinished.
+    pub fn bracket<E>(&mut self, loss: &mut dyn FnMut(&Point, usize) -> Result<f64, E>) -> Result<(), E> {
         let mut places: Vec<Point> = Vec::new();
         for candidate in 0..FIRST as u64 {
             let place = self.candidate(candidate);
@@ -67,7 +69,7 @@ impl<'a> Halving<'a> {
                 .collect();
         }
         self.bracket += 1;
-        Some(())
+        Ok(())
     }
 
     /// Returns a place: near the best one, or anywhere for every third candidate and while there is none.
@@ -113,9 +115,9 @@ mod tests {
                 all += 1;
                 whole += usize::from(scenarios == 90);
                 let away = |parameter: usize, at: f64| (place[parameter] as f64 - at).powi(2);
-                Some(away(0, 6.0) + away(1, 2.0) + away(2, 3.0))
+                Ok::<_, ()>(away(0, 6.0) + away(1, 2.0) + away(2, 3.0))
             });
-            assert_eq!(done, Some(()));
+            assert_eq!(done, Ok(()));
         }
         assert_eq!(halving.best().unwrap().1, [6, 2, 3]);
         assert!(whole * 5 < all, "{whole} of {all}");
@@ -130,9 +132,9 @@ mod tests {
             assert_eq!(
                 halving.bracket(&mut |place, _| {
                     seen.push(place.clone());
-                    (seen.len() < 5).then_some(1.0)
+                    if seen.len() < 5 { Ok(1.0) } else { Err("ended") }
                 }),
-                None
+                Err("ended")
             );
             seen
         };

@@ -1,8 +1,8 @@
-//! The journal of a search: a line for each thing that was measured, so that a search that was killed goes on.
+//! The journal of a search: a line for each measurement, so that a search that was killed goes on.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ enum Line {
     Evaluation(Evaluation),
 }
 
-/// What was measured so far, and the file that keeps it.
+/// The measurements so far, and the file that keeps them.
 #[derive(Debug)]
 pub struct Journal {
     file: Option<File>,
@@ -38,24 +38,21 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens or creates the journal at `path`; without a path nothing is kept. The last line may be cut off: whatever was
-    /// being written when the search was killed is measured again.
+    /// Opens or creates the journal at `path`; without a path nothing is kept. A last line without its end is cut off: it was
+    /// being written when the search was killed, and is measured again.
     ///
     /// # Errors
-    /// Fails as the file does, and with one line if the file is no journal or one of other conditions.
+    /// Fails as the file does, and with one line if the file is no journal or one of other conditions. The file is then as it
+    /// was.
     pub fn open(path: Option<&Path>, conditions: &Conditions) -> io::Result<Self> {
         let mut journal = Self { file: None, yardsticks: Vec::new(), evaluations: HashMap::new() };
         let Some(path) = path else { return Ok(journal) };
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
         let mut whole = 0;
-        for (place, line) in BufReader::new(&file).split(b'\n').enumerate() {
-            let line = line?;
-            let Ok(read) = serde_json::from_slice(&line) else {
-                if place == 0 && !line.is_empty() {
-                    return Err(io::Error::other("this is no journal of a search: name another file"));
-                }
-                break;
-            };
+        for line in text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+            let Ok(read) = serde_json::from_slice(line) else { return Err(no_journal()) };
             match read {
                 Line::Conditions(found) if found != *conditions => {
                     return Err(io::Error::other(format!(
@@ -68,11 +65,12 @@ impl Journal {
                 Line::Yardstick(yardstick) => journal.yardsticks.push(yardstick),
                 Line::Evaluation(evaluation) => journal.keep(evaluation),
             }
-            whole += line.len() as u64 + 1;
+            whole += line.len();
         }
-        // A line without its end is cut off; the next one begins in its place.
-        file.set_len(whole.min(file.metadata()?.len()))?;
-        file.seek(SeekFrom::End(0))?;
+        if whole == 0 && !text.is_empty() {
+            return Err(no_journal());
+        }
+        file.set_len(whole as u64)?;
         journal.file = Some(file);
         if whole == 0 {
             journal.write(&Line::Conditions(conditions.clone()))?;
@@ -128,6 +126,10 @@ impl Journal {
     }
 }
 
+fn no_journal() -> io::Error {
+    io::Error::other("this is no journal of a search: name another file")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,10 +158,21 @@ mod tests {
         drop(journal);
         let journal = Journal::open(Some(&path), &conditions(1)).unwrap();
         assert_eq!((journal.evaluations(), journal.evaluation("b", 1)), (2, Some(&evaluation("b"))));
+        let whole = std::fs::metadata(&path).unwrap().len();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(whole - 1).unwrap();
+        let mut journal = Journal::open(Some(&path), &conditions(1)).unwrap();
+        assert_eq!(journal.evaluations(), 1, "a line that lacks its end alone is cut off, too");
+        journal.add(evaluation("b")).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), whole);
         let other = Journal::open(Some(&path), &conditions(2)).unwrap_err().to_string();
         assert!(other.contains("generator seed 1"), "{other}");
-        std::fs::write(&path, "hello\n").unwrap();
-        assert!(Journal::open(Some(&path), &conditions(1)).unwrap_err().to_string().contains("no journal"));
+        for foreign in ["hello\n", "hello", "{\"conditions\":1}\n"] {
+            std::fs::write(&path, foreign).unwrap();
+            assert!(
+                Journal::open(Some(&path), &conditions(1)).unwrap_err().to_string().contains("no journal")
+            );
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), foreign, "it is left as it was");
+        }
         std::fs::remove_file(&path).unwrap();
     }
 }
