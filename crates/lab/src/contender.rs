@@ -43,9 +43,13 @@ impl Contender {
 
     /// Returns every known mechanism, and TCP.
     pub fn all() -> Vec<Self> {
+        Self::all_over_udp().chain([Self { label: TCP.to_owned(), kind: ContenderKind::Tcp }]).collect()
+    }
+
+    /// Returns every known mechanism, each for all clients.
+    pub fn all_over_udp() -> impl Iterator<Item = Self> {
         let entries = mechanisms().entries();
-        let udp = entries.map(|entry| Self::udp(Part::new(entry.name, entry.mechanism)));
-        udp.chain([Self { label: TCP.to_owned(), kind: ContenderKind::Tcp }]).collect()
+        entries.map(|entry| Self::udp(Part::new(entry.name, entry.mechanism)))
     }
 
     /// Returns the contender with one mechanism for all clients.

@@ -61,7 +61,7 @@ pub struct Mesh {
     waypoints: Vec<Waypoint>,
     air: Air,
     macs: Vec<Mac>,
-    /// What each node remembers for ContikiMAC; empty without.
+    /// The memory of each node for ContikiMAC; empty with any other MAC.
     sleepers: Vec<Sleeper>,
     reassemblies: Vec<Reassembly>,
     /// The datagram tag of the next fragments of each node.

@@ -65,7 +65,7 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
 /// Returns the mechanisms that were named, or else every mechanism over UDP.
 fn mechanisms(labels: &[String]) -> Result<Vec<Contender>, String> {
     if labels.is_empty() {
-        return Ok(Contender::all().into_iter().filter(|contender| contender.only().is_some()).collect());
+        return Ok(Contender::all_over_udp().collect());
     }
     labels.iter().map(|label| Contender::parse(label)).collect()
 }

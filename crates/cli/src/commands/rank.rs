@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use coapace_lab::contender::{Contender, ContenderKind};
+use coapace_lab::contender::Contender;
 use coapace_lab::experiment::runs;
 use coapace_lab::rank::{Ranking, Suite, write_ratios};
 use coapace_report::Report;
@@ -59,8 +59,7 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
 /// Returns the mechanisms that were named, or else every mechanism over UDP.
 fn contenders(labels: &[String]) -> Result<Vec<Contender>, String> {
     if labels.is_empty() {
-        let is_udp = |contender: &Contender| contender.kind != ContenderKind::Tcp;
-        return Ok(Contender::all().into_iter().filter(is_udp).collect());
+        return Ok(Contender::all_over_udp().collect());
     }
     for (place, label) in labels.iter().enumerate() {
         if labels[..place].contains(label) {

@@ -1,4 +1,4 @@
-//! What to use, and what it costs, in a sentence or two.
+//! The advice of a ranking: which mechanism to use, and what it costs.
 
 use coapace_control::{Controller, Marking};
 use coapace_scenario::naming::{TCP, parse_mechanism};

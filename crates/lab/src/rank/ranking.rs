@@ -236,7 +236,7 @@ fn names(cells: &[&[CellResult]]) -> Vec<String> {
     let several = all.windows(2).any(|pair| pair[0].scenario != pair[1].scenario);
     let name = |own: &crate::results::Cell| {
         let alike = all.iter().filter(|other| other.scenario == own.scenario);
-        // What a knob has if none of its choices is in force says nothing.
+        // A knob none of whose choices is in force is `custom`, which tells nothing.
         let known = |value: &String| value != "custom";
         let mut own_known = own.clone();
         own_known.knobs.retain(|_, value| known(value));

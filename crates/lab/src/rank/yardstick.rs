@@ -28,7 +28,7 @@ impl<'a> Yardstick<'a> {
             sum / values.len() as f64
         };
         let ranked = all.iter().map(|(values, cell)| (center(values), *cell));
-        // Of equals the first is the best.
+        // The first of equal ones is the best.
         let (value, best) = match metric.better() {
             Better::Lower => ranked.reduce(|a, b| if b.0 < a.0 { b } else { a }),
             Better::Higher => ranked.reduce(|a, b| if b.0 > a.0 { b } else { a }),

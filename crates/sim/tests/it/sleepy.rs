@@ -9,11 +9,9 @@ use crate::hosts::Host;
 
 const MS: u64 = 1_000_000;
 
-/// Runs two nodes 10 m apart. The second sends packets of 20 bytes at these moments in ms. Returns the delays in ms and the share of the time
-/// that the radio of each was on.
-fn pair(mac: MacConfig, packets: &[u64], seconds: u64) -> (Vec<f64>, [f64; 2]) {
-    let place = |n: u32| Position { x: 10.0 * f64::from(n), y: 0.0 };
-    let layout = Layout { places: (0..2).map(place).collect(), root: 0, sinks: vec![0] };
+/// Returns a world of so many nodes at these places, with the sink as the first. The others are to be added.
+fn world(mac: MacConfig, nodes: u32, place: impl Fn(u32) -> Position) -> World<Host, Counters, Mesh> {
+    let layout = Layout { places: (0..nodes).map(place).collect(), root: 0, sinks: vec![0] };
     let config = MeshConfig {
         radio: RadioConfig::UNIT_DISK,
         mac,
@@ -23,6 +21,13 @@ fn pair(mac: MacConfig, packets: &[u64], seconds: u64) -> (Vec<f64>, [f64; 2]) {
     let mesh = Mesh::new(Luck::new(1), &layout, Vec::new(), config).unwrap();
     let mut world = World::new(mesh, Counters::new());
     world.add(Site(0), Host::sink());
+    world
+}
+
+/// Runs two nodes 10 m apart. The second sends packets of 20 bytes at these moments in ms. Returns the delays in ms and the share of the time
+/// that the radio of each was on.
+fn pair(mac: MacConfig, packets: &[u64], seconds: u64) -> (Vec<f64>, [f64; 2]) {
+    let mut world = world(mac, 2, |n| Position { x: 10.0 * f64::from(n), y: 0.0 });
     world.add(Site(0), Host::sender(NodeId(0), packets.iter().map(|ms| (ms * MS, 20))));
     world.wake_all();
     let end = Time::from_secs(seconds);
@@ -96,17 +101,7 @@ fn a_frame_of_tsch_waits_half_a_slotframe_on_average() {
 /// Runs a sink with eight neighbours, all in range of each other, each of which has a packet at the same moment, every minute. Returns
 /// the share of packets that arrive.
 fn crowd(mac: MacConfig) -> f64 {
-    let place = |n: u32| Position { x: f64::from(n % 3), y: f64::from(n / 3) };
-    let layout = Layout { places: (0..9).map(place).collect(), root: 0, sinks: vec![0] };
-    let config = MeshConfig {
-        radio: RadioConfig::UNIT_DISK,
-        mac,
-        lowpan: LowpanConfig::CONTIKI_3,
-        routing: RoutingConfig::Shortest,
-    };
-    let mesh = Mesh::new(Luck::new(1), &layout, Vec::new(), config).unwrap();
-    let mut world = World::new(mesh, Counters::new());
-    world.add(Site(0), Host::sink());
+    let mut world = world(mac, 9, |n| Position { x: f64::from(n % 3), y: f64::from(n / 3) });
     for _ in 1..9 {
         world.add(Site(0), Host::sender(NodeId(0), (1..=50).map(|n| (n * 60_000 * MS, 20))));
     }
