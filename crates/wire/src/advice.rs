@@ -1,0 +1,1 @@
+//! What each mechanism would have done on the exchanges of a capture.

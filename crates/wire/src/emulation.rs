@@ -1,0 +1,1 @@
+//! The network of a scenario between real sockets, in real time.

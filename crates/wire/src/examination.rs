@@ -1,0 +1,1 @@
+//! Black-box examination of CoAP stacks.

@@ -1,0 +1,1 @@
+//! Runs of a scenario with hosts on real sockets.

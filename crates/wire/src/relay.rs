@@ -1,0 +1,1 @@
+//! A relay that runs a mechanism for a client that cannot.
