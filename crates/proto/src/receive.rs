@@ -209,6 +209,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Takes a response in a message of its own.
     fn receive_separate<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let confirmable = message.kind == Kind::Confirmable;
+        let (id, token) = (message.message_id, message.token);
+        // A copy is recognised before its token is looked for (RFC 7252 §4.5): an empty token, or one used again, would make it
+        // the response to a later request.
+        let known = self.deduplication();
+        if known.is_some_and(|known| known.recognise(now, from, id, token).is_some()) {
+            if confirmable {
+                self.reply(from, &Message::empty(Kind::Acknowledgement, id), None);
+            }
+            return self.late();
+        }
         let wanted = self.wanted_marking(from);
         let matches = |exchange: &Exchange<C>| {
             exchange.purpose.takes_response()
@@ -219,29 +229,21 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let Some((_, index)) = self.find_active(from, matches) else {
             return self.receive_further(now, from, message);
         };
-        if confirmable {
-            self.acknowledge_response(now, from, &message);
-        }
+        self.acknowledge_response(now, from, &message);
         // This response is no sample of the round-trip time: it includes the time that the server took. So
         // the mechanism learns only that the exchange is over, if the acknowledgement was lost.
         Some(self.respond_to(now, index, message, Outcome::Cancelled))
     }
 
-    /// Takes a response that belongs to no exchange under way. It may be a copy of an earlier response, a
-    /// further response to an observation or a request to a group, or unknown.
+    /// Takes a response that belongs to no exchange under way and is no copy. It may be a further response to an
+    /// observation or to a request to a group, or unknown.
     fn receive_further<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
-        let confirmable = message.kind == Kind::Confirmable;
-        let id = message.message_id;
-        let known = self.deduplication();
-        let seen = known.is_some_and(|known| known.recognise(now, from, id, message.token).is_some());
         let listened = self.listeners().and_then(|listeners| listeners.find(from, message.token));
-        let Some((exchange, observation)) = listened.filter(|_| !seen) else {
+        let Some((exchange, observation)) = listened else {
             // A Reset ends an observation that is not known here, whether the notification is confirmable or
             // not (RFC 7641 §3.6).
-            let unwanted = !seen && (confirmable || message.observe().is_some());
-            if confirmable || unwanted {
-                let kind = if seen { Kind::Acknowledgement } else { Kind::Reset };
-                self.reply(from, &Message::empty(kind, id), None);
+            if message.kind == Kind::Confirmable || message.observe().is_some() {
+                self.reply(from, &Message::empty(Kind::Reset, message.message_id), None);
             }
             return self.late();
         };

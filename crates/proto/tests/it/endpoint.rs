@@ -92,6 +92,26 @@ fn a_separate_response_ends_the_exchange_even_if_the_acknowledgement_was_lost() 
 }
 
 #[test]
+fn a_late_copy_of_a_separate_response_is_no_answer_to_the_next_request_with_its_token() {
+    for confirmable in [true, false] {
+        let mut client = Client::default();
+        let separate = [if confirmable { 0x40 } else { 0x50 }, CONTENT.0, 0xab, 0xcd, 0xff, b'!'];
+        client.get(ms(0), "");
+        client.sent(ms(0)).unwrap();
+        assert!(matches!(client.receive(ms(50), &separate), Some(Event::Response { .. })));
+        let acknowledgement = confirmable.then_some(vec![0x60, 0, 0xab, 0xcd]);
+        assert_eq!(client.sent(ms(50)), acknowledgement);
+
+        client.get(ms(60), "");
+        client.sent(ms(60)).unwrap();
+        assert!(client.receive(ms(70), &separate).is_none(), "RFC 7252 §4.5: a duplicate");
+        assert_eq!(client.sent(ms(70)), acknowledgement);
+        let another = [separate[0], CONTENT.0, 0xab, 0xce, 0xff, b'!'];
+        assert!(matches!(client.receive(ms(80), &another), Some(Event::Response { .. })));
+    }
+}
+
+#[test]
 fn a_response_that_never_comes_is_reported_after_the_response_timeout() {
     let mut client = Client::default();
     client.get(ms(0), "a");
