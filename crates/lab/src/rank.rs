@@ -22,4 +22,5 @@ pub(crate) use rows::COLUMNS;
 pub use rows::write_ratios;
 pub use section::Section;
 pub use suite::{Suite, SuiteCell, headline_metrics};
+pub use table::times;
 pub use yardstick::{Yardstick, of_run};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io;
 
-use coapace_lab::rank::{RankedCell, Ranking, Section, Standing};
+use coapace_lab::rank::{RankedCell, Ranking, Section, Standing, times};
 use coapace_lab::results::Ratio;
 use coapace_lab::results::number::{significant, significant_or_dash};
 
@@ -65,7 +65,12 @@ fn standings(ranking: &Ranking) -> String {
         let ratio = standing.worst.map(|worst| worst.ratio);
         let interval = ratio.map_or_else(String::new, |ratio| ratio.words().1);
         let mean = ratio.map(|ratio| ratio.mean);
-        number(&mut html, "", mean, &format!("{}<small> {interval}</small>", times(mean)));
+        number(
+            &mut html,
+            "",
+            mean,
+            &format!("{}<small> {interval}</small>", times(mean.unwrap_or(f64::NAN))),
+        );
         match standing.worst {
             Some(worst) => {
                 let cell = &ranking.cells[worst.cell];
@@ -76,7 +81,7 @@ fn standings(ranking: &Ranking) -> String {
             }
             None => html.push_str("<td></td>"),
         }
-        number(&mut html, "", Some(standing.geometric_mean), &times(Some(standing.geometric_mean)));
+        number(&mut html, "", Some(standing.geometric_mean), &times(standing.geometric_mean));
         for (near, all) in [(standing.cells_near, standing.cells), (standing.figures_near, standing.figures)]
         {
             number(&mut html, "", Some(near as f64), &format!("{near} of {all}"));
@@ -155,7 +160,7 @@ fn map(ranking: &Ranking, ratio: &dyn Fn(usize, usize) -> Option<(Ratio, &'stati
                 "<td style=\"background:{}\"><a href=\"#{anchor}\" title=\"{}\">{}</a></td>",
                 colour(ratio.mean),
                 escape(&title),
-                times(Some(ratio.mean))
+                times(ratio.mean)
             );
         }
         html.push_str("</tr>");
@@ -190,7 +195,7 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
             number(&mut html, class, value, &significant_or_dash(value, figure.metric.digits()));
             let ratio = figure.ratios[own];
             let (_, interval) = ratio.words();
-            let text = format!("{}<small> {interval}</small>", times(Some(ratio.mean)));
+            let text = format!("{}<small> {interval}</small>", times(ratio.mean));
             number(&mut html, class, Some(ratio.mean), &text);
         }
         html.push_str("</tr>");
@@ -210,15 +215,6 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
         html.push_str("</tr>");
     }
     html + "</tbody></table></div><p><a href=\"#map\">to the map</a></p>"
-}
-
-fn times(ratio: Option<f64>) -> String {
-    match ratio {
-        None => "–".to_owned(),
-        Some(ratio) if ratio.is_infinite() => "∞".to_owned(),
-        Some(ratio) if ratio < 9.995 => format!("{ratio:.2}"),
-        Some(ratio) => format!("{ratio:.0}"),
-    }
 }
 
 const STANDINGS: &str = "How many times worse the figures of a mechanism are than those of the best published mechanism that dithers, in each cell \

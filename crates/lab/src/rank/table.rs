@@ -167,8 +167,8 @@ impl Ranking {
     }
 }
 
-/// Returns a ratio with two decimals, or with fewer if it is large.
-pub(super) fn times(ratio: f64) -> String {
+/// Returns a ratio with two decimals, or with fewer if it is large; a dash for NaN.
+pub fn times(ratio: f64) -> String {
     match ratio {
         _ if ratio.is_nan() => "–".to_owned(),
         _ if ratio.is_infinite() => "∞".to_owned(),
