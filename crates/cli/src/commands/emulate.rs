@@ -1,0 +1,295 @@
+//! `coapace emulate`.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use coapace_scenario::Scenario;
+use coapace_wire::emulation::{
+    Capture, Emulation, EmulationError, Figures, Program, Tunnel, Watch, take_privileges,
+};
+use indicatif::ProgressBar;
+use tokio::runtime::Builder;
+
+use super::device::no_runtime;
+use super::output::remark;
+use super::serve::named;
+use crate::arguments::{Arguments, Emulate};
+use crate::draft::Draft;
+use crate::exporter::{Exporter, Measured};
+use crate::failure::INTERRUPTED;
+use crate::shown::complain;
+use crate::{Failure, interrupt, process, progress};
+
+/// The tap of an emulation: the capture, if one is asked for.
+type Tap = Option<Capture<BufWriter<File>>>;
+
+/// The exit code if the command was still running after `--duration`, as with timeout(1).
+const TIMED_OUT: u8 = 124;
+
+pub(crate) fn emulate(arguments: &Arguments, emulate: &Emulate) -> Result<(), Failure> {
+    let scenario = Scenario::load(&emulate.scenario, &emulate.set)?;
+    process::raise_descriptor_limit();
+    let emulation = Emulation::new(&scenario, emulate.seed).sources(emulate.sources as usize);
+    match (&emulate.listen, &emulate.to) {
+        (Some(listen), Some(to)) => relay(arguments, emulate, &scenario, emulation, (listen, to)),
+        _ if emulate.tun || emulate.server.is_some() || !emulate.command.is_empty() => {
+            tunnel(arguments, emulate, &scenario, emulation)
+        }
+        _ => Err(Failure::Usage(
+            "emulate needs --listen and --to for datagrams, or a COMMAND after -- (or --tun) for programs"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Relays UDP until it is interrupted, or for `--duration`.
+fn relay(
+    arguments: &Arguments,
+    emulate: &Emulate,
+    scenario: &Scenario,
+    emulation: Emulation<'_>,
+    (listen, to): (&str, &str),
+) -> Result<(), Failure> {
+    let (listen, to) = (first("--listen", listen)?, first("--to", to)?);
+    let record = Recording::open(emulate)?;
+    let exporter = emulate.metrics.as_deref().map(Exporter::bind).transpose()?;
+    // From here on Ctrl-C ends the emulation and not the process.
+    let stop = interrupt::watch();
+    let relay = emulation.relay(listen, to, record.tap(scenario)?).map_err(failed)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "coap://{}", relay.local_addr())?;
+    if let Some(exporter) = &exporter {
+        writeln!(out, "{}", exporter.uri())?;
+    }
+    out.flush()?;
+    drop(out);
+    let metrics = serve_metrics(exporter, relay.watch())?;
+    let mut teller = Teller::new(arguments.quiet);
+    let end = emulate.duration.map(|duration| Instant::now() + duration);
+    while !stop.load(Ordering::Relaxed) && !relay.has_ended() && end.is_none_or(|end| Instant::now() < end) {
+        thread::sleep(Duration::from_millis(50));
+        teller.tell(&relay.figures());
+    }
+    teller.finish();
+    drop(metrics);
+    let (figures, tap) = relay.stop().map_err(failed)?;
+    record.finish(tap)?;
+    let mut out = io::stdout().lock();
+    figures.summary().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    figures.complaints().iter().for_each(|line| complain(line));
+    Ok(())
+}
+
+/// Carries IP packets between two namespaces until the command there ends, it is interrupted, or for `--duration`.
+fn tunnel(
+    arguments: &Arguments,
+    emulate: &Emulate,
+    scenario: &Scenario,
+    emulation: Emulation<'_>,
+) -> Result<(), Failure> {
+    let record = Recording::open(emulate)?;
+    let exporter = emulate.metrics.as_deref().map(Exporter::bind).transpose()?;
+    // Threads begin after this line only.
+    take_privileges().map_err(failed)?;
+    let stop = interrupt::watch();
+    let tunnel = emulation.tunnel(record.tap(scenario)?).map_err(failed)?;
+    let metrics = serve_metrics(exporter, tunnel.running().watch())?;
+    let settings = |command: &mut Command| {
+        command
+            .env("COAPACE_CLIENT", tunnel.client_address(1).to_string())
+            .env("COAPACE_CLIENTS", tunnel.clients_network())
+            .env("COAPACE_SERVER", tunnel.server_address(1).to_string());
+    };
+    let (client, server) = (tunnel.client_address(1), tunnel.server_address(1));
+    remark(
+        arguments,
+        &format!("clients: {client}, or any of {}; server: {server}", tunnel.clients_network()),
+    );
+    let mut serving = None;
+    if let Some(line) = &emulate.server {
+        // The standard output belongs to the command.
+        let settings = |command: &mut Command| {
+            settings(command);
+            command.stdin(Stdio::null()).stdout(io::stderr());
+        };
+        let mut program = Program::shell(tunnel.server(), line, settings)
+            .map_err(|error| Failure::Io("cannot start the server".to_owned(), error))?;
+        await_server(&tunnel, &mut program, stop)?;
+        serving = Some(program);
+    }
+    let mut program = None;
+    if let Some((name, rest)) = emulate.command.split_first() {
+        let mut command = Command::new(name);
+        command.args(rest);
+        settings(&mut command);
+        let started = Program::start(tunnel.clients(), command, false);
+        program =
+            Some(started.map_err(|error| Failure::Io(format!("cannot run {}", name.display()), error))?);
+    } else {
+        for (side, name) in [(tunnel.clients(), "clients"), (tunnel.server(), "server")] {
+            remark(arguments, &format!("to enter the side of the {name}: {}", entering(&side.file())));
+        }
+    }
+    let mut code = None;
+    // A program on the terminal has it for itself.
+    let mut teller = Teller::new(arguments.quiet || program.is_some());
+    let end = emulate.duration.map(|duration| Instant::now() + duration);
+    while !stop.load(Ordering::Relaxed) && code.is_none() && end.is_none_or(|end| Instant::now() < end) {
+        if tunnel.running().has_ended() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+        teller.tell(&tunnel.running().figures());
+        if let Some(program) = &mut program {
+            code = program.ended().map_err(|error| Failure::Io("cannot wait".to_owned(), error))?;
+        }
+    }
+    teller.finish();
+    // Ending a program takes up to three seconds; both have them.
+    program.into_iter().chain(serving).for_each(|mut program| program.stop());
+    drop(metrics);
+    let (figures, tap) = tunnel.stop().map_err(failed)?;
+    record.finish(tap)?;
+    figures.summary().iter().for_each(|line| remark(arguments, line));
+    figures.complaints().iter().for_each(|line| complain(line));
+    match code {
+        Some(0) => Ok(()),
+        Some(code) => Err(Failure::Ended(code)),
+        None if emulate.command.is_empty() => Ok(()),
+        None if stop.load(Ordering::Relaxed) => Err(Failure::Ended(INTERRUPTED)),
+        None => Err(Failure::Ended(TIMED_OUT)),
+    }
+}
+
+/// Waits until a program listens on the server's side, for five seconds at most.
+fn await_server(tunnel: &Tunnel<Tap>, program: &mut Program, stop: &AtomicBool) -> Result<(), Failure> {
+    let end = Instant::now() + Duration::from_secs(5);
+    while !stop.load(Ordering::Relaxed) {
+        let failed = |error| Failure::Io("cannot ask for the server".to_owned(), error);
+        if let Some(code) = program.ended().map_err(failed)? {
+            return Err(Failure::Input(format!("the server ended at once, with exit code {code}")));
+        }
+        if tunnel.server().listens().map_err(failed)? {
+            break;
+        }
+        if Instant::now() > end {
+            complain("the server does not listen after five seconds; going on without it");
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Returns the command that enters a namespace.
+fn entering(file: &str) -> String {
+    if is_root_outside() {
+        format!("nsenter --net={file} COMMAND")
+    } else {
+        let pid = std::process::id();
+        format!("nsenter --target {pid} --user --preserve-credentials --net={file} COMMAND")
+    }
+}
+
+/// Returns whether the process is in the user namespace of the system.
+fn is_root_outside() -> bool {
+    fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.contains("4294967295"))
+}
+
+/// Returns the first address that an argument names.
+fn first(flag: &str, text: &str) -> Result<SocketAddr, Failure> {
+    let no_address = || Failure::Network(format!("{flag} {text}: the name has no address"));
+    named(flag, text)?.first().copied().ok_or_else(no_address)
+}
+
+#[allow(clippy::needless_pass_by_value)] // for map_err
+fn failed(error: EmulationError) -> Failure {
+    match error {
+        EmulationError::Mesh | EmulationError::Circle(_) => Failure::Usage(error.to_string()),
+        _ => Failure::Network(error.to_string()),
+    }
+}
+
+/// Serves the counters on a runtime of its own, which ends when it is dropped.
+fn serve_metrics(
+    exporter: Option<Exporter>,
+    watch: Watch,
+) -> Result<Option<tokio::runtime::Runtime>, Failure> {
+    let Some(exporter) = exporter else { return Ok(None) };
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(no_runtime)?;
+    runtime.spawn(exporter.run(watch));
+    Ok(Some(runtime))
+}
+
+impl Measured for Watch {
+    fn exposition(&self) -> String {
+        self.figures().exposition()
+    }
+
+    fn is_closing(&self) -> bool {
+        false
+    }
+}
+
+/// The file of a capture.
+struct Recording(Option<Draft>);
+
+impl Recording {
+    fn open(emulate: &Emulate) -> Result<Self, Failure> {
+        emulate.pcap.as_deref().map(Draft::create).transpose().map(Self)
+    }
+
+    fn tap(&self, scenario: &Scenario) -> Result<Tap, Failure> {
+        let writer = self.0.as_ref().map(Draft::writer).transpose().map_err(cannot_write)?;
+        Ok(writer.map(|writer| Capture::new(writer, scenario)))
+    }
+
+    fn finish(self, tap: Tap) -> Result<(), Failure> {
+        tap.map(Capture::finish).transpose().map_err(cannot_write)?;
+        self.0.map(|draft| draft.put(true)).transpose()?;
+        Ok(())
+    }
+}
+
+fn cannot_write(error: io::Error) -> Failure {
+    Failure::Io("cannot write the capture".to_owned(), error)
+}
+
+/// The line of counters on a terminal, and the word on overload when it begins.
+struct Teller {
+    line: ProgressBar,
+    is_overloaded: bool,
+}
+
+impl Teller {
+    fn new(quiet: bool) -> Self {
+        Self { line: progress::line(quiet), is_overloaded: false }
+    }
+
+    fn tell(&mut self, figures: &Figures) {
+        let late = figures.lateness(0.99).as_secs_f64() * 1e3;
+        self.line.set_message(format!(
+            "{} sources, {} packets: {} arrived, {} dropped, {} lost; 99 % left within {late:.2} ms",
+            figures.sources, figures.entered, figures.arrived, figures.dropped, figures.lost
+        ));
+        if figures.is_overloaded() && !self.is_overloaded {
+            self.is_overloaded = true;
+            self.line.suspend(|| {
+                figures
+                    .complaints()
+                    .iter()
+                    .filter(|line| line.contains("overload"))
+                    .for_each(|line| complain(line));
+            });
+        }
+    }
+
+    fn finish(self) {
+        self.line.finish_and_clear();
+    }
+}
