@@ -2,7 +2,7 @@
 
 use coap_numbers::option;
 use coapace_control::Instant;
-use coapace_proto::{Code, Message, Tail};
+use coapace_proto::{Code, Counters, Message, Tail};
 
 use crate::host::print;
 use crate::node::{Application, Endpoint, Event, Next};
@@ -21,8 +21,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Creates a server that ends at `until`, or never.
+    /// Creates a server that ends at `until`, or never. Prints that it listens.
     pub(crate) fn new(until: Option<Instant>) -> Self {
+        print(format_args!("listening"));
         Self { until, answered: 0, unanswered: 0 }
     }
 
@@ -52,12 +53,15 @@ impl Application for Server {
         }
     }
 
-    fn advance(&mut self, now: Instant, _: &mut Endpoint) -> Next {
+    fn advance(&mut self, now: Instant, endpoint: &mut Endpoint) -> Next {
         if self.until.is_none_or(|until| now < until) {
             return Next::Wait(self.until);
         }
         let Self { answered, unanswered, .. } = self;
-        print(format_args!("{answered} requests answered, {unanswered} found no room"));
+        let Counters { received, malformed, .. } = endpoint.counters();
+        print(format_args!(
+            "{answered} requests answered, {unanswered} found no room; {received} messages received, {malformed} malformed"
+        ));
         Next::End
     }
 }
