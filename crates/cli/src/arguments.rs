@@ -1,6 +1,8 @@
 //! The command line.
 
 mod device;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod serve;
 
 use std::path::PathBuf;
@@ -13,6 +15,8 @@ use coapace_lab::results::Lines;
 pub(crate) use device::{
     AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
 };
+#[cfg(target_os = "linux")]
+pub(crate) use emulate::Emulate;
 pub(crate) use serve::Serve;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
@@ -157,6 +161,10 @@ Example:
     /// Answer requests until interrupted
     #[command(after_help = serve::EXAMPLES_SERVE)]
     Serve(Serve),
+    /// Carry the packets of real programs through the network of a scenario, in real time
+    #[cfg(target_os = "linux")]
+    #[command(after_help = emulate::EXAMPLES_EMULATE)]
+    Emulate(Emulate),
     /// Put a server under load and report how much it handles
     #[command(after_help = device::EXAMPLES_LOAD)]
     Load(Load),
