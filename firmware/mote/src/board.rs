@@ -4,6 +4,7 @@
 
 use cortex_m::interrupt::InterruptNumber;
 use cortex_m::peripheral::{NVIC, SCB};
+use cortex_m_rt::{ExceptionFrame, exception};
 
 /// The frequency of the processor and of its timers.
 pub(crate) const CLOCK_MHZ: u32 = 25;
@@ -66,4 +67,11 @@ pub(crate) fn sleep() {
     cortex_m::asm::wfi();
     SCB::clear_pendst();
     NVIC::unpend(EthernetInterrupt);
+}
+
+/// Ends the program with the place of a fault, such as an access to memory that is not there.
+// SAFETY: The handler does not return, so nothing that it may have interrupted goes on.
+#[exception]
+unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
+    panic!("hard fault at {:#010x}", frame.pc());
 }

@@ -36,7 +36,7 @@ pub(crate) struct Ethernet {
     received: Vec<u8>,
     sent: Vec<u8>,
     /// Frames that arrived damaged, or are longer than any should be.
-    pub(crate) damaged: u32,
+    damaged: u32,
 }
 
 /// The reason why the controller does not start.
@@ -70,6 +70,11 @@ impl Ethernet {
     /// Returns the address of this controller.
     pub(crate) fn address(&self) -> EthernetAddress {
         self.address
+    }
+
+    /// Returns how many frames arrived damaged, or longer than any should be.
+    pub(crate) fn damaged(&self) -> u32 {
+        self.damaged
     }
 
     /// Takes back the interrupt, so that the next frame interrupts again. Call this before looking for frames, or one that
@@ -204,7 +209,7 @@ impl phy::Device for Ethernet {
     type TxToken<'a> = Room<'a>;
 
     fn receive(&mut self, _: Instant) -> Option<(Received<'_>, Room<'_>)> {
-        // Without room for an answer the frame can wait.
+        // Without room for an answer the frame can wait until the next look, 0.67 s at most.
         if !self.has_room() {
             return None;
         }

@@ -80,8 +80,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let ethernet = Ethernet::start(Registers::ETHERNET)?;
     let port = if arguments.is_client { client_port(seed) } else { arguments.port };
     let place = Place { address, gateway };
-    let mut network =
-        Network::open(ethernet, place, port, clock.now()).ok_or("the address or the port is none")?;
+    let mut network = Network::open(ethernet, place, port, clock.now())?;
 
     let setup =
         Setup { controller: mechanism, config: Config { max_retransmit, patience, ..node::config() } };
@@ -91,6 +90,9 @@ fn run() -> Result<(), Box<dyn Error>> {
     } else {
         let until = (arguments.seconds > 0).then(|| Instant::from_secs(arguments.seconds));
         node::run(&mut Server::new(until), setup, seed, &mut network, &mut clock);
+    }
+    if network.damaged() > 0 {
+        print(format_args!("{} frames arrived damaged", network.damaged()));
     }
     Ok(())
 }

@@ -36,25 +36,46 @@ pub(crate) struct Network {
 
 impl Network {
     /// Brings up the network and opens the socket at this port.
-    pub(crate) fn open(mut ethernet: Ethernet, place: Place, port: u16, now: Instant) -> Option<Self> {
+    ///
+    /// # Errors
+    /// A text says what smoltcp does not take.
+    pub(crate) fn open(
+        mut ethernet: Ethernet,
+        place: Place,
+        port: u16,
+        now: Instant,
+    ) -> Result<Self, &'static str> {
         let config = Config::new(ethernet.address().into());
         let mut interface = Interface::new(config, &mut ethernet, moment(now));
-        let mut has_room = true;
-        interface.update_ip_addrs(|all| has_room &= all.push(IpCidr::Ipv4(place.address)).is_ok());
-        has_room &= interface.routes_mut().add_default_ipv4_route(place.gateway).is_ok();
+        let mut added = Ok(());
+        interface.update_ip_addrs(|all| added = all.push(IpCidr::Ipv4(place.address)));
+        added.map_err(|_| "smoltcp has no room for an address")?;
+        let routes = interface.routes_mut();
+        routes.add_default_ipv4_route(place.gateway).map_err(|_| "smoltcp has no room for a route")?;
 
         let buffer = || PacketBuffer::new(vec![PacketMetadata::EMPTY; DATAGRAMS], vec![0; 2 * MESSAGE]);
         let mut socket = Socket::new(buffer(), buffer());
-        has_room &= socket.bind(port).is_ok();
+        socket.bind(port).map_err(|_| "the port must not be 0")?;
         let mut sockets = SocketSet::new(vec![]);
         let socket = sockets.add(socket);
-        has_room.then_some(Self { ethernet, interface, sockets, socket })
+        Ok(Self { ethernet, interface, sockets, socket })
     }
 
     /// Moves frames between the Ethernet controller and the socket, both ways.
     pub(crate) fn poll(&mut self, now: Instant) {
         self.ethernet.acknowledge_interrupt();
         self.interface.poll(moment(now), &mut self.ethernet, &mut self.sockets);
+    }
+
+    /// Moves what the socket has to send to the Ethernet controller. A frame that has arrived since the last
+    /// [`poll`](Self::poll) stays there, and ends the next sleep at once.
+    pub(crate) fn flush(&mut self, now: Instant) {
+        self.interface.poll_egress(moment(now), &mut self.ethernet, &mut self.sockets);
+    }
+
+    /// Returns how many frames arrived damaged, or longer than any should be.
+    pub(crate) fn damaged(&self) -> u32 {
+        self.ethernet.damaged()
     }
 
     /// Returns when to call [`poll`](Self::poll) even if no frame arrives.

@@ -77,7 +77,7 @@ pub(crate) fn run(
                 break next;
             }
         };
-        network.poll(clock.now());
+        network.flush(clock.now());
         match next {
             Next::End => return,
             Next::Wait(until) => {
