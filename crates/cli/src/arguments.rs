@@ -1,6 +1,7 @@
 //! The command line.
 
 mod device;
+mod examine;
 mod serve;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use coapace_lab::results::Lines;
 pub(crate) use device::{
     AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
 };
+pub(crate) use examine::{Examine, Verdicts};
 pub(crate) use serve::Serve;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
@@ -160,6 +162,9 @@ Example:
     /// Put a server under load and report how much it handles
     #[command(after_help = device::EXAMPLES_LOAD)]
     Load(Load),
+    /// Examine a CoAP client or server of any make from outside, and judge it by the RFCs
+    #[command(after_help = examine::EXAMPLES_EXAMINE)]
+    Examine(Examine),
     /// Print a completion script for a shell
     Completions {
         /// The shell

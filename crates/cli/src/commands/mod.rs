@@ -6,6 +6,7 @@ mod compare;
 mod device;
 mod directory;
 mod discover;
+mod examine;
 mod list;
 mod load;
 mod man;
@@ -56,6 +57,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Ping(ping)) => ping::ping(arguments, ping),
         Some(Command::Serve(serve)) => serve::serve(arguments, serve),
         Some(Command::Load(load)) => load::load(arguments, load),
+        Some(Command::Examine(options)) => examine::conduct(arguments, options),
         Some(Command::Man { directory }) => man::man(directory),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
