@@ -116,6 +116,7 @@ fn final_wait(wait: f64, last_interval: f64, total: f64) -> Finding {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::case::Target;
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
     use super::super::super::rehearsal::{Pending, client, rehearse, request, sound, worst};
