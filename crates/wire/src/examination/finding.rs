@@ -85,11 +85,4 @@ impl Finding {
         self.packets.dedup();
         self
     }
-
-    /// Returns the finding with more packets that prove it.
-    #[must_use]
-    pub(crate) fn seen_in_also(self, packets: impl IntoIterator<Item = u32>) -> Self {
-        let all: Vec<u32> = self.packets.iter().copied().chain(packets).collect();
-        self.seen_in(all)
-    }
 }

@@ -14,7 +14,7 @@ use super::{PAYLOAD, answer_second, has_lasted, is_confirmable, no_request, resp
 pub(super) const UNKNOWN: Case = Case {
     name: "unknown-ack",
     summary: "an acknowledgement with a Message ID that no request has",
-    clause: "RFC 7252 §4.4",
+    clause: "RFC 7252 §5.3.2",
     seconds: [8, 8],
     react: |target, transcript, packet, outbox| {
         let shift = |id: u16| id.wrapping_add(0x5555);

@@ -137,8 +137,10 @@ fn tokens(requests: &[Copies<'_>]) -> Finding {
         !steps.is_empty() && steps.iter().filter(|step| **step <= 256).count() * 10 >= steps.len() * 8
     };
     let distinct: HashSet<&[u8]> = all.iter().map(|(.., token)| &token[..]).collect();
+    let sources: HashSet<(usize, SocketAddr)> = all.iter().map(|(lane, peer, _)| (*lane, *peer)).collect();
     let finding = if distinct.len() * 2 < all.len() {
-        Finding::warning(format!("{} tokens for {} requests", distinct.len(), all.len()))
+        let (tokens, asked, sources) = (distinct.len(), all.len(), sources.len());
+        Finding::warning(format!("{tokens} different tokens in {asked} requests from {sources} addresses"))
     } else if longest > 1 && (counts(steps(false)) || counts(steps(true))) {
         Finding::warning(format!("tokens of {longest} bytes count up: the next can be guessed"))
     } else if longest < 4 {

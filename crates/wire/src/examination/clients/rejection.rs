@@ -45,21 +45,9 @@ pub(super) const MALFORMED: Case = Case {
     summary: "datagrams that are no messages",
     clause: "RFC 7252 §3, §4.2",
     react: |target, transcript, packet, outbox| {
-        let [high, low] = target.id(PROVOKED).to_be_bytes();
-        provoke(
-            target,
-            transcript,
-            packet,
-            outbox,
-            &[
-                vec![0x80, 0x45, high, low],       // another version
-                vec![0x4f, 0x45, high, low],       // token length 15
-                vec![0x40, 0x45, high, low, 0xff], // a payload marker without payload
-                vec![0x40, 0x45, high, low, 0xf0], // option delta 15
-                vec![0x40],
-                Vec::new(),
-            ],
-        );
+        let numbered = (PROVOKED..).zip(DATAGRAMS).map(|(n, (_, bytes))| numbered(target, n, bytes));
+        let datagrams: Vec<Vec<u8>> = numbered.collect();
+        provoke(target, transcript, packet, outbox, &datagrams);
     },
     judge: judge_malformed,
     ..PROVOCATION
@@ -67,6 +55,28 @@ pub(super) const MALFORMED: Case = Case {
 
 /// The number of the Message ID with which a client is provoked.
 const PROVOKED: u16 = 900;
+
+/// Malformed datagrams: what they are, and their bytes. The third and fourth are replaced by the Message ID. A datagram of another
+/// version has to be ignored, one with a format error is rejected with a Reset or silently.
+const DATAGRAMS: [(&str, &[u8]); 6] = [
+    (OTHER_VERSION, b"\x80\x45\0\0"),
+    ("token length 15", b"\x4f\x45\0\0"),
+    ("a payload marker without payload", b"\x40\x45\0\0\xff"),
+    ("option delta 15", b"\x40\x45\0\0\xf0"),
+    ("a single byte", b"\x40"),
+    ("an empty datagram", b""),
+];
+
+const OTHER_VERSION: &str = "version 2";
+
+/// Returns a datagram with the `n`th Message ID, if it is long enough for one.
+fn numbered(target: &Target, n: u16, bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if let Some(place) = bytes.get_mut(2..4) {
+        place.copy_from_slice(&target.id(n).to_be_bytes());
+    }
+    bytes
+}
 
 /// A request waits while the client is provoked, and is answered then.
 const PROVOCATION: Case = Case {
@@ -119,25 +129,43 @@ fn judge(target: &Target, transcript: &Transcript, what: &str) -> Vec<Finding> {
     vec![finding]
 }
 
-fn judge_malformed(target: &Target, transcript: &Transcript) -> Vec<Finding> {
-    if transcript.received().next().is_none() {
+fn judge_malformed(_: &Target, transcript: &Transcript) -> Vec<Finding> {
+    let Some(request) = transcript.received().next() else {
         return no_request(transcript).into_iter().collect();
-    }
-    let id = target.id(PROVOKED);
-    let resets = transcript.received().filter(|packet| packet.is_answer(Kind::Reset, id)).count();
-    let Some(request) = transcript.received().next() else { return Vec::new() };
-    let other =
-        transcript.received().find(|packet| !packet.is_request() && !packet.is_answer(Kind::Reset, id));
-    let last =
-        transcript.sent().find(|packet| is_response(packet)).map(|packet| packet.at).unwrap_or_default();
-    let died = transcript.exit_after(request.lane, Duration::ZERO).is_some_and(|at| at < last);
-    let finding = match other {
-        _ if died => Finding::fault("the client ended before its answer came"),
-        Some(other) => Finding::fault("a malformed datagram is answered with something else than a Reset")
-            .seen_in([other.number]),
-        None => Finding::ok(format!("{resets} Resets, and the client waits on")),
     };
-    vec![finding.seen_in_also(transcript.sent().take(6).map(|packet| packet.number))]
+    let datagrams: Vec<&Packet> = transcript.sent().filter(|packet| !is_response(packet)).collect();
+    let right =
+        transcript.sent().find(|packet| is_response(packet)).map(|packet| packet.at).unwrap_or_default();
+    let mut resets = 0;
+    let mut findings = Vec::new();
+    for answer in transcript.received().filter(|packet| !packet.is_request()) {
+        let place = datagrams.iter().position(|sent| sent.bytes.get(2..4) == answer.bytes.get(2..4));
+        // An answer without a Message ID of ours is one to the datagram before it.
+        let before = datagrams.iter().rposition(|sent| sent.number < answer.number).unwrap_or(0);
+        let meant = place.unwrap_or(before);
+        let name = DATAGRAMS.get(meant).map_or("a datagram", |(name, _)| *name);
+        let is_reset = answer.message().is_some_and(|message| message.kind == Kind::Reset);
+        if is_reset && place.is_some() && name != OTHER_VERSION {
+            resets += 1;
+            continue;
+        }
+        let what = if is_reset { "a Reset" } else { "a message" };
+        let wanted = match name {
+            OTHER_VERSION => "it has to be ignored",
+            _ => "it is rejected with a Reset or silently",
+        };
+        let packets = datagrams.get(meant).map(|packet| packet.number).into_iter().chain([answer.number]);
+        findings.push(Finding::fault(format!("{what} to {name}; {wanted}")).seen_in(packets));
+    }
+    let all = || datagrams.iter().map(|packet| packet.number);
+    if transcript.exit_after(request.lane, Duration::ZERO).is_some_and(|at| at < right) {
+        findings.push(Finding::fault("the client ended before its answer came").seen_in(all()));
+    }
+    if findings.is_empty() {
+        let text = format!("{resets} Resets to {} datagrams, and the client waits on", DATAGRAMS.len());
+        findings.push(Finding::ok(text).seen_in(all()));
+    }
+    findings
 }
 
 #[cfg(test)]

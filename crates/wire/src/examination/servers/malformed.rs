@@ -1,5 +1,7 @@
 //! Datagrams that are no messages, or that a server has no use for.
 
+use std::fmt;
+
 use coapace_proto::{Code, Kind};
 
 use super::super::case::{Case, Outbox, Target};
@@ -20,7 +22,7 @@ pub(super) const CASE: Case = Case {
 };
 
 /// What RFC 7252 wants for a datagram.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     /// It has to be ignored.
     Silence,
@@ -81,59 +83,120 @@ fn begin(target: &Target, outbox: &mut Outbox) {
     }
 }
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut ignored = Vec::new();
-    let (mut rejected, mut right) = (0, Vec::new());
-    for (n, Datagram(name, wanted, _)) in (FIRST..).zip(DATAGRAMS) {
-        let id = target.id(n).to_be_bytes();
-        let answers: Vec<&Packet> =
-            transcript.received().filter(|packet| packet.bytes.get(2..4) == Some(&id[..])).collect();
-        let numbers: Vec<u32> = sent(target, transcript, n)
-            .into_iter()
-            .chain(answers.iter().map(|packet| packet.number))
-            .collect();
-        let is_reset = |packet: &&Packet| packet.bytes.first().is_some_and(|first| first >> 4 & 3 == 3);
-        let other = answers.iter().copied().find(|packet| !is_reset(packet));
-        match (other, wanted) {
-            (Some(other), _) => {
-                let code = other.message().map_or(Code::EMPTY, |message| message.code);
-                let told =
-                    if code == Code::EMPTY { "an acknowledgement".to_owned() } else { code.to_string() };
-                let text = format!("{told} to {name}");
-                let finding = match code.is_success() || code == Code::EMPTY {
-                    true => Finding::fault(text),
-                    false => Finding::warning(format!("{text}; it is to be rejected with a Reset")),
-                };
-                findings.push(finding.seen_in(numbers));
+/// What answered a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Reset,
+    Acknowledgement,
+    Response(Code),
+}
+
+impl Answer {
+    fn of(packet: &Packet) -> Self {
+        match packet.bytes.get(..2) {
+            Some(&[first, _]) if first >> 4 & 3 == 3 => Self::Reset,
+            Some(&[_, code]) if code != 0 => Self::Response(Code(code)),
+            _ => Self::Acknowledgement,
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reset => f.write_str("a Reset"),
+            Self::Acknowledgement => f.write_str("an acknowledgement"),
+            Self::Response(code) => code.fmt(f),
+        }
+    }
+}
+
+/// The datagrams that got one answer and should have got another: their names, and the packets.
+struct Group {
+    answer: Option<Answer>,
+    wanted: Wanted,
+    names: Vec<&'static str>,
+    packets: Vec<u32>,
+}
+
+impl Group {
+    fn finding(&self) -> Finding {
+        let names = self.names.join(", ");
+        let finding = match (self.answer, self.wanted) {
+            (None, _) => Finding::note(format!("ignored instead of rejected with a Reset: {names}")),
+            (Some(answer), Wanted::Silence) => {
+                Finding::fault(format!("{answer} to what has to be ignored: {names}"))
             }
-            (None, Wanted::Silence) if !answers.is_empty() => {
-                findings.push(
-                    Finding::fault(format!("{name} is answered; it has to be ignored")).seen_in(numbers),
-                );
+            (Some(Answer::Response(code)), _) if !code.is_success() => {
+                Finding::warning(format!("{code} to what is rejected with a Reset: {names}"))
             }
-            (None, Wanted::Reset) if answers.is_empty() => ignored.push((*name, numbers)),
-            (None, _) => {
-                rejected += usize::from(!answers.is_empty());
-                right.extend(numbers);
+            (Some(answer), _) => Finding::fault(format!("{answer} to what has to be rejected: {names}")),
+        };
+        finding.seen_in(self.packets.iter().copied())
+    }
+}
+
+/// Returns the packets that answer the `n`th datagram. A message with a Message ID of the server answers the datagram before it.
+fn answers_to<'a>(target: &Target, transcript: &'a Transcript, n: u16) -> Vec<&'a Packet> {
+    let number_of = |packet: &Packet| {
+        let id = packet.bytes.get(2..4)?;
+        let n = u16::from_be_bytes([id[0], id[1]]).wrapping_sub(target.id(0));
+        (n == ALIVE || (FIRST..).zip(DATAGRAMS).any(|(known, _)| known == n)).then_some(n)
+    };
+    let mut last = None;
+    let mut seen: Vec<&[u8]> = Vec::new();
+    let mut answers = Vec::new();
+    for packet in &transcript.packets {
+        if !packet.is_received() {
+            last = number_of(packet);
+        } else if !seen.contains(&&packet.bytes[..]) {
+            seen.push(&packet.bytes);
+            if number_of(packet).or(last) == Some(n) {
+                answers.push(packet);
             }
         }
     }
-    if !ignored.is_empty() {
-        let names = ignored.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        let packets = ignored.into_iter().flat_map(|(_, numbers)| numbers);
-        findings.push(
-            Finding::note(format!("ignored instead of rejected with a Reset: {names}")).seen_in(packets),
-        );
+    answers
+}
+
+fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+    let mut groups: Vec<Group> = Vec::new();
+    let (mut treated, mut rejected, mut right) = (0, 0, Vec::new());
+    for (n, Datagram(name, wanted, _)) in (FIRST..).zip(DATAGRAMS) {
+        let answers = answers_to(target, transcript, n);
+        let numbers =
+            sent(target, transcript, n).into_iter().chain(answers.iter().map(|packet| packet.number));
+        let all: Vec<Answer> = answers.iter().map(|packet| Answer::of(packet)).collect();
+        let answer = all.iter().find(|answer| **answer != Answer::Reset).or(all.first()).copied();
+        let is_right = match answer {
+            None => *wanted != Wanted::Reset,
+            Some(Answer::Reset) => *wanted != Wanted::Silence,
+            Some(_) => false,
+        };
+        if is_right {
+            treated += 1;
+            rejected += usize::from(answer.is_some());
+            right.extend(numbers);
+            continue;
+        }
+        match groups.iter_mut().find(|group| group.answer == answer && group.wanted == *wanted) {
+            Some(group) => {
+                group.names.push(name);
+                group.packets.extend(numbers);
+            }
+            None => {
+                let packets = numbers.collect();
+                groups.push(Group { answer, wanted: *wanted, names: vec![name], packets });
+            }
+        }
     }
-    let (input, output) = transcript
-        .packets
-        .iter()
-        .filter(|packet| packet.bytes.get(2..4) != Some(&target.id(ALIVE).to_be_bytes()[..]))
-        .fold((0, 0), |(input, output), packet| match packet.is_received() {
-            true => (input, output + packet.bytes.len()),
-            false => (input + packet.bytes.len(), output),
-        });
+    let mut findings: Vec<Finding> = groups.iter().map(Group::finding).collect();
+    let alive = target.id(ALIVE).to_be_bytes();
+    let count = |is_received| -> usize {
+        let counted = transcript.packets.iter().filter(|packet| packet.bytes.get(2..4) != Some(&alive[..]));
+        counted.filter(|packet| packet.is_received() == is_received).map(|packet| packet.bytes.len()).sum()
+    };
+    let (input, output) = (count(false), count(true));
     if response(target, transcript, ALIVE).is_none() {
         let text = "the server does not answer any more";
         findings.push(Finding::fault(text).seen_in(sent(target, transcript, ALIVE)));
@@ -141,9 +204,9 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
         let text = format!("{input} bytes of malformed datagrams bring {output} bytes of answers");
         findings.push(Finding::warning(text).by("RFC 7252 §11.3"));
     }
-    if !right.is_empty() {
+    if treated > 0 {
         let of = DATAGRAMS.len();
-        let text = format!("{rejected} of {of} rejected with a Reset, and the server still answers");
+        let text = format!("{treated} of {of} are treated rightly, {rejected} of them rejected with a Reset");
         findings.push(Finding::ok(text).seen_in(right));
     }
     findings
@@ -194,6 +257,16 @@ mod tests {
                 .then(|| empty(Kind::Reset, u16::from_be_bytes([bytes[2], bytes[3]])))
         });
         assert_eq!(findings[0].severity, Severity::Fault, "{findings:?}");
+    }
+
+    #[test]
+    fn a_server_that_answers_a_reset_with_a_message_of_its_own_is_at_fault() {
+        let findings = judged(|bytes| {
+            let is_reset = bytes.first() == Some(&0x70);
+            is_reset.then(|| message(Kind::Confirmable, Code::NOT_FOUND, 7, b"", &Options::new(), b""))
+        });
+        let told = "4.04 Not Found to what has to be ignored: a Reset of nothing";
+        assert!(findings[0].measured.contains(told), "{findings:?}");
     }
 
     #[test]

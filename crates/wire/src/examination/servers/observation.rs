@@ -18,7 +18,9 @@ pub(super) const RESET: Case = Case {
     begin: register,
     react: |target, transcript, packet, outbox| {
         let Some(received) = packet.message() else { return };
-        if notifications(target, transcript).len() >= 2 {
+        // A Reset to anything else than a notification may bring the next answer of a stack that answers Resets.
+        let all = notifications(target, transcript);
+        if all.len() >= 2 && all.iter().any(|notification| notification.number == packet.number) {
             outbox.answer(packet, 0, empty(Kind::Reset, received.message_id));
         } else {
             acknowledge(packet, outbox);

@@ -96,12 +96,10 @@ fn judge_critical(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     };
     let other = match response(target, transcript, 2).map(code) {
         None => Finding::ok("a non-confirmable request is rejected"),
-        Some(code) if code.is_success() => {
-            Finding::fault(format!("{code} to a non-confirmable request, which has to be rejected"))
-        }
-        Some(code) => Finding::note(format!(
-            "{code} to a non-confirmable request, which is to be rejected by a Reset or silently"
-        )),
+        Some(code) => Finding::fault(format!(
+            "{code} to a non-confirmable request, which has to be rejected: by a Reset or silently"
+        ))
+        .by("RFC 7252 §5.4.1, §4.3"),
     };
     vec![confirmable.seen_in(evidence(target, transcript, 1)), other.seen_in(evidence(target, transcript, 2))]
 }
@@ -206,6 +204,11 @@ mod tests {
 
     #[test]
     fn a_server_that_does_not_is_at_fault() {
+        let talkative = |received: &Message<'_>| {
+            let is_known = received.options().all(|(number, _)| number != CRITICAL_OPTION);
+            Some(if is_known { Code::CONTENT } else { Code::BAD_OPTION })
+        };
+        assert_eq!(judged(&CRITICAL, talkative, None), Severity::Fault, "4.02 to a non-confirmable request");
         for case in [CRITICAL, METHODS] {
             assert_eq!(judged(&case, |_| Some(Code::CONTENT), None), Severity::Fault, "{}", case.name);
             assert_eq!(judged(&case, |_| None, None), Severity::Fault, "{}", case.name);

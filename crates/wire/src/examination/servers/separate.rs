@@ -162,7 +162,10 @@ fn retransmissions(transcript: &Transcript, response: &Copies<'_>) -> Vec<Findin
         _ => Finding::ok(format!("sent again after {listed} s")),
     }];
     findings.extend(growth(before).into_iter().filter(|_| before.len() > 1));
-    let acknowledged = transcript.sent().find(|packet| packet.is_empty_ack());
+    let id = response.message().map(|message| message.message_id);
+    let acknowledged = transcript
+        .sent()
+        .find(|packet| packet.is_empty_ack() && packet.message().map(|message| message.message_id) == id);
     if let Some(ack) = acknowledged {
         let late = response.packets.iter().find(|copy| copy.at > ack.at + Duration::from_millis(100));
         if let Some(late) = late {
