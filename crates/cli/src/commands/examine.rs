@@ -96,7 +96,7 @@ fn plan(options: &Examine) -> Result<(Plan, String), Failure> {
                 (&options.large, &mut target.large),
                 (&options.counter, &mut target.counter),
             ] {
-                *place = argument.as_deref().map(|path| path_of(path)).transpose()?;
+                *place = argument.as_deref().map(path_of).transpose()?;
             }
             // Message IDs of an examination before this one may still be remembered.
             target.first_message_id = RandomState::new().hash_one(0) as u16;

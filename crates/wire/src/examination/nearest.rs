@@ -57,6 +57,7 @@ impl Score {
         self.outside += (low / at).ln().max((at / high).ln()).max(0.0);
         let place = if high > low { ((at - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 };
         self.places.push((place, (high / low).ln().max(0.0)));
+        #[allow(clippy::cast_sign_loss, reason = "a place is from 0 to 1")]
         Draw::from_bits((place * f64::from(u32::MAX)) as u32)
     }
 
@@ -84,13 +85,12 @@ fn distance(mechanism: &Mechanism, exchanges: &[Measured]) -> Option<f64> {
         let mut now = measured.begun;
         let cue = |now, draw| Cue { now, draw, outstanding: 1 };
         let armed = |draw| mechanism.on_start(&mut { state }, cue(now, draw)).1;
-        let draw = match measured.timeouts.first() {
-            Some(&timeout) => score.compare(timeout, armed(Draw::ZERO), armed(TOP)),
-            None => {
-                let waited = measured.answered.unwrap_or(Duration::ZERO).as_micros().max(1) as f64;
-                score.hasty += (waited / armed(TOP).as_micros().max(1) as f64).ln().max(0.0);
-                MIDDLE
-            }
+        let draw = if let Some(&timeout) = measured.timeouts.first() {
+            score.compare(timeout, armed(Draw::ZERO), armed(TOP))
+        } else {
+            let waited = measured.answered.unwrap_or(Duration::ZERO).as_micros().max(1) as f64;
+            score.hasty += (waited / armed(TOP).as_micros().max(1) as f64).ln().max(0.0);
+            MIDDLE
         };
         let (mut exchange, _) = mechanism.on_start(&mut state, cue(now, draw));
         for (place, &passed) in measured.timeouts.iter().enumerate() {

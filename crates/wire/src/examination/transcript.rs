@@ -71,12 +71,11 @@ impl Transcript {
             let Some(&[first, _, high, low]) = packet.bytes.get(..4) else { continue };
             let key = (packet.lane, packet.peer, [high, low], first >> 4 & 3);
             let place = places.get(&key).copied().filter(|&place| all[place].is_alive_at(packet.at));
-            match place {
-                Some(place) => all[place].packets.push(packet),
-                None => {
-                    places.insert(key, all.len());
-                    all.push(Copies { packets: vec![packet] });
-                }
+            if let Some(place) = place {
+                all[place].packets.push(packet);
+            } else {
+                places.insert(key, all.len());
+                all.push(Copies { packets: vec![packet] });
             }
         }
         all

@@ -78,7 +78,7 @@ fn judge_forged(transcript: &Transcript, what: &str) -> Vec<Finding> {
     let (begun, lane) = (first.first(), first.first().lane);
     let forged = transcript.sent().find(|packet| packet.lane == lane);
     let evidence = [begun.number].into_iter().chain(forged.map(|packet| packet.number));
-    let next = requests.iter().map(|copies| copies.first()).find(|packet| packet.number > begun.number);
+    let next = requests.iter().map(Copies::first).find(|packet| packet.number > begun.number);
     let ended = transcript.exit_after(lane, begun.at);
     let went_on = next.map(|packet| packet.at).into_iter().chain(ended).min();
     let reply = transcript.received().find(|packet| {
@@ -170,7 +170,7 @@ pub(super) fn stubborn(transcript: &Transcript, requests: &[Copies<'_>], how: &s
             packet.lane == first.lane && packet.peer == first.peer && packet.number > first.number
         })?;
         let late = copies.packets.iter().find(|copy| copy.at > answer.at + CROSSING)?;
-        let after = (late.at - answer.at).as_secs_f64();
+        let after = late.at.saturating_sub(answer.at).as_secs_f64();
         let text = format!("sent again {after:.2} s after it was {how}");
         Some(Finding::fault(text).seen_in([first.number, answer.number, late.number]))
     })

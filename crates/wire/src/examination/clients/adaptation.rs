@@ -7,7 +7,7 @@ use coapace_control as control;
 use super::super::case::{Case, Outbox, Target};
 use super::super::copies::Copies;
 use super::super::finding::Finding;
-use super::super::nearest::{Measured, described, nearest};
+use super::super::nearest::{FAR, Measured, described, nearest};
 use super::super::packet::Packet;
 use super::super::statistics::{median, range};
 use super::super::transcript::Transcript;
@@ -114,9 +114,10 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     let ratio = median(&slow).zip(median(&fast)).map_or(1.0, |(slow, fast)| slow / fast);
     // Medians of dithered timeouts of 2 to 3 s differ by less than 1.5.
     let adapts = ratio > 1.5 || fast_range.1 < 1.9;
-    let first = match adapts {
-        true => Finding::note(format!("adapts: {text}")),
-        false => Finding::ok(format!("does not adapt: {text}")),
+    let first = if adapts {
+        Finding::note(format!("adapts: {text}"))
+    } else {
+        Finding::ok(format!("does not adapt: {text}"))
     };
     let mut findings = vec![first.seen_in(packets)];
     // The first exchanges after the change teach the client.
@@ -130,7 +131,10 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
         findings.push(Finding::warning(text).seen_in(one.numbers()));
     }
     let measured: Vec<Measured> = requests.iter().map(|copies| measured(transcript, copies)).collect();
-    findings.extend(described(&nearest(&measured)).map(Finding::note));
+    let nearest = nearest(&measured);
+    let is_known = nearest.first().is_some_and(|nearest| nearest.distance <= FAR) && !adapts;
+    let finding = if is_known { Finding::ok } else { Finding::note };
+    findings.extend(described(&nearest).map(finding));
     findings
 }
 

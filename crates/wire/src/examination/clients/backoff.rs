@@ -28,7 +28,7 @@ fn gave_up_at(transcript: &Transcript, request: &Copies<'_>) -> Option<f64> {
     let requests = transcript.requests();
     let next = requests
         .iter()
-        .map(|copies| copies.first())
+        .map(Copies::first)
         .find(|other| other.number > first.number && other.lane == first.lane && other.bytes != first.bytes);
     let exit = transcript.exit_after(first.lane, last.at);
     next.map(|packet| packet.at).into_iter().chain(exit).min().map(|at| at.as_secs_f64())

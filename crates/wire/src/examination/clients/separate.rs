@@ -87,10 +87,9 @@ fn judge(_: &Target, transcript: &Transcript) -> Vec<Finding> {
             }
             None if ended => Finding::not_tested("the client had ended before the copy of the response came"),
             None => {
-                let how = match answers(Kind::Reset).any(|packet| packet.number > second.number) {
-                    true => "is answered with a Reset, not with the same acknowledgement",
-                    false => "is not acknowledged again",
-                };
+                let is_reset = answers(Kind::Reset).any(|packet| packet.number > second.number);
+                let reset = "is answered with a Reset, not with the same acknowledgement";
+                let how = if is_reset { reset } else { "is not acknowledged again" };
                 let text = format!("a copy of the response {how}");
                 Finding::warning(text).by("RFC 7252 §4.5").seen_in(numbers(None, second))
             }

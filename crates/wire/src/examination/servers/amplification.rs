@@ -52,10 +52,8 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     };
     let factor = answer as f64 / question as f64;
     let text = format!("at most {factor:.1}: {question} bytes bring {answer} ({name})");
-    let finding = match factor > HARMLESS_FACTOR && answer > HARMLESS_BYTES {
-        true => Finding::warning(text),
-        false => Finding::ok(text),
-    };
+    let is_harmful = factor > HARMLESS_FACTOR && answer > HARMLESS_BYTES;
+    let finding = if is_harmful { Finding::warning(text) } else { Finding::ok(text) };
     vec![finding.seen_in(packets)]
 }
 

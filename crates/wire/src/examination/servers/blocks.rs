@@ -100,7 +100,7 @@ mod tests {
             let Some(received) = question.and_then(|question| Message::parse(question).ok()) else { return };
             let asked = received.block2().unwrap();
             let szx = asked.filter(|_| obeys).map_or(szx, |block| block.szx().min(szx));
-            let num = asked.map_or(0, |block| block.num()) + u32::from(shifts);
+            let num = asked.map_or(0, Block::num) + u32::from(shifts);
             let options = Options::new().block2(Block::new(num, true, szx).unwrap());
             let payload = vec![b'x'; 16 << szx];
             let (kind, id) = (Kind::Acknowledgement, received.message_id);

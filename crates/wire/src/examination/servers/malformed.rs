@@ -179,15 +179,13 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
             right.extend(numbers);
             continue;
         }
-        match groups.iter_mut().find(|group| group.answer == answer && group.wanted == *wanted) {
-            Some(group) => {
-                group.names.push(name);
-                group.packets.extend(numbers);
-            }
-            None => {
-                let packets = numbers.collect();
-                groups.push(Group { answer, wanted: *wanted, names: vec![name], packets });
-            }
+        let known = groups.iter_mut().find(|group| group.answer == answer && group.wanted == *wanted);
+        if let Some(group) = known {
+            group.names.push(name);
+            group.packets.extend(numbers);
+        } else {
+            let packets = numbers.collect();
+            groups.push(Group { answer, wanted: *wanted, names: vec![name], packets });
         }
     }
     let mut findings: Vec<Finding> = groups.iter().map(Group::finding).collect();

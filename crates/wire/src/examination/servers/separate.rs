@@ -173,11 +173,10 @@ fn retransmissions(transcript: &Transcript, response: &Copies<'_>) -> Vec<Findin
             findings.push(Finding::fault(text).seen_in([ack.number, late.number]));
         }
     }
-    let with_evidence = |finding: Finding| match finding.packets.is_empty() {
-        true => finding.by("RFC 7252 §4.2").seen_in(response.numbers()),
-        false => finding,
-    };
-    findings.into_iter().map(with_evidence).collect()
+    for finding in findings.iter_mut().filter(|finding| finding.packets.is_empty()) {
+        *finding = finding.clone().by("RFC 7252 §4.2").seen_in(response.numbers());
+    }
+    findings
 }
 
 fn judge_silent(target: &Target, transcript: &Transcript) -> Vec<Finding> {
