@@ -3,6 +3,7 @@
 mod device;
 #[cfg(target_os = "linux")]
 mod emulate;
+mod examine;
 mod serve;
 
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub(crate) use device::{
 };
 #[cfg(target_os = "linux")]
 pub(crate) use emulate::Emulate;
+pub(crate) use examine::{Examine, Verdicts};
 pub(crate) use serve::Serve;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
@@ -168,6 +170,9 @@ Example:
     /// Put a server under load and report how much it handles
     #[command(after_help = device::EXAMPLES_LOAD)]
     Load(Load),
+    /// Examine a CoAP client or server of any make from outside, and judge it by the RFCs
+    #[command(after_help = examine::EXAMPLES_EXAMINE)]
+    Examine(Examine),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -314,22 +314,16 @@ impl Router {
 
     /// Calls the handler of a request.
     pub(crate) fn call(&mut self, peer: impl Into<Peer>, message: &Message<'_>) -> Called {
-        let mut path: SmallVec<[Segment; 8]> = SmallVec::new();
-        let mut critical = false;
-        for (number, value) in message.options() {
-            if number == option::URI_PATH {
-                path.push(segment_of(message, value));
-                critical |= value.len() > 255;
-            } else {
-                critical |= is_critical(number);
-            }
-        }
+        let (path, critical) = path_of(message);
         let mut values = SmallVec::new();
         let found = self.find(0, message.tail, &path, &mut values);
         if let Some(number) = critical.then(|| self.not_understood(found, message)).flatten() {
-            let proxy = matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
-            let code = if proxy { Code::PROXYING_NOT_SUPPORTED } else { Code::BAD_OPTION };
-            return Response::new(code).into();
+            return Response::new(if is_for_proxies(number) {
+                Code::PROXYING_NOT_SUPPORTED
+            } else {
+                Code::BAD_OPTION
+            })
+            .into();
         }
         let request = Request::new(peer.into(), message);
         match (found, &mut self.fallback) {
@@ -348,6 +342,14 @@ impl Router {
             (None, Some(fallback)) => fallback.call(request),
             (None, None) => Response::new(Code::NOT_FOUND).into(),
         }
+    }
+
+    /// Returns whether a request has a critical option that would be answered 4.02. A non-confirmable request with one is
+    /// rejected, and that means without a response (RFC 7252 §5.4.1, §4.3).
+    pub(crate) fn is_bad_option(&self, message: &Message<'_>) -> bool {
+        let (path, critical) = path_of(message);
+        let found = || self.find(0, message.tail, &path, &mut SmallVec::new());
+        critical && self.not_understood(found(), message).is_some_and(|number| !is_for_proxies(number))
     }
 
     /// Returns the first critical option that neither this crate nor the handlers of a node understand. Without a node, the
@@ -386,6 +388,26 @@ impl Router {
         }
         found
     }
+}
+
+/// Returns the segments of a path, and whether there are critical options beside it.
+fn path_of(message: &Message<'_>) -> (SmallVec<[Segment; 8]>, bool) {
+    let mut path = SmallVec::new();
+    let mut critical = false;
+    for (number, value) in message.options() {
+        if number == option::URI_PATH {
+            path.push(segment_of(message, value));
+            critical |= value.len() > 255;
+        } else {
+            critical |= is_critical(number);
+        }
+    }
+    (path, critical)
+}
+
+/// Returns whether an option asks for a proxy. It is answered 5.05 (RFC 7252 §5.7.2).
+fn is_for_proxies(number: u16) -> bool {
+    matches!(number, option::PROXY_URI | option::PROXY_SCHEME)
 }
 
 /// Returns the range of a segment in a message.

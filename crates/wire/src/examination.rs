@@ -1,1 +1,42 @@
 //! Black-box examination of CoAP stacks.
+//!
+//! A [`Case`] is data: a few function pointers that say what is sent, how an arriving datagram is answered, and what the recorded
+//! packets prove. Everything a case knows is in its [`Transcript`], so a verdict can be repeated from a capture, and a case can be
+//! tested without sockets and without waiting. [`examine`] runs cases on real sockets in real time.
+//!
+//! * **Side**: the part that the examined stack plays. The client side is examined by a server, which is this module, and the
+//!   other way round.
+//! * **Lane**: one socket of the examiner, numbered from 0 within a case. Every process of an examined client has its own.
+//! * **Copy**: one transmission of a message.
+//! * **Finding**: what was measured, how severe it is, and the packets that prove it.
+
+mod case;
+mod clients;
+mod command;
+mod copies;
+mod driver;
+mod finding;
+mod nearest;
+mod packet;
+mod recorder;
+#[cfg(test)]
+mod rehearsal;
+mod servers;
+mod statistics;
+mod transcript;
+
+pub use case::{Case, Outbox, Side, Target, planned};
+pub use command::ClientCommand;
+pub use driver::{ExamineError, Examined, News, Plan, examine};
+pub use finding::{Finding, Severity};
+pub use packet::{Direction, Packet};
+pub use recorder::Recorder;
+pub use transcript::{Exit, Transcript};
+
+/// Returns the cases for a side, in the order in which they are run.
+pub fn cases(side: Side) -> &'static [Case] {
+    match side {
+        Side::Client => clients::CASES,
+        Side::Server => servers::CASES,
+    }
+}

@@ -8,6 +8,7 @@ mod directory;
 mod discover;
 #[cfg(target_os = "linux")]
 mod emulate;
+mod examine;
 mod list;
 mod load;
 mod man;
@@ -60,6 +61,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         #[cfg(target_os = "linux")]
         Some(Command::Emulate(emulate)) => emulate::emulate(arguments, emulate),
         Some(Command::Load(load)) => load::load(arguments, load),
+        Some(Command::Examine(options)) => examine::conduct(arguments, options),
         Some(Command::Man { directory }) => man::man(directory),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();

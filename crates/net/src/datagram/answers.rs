@@ -142,7 +142,12 @@ impl Answers {
     }
 
     /// Counts a request and logs its response. `bytes` is the length of options and payload.
-    fn note_answer(&mut self, responder: &Responder<Remote>, response: Option<Code>, bytes: usize) {
+    pub(crate) fn note_answer(
+        &mut self,
+        responder: &Responder<Remote>,
+        response: Option<Code>,
+        bytes: usize,
+    ) {
         self.requests.count(responder.method, response);
         self.access.answered(&(responder.to, responder.token()), response, bytes);
     }

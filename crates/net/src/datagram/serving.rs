@@ -47,6 +47,9 @@ impl Service for Serving {
             state.counters.limited += 1;
             return state.respond(now, responder, &Rejection::too_many_requests(seconds).into());
         }
+        if message.kind == Kind::NonConfirmable && self.router.is_bad_option(message) {
+            return hub.lock().answers.note_answer(&responder, None, 0);
+        }
         if responder.group || has_terms(message) {
             return self.negotiate(hub, now, responder, message);
         }

@@ -169,6 +169,18 @@ async fn a_block_whose_predecessor_is_missing_is_4_08_and_one_of_a_reserved_size
 }
 
 #[tokio::test]
+async fn a_critical_option_that_nobody_knows_is_4_02_if_confirmable_and_else_silence() {
+    let (server, calls) = started(one_core());
+    let raw = Raw::to(&server);
+    // GET /large with option 65001
+    let request = |first: u8, id: u8| [&[first, 1, 0, id][..], b"\xb5large\xe0\xfc\xd1"].concat();
+    let refused = raw.ask(&request(0x40, 1)).await.unwrap();
+    assert_eq!(refused[..4], [0x60, 0x82, 0, 1]);
+    assert_eq!(raw.ask(&request(0x50, 2)).await, None);
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
 async fn a_response_that_is_not_wanted_is_an_empty_acknowledgement_or_nothing() {
     let (server, calls) = started(one_core());
     let raw = Raw::to(&server);

@@ -1,0 +1,110 @@
+//! Cases for stacks as clients. The examiner is the server.
+
+mod acknowledgements;
+mod adaptation;
+mod backoff;
+mod concurrency;
+mod first_timeout;
+mod identifiers;
+mod observation;
+mod rejection;
+mod separate;
+
+use coapace_proto::{Code, Kind, Options};
+
+use super::case::{Case, Outbox, Target};
+use super::finding::Finding;
+use super::packet::{Packet, message};
+use super::transcript::Transcript;
+
+pub(super) use backoff::{count, growth};
+
+/// All cases. Long ones come first, so that short ones run beside them.
+pub(super) const CASES: &[Case] = &[
+    backoff::CASE,
+    adaptation::CASE,
+    first_timeout::CASE,
+    identifiers::CASE,
+    acknowledgements::UNKNOWN,
+    acknowledgements::WRONG_TOKEN,
+    acknowledgements::REPEATED,
+    acknowledgements::RESET,
+    separate::CASE,
+    separate::UNANNOUNCED,
+    rejection::PING,
+    rejection::UNMATCHED,
+    rejection::MALFORMED,
+    concurrency::CASE,
+    observation::CASE,
+];
+
+const PAYLOAD: &[u8] = b"examined";
+
+/// The part that the cases for clients have in common.
+const CASE: Case = Case {
+    name: "",
+    summary: "",
+    clause: "",
+    seconds: [10, 10],
+    lanes: [1, 1],
+    restarts: false,
+    begin: nothing,
+    react: ignore,
+    is_enough: never,
+    judge: |_, _| Vec::new(),
+};
+
+fn nothing(_: &Target, _: &mut Outbox) {}
+
+fn ignore(_: &Target, _: &Transcript, _: &Packet, _: &mut Outbox) {}
+
+fn never(_: &Target, _: &Transcript) -> bool {
+    false
+}
+
+/// Returns 2.05 to a request: piggybacked, or non-confirmable to a non-confirmable one.
+fn response(request: &Packet) -> Vec<u8> {
+    response_with(request, &Options::new())
+}
+
+fn response_with(request: &Packet, options: &Options) -> Vec<u8> {
+    let Some(received) = request.message() else { return Vec::new() };
+    let kind = match received.kind {
+        Kind::Confirmable => Kind::Acknowledgement,
+        _ => Kind::NonConfirmable,
+    };
+    message(kind, Code::CONTENT, received.message_id, &received.token, options, PAYLOAD)
+}
+
+/// Returns a confirmable 2.05 to a request, with a Message ID of the examiner.
+fn confirmable_response(request: &Packet, message_id: u16, options: &Options) -> Vec<u8> {
+    let token = request.message().map(|received| received.token).unwrap_or_default();
+    message(Kind::Confirmable, Code::CONTENT, message_id, &token, options, PAYLOAD)
+}
+
+/// Answers the second copy of every confirmable request, and the first of others.
+fn answer_second(_: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+    if packet.is_request() && (!is_confirmable(packet) || transcript.copies_of(packet) >= 2) {
+        outbox.answer(packet, 0, response(packet));
+    }
+}
+
+fn is_confirmable(packet: &Packet) -> bool {
+    packet.message().is_some_and(|message| message.kind == Kind::Confirmable)
+}
+
+/// Returns the finding for a case that got no confirmable request.
+fn no_request(transcript: &Transcript) -> Option<Finding> {
+    let mut requests = transcript.received().filter(|packet| packet.is_request()).peekable();
+    if requests.peek().is_none() {
+        return Some(Finding::not_tested("no request came"));
+    }
+    let has_confirmable = requests.any(is_confirmable);
+    (!has_confirmable).then(|| Finding::not_tested("the requests are non-confirmable"))
+}
+
+/// Returns whether `seconds` have passed since the first packet.
+fn has_lasted(transcript: &Transcript, seconds: u64) -> bool {
+    let first = transcript.packets.first().map(|packet| packet.at);
+    first.is_some_and(|first| transcript.until >= first + std::time::Duration::from_secs(seconds))
+}

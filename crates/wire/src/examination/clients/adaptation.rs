@@ -1,0 +1,188 @@
+//! Whether timeouts follow the round-trip time, and like which mechanism.
+
+use std::time::Duration;
+
+use coapace_control as control;
+
+use super::super::case::{Case, Outbox, Target};
+use super::super::copies::Copies;
+use super::super::finding::Finding;
+use super::super::nearest::{FAR, Measured, described, nearest};
+use super::super::packet::Packet;
+use super::super::statistics::{median, range};
+use super::super::transcript::Transcript;
+use super::{is_confirmable, no_request, response};
+
+pub(super) const CASE: Case = Case {
+    name: "adaptation",
+    summary: "first timeouts after round trips of 20 ms and of 1.2 s, and the mechanism they are nearest to",
+    clause: "RFC 7252 §4.7",
+    seconds: [35, 60],
+    react,
+    is_enough: |target, transcript| {
+        transcript.requests().len() > Phase::all(target) || !transcript.exits.is_empty()
+    },
+    judge,
+    ..super::CASE
+};
+
+/// Exchanges that are answered after 20 ms, before the probes.
+const FAST: usize = 12;
+/// Exchanges that are answered after 1.2 s, before the probes.
+const SLOW: usize = 6;
+const FAST_RTT: Duration = Duration::from_millis(20);
+const SLOW_RTT: Duration = Duration::from_millis(1_200);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Fast,
+    /// The first copy of a request is lost, to see its timeout.
+    ProbeAfterFast,
+    Slow,
+    ProbeAfterSlow,
+}
+
+impl Phase {
+    /// The exchanges in which timeouts are measured, after each round-trip time.
+    fn probes(target: &Target) -> usize {
+        if target.is_quick { 3 } else { 6 }
+    }
+
+    /// The exchanges of all phases.
+    fn all(target: &Target) -> usize {
+        FAST + SLOW + 2 * Self::probes(target)
+    }
+
+    /// Returns the phase of the `n`th exchange.
+    fn of(target: &Target, n: usize) -> Self {
+        let probes = Self::probes(target);
+        match n {
+            n if n < FAST => Self::Fast,
+            n if n < FAST + probes => Self::ProbeAfterFast,
+            n if n < FAST + probes + SLOW => Self::Slow,
+            _ => Self::ProbeAfterSlow,
+        }
+    }
+}
+
+fn react(target: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+    if !packet.is_request() {
+        return;
+    }
+    let copy = transcript.copies_of(packet);
+    let phase = Phase::of(target, transcript.requests().len() - 1);
+    let is_probe = matches!(phase, Phase::ProbeAfterFast | Phase::ProbeAfterSlow);
+    if is_probe && is_confirmable(packet) {
+        if copy == 2 {
+            outbox.answer(packet, FAST_RTT.as_millis() as u64, response(packet));
+        }
+    } else if copy == 1 {
+        let rtt = if phase == Phase::Slow { SLOW_RTT } else { FAST_RTT };
+        outbox.answer(packet, rtt.as_millis() as u64, response(packet));
+    }
+}
+
+fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+    if let Some(finding) = no_request(transcript) {
+        return vec![finding];
+    }
+    let requests = transcript.requests();
+    let in_phase = |phase| {
+        requests
+            .iter()
+            .enumerate()
+            .filter(move |(n, _)| Phase::of(target, *n) == phase)
+            .map(|(_, copies)| copies)
+    };
+    let timeouts = |phase| -> Vec<f64> {
+        in_phase(phase).filter_map(|copies| copies.intervals().first().copied()).collect()
+    };
+    let (fast, slow) = (timeouts(Phase::ProbeAfterFast), timeouts(Phase::ProbeAfterSlow));
+    let (Some(fast_range), Some(slow_range)) = (range(&fast), range(&slow)) else {
+        return vec![Finding::not_tested(format!(
+            "{} requests in one process; this takes a client that makes {} one after the other",
+            requests.len(),
+            Phase::all(target)
+        ))];
+    };
+    let packets =
+        in_phase(Phase::ProbeAfterFast).chain(in_phase(Phase::ProbeAfterSlow)).flat_map(Copies::numbers);
+    let text = format!(
+        "first timeouts of {:.2}–{:.2} s after round trips of 20 ms, {:.2}–{:.2} s after 1.2 s",
+        fast_range.0, fast_range.1, slow_range.0, slow_range.1
+    );
+    let ratio = median(&slow).zip(median(&fast)).map_or(1.0, |(slow, fast)| slow / fast);
+    // Medians of dithered timeouts of 2 to 3 s differ by less than 1.5.
+    let adapts = ratio > 1.5 || fast_range.1 < 1.9;
+    let first = if adapts {
+        Finding::note(format!("adapts: {text}"))
+    } else {
+        Finding::ok(format!("does not adapt: {text}"))
+    };
+    let mut findings = vec![first.seen_in(packets)];
+    // The first exchanges after the change teach the client.
+    let late: Vec<_> = in_phase(Phase::Slow).skip(3).filter(|copies| copies.packets.len() > 1).collect();
+    if let Some(one) = late.first() {
+        let text = format!(
+            "{} of {} requests are sent again before the answer, after three round trips of 1.2 s",
+            late.len(),
+            SLOW - 3
+        );
+        findings.push(Finding::warning(text).seen_in(one.numbers()));
+    }
+    let measured: Vec<Measured> = requests.iter().map(|copies| measured(transcript, copies)).collect();
+    let nearest = nearest(&measured);
+    let is_known = nearest.first().is_some_and(|nearest| nearest.distance <= FAR) && !adapts;
+    let finding = if is_known { Finding::ok } else { Finding::note };
+    findings.extend(described(&nearest).map(finding));
+    findings
+}
+
+fn measured(transcript: &Transcript, copies: &Copies<'_>) -> Measured {
+    let duration = control::Duration::from;
+    let first = copies.first();
+    let answer = transcript.sent().find(|packet| packet.number > first.number && packet.peer == first.peer);
+    let answered = answer.map(|answer| answer.at.saturating_sub(first.at));
+    let before = copies.packets.iter().filter(|copy| answer.is_none_or(|answer| copy.at <= answer.at));
+    let times: Vec<Duration> = before.map(|copy| copy.at).collect();
+    Measured {
+        begun: control::Instant::from_micros(first.at.as_micros() as u64),
+        timeouts: times.windows(2).map(|pair| duration(pair[1].saturating_sub(pair[0]))).collect(),
+        answered: answered.map(duration),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::finding::Severity;
+    use super::super::super::rehearsal::{client, rehearse, sound, worst};
+    use super::*;
+
+    const DITHER: [u64; 8] = [100, 830, 410, 960, 270, 560, 680, 20];
+
+    fn judged(count: u16, timeout: impl Fn(u16, u32) -> u64) -> Vec<Finding> {
+        let target = Target { is_quick: true, ..Target::default() };
+        rehearse(&CASE, &target, client(count, timeout, sound))
+    }
+
+    #[test]
+    fn a_client_with_the_timeouts_of_rfc_7252_is_nearest_to_default() {
+        let findings = judged(40, |exchange, copy| (2_000 + DITHER[usize::from(exchange % 8)]) << copy);
+        assert_eq!(findings[0].severity, Severity::Ok, "{findings:?}");
+        assert!(findings[1].measured.contains("nearest mechanism: default"), "{findings:?}");
+    }
+
+    #[test]
+    fn a_client_that_adapts_is_noted_and_a_hasty_one_is_warned() {
+        let adapting = judged(40, |exchange, copy| (if exchange < 17 { 400 } else { 2_600 }) << copy);
+        assert_eq!(worst(&adapting), Severity::Note, "{adapting:?}");
+        assert!(adapting[0].measured.starts_with("adapts"), "{adapting:?}");
+        let hasty = judged(40, |_, copy| 500 << copy);
+        assert_eq!(worst(&hasty), Severity::Warning, "{hasty:?}");
+    }
+
+    #[test]
+    fn one_request_is_not_enough() {
+        assert_eq!(worst(&judged(1, |_, copy| 2_000 << copy)), Severity::NotTested);
+    }
+}

@@ -1,0 +1,364 @@
+//! Cases on real sockets, in real time.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use coapace_proto::{Code, Kind};
+
+use super::case::{Case, Due, Outbox, Side, Target};
+use super::command::{Client, ClientCommand, uri};
+use super::finding::Finding;
+use super::packet::{Direction, Packet, message};
+use super::recorder::Recorder;
+use super::transcript::{Exit, Transcript};
+
+/// An examination that is to be made.
+#[derive(Debug)]
+pub struct Plan {
+    /// The part that the stack plays.
+    pub side: Side,
+    /// The address of the server that is examined, or the address to listen at for a client.
+    pub address: SocketAddr,
+    /// The cases.
+    pub cases: Vec<&'static Case>,
+    /// What is examined.
+    pub target: Target,
+    /// The command that starts the client. Without one, somebody else has to start it for every case.
+    pub command: Option<ClientCommand>,
+    /// Lanes that are in use at a time.
+    pub at_once: usize,
+    /// The time that a case waits for the first request of a client that no command starts.
+    pub patience: Duration,
+}
+
+/// A case with what it found.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// The case.
+    pub case: &'static Case,
+    /// The findings; at least one.
+    pub findings: Vec<Finding>,
+    /// The packets that the case has sent and received.
+    pub packets: usize,
+}
+
+/// The reason why nothing was examined.
+#[derive(Debug, thiserror::Error)]
+pub enum ExamineError {
+    /// A socket could not be used.
+    #[error("cannot use {0}: {1}")]
+    Socket(SocketAddr, io::Error),
+    /// The server does not answer.
+    #[error("{0} did not answer a GET within 6 s; is a server there?")]
+    NoAnswer(SocketAddr),
+}
+
+/// News of a running examination.
+#[derive(Clone, Copy, Debug)]
+pub enum News<'a> {
+    /// A case waits for a client that asks this URI.
+    Ask(&'static Case, &'a str),
+    /// A case is done.
+    Done(&'a Examined),
+}
+
+/// The shortest sleep between two looks at the processes of clients.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A client that ends so often without a request is not started again.
+const MAX_VAIN_STARTS: u32 = 3;
+
+/// Runs the cases of a plan, and judges them. Returns them in the order of the plan. If `stop` becomes true, cases under way are
+/// judged no more.
+///
+/// # Errors
+/// [`ExamineError`] if nothing could be examined.
+pub fn examine(
+    plan: &Plan,
+    recorder: &Recorder,
+    stop: &AtomicBool,
+    tell: &(dyn Fn(News<'_>) + Sync),
+) -> Result<Vec<Examined>, ExamineError> {
+    if plan.side == Side::Server {
+        greet(plan, recorder)?;
+    }
+    let at_once = if plan.side == Side::Client && plan.command.is_none() { 1 } else { plan.at_once.max(1) };
+    let (free, freed) = (Mutex::new(at_once), Condvar::new());
+    let done = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for (place, &case) in plan.cases.iter().enumerate() {
+            let lanes = lane_count(plan, case).min(at_once);
+            let mut left = free.lock().unwrap_or_else(PoisonError::into_inner);
+            while *left < lanes {
+                left = freed.wait(left).unwrap_or_else(PoisonError::into_inner);
+            }
+            *left -= lanes;
+            drop(left);
+            let (free, freed, done) = (&free, &freed, &done);
+            scope.spawn(move || {
+                let examined = conduct(plan, place, case, lanes, recorder, stop, tell);
+                tell(News::Done(&examined));
+                done.lock().unwrap_or_else(PoisonError::into_inner).push((place, examined));
+                *free.lock().unwrap_or_else(PoisonError::into_inner) += lanes;
+                freed.notify_all();
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(place, _)| *place);
+    Ok(done.into_iter().map(|(_, examined)| examined).collect())
+}
+
+fn lane_count(plan: &Plan, case: &Case) -> usize {
+    let many = plan.side == Side::Client && plan.command.is_some();
+    if many { case.lane_count(plan.target.is_quick) } else { 1 }
+}
+
+/// Makes one GET, so that a server that is not there is told at once.
+fn greet(plan: &Plan, recorder: &Recorder) -> Result<(), ExamineError> {
+    let fail = |error| ExamineError::Socket(plan.address, error);
+    let socket = socket_towards(plan.address).map_err(fail)?;
+    let local = socket.local_addr().map_err(fail)?;
+    let id = plan.target.id(u16::MAX);
+    let bytes =
+        message(Kind::Confirmable, Code::GET, id, &plan.target.token(u16::MAX), &plan.target.resource, &[]);
+    let mut buffer = [0; 2048];
+    for _ in 0..3 {
+        recorder.record("greeting", Direction::Sent, local, plan.address, &bytes);
+        socket.send_to(&bytes, plan.address).map_err(fail)?;
+        socket.set_read_timeout(Some(Duration::from_secs(2))).map_err(fail)?;
+        if let Ok((count, peer)) = socket.recv_from(&mut buffer) {
+            recorder.record("greeting", Direction::Received, local, peer, &buffer[..count]);
+            return Ok(());
+        }
+    }
+    Err(ExamineError::NoAnswer(plan.address))
+}
+
+/// Binds a socket to the local address that the system uses towards a server.
+fn socket_towards(server: SocketAddr) -> io::Result<UdpSocket> {
+    let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let probe = UdpSocket::bind(any)?;
+    // Connecting a UDP socket sends nothing. The socket that is used is not connected: a server may answer from elsewhere.
+    probe.connect(server)?;
+    UdpSocket::bind((probe.local_addr()?.ip(), 0))
+}
+
+fn conduct(
+    plan: &Plan,
+    place: usize,
+    case: &'static Case,
+    lanes: usize,
+    recorder: &Recorder,
+    stop: &AtomicBool,
+    tell: &(dyn Fn(News<'_>) + Sync),
+) -> Examined {
+    let transcript = Stage::new(plan, place, case, lanes, recorder).and_then(|mut stage| {
+        if plan.side == Side::Client && plan.command.is_none() {
+            tell(News::Ask(case, &uri(stage.locals[0])));
+        }
+        stage.play(stop)
+    });
+    let (findings, packets) = match transcript {
+        _ if stop.load(Ordering::Relaxed) => (vec![Finding::not_tested("interrupted")], 0),
+        Err(reason) => (vec![Finding::not_tested(reason)], 0),
+        Ok(transcript) => ((case.judge)(&plan.target, &transcript), transcript.packets.len()),
+    };
+    let findings = if findings.is_empty() { vec![Finding::ok("nothing to object to")] } else { findings };
+    Examined { case, findings, packets }
+}
+
+/// A datagram of a lane, as it arrived.
+type Arrival = (usize, SocketAddr, Vec<u8>, u32, Duration);
+
+/// One case with its sockets.
+struct Stage<'a> {
+    plan: &'a Plan,
+    case: &'static Case,
+    recorder: &'a Recorder,
+    sockets: Vec<UdpSocket>,
+    locals: Vec<SocketAddr>,
+    clients: Vec<Option<Client>>,
+    /// Starts of each lane's client since the last packet of that lane.
+    vain_starts: Vec<u32>,
+    transcript: Transcript,
+    due: Vec<Due>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(
+        plan: &'a Plan,
+        place: usize,
+        case: &'static Case,
+        lanes: usize,
+        recorder: &'a Recorder,
+    ) -> Result<Self, String> {
+        let open = |_| match (plan.side, &plan.command, plan.address.port()) {
+            (Side::Server, ..) => socket_towards(plan.address),
+            (Side::Client, Some(_), _) | (Side::Client, None, 0) => UdpSocket::bind((plan.address.ip(), 0)),
+            // Each case has its own port: late copies of an earlier case must not be taken for requests of this one.
+            (Side::Client, None, port) => {
+                UdpSocket::bind((plan.address.ip(), port.saturating_add(place as u16)))
+            }
+        };
+        let text = |error: io::Error| format!("cannot open a socket: {error}");
+        let sockets = (0..lanes).map(open).collect::<io::Result<Vec<_>>>().map_err(text)?;
+        let locals =
+            sockets.iter().map(UdpSocket::local_addr).collect::<io::Result<Vec<_>>>().map_err(text)?;
+        Ok(Self {
+            plan,
+            case,
+            recorder,
+            locals,
+            clients: sockets.iter().map(|_| None).collect(),
+            vain_starts: vec![0; sockets.len()],
+            sockets,
+            transcript: Transcript::default(),
+            due: Vec::new(),
+        })
+    }
+
+    /// Plays the case, with a thread for each socket.
+    fn play(&mut self, stop: &AtomicBool) -> Result<Transcript, String> {
+        let (sender, arrivals) = channel();
+        let is_over = AtomicBool::new(false);
+        let (name, recorder) = (self.case.name, self.recorder);
+        let sockets = self.sockets.iter().map(UdpSocket::try_clone).collect::<io::Result<Vec<_>>>();
+        let sockets = sockets.map_err(|error| format!("cannot open a socket: {error}"))?;
+        thread::scope(|scope| {
+            for (lane, socket) in sockets.iter().enumerate() {
+                let (sender, is_over, local) = (sender.clone(), &is_over, self.locals[lane]);
+                scope.spawn(move || listen(name, recorder, lane, socket, local, &sender, is_over));
+            }
+            let result = self.direct(&arrivals, stop);
+            is_over.store(true, Ordering::Relaxed);
+            result
+        })?;
+        Ok(std::mem::take(&mut self.transcript))
+    }
+
+    fn direct(&mut self, arrivals: &Receiver<Arrival>, stop: &AtomicBool) -> Result<(), String> {
+        let is_quick = self.plan.target.is_quick;
+        let is_awaited = self.plan.side == Side::Client && self.plan.command.is_none();
+        let begun = self.recorder.now();
+        let mut end = begun + if is_awaited { self.plan.patience } else { self.case.lasts(is_quick) };
+        if self.plan.side == Side::Server {
+            self.take(|case, target, _, outbox| (case.begin)(target, outbox));
+        }
+        loop {
+            let now = self.recorder.now();
+            self.send_due(now);
+            self.transcript.until = now;
+            let target = &self.plan.target;
+            let has_begun = !self.transcript.packets.is_empty();
+            if now >= end
+                || stop.load(Ordering::Relaxed)
+                || (has_begun || self.plan.side == Side::Server)
+                    && (self.case.is_enough)(target, &self.transcript)
+            {
+                return Ok(());
+            }
+            self.attend_clients()?;
+            let next = self.due.iter().map(|due| due.at.saturating_sub(now)).min().unwrap_or(LOOK);
+            match arrivals.recv_timeout(next.min(LOOK)) {
+                Ok((lane, peer, bytes, number, at)) => {
+                    if is_awaited && !has_begun {
+                        end = at + self.case.lasts(is_quick);
+                    }
+                    self.vain_starts[lane] = 0;
+                    let direction = Direction::Received;
+                    let packet = Packet { number, at, lane, peer, direction, bytes };
+                    if !self.transcript.add(packet) {
+                        return Ok(());
+                    }
+                    self.take(|case, target, transcript, outbox| {
+                        if let Some(packet) = transcript.packets.last() {
+                            (case.react)(target, transcript, packet, outbox);
+                        }
+                    });
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err("a socket failed".to_owned()),
+            }
+        }
+    }
+
+    /// Takes what a function of the case wants to send.
+    fn take(&mut self, act: impl FnOnce(&Case, &Target, &Transcript, &mut Outbox)) {
+        let mut outbox = Outbox { now: self.recorder.now(), due: Vec::new() };
+        act(self.case, &self.plan.target, &self.transcript, &mut outbox);
+        self.due.append(&mut outbox.due);
+    }
+
+    fn send_due(&mut self, now: Duration) {
+        let mut ready: Vec<Due> = self.due.extract_if(.., |due| due.at <= now).collect();
+        ready.sort_by_key(|due| due.at);
+        for Due { lane, peer, bytes, .. } in ready {
+            let peer = peer.unwrap_or(self.plan.address);
+            let (Some(socket), Some(&local)) = (self.sockets.get(lane), self.locals.get(lane)) else {
+                continue;
+            };
+            let direction = Direction::Sent;
+            let (number, at) = self.recorder.record(self.case.name, direction, local, peer, &bytes);
+            // What cannot be sent is like what is lost: the stack may have closed its socket.
+            let _ = socket.send_to(&bytes, peer);
+            self.transcript.add(Packet { number, at, lane, peer, direction, bytes });
+        }
+    }
+
+    /// Starts clients, and notes those that have ended.
+    fn attend_clients(&mut self) -> Result<(), String> {
+        let Some(command) = &self.plan.command else { return Ok(()) };
+        for (lane, client) in self.clients.iter_mut().enumerate() {
+            let has_ended = client.as_mut().is_some_and(Client::has_ended);
+            if has_ended {
+                let at = self.recorder.now();
+                if !self.transcript.exits.iter().any(|exit| exit.lane == lane) || self.case.restarts {
+                    self.transcript.exits.push(Exit { lane, at });
+                }
+                if self.vain_starts[lane] >= MAX_VAIN_STARTS {
+                    let words = client.as_ref().map(Client::last_words).unwrap_or_default();
+                    return Err(format!("the command ends without a request: {words}"));
+                }
+            }
+            let is_first = client.is_none();
+            let is_vain = has_ended && self.vain_starts[lane] > 0;
+            if is_first || has_ended && (self.case.restarts || is_vain) {
+                self.vain_starts[lane] += 1;
+                *client = None;
+                *client = Some(command.start(self.locals[lane])?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Receives the datagrams of a lane.
+fn listen(
+    case: &str,
+    recorder: &Recorder,
+    lane: usize,
+    socket: &UdpSocket,
+    local: SocketAddr,
+    sender: &Sender<Arrival>,
+    is_over: &AtomicBool,
+) {
+    let mut buffer = vec![0; 65_536];
+    if socket.set_read_timeout(Some(Duration::from_millis(50))).is_err() {
+        return;
+    }
+    while !is_over.load(Ordering::Relaxed) {
+        // An error is a timeout, or an ICMP message about an earlier datagram.
+        let Ok((count, peer)) = socket.recv_from(&mut buffer) else { continue };
+        let bytes = buffer[..count].to_vec();
+        let (number, at) = recorder.record(case, Direction::Received, local, peer, &bytes);
+        if sender.send((lane, peer, bytes, number, at)).is_err() {
+            return;
+        }
+    }
+}

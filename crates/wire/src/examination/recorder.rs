@@ -1,0 +1,89 @@
+//! The capture of an examination.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use coapace_sim::{CaptureFile, Ecn, Time, udp_packet};
+
+use super::packet::Direction;
+
+/// Numbers the packets of an examination, and writes them as pcapng if there is a file. Several threads may share it.
+#[derive(Debug)]
+pub struct Recorder {
+    begun: Instant,
+    /// The time from the Unix epoch to the beginning.
+    epoch: Duration,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    file: Option<CaptureFile<Box<dyn Write + Send>>>,
+    count: u32,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+const SENT: u32 = 0;
+const RECEIVED: u32 = 1;
+
+impl Recorder {
+    /// Begins an examination. The capture goes to `writer`, which should be buffered.
+    pub fn new(writer: Option<Box<dyn Write + Send>>) -> Self {
+        let file = writer.map(|writer| {
+            let mut file = CaptureFile::new(writer);
+            for name in ["sent", "delivered"] {
+                file.add_interface(CaptureFile::RAW_IP, name, "CoAP; the comment of a packet names its case");
+            }
+            file
+        });
+        let epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self { begun: Instant::now(), epoch, inner: Mutex::new(Inner { file, count: 0 }) }
+    }
+
+    /// Returns the time since the examination began.
+    pub fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Records a datagram of a case. Returns its number, and the time, which is taken here so that the capture is in order.
+    pub fn record(
+        &self,
+        case: &str,
+        direction: Direction,
+        local: SocketAddr,
+        peer: SocketAddr,
+        bytes: &[u8],
+    ) -> (u32, Duration) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = self.now();
+        inner.count += 1;
+        let number = inner.count;
+        if let Some(file) = &mut inner.file {
+            let (from, to, interface) = match direction {
+                Direction::Sent => (local, peer, SENT),
+                Direction::Received => (peer, local, RECEIVED),
+            };
+            let mut packet = Vec::with_capacity(bytes.len() + 48);
+            // A datagram that no header fits stays a packet of the capture, without content, so that the numbers hold.
+            let _ = udp_packet(from, to, 0, Ecn::NotCapable, bytes, &mut packet);
+            let time = Time::from_nanos((self.epoch + at).as_nanos() as u64);
+            file.add_packet(interface, time, &packet, Some(case));
+        }
+        (number, at)
+    }
+
+    /// Ends the capture.
+    ///
+    /// # Errors
+    /// The first error that writing met.
+    pub fn finish(self) -> io::Result<()> {
+        let inner = self.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
+        inner.file.map_or(Ok(()), |file| file.finish().map(drop))
+    }
+}

@@ -1,0 +1,133 @@
+//! Cases without sockets and without waiting, against scripted peers.
+
+use std::time::Duration;
+
+use coapace_proto::{Code, Kind, Message, Options};
+
+use super::case::{Case, Due, Outbox, Target};
+use super::finding::{Finding, Severity};
+use super::packet::{Direction, Packet, empty, message};
+use super::transcript::Transcript;
+
+/// What a scripted peer will send: the times in milliseconds, and the datagrams.
+pub(crate) type Pending = Vec<(u64, Vec<u8>)>;
+
+/// Plays a case against a peer. The peer is called once without a datagram, and then with every datagram; it changes what it
+/// will send. Returns the findings.
+pub(crate) fn rehearse(
+    case: &Case,
+    target: &Target,
+    mut peer: impl FnMut(u64, Option<&[u8]>, &mut Pending),
+) -> Vec<Finding> {
+    let address = "192.0.2.1:5683".parse().unwrap();
+    let (mut transcript, mut pending, mut number) = (Transcript::default(), Pending::new(), 0);
+    let mut outbox = Outbox::default();
+    peer(0, None, &mut pending);
+    (case.begin)(target, &mut outbox);
+    let end = case.lasts(target.is_quick);
+    loop {
+        let theirs = pending.iter().enumerate().min_by_key(|(_, (at, _))| *at);
+        let ours = outbox.due.iter().enumerate().min_by_key(|(_, due)| due.at);
+        let theirs = theirs.map(|(place, (at, _))| (place, Duration::from_millis(*at)));
+        let ours = ours.map(|(place, due)| (place, due.at));
+        let Some(now) = theirs.into_iter().chain(ours).map(|(_, at)| at).min() else {
+            // Time passes until the case has seen enough.
+            transcript.until = end;
+            break;
+        };
+        transcript.until = now;
+        if now > end || !transcript.packets.is_empty() && (case.is_enough)(target, &transcript) {
+            break;
+        }
+        outbox.now = now;
+        number += 1;
+        let add = |direction, bytes| Packet { number, at: now, lane: 0, peer: address, direction, bytes };
+        match (ours, theirs) {
+            (Some((place, at)), _) if at == now => {
+                let Due { bytes, .. } = outbox.due.remove(place);
+                peer(now.as_millis() as u64, Some(&bytes), &mut pending);
+                assert!(transcript.add(add(Direction::Sent, bytes)));
+            }
+            (_, Some((place, _))) => {
+                let (_, bytes) = pending.remove(place);
+                let packet = add(Direction::Received, bytes);
+                assert!(transcript.add(packet.clone()));
+                (case.react)(target, &transcript, &packet, &mut outbox);
+            }
+            _ => unreachable!("one of both is next"),
+        }
+    }
+    (case.judge)(target, &transcript)
+}
+
+/// Returns the worst severity.
+pub(crate) fn worst(findings: &[Finding]) -> Severity {
+    findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Ok)
+}
+
+/// Returns a client that makes `count` confirmable requests one after the other. `timeout_ms` has the timeouts: of the exchange and
+/// of the copy, both from 0 on. `break_it` changes what the client would do with a message of the examiner: it returns true if
+/// the client should do nothing else.
+pub(crate) fn client(
+    count: u16,
+    timeout_ms: impl Fn(u16, u32) -> u64,
+    mut break_it: impl FnMut(u64, &Message<'_>, &mut Pending) -> bool,
+) -> impl FnMut(u64, Option<&[u8]>, &mut Pending) {
+    let mut exchange = 0;
+    let begin = move |exchange: u16, now: u64, pending: &mut Pending| {
+        let mut at = now;
+        for copy in 0..5 {
+            pending.push((at, request(exchange)));
+            at += timeout_ms(exchange, copy);
+        }
+    };
+    move |now, bytes, pending| {
+        let Some(bytes) = bytes else { return begin(0, now, pending) };
+        let Ok(received) = Message::parse(bytes) else {
+            // A confirmable message with a format error is rejected (RFC 7252 §4.2).
+            if bytes.len() >= 4 && bytes[0] >> 4 == 4 {
+                pending.push((now, empty(Kind::Reset, u16::from_be_bytes([bytes[2], bytes[3]]))));
+            }
+            return;
+        };
+        if break_it(now, &received, pending) {
+            return;
+        }
+        let own = request(exchange);
+        let own = Message::parse(&own).unwrap();
+        let is_mine = received.message_id == own.message_id;
+        let is_answer = received.code.is_response() && received.token == own.token;
+        let is_old = received.code.is_response() && received.token.first() == Some(&0xee);
+        match received.kind {
+            Kind::Acknowledgement | Kind::Reset if !is_mine => {}
+            Kind::Acknowledgement if received.code.is_response() && !is_answer => {}
+            Kind::Confirmable if is_answer || is_old => {
+                pending.push((now, empty(Kind::Acknowledgement, received.message_id)));
+            }
+            Kind::Confirmable => pending.push((now, empty(Kind::Reset, received.message_id))),
+            _ => {}
+        }
+        let is_over = is_answer && (received.kind != Kind::Acknowledgement || is_mine)
+            || received.kind == Kind::Reset && is_mine;
+        if is_over || received.kind == Kind::Acknowledgement && is_mine && received.code == Code::EMPTY {
+            pending.retain(|(_, bytes)| !bytes.starts_with(&request(exchange)));
+        }
+        if is_over && exchange + 1 < count {
+            exchange += 1;
+            begin(exchange, now, pending);
+        }
+    }
+}
+
+/// Returns a request of the scripted client.
+pub(crate) fn request(exchange: u16) -> Vec<u8> {
+    // The multiplication scatters the tokens.
+    let [high, low] = exchange.wrapping_mul(40_503).to_be_bytes();
+    let token = [0xee, high, low, high ^ low.rotate_left(3)];
+    message(Kind::Confirmable, Code::GET, 1_000 + exchange, &token, &Options::new().uri_path("examined"), &[])
+}
+
+/// Returns whether nothing is broken; the argument of [`client`] for a conforming one.
+pub(crate) fn sound(_: u64, _: &Message<'_>, _: &mut Pending) -> bool {
+    false
+}

@@ -1,0 +1,85 @@
+//! Bytes that a server sends to an address that it has not verified.
+
+use coapace_proto::{Code, Kind, Options};
+
+use super::super::case::{Case, Target};
+use super::super::finding::Finding;
+use super::super::transcript::Transcript;
+use super::{request, response, sent};
+
+pub(super) const CASE: Case = Case {
+    name: "amplification",
+    summary: "bytes of answers for each byte of requests from an address that was never heard before",
+    clause: "RFC 9175 §2.4",
+    seconds: [4, 4],
+    begin: |target, outbox| {
+        for (n, (_, options)) in (1..).zip(asked(target)) {
+            outbox.send(300 * u64::from(n), request(target, Kind::Confirmable, Code::GET, n, &options));
+        }
+    },
+    react: |_, _, _, _| {},
+    judge,
+    ..super::CASE
+};
+
+/// The answer below which amplification hardly pays, and the factor beyond which it should be prevented (RFC 9175 §2.4).
+const HARMLESS_BYTES: usize = 136;
+const HARMLESS_FACTOR: f64 = 3.0;
+
+/// Returns the resources that are asked for.
+fn asked(target: &Target) -> Vec<(&'static str, Options)> {
+    let mut asked = vec![
+        ("the resource", target.resource.clone()),
+        ("/.well-known/core", Options::new().uri_path(".well-known/core")),
+    ];
+    asked.extend(target.large.clone().map(|large| ("the large resource", large)));
+    asked
+}
+
+fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+    let factors = (1..).zip(asked(target)).filter_map(|(n, (name, options))| {
+        let answer = response(target, transcript, n)?;
+        let question = request(target, Kind::Confirmable, Code::GET, n, &options).len();
+        let packets: Vec<u32> = sent(target, transcript, n).into_iter().chain([answer.number]).collect();
+        Some((name, question, answer.bytes.len(), packets))
+    });
+    let worst = factors.max_by(|one, other| {
+        let factor = |(_, question, answer, _): &(_, usize, usize, _)| *answer as f64 / *question as f64;
+        factor(one).total_cmp(&factor(other))
+    });
+    let Some((name, question, answer, packets)) = worst else {
+        return vec![Finding::not_tested("no answer")];
+    };
+    let factor = answer as f64 / question as f64;
+    let text = format!("at most {factor:.1}: {question} bytes bring {answer} ({name})");
+    let is_harmful = factor > HARMLESS_FACTOR && answer > HARMLESS_BYTES;
+    let finding = if is_harmful { Finding::warning(text) } else { Finding::ok(text) };
+    vec![finding.seen_in(packets)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::finding::Severity;
+    use super::super::super::packet::message;
+    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::*;
+    use coapace_proto::Message;
+
+    #[test]
+    fn large_answers_to_strangers_are_warned_and_small_ones_are_not() {
+        let judged = |bytes: usize| {
+            let server = |now, question: Option<&[u8]>, pending: &mut Pending| {
+                let Some(received) = question.and_then(|question| Message::parse(question).ok()) else {
+                    return;
+                };
+                let (id, token) = (received.message_id, received.token);
+                let payload = vec![b'x'; bytes];
+                let kind = Kind::Acknowledgement;
+                pending.push((now, message(kind, Code::CONTENT, id, &token, &Options::new(), &payload)));
+            };
+            worst(&rehearse(&CASE, &Target::default(), server))
+        };
+        assert_eq!(judged(30), Severity::Ok);
+        assert_eq!(judged(1_024), Severity::Warning);
+    }
+}

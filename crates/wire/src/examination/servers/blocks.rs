@@ -1,0 +1,123 @@
+//! The sizes of blocks.
+
+use coapace_proto::block::Block;
+use coapace_proto::{Code, Kind};
+
+use super::super::case::{Case, Target};
+use super::super::finding::Finding;
+use super::super::transcript::Transcript;
+use super::{request, response, sent};
+
+pub(super) const CASE: Case = Case {
+    name: "blocks",
+    summary: "a large representation: unasked, in blocks of 64 bytes, and the second block",
+    clause: "RFC 7959 §2.4",
+    seconds: [5, 5],
+    begin: |target, outbox| {
+        let Some(large) = &target.large else { return };
+        outbox.send(0, request(target, Kind::Confirmable, Code::GET, 1, large));
+        for (n, num) in [(2, 0), (3, 1)] {
+            let Some(block) = Block::new(num, false, SMALL) else { continue };
+            let options = large.clone().block2(block);
+            outbox.send(400 * u64::from(n), request(target, Kind::Confirmable, Code::GET, n, &options));
+        }
+    },
+    is_enough: |target, _| target.large.is_none(),
+    judge,
+    ..super::CASE
+};
+
+/// The size exponent of blocks of 64 bytes.
+const SMALL: u8 = 2;
+/// The largest datagram that should be sent, and the largest payload (RFC 7252 §4.6).
+const LARGEST: usize = 1_152;
+
+fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+    if target.large.is_none() {
+        return vec![Finding::not_tested("give a resource of more than 1024 bytes with --large")];
+    }
+    let mut findings = Vec::new();
+    let numbers = |n| {
+        let answer = response(target, transcript, n).map(|packet| packet.number);
+        sent(target, transcript, n).into_iter().chain(answer).collect::<Vec<_>>()
+    };
+    let Some(unasked) = response(target, transcript, 1) else {
+        return vec![Finding::not_tested("the large resource is not answered")];
+    };
+    let refuses = unasked.message().is_some_and(|message| message.code == Code::UNAUTHORIZED);
+    findings.push(match unasked.bytes.len() {
+        _ if refuses => Finding::ok("a stranger is asked for an Echo value first").by("RFC 9175 §2.4"),
+        size if size > LARGEST => Finding::warning(format!(
+            "a datagram of {size} bytes without being asked; {LARGEST} are the limit"
+        ))
+        .by("RFC 7252 §4.6"),
+        size => Finding::ok(format!("{size} bytes without being asked")).by("RFC 7252 §4.6"),
+    });
+    findings[0] = findings[0].clone().seen_in(numbers(1));
+    for (n, num) in [(2, 0), (3, 1)] {
+        let Some(answer) = response(target, transcript, n) else {
+            findings.push(Finding::warning(format!("no answer to block {num}")).seen_in(numbers(n)));
+            continue;
+        };
+        let Some(message) = answer.message() else { continue };
+        let block = message.block2().ok().flatten();
+        let payload = message.payload().len();
+        findings.push(
+            match block {
+                _ if !message.code.is_success() => {
+                    Finding::note(format!("{} to block {num} of 64 bytes", message.code))
+                }
+                None if payload > 64 => {
+                    Finding::warning(format!("{payload} bytes without Block2 to block {num} of 64 bytes"))
+                }
+                None => Finding::not_tested(format!("{payload} bytes fit into one block")),
+                Some(block) if block.num() != num => {
+                    Finding::fault(format!("block {} in place of block {num}", block.num()))
+                }
+                Some(_) if payload > 64 => {
+                    Finding::warning(format!("{payload} bytes to block {num} of 64 bytes"))
+                }
+                Some(_) => Finding::ok(format!("block {num} has {payload} bytes as asked")),
+            }
+            .seen_in(numbers(n)),
+        );
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::finding::Severity;
+    use super::super::super::packet::message;
+    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::*;
+    use coapace_proto::{Message, Options};
+
+    /// Plays a server with blocks of this exponent, and of the asked one if it `obeys`.
+    fn judged(szx: u8, obeys: bool, shifts: bool) -> Severity {
+        let target = Target { large: Some(Options::new().uri_path("large")), ..Target::default() };
+        let server = |now, question: Option<&[u8]>, pending: &mut Pending| {
+            let Some(received) = question.and_then(|question| Message::parse(question).ok()) else { return };
+            let asked = received.block2().unwrap();
+            let szx = asked.filter(|_| obeys).map_or(szx, |block| block.szx().min(szx));
+            let num = asked.map_or(0, Block::num) + u32::from(shifts);
+            let options = Options::new().block2(Block::new(num, true, szx).unwrap());
+            let payload = vec![b'x'; 16 << szx];
+            let (kind, id) = (Kind::Acknowledgement, received.message_id);
+            pending.push((now, message(kind, Code::CONTENT, id, &received.token, &options, &payload)));
+        };
+        worst(&rehearse(&CASE, &target, server))
+    }
+
+    #[test]
+    fn blocks_are_as_small_as_asked() {
+        assert_eq!(judged(6, true, false), Severity::Ok);
+        assert_eq!(judged(6, false, false), Severity::Warning);
+        assert_eq!(judged(6, true, true), Severity::Fault);
+    }
+
+    #[test]
+    fn without_a_large_resource_nothing_is_tested() {
+        assert_eq!(worst(&rehearse(&CASE, &Target::default(), |_, _, _| {})), Severity::NotTested);
+    }
+}

@@ -1,0 +1,287 @@
+//! Datagrams that are no messages, or that a server has no use for.
+
+use std::fmt;
+
+use coapace_proto::{Code, Kind};
+
+use super::super::case::{Case, Outbox, Target};
+use super::super::finding::Finding;
+use super::super::packet::Packet;
+use super::super::transcript::Transcript;
+use super::{request, response, sent};
+
+pub(super) const CASE: Case = Case {
+    name: "malformed",
+    summary: "datagrams that are no messages, or no requests",
+    clause: "RFC 7252 §3, §4.2, §4.3",
+    seconds: [8, 8],
+    begin,
+    react: |_, _, _, _| {},
+    judge,
+    ..super::CASE
+};
+
+/// What RFC 7252 wants for a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// It has to be ignored.
+    Silence,
+    /// It has to be rejected, with a Reset.
+    Reset,
+    /// It is rejected, with a Reset or silently.
+    Either,
+}
+
+/// A datagram: its name, what is wanted, and its bytes. The third and fourth are replaced by the Message ID.
+struct Datagram(&'static str, Wanted, &'static [u8]);
+
+const DATAGRAMS: &[Datagram] = &[
+    Datagram("version 0", Wanted::Silence, b"\x00\x01\0\0"),
+    Datagram("version 2", Wanted::Silence, b"\x80\x01\0\0"),
+    Datagram("version 3", Wanted::Silence, b"\xc0\x01\0\0"),
+    Datagram("token length 15", Wanted::Reset, b"\x4f\x01\0\0aaaaaaaaaaaaaaa"),
+    Datagram("a token that is cut off", Wanted::Reset, b"\x44\x01\0\0ab"),
+    Datagram("a payload marker without payload", Wanted::Reset, b"\x40\x01\0\0\xff"),
+    Datagram("option delta 15", Wanted::Reset, b"\x40\x01\0\0\xf0"),
+    Datagram("option length 15", Wanted::Reset, b"\x40\x01\0\0\x0f"),
+    Datagram("an option that is cut off", Wanted::Reset, b"\x40\x01\0\0\xb5ab"),
+    Datagram("an option extension that is cut off", Wanted::Reset, b"\x40\x01\0\0\xe0\x01"),
+    Datagram("an empty message with a token", Wanted::Reset, b"\x41\x00\0\0a"),
+    Datagram("an empty message with bytes behind it", Wanted::Reset, b"\x40\x00\0\0\xffab"),
+    Datagram("code 1.00, of a reserved class", Wanted::Reset, b"\x40\x20\0\0"),
+    Datagram("code 7.01, of a reserved class", Wanted::Reset, b"\x40\xe1\0\0"),
+    Datagram("a response that nobody asked for", Wanted::Reset, b"\x44\x45\0\0none"),
+    Datagram("an empty non-confirmable message", Wanted::Either, b"\x50\x00\0\0"),
+    Datagram("a non-confirmable message with token length 15", Wanted::Either, b"\x5f\x01\0\0"),
+    Datagram("an acknowledgement of nothing", Wanted::Silence, b"\x60\x00\0\0"),
+    Datagram("a Reset of nothing", Wanted::Silence, b"\x70\x00\0\0"),
+    Datagram("an acknowledgement with a request", Wanted::Silence, b"\x60\x01\0\0"),
+    Datagram("a Reset with a token", Wanted::Silence, b"\x71\x00\0\0a"),
+];
+
+/// Datagrams that are too short for a header.
+const STUBS: [&[u8]; 4] = [b"", b"@", b"@\x01", b"@\x01\x07"];
+
+/// The number of the request that shows whether the server still answers.
+const ALIVE: u16 = 800;
+/// The number of the first datagram.
+const FIRST: u16 = 100;
+
+fn begin(target: &Target, outbox: &mut Outbox) {
+    for (n, Datagram(_, _, bytes)) in (FIRST..).zip(DATAGRAMS) {
+        let mut bytes = bytes.to_vec();
+        bytes[2..4].copy_from_slice(&target.id(n).to_be_bytes());
+        outbox.send(150 * u64::from(n - FIRST), bytes);
+    }
+    for (place, stub) in STUBS.iter().enumerate() {
+        outbox.send(3_500 + 100 * place as u64, stub.to_vec());
+    }
+    // A lost datagram must not look like a crash.
+    let alive = request(target, Kind::Confirmable, Code::GET, ALIVE, &target.resource);
+    for after in [4_500, 6_500] {
+        outbox.send(after, alive.clone());
+    }
+}
+
+/// What answered a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Reset,
+    Acknowledgement,
+    Response(Code),
+}
+
+impl Answer {
+    fn of(packet: &Packet) -> Self {
+        match packet.bytes.get(..2) {
+            Some(&[first, _]) if first >> 4 & 3 == 3 => Self::Reset,
+            Some(&[_, code]) if code != 0 => Self::Response(Code(code)),
+            _ => Self::Acknowledgement,
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reset => f.write_str("a Reset"),
+            Self::Acknowledgement => f.write_str("an acknowledgement"),
+            Self::Response(code) => code.fmt(f),
+        }
+    }
+}
+
+/// The datagrams that got one answer and should have got another: their names, and the packets.
+struct Group {
+    answer: Option<Answer>,
+    wanted: Wanted,
+    names: Vec<&'static str>,
+    packets: Vec<u32>,
+}
+
+impl Group {
+    fn finding(&self) -> Finding {
+        let names = self.names.join(", ");
+        let finding = match (self.answer, self.wanted) {
+            (None, _) => Finding::note(format!("ignored instead of rejected with a Reset: {names}")),
+            (Some(answer), Wanted::Silence) => {
+                Finding::fault(format!("{answer} to what has to be ignored: {names}"))
+            }
+            (Some(Answer::Response(code)), _) if !code.is_success() => {
+                Finding::warning(format!("{code} to what is rejected with a Reset: {names}"))
+            }
+            (Some(answer), _) => Finding::fault(format!("{answer} to what has to be rejected: {names}")),
+        };
+        finding.seen_in(self.packets.iter().copied())
+    }
+}
+
+/// Returns the packets that answer the `n`th datagram. A message with a Message ID of the server answers the datagram before it.
+fn answers_to<'a>(target: &Target, transcript: &'a Transcript, n: u16) -> Vec<&'a Packet> {
+    let number_of = |packet: &Packet| {
+        let id = packet.bytes.get(2..4)?;
+        let n = u16::from_be_bytes([id[0], id[1]]).wrapping_sub(target.id(0));
+        (n == ALIVE || (FIRST..).zip(DATAGRAMS).any(|(known, _)| known == n)).then_some(n)
+    };
+    let mut last = None;
+    let mut seen: Vec<&[u8]> = Vec::new();
+    let mut answers = Vec::new();
+    for packet in &transcript.packets {
+        if !packet.is_received() {
+            last = number_of(packet);
+        } else if !seen.contains(&&packet.bytes[..]) {
+            seen.push(&packet.bytes);
+            if number_of(packet).or(last) == Some(n) {
+                answers.push(packet);
+            }
+        }
+    }
+    answers
+}
+
+fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+    let mut groups: Vec<Group> = Vec::new();
+    let (mut treated, mut rejected, mut right) = (0, 0, Vec::new());
+    for (n, Datagram(name, wanted, _)) in (FIRST..).zip(DATAGRAMS) {
+        let answers = answers_to(target, transcript, n);
+        let numbers =
+            sent(target, transcript, n).into_iter().chain(answers.iter().map(|packet| packet.number));
+        let all: Vec<Answer> = answers.iter().map(|packet| Answer::of(packet)).collect();
+        let answer = all.iter().find(|answer| **answer != Answer::Reset).or(all.first()).copied();
+        let is_right = match answer {
+            None => *wanted != Wanted::Reset,
+            Some(Answer::Reset) => *wanted != Wanted::Silence,
+            Some(_) => false,
+        };
+        if is_right {
+            treated += 1;
+            rejected += usize::from(answer.is_some());
+            right.extend(numbers);
+            continue;
+        }
+        let known = groups.iter_mut().find(|group| group.answer == answer && group.wanted == *wanted);
+        if let Some(group) = known {
+            group.names.push(name);
+            group.packets.extend(numbers);
+        } else {
+            let packets = numbers.collect();
+            groups.push(Group { answer, wanted: *wanted, names: vec![name], packets });
+        }
+    }
+    let mut findings: Vec<Finding> = groups.iter().map(Group::finding).collect();
+    let alive = target.id(ALIVE).to_be_bytes();
+    let count = |is_received| -> usize {
+        let counted = transcript.packets.iter().filter(|packet| packet.bytes.get(2..4) != Some(&alive[..]));
+        counted.filter(|packet| packet.is_received() == is_received).map(|packet| packet.bytes.len()).sum()
+    };
+    let (input, output) = (count(false), count(true));
+    if response(target, transcript, ALIVE).is_none() {
+        let text = "the server does not answer any more";
+        findings.push(Finding::fault(text).seen_in(sent(target, transcript, ALIVE)));
+    } else if output > input {
+        let text = format!("{input} bytes of malformed datagrams bring {output} bytes of answers");
+        findings.push(Finding::warning(text).by("RFC 7252 §11.3"));
+    }
+    if treated > 0 {
+        let of = DATAGRAMS.len();
+        let text = format!("{treated} of {of} are treated rightly, {rejected} of them rejected with a Reset");
+        findings.push(Finding::ok(text).seen_in(right));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::finding::Severity;
+    use super::super::super::packet::{empty, message};
+    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::*;
+    use coapace_proto::{Malformed, Message, Options};
+
+    fn judged(break_it: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<Finding> {
+        let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+            let Some(bytes) = bytes else { return };
+            if let Some(answer) = break_it(bytes) {
+                pending.push((now, answer));
+                return;
+            }
+            match Message::parse(bytes) {
+                Ok(received) if received.code == Code::GET && received.kind == Kind::Confirmable => {
+                    let (id, token, options) = (received.message_id, received.token, Options::new());
+                    let kind = Kind::Acknowledgement;
+                    pending.push((now, message(kind, Code::CONTENT, id, &token, &options, b"")));
+                }
+                Ok(Message { kind: Kind::Confirmable, message_id, .. })
+                | Err(Malformed::Format { kind: Kind::Confirmable, message_id }) => {
+                    pending.push((now, empty(Kind::Reset, message_id)));
+                }
+                _ => {}
+            }
+        };
+        rehearse(&CASE, &Target { first_message_id: 0x4100, ..Target::default() }, server)
+    }
+
+    #[test]
+    fn a_server_that_rejects_and_ignores_is_right() {
+        let findings = judged(|_| None);
+        assert_eq!(worst(&findings), Severity::Ok, "{findings:?}");
+        assert_eq!(findings.len(), 1);
+    }
+
+    #[test]
+    fn a_server_that_answers_other_versions_is_at_fault() {
+        let findings = judged(|bytes| {
+            (bytes.first() == Some(&0x80))
+                .then(|| empty(Kind::Reset, u16::from_be_bytes([bytes[2], bytes[3]])))
+        });
+        assert_eq!(findings[0].severity, Severity::Fault, "{findings:?}");
+    }
+
+    #[test]
+    fn a_server_that_answers_a_reset_with_a_message_of_its_own_is_at_fault() {
+        let findings = judged(|bytes| {
+            let is_reset = bytes.first() == Some(&0x70);
+            is_reset.then(|| message(Kind::Confirmable, Code::NOT_FOUND, 7, b"", &Options::new(), b""))
+        });
+        let told = "4.04 Not Found to what has to be ignored: a Reset of nothing";
+        assert!(findings[0].measured.contains(told), "{findings:?}");
+    }
+
+    #[test]
+    fn a_server_that_processes_what_is_malformed_is_at_fault() {
+        let findings = judged(|bytes| {
+            let id = u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]);
+            (bytes.last() == Some(&0xff))
+                .then(|| message(Kind::Acknowledgement, Code::CONTENT, id, b"", &Options::new(), b""))
+        });
+        assert_eq!(worst(&findings), Severity::Fault, "{findings:?}");
+    }
+
+    #[test]
+    fn a_server_that_dies_is_at_fault_and_a_silent_one_is_noted() {
+        let target = Target::default();
+        let findings = rehearse(&CASE, &target, |_, _, _| {});
+        assert_eq!(worst(&findings), Severity::Fault, "{findings:?}");
+        assert_eq!(findings[0].severity, Severity::Note, "{findings:?}");
+    }
+}

@@ -1,0 +1,175 @@
+//! The end of an observation.
+
+use std::time::Duration;
+
+use coapace_proto::{Code, Kind};
+
+use super::super::case::{Case, Outbox, Target};
+use super::super::finding::Finding;
+use super::super::packet::{Packet, empty, message};
+use super::super::transcript::Transcript;
+use super::acknowledge;
+
+pub(super) const RESET: Case = Case {
+    name: "observe-reset",
+    summary: "a Reset to a notification",
+    clause: "RFC 7641 §3.6",
+    seconds: [16, 30],
+    begin: register,
+    react: |target, transcript, packet, outbox| {
+        let Some(received) = packet.message() else { return };
+        // A Reset to anything else than a notification may bring the next answer of a stack that answers Resets.
+        let all = notifications(target, transcript);
+        if all.len() >= 2 && all.iter().any(|notification| notification.number == packet.number) {
+            outbox.answer(packet, 0, empty(Kind::Reset, received.message_id));
+        } else {
+            acknowledge(packet, outbox);
+        }
+    },
+    is_enough: |target, transcript| {
+        target.observable.is_none() || is_seen(transcript, |packet| is_kind(packet, Kind::Reset))
+    },
+    judge: |target, transcript| judge(target, transcript, |packet| is_kind(packet, Kind::Reset), "a Reset"),
+    ..super::CASE
+};
+
+pub(super) const CANCEL: Case = Case {
+    name: "observe-cancel",
+    summary: "a GET with Observe 1",
+    clause: "RFC 7641 §3.6",
+    seconds: [16, 30],
+    begin: register,
+    react: |target, transcript, packet, outbox| {
+        acknowledge(packet, outbox);
+        if let Some(options) = &target.observable
+            && notifications(target, transcript).len() == 2
+            && !transcript.sent().any(is_cancellation)
+        {
+            let options = options.clone().observe(1);
+            let (id, token) = (target.id(2), target.token(1));
+            outbox.send(0, message(Kind::Confirmable, Code::GET, id, &token, &options, &[]));
+        }
+    },
+    is_enough: |target, transcript| target.observable.is_none() || is_seen(transcript, is_cancellation),
+    judge: |target, transcript| judge(target, transcript, is_cancellation, "cancelling"),
+    ..super::CASE
+};
+
+/// The time for which an observation that has ended is watched.
+const WATCHED: Duration = Duration::from_secs(5);
+
+pub(super) fn register(target: &Target, outbox: &mut Outbox) {
+    if let Some(options) = &target.observable {
+        let options = options.clone().observe(0);
+        outbox.send(0, message(Kind::Confirmable, Code::GET, target.id(1), &target.token(1), &options, &[]));
+    }
+}
+
+/// Returns the notifications so far: responses with Observe that are not the answer to the registration.
+pub(super) fn notifications<'a>(target: &Target, transcript: &'a Transcript) -> Vec<&'a Packet> {
+    let token = target.token(1);
+    let is_notification = |packet: &&Packet| {
+        packet.is_response(&token)
+            && packet
+                .message()
+                .is_some_and(|message| message.kind != Kind::Acknowledgement && message.observe().is_some())
+    };
+    transcript.received().filter(is_notification).collect()
+}
+
+/// Returns why nothing can be said about observation, if nothing can.
+pub(super) fn missing(target: &Target, transcript: &Transcript) -> Option<Finding> {
+    if target.observable.is_none() {
+        return Some(Finding::not_tested("give a resource that changes every second with --observe"));
+    }
+    let token = target.token(1);
+    let Some(first) = transcript.received().find(|packet| packet.is_response(&token)) else {
+        return Some(Finding::not_tested("the registration is not answered"));
+    };
+    let observes = first.message().is_some_and(|message| message.observe().is_some());
+    (!observes).then(|| Finding::not_tested("the resource is not observable").seen_in([first.number]))
+}
+
+fn is_kind(packet: &Packet, kind: Kind) -> bool {
+    packet.message().is_some_and(|message| message.kind == kind)
+}
+
+fn is_cancellation(packet: &Packet) -> bool {
+    packet.message().is_some_and(|message| message.observe() == Some(1))
+}
+
+/// Returns whether the end was sent, and watched for long enough.
+fn is_seen(transcript: &Transcript, is_end: impl Fn(&Packet) -> bool) -> bool {
+    let end = transcript.sent().find(|packet| is_end(packet));
+    end.is_some_and(|end| transcript.until >= end.at + WATCHED)
+}
+
+fn judge(
+    target: &Target,
+    transcript: &Transcript,
+    is_end: impl Fn(&Packet) -> bool,
+    how: &str,
+) -> Vec<Finding> {
+    /// What was sent before the end was read.
+    const CROSSING: Duration = Duration::from_millis(200);
+    if let Some(finding) = missing(target, transcript) {
+        return vec![finding];
+    }
+    let all = notifications(target, transcript);
+    let Some(end) = transcript.sent().find(|packet| is_end(packet)) else {
+        return vec![Finding::not_tested(format!("{} notifications came; this takes two", all.len()))];
+    };
+    let last = all.iter().rfind(|packet| packet.at <= end.at).copied();
+    let is_confirmable = last.is_some_and(|last| is_kind(last, Kind::Confirmable));
+    let late: Vec<u32> =
+        all.iter().filter(|packet| packet.at > end.at + CROSSING).map(|packet| packet.number).collect();
+    let kind = if is_confirmable { "confirmable" } else { "non-confirmable" };
+    let packets =
+        last.into_iter().map(|last| last.number).chain([end.number]).chain(late.iter().copied().take(4));
+    let watched = transcript.until.saturating_sub(end.at).as_secs_f64();
+    let finding = match late.len() {
+        0 => Finding::ok(format!("{how} ends it ({kind} notifications): none for {watched:.0} s")),
+        count => Finding::fault(format!("{count} notifications in {watched:.0} s after {how} ({kind})")),
+    };
+    vec![finding.seen_in(packets)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::finding::Severity;
+    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::*;
+    use coapace_proto::{Message, Options};
+
+    /// Plays a server that notifies once a second, and forgets observers if it `forgets`.
+    fn judged(case: &Case, kind: Kind, forgets: bool) -> Severity {
+        let target = Target { observable: Some(Options::new().uri_path("clock")), ..Target::default() };
+        let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+            let Some(received) = bytes.and_then(|bytes| Message::parse(bytes).ok()) else { return };
+            if received.observe() == Some(0) {
+                let notification = |kind, id, sequence| {
+                    let options = Options::new().observe(sequence);
+                    message(kind, Code::CONTENT, id, &received.token, &options, b"now")
+                };
+                pending.push((now, notification(Kind::Acknowledgement, received.message_id, 1)));
+                pending
+                    .extend((1..20u16).map(|n| {
+                        (now + 1_000 * u64::from(n), notification(kind, 500 + n, 1 + u32::from(n)))
+                    }));
+            } else if forgets && (received.kind == Kind::Reset || received.observe() == Some(1)) {
+                pending.clear();
+            }
+        };
+        worst(&rehearse(case, &target, server))
+    }
+
+    #[test]
+    fn an_observation_that_ends_is_right_and_one_that_goes_on_a_fault() {
+        for case in [RESET, CANCEL] {
+            for kind in [Kind::Confirmable, Kind::NonConfirmable] {
+                assert_eq!(judged(&case, kind, true), Severity::Ok, "{}", case.name);
+                assert_eq!(judged(&case, kind, false), Severity::Fault, "{}", case.name);
+            }
+        }
+    }
+}
