@@ -1,6 +1,7 @@
 //! The command line.
 
 mod device;
+mod relay;
 mod serve;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use coapace_lab::results::Lines;
 pub(crate) use device::{
     AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
 };
+pub(crate) use relay::Relay;
 pub(crate) use serve::Serve;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
@@ -157,6 +159,9 @@ Example:
     /// Answer requests until interrupted
     #[command(after_help = serve::EXAMPLES_SERVE)]
     Serve(Serve),
+    /// Run a mechanism for clients that cannot: between them and a server, or in front of a server
+    #[command(after_help = relay::EXAMPLES_RELAY)]
+    Relay(Relay),
     /// Put a server under load and report how much it handles
     #[command(after_help = device::EXAMPLES_LOAD)]
     Load(Load),

@@ -14,6 +14,7 @@ mod output;
 mod ping;
 mod printer;
 mod rank;
+mod relay;
 mod reproduce;
 mod request;
 mod resources;
@@ -55,6 +56,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Discover(discover)) => discover::discover(arguments, discover),
         Some(Command::Ping(ping)) => ping::ping(arguments, ping),
         Some(Command::Serve(serve)) => serve::serve(arguments, serve),
+        Some(Command::Relay(relay)) => relay::relay(arguments, relay),
         Some(Command::Load(load)) => load::load(arguments, load),
         Some(Command::Man { directory }) => man::man(directory),
         Some(Command::Completions { shell }) => {

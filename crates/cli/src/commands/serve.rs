@@ -106,12 +106,12 @@ fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
 
 /// Raises the soft limit on open files to the hard limit. The soft limit is low by default for the sake of programs
 /// that use select(2).
-fn raise_descriptor_limit() {
+pub(super) fn raise_descriptor_limit() {
     #[cfg(target_os = "linux")]
     {
         use nix::sys::resource::{Resource, getrlimit, setrlimit};
         if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-            // Without it the server takes fewer connections; nothing else changes.
+            // Without it a server takes fewer connections and a relay fewer clients; nothing else changes.
             let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
         }
     }
@@ -302,7 +302,7 @@ fn one_higher(udp: &Listener, asked: &[SocketAddr]) -> Result<SocketAddr, Failur
 }
 
 /// Returns the addresses that an argument names.
-fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
+pub(super) fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
     let addresses = text.to_socket_addrs().map_err(|error| {
         Failure::Usage(format!("{flag} takes ADDRESS:PORT, as [::]:5683, not {text:?} ({error})"))
     })?;
