@@ -9,6 +9,7 @@ use std::time;
 
 use coapace_control::{Draw, Instant};
 use coapace_net::{Datagram, Direction, Interceptor};
+use socket2::SockRef;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -233,8 +234,10 @@ impl Shared {
     }
 
     fn send_to_client(&self, locked: &mut Locked, to: SocketAddr) {
+        // The runtime's own methods would first wait to hear that the socket takes datagrams.
+        let listener = SockRef::from(&self.listener);
         if self.passes(Direction::Sent, self.local, to, &locked.buffer)
-            && self.listener.try_send_to(&locked.buffer, to).is_err()
+            && listener.send_to(&locked.buffer, &to.into()).is_err()
         {
             locked.unsent += 1;
         }
@@ -253,14 +256,16 @@ impl Shared {
             }
         }
         let Some(Port { socket, local, .. }) = locked.ports.get(&source) else { return };
-        if self.passes(Direction::Sent, *local, self.to, &locked.buffer)
-            && let Err(error) = socket.try_send(&locked.buffer)
-        {
-            // The ICMP error of an earlier datagram. The present one was not sent.
-            let sent =
-                error.kind() == io::ErrorKind::ConnectionRefused && socket.try_send(&locked.buffer).is_ok();
-            locked.unsent += u64::from(!sent);
+        if !self.passes(Direction::Sent, *local, self.to, &locked.buffer) {
+            return;
         }
+        let socket = SockRef::from(&**socket);
+        let sent = match socket.send(&locked.buffer) {
+            // This is the ICMP error of an earlier datagram. The present one was not sent.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => socket.send(&locked.buffer),
+            sent => sent,
+        };
+        locked.unsent += u64::from(sent.is_err());
     }
 
     /// Opens the port of a source.
