@@ -1,6 +1,8 @@
 //! The command line.
 
 mod device;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod relay;
 mod serve;
 
@@ -14,6 +16,8 @@ use coapace_lab::results::Lines;
 pub(crate) use device::{
     AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
 };
+#[cfg(target_os = "linux")]
+pub(crate) use emulate::Emulate;
 pub(crate) use relay::Relay;
 pub(crate) use serve::Serve;
 
@@ -162,6 +166,10 @@ Example:
     /// Run a mechanism for clients that cannot: between them and a server, or in front of a server
     #[command(after_help = relay::EXAMPLES_RELAY)]
     Relay(Relay),
+    /// Carry the packets of real programs through the network of a scenario, in real time
+    #[cfg(target_os = "linux")]
+    #[command(after_help = emulate::EXAMPLES_EMULATE)]
+    Emulate(Emulate),
     /// Put a server under load and report how much it handles
     #[command(after_help = device::EXAMPLES_LOAD)]
     Load(Load),

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coapace_net::{Metrics, ServerHandle};
-use coapace_wire::relay;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -48,16 +47,6 @@ impl Measured for Vec<ServerHandle> {
 
     fn is_closing(&self) -> bool {
         self.iter().any(ServerHandle::is_closing)
-    }
-}
-
-impl Measured for relay::Handle {
-    fn exposition(&self) -> String {
-        self.report().exposition()
-    }
-
-    fn is_closing(&self) -> bool {
-        false
     }
 }
 

@@ -14,8 +14,9 @@ mod observe;
 mod seats;
 mod tcp;
 
-pub use hops::{accounting, hop_names};
+pub use hops::{accounting, hop_names, network};
 pub use observe::Observe;
+pub use seats::{CLIENTS_SITE, SERVER_SITE};
 
 use coapace_scenario::{Hash64, Scenario, WorkloadKind};
 use coapace_sim::{Counters, HopId, Luck, QueueSeries, Summary, Tap, Time, World};

@@ -6,6 +6,8 @@ mod compare;
 mod device;
 mod directory;
 mod discover;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod list;
 mod load;
 mod man;
@@ -57,6 +59,8 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Ping(ping)) => ping::ping(arguments, ping),
         Some(Command::Serve(serve)) => serve::serve(arguments, serve),
         Some(Command::Relay(relay)) => relay::relay(arguments, relay),
+        #[cfg(target_os = "linux")]
+        Some(Command::Emulate(emulate)) => emulate::emulate(arguments, emulate),
         Some(Command::Load(load)) => load::load(arguments, load),
         Some(Command::Man { directory }) => man::man(directory),
         Some(Command::Completions { shell }) => {

@@ -10,12 +10,12 @@ use tracing::{info, warn};
 
 use super::device::{capture, finish, runtime};
 use super::output::COMMIT;
-use super::serve::{named, raise_descriptor_limit};
+use super::serve::named;
 use crate::arguments::{Arguments, Relay};
 use crate::capture::CoapPort;
-use crate::exporter::Exporter;
+use crate::exporter::{Exporter, Measured};
 use crate::interrupt::interrupted;
-use crate::{Failure, logging};
+use crate::{Failure, logging, process};
 
 /// Descriptors for other purposes than the ports of clients: standard streams, the capture, connections of Prometheus.
 const OTHER_DESCRIPTORS: u64 = 64;
@@ -79,7 +79,7 @@ pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure>
 fn config(relay: &Relay) -> Result<RelayConfig, Failure> {
     let mechanism = parse_mechanism(relay.cc.as_deref().unwrap_or("default")).map_err(Failure::Usage)?;
     let mut config = RelayConfig::new(mechanism);
-    raise_descriptor_limit();
+    process::raise_descriptor_limit();
     let asked = relay.max_clients.unwrap_or(config.max_sources);
     config.max_sources = asked.min(most_ports());
     if config.max_sources < asked {
@@ -117,6 +117,16 @@ fn cannot_bind(listen: SocketAddr, error: &io::Error) -> Failure {
         }
         _ => format!("cannot bind to {listen}: {error}"),
     })
+}
+
+impl Measured for Handle {
+    fn exposition(&self) -> String {
+        self.report().exposition()
+    }
+
+    fn is_closing(&self) -> bool {
+        false
+    }
 }
 
 /// Logs the limits that are reached, once a second at most.
