@@ -176,6 +176,15 @@ impl Handle {
     }
 }
 
+impl Locked {
+    /// Closes the ports of sources that made room for others.
+    fn close_ports(&mut self) {
+        while let Some(source) = self.relay.poll_closed() {
+            self.ports.remove(&source);
+        }
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Locked> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
@@ -223,9 +232,7 @@ impl Shared {
                 None => break,
             }
         }
-        while let Some(source) = locked.relay.poll_closed() {
-            locked.ports.remove(&source);
-        }
+        locked.close_ports();
         let deadline = locked.relay.poll_timeout();
         if deadline != locked.deadline {
             locked.deadline = deadline;
@@ -245,14 +252,16 @@ impl Shared {
 
     fn send_to_server(self: &Arc<Self>, locked: &mut Locked, source: SocketAddr) {
         if !locked.ports.contains_key(&source) {
-            match self.open(source) {
+            let opened = self.open(source).or_else(|_| {
+                // Idle sources make room.
+                locked.relay.set_max_sources(locked.ports.len() as u32);
+                locked.close_ports();
+                self.open(source)
+            });
+            match opened {
                 Ok(port) => drop(locked.ports.insert(source, port)),
-                Err(_) => {
-                    // Idle sources make room. The endpoint sends this datagram again when its timeout passes.
-                    locked.ports_refused += 1;
-                    locked.relay.set_max_sources(locked.ports.len() as u32);
-                    return;
-                }
+                // The endpoint sends this datagram again when its timeout passes.
+                Err(_) => return locked.ports_refused += 1,
             }
         }
         let Some(Port { socket, local, .. }) = locked.ports.get(&source) else { return };
