@@ -17,7 +17,7 @@ fn what_a_client_asks_passes_through_the_relay() {
     assert_eq!(ask(&["get", &relay.at("/large?bytes=5000")]).len(), 5_000);
     assert!(!ask(&["get", &relay.at("/delayed?s=1"), "--cc", "fasor-token"]).is_empty());
     assert_eq!(ask(&["observe", &relay.at("/clock"), "--count", "2"]).lines().count(), 2);
-    assert_eq!(coapace(&["get", &relay.at("/none")]).failure(3), "coapace: 4.04 Not Found");
+    assert_eq!(coapace(&["get", &relay.at("/none")]).failure(3), "4.04 Not Found");
     let (code, said) = relay.interrupt();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains(" requests of 6 sources, 0 copies absorbed; towards the server "), "{said}");
