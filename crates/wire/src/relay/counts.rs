@@ -1,6 +1,6 @@
 //! The counts of a relay.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write};
 
 use coapace_control::Mechanism;
 use coapace_net::{Metrics, Profile};
@@ -142,7 +142,8 @@ impl RelayReport {
             ("sources_closed_total", "counter", "Sources that made room for others.", self.sources_closed),
         ] {
             let name = format!("coap_relay_{name}");
-            text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
         }
         text
     }

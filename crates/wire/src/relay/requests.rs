@@ -127,8 +127,8 @@ impl Relay {
         let mechanism = self.config.mechanism;
         let marking = mechanism.limits(&mechanism.state()).marking;
         let in_token = matches!(marking, Marking::Token | Marking::TokenOnRetransmit);
-        let usable = !asked.is_extended() && !(in_token && asked.is_full());
-        if usable && self.half(face).is_free(peer, asked) {
+        let unusable = asked.is_extended() || in_token && asked.is_full();
+        if !unusable && self.half(face).is_free(peer, asked) {
             return asked;
         }
         loop {

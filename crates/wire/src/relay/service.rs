@@ -150,7 +150,7 @@ impl Service {
         loop {
             match self.shared.listener.recv_from(&mut buffer).await {
                 Ok((len, from)) => {
-                    self.shared.receive(Face::Clients, from, &buffer[..len], self.shared.local, from)
+                    self.shared.receive(Face::Clients, from, &buffer[..len], self.shared.local, from);
                 }
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
