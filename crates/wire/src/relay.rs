@@ -111,12 +111,12 @@ impl Relay {
         for face in Face::BOTH {
             self.half(face).endpoint.handle_timeout(now);
         }
-        while let Some(&(at, face, exchange)) = self.waits.first()
-            && at <= now
+        while self.waits.first().is_some_and(|&(at, ..)| at <= now)
+            && let Some((_, face, exchange)) = self.waits.pop_first()
         {
             self.half(face).endpoint.cancel(now, exchange);
-            self.end_line(face, exchange);
-            self.counts.unanswered += 1;
+            let line = self.end_line(face, exchange);
+            self.counts.unanswered += u64::from(line.is_some_and(|line| !line.is_statement));
         }
         self.take_events(now);
     }

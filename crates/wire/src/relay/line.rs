@@ -12,7 +12,8 @@ pub(super) struct Line {
     pub(super) responder: Responder<SocketAddr>,
     /// True if the request was confirmable.
     pub(super) confirmable: bool,
-    /// True if it asks for no response (RFC 7967): its acknowledgement is its end.
+    /// True if it asks for no response (RFC 7967): its acknowledgement is its end. Without one, it counts as a line of its source
+    /// until it must have departed.
     pub(super) is_statement: bool,
     /// The peer of the exchange.
     pub(super) peer: SocketAddr,
@@ -20,7 +21,7 @@ pub(super) struct Line {
     pub(super) token: Token,
     /// The observation, if the request asks for one.
     pub(super) observation: Option<Watch>,
-    /// The end of the wait for the response to a non-confirmable request.
+    /// The end of the wait for the response to a non-confirmable request, should there be one or not.
     pub(super) until: Option<Instant>,
 }
 

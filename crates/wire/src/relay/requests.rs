@@ -77,7 +77,8 @@ impl Relay {
         if let Some(watch) = watch {
             self.half(face).endpoint.register(now, &responder, watch.resource)?;
         }
-        let (is_statement, confirmable) = (wants_no_response(message), message.kind == Kind::Confirmable);
+        let is_statement = watch.is_none() && wants_no_response(message);
+        let confirmable = message.kind == Kind::Confirmable;
         let tail = unmarked_tail(message);
         let request = Request { confirmable, code: message.code, token, tail: &tail, repeatable: false };
         let endpoint = &mut self.half(there).endpoint;
@@ -91,9 +92,6 @@ impl Relay {
                 self.half(face).endpoint.deregister(now, from, message.token);
             }
         })?;
-        if is_statement && !confirmable {
-            return Ok(()); // Nothing follows.
-        }
         let until = (!confirmable).then(|| self.note_wait(now, there, peer, exchange));
         let line = Line { responder, confirmable, is_statement, peer, token, observation: watch, until };
         self.half(there).insert(exchange, line);
