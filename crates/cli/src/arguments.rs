@@ -4,6 +4,7 @@ mod device;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod examine;
+mod relay;
 mod serve;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub(crate) use device::{
 #[cfg(target_os = "linux")]
 pub(crate) use emulate::Emulate;
 pub(crate) use examine::{Examine, Verdicts};
+pub(crate) use relay::Relay;
 pub(crate) use serve::Serve;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
@@ -163,6 +165,9 @@ Example:
     /// Answer requests until interrupted
     #[command(after_help = serve::EXAMPLES_SERVE)]
     Serve(Serve),
+    /// Run a mechanism for clients that cannot: between them and a server, or in front of a server
+    #[command(after_help = relay::EXAMPLES_RELAY)]
+    Relay(Relay),
     /// Carry the packets of real programs through the network of a scenario, in real time
     #[cfg(target_os = "linux")]
     #[command(after_help = emulate::EXAMPLES_EMULATE)]

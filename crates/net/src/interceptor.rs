@@ -25,6 +25,13 @@ pub struct Datagram<'a> {
     pub bytes: &'a [u8],
 }
 
+impl<'a> Datagram<'a> {
+    /// Creates the description of a datagram for an interceptor.
+    pub const fn new(direction: Direction, local: SocketAddr, peer: SocketAddr, bytes: &'a [u8]) -> Self {
+        Self { direction, local, peer, bytes }
+    }
+}
+
 /// The direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {

@@ -26,6 +26,8 @@ pub(crate) enum Reaction {
         /// Options and payload.
         tail: Vec<u8>,
     },
+    /// A Reset was sent.
+    Rejected,
 }
 
 /// The identity of a message: its address, its Message ID, and its token without the ordinal of a

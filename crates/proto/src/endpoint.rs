@@ -147,6 +147,21 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Ok(None)
     }
 
+    /// Rejects a request with a Reset (RFC 7252 §4.2, §4.3), and every copy of it. Returns false if it was acknowledged
+    /// before: then it can only be [answered](Self::respond).
+    pub fn reject(&mut self, now: Instant, responder: &Responder<A>) -> bool {
+        let acknowledged =
+            responder.confirmable && self.was_acknowledged(now, responder, || Reaction::Rejected);
+        if !acknowledged {
+            self.send_reset(responder);
+        }
+        !acknowledged
+    }
+
+    pub(crate) fn send_reset(&mut self, responder: &Responder<A>) {
+        self.reply(responder.to, &Message::empty(Kind::Reset, responder.message_id), None);
+    }
+
     /// Ends an exchange, an observation or a request to a group. No event follows for it.
     pub fn cancel(&mut self, now: Instant, id: ExchangeId) {
         self.stop_listening(id);

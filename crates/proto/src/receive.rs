@@ -133,6 +133,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 }
             }
             Reaction::None | Reaction::Acknowledged => drop(self.reply(responder.to, &empty, None)),
+            Reaction::Rejected => self.send_reset(responder),
         }
     }
 

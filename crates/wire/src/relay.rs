@@ -1,1 +1,234 @@
 //! A relay that runs a mechanism for a client that cannot.
+//!
+//! The relay lies on the device, or next to it, between programs that speak CoAP and the network. A program sends to the relay
+//! instead of the server. The relay takes the copies that the program's own timer makes, and sends the message on by the mechanism:
+//! timeouts, NSTART, pace, marking, patience. In front of a server it is the server's half of congestion control.
+//!
+//! [`Relay`] is a state machine without sockets and without a clock, with the four verbs of an endpoint. [`Service`] drives it on
+//! real sockets.
+//!
+//! # How it is built
+//!
+//! The relay has two *faces*: one towards the clients, one towards the server. Each face is an [`Endpoint`](coapace_proto::Endpoint)
+//! with the mechanism. A request that arrives at one face is a request of the other face's endpoint, and the answer goes back the
+//! same way, in both directions. Endpoints do all that is about messages: copies, retransmissions, separate responses, rates,
+//! markings, observers. What is left to the relay is to remember which exchange at one face belongs to which request at the other
+//! (a *line*), and where to send it.
+//!
+//! Both endpoints know a peer by the address of the client. At the face towards the server it stands for a port of the relay's own
+//! (a *source*): the server sees another port for each client.
+
+mod config;
+mod counts;
+mod face;
+mod line;
+mod message;
+mod requests;
+mod responses;
+mod service;
+mod sources;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use coapace_control::{Draw, Instant};
+use coapace_proto::{Event, ExchangeId, Setup};
+
+pub use config::RelayConfig;
+pub use counts::{RelayCounts, RelayReport};
+pub use face::Face;
+pub use service::{Handle, Service, ServiceOptions};
+
+use face::Half;
+use sources::Sources;
+
+/// The most datagrams of other protocols that wait to be passed on. They wait for no more than the next call of
+/// [`Relay::poll_transmit`].
+const MAX_UNSEEN: usize = 64;
+
+/// The relay: what it knows of its clients and of their exchanges, without sockets and without a clock.
+///
+/// Call it like an [`Endpoint`](coapace_proto::Endpoint): hand it what arrives, and after each call send what
+/// [`poll_transmit`](Self::poll_transmit) returns, close the ports that [`poll_closed`](Self::poll_closed) names, and ask
+/// [`poll_timeout`](Self::poll_timeout) when to call [`handle_timeout`](Self::handle_timeout).
+#[derive(Debug)]
+pub struct Relay {
+    config: RelayConfig,
+    /// The endpoints at the face towards the clients and at the one towards the server.
+    halves: [Half; 2],
+    sources: Sources,
+    /// Datagrams of other protocols, to be sent on as they are, with the face to send them from.
+    unseen: VecDeque<(Face, SocketAddr, Vec<u8>)>,
+    /// The ends of the waits for responses to non-confirmable requests.
+    waits: BTreeSet<(Instant, Face, ExchangeId)>,
+    counts: RelayCounts,
+    /// The seed of the relay's own tokens, and how many it has drawn.
+    tokens: (u64, u64),
+    /// The number of observations so far. Each gets one as the number of its resource.
+    observations: u64,
+}
+
+impl Relay {
+    /// Creates a relay. Message IDs, tokens and hash tables are derived from `seed`: take it from the operating system where anybody
+    /// could exploit a known one.
+    pub fn new(config: RelayConfig, seed: u64) -> Self {
+        let half = |face| {
+            let setup = Setup { controller: config.mechanism, config: config.endpoint(face) };
+            Half::new(Arc::new(setup), seed)
+        };
+        Self {
+            halves: [half(Face::Clients), half(Face::Server)],
+            sources: Sources::new(config.max_sources),
+            unseen: VecDeque::new(),
+            waits: BTreeSet::new(),
+            counts: RelayCounts::default(),
+            tokens: (seed, 0),
+            observations: 0,
+            config,
+        }
+    }
+
+    fn half(&mut self, face: Face) -> &mut Half {
+        &mut self.halves[face as usize]
+    }
+
+    /// Takes a datagram that arrived at `face`. `source` is the client's address at the face towards the clients. At the face towards
+    /// the server it is the source whose port the datagram arrived at.
+    pub fn handle_datagram(&mut self, now: Instant, face: Face, source: SocketAddr, bytes: &[u8]) {
+        if message::is_dtls(bytes) {
+            return self.pass_unseen(now, face, source, bytes);
+        }
+        if let Some(event) = self.half(face).endpoint.handle_datagram(now, source, bytes) {
+            self.react(now, face, event);
+        }
+    }
+
+    /// Does what is due by `now`. Call it at the moment that [`poll_timeout`](Self::poll_timeout) names; earlier calls do nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for face in Face::BOTH {
+            self.half(face).endpoint.handle_timeout(now);
+        }
+        while self.waits.first().is_some_and(|&(at, ..)| at <= now)
+            && let Some((_, face, exchange)) = self.waits.pop_first()
+        {
+            self.half(face).endpoint.cancel(now, exchange);
+            let line = self.end_line(face, exchange);
+            self.counts.unanswered += u64::from(line.is_some_and(|line| !line.is_statement));
+        }
+        self.take_events(now);
+    }
+
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout); `None` if there is nothing to wait for.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let ends = self.waits.first().map(|&(at, ..)| at);
+        self.halves.iter().filter_map(|half| half.endpoint.poll_timeout()).chain(ends).min()
+    }
+
+    /// Appends the next datagram to send to `buffer`. Returns the face to send it from, and its destination: the address of a client,
+    /// or the source whose port sends it to the server. Returns `None` if there is nothing to send now.
+    ///
+    /// `draw` gives the random number of a transmission.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        mut draw: impl FnMut() -> Draw,
+        buffer: &mut Vec<u8>,
+    ) -> Option<(Face, SocketAddr)> {
+        if let Some((face, source, bytes)) = self.unseen.pop_front() {
+            buffer.extend_from_slice(&bytes);
+            return Some((face, source));
+        }
+        loop {
+            for face in Face::BOTH {
+                let start = buffer.len();
+                while let Some(transmit) = self.half(face).endpoint.poll_transmit(now, |_| draw(), buffer) {
+                    // The port of a source that made room for another is closed. What is left to say to it is not said.
+                    if face == Face::Clients || self.sources.has(transmit.to) {
+                        return Some((face, transmit.to));
+                    }
+                    buffer.truncate(start);
+                }
+            }
+            if !self.take_events(now) {
+                return None;
+            }
+        }
+    }
+
+    /// Returns the next source whose port is to be closed, because it made room for another.
+    pub fn poll_closed(&mut self) -> Option<SocketAddr> {
+        self.sources.poll_closed()
+    }
+
+    /// Changes the bound of sources, because the system has no room for more ports. It is at least 1. Sources that are idle make
+    /// room; those that are not stay until they are.
+    pub fn set_max_sources(&mut self, bound: u32) {
+        self.sources.set_bound(bound);
+    }
+
+    /// Takes the events that endpoints have of themselves. Returns whether there were any.
+    fn take_events(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        for face in Face::BOTH {
+            while let Some(event) = self.half(face).endpoint.poll_event() {
+                self.react(now, face, event);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Reacts to an event of the endpoint at `face`.
+    fn react(&mut self, now: Instant, face: Face, event: Event<'_, SocketAddr>) {
+        match event {
+            Event::Request { responder, message } => self.pass_request(now, face, responder, &message),
+            Event::Response { exchange, message } => self.pass_response(now, face, exchange, &message),
+            Event::Notification { exchange, message } => {
+                self.pass_notification(now, face, exchange, &message);
+            }
+            Event::Acknowledged { exchange } => self.pass_acknowledgement(now, face, exchange),
+            Event::Failed { exchange, failure } => self.pass_failure(now, face, exchange, failure),
+            Event::ObserverGone { observer, .. } => self.end_observation(now, face, &observer),
+            Event::Pong { .. } => {}
+        }
+    }
+
+    /// Sends a datagram of another protocol on as it is.
+    fn pass_unseen(&mut self, now: Instant, face: Face, source: SocketAddr, bytes: &[u8]) {
+        let known = match face {
+            Face::Clients => self.sources.admit(now, source),
+            // An answer to clients that share a port cannot be told apart.
+            Face::Server => source.port() != 0 && self.sources.has(source),
+        };
+        if known && self.unseen.len() < MAX_UNSEEN {
+            self.counts.unseen += 1;
+            self.unseen.push_back((face.other(), source, bytes.into()));
+        } else {
+            self.counts.unseen_dropped += 1;
+        }
+    }
+
+    /// Begins to keep distributions of round-trip times, timeouts and waits towards the server.
+    pub fn measure(&mut self) {
+        self.halves.iter_mut().for_each(|half| half.endpoint.measure());
+    }
+
+    /// Returns the counts so far, and what is kept now.
+    pub fn report(&self) -> RelayReport {
+        let [clients, server] = &self.halves;
+        RelayReport {
+            mechanism: self.config.mechanism,
+            relay: self.counts,
+            clients: clients.endpoint.counters(),
+            server: server.endpoint.counters(),
+            measures: server.endpoint.measures().copied().unwrap_or_default(),
+            lines: (clients.lines.len() + server.lines.len()) as u64,
+            sources: self.sources.len() as u64,
+            sources_met: self.sources.met,
+            sources_closed: self.sources.closed,
+        }
+    }
+}

@@ -17,6 +17,7 @@ mod output;
 mod ping;
 mod printer;
 mod rank;
+mod relay;
 mod reproduce;
 mod request;
 mod resources;
@@ -58,6 +59,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Discover(discover)) => discover::discover(arguments, discover),
         Some(Command::Ping(ping)) => ping::ping(arguments, ping),
         Some(Command::Serve(serve)) => serve::serve(arguments, serve),
+        Some(Command::Relay(relay)) => relay::relay(arguments, relay),
         #[cfg(target_os = "linux")]
         Some(Command::Emulate(emulate)) => emulate::emulate(arguments, emulate),
         Some(Command::Load(load)) => load::load(arguments, load),

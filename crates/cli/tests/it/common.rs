@@ -93,7 +93,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A `coapace serve` at a loopback port. It is stopped when this is dropped.
+/// A `coapace serve` or `coapace relay` at a loopback port. It is stopped when this is dropped.
 pub(crate) struct Serving {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -117,12 +117,7 @@ impl Serving {
         if !arguments.contains(&"--threads") {
             serve.args(["--threads", "1"]);
         }
-        let mut child =
-            serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
-        let stdout = BufReader::new(child.stdout.take().expect("its standard output is a pipe"));
-        let stderr = BufReader::new(child.stderr.take().expect("its standard error is a pipe"));
-        let mut serving = Self { child, stdout, stderr, uri: String::new(), others: Vec::new() };
-        serving.uri = serving.line();
+        let mut serving = Self::started(&mut serve);
         assert!(serving.uri.starts_with(&format!("coap://{ip}:")), "{:?}", serving.uri);
         for _ in ["-u", "--keys", "--tcp", "--tls", "--ws", "--wss"]
             .iter()
@@ -131,6 +126,23 @@ impl Serving {
             let other = serving.line();
             serving.others.push(other);
         }
+        serving
+    }
+
+    /// Starts a relay to the server at this URI.
+    pub(crate) fn relay(to: &str, arguments: &[&str]) -> Self {
+        let to = to.strip_prefix("coap://").expect("coap://ADDRESS:PORT");
+        Self::started(command().args(["relay", "--listen", "127.0.0.1:0", "--to", to]).args(arguments))
+    }
+
+    /// Starts a command and reads its first URI.
+    fn started(command: &mut Command) -> Self {
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+        let stdout = BufReader::new(child.stdout.take().expect("its standard output is a pipe"));
+        let stderr = BufReader::new(child.stderr.take().expect("its standard error is a pipe"));
+        let mut serving = Self { child, stdout, stderr, uri: String::new(), others: Vec::new() };
+        serving.uri = serving.line();
         serving
     }
 

@@ -19,6 +19,7 @@ mod logs;
 mod metrics;
 mod observe;
 mod rank;
+mod relay;
 mod reload;
 mod run;
 mod search;

@@ -32,7 +32,7 @@ fn ask(address: &str, bytes: &[u8]) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-fn scrape(address: &str) -> String {
+pub(crate) fn scrape(address: &str) -> String {
     let (head, body) = ask(address, b"GET /metrics HTTP/1.1\r\nHost: here\r\nAccept: text/plain\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
     assert!(head.contains("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{head}");

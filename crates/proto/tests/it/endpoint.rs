@@ -360,3 +360,24 @@ fn a_message_written_is_the_message_read() {
     assert_eq!(read.payload(), b"pay");
     assert_eq!(Token::new(b"123456789"), None);
 }
+
+#[test]
+fn a_server_rejects_a_request_and_its_copies_unless_it_has_acknowledged_it() {
+    let mut server = Client::default();
+    let mut client = Client::default();
+    client.get(ms(0), "t");
+    let request = client.sent(ms(0)).unwrap();
+    let Some(Event::Request { responder, .. }) = server.receive(ms(0), &request) else { panic!("a request") };
+    assert!(server.endpoint.reject(ms(0), &responder));
+    let reset = server.sent(ms(0)).unwrap();
+    assert_eq!(reset, [0x70, 0, request[2], request[3]]);
+    assert!(server.receive(ms(5), &request).is_none());
+    assert_eq!(server.sent(ms(5)), Some(reset));
+
+    let mut server = Client::default();
+    let Some(Event::Request { responder, .. }) = server.receive(ms(0), &request) else { panic!("a request") };
+    let responder = server.endpoint.acknowledge(ms(0), responder);
+    assert!(server.sent(ms(0)).is_some());
+    assert!(!server.endpoint.reject(ms(0), &responder));
+    assert_eq!(server.sent(ms(0)), None);
+}

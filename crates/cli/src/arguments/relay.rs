@@ -1,0 +1,83 @@
+//! Arguments of `coapace relay`.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+use crate::logging::Form;
+
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // each is a flag
+pub(crate) struct Relay {
+    /// The address and port that clients send to; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: String,
+
+    /// The address and port of the server
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) to: String,
+
+    /// The congestion control, as NAME or NAME:parameter=value,… (coapace list mechanisms)
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_unless_present = "sluice",
+        default_value_if("sluice", "true", "default")
+    )]
+    pub(crate) cc: Option<String>,
+
+    /// The most exchanges of one client with the server at a time [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) nstart: Option<u16>,
+
+    /// Retransmissions before a request is given up [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=20))]
+    pub(crate) max_retransmit: Option<u8>,
+
+    /// Let all clients of one IP address share a port, what is learnt of the path, and --nstart. For programs that make one
+    /// request each, such as coap-client in a script: a new program goes on from what the last one learnt
+    #[arg(long)]
+    pub(crate) share: bool,
+
+    /// In front of a server: do not answer a copy of a request while the last answer may still be under way, at most two
+    /// copies in a row (docs/sluice.md)
+    #[arg(long)]
+    pub(crate) sluice: bool,
+
+    /// Clients at a time. Each has a port of its own towards the server. Beyond it, the client that was idle for longest makes
+    /// room; a request that finds no room is answered 5.03 [default: 1024, or fewer if fewer files may be open]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(crate) max_clients: Option<u32>,
+
+    /// Serve counters to Prometheus at http://ADDRESS:PORT/metrics; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<String>,
+
+    /// Write the datagrams at both sides of the relay as pcapng, for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// Write the ports of relay and server as 5683, so that Wireshark recognises the protocol
+    #[arg(long, requires = "pcap")]
+    pub(crate) pcap_as_coap: bool,
+
+    /// Log more to standard error
+    #[arg(long, short, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    /// The format of log lines
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text)]
+    pub(crate) log: Form,
+}
+
+pub(super) const EXAMPLES_RELAY: &str = "Examples:
+  On the device, for a program that asks coap://127.0.0.1 in place of the server:
+    coapace relay --listen 127.0.0.1:5683 --to coap.example.org:5683 --cc fasor
+    coap-client -m get coap://127.0.0.1/temperature
+  For scripts that start a program for each request:
+    coapace relay --listen 127.0.0.1:5683 --to 192.0.2.7:5683 --cc fasor --share
+  In front of a server that answers every copy:
+    coapace relay --listen '[::]:5683' --to 127.0.0.1:5684 --sluice
+
+The URI for clients goes to standard output, that of the metrics after it. The log goes to standard error; its last line has
+the counts. See docs/relay.md.";

@@ -1,0 +1,154 @@
+//! `coapace relay`.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use coapace_scenario::naming::parse_mechanism;
+use coapace_wire::relay::{Handle, RelayConfig, Service, ServiceOptions};
+use tracing::{info, warn};
+
+use super::device::{capture, finish, runtime};
+use super::output::COMMIT;
+use super::serve::named;
+use crate::arguments::{Arguments, Relay};
+use crate::capture::CoapPort;
+use crate::exporter::{Exporter, Measured};
+use crate::interrupt::interrupted;
+use crate::{Failure, logging, process};
+
+/// Descriptors for other purposes than the ports of clients: standard streams, the capture, connections of Prometheus.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure> {
+    logging::of_server(relay.log, relay.verbose, arguments.quiet);
+    let config = config(relay)?;
+    let (listen, to) = (first("--listen", &relay.listen)?, first("--to", &relay.to)?);
+    if listen == to {
+        return Err(Failure::Usage(
+            "--listen and --to are the same address; name another port with --listen".into(),
+        ));
+    }
+    let capture = relay.pcap.as_deref().map(|path| capture(path, relay.pcap_as_coap)).transpose()?;
+    let exporter = relay.metrics.as_deref().map(Exporter::bind).transpose()?;
+    let runtime = runtime()?;
+    let _inside = runtime.enter();
+    let options =
+        ServiceOptions { listen, to, config, interceptor: capture.clone().map(|capture| capture as _) };
+    let service = Service::bind(options).map_err(|error| cannot_bind(listen, &error))?;
+    let local = service.local_addr();
+    if let (Some(capture), Some(file)) = (&capture, &relay.pcap) {
+        let ports = [local.port(), to.port()].map(|port| CoapPort { port, dtls: false });
+        let decode_as = capture.name_ports(ports.into());
+        info!(file = %file.display(), decode_as, "capturing");
+    }
+    let interrupted = interrupted()?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "coap://{local}")?;
+    if let Some(exporter) = &exporter {
+        writeln!(out, "{}", exporter.uri())?;
+    }
+    out.flush()?;
+    drop(out);
+    let handle = service.handle();
+    info!(
+        version = env!("CARGO_PKG_VERSION"),
+        commit = COMMIT,
+        listen = %local,
+        %to,
+        cc = %config.mechanism,
+        share = config.shares,
+        sluice = config.sluice,
+        max_clients = config.max_sources,
+        "relaying"
+    );
+    runtime.block_on(async {
+        if let Some(exporter) = exporter {
+            tokio::spawn(exporter.run(handle.clone()));
+        }
+        tokio::spawn(watch(handle.clone()));
+        tokio::select! {
+            () = service.run() => {}
+            () = interrupted => {}
+        }
+    });
+    info!("stopped: {}", handle.report());
+    finish(capture.as_deref(), relay.pcap.as_deref(), Ok(()))
+}
+
+fn config(relay: &Relay) -> Result<RelayConfig, Failure> {
+    let mechanism = parse_mechanism(relay.cc.as_deref().unwrap_or("default")).map_err(Failure::Usage)?;
+    let mut config = RelayConfig::new(mechanism);
+    process::raise_descriptor_limit();
+    let asked = relay.max_clients.unwrap_or(config.max_sources);
+    config.max_sources = asked.min(most_ports());
+    if config.max_sources < asked {
+        warn!("only {} clients at a time: no more files may be open (ulimit -n)", config.max_sources);
+    }
+    config.max_retransmit = relay.max_retransmit.unwrap_or(config.max_retransmit);
+    config.nstart = relay.nstart;
+    (config.shares, config.sluice) = (relay.share, relay.sluice);
+    Ok(config)
+}
+
+/// Returns how many ports may be open at a time.
+fn most_ports() -> u32 {
+    use nix::sys::resource::{Resource, getrlimit};
+    let most = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
+    u32::try_from(most.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(u32::MAX).max(1)
+}
+
+/// Returns the first address that an argument names.
+fn first(flag: &str, text: &str) -> Result<SocketAddr, Failure> {
+    let no_address = || Failure::Network(format!("{flag} {text}: the name has no address"));
+    named(flag, text)?.first().copied().ok_or_else(no_address)
+}
+
+fn cannot_bind(listen: SocketAddr, error: &io::Error) -> Failure {
+    Failure::Network(match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("{listen} is in use; name another port with --listen, 0 for any that is free")
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            format!("{listen} is not an address of this host; name one with --listen")
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("{listen} is not for this user to bind to; name a port above 1023 with --listen")
+        }
+        _ => format!("cannot bind to {listen}: {error}"),
+    })
+}
+
+impl Measured for Handle {
+    fn exposition(&self) -> String {
+        self.report().exposition()
+    }
+
+    fn is_closing(&self) -> bool {
+        false
+    }
+}
+
+/// Logs the limits that are reached, once a second at most.
+async fn watch(handle: Handle) {
+    let mut before = handle.report();
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let now = handle.report();
+        for (what, count) in [
+            ("clients that made room for others (--max-clients)", now.sources_closed - before.sources_closed),
+            ("requests answered 5.03 for want of room", now.relay.refused - before.relay.refused),
+            (
+                "ports that the system had no room for (ulimit -n)",
+                now.relay.ports_refused - before.relay.ports_refused,
+            ),
+            ("answers without room", now.relay.unanswerable - before.relay.unanswerable),
+            ("datagrams of DTLS without room", now.relay.unseen_dropped - before.relay.unseen_dropped),
+        ] {
+            if count > 0 {
+                warn!(count, "limit reached: {what}");
+            }
+        }
+        before = now;
+    }
+}

@@ -1,0 +1,35 @@
+//! One request and the exchange that passes it on.
+
+use std::net::SocketAddr;
+
+use coapace_control::Instant;
+use coapace_proto::{Observation, Responder, Token};
+
+/// The bond between a request that arrived at one face and the exchange at the other.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// The return address of the request, at the face where it arrived.
+    pub(super) responder: Responder<SocketAddr>,
+    /// True if the request was confirmable.
+    pub(super) confirmable: bool,
+    /// True if it asks for no response (RFC 7967): its acknowledgement is its end. Without one, it counts as a line of its source
+    /// until it must have departed.
+    pub(super) is_statement: bool,
+    /// The peer of the exchange.
+    pub(super) peer: SocketAddr,
+    /// The token of the exchange.
+    pub(super) token: Token,
+    /// The observation, if the request asks for one.
+    pub(super) observation: Option<Watch>,
+    /// The end of the wait for the response to a non-confirmable request, should there be one or not.
+    pub(super) until: Option<Instant>,
+}
+
+/// An observation that passes through the relay.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    /// The number of its resource at the face where it was asked for. It has one observer.
+    pub(super) resource: u64,
+    /// The order of its notifications.
+    pub(super) order: Observation,
+}

@@ -1,0 +1,163 @@
+//! Requests that pass from one face to the other.
+
+use std::net::SocketAddr;
+
+use coapace_control::{Controller, Instant, Marking};
+use coapace_proto::{
+    Code, ExchangeId, Kind, Message, Observation, Options, Request, Responder, SendError, Token,
+};
+
+use super::config::non_wait;
+use super::line::{Line, Watch};
+use super::message::{observe, unmarked_tail, wants_no_response};
+use super::{Face, Relay};
+
+/// The seconds after which a client that found a table full may try again (Max-Age, RFC 7252 §5.9.3.4).
+const TRY_AGAIN_AFTER: u32 = 5;
+
+/// The length of a token of the relay's own, in bytes: 32 random bits (RFC 7252 §5.3.1).
+const OWN_TOKEN: usize = 4;
+
+impl Relay {
+    /// Passes on a request that arrived at `face`.
+    pub(super) fn pass_request(
+        &mut self,
+        now: Instant,
+        face: Face,
+        responder: Responder<SocketAddr>,
+        message: &Message<'_>,
+    ) {
+        self.counts.requests[face as usize] += 1;
+        let Some(source) = self.source_of(face, responder.to) else {
+            // A port of several clients does not say which of them is meant.
+            self.half(face).endpoint.reject(now, &responder);
+            return;
+        };
+        let full = self.sources.lines(source) >= self.config.max_exchanges_of_source;
+        if full || !self.sources.admit(now, source) {
+            return self.refuse(now, face, responder);
+        }
+        if self.begin_line(now, face, source, responder, message).is_err() {
+            self.refuse(now, face, responder);
+        }
+    }
+
+    /// Returns the source that an address at `face` belongs to.
+    fn source_of(&self, face: Face, address: SocketAddr) -> Option<SocketAddr> {
+        match face {
+            Face::Clients if self.config.shares => Some(port_of_all(address)),
+            Face::Clients => Some(address),
+            Face::Server => (address.port() != 0).then_some(address),
+        }
+    }
+
+    /// Begins the exchange that passes a request on, at the other face.
+    fn begin_line(
+        &mut self,
+        now: Instant,
+        face: Face,
+        peer: SocketAddr,
+        responder: Responder<SocketAddr>,
+        message: &Message<'_>,
+    ) -> Result<(), SendError> {
+        let (there, from) = (face.other(), responder.to);
+        let earlier = self.half(there).observation(from, message.token);
+        let wanted = observe(message);
+        // To register again, or to deregister, the client uses the token of the registration (RFC 7641 §3.3.1, §3.6), and so does the
+        // relay.
+        let token = match earlier.filter(|_| wanted.is_some()) {
+            Some(exchange) => self.leave_observation(now, face, exchange),
+            None => None,
+        };
+        let token = token.unwrap_or_else(|| self.choose_token(there, peer, message.token));
+        let watch = (wanted == Some(0)).then(|| {
+            self.observations += 1;
+            Watch { resource: self.observations, order: Observation::new() }
+        });
+        if let Some(watch) = watch {
+            self.half(face).endpoint.register(now, &responder, watch.resource)?;
+        }
+        let is_statement = watch.is_none() && wants_no_response(message);
+        let confirmable = message.kind == Kind::Confirmable;
+        let tail = unmarked_tail(message);
+        let request = Request { confirmable, code: message.code, token, tail: &tail, repeatable: false };
+        let endpoint = &mut self.half(there).endpoint;
+        let begun = match watch {
+            Some(_) => endpoint.observe(now, peer, request),
+            None if is_statement => endpoint.tell(now, peer, request),
+            None => endpoint.request(now, peer, request),
+        };
+        let exchange = begun.inspect_err(|_| {
+            if watch.is_some() {
+                self.half(face).endpoint.deregister(now, from, message.token);
+            }
+        })?;
+        let until = (!confirmable).then(|| self.note_wait(now, there, peer, exchange));
+        let line = Line { responder, confirmable, is_statement, peer, token, observation: watch, until };
+        self.half(there).insert(exchange, line);
+        self.sources.begin(peer);
+        Ok(())
+    }
+
+    /// Notes the end of the wait for the response to a non-confirmable request.
+    fn note_wait(&mut self, now: Instant, face: Face, peer: SocketAddr, exchange: ExchangeId) -> Instant {
+        let gauges = self.half(face).endpoint.gauges(peer);
+        // Those ahead of it have their places first.
+        let places = self.sources.lines(peer).saturating_add(1);
+        let until = now + non_wait(gauges.unwrap_or_default().rto).times(places);
+        self.waits.insert((until, face, exchange));
+        until
+    }
+
+    /// Ends an observation that a client asked for at `face`, because it registers again or deregisters. Returns the token of the
+    /// observation at the other face.
+    fn leave_observation(&mut self, now: Instant, face: Face, exchange: ExchangeId) -> Option<Token> {
+        let there = face.other();
+        self.half(there).endpoint.cancel(now, exchange);
+        let line = self.end_line(there, exchange)?;
+        self.half(face).endpoint.deregister(now, line.responder.to, line.responder.token());
+        Some(line.token)
+    }
+
+    /// Returns the token for an exchange at `face`: that of the request, unless the mechanism needs a byte that is not left, or another
+    /// line has it.
+    fn choose_token(&mut self, face: Face, peer: SocketAddr, asked: Token) -> Token {
+        let mechanism = self.config.mechanism;
+        let marking = mechanism.limits(&mechanism.state()).marking;
+        let in_token = matches!(marking, Marking::Token | Marking::TokenOnRetransmit);
+        let unusable = asked.is_extended() || in_token && asked.is_full();
+        if !unusable && self.half(face).is_free(peer, asked) {
+            return asked;
+        }
+        loop {
+            let token = self.draw_token();
+            if self.half(face).is_free(peer, token) {
+                return token;
+            }
+        }
+    }
+
+    /// Draws a token that nobody can guess without the seed.
+    fn draw_token(&mut self) -> Token {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        self.tokens.1 += 1;
+        // SipHash of a secret.
+        let mut hasher = DefaultHasher::new();
+        self.tokens.hash(&mut hasher);
+        Token::new(&hasher.finish().to_be_bytes()[..OWN_TOKEN]).unwrap_or_default()
+    }
+
+    /// Answers that a table is full.
+    fn refuse(&mut self, now: Instant, face: Face, responder: Responder<SocketAddr>) {
+        self.counts.refused += 1;
+        let tail = Options::default().max_age(TRY_AGAIN_AFTER).tail(&[]).unwrap_or_default();
+        self.answer(now, face, responder, Code::SERVICE_UNAVAILABLE, tail.as_bytes());
+    }
+}
+
+/// Returns the source of all clients of an IP address. No client has port 0.
+fn port_of_all(address: SocketAddr) -> SocketAddr {
+    let mut all = address;
+    all.set_port(0);
+    all
+}

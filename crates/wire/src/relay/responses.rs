@@ -1,0 +1,147 @@
+//! What passes back from the face of an exchange to the face where its request arrived.
+
+use std::net::SocketAddr;
+
+use coapace_control::Instant;
+use coapace_proto::{Code, ExchangeId, Failure, Kind, Message, Observer, Responder};
+
+use super::line::Line;
+use super::message::{goes_on, unmarked_tail};
+use super::{Face, Relay};
+
+impl Relay {
+    /// Passes on the response that ends an exchange at `face`.
+    pub(super) fn pass_response(
+        &mut self,
+        now: Instant,
+        face: Face,
+        exchange: ExchangeId,
+        message: &Message<'_>,
+    ) {
+        let tail = unmarked_tail(message);
+        let Some(line) = self.half(face).lines.get_mut(&exchange) else { return };
+        let responder = line.responder;
+        if let Some(watch) = line.observation.as_mut().filter(|_| goes_on(message)) {
+            watch.order.update(now, message);
+            if let Some(until) = line.until.take() {
+                self.waits.remove(&(until, face, exchange));
+            }
+        } else {
+            self.drop_line(now, face, exchange);
+        }
+        self.answer(now, face.other(), responder, message.code, &tail);
+    }
+
+    /// Passes on a notification of an observation at `face`.
+    pub(super) fn pass_notification(
+        &mut self,
+        now: Instant,
+        face: Face,
+        exchange: ExchangeId,
+        message: &Message<'_>,
+    ) {
+        let there = face.other();
+        let tail = unmarked_tail(message);
+        let Some(line) = self.half(face).lines.get_mut(&exchange) else { return };
+        let Some(watch) = &mut line.observation else { return };
+        if !watch.order.update(now, message) {
+            self.counts.stale += 1;
+            return;
+        }
+        let (responder, resource) = (line.responder, watch.resource);
+        if goes_on(message) {
+            let confirmable = message.kind == Kind::Confirmable;
+            self.half(there).endpoint.notify(resource, confirmable, message.code, &tail);
+        } else if message.code.is_success() {
+            // The last response, without the Observe option.
+            self.drop_line(now, face, exchange);
+            let responder = self.half(there).endpoint.acknowledge(now, responder);
+            self.answer(now, there, responder, message.code, &tail);
+        } else {
+            self.end_line(face, exchange);
+            // The observer leaves with it.
+            self.half(there).endpoint.notify(resource, true, message.code, &tail);
+        }
+    }
+
+    /// Passes on an empty acknowledgement: the response will come separately.
+    pub(super) fn pass_acknowledgement(&mut self, now: Instant, face: Face, exchange: ExchangeId) {
+        // The acknowledgement of a separate response ends an exchange that has no line.
+        let Some(line) = self.half(face).lines.get(&exchange) else { return };
+        let (responder, is_over) = (line.responder, line.is_statement);
+        let acknowledged = self.half(face.other()).endpoint.acknowledge(now, responder);
+        if is_over {
+            self.end_line(face, exchange);
+        } else if let Some(line) = self.half(face).lines.get_mut(&exchange) {
+            line.responder = acknowledged;
+        }
+    }
+
+    /// Tells the client why its request has no response. A Reset is passed on as one, unless the request is acknowledged already. A
+    /// non-confirmable request fails in silence.
+    pub(super) fn pass_failure(&mut self, now: Instant, face: Face, exchange: ExchangeId, failure: Failure) {
+        let Some(line) = self.drop_line(now, face, exchange) else {
+            // A separate response that the client did not acknowledge.
+            self.counts.undelivered += 1;
+            return;
+        };
+        let there = face.other();
+        match failure {
+            Failure::Reset => {
+                self.counts.rejected += 1;
+                if !self.half(there).endpoint.reject(now, &line.responder) {
+                    self.answer(now, there, line.responder, Code::BAD_GATEWAY, &[]);
+                }
+            }
+            Failure::GivenUp | Failure::TimedOut => {
+                self.counts.given_up += 1;
+                if line.confirmable {
+                    self.answer(now, there, line.responder, Code::GATEWAY_TIMEOUT, &[]);
+                }
+            }
+        }
+    }
+
+    /// Ends an observation whose observer at `face` is gone. The next notification is answered with a Reset, which ends it at the
+    /// other end (RFC 7641 §3.6).
+    pub(super) fn end_observation(&mut self, now: Instant, face: Face, observer: &Observer<SocketAddr>) {
+        let there = face.other();
+        let Some(exchange) = self.half(there).observation(observer.to, observer.token) else { return };
+        self.half(there).endpoint.cancel(now, exchange);
+        self.end_line(there, exchange);
+    }
+
+    /// Answers a request that arrived at `face`.
+    pub(super) fn answer(
+        &mut self,
+        now: Instant,
+        face: Face,
+        responder: Responder<SocketAddr>,
+        code: Code,
+        tail: &[u8],
+    ) {
+        if self.half(face).endpoint.respond(now, responder, code, tail).is_err() {
+            self.counts.unanswerable += 1;
+        }
+    }
+
+    /// Ends a line, and the registration of its observer if it has one.
+    fn drop_line(&mut self, now: Instant, face: Face, exchange: ExchangeId) -> Option<Line> {
+        let line = self.end_line(face, exchange)?;
+        if line.observation.is_some() {
+            let (from, token) = (line.responder.to, line.responder.token());
+            self.half(face.other()).endpoint.deregister(now, from, token);
+        }
+        Some(line)
+    }
+
+    /// Ends the line of an exchange at `face`.
+    pub(super) fn end_line(&mut self, face: Face, exchange: ExchangeId) -> Option<Line> {
+        let line = self.half(face).remove(exchange)?;
+        self.sources.end(line.peer);
+        if let Some(until) = line.until {
+            self.waits.remove(&(until, face, exchange));
+        }
+        Some(line)
+    }
+}

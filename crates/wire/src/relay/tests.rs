@@ -1,0 +1,8 @@
+//! Tests of the relay, datagram by datagram.
+
+mod bench;
+mod bounds;
+mod exchanges;
+mod identity;
+mod observations;
+mod random;

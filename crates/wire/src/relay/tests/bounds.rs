@@ -1,0 +1,81 @@
+//! Sources, full tables, and what is no CoAP.
+
+use coapace_proto::{Code, Kind};
+
+use super::bench::*;
+use crate::relay::Face;
+
+#[test]
+fn clients_that_share_a_path_share_port_estimate_and_nstart() {
+    let mut bench = Bench::with("default", |config| config.shares = true);
+    let up = bench.arrives(Face::Clients, client(1), &get(1, b"a"));
+    assert_eq!(up[0].to, ([127, 0, 0, 1], 0).into());
+    assert!(bench.arrives(Face::Clients, client(2), &get(1, b"a")).is_empty(), "NSTART is 1");
+    let sent = bench.arrives(Face::Server, up[0].to, &content(&up[0]));
+    let (down, up): (Vec<_>, Vec<_>) = sent.into_iter().partition(|sent| sent.face == Face::Clients);
+    assert_eq!(down[0].to, client(1));
+    let sent = bench.arrives(Face::Server, up[0].to, &content(&up[0]));
+    assert_eq!(sent[0].to, client(2));
+    let refused = bench.arrives(Face::Server, up[0].to, &get(900, b"srv"));
+    assert_eq!((refused[0].face, &refused[0].bytes), (Face::Server, &empty(Kind::Reset, 900)));
+}
+
+#[test]
+fn full_tables_are_told_and_the_idle_make_room() {
+    let mut bench = Bench::with("default", |config| {
+        config.max_sources = 2;
+        config.max_exchanges_of_source = 3;
+    });
+    for id in 0..5 {
+        bench.arrives(Face::Clients, client(1), &get(id, &[id as u8]));
+    }
+    assert_eq!(bench.relay.report().relay.refused, 2, "three of one source");
+    bench.arrives(Face::Clients, client(2), &get(1, b"a"));
+    let refused = bench.arrives(Face::Clients, client(3), &get(1, b"a"));
+    assert_eq!(refused[0].kind(), (Kind::Acknowledgement, Code::SERVICE_UNAVAILABLE));
+    assert_eq!((refused[0].to, refused[0].message().max_age()), (client(3), 5));
+    bench.wait(400_000);
+    assert_eq!(bench.arrives(Face::Clients, client(3), &get(2, b"a")).len(), 1);
+    assert_eq!(bench.relay.poll_closed(), Some(client(1)), "idle for longest");
+    assert_eq!(bench.relay.poll_closed(), None);
+}
+
+#[test]
+fn datagrams_of_dtls_pass_as_they_are() {
+    let mut bench = Bench::new("default");
+    let hello = [22, 254, 253, 0, 0, 1, 2, 3];
+    let up = bench.passes(Face::Clients, &hello);
+    assert_eq!(up, Sent { face: Face::Server, to: client(1), bytes: hello.into() });
+    let down = bench.passes(Face::Server, &hello);
+    assert_eq!(down, Sent { face: Face::Clients, to: client(1), bytes: hello.into() });
+    assert!(bench.arrives(Face::Server, client(2), &hello).is_empty(), "nobody asked for that");
+}
+
+#[test]
+fn in_front_of_a_server_a_copy_may_get_no_answer() {
+    let mut bench = Bench::with("default", |config| config.sluice = true);
+    for id in 0..3 {
+        let up = bench.passes(Face::Clients, &get(id, b"a"));
+        bench.server_sends(&content(&up));
+        bench.wait(1_000);
+    }
+    assert!(bench.wait(0).is_empty());
+    let up = bench.passes(Face::Clients, &get(3, b"a"));
+    bench.server_sends(&content(&up));
+    bench.wait(900);
+    assert!(bench.client_sends(&get(3, b"a")).is_empty());
+    assert_eq!(bench.relay.report().clients.withheld, 1);
+}
+
+#[test]
+fn malformed_messages_are_rejected_and_pass_nowhere() {
+    let mut bench = Bench::new("default");
+    let told = bench.passes(Face::Clients, &[0x49, 1, 0, 5, 1]);
+    assert_eq!(told.bytes, empty(Kind::Reset, 5));
+    assert!(bench.client_sends(&[0xff; 9]).is_empty() && bench.client_sends(&[]).is_empty());
+    assert_eq!(
+        bench.passes(Face::Clients, &empty(Kind::Confirmable, 3)).bytes,
+        empty(Kind::Reset, 3),
+        "a ping"
+    );
+}

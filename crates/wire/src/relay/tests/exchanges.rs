@@ -1,0 +1,152 @@
+//! Requests, their copies, and what answers them.
+
+use coapace_proto::{Code, Kind, Options};
+
+use super::bench::*;
+use crate::relay::Face;
+
+#[test]
+fn a_request_and_its_answer_pass_with_the_token_and_the_options_that_they_have() {
+    let mut bench = Bench::new("cocoa");
+    let options = Options::default().uri_path("t").with(9, b"protected").with(2_053, b"unknown");
+    let asked = request(Kind::Confirmable, 77, b"tok", &options);
+    let up = bench.passes(Face::Clients, &asked);
+    assert_eq!((up.face, up.to), (Face::Server, client(1)));
+    assert_eq!(up.bytes[4..], asked[4..], "all but the Message ID");
+    let down = bench.passes(Face::Server, &content(&up));
+    assert_eq!(
+        down,
+        Sent { face: Face::Clients, to: client(1), bytes: content(&Sent { bytes: asked, ..up }) }
+    );
+    assert_eq!(bench.relay.report().lines, 0);
+    assert_eq!(bench.relay.poll_timeout(), None);
+}
+
+#[test]
+fn a_copy_of_the_app_is_acknowledged_and_goes_no_further() {
+    let mut bench = Bench::new("cocoa");
+    let up = bench.passes(Face::Clients, &get(1, b"a"));
+    assert_eq!(bench.client_sends(&get(1, b"a")), [Sent { face: Face::Clients, ..ack(1) }]);
+    assert_eq!(
+        bench.client_sends(&get(1, b"a")),
+        [ack(1)],
+        "every copy, because the acknowledgement may be lost"
+    );
+    let down = bench.passes(Face::Server, &content(&up));
+    assert_eq!(down.kind(), (Kind::Confirmable, Code::CONTENT), "the response is separate then");
+    assert_eq!(*down.message().token, *b"a");
+    assert_eq!(bench.relay.report().clients.duplicates, 2);
+    assert!(bench.client_sends(&empty(Kind::Acknowledgement, down.message().message_id)).is_empty());
+    assert!(bench.wait(300_000).is_empty());
+}
+
+#[test]
+fn a_separate_response_is_repeated_until_the_app_acknowledges_it() {
+    let mut bench = Bench::new("default");
+    let up = bench.passes(Face::Clients, &get(1, b"a"));
+    bench.client_sends(&get(1, b"a"));
+    let down = bench.passes(Face::Server, &content(&up));
+    let again = bench.wait(2_000);
+    assert_eq!(again, [(2_000, down.clone())]);
+    bench.client_sends(&empty(Kind::Acknowledgement, down.message().message_id));
+    assert!(bench.wait(300_000).is_empty());
+}
+
+#[test]
+fn a_late_copy_gets_the_answer_again() {
+    let mut bench = Bench::new("fasor");
+    let up = bench.passes(Face::Clients, &get(1, b"a"));
+    let down = bench.passes(Face::Server, &content(&up));
+    for _ in 0..3 {
+        assert_eq!(bench.passes(Face::Clients, &get(1, b"a")), down);
+        bench.wait(30_000);
+    }
+    assert_eq!(bench.relay.report().server.started, 1);
+}
+
+#[test]
+fn the_timer_towards_the_server_is_that_of_the_mechanism() {
+    let mut bench = Bench::new("default:ack_timeout=700ms");
+    bench.client_sends(&get(1, b"a"));
+    let departures: Vec<u64> = bench.wait(20_000).into_iter().map(|(at, _)| at).collect();
+    assert_eq!(departures, [700, 2_100, 4_900, 10_500]);
+}
+
+#[test]
+fn a_dead_server_gets_five_datagrams_and_the_app_is_told_5_04() {
+    for cc in ["default", "cocoa", "fasor", "fasor-token", "rtt-coap", "ebb", "linux-rto"] {
+        let mut bench = Bench::new(cc);
+        let first = bench.client_sends(&get(1, b"a"));
+        let sent = bench.wait(400_000);
+        let (up, down): (Vec<_>, Vec<_>) = sent.into_iter().partition(|(_, sent)| sent.face == Face::Server);
+        assert_eq!(first.len() + up.len(), 5, "{cc}");
+        let [(_, told)] = &down[..] else { panic!("{cc}: {down:?}") };
+        assert_eq!(told.kind(), (Kind::Acknowledgement, Code::GATEWAY_TIMEOUT), "{cc}");
+        assert_eq!(bench.relay.report().lines, 0);
+    }
+}
+
+#[test]
+fn a_reset_is_passed_on_and_a_copy_gets_it_again() {
+    let mut bench = Bench::new("cocoa");
+    let up = bench.passes(Face::Clients, &get(9, b"a"));
+    let down = bench.passes(Face::Server, &empty(Kind::Reset, up.message().message_id));
+    assert_eq!(down.bytes, empty(Kind::Reset, 9));
+    assert_eq!(bench.passes(Face::Clients, &get(9, b"a")), down);
+}
+
+#[test]
+fn a_reset_to_a_request_that_was_acknowledged_becomes_5_02() {
+    let mut bench = Bench::new("cocoa");
+    let up = bench.passes(Face::Clients, &get(9, b"a"));
+    bench.client_sends(&get(9, b"a"));
+    let down = bench.passes(Face::Server, &empty(Kind::Reset, up.message().message_id));
+    assert_eq!(down.kind(), (Kind::Confirmable, Code::BAD_GATEWAY));
+}
+
+#[test]
+fn an_empty_acknowledgement_and_the_separate_response_are_passed_on() {
+    let mut bench = Bench::new("cocoa");
+    let up = bench.passes(Face::Clients, &get(5, b"a"));
+    let acknowledged = bench.passes(Face::Server, &empty(Kind::Acknowledgement, up.message().message_id));
+    assert_eq!(acknowledged, ack(5));
+    bench.wait(10_000);
+    let separate = answer(Kind::Confirmable, Code::CONTENT, 300, &up, &Options::default());
+    let sent = bench.server_sends(&separate);
+    let (up, down): (Vec<_>, Vec<_>) = sent.into_iter().partition(|sent| sent.face == Face::Server);
+    assert_eq!(up[0].bytes, empty(Kind::Acknowledgement, 300));
+    assert_eq!(down[0].kind(), (Kind::Confirmable, Code::CONTENT));
+    let copies = bench.server_sends(&separate);
+    assert_eq!(copies, up, "a copy is acknowledged and not passed on");
+}
+
+#[test]
+fn a_non_confirmable_request_stays_one_and_leaves_by_the_rate_of_the_endpoint() {
+    let mut bench = Bench::new("default");
+    let options = Options::default().uri_path("t");
+    let ask = |id| request(Kind::NonConfirmable, id, &[id as u8], &options);
+    let up = bench.passes(Face::Clients, &ask(1));
+    assert_eq!(up.kind(), (Kind::NonConfirmable, Code::GET));
+    let down =
+        bench.passes(Face::Server, &answer(Kind::NonConfirmable, Code::CONTENT, 8, &up, &Options::default()));
+    assert_eq!((down.kind(), down.message().token), ((Kind::NonConfirmable, Code::CONTENT), token(&[1])));
+    // Nothing answers the second. It gives its place up after three times the RTO.
+    assert_eq!(bench.client_sends(&ask(2)).len(), 1);
+    assert!(bench.client_sends(&ask(3)).is_empty(), "NSTART is 1");
+    let departures: Vec<u64> = bench.wait(10_000).into_iter().map(|(at, _)| at).collect();
+    assert_eq!(departures, [6_000]);
+    assert_eq!(bench.relay.report().relay.unanswered, 1);
+}
+
+#[test]
+fn a_request_that_wants_no_response_leaves_nothing_behind() {
+    let mut bench = Bench::new("default");
+    let options = Options::default().uri_path("t").no_response(26);
+    bench.passes(Face::Clients, &encoded(Kind::NonConfirmable, Code::PUT, 1, b"a", &options));
+    bench.wait(10_000);
+    let report = bench.relay.report();
+    assert_eq!((report.lines, report.relay.unanswered), (0, 0));
+    let up = bench.passes(Face::Clients, &encoded(Kind::Confirmable, Code::PUT, 2, b"b", &options));
+    let down = bench.passes(Face::Server, &empty(Kind::Acknowledgement, up.message().message_id));
+    assert_eq!((down, bench.relay.report().lines), (ack(2), 0));
+}

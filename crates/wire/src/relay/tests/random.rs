@@ -1,0 +1,108 @@
+//! A random life.
+
+use coapace_proto::{Code, Kind, Message, Options, Token};
+use proptest::prelude::*;
+
+use super::bench::*;
+use crate::relay::Face;
+
+/// One step of a random life.
+#[derive(Clone, Debug)]
+enum Do {
+    /// Bytes arrive from a client, or at its port from the server.
+    Arrive(bool, u16, Vec<u8>),
+    /// A valid request of a client.
+    Ask(u16, Kind, u16, Option<u32>),
+    /// The server answers something that it was sent.
+    Answer(prop::sample::Index, Kind, u8, Option<u32>),
+    /// A client answers something that it was sent.
+    React(prop::sample::Index, Kind),
+    Wait(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Do>> {
+    let kind = || {
+        prop_oneof![
+            Just(Kind::Confirmable),
+            Just(Kind::NonConfirmable),
+            Just(Kind::Acknowledgement),
+            Just(Kind::Reset)
+        ]
+    };
+    let observe = || prop::option::of(0..4u32);
+    let index = any::<prop::sample::Index>;
+    let bytes = prop::collection::vec(any::<u8>(), 0..24);
+    prop::collection::vec(
+        prop_oneof![
+            (any::<bool>(), 0..6u16, bytes).prop_map(|(up, who, bytes)| Do::Arrive(up, who, bytes)),
+            (0..6u16, kind(), 0..8u16, observe())
+                .prop_map(|(who, kind, id, obs)| Do::Ask(who, kind, id, obs)),
+            (index(), kind(), prop::sample::select(vec![0u8, 69, 68, 132]), observe())
+                .prop_map(|(which, kind, code, obs)| Do::Answer(which, kind, code, obs)),
+            (index(), kind()).prop_map(|(which, kind)| Do::React(which, kind)),
+            (0..100_000u64).prop_map(Do::Wait),
+        ],
+        0..120,
+    )
+}
+
+proptest! {
+    /// Whatever arrives, tables stay within their bounds, no message departs more often than RFC 7252 allows, and in the end
+    /// nothing is left.
+    #[test]
+    fn random_datagrams_and_times_leave_nothing_behind(
+        steps in steps(),
+        cc in prop::sample::select(vec!["default", "cocoa", "fasor-token", "fasor-option", "cocoa-i", "rtt-coap"]),
+        shares in any::<bool>(),
+    ) {
+        let mut bench = Bench::with(cc, |config| {
+            (config.max_sources, config.max_exchanges, config.max_observers) = (4, 8, 3);
+            (config.shares, config.sluice) = (shares, shares);
+        });
+        let mut log: Vec<Sent> = Vec::new();
+        for step in steps {
+            let sent = match step {
+                Do::Arrive(up, who, bytes) => {
+                    bench.arrives(if up { Face::Clients } else { Face::Server }, client(who), &bytes)
+                }
+                Do::Ask(who, kind, id, observe) => {
+                    let mut options = Options::default().uri_path("t");
+                    if let Some(number) = observe {
+                        options = options.observe(number);
+                    }
+                    bench.arrives(Face::Clients, client(who), &request(kind, id, &[id as u8], &options))
+                }
+                Do::Answer(..) | Do::React(..) if log.is_empty() => continue,
+                Do::Answer(which, kind, code, observe) => {
+                    let to = which.get(&log).clone();
+                    let mut options = Options::default();
+                    if let Some(number) = observe.filter(|_| code != 0) {
+                        options = options.observe(number);
+                    }
+                    let Ok(message) = Message::parse(&to.bytes) else { continue };
+                    let token = if code == 0 { Token::EMPTY } else { message.token };
+                    let bytes = encoded(kind, Code(code), message.message_id, &token, &options);
+                    bench.arrives(to.face, to.to, &bytes)
+                }
+                Do::React(which, kind) => {
+                    let to = which.get(&log).clone();
+                    let Ok(message) = Message::parse(&to.bytes) else { continue };
+                    bench.arrives(to.face, to.to, &empty(kind, message.message_id))
+                }
+                Do::Wait(ms) => bench.wait(ms).into_iter().map(|(_, sent)| sent).collect(),
+            };
+            log.extend(sent);
+            let report = bench.relay.report();
+            prop_assert!(report.sources <= 4 && report.lines <= 8 + 8 + 3, "{report:?}");
+            while bench.relay.poll_closed().is_some() {}
+        }
+        // Observations stay; all else ends.
+        bench.wait(4_000_000);
+        let report = bench.relay.report();
+        prop_assert!(report.lines <= 3, "{report:?}");
+        for face in Face::BOTH {
+            prop_assert_eq!(bench.relay.half(face).endpoint.exchanges(), 0);
+        }
+        prop_assert_eq!(bench.relay.poll_timeout(), None);
+    }
+}
