@@ -1,0 +1,136 @@
+//! Many live runs, some at a time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use coapace_lab::experiment::{Trial, cells, conduct_by};
+use coapace_lab::results::{Cell, CellResult, Mode};
+use coapace_lab::run::Observe;
+
+use super::{Estimate, Journal, Lateness, Live, LiveError, Peer, run};
+
+/// A run is given up after this many times the time that was estimated, and [`GRACE`].
+const TIMES: u32 = 3;
+
+/// The time beyond that, for short runs.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// Live runs to be made.
+#[derive(Debug)]
+pub struct Conducting {
+    /// The trials.
+    pub trials: Vec<Trial>,
+    /// The server of each trial; `None` is ours.
+    pub peers: Vec<Option<Peer>>,
+    /// The time that each run probably takes.
+    pub estimate: Estimate,
+    /// The number of runs at a time.
+    pub jobs: usize,
+    /// The runs that were made before, and the file to keep others in.
+    pub journal: Option<Journal>,
+    /// Ends all runs when it becomes true.
+    pub stop: &'static AtomicBool,
+}
+
+/// The results of live runs.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// A cell for each trial.
+    pub cells: Vec<CellResult>,
+    /// How late the hosts of all runs were called.
+    pub lateness: Lateness,
+    /// The runs that failed, in a line each.
+    pub failures: Vec<String>,
+}
+
+/// What the threads share.
+struct Shared {
+    peers: Vec<Option<Peer>>,
+    cells: Vec<Cell>,
+    estimate: Estimate,
+    journal: Mutex<Option<Journal>>,
+    lateness: Mutex<Lateness>,
+    failures: Mutex<Vec<String>>,
+    stop: &'static AtomicBool,
+}
+
+/// Makes live runs, and calls `ran` after each.
+pub fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> Outcome {
+    let Conducting { trials, peers, estimate, jobs, journal, stop } = conducting;
+    let mode = |place: usize| match peers.get(place) {
+        Some(Some(peer)) => Mode::LiveWith(peer.name().to_owned()),
+        _ => Mode::Live,
+    };
+    let named = |(place, result): (usize, CellResult)| result.cell.in_mode(mode(place));
+    let cells: Vec<Cell> = cells(&trials).into_iter().enumerate().map(named).collect();
+    let shared = Arc::new(Shared {
+        cells: cells.clone(),
+        peers,
+        estimate,
+        journal: Mutex::new(journal),
+        lateness: Mutex::default(),
+        failures: Mutex::default(),
+        stop,
+    });
+    let make = {
+        let shared = shared.clone();
+        move |place: usize, trial: &Trial, seed, observe| shared.make(place, trial, seed, observe)
+    };
+    let mut results = conduct_by(&trials, jobs.max(1), stop, Arc::new(make), &mut |_| ran());
+    for (result, cell) in results.iter_mut().zip(cells) {
+        result.cell = cell;
+    }
+    let (lateness, failures) = (*lock(&shared.lateness), std::mem::take(&mut *lock(&shared.failures)));
+    Outcome { cells: results, lateness, failures }
+}
+
+impl Shared {
+    /// Makes a run, or returns the one that was made before.
+    fn make(
+        &self,
+        place: usize,
+        trial: &Trial,
+        seed: u64,
+        observe: Observe,
+    ) -> Option<coapace_lab::results::RunResult> {
+        let cell = self.cells.get(place)?;
+        if let Some(known) = lock(&self.journal).as_ref().and_then(|journal| journal.run(cell, seed)) {
+            return Some(known.clone());
+        }
+        let estimate = self.estimate.of(place, seed - trial.first_seed).unwrap_or_default();
+        let live = Live {
+            scenario: &trial.scenario,
+            contender: &trial.contender,
+            seed,
+            observe,
+            peer: self.peers.get(place)?.as_ref(),
+            limit: estimate * TIMES + GRACE,
+            stop: self.stop,
+        };
+        match run(&live) {
+            Ok((result, lateness)) => {
+                lock(&self.lateness).merge(lateness);
+                if let Some(journal) = &mut *lock(&self.journal)
+                    && let Err(error) = journal.add(cell, &result)
+                {
+                    lock(&self.failures).push(format!("the journal has no more room: {error}"));
+                }
+                Some(result)
+            }
+            Err(LiveError::Stopped) => None,
+            Err(error) => {
+                lock(&self.failures).push(format!("{}, seed {seed}: {error}", cell.mechanism));
+                // What cannot be run once cannot be run again.
+                if !matches!(error, LiveError::Unfinished { .. }) {
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+                None
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,211 @@
+//! The server of another stack.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use coapace_lab::run::{request, response};
+use coapace_proto::{Code, Kind, Message, Tail};
+use coapace_scenario::Scenario;
+
+use super::LiveError;
+
+/// The time that a server has to answer after its start.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The time between two copies of a question.
+const REPEAT: Duration = Duration::from_millis(200);
+
+/// The place of the port in a command line.
+const PORT: &str = "{port}";
+
+/// A command that starts the server of another stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    command: String,
+    name: String,
+}
+
+impl Peer {
+    /// Reads a command line for a shell. `{port}` in it stands for the port to listen at.
+    ///
+    /// # Errors
+    /// Returns one line if the command names no program or has no place for the port.
+    pub fn parse(command: &str) -> Result<Self, String> {
+        let Some(program) = command.split_whitespace().next().filter(|_| command.contains(PORT)) else {
+            return Err(format!(
+                "a peer is a command with {PORT} where its port goes, such as 'coap-server-notls -A 127.0.0.1 -p {PORT} -d 10'"
+            ));
+        };
+        let name = program.rsplit('/').next().unwrap_or(program);
+        Ok(Self { command: command.to_owned(), name: name.to_owned() })
+    }
+
+    /// Returns the name of the program.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Starts the server, and makes its answers as long as those of the scenario.
+    pub(super) fn start(&self, scenario: &Scenario) -> Result<Started, LiveError> {
+        // The port is free until another program takes it, which the server would tell.
+        let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
+        let address = free.map_err(LiveError::io("find a free port"))?;
+        let line = format!("exec {}", self.command.replace(PORT, &address.port().to_string()));
+        let child = Command::new("sh")
+            .args(["-c", &line])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(LiveError::io("start a shell for the peer"))?;
+        let mut started = Started { child, address };
+        let mut dialogue = Dialogue::with(address)?;
+        dialogue.wait(&mut started.child, self)?;
+        dialogue.fit(scenario, self)?;
+        Ok(started)
+    }
+}
+
+/// A server that runs. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Started {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Started {
+    /// Returns the address at which it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // A server that has ended by itself cannot be ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Requests to the server before the run, past the emulated network.
+struct Dialogue {
+    socket: UdpSocket,
+    message_id: u16,
+}
+
+impl Dialogue {
+    fn with(server: SocketAddr) -> Result<Self, LiveError> {
+        let open = || {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+            socket.connect(server)?;
+            socket.set_read_timeout(Some(REPEAT))?;
+            Ok(socket)
+        };
+        Ok(Self { socket: open().map_err(LiveError::io("open a socket"))?, message_id: 1 })
+    }
+
+    /// Waits until the server answers a ping.
+    fn wait(&mut self, child: &mut Child, peer: &Peer) -> Result<(), LiveError> {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            let status = child.try_wait().map_err(LiveError::io("look after the peer"))?;
+            if let Some(status) = status {
+                return Err(LiveError::Peer(format!(
+                    "`{}` ended at once ({status}): run it by hand to see why",
+                    peer.command
+                )));
+            }
+            self.message_id += 1;
+            if self.ask_once(&Message::empty(Kind::Confirmable, self.message_id)).is_some() {
+                return Ok(());
+            }
+            // A port without a server refuses at once.
+            thread::sleep(Duration::from_millis(20));
+        }
+        Err(LiveError::Peer(format!(
+            "`{}` does not answer at {}: it has to listen at 127.0.0.1 and the port {PORT}",
+            peer.command,
+            self.socket.peer_addr().map_or_else(|_| "its port".to_owned(), |address| address.to_string())
+        )))
+    }
+
+    /// Makes the answer to the request of the scenario as long as that of our server: if it is not, writes the resource, and
+    /// compares again.
+    fn fit(&mut self, scenario: &Scenario, peer: &Peer) -> Result<(), LiveError> {
+        let (path, path_is) = (request(scenario), &scenario.clients.uri_path);
+        let (wanted, payload) = (4 + response(scenario).len(), scenario.server.payload_bytes as usize);
+        let mut written = payload;
+        let mut has = self.length(&path);
+        for _ in 0..2 {
+            if has == Some(wanted) {
+                return Ok(());
+            }
+            // Options that the server adds are made up for by a shorter payload.
+            written = has.map_or(payload, |has| (written + wanted).saturating_sub(has));
+            let tail = Tail::default();
+            let tail = scenario
+                .clients
+                .uri_path_segments()
+                .fold(tail, |tail, segment| tail.option(coap_numbers::option::URI_PATH, segment.as_bytes()));
+            self.ask(Code::PUT, &tail.payload(&vec![b'.'; written]).into_bytes());
+            has = self.length(&path);
+        }
+        if has == Some(wanted) {
+            return Ok(());
+        }
+        let has = has.map_or_else(|| "no answer 2.05".to_owned(), |has| format!("an answer of {has} bytes"));
+        Err(LiveError::Peer(format!(
+            "`{}` has {has} to GET /{path_is}, and takes no PUT that makes it {wanted}: give it such a resource, or change \
+             clients.uri_path and server.payload_bytes with --set",
+            peer.command
+        )))
+    }
+
+    /// Returns the length of the answer to a GET; `None` if it is none of success.
+    fn length(&mut self, path: &[u8]) -> Option<usize> {
+        let answer = self.ask(Code::GET, path)?;
+        let is_content =
+            Message::parse(&answer).is_ok_and(|answer| answer.code == Code(coap_numbers::code::CONTENT));
+        is_content.then_some(answer.len())
+    }
+
+    /// Sends a request until it is answered.
+    fn ask(&mut self, code: Code, tail: &[u8]) -> Option<Vec<u8>> {
+        self.message_id += 1;
+        let message = Message { code, tail, ..Message::empty(Kind::Confirmable, self.message_id) };
+        (0..10).find_map(|_| self.ask_once(&message))
+    }
+
+    /// Sends a message once. Returns the answer with its Message ID, if it comes in time.
+    fn ask_once(&mut self, message: &Message<'_>) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        message.write(&mut bytes);
+        self.socket.send(&bytes).ok()?;
+        let mut answer = vec![0; 65_536];
+        let until = Instant::now() + REPEAT;
+        while Instant::now() < until {
+            let length = self.socket.recv(&mut answer).ok()?;
+            let read = Message::parse(&answer[..length]);
+            if read.is_ok_and(|read| read.message_id == message.message_id) {
+                answer.truncate(length);
+                return Some(answer);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_a_command_with_a_place_for_its_port() {
+        assert_eq!(Peer::parse("/usr/bin/server -p {port}").unwrap().name(), "server");
+        assert!(Peer::parse("server -p 5683").unwrap_err().contains("{port}"));
+        assert!(Peer::parse("").is_err());
+    }
+}
