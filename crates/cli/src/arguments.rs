@@ -1,6 +1,7 @@
 //! The command line.
 
 mod device;
+mod live;
 mod serve;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use coapace_lab::results::Lines;
 pub(crate) use device::{
     AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
 };
+pub(crate) use live::LiveOptions;
 pub(crate) use serve::Serve;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
@@ -30,6 +32,8 @@ pub(crate) use serve::Serve;
     coapace run nb-iot --set clients=10,50,100 --set errors=none,high
   A lossy link, as CSV:
     coapace run nb-iot --set errors=high --seeds 40 --format csv > lossy.csv
+  The same on real sockets, in real time, beside the simulation:
+    coapace run nb-iot --live -m default -m cocoa --seeds 1
   Let every two mechanisms share one bottleneck:
     coapace coexist --report coexistence.html
   Which mechanism should I use in my network, and which one without thinking?
@@ -219,6 +223,9 @@ pub(crate) struct Run {
     /// Write every event of the first run as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) live: LiveOptions,
 }
 
 #[derive(Debug, Args)]
@@ -353,7 +360,7 @@ pub(crate) struct Reproduce {
 
     /// Vary the conditions that the paper does not print, one at a time and in pairs, and count what is met under each. Takes
     /// as long as reproducing it many times; combine it with --quick or --seeds
-    #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown"])]
+    #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown", "live"])]
     pub(crate) sensitivity: bool,
 
     /// Write every figure and every order beside the measured ones as a page of Markdown
@@ -363,6 +370,9 @@ pub(crate) struct Reproduce {
     /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) live: LiveOptions,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

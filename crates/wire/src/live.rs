@@ -31,7 +31,7 @@ use std::time::Duration;
 use coapace_lab::contender::{Contender, ContenderKind};
 use coapace_lab::results::RunResult;
 use coapace_lab::run::Observe;
-use coapace_scenario::Scenario;
+use coapace_scenario::{Scenario, WorkloadKind};
 
 /// A run to be made in real time.
 #[derive(Clone, Copy, Debug)]
@@ -52,11 +52,29 @@ pub struct Live<'a> {
     pub stop: &'a AtomicBool,
 }
 
+/// Checks that a scenario and a contender can run live.
+///
+/// # Errors
+/// Returns one line that says why not.
+pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
+    let Scenario { name, network, workload, server, .. } = scenario;
+    if network.mesh.is_some() || workload.kind == WorkloadKind::Flows {
+        return Err(format!(
+            "{name} has a mesh or flows: live are networks of hops and the workloads continuous and random"
+        ));
+    }
+    if server.count > 1 {
+        return Err("live runs have one server: --set server.count=1".to_owned());
+    }
+    contender.fits(scenario)
+}
+
 /// Makes a run. Returns its results, and how late the hosts were called.
 ///
 /// # Errors
 /// [`LiveError`] says in one line why the run could not be made or completed.
 pub fn run(live: &Live<'_>) -> Result<(RunResult, Lateness), LiveError> {
+    fits(live.scenario, live.contender).map_err(LiveError::Unfit)?;
     match live.contender.kind {
         ContenderKind::Udp(_) => driver::run(live),
         ContenderKind::Tcp => Err(LiveError::Unfit("tcp has no live runs yet".to_owned())),

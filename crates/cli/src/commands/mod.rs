@@ -7,6 +7,7 @@ mod device;
 mod directory;
 mod discover;
 mod list;
+mod live;
 mod load;
 mod man;
 mod observe;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
-use coapace_lab::results::{CellResult, Lines, Rows, terminal_table, write_verdicts};
+use coapace_lab::results::{self, CellResult, Lines, terminal_table, write_verdicts};
 use coapace_report::{Group, Report};
 
 use crate::arguments::{Arguments, Format, Seeds};
@@ -26,7 +26,16 @@ pub(crate) struct Conducted {
     planned: usize,
 }
 
+/// The format of rows for programs, and whether each run has one.
+pub(super) type Rows = (Lines, bool);
+
 impl Conducted {
+    /// Returns the results of an experiment of so many runs.
+    pub(super) fn of(results: Vec<CellResult>, planned: usize) -> Self {
+        let made = results.iter().map(|result| result.runs.len()).sum();
+        Self { results, made, planned }
+    }
+
     /// Returns whether the experiment was not interrupted.
     pub(crate) fn is_complete(&self) -> bool {
         self.made == self.planned
@@ -50,12 +59,12 @@ impl Conducted {
 pub(crate) fn conduct(
     arguments: &Arguments,
     trials: &[Trial],
-    rows: Option<(Lines, bool)>,
+    rows: Option<Rows>,
 ) -> Result<Conducted, Failure> {
     let stop = interrupt::watch();
     let planned = runs(trials);
     let bar = progress::bar(planned, arguments.quiet);
-    let rows = rows.map(|(lines, each)| Rows::new(&cells(trials), lines, each, COMMIT));
+    let rows = rows.map(|(lines, each)| results::Rows::new(&cells(trials), lines, each, COMMIT));
     let mut out = io::stdout();
     let mut failed = Ok(());
     if let Some(rows) = &rows {

@@ -93,7 +93,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
 
 /// Returns the configuration that follows from `--memory` and the other limits.
 fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
-    raise_descriptor_limit();
+    crate::process::raise_descriptor_limit();
     let budget = Budget::new(serve.memory);
     let mut profile = Profile::from(mechanism);
     profile.config = budget.bound(profile.config);
@@ -102,19 +102,6 @@ fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
     profile.config.max_observers = serve.max_observers.unwrap_or(profile.config.max_observers);
     let max_rate = serve.max_rate.and_then(NonZeroU32::new);
     ServerConfig { budget, profile, max_rate, ..ServerConfig::default() }
-}
-
-/// Raises the soft limit on open files to the hard limit. The soft limit is low by default for the sake of programs
-/// that use select(2).
-fn raise_descriptor_limit() {
-    #[cfg(target_os = "linux")]
-    {
-        use nix::sys::resource::{Resource, getrlimit, setrlimit};
-        if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-            // Without it the server takes fewer connections; nothing else changes.
-            let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-        }
-    }
 }
 
 /// Returns the groups to join.

@@ -44,6 +44,25 @@ pub struct Outcome {
     pub failures: Vec<String>,
 }
 
+impl Outcome {
+    /// Returns what a reader of the results has to know, in a line each: how late the hosts were called, whether the machine was
+    /// overloaded, and what failed.
+    pub fn complaints(&self) -> Vec<String> {
+        let Self { lateness, failures, .. } = self;
+        let mut lines = Vec::new();
+        if lateness.calls > 0 {
+            lines.push(format!("live: {lateness}"));
+        }
+        if lateness.is_overloaded() {
+            lines.push(
+                "overload: live figures are not those of the scenario; take fewer --live-jobs or a faster machine".to_owned(),
+            );
+        }
+        lines.extend(failures.iter().cloned());
+        lines
+    }
+}
+
 /// What the threads share.
 struct Shared {
     peers: Vec<Option<Peer>>,

@@ -33,9 +33,6 @@ const LONGEST: usize = 65_536;
 pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Lateness), LiveError> {
     let Live { scenario, contender, seed, observe, peer, .. } = *live;
     let cast = Cast::new(scenario, contender, seed, observe).map_err(LiveError::Unfit)?;
-    if cast.servers() > 1 {
-        return Err(LiveError::Unfit("live runs have one server: --set server.count=1".to_owned()));
-    }
     let (nodes, servers) = (cast.nodes(), cast.servers());
     let other = peer.map(|peer| peer.start(scenario)).transpose()?;
     let server = if other.is_some() { None } else { Some(bind()?) };
