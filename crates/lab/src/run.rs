@@ -16,9 +16,10 @@ mod seats;
 mod tcp;
 
 pub use cast::{Cast, completed, window};
-pub use hops::{accounting, hop_names};
+pub use hops::{accounting, hop_names, network};
 pub use messages::{request, response};
 pub use observe::Observe;
+pub use seats::{CLIENTS_SITE, SERVER_SITE};
 pub use tcp::tcp_plans;
 
 use coapace_scenario::{Hash64, Scenario, WorkloadKind};

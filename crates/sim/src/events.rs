@@ -84,6 +84,15 @@ impl Events {
         self.place(entry);
     }
 
+    /// Returns the time of the next event.
+    pub fn next_time(&mut self) -> Option<Time> {
+        while self.run.is_empty() && self.late.is_empty() && self.len > 0 {
+            self.advance();
+        }
+        let late = self.late.peek().map(|&Reverse(entry)| entry);
+        self.run.last().copied().into_iter().chain(late).min().map(time_of)
+    }
+
     /// Removes and returns the next event, if it is not after `until`.
     pub fn pop(&mut self, until: Time) -> Option<(Time, u32)> {
         loop {
@@ -258,6 +267,9 @@ mod tests {
                     }
                     _ => {
                         let next = model.iter().copied().min();
+                        if verb == 6 {
+                            prop_assert_eq!(events.next_time(), next.map(|(time, _)| at(time)));
+                        }
                         model.retain(|&event| Some(event) != next);
                         let popped = events.pop(Time::MAX).map(|(time, what)| (time.as_nanos(), what));
                         prop_assert_eq!(popped, next);

@@ -118,6 +118,21 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         self.summary()
     }
 
+    /// Lets time pass to the end of the moment `until`, and makes that the present moment, at which [`wake`](Self::wake)
+    /// fetches packets. This is for worlds that follow a clock; a world that is only [`run`](Self::run) stays at the moment of
+    /// its last event.
+    pub fn advance(&mut self, until: Time) -> Summary {
+        let summary = self.run(until);
+        self.now = self.now.max(until);
+        summary
+    }
+
+    /// Returns a moment at which [`advance`](Self::advance) has something to do, and before which it has nothing to do. `None`
+    /// means that nothing happens until a node is woken.
+    pub fn next_event(&mut self) -> Option<Time> {
+        self.events.next_time()
+    }
+
     /// Returns the summary of the run so far.
     pub fn summary(&self) -> Summary {
         Summary { ended_at: self.now, events: self.handled, hash: self.hash.value() }
@@ -174,6 +189,11 @@ impl<N, T, M> World<N, T, M> {
     /// Returns the tap.
     pub fn tap(&self) -> &T {
         &self.tap
+    }
+
+    /// Returns the tap, to change it from outside.
+    pub fn tap_mut(&mut self) -> &mut T {
+        &mut self.tap
     }
 
     /// Returns the medium between the nodes.
@@ -326,6 +346,26 @@ mod tests {
         set(&mut world, Some(7));
         world.run(Time::MAX);
         assert_eq!(called(&world), [7]);
+    }
+
+    #[test]
+    fn a_world_that_follows_a_clock_is_at_the_moment_it_was_advanced_to() {
+        let mut world = world(&[5]);
+        assert_eq!(world.next_event(), Some(Time::from_nanos(5)));
+        world.advance(Time::from_nanos(3));
+        assert_eq!((world.now, world.next_event()), (Time::from_nanos(3), Some(Time::from_nanos(5))));
+        world.advance(Time::from_nanos(8));
+        assert_eq!((world.now, world.next_event()), (Time::from_nanos(8), None));
+        // A deadline that has passed is due at the present moment.
+        set(&mut world, Some(6));
+        assert_eq!(world.next_event(), Some(Time::from_nanos(8)));
+        assert_eq!(
+            world.advance(Time::from_nanos(7)).ended_at,
+            Time::from_nanos(8),
+            "time does not run back"
+        );
+        world.advance(Time::from_nanos(9));
+        assert_eq!(called(&world), [5, 8]);
     }
 
     #[test]

@@ -1,1 +1,137 @@
 //! The network of a scenario between real sockets, in real time.
+//!
+//! An [`Emulation`] carries the packets of real programs through the hops of a scenario: the simulator's own code, driven by the
+//! clock of the machine. A packet enters when the system has received it, and leaves when the simulator delivers it.
+//!
+//! ```
+//! use std::net::UdpSocket;
+//!
+//! use coapace_scenario::Scenario;
+//! use coapace_wire::emulation::Emulation;
+//!
+//! let server = UdpSocket::bind("127.0.0.1:0")?;
+//! let scenario = Scenario::load("nb-iot", &[])?;
+//! let relay = Emulation::new(&scenario, 1).relay("127.0.0.1:0".parse()?, server.local_addr()?, ())?;
+//!
+//! let client = UdpSocket::bind("127.0.0.1:0")?;
+//! client.send_to(b"hello", relay.local_addr())?;
+//! let mut buffer = [0; 16];
+//! let (length, source) = server.recv_from(&mut buffer)?;
+//! assert_eq!(&buffer[..length], b"hello");
+//! server.send_to(b"world", source)?;
+//! let (_, from) = client.recv_from(&mut buffer)?;
+//! assert_eq!(from, relay.local_addr());
+//!
+//! let (figures, ()) = relay.stop()?;
+//! assert_eq!((figures.arrived, figures.sources), (2, 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Words
+//!
+//! * **source**: a client, known by its address and port. Each has a node of the simulated network.
+//! * **place**: one of a bounded number of sources.
+//! * **lateness**: the time from when a packet had to leave to when it had left.
+//! * **up**, **down**: towards the server, and towards a client.
+
+mod arrivals;
+mod capture;
+mod datagrams;
+mod error;
+mod figures;
+mod link;
+mod passage;
+mod port;
+mod relay;
+mod running;
+mod sources;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use std::net::SocketAddr;
+use std::ops::Deref;
+
+use coapace_lab::run::accounting;
+use coapace_scenario::Scenario;
+use coapace_sim::{Tap, Transport};
+
+pub use capture::Capture;
+pub use error::EmulationError;
+pub use figures::Figures;
+pub use running::Running;
+
+use passage::Passage;
+use relay::Relay;
+
+/// A scenario whose network is to carry real packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Emulation<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    sources: usize,
+}
+
+impl<'a> Emulation<'a> {
+    /// The sources that have a place if nothing else is said.
+    pub const SOURCES: usize = 20_000;
+
+    /// Returns the emulation of a scenario. `seed` decides over losses, jitter and all that is random.
+    pub fn new(scenario: &'a Scenario, seed: u64) -> Self {
+        Self { scenario, seed, sources: Self::SOURCES }
+    }
+
+    /// Sets the number of sources that have a place at a time, at least 1. Each takes a socket and about a kilobyte.
+    #[must_use]
+    pub fn sources(self, sources: usize) -> Self {
+        Self { sources, ..self }
+    }
+
+    /// Starts to carry datagrams between `listen`, where clients send to, and the server at `to`. Each source has a port of its
+    /// own towards the server. `tap` sees every event in the network, and is returned at the end; `()` sees nothing.
+    ///
+    /// # Errors
+    /// [`EmulationError`]: the scenario has a mesh, or the system refuses the address.
+    pub fn relay<T: Tap + Send + 'static>(
+        self,
+        listen: SocketAddr,
+        to: SocketAddr,
+        tap: T,
+    ) -> Result<RunningRelay<T>, EmulationError> {
+        let run = (self.scenario, self.seed, tap);
+        let passage = Passage::new(run, self.sources, Transport::Udp, relay::content)?;
+        let relay = Relay::bind(listen, to, accounting(self.scenario), passage)?;
+        let local = relay.local_addr().map_err(|error| EmulationError::Listen(listen, error))?;
+        Ok(RunningRelay { running: Running::start(move |shared| relay.run(shared))?, local })
+    }
+}
+
+/// A relay that runs until it is stopped or dropped.
+#[derive(Debug)]
+pub struct RunningRelay<T> {
+    running: Running<T>,
+    local: SocketAddr,
+}
+
+impl<T> RunningRelay<T> {
+    /// Returns the address that clients send to.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Ends the emulation; see [`Running::stop`].
+    ///
+    /// # Errors
+    /// Those of [`Running::stop`].
+    pub fn stop(self) -> Result<(Figures, T), EmulationError> {
+        self.running.stop()
+    }
+}
+
+impl<T> Deref for RunningRelay<T> {
+    type Target = Running<T>;
+    fn deref(&self) -> &Running<T> {
+        &self.running
+    }
+}

@@ -24,8 +24,12 @@ pub fn accounting(scenario: &Scenario) -> Accounting {
     }
 }
 
-/// Returns a network with the servers at one site, the clients at another, and the hops of the scenario between them.
-pub(super) fn network(scenario: &Scenario, luck: Luck) -> Network {
+/// Returns a network with the servers at [`SERVER_SITE`], the clients at [`CLIENTS_SITE`], and the hops of the scenario between
+/// them.
+///
+/// # Panics
+/// If the scenario has a mesh in place of hops.
+pub fn network(scenario: &Scenario, luck: Luck) -> Network {
     let (mtu, ecn_capable) = (scenario.network.mtu, scenario.network.ecn_capable);
     let mut network = Network::new(luck, accounting(scenario)).ecn_capable(ecn_capable);
     for (way, hops, from, to) in [

@@ -3,8 +3,10 @@
 use coapace_scenario::Scenario;
 use coapace_sim::{Layout, NodeId, Site};
 
-pub(super) const SERVER_SITE: Site = Site(0);
-pub(super) const CLIENTS_SITE: Site = Site(1);
+/// The site of the servers in a [`network`](super::network) of hops.
+pub const SERVER_SITE: Site = Site(0);
+/// The site of the clients.
+pub const CLIENTS_SITE: Site = Site(1);
 
 /// The role of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,45 @@
+//! Captures of an emulation.
+
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use coapace_lab::run::{accounting, hop_names};
+use coapace_scenario::Scenario;
+use coapace_sim::{Pcapng, Record, Span, Tap};
+
+/// Writes the packets of an emulation as pcapng with the time of day: `sent` before the bottleneck, `delivered` behind it, and
+/// `discarded` in between, with the reason.
+///
+/// Between UDP sockets the nth source has the address 10.x.y.z or fd00::x:y from the number n, as in captures of a simulation; the
+/// server is 10.0.0.0 or fd00::, with port 5683. Other packets are written as they are.
+#[derive(Debug)]
+pub struct Capture<W> {
+    file: Pcapng<W>,
+    /// The start of the emulation, since 1970.
+    start: Span,
+}
+
+impl<W: Write> Capture<W> {
+    /// Writes the header of a capture. Writes are small: give it a buffered writer.
+    pub fn new(writer: W, scenario: &Scenario) -> Self {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self {
+            file: Pcapng::new(writer, accounting(scenario), 0..1, &hop_names(scenario)),
+            start: Span::from_nanos(since.as_nanos() as u64),
+        }
+    }
+
+    /// Flushes the writer and returns it.
+    ///
+    /// # Errors
+    /// The first error of the writer. Nothing was written after it.
+    pub fn finish(self) -> io::Result<W> {
+        self.file.finish()
+    }
+}
+
+impl<W: Write> Tap for Capture<W> {
+    fn record(&mut self, record: &Record<'_>) {
+        self.file.record(&Record { time: record.time + self.start, ..*record });
+    }
+}

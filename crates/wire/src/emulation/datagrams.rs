@@ -1,0 +1,97 @@
+//! Receiving datagrams with the moment at which the system received them.
+
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, SystemTime};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
+
+/// The most datagrams that are received in a row. Departures come between the rows.
+const ROW: usize = 32;
+
+/// The longest datagram of UDP.
+const LONGEST: usize = 65_535;
+
+/// The receive buffer that sockets ask for, in bytes. The system gives less if `net.core.rmem_max` is less.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// The buffer of datagrams. Each takes a system call: nix's recvmmsg(2) keeps the lengths of the last call, and so would lose the
+/// control message that counts lost datagrams, which is there only sometimes.
+#[derive(Debug)]
+pub(super) struct Datagrams {
+    bytes: Box<[u8]>,
+    controls: Vec<u8>,
+}
+
+/// A datagram that was received.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Datagram<'a> {
+    /// The sender.
+    pub(super) from: Option<SocketAddr>,
+    /// The time since the system received it.
+    pub(super) age: Duration,
+    /// The datagrams that the socket has lost so far because its buffer was full, if any.
+    pub(super) lost: Option<u32>,
+    pub(super) bytes: &'a [u8],
+}
+
+/// Prepares a socket for [`Datagrams::receive`].
+pub(super) fn prepare(socket: &UdpSocket) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    setsockopt(socket, sockopt::ReceiveTimestampns, &true)?;
+    setsockopt(socket, sockopt::RxqOvfl, &1)?;
+    // Less than what is asked for is no error.
+    setsockopt(socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
+    Ok(())
+}
+
+impl Datagrams {
+    pub(super) fn new() -> Self {
+        Self { bytes: vec![0; LONGEST].into(), controls: nix::cmsg_space!(libc::timespec, u32) }
+    }
+
+    /// Receives what has arrived, a row at most, and hands it to `each` in its order.
+    ///
+    /// # Errors
+    /// The errors of the socket, among them those that ICMP reported. Nothing to receive is none.
+    pub(super) fn receive(
+        &mut self,
+        socket: &UdpSocket,
+        mut each: impl FnMut(Datagram<'_>),
+    ) -> io::Result<()> {
+        for _ in 0..ROW {
+            let mut slices = [IoSliceMut::new(&mut self.bytes)];
+            let (fd, controls) = (socket.as_raw_fd(), Some(&mut self.controls[..]));
+            let received = match recvmsg(fd, &mut slices, controls, MsgFlags::MSG_DONTWAIT) {
+                Ok(received) => received,
+                Err(Errno::EAGAIN | Errno::EINTR) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            let (mut age, mut lost) = (Duration::ZERO, None);
+            for control in received.cmsgs().into_iter().flatten() {
+                match control {
+                    ControlMessageOwned::ScmTimestampns(at) => age = since(at.into()),
+                    ControlMessageOwned::RxqOvfl(count) => lost = Some(count),
+                    _ => {}
+                }
+            }
+            let from = received.address.as_ref().and_then(address);
+            each(Datagram { from, age, lost, bytes: received.iovs().next().unwrap_or_default() });
+        }
+        Ok(())
+    }
+}
+
+/// Returns the time since a moment of the system's clock, which may be set meanwhile: then it is zero.
+fn since(at: Duration) -> Duration {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    now.checked_sub(at).filter(|age| *age < Duration::from_secs(1)).unwrap_or_default()
+}
+
+fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = storage.as_sockaddr_in().map(|address| SocketAddrV4::from(*address).into());
+    v4.or_else(|| storage.as_sockaddr_in6().map(|address| SocketAddrV6::from(*address).into()))
+}

@@ -1,0 +1,26 @@
+//! Why an emulation cannot run.
+
+use std::io;
+use std::net::SocketAddr;
+
+/// The reason why an emulation did not begin, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulationError {
+    /// The scenario has a mesh.
+    #[error(
+        "a mesh cannot be emulated: name a scenario with [[network.up]] and [[network.down]], such as nb-iot"
+    )]
+    Mesh,
+    /// The address to listen at cannot be had.
+    #[error("cannot listen at {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    /// The two addresses of a relay are one.
+    #[error("the relay would send to itself: {0} is the address that it listens at")]
+    Circle(SocketAddr),
+    /// The system refused something that the emulator needs.
+    #[error("the emulator has no {0}: {1}")]
+    System(&'static str, io::Error),
+    /// The thread of the emulator panicked.
+    #[error("the emulator ended by a mistake of its own; please report it")]
+    Ended,
+}

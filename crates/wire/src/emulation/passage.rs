@@ -1,0 +1,145 @@
+//! What every kind of emulation does: packets enter the network when they come, and leave it when they are due.
+
+use std::hash::Hash;
+use std::io;
+use std::time::Duration;
+
+use coapace_lab::run::hop_names;
+use coapace_scenario::Scenario;
+use coapace_sim::{HopId, Outgoing, Tap, Time, Transport};
+
+use super::EmulationError;
+use super::figures::Figures;
+use super::link::{Link, SERVER};
+use super::running::Shared;
+use super::sources::{Place, Sources};
+use super::steps::{Content, Way};
+use super::waiting::Clock;
+
+/// The network of a scenario, its sources, which are known by a `K`, and the counters.
+#[derive(Debug)]
+pub(super) struct Passage<K, T> {
+    clock: Clock,
+    link: Link<T>,
+    pub(super) sources: Sources<K>,
+    pub(super) figures: Figures,
+    hops: Vec<String>,
+    transport: Transport,
+    /// Reads what a packet contains.
+    content: fn(&[u8]) -> Content,
+    published: Time,
+}
+
+/// The interval in which the counters are published and a request to stop is noticed.
+const PUBLISHED_EVERY: Duration = Duration::from_millis(100);
+
+impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
+    /// Returns the network of a scenario. `transport` tells what its packets begin with.
+    pub(super) fn new(
+        (scenario, seed, tap): (&Scenario, u64, T),
+        limit: usize,
+        transport: Transport,
+        content: fn(&[u8]) -> Content,
+    ) -> Result<Self, EmulationError> {
+        Ok(Self {
+            link: Link::new(scenario, seed, tap)?,
+            clock: Clock::start(),
+            sources: Sources::new(limit),
+            figures: Figures::default(),
+            hops: hop_names(scenario),
+            transport,
+            content,
+            published: Time::ZERO,
+        })
+    }
+
+    /// Returns the present moment.
+    pub(super) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Finds a place for a source that is not known, and counts if another has to leave or if there is none.
+    pub(super) fn admit(&mut self, key: K, at: Time) -> Option<Place> {
+        let place = self.sources.admit(key, at, |node| self.link.under_way(node));
+        match place {
+            Some(Place::New(_)) => {}
+            Some(Place::Taken(_)) => self.figures.replaced += 1,
+            None => self.figures.refused += 1,
+        }
+        place
+    }
+
+    /// Gives a new place its node in the network.
+    pub(super) fn settle(&mut self, place: Place) {
+        if let Place::New(place) = place {
+            let node = self.link.add_client();
+            debug_assert_eq!(node, Sources::<K>::node(place));
+        }
+    }
+
+    /// Lets a packet enter that came at a moment. `wire_bytes` is its length with the header of IP.
+    pub(super) fn enter(&mut self, at: Time, way: Way, place: usize, bytes: &[u8], wire_bytes: u32) {
+        self.link.advance(at);
+        let Some((_, steps)) = self.sources.get(place) else { return };
+        let mark = steps.enter(way, (self.content)(bytes));
+        let node = Sources::<K>::node(place);
+        let (from, to) = if way == Way::Up { (node, SERVER) } else { (SERVER, node) };
+        self.figures.oversized += u64::from(wire_bytes > self.link.mtu());
+        self.link.send(from, Outgoing { to, mark, transport: self.transport }, bytes);
+    }
+
+    /// Lets time pass to now, and hands the packets that have come through to `send`, each with its way and its source.
+    pub(super) fn depart(&mut self, mut send: impl FnMut(Way, usize, K, &[u8]) -> io::Result<()>) {
+        self.link.advance(self.clock.now());
+        for arrival in self.link.arrivals() {
+            let (way, node) =
+                if arrival.to == SERVER { (Way::Up, arrival.from) } else { (Way::Down, arrival.to) };
+            let Some(place) = Sources::<K>::place(node) else { continue };
+            let Some((key, steps)) = self.sources.get(place) else { continue };
+            steps.arrive(way, (self.content)(arrival.bytes), arrival.mark);
+            if let Err(error) = send(way, place, key, arrival.bytes) {
+                self.figures.refuse(&error);
+            }
+            let lateness = self.clock.now() - arrival.due;
+            self.figures.depart(Duration::from_nanos(lateness.as_nanos()));
+        }
+        self.link.clear();
+    }
+
+    /// Returns how long nothing is to be done unless a packet comes.
+    pub(super) fn idle(&mut self) -> Duration {
+        let next = self.link.next_event().map(|due| due - self.clock.now());
+        next.map_or(PUBLISHED_EVERY, |span| Duration::from_nanos(span.as_nanos()).min(PUBLISHED_EVERY))
+    }
+
+    /// Copies the counters to `shared`, from time to time.
+    pub(super) fn publish(&mut self, shared: &Shared) {
+        let now = self.clock.now();
+        if Duration::from_nanos((now - self.published).as_nanos()) >= PUBLISHED_EVERY {
+            self.published = now;
+            shared.publish(self.figures());
+        }
+    }
+
+    /// Returns the counters so far.
+    fn figures(&self) -> Figures {
+        let counters = self.link.counters();
+        let hops = self.hops.iter().zip(0..).map(|(name, hop)| (name.clone(), counters.hop(HopId(hop))));
+        Figures {
+            elapsed: Duration::from_nanos(self.clock.now().as_nanos()),
+            entered: counters.sent,
+            arrived: counters.delivered,
+            dropped: counters.dropped,
+            lost: counters.lost,
+            marked: counters.marked,
+            hops: hops.collect(),
+            sources: self.sources.len() as u64,
+            ..self.figures.clone()
+        }
+    }
+
+    /// Returns the counters and the caller's tap at the end.
+    pub(super) fn finish(self) -> (Figures, T) {
+        (self.figures(), self.link.into_tap())
+    }
+}

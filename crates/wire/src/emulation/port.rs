@@ -1,0 +1,33 @@
+//! The node of the simulated world that stands for a real host.
+
+use coapace_sim::{Mark, Node, NodeId, Outgoing, Time};
+
+/// A node without a program: it sends what it is given from outside. The tap [`Arrivals`](super::arrivals::Arrivals) takes what
+/// arrives at it.
+#[derive(Debug, Default)]
+pub(super) struct Port {
+    outgoing: Option<(Outgoing, Vec<u8>)>,
+}
+
+impl Port {
+    /// Takes a packet, which the world fetches when it wakes this node.
+    pub(super) fn put(&mut self, outgoing: Outgoing, bytes: &[u8]) {
+        self.outgoing = Some((outgoing, bytes.to_vec()));
+    }
+}
+
+impl Node for Port {
+    fn handle_datagram(&mut self, _: Time, _: NodeId, _: Mark, _: &[u8]) {}
+
+    fn handle_timeout(&mut self, _: Time) {}
+
+    fn poll_transmit(&mut self, _: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let (outgoing, bytes) = self.outgoing.take()?;
+        buffer.extend_from_slice(&bytes);
+        Some(outgoing)
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+}

@@ -1,0 +1,203 @@
+//! The emulation between UDP sockets: each source has a port of its own towards the server.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use coapace_sim::{Accounting, Span, Tap, Time, Transport};
+
+use super::EmulationError;
+use super::datagrams::{Datagram, Datagrams, prepare};
+use super::passage::Passage;
+use super::running::{Ended, Shared};
+use super::sources::Place;
+use super::steps::{Content, Way};
+use super::waiting::Waiting;
+
+/// The emulation between a socket that clients send to, and sockets that send to the server.
+pub(super) struct Relay<T> {
+    ports: Ports,
+    passage: Passage<SocketAddr, T>,
+    accounting: Accounting,
+}
+
+/// The sockets.
+struct Ports {
+    waiting: Waiting,
+    listener: Port,
+    to: SocketAddr,
+    /// The socket of each source towards the server, by the place of the source. A place may have none.
+    upstream: Vec<Option<Port>>,
+}
+
+/// A socket, and the datagrams that it has lost because its buffer was full.
+struct Port {
+    socket: UdpSocket,
+    lost: u32,
+}
+
+/// The number of the listening socket among the descriptors. Those of sources have their places.
+const LISTENER: u64 = u64::MAX - 1;
+
+impl<T: Tap> Relay<T> {
+    /// Binds to `listen`. Datagrams go to `to`.
+    pub(super) fn bind(
+        listen: SocketAddr,
+        to: SocketAddr,
+        accounting: Accounting,
+        passage: Passage<SocketAddr, T>,
+    ) -> Result<Self, EmulationError> {
+        if listen == to {
+            return Err(EmulationError::Circle(to));
+        }
+        let refused = |error| EmulationError::Listen(listen, error);
+        let socket = UdpSocket::bind(listen).map_err(refused)?;
+        prepare(&socket).map_err(refused)?;
+        let waiting = Waiting::new().map_err(|error| EmulationError::System("timer", error))?;
+        waiting.add(&socket, LISTENER).map_err(refused)?;
+        let listener = Port { socket, lost: 0 };
+        let ports = Ports { waiting, listener, to, upstream: Vec::new() };
+        Ok(Self { ports, passage, accounting })
+    }
+
+    /// Returns the address that clients send to.
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.ports.listener.socket.local_addr()
+    }
+
+    /// Carries datagrams until it is stopped.
+    pub(super) fn run(mut self, shared: &Shared) -> Ended<T> {
+        let mut ready = Vec::new();
+        let mut datagrams = Datagrams::new();
+        while !shared.stops() {
+            let Self { ports, passage, .. } = &mut self;
+            let mut unreachable = 0;
+            passage.depart(|way, place, key, bytes| match way {
+                Way::Up => ports.send_up(place, bytes, &mut unreachable),
+                Way::Down => ports.listener.socket.send_to(bytes, key).map(drop),
+            });
+            passage.figures.unreachable += unreachable;
+            passage.publish(shared);
+            let waited = ports.waiting.wait(passage.idle(), &mut ready);
+            waited.map_err(|error| EmulationError::System("timer", error))?;
+            for &number in &ready {
+                if number == LISTENER {
+                    self.receive_from_clients(&mut datagrams);
+                } else {
+                    self.receive_from_server(number as usize, &mut datagrams);
+                }
+            }
+        }
+        Ok(self.passage.finish())
+    }
+
+    fn receive_from_clients(&mut self, datagrams: &mut Datagrams) {
+        let Self { ports, passage, accounting } = self;
+        let now = passage.now();
+        let Ports { waiting, listener, to, upstream } = ports;
+        let Port { socket, lost } = listener;
+        // An error here is one of a datagram to a client that is gone; the client's datagrams tell more.
+        let _ = datagrams.receive(socket, |datagram| {
+            passage.figures.overflowed += newly_lost(lost, &datagram);
+            let Some(from) = datagram.from else { return };
+            let at = received_at(now, &datagram);
+            let place = passage.sources.find(from, at).or_else(|| {
+                let place = admit(passage, from, at, |place| open(upstream, place, *to, waiting))?;
+                Some(place.number())
+            });
+            if let Some(place) = place {
+                let wire_bytes = accounting.wire_bytes(Transport::Udp, datagram.bytes.len());
+                passage.enter(at, Way::Up, place, datagram.bytes, wire_bytes);
+            }
+        });
+    }
+
+    fn receive_from_server(&mut self, place: usize, datagrams: &mut Datagrams) {
+        let Self { ports, passage, accounting } = self;
+        let Some(Some(Port { socket, lost })) = ports.upstream.get_mut(place) else { return };
+        let now = passage.now();
+        let received = datagrams.receive(socket, |datagram| {
+            passage.figures.overflowed += newly_lost(lost, &datagram);
+            let at = received_at(now, &datagram);
+            passage.sources.touch(place, at);
+            let wire_bytes = accounting.wire_bytes(Transport::Udp, datagram.bytes.len());
+            passage.enter(at, Way::Down, place, datagram.bytes, wire_bytes);
+        });
+        passage.figures.unreachable += u64::from(received.is_err());
+    }
+}
+
+/// Gives a source that is not known a place and, with `open`, a socket. If the system has no more sockets, there are no more
+/// places than there are sockets now, and the idlest source leaves.
+fn admit<T: Tap>(
+    passage: &mut Passage<SocketAddr, T>,
+    from: SocketAddr,
+    at: Time,
+    mut open: impl FnMut(usize) -> io::Result<()>,
+) -> Option<Place> {
+    let place = passage.admit(from, at)?;
+    let Err(error) = open(place.number()) else {
+        passage.settle(place);
+        return Some(place);
+    };
+    passage.figures.refuse_socket(&error);
+    match place {
+        Place::New(_) => {
+            passage.sources.withdraw();
+            if passage.sources.len() == 0 {
+                return None;
+            }
+            passage.sources.close();
+            let place = passage.admit(from, at)?;
+            open(place.number()).ok().map(|()| place)
+        }
+        // The source keeps its place without a socket, until it leaves.
+        Place::Taken(_) => None,
+    }
+}
+
+/// Opens a socket towards the server in a place, in place of the one that is there.
+fn open(upstream: &mut Vec<Option<Port>>, place: usize, to: SocketAddr, waiting: &Waiting) -> io::Result<()> {
+    if place >= upstream.len() {
+        upstream.resize_with(place + 1, || None);
+    }
+    upstream[place] = None;
+    let any: SocketAddr =
+        if to.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
+    let socket = UdpSocket::bind(any)?;
+    prepare(&socket)?;
+    socket.connect(to)?;
+    waiting.add(&socket, place as u64)?;
+    upstream[place] = Some(Port { socket, lost: 0 });
+    Ok(())
+}
+
+impl Ports {
+    /// Sends a datagram to the server. An ICMP error about an earlier one takes the place of the first attempt, and is counted.
+    fn send_up(&self, place: usize, bytes: &[u8], unreachable: &mut u64) -> io::Result<()> {
+        let Some(Some(Port { socket, .. })) = self.upstream.get(place) else { return Ok(()) };
+        match socket.send(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                *unreachable += 1;
+                socket.send(bytes).map(drop)
+            }
+            sent => sent.map(drop),
+        }
+    }
+}
+
+fn received_at(now: Time, datagram: &Datagram<'_>) -> Time {
+    now - Span::from_nanos(datagram.age.as_nanos() as u64)
+}
+
+/// Returns the datagrams that a socket has lost since the last call.
+fn newly_lost(lost: &mut u32, datagram: &Datagram<'_>) -> u64 {
+    let Some(so_far) = datagram.lost else { return 0 };
+    let newly = so_far.wrapping_sub(*lost);
+    *lost = so_far;
+    u64::from(newly)
+}
+
+/// Reads what a datagram contains.
+pub(super) fn content(datagram: &[u8]) -> Content {
+    Content::read(datagram, 0)
+}

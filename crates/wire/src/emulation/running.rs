@@ -1,0 +1,78 @@
+//! An emulation that runs on a thread of its own.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use super::EmulationError;
+use super::figures::Figures;
+
+/// An emulation that runs until it is stopped or dropped.
+#[derive(Debug)]
+pub struct Running<T> {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Ended<T>>>,
+}
+
+/// What an emulation returns: its counters and the caller's tap.
+pub(super) type Ended<T> = Result<(Figures, T), EmulationError>;
+
+/// The part of an emulation that other threads see.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    stops: AtomicBool,
+    figures: Mutex<Figures>,
+}
+
+impl Shared {
+    pub(super) fn stops(&self) -> bool {
+        self.stops.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn publish(&self, figures: Figures) {
+        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+    }
+}
+
+impl<T: Send + 'static> Running<T> {
+    /// Runs an emulation on a thread of its own.
+    pub(super) fn start(
+        run: impl FnOnce(&Shared) -> Ended<T> + Send + 'static,
+    ) -> Result<Self, EmulationError> {
+        let shared = Arc::new(Shared::default());
+        let here = shared.clone();
+        let thread = thread::Builder::new().name("emulation".to_owned()).spawn(move || run(&here));
+        let thread = thread.map_err(|error| EmulationError::System("thread", error))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+}
+
+impl<T> Running<T> {
+    /// Returns the counters, which are at most a tenth of a second old.
+    pub fn figures(&self) -> Figures {
+        self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns whether the emulation has ended by itself, because of an error that [`stop`](Self::stop) returns.
+    pub fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Ends the emulation within about a tenth of a second. Packets that are under way are lost. Returns the counters, and the tap
+    /// that it was given.
+    ///
+    /// # Errors
+    /// The error that had ended the emulation before.
+    pub fn stop(mut self) -> Result<(Figures, T), EmulationError> {
+        self.shared.stops.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended.and_then(Result::ok).unwrap_or(Err(EmulationError::Ended))
+    }
+}
+
+/// Asks the emulation to end, and does not wait for it.
+impl<T> Drop for Running<T> {
+    fn drop(&mut self) {
+        self.shared.stops.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,168 @@
+//! The table of sources.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+
+use coapace_sim::{NodeId, Time};
+
+use super::steps::Steps;
+
+/// The sources on the clients' side, each with a node of the network. Their number is bounded. If all places are taken, the
+/// source that has been silent for the longest time leaves, unless packets of it are under way.
+#[derive(Debug)]
+pub(super) struct Sources<K> {
+    places: HashMap<K, usize>,
+    taken: Vec<Source<K>>,
+    /// The places in the order of their last packets.
+    idle: BTreeSet<(Time, usize)>,
+    limit: usize,
+}
+
+#[derive(Debug)]
+struct Source<K> {
+    key: K,
+    last: Time,
+    steps: Steps,
+}
+
+/// A place for a new source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A place that nobody had before: the one after the last.
+    New(usize),
+    /// The place of a source that has left.
+    Taken(usize),
+}
+
+/// The idlest sources that are looked at for one without packets under way.
+const EXAMINED: usize = 64;
+
+impl<K: Copy + Eq + Hash> Sources<K> {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { places: HashMap::new(), taken: Vec::new(), idle: BTreeSet::new(), limit: limit.max(1) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.taken.len()
+    }
+
+    /// Sets the limit to the present number of sources, or 1.
+    pub(super) fn close(&mut self) {
+        self.limit = self.taken.len().max(1);
+    }
+
+    /// Returns the place of a source that is known, and notes that it is not idle.
+    pub(super) fn find(&mut self, key: K, now: Time) -> Option<usize> {
+        let place = *self.places.get(&key)?;
+        self.touch(place, now);
+        Some(place)
+    }
+
+    /// Notes that the source of a place is not idle.
+    pub(super) fn touch(&mut self, place: usize, now: Time) {
+        if let Some(source) = self.taken.get_mut(place) {
+            self.idle.remove(&(source.last, place));
+            source.last = now;
+            self.idle.insert((now, place));
+        }
+    }
+
+    /// Finds a place for a source that is not known. Returns `None` if no place is free. `under_way` returns the packets of a
+    /// node that are under way.
+    pub(super) fn admit(&mut self, key: K, now: Time, under_way: impl Fn(NodeId) -> u32) -> Option<Place> {
+        let place = if self.taken.len() < self.limit {
+            let place = self.taken.len();
+            self.taken.push(Source { key, last: now, steps: Steps::default() });
+            Place::New(place)
+        } else {
+            let idlest = self.idle.iter().take(EXAMINED);
+            let &(last, place) = { idlest }.find(|(_, place)| under_way(Self::node(*place)) == 0)?;
+            self.idle.remove(&(last, place));
+            let source = &mut self.taken[place];
+            self.places.remove(&source.key);
+            source.steps.forget();
+            (source.key, source.last) = (key, now);
+            Place::Taken(place)
+        };
+        self.places.insert(key, place.number());
+        self.idle.insert((now, place.number()));
+        Some(place)
+    }
+
+    /// Takes the last place back, which was just given.
+    pub(super) fn withdraw(&mut self) {
+        if let Some(source) = self.taken.pop() {
+            self.idle.remove(&(source.last, self.taken.len()));
+            self.places.remove(&source.key);
+        }
+    }
+
+    /// Returns the key and the exchanges of a place.
+    pub(super) fn get(&mut self, place: usize) -> Option<(K, &mut Steps)> {
+        self.taken.get_mut(place).map(|source| (source.key, &mut source.steps))
+    }
+
+    /// Returns the node of a place. Node 0 is the server.
+    pub(super) fn node(place: usize) -> NodeId {
+        NodeId(place as u32 + 1)
+    }
+
+    /// Returns the place of a node.
+    pub(super) fn place(node: NodeId) -> Option<usize> {
+        (node.0 as usize).checked_sub(1)
+    }
+}
+
+impl Place {
+    pub(super) fn number(self) -> usize {
+        let (Self::New(place) | Self::Taken(place)) = self;
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(s: u64) -> Time {
+        Time::from_secs(s)
+    }
+
+    #[test]
+    fn the_idlest_source_without_packets_under_way_leaves() {
+        let mut sources = Sources::new(3);
+        for (key, place) in [("a", 0), ("b", 1), ("c", 2)] {
+            assert_eq!(sources.admit(key, at(place), |_| 0), Some(Place::New(place as usize)));
+        }
+        assert_eq!(sources.find("a", at(5)), Some(0));
+        // The idlest is b, but a packet of node 2 is under way.
+        let under_way = |node: NodeId| u32::from(node == NodeId(2));
+        assert_eq!(sources.admit("d", at(6), under_way), Some(Place::Taken(2)));
+        assert_eq!((sources.find("c", at(7)), sources.find("d", at(7)), sources.len()), (None, Some(2), 3));
+        assert_eq!(sources.admit("e", at(8), |_| 1), None, "packets of all are under way");
+        assert_eq!(sources.admit("e", at(8), |_| 0), Some(Place::Taken(1)));
+        assert_eq!((sources.find("b", at(9)), sources.find("a", at(9))), (None, Some(0)));
+    }
+
+    #[test]
+    fn any_number_of_sources_takes_bounded_memory() {
+        let mut sources = Sources::new(100);
+        for n in 0..10_000u32 {
+            assert!(sources.admit(n, at(n.into()), |_| 0).is_some());
+        }
+        assert_eq!((sources.places.len(), sources.idle.len(), sources.len()), (100, 100, 100));
+        assert_eq!(sources.find(9_900, at(1)), Some(0));
+        assert_eq!(sources.find(9_899, at(1)), None);
+    }
+
+    #[test]
+    fn a_place_that_is_withdrawn_leaves_nothing() {
+        let mut sources = Sources::new(2);
+        sources.admit("a", at(0), |_| 0);
+        sources.admit("b", at(0), |_| 0);
+        sources.withdraw();
+        assert_eq!((sources.find("b", at(1)), sources.len()), (None, 1));
+        sources.close();
+        assert_eq!(sources.admit("b", at(1), |_| 0), Some(Place::Taken(0)));
+    }
+}

@@ -1,0 +1,207 @@
+//! The exchange and transmission that a packet of a real host belongs to.
+//!
+//! They are the key of the random numbers that the network draws for a packet. Two runs with the same seed meet the same luck at
+//! the same step, and so do a simulation and an emulation whose clients come in the same order.
+
+use coapace_sim::Mark;
+
+/// A direction through the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// From a client to the server.
+    Up,
+    /// From the server to a client.
+    Down,
+}
+
+/// What is known of a packet from its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// A confirmable or non-confirmable message (RFC 7252 §4.2, §4.3), by its Message ID. Its copies have the same one.
+    Message(u32),
+    /// An acknowledgement or a Reset, by the Message ID of the message that it answers.
+    Reply(u32),
+    /// Anything else.
+    Other,
+}
+
+impl Content {
+    /// Reads the header of a CoAP message (RFC 7252 §3). `ports` tells apart the conversations of a host; it takes the upper 16
+    /// bits.
+    pub(super) fn read(datagram: &[u8], ports: u16) -> Self {
+        let Some(&[first, _, high, low]) = datagram.first_chunk() else { return Self::Other };
+        if first >> 6 != 1 || first & 0xf > 8 {
+            return Self::Other;
+        }
+        let key = u32::from(ports) << 16 | u32::from(u16::from_be_bytes([high, low]));
+        if first >> 4 & 3 < 2 { Self::Message(key) } else { Self::Reply(key) }
+    }
+}
+
+/// The exchanges of one source, in both directions.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    up: Half,
+    down: Half,
+}
+
+#[derive(Debug, Default)]
+struct Half {
+    /// The number of the next exchange.
+    next: u32,
+    /// The messages that were sent last.
+    sent: Recent,
+    /// The messages that arrived last.
+    arrived: Recent,
+}
+
+/// The first transmission of what a server sends by itself, as in the simulator. Replies have the mark of what they answer.
+const SERVERS_OWN: u8 = 128;
+
+impl Steps {
+    /// Returns the mark of a packet that enters the network.
+    pub(super) fn enter(&mut self, way: Way, content: Content) -> Mark {
+        let (half, other, first) = match way {
+            Way::Up => (&mut self.up, &mut self.down, 0),
+            Way::Down => (&mut self.down, &mut self.up, SERVERS_OWN),
+        };
+        let known = match content {
+            Content::Message(id) => half.sent.get(id),
+            Content::Reply(id) => other.arrived.get(id),
+            Content::Other => None,
+        };
+        let mark = match (content, known) {
+            (Content::Message(_), Some(Mark { exchange, transmission })) => {
+                Mark { exchange, transmission: transmission.saturating_add(1).min(first + (SERVERS_OWN - 1)) }
+            }
+            (_, Some(mark)) => return mark,
+            (_, None) => {
+                let exchange = half.next;
+                half.next = exchange.wrapping_add(1);
+                Mark { exchange, transmission: first }
+            }
+        };
+        if let Content::Message(id) = content {
+            half.sent.put(id, mark);
+        }
+        mark
+    }
+
+    /// Notes a packet that arrived, so that its reply gets its mark.
+    pub(super) fn arrive(&mut self, way: Way, content: Content, mark: Mark) {
+        if let Content::Message(id) = content {
+            let half = if way == Way::Up { &mut self.up } else { &mut self.down };
+            half.arrived.put(id, mark);
+        }
+    }
+
+    /// Forgets the messages of a source that has left. The exchanges of the next source are counted on, and so have luck of
+    /// their own.
+    pub(super) fn forget(&mut self) {
+        for half in [&mut self.up, &mut self.down] {
+            *half = Half { next: half.next, ..Half::default() };
+        }
+    }
+}
+
+/// The marks of the last messages, by their Message IDs. The oldest leaves.
+#[derive(Debug, Default)]
+struct Recent {
+    marks: Vec<(u32, Mark)>,
+    /// The place of the oldest once all are taken.
+    oldest: u8,
+}
+
+/// The messages that a [`Recent`] remembers.
+const REMEMBERED: usize = 16;
+
+impl Recent {
+    fn get(&self, id: u32) -> Option<Mark> {
+        self.marks.iter().find(|(known, _)| *known == id).map(|(_, mark)| *mark)
+    }
+
+    fn put(&mut self, id: u32, mark: Mark) {
+        if let Some(known) = self.marks.iter_mut().find(|(known, _)| *known == id) {
+            known.1 = mark;
+        } else if self.marks.len() < REMEMBERED {
+            self.marks.push((id, mark));
+        } else {
+            self.marks[usize::from(self.oldest)] = (id, mark);
+            self.oldest = (self.oldest + 1) % REMEMBERED as u8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn mark(exchange: u32, transmission: u8) -> Mark {
+        Mark { exchange, transmission }
+    }
+
+    #[test]
+    fn a_copy_is_the_next_transmission_and_another_message_id_the_next_exchange() {
+        let mut steps = Steps::default();
+        let ids = [7, 7, 8, 7, 9, 8];
+        let marks = ids.map(|id| steps.enter(Way::Up, Content::Message(id)));
+        assert_eq!(marks, [mark(0, 0), mark(0, 1), mark(1, 0), mark(0, 2), mark(2, 0), mark(1, 1)]);
+    }
+
+    #[test]
+    fn a_reply_has_the_mark_of_the_transmission_that_arrived() {
+        let mut steps = Steps::default();
+        steps.enter(Way::Up, Content::Message(7));
+        let second = steps.enter(Way::Up, Content::Message(7));
+        steps.arrive(Way::Up, Content::Message(7), second);
+        let lost = steps.enter(Way::Up, Content::Message(7));
+        assert_eq!(lost, mark(0, 2));
+        assert_eq!(steps.enter(Way::Down, Content::Reply(7)), mark(0, 1));
+        assert_eq!(
+            steps.enter(Way::Down, Content::Reply(6)),
+            mark(0, 128),
+            "it answers nothing that is known"
+        );
+        assert_eq!(steps.enter(Way::Down, Content::Message(7)), mark(1, 128), "the server's own Message ID");
+        steps.arrive(Way::Down, Content::Message(7), mark(1, 128));
+        assert_eq!(steps.enter(Way::Up, Content::Reply(7)), mark(1, 128));
+    }
+
+    #[test]
+    fn any_number_of_copies_and_exchanges_is_counted_in_bounded_memory() {
+        let mut steps = Steps::default();
+        let last = (0..1_000).map(|_| steps.enter(Way::Up, Content::Message(1))).last();
+        assert_eq!(last, Some(mark(0, 127)));
+        let last = (0..1_000).map(|_| steps.enter(Way::Down, Content::Message(1))).last();
+        assert_eq!(last, Some(mark(0, 255)));
+        for id in 2..100_000 {
+            steps.enter(Way::Up, Content::Message(id));
+        }
+        assert_eq!(steps.up.sent.marks.len(), REMEMBERED);
+        assert_eq!(steps.enter(Way::Up, Content::Message(99_999)).transmission, 1);
+        assert_eq!(steps.enter(Way::Up, Content::Message(99_000)).transmission, 0, "it is forgotten");
+    }
+
+    #[test]
+    fn what_is_no_coap_is_counted() {
+        let mut steps = Steps::default();
+        // An empty datagram, a header that is cut off, DTLS, a token length of 9.
+        for datagram in [&b""[..], b"\x40\x01\x00", b"\x16\xfe\xfd\x00", b"\x49\x01\x00\x01"] {
+            assert_eq!(Content::read(datagram, 0), Content::Other);
+        }
+        assert_eq!(Content::read(b"\x41\x01\x12\x34\x00", 0), Content::Message(0x1234));
+        assert_eq!(Content::read(b"\x50\x01\x12\x34", 0xab), Content::Message(0x00ab_1234));
+        assert_eq!(Content::read(b"\x60\x45\x12\x34", 0), Content::Reply(0x1234));
+        assert_eq!(Content::read(b"\x70\x00\x12\x34", 0), Content::Reply(0x1234));
+        let marks = [0; 3].map(|_| steps.enter(Way::Up, Content::Other));
+        assert_eq!(marks, [mark(0, 0), mark(1, 0), mark(2, 0)]);
+    }
+
+    #[test]
+    fn the_next_source_has_luck_of_its_own() {
+        let mut steps = Steps::default();
+        steps.enter(Way::Up, Content::Message(1));
+        steps.forget();
+        assert_eq!(steps.enter(Way::Up, Content::Message(1)), mark(1, 0));
+    }
+}

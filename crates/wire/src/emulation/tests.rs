@@ -1,0 +1,188 @@
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use coapace_scenario::Scenario;
+use coapace_sim::{Event, Record, Tap};
+
+use super::*;
+
+const ANY: &str = "127.0.0.1:0";
+
+fn scenario(set: &[(&str, &str)]) -> Scenario {
+    let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Scenario::load("lossy-lan", &set).expect("a scenario")
+}
+
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind(ANY).expect("a port");
+    socket.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+    socket
+}
+
+fn any() -> SocketAddr {
+    ANY.parse().expect("an address")
+}
+
+/// Waits until an emulation has counted enough.
+fn until(relay: &RunningRelay<impl Send>, enough: impl Fn(&Figures) -> bool) -> Figures {
+    for _ in 0..1_000 {
+        let figures = relay.figures();
+        if enough(&figures) {
+            return figures;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{:?} after ten seconds", relay.figures());
+}
+
+/// A tap that keeps which packets were lost.
+#[derive(Default)]
+struct Lost(Vec<Vec<u8>>);
+
+impl Tap for Lost {
+    fn record(&mut self, record: &Record<'_>) {
+        if record.event == Event::Lost {
+            self.0.push(record.bytes.to_vec());
+        }
+    }
+}
+
+#[test]
+fn a_mesh_and_a_relay_to_itself_are_refused_with_a_line() {
+    let mesh = Scenario::load("mesh-grid", &[]).expect("a scenario");
+    let told = Emulation::new(&mesh, 1).relay(any(), any(), ()).unwrap_err().to_string();
+    assert!(told.starts_with("a mesh cannot be emulated"), "{told}");
+    let here: SocketAddr = "127.0.0.1:5683".parse().expect("an address");
+    let told = Emulation::new(&scenario(&[]), 1).relay(here, here, ()).unwrap_err().to_string();
+    assert!(told.contains("send to itself"), "{told}");
+    let taken = socket();
+    let taken = taken.local_addr().expect("an address");
+    let told = Emulation::new(&scenario(&[]), 1).relay(taken, here, ()).unwrap_err().to_string();
+    assert!(told.starts_with("cannot listen at 127.0.0.1:"), "{told}");
+}
+
+#[test]
+fn every_source_has_a_port_of_its_own_and_gets_its_own_answers() {
+    let (server, clients) = (socket(), [socket(), socket(), socket()]);
+    let lossless = scenario(&[("loss", "0 %")]);
+    let relay = Emulation::new(&lossless, 1).relay(any(), server.local_addr().unwrap(), ()).unwrap();
+    let mut ports = Vec::new();
+    let mut buffer = [0; 16];
+    for round in 0..3u8 {
+        for (number, client) in (0u8..).zip(&clients) {
+            client.send_to(&[round, number], relay.local_addr()).unwrap();
+            let (length, from) = server.recv_from(&mut buffer).unwrap();
+            assert_eq!(buffer[..length], [round, number]);
+            ports.push(from);
+            server.send_to(&[number, round, 7], from).unwrap();
+            let (length, from) = client.recv_from(&mut buffer).unwrap();
+            assert_eq!((&buffer[..length], from), (&[number, round, 7][..], relay.local_addr()));
+        }
+    }
+    assert_eq!((&ports[..3], &ports[3..6]), (&ports[3..6], &ports[6..]), "ports stay");
+    assert!(ports[0] != ports[1] && ports[1] != ports[2] && ports[0] != ports[2]);
+    let (figures, ()) = relay.stop().unwrap();
+    assert_eq!((figures.entered, figures.arrived, figures.sources), (18, 18, 3));
+    assert_eq!(figures.lateness.count, 18);
+}
+
+#[test]
+fn the_same_seed_loses_the_same_transmissions_and_another_seed_others() {
+    let lossy = scenario(&[("loss", "40 %")]);
+    let lost = |seed| {
+        let (server, client) = (socket(), socket());
+        let to = server.local_addr().unwrap();
+        let relay = Emulation::new(&lossy, seed).relay(any(), to, Lost::default()).unwrap();
+        for id in 0..60u8 {
+            // Each message and a copy of it.
+            client.send_to(&[0x40, 1, 0, id / 2], relay.local_addr()).unwrap();
+        }
+        until(&relay, |figures| figures.arrived + figures.lost == 60);
+        relay.stop().unwrap().1.0
+    };
+    let (mut once, mut again, mut other) = (lost(1), lost(1), lost(2));
+    assert!((10..40).contains(&once.len()), "{} lost", once.len());
+    // The order in which packets are lost follows their arrival, which jitter of the machine may change.
+    for list in [&mut once, &mut again, &mut other] {
+        list.sort();
+    }
+    assert_eq!(once, again);
+    assert_ne!(once, other);
+}
+
+#[test]
+fn the_idlest_source_leaves_when_all_places_are_taken() {
+    let server = socket();
+    let lossless = scenario(&[("loss", "0 %")]);
+    let relay =
+        Emulation::new(&lossless, 1).sources(4).relay(any(), server.local_addr().unwrap(), ()).unwrap();
+    let clients: Vec<_> = (0..20).map(|_| socket()).collect();
+    let mut buffer = [0; 16];
+    for client in &clients {
+        client.send_to(b"hello", relay.local_addr()).unwrap();
+        let (_, from) = server.recv_from(&mut buffer).unwrap();
+        server.send_to(b"world", from).unwrap();
+        client.recv_from(&mut buffer).unwrap();
+    }
+    let (figures, ()) = relay.stop().unwrap();
+    assert_eq!((figures.arrived, figures.sources, figures.replaced), (40, 4, 16));
+    let complaints = figures.complaints().join("\n");
+    assert!(complaints.contains("16 sources lost their place"), "{complaints}");
+}
+
+#[test]
+fn what_is_no_coap_passes_unchanged_whatever_its_length() {
+    let (server, client) = (socket(), socket());
+    let lossless = scenario(&[("loss", "0 %")]);
+    let relay = Emulation::new(&lossless, 1).relay(any(), server.local_addr().unwrap(), ()).unwrap();
+    let mut buffer = vec![0; 70_000];
+    for length in [0, 1, 3, 4, 5, 100, 1_473, 20_000, 60_000] {
+        let datagram: Vec<u8> = (0..length).map(|n: u32| (n * 7 % 251) as u8).collect();
+        client.send_to(&datagram, relay.local_addr()).unwrap();
+        let (received, _) = server.recv_from(&mut buffer).unwrap();
+        assert!(buffer[..received] == datagram, "{length} bytes");
+    }
+    let (figures, ()) = relay.stop().unwrap();
+    assert_eq!((figures.arrived, figures.oversized), (9, 3));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told() {
+    let (server, client) = (socket(), socket());
+    let gone = server.local_addr().unwrap();
+    drop(server);
+    let lossless = scenario(&[("loss", "0 %")]);
+    let relay = Emulation::new(&lossless, 1).relay(any(), gone, ()).unwrap();
+    client.send_to(b"hello", relay.local_addr()).unwrap();
+    let figures = until(&relay, |figures| figures.unreachable > 0);
+    let complaints = figures.complaints().join("\n");
+    assert!(complaints.contains("nobody listens"), "{complaints}");
+    assert!(!relay.has_ended());
+}
+
+#[test]
+fn a_capture_has_the_packets_before_and_behind_the_network() {
+    let (server, client) = (socket(), socket());
+    let lossless = scenario(&[("loss", "0 %")]);
+    let capture = Capture::new(Vec::new(), &lossless);
+    let relay = Emulation::new(&lossless, 1).relay(any(), server.local_addr().unwrap(), capture).unwrap();
+    client.send_to(b"before and behind", relay.local_addr()).unwrap();
+    server.recv_from(&mut [0; 32]).unwrap();
+    let (_, capture) = relay.stop().unwrap();
+    let file = capture.finish().unwrap();
+    assert_eq!(file.windows(17).filter(|bytes| bytes == b"before and behind").count(), 2);
+}
+
+#[test]
+fn complaints_are_made_where_something_is_wrong_and_nowhere_else() {
+    let mut figures = Figures::default();
+    (0..10_000).for_each(|_| figures.depart(Duration::from_micros(80)));
+    assert_eq!((figures.complaints(), figures.is_overloaded()), (Vec::new(), false));
+    figures.depart(Duration::from_millis(6));
+    assert!(!figures.is_overloaded(), "one in ten thousand");
+    assert!(figures.complaints()[0].contains("1 of 10001 departures"), "{:?}", figures.complaints());
+    (0..100).for_each(|_| figures.depart(Duration::from_millis(6)));
+    assert!(figures.is_overloaded() && figures.complaints()[0].contains("overload"));
+    let figures = Figures { overflowed: 3, ..Figures::default() };
+    assert!(figures.is_overloaded() && figures.complaints()[0].contains("3 packets"));
+}
