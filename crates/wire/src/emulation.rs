@@ -48,7 +48,7 @@ mod sources;
 mod steps;
 #[cfg(test)]
 mod tests;
-mod waiting;
+pub(crate) mod waiting;
 
 use std::net::SocketAddr;
 use std::ops::Deref;

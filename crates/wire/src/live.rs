@@ -6,11 +6,11 @@
 //!
 //! CoAP over TCP runs with the TCP of the operating system.
 
-mod clock;
 mod conduct;
 mod driver;
 mod error;
 mod estimate;
+mod health;
 mod journal;
 mod lateness;
 mod marks;
@@ -21,6 +21,7 @@ mod way;
 pub use conduct::{Conducting, Outcome, conduct};
 pub use error::LiveError;
 pub use estimate::{Estimate, estimate};
+pub use health::Health;
 pub use journal::Journal;
 pub use lateness::Lateness;
 pub use peer::Peer;
@@ -69,11 +70,11 @@ pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
     contender.fits(scenario)
 }
 
-/// Makes a run. Returns its results, and how late the hosts were called.
+/// Makes a run. Returns its results, and how well its times were kept.
 ///
 /// # Errors
 /// [`LiveError`] says in one line why the run could not be made or completed.
-pub fn run(live: &Live<'_>) -> Result<(RunResult, Lateness), LiveError> {
+pub fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     fits(live.scenario, live.contender).map_err(LiveError::Unfit)?;
     match live.contender.kind {
         ContenderKind::Udp(_) => driver::run(live),

@@ -41,8 +41,8 @@ pub(super) fn conduct_live(
     if !stop.load(Ordering::Relaxed) {
         outcome = run(arguments, trials, options, servers, &simulated, journal);
     }
-    for complaint in outcome.complaints() {
-        remark(arguments, &complaint);
+    for line in outcome.health.words().iter().chain(&outcome.failures) {
+        remark(arguments, line);
     }
     let results = interleaved(simulated, outcome.cells, trials.len());
     if let Some((lines, each)) = rows {

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use coapace_lab::experiment::{Trial, cells, conduct_by};
-use coapace_lab::results::{Cell, CellResult, Mode};
+use coapace_lab::results::{Cell, CellResult, Mode, RunResult};
 use coapace_lab::run::Observe;
 
-use super::{Estimate, Journal, Lateness, Live, LiveError, Peer, run};
+use super::{Estimate, Health, Journal, Live, LiveError, Peer, run};
 
 /// A run is given up after this many times the time that was estimated, and [`GRACE`].
 const TIMES: u32 = 3;
@@ -38,29 +38,10 @@ pub struct Conducting {
 pub struct Outcome {
     /// A cell for each trial.
     pub cells: Vec<CellResult>,
-    /// How late the hosts of all runs were called.
-    pub lateness: Lateness,
+    /// How well all runs kept their times.
+    pub health: Health,
     /// The runs that failed, in a line each.
     pub failures: Vec<String>,
-}
-
-impl Outcome {
-    /// Returns what a reader of the results has to know, in a line each: how late the hosts were called, whether the machine was
-    /// overloaded, and what failed.
-    pub fn complaints(&self) -> Vec<String> {
-        let Self { lateness, failures, .. } = self;
-        let mut lines = Vec::new();
-        if lateness.calls > 0 {
-            lines.push(format!("live: {lateness}"));
-        }
-        if lateness.is_overloaded() {
-            lines.push(
-                "overload: live figures are not those of the scenario; take fewer --live-jobs or a faster machine".to_owned(),
-            );
-        }
-        lines.extend(failures.iter().cloned());
-        lines
-    }
 }
 
 /// What the threads share.
@@ -69,7 +50,7 @@ struct Shared {
     cells: Vec<Cell>,
     estimate: Estimate,
     journal: Mutex<Option<Journal>>,
-    lateness: Mutex<Lateness>,
+    health: Mutex<Health>,
     failures: Mutex<Vec<String>>,
     stop: &'static AtomicBool,
 }
@@ -88,7 +69,7 @@ pub fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> Outcome {
         peers,
         estimate,
         journal: Mutex::new(journal),
-        lateness: Mutex::default(),
+        health: Mutex::default(),
         failures: Mutex::default(),
         stop,
     });
@@ -100,19 +81,13 @@ pub fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> Outcome {
     for (result, cell) in results.iter_mut().zip(cells) {
         result.cell = cell;
     }
-    let (lateness, failures) = (*lock(&shared.lateness), std::mem::take(&mut *lock(&shared.failures)));
-    Outcome { cells: results, lateness, failures }
+    let (health, failures) = (take(&shared.health), take(&shared.failures));
+    Outcome { cells: results, health, failures }
 }
 
 impl Shared {
     /// Makes a run, or returns the one that was made before.
-    fn make(
-        &self,
-        place: usize,
-        trial: &Trial,
-        seed: u64,
-        observe: Observe,
-    ) -> Option<coapace_lab::results::RunResult> {
+    fn make(&self, place: usize, trial: &Trial, seed: u64, observe: Observe) -> Option<RunResult> {
         let cell = self.cells.get(place)?;
         if let Some(known) = lock(&self.journal).as_ref().and_then(|journal| journal.run(cell, seed)) {
             return Some(known.clone());
@@ -128,8 +103,8 @@ impl Shared {
             stop: self.stop,
         };
         match run(&live) {
-            Ok((result, lateness)) => {
-                lock(&self.lateness).merge(lateness);
+            Ok((result, health)) => {
+                lock(&self.health).add(&format!("{}, seed {seed}", cell.mechanism), health);
                 if let Some(journal) = &mut *lock(&self.journal)
                     && let Err(error) = journal.add(cell, &result)
                 {
@@ -152,4 +127,8 @@ impl Shared {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn take<T: Default>(mutex: &Mutex<T>) -> T {
+    std::mem::take(&mut lock(mutex))
 }

@@ -3,22 +3,19 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use coapace_lab::results::RunResult;
 use coapace_lab::run::{Cast, window};
 use coapace_sim::{Mark, Node, NodeId, Time};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 
-use super::clock::Clock;
 use super::marks::Marks;
 use super::sources::Sources;
 use super::way::Way;
-use super::{Lateness, Live, LiveError};
+use super::{Health, Lateness, Live, LiveError};
+use crate::emulation::EmulationError;
+use crate::emulation::waiting::{Clock, Waiting};
 
 /// The longest sleep, so that an interruption is seen.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -30,7 +27,7 @@ const RECEIVE_BYTES: usize = 1 << 20;
 const LONGEST: usize = 65_536;
 
 /// Makes a run over UDP.
-pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Lateness), LiveError> {
+pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     let Live { scenario, contender, seed, observe, peer, .. } = *live;
     let cast = Cast::new(scenario, contender, seed, observe).map_err(LiveError::Unfit)?;
     let (nodes, servers) = (cast.nodes(), cast.servers());
@@ -44,7 +41,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Lateness), LiveError> {
     let way = Way::open(scenario, seed, address)?;
     let client = || {
         let socket = bind()?;
-        socket.connect(way.entrance).map_err(LiveError::io("connect a socket"))?;
+        socket.connect(way.entrance()).map_err(LiveError::io("connect a socket"))?;
         Ok(socket)
     };
     let clients = (servers..nodes).map(|_| client()).collect::<Result<Vec<_>, LiveError>>()?;
@@ -66,7 +63,10 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Lateness), LiveError> {
         unsent: 0,
         buffer: Vec::new(),
     };
-    driver.drive(live, &way)
+    let ended_at = driver.drive(live, &way)?;
+    let network = way.close()?;
+    let result = driver.cast.result(ended_at, network.dropped, network.lost + driver.unsent);
+    Ok((result, Health::of(driver.lateness, network)))
 }
 
 /// Opens a socket on the loopback interface.
@@ -101,15 +101,18 @@ struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// Drives the hosts until the clients are done or the workload's time is over.
-    fn drive(&mut self, live: &Live<'_>, way: &Way) -> Result<(RunResult, Lateness), LiveError> {
+    /// Drives the hosts until the clients are done or the workload's time is over. Returns that moment.
+    fn drive(&mut self, live: &Live<'_>, way: &Way) -> Result<Time, LiveError> {
         let window = window(live.scenario, live.contender);
         let mut warm_up = window.map(|(from, _)| from).filter(|from| *from > Time::ZERO);
         let end = window.map(|(_, end)| end);
         let limit = Time::from_nanos(live.limit.as_nanos() as u64);
         let seats = self.seats;
-        let mut polled: Vec<PollFd<'_>> =
-            seats.iter().map(|(_, socket)| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
+        let mut waiting = Waiting::new().map_err(LiveError::io("wait for sockets"))?;
+        for (place, (_, socket)) in seats.iter().enumerate() {
+            waiting.add(socket, place as u64).map_err(LiveError::io("wait for sockets"))?;
+        }
+        let mut ready = Vec::new();
         let mut datagram = vec![0; LONGEST];
         for place in 0..seats.len() {
             self.drain(place);
@@ -122,8 +125,10 @@ impl Driver<'_> {
                 self.cast.begin_measuring(drops, losses + self.unsent);
             }
             if end.is_some_and(|end| now >= end) || end.is_none() && self.busy.is_empty() {
-                let (drops, losses) = way.counts();
-                return Ok((self.cast.result(now, drops, losses + self.unsent), self.lateness));
+                return Ok(now);
+            }
+            if way.has_ended() {
+                return Err(EmulationError::Ended.into());
             }
             if live.stop.load(Ordering::Relaxed) {
                 return Err(LiveError::Stopped);
@@ -138,17 +143,12 @@ impl Driver<'_> {
             }
             self.fire();
             let next = [self.deadlines.first().map(|(at, _)| *at), warm_up, end].into_iter().flatten().min();
-            let sleep = next.map_or(PATIENCE, |next| self.clock.until(next).min(PATIENCE));
-            match ppoll(&mut polled, Some(TimeSpec::from_duration(sleep)), None) {
-                Ok(0) | Err(Errno::EINTR) => {}
-                Ok(_) => {
-                    for (place, fd) in polled.iter().enumerate() {
-                        if fd.any() != Some(false) {
-                            self.receive(place, &mut datagram)?;
-                        }
-                    }
-                }
-                Err(error) => return Err(LiveError::io("wait for sockets")(error.into())),
+            let now = self.clock.now();
+            let sleep =
+                next.map_or(PATIENCE, |next| Duration::from_nanos((next - now).as_nanos()).min(PATIENCE));
+            waiting.wait(sleep, &mut ready).map_err(LiveError::io("wait for sockets"))?;
+            for &place in &ready {
+                self.receive(place as usize, &mut datagram)?;
             }
         }
     }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::emulation::EmulationError;
+
 /// The reason why a live run could not be made or completed, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
@@ -16,6 +18,9 @@ pub enum LiveError {
         /// What the system said.
         error: io::Error,
     },
+    /// The network could not be emulated.
+    #[error(transparent)]
+    Emulation(#[from] EmulationError),
     /// The server of another stack cannot be used.
     #[error("{0}")]
     Peer(String),
