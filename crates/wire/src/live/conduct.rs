@@ -1,6 +1,6 @@
 //! Many live runs, some at a time.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -115,10 +115,6 @@ impl Shared {
             Err(LiveError::Stopped) => None,
             Err(error) => {
                 lock(&self.failures).push(format!("{}, seed {seed}: {error}", cell.mechanism));
-                // What cannot be run once cannot be run again.
-                if !matches!(error, LiveError::Unfinished { .. }) {
-                    self.stop.store(true, Ordering::Relaxed);
-                }
                 None
             }
         }
