@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use coapace_lab::contender::ContenderKind;
 use coapace_lab::experiment::{Trial, conduct_until, runs};
 use coapace_lab::results::{CellResult, write_rows};
+use coapace_wire::emulation::take_privileges;
 use coapace_wire::live::{Conducting, Journal, Outcome, Peer, conduct, estimate, fits};
 
 use super::output::{COMMIT, Conducted, Rows, jobs, remark};
@@ -17,11 +19,13 @@ use crate::{Failure, interrupt, progress};
 /// The time between two steps of the progress bar.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Simulates all trials, and then runs them live with each of the `servers`; `None` is ours. Prints the rows of all at the end.
-/// Ctrl-C ends the live runs, and keeps those that are over.
+/// Simulates all trials, and then runs them live with each of the `servers`; `None` is ours. The simulation has as many seeds
+/// as `simulated_seeds` says, if that is more. Prints the rows of all at the end. Ctrl-C ends the live runs, and keeps those that
+/// are over.
 pub(super) fn conduct_live(
     arguments: &Arguments,
     trials: &[Trial],
+    simulated_seeds: u32,
     options: &LiveOptions,
     servers: &[Option<Peer>],
     rows: Option<Rows>,
@@ -29,14 +33,20 @@ pub(super) fn conduct_live(
     for trial in trials {
         fits(&trial.scenario, &trial.contender).map_err(Failure::Usage)?;
     }
+    if trials.iter().any(|trial| trial.contender.kind == ContenderKind::Tcp) {
+        // TCP runs in network namespaces. The right to make them has to be taken before any thread starts.
+        take_privileges().map_err(|error| Failure::Input(error.to_string()))?;
+    }
     let stop = interrupt::watch();
     let journal = options.journal.as_deref().map(|path| {
         Journal::open(path, COMMIT).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
     });
     let journal = journal.transpose()?;
     raise_descriptor_limit();
-    let simulated = simulate(arguments, trials, stop);
-    let planned = runs(trials) * (1 + servers.len());
+    let more = |trial: &Trial| Trial { seeds: trial.seeds.max(simulated_seeds), ..trial.clone() };
+    let to_simulate: Vec<Trial> = trials.iter().map(more).collect();
+    let simulated = simulate(arguments, &to_simulate, stop);
+    let planned = runs(&to_simulate) + runs(trials) * servers.len();
     let mut outcome = Outcome::default();
     if !stop.load(Ordering::Relaxed) {
         outcome = run(arguments, trials, options, servers, &simulated, journal);
@@ -48,13 +58,7 @@ pub(super) fn conduct_live(
     if let Some((lines, each)) = rows {
         write_rows(io::stdout().lock(), lines, each, COMMIT, &results)?;
     }
-    match outcome.failures.into_iter().next() {
-        // Nothing was run, so there is nothing to print either.
-        Some(failure) if results.iter().all(|result| result.cell.mode == Default::default()) => {
-            Err(Failure::Network(failure))
-        }
-        _ => Ok(Conducted::of(results, planned)),
-    }
+    Ok(Conducted::of(results, planned, outcome.failures.into_iter().next()))
 }
 
 /// Simulates the trials.

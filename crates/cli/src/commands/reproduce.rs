@@ -57,7 +57,9 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let rows = reproduce.format.lines().filter(|_| !reproduce.orders).map(|lines| (lines, reproduce.each));
     let mut conducted = if is_live {
         let ours_and_theirs = [vec![None], reproduce.live.peer.iter().cloned().map(Some).collect()].concat();
-        conduct_live(arguments, &trials, &reproduce.live, &ours_and_theirs, rows)?
+        // A median over few seeds is uncertain before a small buffer, and more are simulated in no time.
+        let seeds = trials.iter().map(|trial| trial.scenario.defaults.seeds).max().unwrap_or(0);
+        conduct_live(arguments, &trials, seeds, &reproduce.live, &ours_and_theirs, rows)?
     } else {
         conduct(arguments, &trials, rows)?
     };

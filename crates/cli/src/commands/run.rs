@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     capture(arguments, first, pcap, trace)?;
     let rows = run.format.lines().map(|lines| (lines, run.each));
     let conducted = if run.live.live {
-        conduct_live(arguments, &trials, &run.live, std::slice::from_ref(&run.live.peer), rows)?
+        conduct_live(arguments, &trials, 0, &run.live, std::slice::from_ref(&run.live.peer), rows)?
     } else {
         conduct(arguments, &trials, rows)?
     };

@@ -56,7 +56,8 @@ impl Paper {
             let scenario = Arc::new(scenario);
             for contender in &contenders {
                 contender.fits(&scenario)?;
-                trials.push(Trial::new(&scenario, contender.clone(), live.seeds));
+                let seeds = if quick { 1 } else { live.seeds };
+                trials.push(Trial::new(&scenario, contender.clone(), seeds));
             }
         }
         Ok(trials)

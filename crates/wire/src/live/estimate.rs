@@ -14,10 +14,11 @@ pub struct Estimate {
     runs: Vec<Vec<Duration>>,
 }
 
-/// Estimates the time of each run from the results of `simulated` ones with the same seeds.
+/// Estimates the time of each run from the results of `simulated` ones with the same seeds, and perhaps more.
 pub fn estimate(trials: &[Trial], simulated: &[CellResult]) -> Estimate {
     let runs = trials.iter().zip(simulated).map(|(trial, cell)| {
-        cell.runs.iter().map(|run| Duration::from_secs_f64(run_s(trial, run).max(0.0))).collect()
+        let runs = cell.runs.iter().take(trial.seeds as usize);
+        runs.map(|run| Duration::from_secs_f64(run_s(trial, run).max(0.0))).collect()
     });
     Estimate { runs: runs.collect() }
 }
