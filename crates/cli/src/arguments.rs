@@ -1,6 +1,9 @@
 //! The command line.
 
 mod device;
+#[cfg(target_os = "linux")]
+mod emulate;
+#[cfg(target_os = "linux")]
 mod live;
 mod serve;
 
@@ -14,6 +17,9 @@ use coapace_lab::results::Lines;
 pub(crate) use device::{
     AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
 };
+#[cfg(target_os = "linux")]
+pub(crate) use emulate::Emulate;
+#[cfg(target_os = "linux")]
 pub(crate) use live::LiveOptions;
 pub(crate) use serve::Serve;
 
@@ -161,6 +167,10 @@ Example:
     /// Answer requests until interrupted
     #[command(after_help = serve::EXAMPLES_SERVE)]
     Serve(Serve),
+    /// Carry the packets of real programs through the network of a scenario, in real time
+    #[cfg(target_os = "linux")]
+    #[command(after_help = emulate::EXAMPLES_EMULATE)]
+    Emulate(Emulate),
     /// Put a server under load and report how much it handles
     #[command(after_help = device::EXAMPLES_LOAD)]
     Load(Load),
@@ -224,6 +234,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 
+    #[cfg(target_os = "linux")]
     #[command(flatten)]
     pub(crate) live: LiveOptions,
 }
@@ -371,6 +382,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
 
+    #[cfg(target_os = "linux")]
     #[command(flatten)]
     pub(crate) live: LiveOptions,
 }

@@ -1,4 +1,4 @@
-//! The metrics of a server over HTTP, for Prometheus.
+//! The metrics of a server or relay over HTTP, for Prometheus.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,6 +27,28 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest head of a request in bytes, and the most header fields.
 const MAX_HEAD: usize = 8 << 10;
 const MAX_FIELDS: usize = 64;
+
+/// What has metrics.
+pub(crate) trait Measured: Send + Sync + 'static {
+    /// Returns the metrics in the text format of Prometheus.
+    fn exposition(&self) -> String;
+
+    /// Returns whether requests are refused because the end is near.
+    fn is_closing(&self) -> bool;
+}
+
+/// All servers together.
+impl Measured for Vec<ServerHandle> {
+    fn exposition(&self) -> String {
+        let mut sum = Metrics::default();
+        self.iter().for_each(|server| sum.merge(&server.metrics()));
+        sum.to_string()
+    }
+
+    fn is_closing(&self) -> bool {
+        self.iter().any(ServerHandle::is_closing)
+    }
+}
 
 /// A listening socket.
 #[derive(Debug)]
@@ -62,14 +84,14 @@ impl Exporter {
         format!("http://{}/metrics", self.address)
     }
 
-    /// Answers requests for as long as the runtime lives. It runs in tasks of its own, and locks a server only to
-    /// copy its counters.
-    pub(crate) async fn run(self, servers: Vec<ServerHandle>) {
+    /// Answers requests for as long as the runtime lives. It runs in tasks of its own, and locks a server or relay
+    /// only to copy its counters.
+    pub(crate) async fn run(self, measured: impl Measured) {
         let listener = match tokio::net::TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
             Err(error) => return complain(&format!("no metrics: {error}")),
         };
-        let servers = Arc::new(servers);
+        let measured = Arc::new(measured);
         let mut talks: VecDeque<JoinHandle<()>> = VecDeque::new();
         loop {
             let Ok((stream, _)) = listener.accept().await else {
@@ -83,21 +105,21 @@ impl Exporter {
             {
                 oldest.abort();
             }
-            let servers = servers.clone();
+            let measured = measured.clone();
             talks.push_back(tokio::spawn(async move {
                 // A client that is too slow or gone gets no answer.
-                let _ = timeout(PATIENCE, talk(stream, &servers)).await;
+                let _ = timeout(PATIENCE, talk(stream, &*measured)).await;
             }));
         }
     }
 }
 
 /// Answers one request and closes the connection.
-async fn talk(mut stream: TcpStream, servers: &[ServerHandle]) -> io::Result<()> {
+async fn talk(mut stream: TcpStream, measured: &impl Measured) -> io::Result<()> {
     let mut head = Vec::new();
     let until = Instant::now() + HEAD_PATIENCE;
     let answer = loop {
-        if let Some(answer) = respond(&head, servers) {
+        if let Some(answer) = respond(&head, measured) {
             break answer;
         }
         let Ok(read) = timeout_at(until, stream.read_buf(&mut head)).await else { return Ok(()) };
@@ -114,7 +136,7 @@ async fn talk(mut stream: TcpStream, servers: &[ServerHandle]) -> io::Result<()>
 }
 
 /// Returns the answer to the head of a request; `None` while the head is incomplete.
-fn respond(head: &[u8], servers: &[ServerHandle]) -> Option<Vec<u8>> {
+fn respond(head: &[u8], measured: &impl Measured) -> Option<Vec<u8>> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     let plain = "text/plain; charset=utf-8";
@@ -136,18 +158,14 @@ fn respond(head: &[u8], servers: &[ServerHandle]) -> Option<Vec<u8>> {
     let whole = method == "GET";
     match path {
         Some("/metrics") => {}
-        Some("/healthz") if servers.iter().any(ServerHandle::is_closing) => {
+        Some("/healthz") if measured.is_closing() => {
             return Some(answer("503 Service Unavailable", plain, "", "stopping\n", whole));
         }
         Some("/healthz") => return Some(answer("200 OK", plain, "", "ok\n", whole)),
         _ => return failed("404 Not Found", "", "the metrics are at /metrics, and /healthz says ok\n"),
     }
-    let mut sum = Metrics::default();
-    for server in servers {
-        sum.merge(&server.metrics());
-    }
     let kind = "text/plain; version=0.0.4; charset=utf-8";
-    Some(answer("200 OK", kind, "", &format!("{sum}{}", process::exposition()), whole))
+    Some(answer("200 OK", kind, "", &(measured.exposition() + &process::exposition()), whole))
 }
 
 /// Returns a response; a HEAD request gets it without its body.

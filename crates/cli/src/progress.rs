@@ -20,6 +20,11 @@ pub(crate) fn bytes(quiet: bool) -> ProgressBar {
     drawn(0, "{wide_bar} {bytes}/{total_bytes}, {eta} left", quiet)
 }
 
+/// Returns a line without an end, for what runs until it is interrupted.
+pub(crate) fn line(quiet: bool) -> ProgressBar {
+    drawn(0, "{elapsed}  {msg}", quiet)
+}
+
 fn drawn(length: u64, template: &str, quiet: bool) -> ProgressBar {
     if quiet || !stderr().is_terminal() {
         return ProgressBar::hidden();

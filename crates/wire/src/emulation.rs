@@ -38,6 +38,7 @@ mod arrivals;
 mod capture;
 mod datagrams;
 mod error;
+mod exposition;
 mod figures;
 mod link;
 mod passage;
@@ -60,7 +61,7 @@ use coapace_sim::{Tap, Transport};
 pub use capture::Capture;
 pub use error::EmulationError;
 pub use figures::Figures;
-pub use running::Running;
+pub use running::{Running, Watch};
 
 use passage::Passage;
 use relay::Relay;

@@ -353,7 +353,7 @@ fn method(text: &str) -> Result<Code, String> {
 }
 
 /// Reads a time in the syntax of scenario files, from a millisecond to a day.
-fn time(text: &str) -> Result<Duration, String> {
+pub(super) fn time(text: &str) -> Result<Duration, String> {
     let time = parse_time(text).filter(|time| time.as_micros() >= 1_000);
     time.map(|time| Duration::from_micros(time.as_micros())).ok_or_else(|| {
         "expected seconds, or a time such as 500ms, 1.5 s, 2min or 1h, of a day at most".to_owned()

@@ -6,7 +6,10 @@ mod compare;
 mod device;
 mod directory;
 mod discover;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod list;
+#[cfg(target_os = "linux")]
 mod live;
 mod load;
 mod man;
@@ -56,6 +59,8 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Discover(discover)) => discover::discover(arguments, discover),
         Some(Command::Ping(ping)) => ping::ping(arguments, ping),
         Some(Command::Serve(serve)) => serve::serve(arguments, serve),
+        #[cfg(target_os = "linux")]
+        Some(Command::Emulate(emulate)) => emulate::emulate(arguments, emulate),
         Some(Command::Load(load)) => load::load(arguments, load),
         Some(Command::Man { directory }) => man::man(directory),
         Some(Command::Completions { shell }) => {

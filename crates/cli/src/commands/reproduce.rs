@@ -6,6 +6,7 @@ use coapace_lab::contender::Contender;
 use coapace_lab::papers::{PAPERS, Paper};
 use coapace_lab::results::CellResult;
 
+#[cfg(target_os = "linux")]
 use super::live::conduct_live;
 use super::output::{
     command_line, conduct, create_dir, print_orders, print_table, remark, report, set_seeds, write_report,
@@ -34,7 +35,10 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let source = paper.source().map_err(Failure::Input)?;
     let others: Result<Vec<_>, _> = reproduce.mechanism.iter().map(|label| Contender::parse(label)).collect();
     let others = others.map_err(Failure::Usage)?;
+    #[cfg(target_os = "linux")]
     let is_live = reproduce.live.live;
+    #[cfg(not(target_os = "linux"))]
+    let is_live = false;
     let trials = if is_live { Paper::live_trials } else { Paper::trials };
     let mut trials = trials(paper, reproduce.quick, &others).map_err(Failure::Usage)?;
     set_seeds(&mut trials, reproduce.seeds);
@@ -55,14 +59,16 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     }
 
     let rows = reproduce.format.lines().filter(|_| !reproduce.orders).map(|lines| (lines, reproduce.each));
-    let mut conducted = if is_live {
-        let ours_and_theirs = [vec![None], reproduce.live.peer.iter().cloned().map(Some).collect()].concat();
+    #[cfg(target_os = "linux")]
+    let live = is_live.then(|| {
+        let servers = [vec![None], reproduce.live.peer.iter().cloned().map(Some).collect()].concat();
         // A median over few seeds is uncertain before a small buffer, and more are simulated in no time.
         let seeds = trials.iter().map(|trial| trial.scenario.defaults.seeds).max().unwrap_or(0);
-        conduct_live(arguments, &trials, seeds, &reproduce.live, &ours_and_theirs, rows)?
-    } else {
-        conduct(arguments, &trials, rows)?
-    };
+        conduct_live(arguments, &trials, seeds, &reproduce.live, &servers, rows)
+    });
+    #[cfg(not(target_os = "linux"))]
+    let live = None;
+    let mut conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
     if let Some(file) = markdown {
         let page = paper.markdown(&command_line(), &conducted.results).map_err(Failure::Input)?;
         let path = file.write(conducted.is_complete(), |out| out.write_all(page.as_bytes()))?;

@@ -289,7 +289,7 @@ fn one_higher(udp: &Listener, asked: &[SocketAddr]) -> Result<SocketAddr, Failur
 }
 
 /// Returns the addresses that an argument names.
-fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
+pub(super) fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
     let addresses = text.to_socket_addrs().map_err(|error| {
         Failure::Usage(format!("{flag} takes ADDRESS:PORT, as [::]:5683, not {text:?} ({error})"))
     })?;

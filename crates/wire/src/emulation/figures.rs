@@ -77,6 +77,31 @@ impl Figures {
         Duration::from_secs_f64(self.lateness.quantile_s(share).unwrap_or(0.0))
     }
 
+    /// Returns what happened, in a line each: sources and packets, hops, lateness.
+    pub fn summary(&self) -> Vec<String> {
+        let Self { entered, arrived, dropped, lost, marked, sources, .. } = self;
+        let under_way = entered.saturating_sub(arrived + dropped + lost);
+        let seconds = self.elapsed.as_secs_f64();
+        let mut lines = vec![format!(
+            "{sources} sources, {entered} packets in {seconds:.1} s: {arrived} arrived, {dropped} dropped, {lost} lost, \
+             {marked} marked, {under_way} under way"
+        )];
+        for (name, hop) in &self.hops {
+            lines.push(format!(
+                "{name}: {} packets, {} bytes, {} dropped, {} lost, longest queue {} bytes",
+                hop.packets, hop.bytes, hop.dropped, hop.lost, hop.max_queue_bytes
+            ));
+        }
+        let ms = |share| self.lateness(share).as_secs_f64() * 1e3;
+        lines.push(format!(
+            "lateness: 50 % of departures within {:.3} ms, 99 % within {:.3} ms, all within {:.3} ms",
+            ms(0.5),
+            ms(0.99),
+            self.lateness.max_us as f64 / 1e3
+        ));
+        lines
+    }
+
     /// Returns whether the machine was too slow, so that what was measured is not what the scenario says.
     pub fn is_overloaded(&self) -> bool {
         self.overflowed > 0 || self.late * 1_000 > self.lateness.count

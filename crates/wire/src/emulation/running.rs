@@ -29,6 +29,10 @@ impl Shared {
         self.stops.load(Ordering::Relaxed)
     }
 
+    fn figures(&self) -> Figures {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(super) fn publish(&self, figures: Figures) {
         *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
     }
@@ -50,7 +54,12 @@ impl<T: Send + 'static> Running<T> {
 impl<T> Running<T> {
     /// Returns the counters, which are at most a tenth of a second old.
     pub fn figures(&self) -> Figures {
-        self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.figures()
+    }
+
+    /// Returns a view of the counters for other threads.
+    pub fn watch(&self) -> Watch {
+        Watch(self.shared.clone())
     }
 
     /// Returns whether the emulation has ended by itself, because of an error that [`stop`](Self::stop) returns.
@@ -67,6 +76,17 @@ impl<T> Running<T> {
         self.shared.stops.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
         ended.and_then(Result::ok).unwrap_or(Err(EmulationError::Ended))
+    }
+}
+
+/// A view of the counters of an emulation. It may outlive the emulation.
+#[derive(Clone, Debug)]
+pub struct Watch(Arc<Shared>);
+
+impl Watch {
+    /// Returns the counters, which are at most a tenth of a second old while the emulation runs.
+    pub fn figures(&self) -> Figures {
+        self.0.figures()
     }
 }
 

@@ -1,0 +1,163 @@
+//! `coapace emulate`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use coapace_scenario::Scenario;
+use coapace_wire::emulation::{Capture, Emulation, EmulationError, Figures, Watch};
+use indicatif::ProgressBar;
+use tokio::runtime::Builder;
+
+use super::device::no_runtime;
+use super::serve::named;
+use crate::arguments::{Arguments, Emulate};
+use crate::draft::Draft;
+use crate::exporter::{Exporter, Measured};
+use crate::shown::complain;
+use crate::{Failure, interrupt, process, progress};
+
+/// The tap of an emulation: the capture, if one is asked for.
+type Tap = Option<Capture<BufWriter<File>>>;
+
+pub(crate) fn emulate(arguments: &Arguments, emulate: &Emulate) -> Result<(), Failure> {
+    let scenario = Scenario::load(&emulate.scenario, &emulate.set)?;
+    process::raise_descriptor_limit();
+    let emulation = Emulation::new(&scenario, emulate.seed).sources(emulate.sources as usize);
+    match (&emulate.listen, &emulate.to) {
+        (Some(listen), Some(to)) => relay(arguments, emulate, &scenario, emulation, (listen, to)),
+        _ => Err(Failure::Usage("emulate needs --listen and --to".to_owned())),
+    }
+}
+
+/// Relays UDP until it is interrupted, or for `--duration`.
+fn relay(
+    arguments: &Arguments,
+    emulate: &Emulate,
+    scenario: &Scenario,
+    emulation: Emulation<'_>,
+    (listen, to): (&str, &str),
+) -> Result<(), Failure> {
+    let (listen, to) = (first("--listen", listen)?, first("--to", to)?);
+    let record = Recording::open(emulate)?;
+    let exporter = emulate.metrics.as_deref().map(Exporter::bind).transpose()?;
+    // From here on Ctrl-C ends the emulation and not the process.
+    let stop = interrupt::watch();
+    let relay = emulation.relay(listen, to, record.tap(scenario)?).map_err(failed)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "coap://{}", relay.local_addr())?;
+    if let Some(exporter) = &exporter {
+        writeln!(out, "{}", exporter.uri())?;
+    }
+    out.flush()?;
+    drop(out);
+    let metrics = serve_metrics(exporter, relay.watch())?;
+    let mut teller = Teller::new(arguments.quiet);
+    let end = emulate.duration.map(|duration| Instant::now() + duration);
+    while !stop.load(Ordering::Relaxed) && !relay.has_ended() && end.is_none_or(|end| Instant::now() < end) {
+        std::thread::sleep(Duration::from_millis(50));
+        teller.tell(&relay.figures());
+    }
+    teller.finish();
+    drop(metrics);
+    let (figures, tap) = relay.stop().map_err(failed)?;
+    record.finish(tap)?;
+    let mut out = io::stdout().lock();
+    figures.summary().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    figures.complaints().iter().for_each(|line| complain(line));
+    Ok(())
+}
+
+/// Returns the first address that an argument names.
+fn first(flag: &str, text: &str) -> Result<SocketAddr, Failure> {
+    let no_address = || Failure::Network(format!("{flag} {text}: the name has no address"));
+    named(flag, text)?.first().copied().ok_or_else(no_address)
+}
+
+fn failed(error: EmulationError) -> Failure {
+    match error {
+        EmulationError::Mesh | EmulationError::Circle(_) => Failure::Usage(error.to_string()),
+        _ => Failure::Network(error.to_string()),
+    }
+}
+
+/// Serves the counters on a runtime of its own, which ends when it is dropped.
+fn serve_metrics(
+    exporter: Option<Exporter>,
+    watch: Watch,
+) -> Result<Option<tokio::runtime::Runtime>, Failure> {
+    let Some(exporter) = exporter else { return Ok(None) };
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(no_runtime)?;
+    runtime.spawn(exporter.run(watch));
+    Ok(Some(runtime))
+}
+
+impl Measured for Watch {
+    fn exposition(&self) -> String {
+        self.figures().exposition()
+    }
+
+    fn is_closing(&self) -> bool {
+        false
+    }
+}
+
+/// The file of a capture.
+struct Recording(Option<Draft>);
+
+impl Recording {
+    fn open(emulate: &Emulate) -> Result<Self, Failure> {
+        emulate.pcap.as_deref().map(Draft::create).transpose().map(Self)
+    }
+
+    fn tap(&self, scenario: &Scenario) -> Result<Tap, Failure> {
+        let writer = self.0.as_ref().map(Draft::writer).transpose().map_err(cannot_write)?;
+        Ok(writer.map(|writer| Capture::new(writer, scenario)))
+    }
+
+    fn finish(self, tap: Tap) -> Result<(), Failure> {
+        tap.map(Capture::finish).transpose().map_err(cannot_write)?;
+        self.0.map(|draft| draft.put(true)).transpose()?;
+        Ok(())
+    }
+}
+
+fn cannot_write(error: io::Error) -> Failure {
+    Failure::Io("cannot write the capture".to_owned(), error)
+}
+
+/// The line of counters on a terminal, and the word on overload when it begins.
+struct Teller {
+    line: ProgressBar,
+    is_overloaded: bool,
+}
+
+impl Teller {
+    fn new(quiet: bool) -> Self {
+        Self { line: progress::line(quiet), is_overloaded: false }
+    }
+
+    fn tell(&mut self, figures: &Figures) {
+        let late = figures.lateness(0.99).as_secs_f64() * 1e3;
+        self.line.set_message(format!(
+            "{} sources, {} packets: {} arrived, {} dropped, {} lost; 99 % left within {late:.2} ms",
+            figures.sources, figures.entered, figures.arrived, figures.dropped, figures.lost
+        ));
+        if figures.is_overloaded() && !self.is_overloaded {
+            self.is_overloaded = true;
+            self.line.suspend(|| {
+                figures
+                    .complaints()
+                    .iter()
+                    .filter(|line| line.contains("overload"))
+                    .for_each(|line| complain(line));
+            });
+        }
+    }
+
+    fn finish(self) {
+        self.line.finish_and_clear();
+    }
+}
