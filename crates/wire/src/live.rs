@@ -16,6 +16,8 @@ mod lateness;
 mod marks;
 mod peer;
 mod sources;
+#[cfg(test)]
+mod tests;
 mod way;
 
 pub use conduct::{Conducting, Outcome, conduct};
