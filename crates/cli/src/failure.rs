@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     Refused(String),
     /// Ctrl-C came before the end: exit code 130.
     Interrupted(String),
+    /// A program that was run for the user ended with this exit code, and has told why.
+    Ended(u8),
 }
 
 impl Failure {
@@ -33,6 +35,7 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::Refused(_) => 3,
             Self::Interrupted(_) => INTERRUPTED,
+            Self::Ended(code) => *code,
         }
     }
 }
@@ -45,6 +48,7 @@ impl fmt::Display for Failure {
             | Self::Network(message)
             | Self::Refused(message)
             | Self::Interrupted(message) => f.write_str(message),
+            Self::Ended(code) => write!(f, "the program ended with {code}"),
             Self::Io(what, error) => write!(f, "{what}: {error}"),
         }
     }

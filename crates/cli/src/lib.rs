@@ -48,6 +48,7 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of a pipe has seen enough, like in `coapace … | head`.
         Err(Failure::Io(_, error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Ended(code)) => ExitCode::from(code),
         Err(failure) => {
             complain(&failure.to_string());
             ExitCode::from(failure.exit_code())

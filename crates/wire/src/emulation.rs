@@ -32,6 +32,7 @@
 //! * **source**: a client, known by its address and port. Each has a node of the simulated network.
 //! * **place**: one of a bounded number of sources.
 //! * **lateness**: the time from when a packet had to leave to when it had left.
+//! * **side**: one end of a tunnel, the clients' or the server's: a network namespace.
 //! * **up**, **down**: towards the server, and towards a client.
 
 mod arrivals;
@@ -40,15 +41,20 @@ mod datagrams;
 mod error;
 mod exposition;
 mod figures;
+mod ip_packet;
 mod link;
 mod passage;
 mod port;
+mod privileges;
+mod program;
 mod relay;
 mod running;
+mod side;
 mod sources;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 pub(crate) mod waiting;
 
 use std::net::SocketAddr;
@@ -61,7 +67,11 @@ use coapace_sim::{Tap, Transport};
 pub use capture::Capture;
 pub use error::EmulationError;
 pub use figures::Figures;
+pub use privileges::take_privileges;
+pub use program::Program;
 pub use running::{Running, Watch};
+pub use side::Side;
+pub use tunnel::Tunnel;
 
 use passage::Passage;
 use relay::Relay;
@@ -105,6 +115,18 @@ impl<'a> Emulation<'a> {
         let relay = Relay::bind(listen, to, accounting(self.scenario), passage)?;
         let local = relay.local_addr().map_err(|error| EmulationError::Listen(listen, error))?;
         Ok(RunningRelay { running: Running::start(move |shared| relay.run(shared))?, local })
+    }
+
+    /// Makes two network namespaces and starts to carry IP packets between them. Rates count the packets as they are, with the
+    /// header of IP. Each address of the clients' side is a source. It needs the right to make namespaces, see
+    /// [`take_privileges`], `/dev/net/tun`, and the program `ip` (iproute2).
+    ///
+    /// # Errors
+    /// [`EmulationError`]: the scenario has a mesh, or the system refuses one of these.
+    pub fn tunnel<T: Tap + Send + 'static>(self, tap: T) -> Result<Tunnel<T>, EmulationError> {
+        let run = (self.scenario, self.seed, tap);
+        let passage = Passage::new(run, self.sources, Transport::Ip, ip_packet::content)?;
+        Tunnel::start(self.scenario, passage)
     }
 }
 

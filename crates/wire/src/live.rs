@@ -16,6 +16,7 @@ mod lateness;
 mod marks;
 mod peer;
 mod sources;
+mod tcp;
 #[cfg(test)]
 mod tests;
 mod way;
@@ -80,6 +81,6 @@ pub fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     fits(live.scenario, live.contender).map_err(LiveError::Unfit)?;
     match live.contender.kind {
         ContenderKind::Udp(_) => driver::run(live),
-        ContenderKind::Tcp => Err(LiveError::Unfit("tcp has no live runs yet".to_owned())),
+        ContenderKind::Tcp => tcp::run(live),
     }
 }

@@ -1,5 +1,6 @@
 //! Arguments of `coapace emulate`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,6 +30,19 @@ pub(crate) struct Emulate {
     #[arg(long, value_name = "ADDRESS:PORT", requires = "listen")]
     pub(crate) to: Option<String>,
 
+    /// Make two network namespaces with the network between them, and wait. Without a COMMAND the addresses and ways to
+    /// enter them are printed
+    #[arg(long, conflicts_with_all = ["listen", "to"])]
+    pub(crate) tun: bool,
+
+    /// A line of the shell to run in the server's namespace. COMMAND begins when it listens, and ends it
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["listen", "to"])]
+    pub(crate) server: Option<OsString>,
+
+    /// The program to run in the clients' namespace, with its arguments; implies --tun. Its exit code is that of this command
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["listen", "to"])]
+    pub(crate) command: Vec<OsString>,
+
     /// Sources that have a place at a time. Beyond it, the one that was idle for longest makes room
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) sources: u32,
@@ -51,6 +65,11 @@ pub(super) const EXAMPLES_EMULATE: &str = "Examples:
     coapace emulate nb-iot --listen 127.0.0.1:5690 --to 127.0.0.1:5683
   The same with a lossy link and a small buffer, captured:
     coapace emulate nb-iot --set errors=high --set buffer=2500 --listen 127.0.0.1:5690 --to 127.0.0.1:5683 --pcap link.pcapng
+  Unmodified programs, through TUN devices between two network namespaces:
+    coapace emulate nb-iot --server 'coap-server-notls -A 10.2.0.1' -- coap-client-notls -m get coap://10.2.0.1/
+  A shell on the clients' side, where any address of 10.1.0.0/16 is its own:
+    coapace emulate lte-m --server 'iperf3 -s' -- bash
 
-At the end the counters are printed, with the lateness of departures: how exactly the machine kept the times of the scenario.
+Programs find the addresses in COAPACE_CLIENT, COAPACE_CLIENTS and COAPACE_SERVER. Namespaces need no root where the system allows
+user namespaces. At the end the counters are printed, with the lateness of departures: how exactly the machine kept the times of the scenario.
 See docs/emulation.md.";

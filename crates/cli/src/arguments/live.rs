@@ -17,8 +17,9 @@ pub(crate) struct LiveOptions {
     #[arg(long, value_name = "N", default_value_t = 4, requires = "live", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) live_jobs: u16,
 
-    /// Let the server of another stack answer in live runs: a command with {port} where its port goes, which is
-    /// started for each run and listens at 127.0.0.1. It needs the scenario's resource, or takes a PUT of it
+    /// Let the server of another stack answer in live runs: a command with {port} and {address} where these go, which
+    /// is started for each run, such as 'coap-server-notls -A {address} -p {port} -d 10'. It has the scenario's
+    /// resource, or takes a PUT of it
     #[arg(long, value_name = "COMMAND", requires = "live", value_parser = Peer::parse)]
     pub(crate) peer: Option<Peer>,
 

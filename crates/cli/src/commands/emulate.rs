@@ -1,17 +1,22 @@
 //! `coapace emulate`.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use coapace_scenario::Scenario;
-use coapace_wire::emulation::{Capture, Emulation, EmulationError, Figures, Watch};
+use coapace_wire::emulation::{
+    Capture, Emulation, EmulationError, Figures, Program, Tunnel, Watch, take_privileges,
+};
 use indicatif::ProgressBar;
 use tokio::runtime::Builder;
 
 use super::device::no_runtime;
+use super::output::remark;
 use super::serve::named;
 use crate::arguments::{Arguments, Emulate};
 use crate::draft::Draft;
@@ -28,7 +33,13 @@ pub(crate) fn emulate(arguments: &Arguments, emulate: &Emulate) -> Result<(), Fa
     let emulation = Emulation::new(&scenario, emulate.seed).sources(emulate.sources as usize);
     match (&emulate.listen, &emulate.to) {
         (Some(listen), Some(to)) => relay(arguments, emulate, &scenario, emulation, (listen, to)),
-        _ => Err(Failure::Usage("emulate needs --listen and --to".to_owned())),
+        _ if emulate.tun || emulate.server.is_some() || !emulate.command.is_empty() => {
+            tunnel(arguments, emulate, &scenario, emulation)
+        }
+        _ => Err(Failure::Usage(
+            "emulate needs --listen and --to for datagrams, or a COMMAND after -- (or --tun) for programs"
+                .to_owned(),
+        )),
     }
 }
 
@@ -57,7 +68,7 @@ fn relay(
     let mut teller = Teller::new(arguments.quiet);
     let end = emulate.duration.map(|duration| Instant::now() + duration);
     while !stop.load(Ordering::Relaxed) && !relay.has_ended() && end.is_none_or(|end| Instant::now() < end) {
-        std::thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(50));
         teller.tell(&relay.figures());
     }
     teller.finish();
@@ -68,6 +79,119 @@ fn relay(
     figures.summary().iter().try_for_each(|line| writeln!(out, "{line}"))?;
     figures.complaints().iter().for_each(|line| complain(line));
     Ok(())
+}
+
+/// Carries IP packets between two namespaces until the command there ends, it is interrupted, or for `--duration`.
+fn tunnel(
+    arguments: &Arguments,
+    emulate: &Emulate,
+    scenario: &Scenario,
+    emulation: Emulation<'_>,
+) -> Result<(), Failure> {
+    let record = Recording::open(emulate)?;
+    let exporter = emulate.metrics.as_deref().map(Exporter::bind).transpose()?;
+    // Threads begin after this line only.
+    take_privileges().map_err(failed)?;
+    let stop = interrupt::watch();
+    let tunnel = emulation.tunnel(record.tap(scenario)?).map_err(failed)?;
+    let metrics = serve_metrics(exporter, tunnel.running().watch())?;
+    let settings = |command: &mut Command| {
+        command
+            .env("COAPACE_CLIENT", tunnel.client_address(1).to_string())
+            .env("COAPACE_CLIENTS", tunnel.clients_network())
+            .env("COAPACE_SERVER", tunnel.server_address(1).to_string());
+    };
+    let (client, server) = (tunnel.client_address(1), tunnel.server_address(1));
+    remark(
+        arguments,
+        &format!("clients: {client}, or any of {}; server: {server}", tunnel.clients_network()),
+    );
+    let mut serving = None;
+    if let Some(line) = &emulate.server {
+        // The standard output belongs to the command.
+        let settings = |command: &mut Command| {
+            settings(command);
+            command.stdin(Stdio::null()).stdout(io::stderr());
+        };
+        let mut program = Program::shell(tunnel.server(), line, settings)
+            .map_err(|error| Failure::Io("cannot start the server".to_owned(), error))?;
+        await_server(&tunnel, &mut program, stop)?;
+        serving = Some(program);
+    }
+    let mut program = None;
+    if let Some((name, rest)) = emulate.command.split_first() {
+        let mut command = Command::new(name);
+        command.args(rest);
+        settings(&mut command);
+        let started = Program::start(tunnel.clients(), command, false);
+        program =
+            Some(started.map_err(|error| Failure::Io(format!("cannot run {}", name.display()), error))?);
+    } else {
+        for (side, name) in [(tunnel.clients(), "clients"), (tunnel.server(), "server")] {
+            remark(arguments, &format!("to enter the side of the {name}: {}", entering(&side.file())));
+        }
+    }
+    let mut code = None;
+    // A program on the terminal has it for itself.
+    let mut teller = Teller::new(arguments.quiet || program.is_some());
+    let end = emulate.duration.map(|duration| Instant::now() + duration);
+    while !stop.load(Ordering::Relaxed) && code.is_none() && end.is_none_or(|end| Instant::now() < end) {
+        if tunnel.running().has_ended() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+        teller.tell(&tunnel.running().figures());
+        if let Some(program) = &mut program {
+            code = program.ended().map_err(|error| Failure::Io("cannot wait".to_owned(), error))?;
+        }
+    }
+    teller.finish();
+    // Ending a program takes up to three seconds; both have them.
+    program.into_iter().chain(serving).for_each(|mut program| program.stop());
+    drop(metrics);
+    let (figures, tap) = tunnel.stop().map_err(failed)?;
+    record.finish(tap)?;
+    figures.summary().iter().for_each(|line| remark(arguments, line));
+    figures.complaints().iter().for_each(|line| complain(line));
+    match code {
+        None | Some(0) => Ok(()),
+        Some(code) => Err(Failure::Ended(code)),
+    }
+}
+
+/// Waits until a program listens on the server's side, for five seconds at most.
+fn await_server(tunnel: &Tunnel<Tap>, program: &mut Program, stop: &AtomicBool) -> Result<(), Failure> {
+    let end = Instant::now() + Duration::from_secs(5);
+    while !stop.load(Ordering::Relaxed) {
+        let failed = |error| Failure::Io("cannot ask for the server".to_owned(), error);
+        if let Some(code) = program.ended().map_err(failed)? {
+            return Err(Failure::Input(format!("the server ended at once, with exit code {code}")));
+        }
+        if tunnel.server().listens().map_err(failed)? {
+            break;
+        }
+        if Instant::now() > end {
+            complain("the server does not listen after five seconds; going on without it");
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Returns the command that enters a namespace.
+fn entering(file: &str) -> String {
+    if is_root_outside() {
+        format!("nsenter --net={file} COMMAND")
+    } else {
+        let pid = std::process::id();
+        format!("nsenter --target {pid} --user --preserve-credentials --net={file} COMMAND")
+    }
+}
+
+/// Returns whether the process is in the user namespace of the system.
+fn is_root_outside() -> bool {
+    fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.contains("4294967295"))
 }
 
 /// Returns the first address that an argument names.

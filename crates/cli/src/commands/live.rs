@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use coapace_lab::contender::ContenderKind;
 use coapace_lab::experiment::{Trial, conduct_until, runs};
 use coapace_lab::results::{CellResult, write_rows};
+use coapace_wire::emulation::take_privileges;
 use coapace_wire::live::{Conducting, Journal, Outcome, Peer, conduct, estimate, fits};
 
 use super::output::{COMMIT, Conducted, Rows, jobs, remark};
@@ -31,9 +33,10 @@ pub(super) fn conduct_live(
     for trial in trials {
         fits(&trial.scenario, &trial.contender).map_err(Failure::Usage)?;
     }
-    if false {
-        // TCP runs in network namespaces. The right to make them has to be taken before any thread starts.
-        Ok::<(), String>(()).map_err(|error| Failure::Input(error.to_string()))?;
+    if trials.iter().any(|trial| trial.contender.kind == ContenderKind::Tcp) {
+        // TCP runs in network namespaces. The right to make them has to be taken before any thread starts. Without it the runs over
+        // TCP fail and say so, and the others are made.
+        let _ = take_privileges();
     }
     let stop = interrupt::watch();
     let journal = options.journal.as_deref().map(|path| {

@@ -39,7 +39,7 @@ fn live_rows_stand_beside_simulated_ones_and_say_so() {
 
 #[test]
 fn the_server_of_another_process_answers_in_place_of_ours() {
-    let peer = format!("{} serve -q --bind 127.0.0.1:{{port}} --demo", env!("CARGO_BIN_EXE_coapace"));
+    let peer = format!("{} serve -q --bind {{address}}:{{port}} --demo", env!("CARGO_BIN_EXE_coapace"));
     let run = [
         "run",
         "nb-iot",

@@ -17,6 +17,12 @@ pub enum EmulationError {
     /// The two addresses of a relay are one.
     #[error("the relay would send to itself: {0} is the address that it listens at")]
     Circle(SocketAddr),
+    /// The system does not let this user make network namespaces.
+    #[error(
+        "no network namespace can be made ({0}): run it as root, or allow user namespaces (sysctl user.max_user_namespaces, \
+         kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
+    )]
+    Privileges(io::Error),
     /// The system refused something that the emulator needs.
     #[error("the emulator has no {0}: {1}")]
     System(&'static str, io::Error),

@@ -20,6 +20,9 @@ const REPEAT: Duration = Duration::from_millis(200);
 /// The place of the port in a command line.
 const PORT: &str = "{port}";
 
+/// The place of the address in a command line.
+const ADDRESS: &str = "{address}";
+
 /// A command that starts the server of another stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
@@ -28,14 +31,15 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Reads a command line for a shell. `{port}` in it stands for the port to listen at.
+    /// Reads a command line for a shell. `{port}` in it stands for the port to listen at, and `{address}` for the address:
+    /// 127.0.0.1, or that of a network namespace over TCP.
     ///
     /// # Errors
     /// Returns one line if the command names no program or has no place for the port.
     pub fn parse(command: &str) -> Result<Self, String> {
         let Some(program) = command.split_whitespace().next().filter(|_| command.contains(PORT)) else {
             return Err(format!(
-                "a peer is a command with {PORT} where its port goes, such as 'coap-server-notls -A 127.0.0.1 -p {PORT} -d 10'"
+                "a peer is a command with {PORT} where its port goes, such as 'coap-server-notls -A {ADDRESS} -p {PORT} -d 10'"
             ));
         };
         let name = program.rsplit('/').next().unwrap_or(program);
@@ -47,14 +51,43 @@ impl Peer {
         &self.name
     }
 
+    /// Returns the line of the shell that starts the server at an address. The shell makes room for it, so that ending the shell
+    /// ends the server.
+    pub(super) fn line(&self, at: SocketAddr) -> String {
+        let placed = self.command.replace(PORT, &at.port().to_string());
+        format!("exec {}", placed.replace(ADDRESS, &at.ip().to_string()))
+    }
+
+    /// Returns the error of a server that has ended.
+    pub(super) fn ended(&self, how: &str) -> LiveError {
+        LiveError::Peer(format!("`{}` ended at once ({how}): run it by hand to see why", self.command))
+    }
+
+    /// Returns the error of a server that does not answer at an address.
+    pub(super) fn silent(&self, at: SocketAddr) -> LiveError {
+        LiveError::Peer(format!(
+            "`{}` does not answer at {at}: it has to listen at the address {ADDRESS} and the port {PORT}",
+            self.command
+        ))
+    }
+
+    /// Returns the error of a server whose answer has another length than wanted; `None` is no answer of success.
+    pub(super) fn misfit(&self, scenario: &Scenario, has: Option<usize>, wanted: usize) -> LiveError {
+        let has = has.map_or_else(|| "no answer 2.05".to_owned(), |has| format!("an answer of {has} bytes"));
+        LiveError::Peer(format!(
+            "`{}` has {has} to GET /{}, and takes no PUT that makes it {wanted}: give it such a resource, or change \
+             clients.uri_path and server.payload_bytes with --set",
+            self.command, scenario.clients.uri_path
+        ))
+    }
+
     /// Starts the server, and makes its answers as long as those of the scenario.
     pub(super) fn start(&self, scenario: &Scenario) -> Result<Started, LiveError> {
         // The port is free until another program takes it, which the server would tell.
         let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
         let address = free.map_err(LiveError::io("find a free port"))?;
-        let line = format!("exec {}", self.command.replace(PORT, &address.port().to_string()));
         let child = Command::new("sh")
-            .args(["-c", &line])
+            .args(["-c", &self.line(address)])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -66,6 +99,37 @@ impl Peer {
         dialogue.fit(scenario, self)?;
         Ok(started)
     }
+}
+
+/// Makes the answer to a GET as long as `wanted`: if it is not, writes the resource with PUT, and compares again. `ask` sends a
+/// request and returns the code and the length of the answer. Returns the length at the end; `None` if there is no answer of
+/// success.
+pub(super) fn fit(
+    scenario: &Scenario,
+    wanted: usize,
+    mut ask: impl FnMut(Code, &[u8]) -> Option<(Code, usize)>,
+) -> Option<usize> {
+    let content = Code(coap_numbers::code::CONTENT);
+    let path = request(scenario);
+    let payload = scenario.server.payload_bytes as usize;
+    let mut written = payload;
+    let length = |ask: &mut dyn FnMut(Code, &[u8]) -> Option<(Code, usize)>| {
+        ask(Code::GET, &path).filter(|(code, _)| *code == content).map(|(_, length)| length)
+    };
+    let mut has = length(&mut ask);
+    for _ in 0..2 {
+        if has == Some(wanted) {
+            break;
+        }
+        // Options that the server adds are made up for by a shorter payload.
+        written = has.map_or(payload, |has| (written + wanted).saturating_sub(has));
+        let tail = scenario.clients.uri_path_segments().fold(Tail::default(), |tail, segment| {
+            tail.option(coap_numbers::option::URI_PATH, segment.as_bytes())
+        });
+        ask(Code::PUT, &tail.payload(&vec![b'.'; written]).into_bytes());
+        has = length(&mut ask);
+    }
+    has
 }
 
 /// A server that runs. It ends when this is dropped.
@@ -92,6 +156,7 @@ impl Drop for Started {
 
 /// Requests to the server before the run, past the emulated network.
 struct Dialogue {
+    server: SocketAddr,
     socket: UdpSocket,
     message_id: u16,
 }
@@ -104,7 +169,7 @@ impl Dialogue {
             socket.set_read_timeout(Some(REPEAT))?;
             Ok(socket)
         };
-        Ok(Self { socket: open().map_err(LiveError::io("open a socket"))?, message_id: 1 })
+        Ok(Self { server, socket: open().map_err(LiveError::io("open a socket"))?, message_id: 1 })
     }
 
     /// Waits until the server answers a ping.
@@ -113,10 +178,7 @@ impl Dialogue {
         while Instant::now() < until {
             let status = child.try_wait().map_err(LiveError::io("look after the peer"))?;
             if let Some(status) = status {
-                return Err(LiveError::Peer(format!(
-                    "`{}` ended at once ({status}): run it by hand to see why",
-                    peer.command
-                )));
+                return Err(peer.ended(&status.to_string()));
             }
             self.message_id += 1;
             if self.ask_once(&Message::empty(Kind::Confirmable, self.message_id)).is_some() {
@@ -125,51 +187,18 @@ impl Dialogue {
             // A port without a server refuses at once.
             thread::sleep(Duration::from_millis(20));
         }
-        Err(LiveError::Peer(format!(
-            "`{}` does not answer at {}: it has to listen at 127.0.0.1 and the port {PORT}",
-            peer.command,
-            self.socket.peer_addr().map_or_else(|_| "its port".to_owned(), |address| address.to_string())
-        )))
+        Err(peer.silent(self.server))
     }
 
-    /// Makes the answer to the request of the scenario as long as that of our server: if it is not, writes the resource, and
-    /// compares again.
+    /// Makes the answer to the request of the scenario as long as that of our server.
     fn fit(&mut self, scenario: &Scenario, peer: &Peer) -> Result<(), LiveError> {
-        let (path, path_is) = (request(scenario), &scenario.clients.uri_path);
-        let (wanted, payload) = (4 + response(scenario).len(), scenario.server.payload_bytes as usize);
-        let mut written = payload;
-        let mut has = self.length(&path);
-        for _ in 0..2 {
-            if has == Some(wanted) {
-                return Ok(());
-            }
-            // Options that the server adds are made up for by a shorter payload.
-            written = has.map_or(payload, |has| (written + wanted).saturating_sub(has));
-            let tail = Tail::default();
-            let tail = scenario
-                .clients
-                .uri_path_segments()
-                .fold(tail, |tail, segment| tail.option(coap_numbers::option::URI_PATH, segment.as_bytes()));
-            self.ask(Code::PUT, &tail.payload(&vec![b'.'; written]).into_bytes());
-            has = self.length(&path);
-        }
-        if has == Some(wanted) {
-            return Ok(());
-        }
-        let has = has.map_or_else(|| "no answer 2.05".to_owned(), |has| format!("an answer of {has} bytes"));
-        Err(LiveError::Peer(format!(
-            "`{}` has {has} to GET /{path_is}, and takes no PUT that makes it {wanted}: give it such a resource, or change \
-             clients.uri_path and server.payload_bytes with --set",
-            peer.command
-        )))
-    }
-
-    /// Returns the length of the answer to a GET; `None` if it is none of success.
-    fn length(&mut self, path: &[u8]) -> Option<usize> {
-        let answer = self.ask(Code::GET, path)?;
-        let is_content =
-            Message::parse(&answer).is_ok_and(|answer| answer.code == Code(coap_numbers::code::CONTENT));
-        is_content.then_some(answer.len())
+        let wanted = 4 + response(scenario).len();
+        let has = fit(scenario, wanted, |code, tail| {
+            let answer = self.ask(code, tail)?;
+            let read = Message::parse(&answer).ok()?;
+            Some((read.code, answer.len()))
+        });
+        if has == Some(wanted) { Ok(()) } else { Err(peer.misfit(scenario, has, wanted)) }
     }
 
     /// Sends a request until it is answered.

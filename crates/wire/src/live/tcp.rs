@@ -1,6 +1,7 @@
 //! CoAP over the TCP of the operating system (RFC 8323), in two network namespaces with the emulated network between them.
 
 mod client;
+mod peer;
 mod segments;
 mod server;
 mod sysctl;
@@ -49,8 +50,15 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         answered: AtomicU64::new(0),
     });
     inside(tunnel.server(), sysctl::set)?;
-    let listening = service.clone();
-    inside(tunnel.server(), move || listening.start(at))?;
+    // The program of another stack ends when the run does.
+    let _other = match live.peer {
+        Some(other) => Some(peer::start(other, tunnel.server(), at, scenario)?),
+        None => {
+            let listening = service.clone();
+            inside(tunnel.server(), move || listening.start(at))?;
+            None
+        }
+    };
     let window = window(scenario, contender);
     let course = Arc::new(Course {
         clock: Clock::start(),
@@ -109,8 +117,10 @@ fn start(plans: Vec<(IpAddr, TcpPlan)>, course: &Arc<Course>) -> io::Result<Rece
     let (sender, reports) = channel();
     for (place, (address, plan)) in plans.into_iter().enumerate() {
         let (course, sender) = (course.clone(), sender.clone());
-        // Nobody waits for reports after an interruption.
-        let work = move || drop(sender.send((place, course.run(address, &plan))));
+        let work = move || {
+            // Nobody waits for reports after an interruption.
+            let _ = sender.send((place, course.run(address, &plan)));
+        };
         thread::Builder::new().stack_size(STACK).spawn(work)?;
     }
     Ok(reports)

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use coapace_proto::stream::StreamMessage;
+use coapace_sim::Time;
 use coapace_sim::tcp::TcpPlan;
 use socket2::{Domain, Socket, Type};
-use coapace_sim::Time;
 
 use super::talk::Talk;
 use crate::emulation::waiting::Clock;
@@ -92,7 +92,9 @@ impl Course {
             talk.send(&StreamMessage { code: plan.method, token: plan.token, tail: &plan.tail })?;
             let mut is_answered = false;
             while !is_answered && !self.stops() {
-                talk.read(|message, _| is_answered |= message.code.is_response() && message.token == plan.token)?;
+                talk.read(|message, _| {
+                    is_answered |= message.code.is_response() && message.token == plan.token
+                })?;
             }
             if is_answered {
                 *left -= 1;

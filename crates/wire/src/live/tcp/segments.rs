@@ -14,7 +14,8 @@ pub(super) struct Segments {
 impl Segments {
     /// Returns the counters of the calling thread's namespace; zeros where the system has none.
     pub(super) fn here() -> Self {
-        let read = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+        let read =
+            |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
         Self {
             retransmitted: counter(&read("snmp"), "Tcp:", "RetransSegs"),
             duplicate: counter(&read("netstat"), "TcpExt:", "DelayedACKLost"),

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use coapace_proto::stream::StreamMessage;
 use coapace_proto::Code;
+use coapace_proto::stream::StreamMessage;
 
 use super::talk::Talk;
 use crate::emulation::waiting::Waiting;
@@ -77,7 +77,8 @@ impl Service {
                 if message.code.is_request() {
                     self.answered.fetch_add(1, Ordering::Relaxed);
                     let code = Code(coap_numbers::code::CONTENT);
-                    let written = StreamMessage { code, token: message.token, tail: &self.response }.write(answer);
+                    let written =
+                        StreamMessage { code, token: message.token, tail: &self.response }.write(answer);
                     debug_assert!(written.is_ok(), "a scenario's payload fits into a message");
                 }
             })?;

@@ -82,9 +82,13 @@ impl Talk {
             match Signal::read(&message).map_err(broken)? {
                 None => take(&message, &mut self.output),
                 Some(Signal::Csm { .. }) => self.is_greeted = true,
-                Some(Signal::Ping { custody }) => Signal::Pong { custody }.write(message.token, &mut self.output),
+                Some(Signal::Ping { custody }) => {
+                    Signal::Pong { custody }.write(message.token, &mut self.output)
+                }
                 Some(Signal::Pong { .. }) => {}
-                Some(Signal::Release | Signal::Abort { .. }) => return Err(io::ErrorKind::ConnectionAborted.into()),
+                Some(Signal::Release | Signal::Abort { .. }) => {
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                }
             }
             if !self.output.is_empty() {
                 self.flush()?;

@@ -1,0 +1,113 @@
+//! What the emulator reads of an IP packet.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::steps::Content;
+
+/// The ends of a packet (RFC 791 §3.1, RFC 8200 §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub(super) from: IpAddr,
+    pub(super) to: IpAddr,
+}
+
+const UDP: u8 = 17;
+
+impl Ends {
+    /// Returns the ends of a packet that goes from one host to another: `None` for anything that is no IP packet, or that goes
+    /// to a group or stays on a link.
+    pub(super) fn read(packet: &[u8]) -> Option<Self> {
+        let ends = match packet.first()? >> 4 {
+            4 if packet.len() >= 20 => {
+                let address = |at: usize| packet[at..].first_chunk().copied().map(Ipv4Addr::from);
+                Self { from: address(12)?.into(), to: address(16)?.into() }
+            }
+            6 if packet.len() >= 40 => {
+                let address = |at: usize| packet[at..].first_chunk().copied().map(Ipv6Addr::from);
+                Self { from: address(8)?.into(), to: address(24)?.into() }
+            }
+            _ => return None,
+        };
+        let is_host = |address: IpAddr| match address {
+            IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast() && !v4.is_unspecified(),
+            IpAddr::V6(v6) => !v6.is_multicast() && !v6.is_unicast_link_local() && !v6.is_unspecified(),
+        };
+        (is_host(ends.from) && is_host(ends.to)).then_some(ends)
+    }
+}
+
+/// Reads what a packet contains: a message of CoAP if it is UDP with such a header, at any port.
+pub(super) fn content(packet: &[u8]) -> Content {
+    read_content(packet).unwrap_or(Content::Other)
+}
+
+fn read_content(packet: &[u8]) -> Option<Content> {
+    let header = match packet.first()? >> 4 {
+        4 => {
+            // Fragments after the first have no UDP header.
+            let is_first = packet.get(6)? & 0x1f == 0 && *packet.get(7)? == 0;
+            let length = usize::from(packet.first()? & 0xf) * 4;
+            (*packet.get(9)? == UDP && is_first).then_some(length)?
+        }
+        6 => (*packet.get(6)? == UDP).then_some(40)?,
+        _ => return None,
+    };
+    let udp = packet.get(header..)?;
+    let port = |at: usize| Some(u16::from_be_bytes([*udp.get(at)?, *udp.get(at + 1)?]));
+    // Both directions have the same two ports.
+    Some(Content::read(udp.get(8..)?, port(0)? ^ port(2)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use coapace_sim::{Ecn, udp_packet};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn packet(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
+        let mut packet = Vec::new();
+        let ends = (from.parse().expect("an address"), to.parse().expect("an address"));
+        udp_packet(ends.0, ends.1, 7, Ecn::NotCapable, payload, &mut packet).expect("a short datagram");
+        packet
+    }
+
+    #[test]
+    fn the_ends_and_the_message_of_a_packet_are_read() {
+        let message = b"\x40\x01\x12\x34";
+        for (from, to) in [("10.1.0.1:4000", "10.2.0.1:5683"), ("[fd00::1]:4000", "[fd00::2]:5683")] {
+            let up = packet(from, to, message);
+            let ip = |text: &str| text.parse::<std::net::SocketAddr>().expect("an address").ip();
+            assert_eq!(Ends::read(&up), Some(Ends { from: ip(from), to: ip(to) }));
+            let (client, server) = (4000u16, 5683);
+            let key = u32::from(client ^ server) << 16 | 0x1234;
+            assert_eq!(content(&up), Content::Message(key));
+            assert_eq!(content(&packet(to, from, b"\x60\x45\x12\x34")), Content::Reply(key));
+            assert_eq!(content(&packet(from, to, b"\x16hello")), Content::Other);
+            assert_eq!(content(&packet(from, to, b"")), Content::Other);
+        }
+    }
+
+    #[test]
+    fn what_goes_to_a_group_or_stays_on_the_link_has_no_ends() {
+        for (from, to) in [
+            ("10.1.0.1:1", "224.0.1.187:2"),
+            ("10.1.0.1:1", "255.255.255.255:2"),
+            ("[fd00::1]:1", "[ff02::fd]:2"),
+            ("[fe80::1]:1", "[fe80::2]:2"),
+        ] {
+            assert_eq!(Ends::read(&packet(from, to, b"")), None, "{to}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), first in 0u8..16) {
+            let mut bytes = bytes;
+            if let Some(byte) = bytes.first_mut() {
+                *byte = (if first % 2 == 0 { 0x40 } else { 0x60 }) | first;
+            }
+            let _ = (Ends::read(&bytes), content(&bytes));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The right to make network namespaces.
+
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{getegid, geteuid};
+
+use super::EmulationError;
+
+/// Gets this process the right to make network namespaces. If it has none, it moves into a user namespace in which it is root, as
+/// `unshare --map-root-user` does; its rights outside do not change. Call it before anything starts a thread.
+///
+/// # Errors
+/// [`EmulationError::Privileges`] if the system does not allow that.
+pub fn take_privileges() -> Result<(), EmulationError> {
+    let may = thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET).is_ok()).join();
+    if may.unwrap_or(false) {
+        return Ok(());
+    }
+    let (user, group) = (geteuid(), getegid());
+    enter().map_err(EmulationError::Privileges)?;
+    let map = |file: &str, text: String| fs::write(format!("/proc/self/{file}"), text);
+    map("setgroups", "deny".to_owned())
+        .and_then(|()| map("uid_map", format!("0 {user} 1")))
+        .and_then(|()| map("gid_map", format!("0 {group} 1")))
+        .map_err(EmulationError::Privileges)
+}
+
+/// Moves the process into a user namespace. A thread that has just ended may still count as one for a moment, and a process with
+/// several threads may not move.
+fn enter() -> io::Result<()> {
+    for _ in 0..50 {
+        match unshare(CloneFlags::CLONE_NEWUSER) {
+            Err(Errno::EINVAL) => thread::sleep(Duration::from_millis(2)),
+            entered => return entered.map_err(io::Error::from),
+        }
+    }
+    unshare(CloneFlags::CLONE_NEWUSER).map_err(io::Error::from)
+}

@@ -1,0 +1,105 @@
+//! One end of a tunnel: a network namespace of its own.
+
+use std::fs;
+use std::io;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use nix::sched::{CloneFlags, unshare};
+
+/// A network namespace, which has only the interfaces that are made in it. It lasts as long as this value, or a program or socket
+/// in it.
+///
+/// A thread is in it. What the thread does happens in the namespace: a socket that it opens is a socket of the namespace, whoever
+/// uses it later, and a program that it starts runs there.
+#[derive(Debug)]
+pub struct Side {
+    jobs: Sender<Job>,
+    thread: u32,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+impl Side {
+    /// Makes a namespace with nothing but the interface `lo`, which is down.
+    ///
+    /// # Errors
+    /// The error of unshare(2): without [`take_privileges`](super::take_privileges) only root may.
+    pub(super) fn new() -> io::Result<Self> {
+        let (jobs, coming) = channel::<Job>();
+        let (tell, told) = channel();
+        let run = move || {
+            let made = unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
+            let failed = made.is_err();
+            let _ = tell.send(made.map(|()| nix::unistd::gettid().as_raw().unsigned_abs()));
+            while !failed && let Ok(job) = coming.recv() {
+                job();
+            }
+        };
+        thread::Builder::new().name("namespace".to_owned()).spawn(run)?;
+        let thread = told.recv().map_err(io::Error::other)??;
+        Ok(Self { jobs, thread })
+    }
+
+    /// Runs `job` in the namespace and waits for its end.
+    ///
+    /// # Errors
+    /// If the thread of the namespace is gone, because an earlier job panicked.
+    pub fn run<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> io::Result<R> {
+        let (tell, told) = channel();
+        let job = Box::new(move || drop(tell.send(job())));
+        let gone = || io::Error::other("the thread of the namespace is gone");
+        self.jobs.send(job).map_err(|_| gone())?;
+        told.recv().map_err(|_| gone())
+    }
+
+    /// Starts a program in the namespace.
+    ///
+    /// # Errors
+    /// Those of [`Command::spawn`], and of [`run`](Self::run).
+    pub fn start(&self, mut command: Command) -> io::Result<Child> {
+        self.run(move || command.spawn())?
+    }
+
+    /// Returns whether a socket of the namespace waits for datagrams or connections.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    pub fn listens(&self) -> io::Result<bool> {
+        self.run(|| {
+            ["udp", "udp6", "tcp", "tcp6"].iter().any(|table| {
+                // The first line has the names of the columns.
+                let table = fs::read_to_string(format!("/proc/thread-self/net/{table}"));
+                table.is_ok_and(|table| table.lines().nth(1).is_some())
+            })
+        })
+    }
+
+    /// Returns the file that stands for the namespace, for `nsenter --net=FILE`.
+    pub fn file(&self) -> String {
+        format!("/proc/{}/task/{}/ns/net", std::process::id(), self.thread)
+    }
+
+    /// Configures the namespace with lines of `ip -batch`.
+    pub(super) fn configure(&self, lines: String) -> io::Result<()> {
+        self.run(move || {
+            let mut command = Command::new("ip");
+            command.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+            let mut ip = command.spawn().map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => io::Error::other("there is no program ip; install iproute2"),
+                _ => error,
+            })?;
+            if let Some(mut input) = ip.stdin.take() {
+                input.write_all(lines.as_bytes())?;
+            }
+            let output = ip.wait_with_output()?;
+            if output.status.success() {
+                return Ok(());
+            }
+            let told = String::from_utf8_lossy(&output.stderr);
+            Err(io::Error::other(format!("ip: {}", told.lines().next().unwrap_or("no reason"))))
+        })?
+    }
+}

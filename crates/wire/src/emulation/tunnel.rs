@@ -1,0 +1,213 @@
+//! The emulation between two network namespaces, for IP packets of any kind.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use coapace_scenario::{Ip, Scenario};
+use coapace_sim::Tap;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+use super::EmulationError;
+use super::figures::Figures;
+use super::ip_packet::Ends;
+use super::passage::Passage;
+use super::running::{Ended, Running, Shared};
+use super::side::Side;
+use super::steps::Way;
+use super::waiting::Waiting;
+
+/// An emulation between two network namespaces that runs until it is stopped or dropped.
+///
+/// Whatever is sent in one namespace to an address of the other passes the network of the scenario. Every address of
+/// [`clients_network`](Self::clients_network) is one of the clients' side, and a program there may bind to any of them.
+#[derive(Debug)]
+pub struct Tunnel<T> {
+    running: Running<T>,
+    clients: Side,
+    server: Side,
+    is_v6: bool,
+}
+
+/// The two devices, and the network between them.
+pub(super) struct Carrier<T> {
+    passage: Passage<IpAddr, T>,
+    clients: SyncDevice,
+    server: SyncDevice,
+}
+
+/// The name of the device in each namespace.
+const DEVICE: &str = "coapace0";
+
+/// The least MTU of IPv6 (RFC 8200 §5). Below it the system does not give a device IPv6.
+const LEAST_MTU_OF_V6: u32 = 1_280;
+
+/// The packets that the system keeps for a device until they are read.
+const QUEUE: u32 = 10_000;
+
+/// The longest IP packet.
+const LONGEST: usize = 65_535;
+
+/// The most packets that are read in a row. Departures come between the rows.
+const ROW: usize = 32;
+
+const CLIENTS: u64 = 0;
+const SERVER: u64 = 1;
+
+impl<T: Tap + Send + 'static> Tunnel<T> {
+    /// Makes the namespaces and starts to carry packets between them.
+    pub(super) fn start(scenario: &Scenario, passage: Passage<IpAddr, T>) -> Result<Self, EmulationError> {
+        let is_v6 = scenario.network.ip == Ip::V6;
+        let mtu = if is_v6 { scenario.network.mtu.max(LEAST_MTU_OF_V6) } else { scenario.network.mtu };
+        let (clients, client_device) = side(1, mtu, is_v6)?;
+        let (server, server_device) = side(2, mtu, is_v6)?;
+        let carrier = Carrier { passage, clients: client_device, server: server_device };
+        let running = Running::start(move |shared| carrier.run(shared))?;
+        Ok(Self { running, clients, server, is_v6 })
+    }
+}
+
+impl<T> Tunnel<T> {
+    /// Returns the network of the clients' side, 10.1.0.0/16 or fd00:1::/64. All of its addresses are local there.
+    pub fn clients_network(&self) -> &'static str {
+        if self.is_v6 { "fd00:1::/64" } else { "10.1.0.0/16" }
+    }
+
+    /// Returns the network of the server's side, 10.2.0.0/16 or fd00:2::/64. All of its addresses are local there.
+    pub fn server_network(&self) -> &'static str {
+        if self.is_v6 { "fd00:2::/64" } else { "10.2.0.0/16" }
+    }
+
+    /// Returns the namespace of the clients.
+    pub fn clients(&self) -> &Side {
+        &self.clients
+    }
+
+    /// Returns the namespace of the server.
+    pub fn server(&self) -> &Side {
+        &self.server
+    }
+
+    /// Returns an address of the clients' side, by its number from 1, in the scenario's version of IP.
+    pub fn client_address(&self, number: u16) -> IpAddr {
+        address(1, number, self.is_v6)
+    }
+
+    /// Returns an address of the server's side, by its number from 1.
+    pub fn server_address(&self, number: u16) -> IpAddr {
+        address(2, number, self.is_v6)
+    }
+
+    /// Returns the emulation.
+    pub fn running(&self) -> &Running<T> {
+        &self.running
+    }
+
+    /// Ends the emulation; see [`Running::stop`]. The namespaces go with it, unless a program is still in them.
+    ///
+    /// # Errors
+    /// Those of [`Running::stop`].
+    pub fn stop(self) -> Result<(Figures, T), EmulationError> {
+        let unread = [&self.clients, &self.server].map(|side| side.run(unread).unwrap_or(0));
+        let (figures, tap) = self.running.stop()?;
+        Ok((Figures { overflowed: figures.overflowed + unread.iter().sum::<u64>(), ..figures }, tap))
+    }
+}
+
+/// Returns an address of a side, 1 or 2.
+fn address(side: u8, number: u16, is_v6: bool) -> IpAddr {
+    let [high, low] = number.to_be_bytes();
+    if is_v6 {
+        Ipv6Addr::new(0xfd00, side.into(), 0, 0, 0, 0, 0, number).into()
+    } else {
+        Ipv4Addr::new(10, side, high, low).into()
+    }
+}
+
+/// Makes the namespace of a side with its device.
+fn side(number: u8, mtu: u32, needs_v6: bool) -> Result<(Side, SyncDevice), EmulationError> {
+    let refused = |what| move |error| EmulationError::System(what, error);
+    let side = Side::new().map_err(EmulationError::Privileges)?;
+    let open = move || {
+        let device = DeviceBuilder::new().name(DEVICE).build_sync()?;
+        device.set_nonblocking(true)?;
+        io::Result::Ok(device)
+    };
+    let device = side.run(open).and_then(|device| device).map_err(refused("TUN device (/dev/net/tun)"))?;
+    let (v4, v6) = (address(number, 1, false), address(number, 1, true));
+    side.configure(format!(
+        "link set lo up\n\
+         link set {DEVICE} mtu {mtu} txqueuelen {QUEUE}\n\
+         address add {v4}/32 dev {DEVICE}\n\
+         link set {DEVICE} up\n\
+         route add local 10.{number}.0.0/16 dev lo\n\
+         route add default dev {DEVICE} src {v4}\n"
+    ))
+    .map_err(refused("addresses"))?;
+    let configured = side.configure(format!(
+        "address add {v6}/128 dev {DEVICE} nodad\n\
+         route add local fd00:{number}::/64 dev lo\n\
+         route add ::/0 dev {DEVICE} src {v6}\n"
+    ));
+    if needs_v6 {
+        configured.map_err(refused("addresses of IPv6"))?;
+    }
+    Ok((side, device))
+}
+
+/// Returns the packets that the device of the calling thread's namespace dropped, because they were not read in time.
+fn unread() -> u64 {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let line = table.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'));
+    // The eight columns of what was received come first; those of what was sent begin with bytes, packets, errs, drop.
+    line.and_then(|line| line.split_whitespace().nth(8 + 3)?.parse().ok()).unwrap_or(0)
+}
+
+impl<T: Tap> Carrier<T> {
+    /// Carries packets until it is stopped.
+    fn run(mut self, shared: &Shared) -> Ended<T> {
+        let timer = |error| EmulationError::System("timer", error);
+        let mut waiting = Waiting::new().map_err(timer)?;
+        waiting.add(&self.clients, CLIENTS).map_err(timer)?;
+        waiting.add(&self.server, SERVER).map_err(timer)?;
+        let mut buffer = vec![0; LONGEST];
+        let mut ready = Vec::new();
+        while !shared.stops() {
+            let Self { passage, clients, server } = &mut self;
+            passage.depart(|way, _, _, packet| {
+                let device = if way == Way::Up { &*server } else { &*clients };
+                device.send(packet).map(drop)
+            });
+            passage.publish(shared);
+            waiting.wait(passage.idle(), &mut ready).map_err(timer)?;
+            for &number in &ready {
+                self.read(if number == CLIENTS { Way::Up } else { Way::Down }, &mut buffer);
+            }
+        }
+        Ok(self.passage.finish())
+    }
+
+    /// Lets the packets enter that were sent on one side.
+    fn read(&mut self, way: Way, buffer: &mut [u8]) {
+        let Self { passage, clients, server } = self;
+        let device = if way == Way::Up { &*clients } else { &*server };
+        for _ in 0..ROW {
+            // Any error means that there is nothing to read.
+            let Ok(length) = device.recv(buffer) else { return };
+            let packet = &buffer[..length];
+            let Some(Ends { from, to }) = Ends::read(packet) else {
+                passage.figures.ignored += 1;
+                continue;
+            };
+            let (client, at) = (if way == Way::Up { from } else { to }, passage.now());
+            let known = passage.sources.find(client, at);
+            let place = known.or_else(|| {
+                let place = passage.admit(client, at)?;
+                passage.settle(place);
+                Some(place.number())
+            });
+            if let Some(place) = place {
+                passage.enter(at, way, place, packet, length as u32);
+            }
+        }
+    }
+}
