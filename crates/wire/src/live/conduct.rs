@@ -104,7 +104,7 @@ impl Shared {
         };
         match run(&live) {
             Ok((result, health)) => {
-                lock(&self.health).add(&format!("{}, seed {seed}", cell.mechanism), health);
+                lock(&self.health).add(&format!("{}, seed {seed}", cell.mechanism), &health);
                 if let Some(journal) = &mut *lock(&self.journal)
                     && let Err(error) = journal.add(cell, &result)
                 {

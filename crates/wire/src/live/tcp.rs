@@ -51,14 +51,11 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     });
     inside(tunnel.server(), sysctl::set)?;
     // The program of another stack ends when the run does.
-    let _other = match live.peer {
-        Some(other) => Some(peer::start(other, tunnel.server(), at, scenario)?),
-        None => {
-            let listening = service.clone();
-            inside(tunnel.server(), move || listening.start(at))?;
-            None
-        }
-    };
+    let _other = live.peer.map(|peer| peer::start(peer, tunnel.server(), at, scenario)).transpose()?;
+    if live.peer.is_none() {
+        let listening = service.clone();
+        inside(tunnel.server(), move || listening.start(at))?;
+    }
     let window = window(scenario, contender);
     let course = Arc::new(Course {
         clock: Clock::start(),

@@ -93,7 +93,7 @@ impl Course {
             let mut is_answered = false;
             while !is_answered && !self.stops() {
                 talk.read(|message, _| {
-                    is_answered |= message.code.is_response() && message.token == plan.token
+                    is_answered |= message.code.is_response() && message.token == plan.token;
                 })?;
             }
             if is_answered {

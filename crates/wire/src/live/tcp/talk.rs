@@ -83,7 +83,7 @@ impl Talk {
                 None => take(&message, &mut self.output),
                 Some(Signal::Csm { .. }) => self.is_greeted = true,
                 Some(Signal::Ping { custody }) => {
-                    Signal::Pong { custody }.write(message.token, &mut self.output)
+                    Signal::Pong { custody }.write(message.token, &mut self.output);
                 }
                 Some(Signal::Pong { .. }) => {}
                 Some(Signal::Release | Signal::Abort { .. }) => {
