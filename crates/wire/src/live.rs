@@ -37,6 +37,9 @@ use coapace_lab::results::RunResult;
 use coapace_lab::run::Observe;
 use coapace_scenario::{Scenario, WorkloadKind};
 
+/// The most clients of a run. Each takes two sockets, or a thread and an address.
+const MOST_CLIENTS: u32 = 5_000;
+
 /// A run to be made in real time.
 #[derive(Clone, Copy, Debug)]
 pub struct Live<'a> {
@@ -61,7 +64,7 @@ pub struct Live<'a> {
 /// # Errors
 /// Returns one line that says why not.
 pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
-    let Scenario { name, network, workload, server, .. } = scenario;
+    let Scenario { name, network, workload, server, clients, .. } = scenario;
     if network.mesh.is_some() || workload.kind == WorkloadKind::Flows {
         return Err(format!(
             "{name} has a mesh or flows: live are networks of hops and the workloads continuous and random"
@@ -69,6 +72,12 @@ pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
     }
     if server.count > 1 {
         return Err("live runs have one server: --set server.count=1".to_owned());
+    }
+    if clients.count > MOST_CLIENTS {
+        return Err(format!(
+            "live runs have at most {MOST_CLIENTS} clients, and {name} has {}",
+            clients.count
+        ));
     }
     contender.fits(scenario)
 }

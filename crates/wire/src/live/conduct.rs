@@ -1,8 +1,9 @@
 //! Many live runs, some at a time.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use coapace_lab::experiment::{Trial, cells, conduct_by};
 use coapace_lab::results::{Cell, CellResult, Mode, RunResult};
@@ -15,6 +16,9 @@ const TIMES: u32 = 3;
 
 /// The time beyond that, for short runs.
 const GRACE: Duration = Duration::from_secs(60);
+
+/// The longest time that interrupted runs have to end.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Live runs to be made.
 #[derive(Debug)]
@@ -52,6 +56,8 @@ struct Shared {
     journal: Mutex<Option<Journal>>,
     health: Mutex<Health>,
     failures: Mutex<Vec<String>>,
+    /// The runs that have begun and are not over.
+    under_way: AtomicU32,
     stop: &'static AtomicBool,
 }
 
@@ -71,6 +77,7 @@ pub fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> Outcome {
         journal: Mutex::new(journal),
         health: Mutex::default(),
         failures: Mutex::default(),
+        under_way: AtomicU32::new(0),
         stop,
     });
     let make = {
@@ -78,6 +85,11 @@ pub fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> Outcome {
         move |place: usize, trial: &Trial, seed, observe| shared.make(place, trial, seed, observe)
     };
     let mut results = conduct_by(&trials, jobs.max(1), stop, Arc::new(make), &mut |_| ran());
+    // After an interruption the runs end their servers and networks.
+    let until = Instant::now() + FAREWELL;
+    while shared.under_way.load(Ordering::Acquire) > 0 && Instant::now() < until {
+        thread::sleep(Duration::from_millis(10));
+    }
     for (result, cell) in results.iter_mut().zip(cells) {
         result.cell = cell;
     }
@@ -102,7 +114,10 @@ impl Shared {
             limit: estimate * TIMES + GRACE,
             stop: self.stop,
         };
-        match run(&live) {
+        self.under_way.fetch_add(1, Ordering::Acquire);
+        let made = run(&live);
+        self.under_way.fetch_sub(1, Ordering::Release);
+        match made {
             Ok((result, health)) => {
                 lock(&self.health).add(&format!("{}, seed {seed}", cell.mechanism), &health);
                 if let Some(journal) = &mut *lock(&self.journal)

@@ -39,10 +39,10 @@ impl Health {
         let mut lines = Vec::new();
         if self.departures > 0 {
             let late = self.late_departures as f64 / self.departures as f64 * 100.0;
-            lines.push(format!(
-                "live: {}; {} packets, {late:.2} % left more than 5 ms late",
-                self.hosts, self.departures
-            ));
+            // Over TCP the kernel has the timers.
+            let hosts = if self.hosts.calls > 0 { format!("{}; ", self.hosts) } else { String::new() };
+            let packets = self.departures;
+            lines.push(format!("live: {hosts}{packets} packets, {late:.2} % left more than 5 ms late"));
         }
         if self.hosts.is_overloaded() || self.late_departures * 100 > self.departures {
             lines.push(

@@ -82,6 +82,8 @@ fn what_cannot_run_live_is_told_beforehand() {
     assert!(fits(&mesh, &contender("default")).unwrap_err().contains("networks of hops"));
     let two = scenario(&[("server.count", "2")]);
     assert!(fits(&two, &contender("default")).unwrap_err().contains("one server"));
+    let many = scenario(&[("clients", "5001")]);
+    assert!(fits(&many, &contender("tcp")).unwrap_err().contains("at most 5000 clients"));
 }
 
 #[test]
