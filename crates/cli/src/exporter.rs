@@ -41,7 +41,9 @@ pub(crate) trait Measured: Send + Sync + 'static {
 impl Measured for Vec<ServerHandle> {
     fn exposition(&self) -> String {
         let mut sum = Metrics::default();
-        self.iter().for_each(|server| sum.merge(&server.metrics()));
+        for server in self {
+            sum.merge(&server.metrics());
+        }
         sum.to_string()
     }
 

@@ -8,8 +8,8 @@ use crate::packet::Header;
 use crate::route::{Path, Routes};
 use crate::scattered::Scattered;
 use crate::{
-    Accounting, Arrival, Event, Hop, HopError, HopId, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing,
-    PathError, Record, Site, Span, Tap, Time, Transport,
+    Accounting, Arrival, Ecn, Event, Hop, HopError, HopId, Luck, Medium, MediumEvents, Moment, NodeId,
+    Outgoing, PathError, Record, Site, Span, Tap, Time, Transport,
 };
 
 /// A network: hops, paths made of them, and the packets under way.
@@ -43,8 +43,8 @@ impl Network {
         }
     }
 
-    /// Lets hosts send UDP datagrams as ECN-capable, ECT(0) (RFC 3168 §5). IP packets of a node's own, such as those of the
-    /// simulated TCP, are not.
+    /// Lets hosts send UDP datagrams as ECN-capable, ECT(0) (RFC 3168 §5). IP packets of a node's own have the field that is in
+    /// their header; those of the simulated TCP are not ECN-capable.
     #[must_use]
     pub fn ecn_capable(self, is_ecn_capable: bool) -> Self {
         Self { is_ecn_capable, ..self }
@@ -162,8 +162,10 @@ impl Medium for Network {
         let length = u16::try_from(bytes.len());
         let copy = self.copies.count(from, to, mark);
         let mut packet = Header::new(from, to, mark, transport, length.unwrap_or(u16::MAX), copy);
-        if self.is_ecn_capable && transport == Transport::Udp {
-            packet = packet.ecn_capable();
+        match transport {
+            Transport::Udp if self.is_ecn_capable => packet = packet.ecn_capable(),
+            Transport::Udp => {}
+            Transport::Ip => packet = packet.with_ecn(Ecn::of_ip(bytes)),
         }
         let record = record_of(self.accounting, moment.now, Event::Sent, &packet, bytes);
         moment.tap.record(&record);

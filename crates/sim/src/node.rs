@@ -40,6 +40,16 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// Returns the field in the header of an IP packet, of either version. ECT(1) counts as [`Capable`](Self::Capable).
+    pub fn of_ip(packet: &[u8]) -> Self {
+        let bits = match packet {
+            [first, second, ..] if first >> 4 == 4 => second & 3,
+            [first, second, ..] if first >> 4 == 6 => second >> 4 & 3,
+            _ => 0,
+        };
+        [Self::NotCapable, Self::Capable, Self::Capable, Self::Congested][usize::from(bits)]
+    }
+
     /// Returns the two bits of the field.
     pub const fn bits(self) -> u8 {
         match self {

@@ -62,6 +62,16 @@ impl Header {
         Self { ends: self.ends | ECN_CAPABLE, ..self }
     }
 
+    /// Returns this header with an ECN field.
+    pub(crate) const fn with_ecn(self, ecn: Ecn) -> Self {
+        let bits = match ecn {
+            Ecn::NotCapable => 0,
+            Ecn::Capable => ECN_CAPABLE,
+            Ecn::Congested => ECN_CAPABLE | CONGESTION,
+        };
+        Self { ends: self.ends | bits, ..self }
+    }
+
     pub(crate) const fn is_ecn_capable(&self) -> bool {
         self.ends & ECN_CAPABLE != 0
     }

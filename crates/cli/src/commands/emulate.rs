@@ -21,11 +21,15 @@ use super::serve::named;
 use crate::arguments::{Arguments, Emulate};
 use crate::draft::Draft;
 use crate::exporter::{Exporter, Measured};
+use crate::failure::INTERRUPTED;
 use crate::shown::complain;
 use crate::{Failure, interrupt, process, progress};
 
 /// The tap of an emulation: the capture, if one is asked for.
 type Tap = Option<Capture<BufWriter<File>>>;
+
+/// The exit code if the command was still running after `--duration`, as with timeout(1).
+const TIMED_OUT: u8 = 124;
 
 pub(crate) fn emulate(arguments: &Arguments, emulate: &Emulate) -> Result<(), Failure> {
     let scenario = Scenario::load(&emulate.scenario, &emulate.set)?;
@@ -154,8 +158,11 @@ fn tunnel(
     figures.summary().iter().for_each(|line| remark(arguments, line));
     figures.complaints().iter().for_each(|line| complain(line));
     match code {
-        None | Some(0) => Ok(()),
+        Some(0) => Ok(()),
         Some(code) => Err(Failure::Ended(code)),
+        None if emulate.command.is_empty() => Ok(()),
+        None if stop.load(Ordering::Relaxed) => Err(Failure::Ended(INTERRUPTED)),
+        None => Err(Failure::Ended(TIMED_OUT)),
     }
 }
 
@@ -200,6 +207,7 @@ fn first(flag: &str, text: &str) -> Result<SocketAddr, Failure> {
     named(flag, text)?.first().copied().ok_or_else(no_address)
 }
 
+#[allow(clippy::needless_pass_by_value)] // for map_err
 fn failed(error: EmulationError) -> Failure {
     match error {
         EmulationError::Mesh | EmulationError::Circle(_) => Failure::Usage(error.to_string()),

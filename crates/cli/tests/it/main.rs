@@ -7,6 +7,8 @@ mod coexist;
 mod common;
 mod compare;
 mod device;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod errors;
 mod files;
 mod help;

@@ -1,6 +1,6 @@
 //! The packets that have come through the simulated network.
 
-use coapace_sim::{Event, Mark, NodeId, Record, Tap, Time};
+use coapace_sim::{Ecn, Event, Mark, NodeId, Record, Tap, Time, Transport};
 
 /// A packet that is to leave towards its real receiver.
 #[derive(Clone, Copy, Debug)]
@@ -76,8 +76,56 @@ impl Tap for Arrivals {
         self.count(record.to, change);
         if record.event == Event::Delivered {
             let &Record { time: due, from, to, mark, bytes, .. } = record;
+            let start = self.bytes.len();
             self.bytes.extend_from_slice(bytes);
+            if (record.ecn, record.transport) == (Ecn::Congested, Transport::Ip) {
+                mark_congestion(&mut self.bytes[start..]);
+            }
             self.heads.push((Head { due, from, to, mark }, self.bytes.len()));
         }
+    }
+}
+
+/// Writes CE into the header of an IP packet (RFC 3168 §5), and corrects the checksum of IPv4 (RFC 1624 §3).
+fn mark_congestion(packet: &mut [u8]) {
+    match packet {
+        [first, second, ..] if *first >> 4 == 6 => *second |= 0x30,
+        [first, second, _, _, _, _, _, _, _, _, high, low, ..] if *first >> 4 == 4 => {
+            let word = |bytes: [u8; 2]| u32::from(u16::from_be_bytes(bytes));
+            let before = word([*first, *second]);
+            *second |= 3;
+            let after = word([*first, *second]);
+            let sum = (!word([*high, *low]) & 0xffff) + (!before & 0xffff) + after;
+            let folded = (sum & 0xffff) + (sum >> 16);
+            let folded = (folded & 0xffff) + (folded >> 16);
+            [*high, *low] = (!folded as u16).to_be_bytes();
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coapace_sim::udp_packet;
+
+    use super::*;
+
+    #[test]
+    fn a_marked_packet_is_the_packet_that_was_sent_with_ce() {
+        for (from, to) in [("10.1.0.1:4000", "10.2.0.1:5683"), ("[fd00::1]:4000", "[fd00::2]:5683")] {
+            let packet = |ecn| {
+                let mut packet = Vec::new();
+                let (from, to) = (from.parse().expect("an address"), to.parse().expect("an address"));
+                udp_packet(from, to, 9, ecn, b"hello", &mut packet).expect("a short datagram");
+                packet
+            };
+            for before in [Ecn::Capable, Ecn::Congested] {
+                let mut marked = packet(before);
+                assert_eq!(Ecn::of_ip(&marked), before);
+                mark_congestion(&mut marked);
+                assert_eq!(marked, packet(Ecn::Congested));
+            }
+        }
+        mark_congestion(&mut [0x45, 0]);
     }
 }

@@ -45,9 +45,9 @@ fn read_content(packet: &[u8]) -> Option<Content> {
     let header = match packet.first()? >> 4 {
         4 => {
             // Fragments after the first have no UDP header.
-            let is_first = packet.get(6)? & 0x1f == 0 && *packet.get(7)? == 0;
+            let offset = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) << 3;
             let length = usize::from(packet.first()? & 0xf) * 4;
-            (*packet.get(9)? == UDP && is_first).then_some(length)?
+            (*packet.get(9)? == UDP && offset == 0).then_some(length)?
         }
         6 => (*packet.get(6)? == UDP).then_some(40)?,
         _ => return None,

@@ -69,10 +69,11 @@ impl Side {
     /// Those of [`run`](Self::run).
     pub fn listens(&self) -> io::Result<bool> {
         self.run(|| {
-            ["udp", "udp6", "tcp", "tcp6"].iter().any(|table| {
-                // The first line has the names of the columns.
+            // The states of proc_net(5): a UDP socket without a peer, and a listening socket of TCP.
+            [("udp", "07"), ("udp6", "07"), ("tcp", "0A"), ("tcp6", "0A")].iter().any(|(table, state)| {
                 let table = fs::read_to_string(format!("/proc/thread-self/net/{table}"));
-                table.is_ok_and(|table| table.lines().nth(1).is_some())
+                let table = table.unwrap_or_default();
+                table.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
             })
         })
     }

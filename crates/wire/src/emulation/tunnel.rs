@@ -134,19 +134,21 @@ fn side(number: u8, mtu: u32, needs_v6: bool) -> Result<(Side, SyncDevice), Emul
     };
     let device = side.run(open).and_then(|device| device).map_err(refused("TUN device (/dev/net/tun)"))?;
     let (v4, v6) = (address(number, 1, false), address(number, 1, true));
+    // There is no other route: questions for a name server do not load the link.
+    let other = 3 - number;
     side.configure(format!(
         "link set lo up\n\
          link set {DEVICE} mtu {mtu} txqueuelen {QUEUE}\n\
          address add {v4}/32 dev {DEVICE}\n\
          link set {DEVICE} up\n\
          route add local 10.{number}.0.0/16 dev lo\n\
-         route add default dev {DEVICE} src {v4}\n"
+         route add 10.{other}.0.0/16 dev {DEVICE} src {v4}\n"
     ))
     .map_err(refused("addresses"))?;
     let configured = side.configure(format!(
         "address add {v6}/128 dev {DEVICE} nodad\n\
          route add local fd00:{number}::/64 dev lo\n\
-         route add ::/0 dev {DEVICE} src {v6}\n"
+         route add fd00:{other}::/64 dev {DEVICE} src {v6}\n"
     ));
     if needs_v6 {
         configured.map_err(refused("addresses of IPv6"))?;
