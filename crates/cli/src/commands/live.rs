@@ -55,7 +55,7 @@ pub(super) fn conduct_live(
     for line in outcome.health.words().iter().chain(&outcome.failures) {
         remark(arguments, line);
     }
-    let results = interleaved(simulated, outcome.cells, trials.len());
+    let results = interleaved(simulated, &outcome.cells, trials.len());
     if let Some((lines, each)) = rows {
         write_rows(io::stdout().lock(), lines, each, COMMIT, &results)?;
     }
@@ -120,7 +120,7 @@ fn run(
 }
 
 /// Puts the live cells of each trial behind the simulated one. Cells without runs are left out.
-fn interleaved(simulated: Vec<CellResult>, live: Vec<CellResult>, trials: usize) -> Vec<CellResult> {
+fn interleaved(simulated: Vec<CellResult>, live: &[CellResult], trials: usize) -> Vec<CellResult> {
     let mut all = Vec::new();
     for (place, cell) in simulated.into_iter().enumerate() {
         all.push(cell);

@@ -32,11 +32,11 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     let cast = Cast::new(scenario, contender, seed, observe).map_err(LiveError::Unfit)?;
     let (nodes, servers) = (cast.nodes(), cast.servers());
     let other = peer.map(|peer| peer.start(scenario)).transpose()?;
-    let server = if other.is_some() { None } else { Some(bind()?) };
-    let address = match (&other, &server) {
-        (Some(other), _) => other.address(),
-        (None, Some(socket)) => socket.local_addr().map_err(LiveError::io("open a socket"))?,
-        (None, None) => return Err(LiveError::Unfit("there is no server".to_owned())),
+    let (address, server) = if let Some(other) = &other {
+        (other.address(), None)
+    } else {
+        let socket = bind()?;
+        (socket.local_addr().map_err(LiveError::io("open a socket"))?, Some(socket))
     };
     let way = Way::open(scenario, seed, address)?;
     let client = || {
