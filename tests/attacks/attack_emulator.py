@@ -100,7 +100,7 @@ for number in range(500):
 settled(emulator, 1)
 bounds.check(emulator.lives() and serves(emulator), "64 open files and 500 sources: a client is served")
 code, _, complaints = emulator.end()
-bounds.check(code == 0 and "raise ulimit -n" in complaints, "it says what it lacks: ulimit -n")
+bounds.check(code == 0 and "ulimit -n" in complaints, "it says what it lacks: ulimit -n")
 
 emulator = Emulator(behind.address())
 port = emulator.uris["coap"]

@@ -93,7 +93,8 @@ impl<'a> Emulation<'a> {
         Self { scenario, seed, sources: Self::SOURCES }
     }
 
-    /// Sets the number of sources that have a place at a time, at least 1. Each takes a socket and about a kilobyte.
+    /// Sets the number of sources that have a place at a time, at least 1. Each takes about a kilobyte. Behind a relay it takes a
+    /// socket too, so that the limit on open files is a limit on them.
     #[must_use]
     pub fn sources(self, sources: usize) -> Self {
         Self { sources, ..self }
@@ -111,7 +112,8 @@ impl<'a> Emulation<'a> {
         tap: T,
     ) -> Result<RunningRelay<T>, EmulationError> {
         let run = (self.scenario, self.seed, tap);
-        let passage = Passage::new(run, self.sources, Transport::Udp, relay::content)?;
+        let passage =
+            Passage::new(run, self.sources.min(relay::most_sources()), Transport::Udp, relay::content)?;
         let relay = Relay::bind(listen, to, accounting(self.scenario), passage)?;
         let local = relay.local_addr().map_err(|error| EmulationError::Listen(listen, error))?;
         Ok(RunningRelay { running: Running::start(move |shared| relay.run(shared))?, local })

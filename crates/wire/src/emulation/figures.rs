@@ -144,7 +144,7 @@ impl Figures {
         add(self.replaced, &|| {
             let (replaced, sources) = (self.replaced, self.sources);
             format!(
-                "{replaced} sources lost their place to new ones: there are places for {sources}, see --sources"
+                "{replaced} sources lost their place to new ones: there are places for {sources}, as --sources and ulimit -n allow"
             )
         });
         add(self.refused, &|| {

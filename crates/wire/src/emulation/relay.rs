@@ -4,6 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use coapace_sim::{Accounting, Span, Tap, Time, Transport};
+use nix::sys::resource::{Resource, getrlimit};
 
 use super::EmulationError;
 use super::datagrams::{Datagram, Datagrams, prepare};
@@ -37,6 +38,9 @@ struct Port {
 
 /// The number of the listening socket among the descriptors. Those of sources have their places.
 const LISTENER: u64 = u64::MAX - 1;
+
+/// The descriptors that sources leave to others: files, connections of Prometheus, sockets of other threads.
+const OTHER_DESCRIPTORS: u64 = 64;
 
 impl<T: Tap> Relay<T> {
     /// Binds to `listen`. Datagrams go to `to`.
@@ -183,6 +187,12 @@ impl Ports {
             sent => sent.map(drop),
         }
     }
+}
+
+/// Returns the number of sources that may have a socket. The other descriptors are for everything else that the process does.
+pub(super) fn most_sources() -> usize {
+    let most = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
+    usize::try_from(most.saturating_sub(OTHER_DESCRIPTORS).max(most / 4)).unwrap_or(usize::MAX)
 }
 
 fn received_at(now: Time, datagram: &Datagram<'_>) -> Time {

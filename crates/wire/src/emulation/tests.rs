@@ -1,8 +1,11 @@
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
+use coapace_lab::contender::Contender;
+use coapace_lab::run::{Observe, run_tapped};
 use coapace_scenario::Scenario;
-use coapace_sim::{Event, Record, Tap};
+use coapace_sim::{Event, NodeId, Record, Tap};
 
 use super::*;
 
@@ -110,6 +113,40 @@ fn the_same_seed_loses_the_same_transmissions_and_another_seed_others() {
     assert_ne!(once, other);
 }
 
+/// A tap that keeps which transmissions of the first client's exchanges were lost on the way to the server.
+#[derive(Default)]
+struct Fates(BTreeMap<(u32, u8), bool>);
+
+impl Tap for Fates {
+    fn record(&mut self, record: &Record<'_>) {
+        if (record.from, record.to) == (NodeId(1), NodeId(0))
+            && matches!(record.event, Event::Sent | Event::Lost)
+        {
+            self.0.insert((record.mark.exchange, record.mark.transmission), record.event == Event::Lost);
+        }
+    }
+}
+
+#[test]
+fn a_step_of_a_real_client_has_the_luck_of_the_same_step_in_a_simulation() {
+    let lossy = scenario(&[("loss", "40 %"), ("clients", "1"), ("workload.exchanges", "30")]);
+    let contender = Contender::parse("default").expect("a mechanism");
+    let (_, simulated) = run_tapped(&lossy, &contender, 5, Observe::Totals, Fates::default());
+    let (server, client) = (socket(), socket());
+    let relay =
+        Emulation::new(&lossy, 5).relay(any(), server.local_addr().unwrap(), Fates::default()).unwrap();
+    for id in 0..90u8 {
+        client.send_to(&[0x40, 1, 0x77, id / 3], relay.local_addr()).unwrap();
+    }
+    until(&relay, |figures| figures.arrived + figures.lost == 90);
+    let (_, emulated) = relay.stop().unwrap();
+    let both: Vec<_> = emulated.0.iter().filter(|(step, _)| simulated.0.contains_key(step)).collect();
+    assert!(both.len() >= 40 && both.iter().any(|(_, lost)| **lost), "{} steps", both.len());
+    for (step, lost) in both {
+        assert_eq!(simulated.0[step], *lost, "exchange and transmission {step:?}");
+    }
+}
+
 #[test]
 fn the_idlest_source_leaves_when_all_places_are_taken() {
     let server = socket();
@@ -144,6 +181,30 @@ fn what_is_no_coap_passes_unchanged_whatever_its_length() {
     }
     let (figures, ()) = relay.stop().unwrap();
     assert_eq!((figures.arrived, figures.oversized), (9, 3));
+}
+
+#[test]
+fn a_flood_of_malformed_datagrams_from_many_sources_leaves_it_working_within_its_bounds() {
+    let server = socket();
+    let lossless = scenario(&[("loss", "0 %"), ("delay", "1 ms")]);
+    let relay =
+        Emulation::new(&lossless, 1).sources(16).relay(any(), server.local_addr().unwrap(), ()).unwrap();
+    for source in 0..100u8 {
+        let socket = socket();
+        for n in 0..30u8 {
+            // Headers with every version, type and length of a token, cut off or not.
+            let datagram = [source.wrapping_mul(31) ^ n, n, source, n, source];
+            socket.send_to(&datagram[..usize::from(n % 6)], relay.local_addr()).unwrap();
+        }
+        let sent = (u64::from(source) + 1) * 30;
+        until(&relay, |figures| figures.entered + figures.refused + figures.overflowed >= sent);
+    }
+    let last = socket();
+    last.send_to(b"still here?", relay.local_addr()).unwrap();
+    let mut buffer = [0; 32];
+    while server.recv_from(&mut buffer).unwrap().0 != 11 {}
+    let figures = until(&relay, |figures| figures.arrived == figures.entered);
+    assert!(figures.sources <= 16 && figures.replaced + figures.refused >= 85, "{figures:?}");
 }
 
 #[test]
