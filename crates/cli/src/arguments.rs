@@ -5,6 +5,8 @@ mod device;
 mod emulate;
 mod examine;
 mod relay;
+#[cfg(target_os = "linux")]
+mod live;
 mod serve;
 
 use std::path::PathBuf;
@@ -21,6 +23,8 @@ pub(crate) use device::{
 pub(crate) use emulate::Emulate;
 pub(crate) use examine::{Examine, Verdicts};
 pub(crate) use relay::Relay;
+#[cfg(target_os = "linux")]
+pub(crate) use live::LiveOptions;
 pub(crate) use serve::Serve;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
@@ -38,6 +42,8 @@ pub(crate) use serve::Serve;
     coapace run nb-iot --set clients=10,50,100 --set errors=none,high
   A lossy link, as CSV:
     coapace run nb-iot --set errors=high --seeds 40 --format csv > lossy.csv
+  The same on real sockets, in real time, beside the simulation:
+    coapace run nb-iot --live -m default -m cocoa --seeds 1
   Let every two mechanisms share one bottleneck:
     coapace coexist --report coexistence.html
   Which mechanism should I use in my network, and which one without thinking?
@@ -237,6 +243,10 @@ pub(crate) struct Run {
     /// Write every event of the first run as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    pub(crate) live: LiveOptions,
 }
 
 #[derive(Debug, Args)]
@@ -371,7 +381,7 @@ pub(crate) struct Reproduce {
 
     /// Vary the conditions that the paper does not print, one at a time and in pairs, and count what is met under each. Takes
     /// as long as reproducing it many times; combine it with --quick or --seeds
-    #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown"])]
+    #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown", "live"])]
     pub(crate) sensitivity: bool,
 
     /// Write every figure and every order beside the measured ones as a page of Markdown
@@ -381,6 +391,10 @@ pub(crate) struct Reproduce {
     /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
+
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    pub(crate) live: LiveOptions,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

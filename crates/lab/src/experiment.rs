@@ -11,7 +11,7 @@ use coapace_scenario::Scenario;
 
 use crate::contender::{Contender, ContenderKind};
 use crate::papers::published_for;
-use crate::results::{Cell, CellResult, Published, RunResult, bounds};
+use crate::results::{Cell, CellResult, Mode, Published, RunResult, bounds};
 use crate::run::{Observe, run};
 
 /// A scenario with one contender, to be run with `seeds` seeds from `first_seed` on.
@@ -52,15 +52,39 @@ pub fn conduct_until(
     stop: &AtomicBool,
     ran: &mut dyn FnMut(&[CellResult]),
 ) -> Vec<CellResult> {
+    let make = |_, trial: &Trial, seed, observe| Some(run(&trial.scenario, &trial.contender, seed, observe));
+    conduct_by(trials, jobs, stop, Arc::new(make), ran)
+}
+
+/// A function that makes a run of a trial with a seed; `None` if it cannot be made. It is told the place of the trial.
+pub type Make = dyn Fn(usize, &Trial, u64, Observe) -> Option<RunResult> + Send + Sync;
+
+/// Conducts trials like [`conduct_until`], whose runs `make` makes. A run that cannot be made is left out.
+///
+/// # Panics
+/// Panics if a run does.
+pub fn conduct_by(
+    trials: &[Trial],
+    jobs: usize,
+    stop: &AtomicBool,
+    make: Arc<Make>,
+    ran: &mut dyn FnMut(&[CellResult]),
+) -> Vec<CellResult> {
     let mut cells = cells(trials);
-    let all = Arc::new(Work::new(trials));
+    let all = Arc::new(Work::new(trials, make));
     let (sender, results) = channel();
     let jobs = if jobs == 0 { thread::available_parallelism().map_or(1, usize::from) } else { jobs };
     let threads: Vec<_> = (0..jobs.min(all.runs.len()))
         .filter_map(|_| {
             let (all, sender) = (all.clone(), sender.clone());
             // The receiver is gone after an interruption.
-            let work = move || while all.next().is_some_and(|result| sender.send(result).is_ok()) {};
+            let work = move || {
+                while let Some((trial, result)) = all.next() {
+                    if result.is_some_and(|result| sender.send((trial, result)).is_err()) {
+                        return;
+                    }
+                }
+            };
             thread::Builder::new().spawn(work).ok()
         })
         .collect();
@@ -69,6 +93,7 @@ pub fn conduct_until(
         while !stop.load(Ordering::Relaxed)
             && let Some((trial, result)) = all.next()
         {
+            let Some(result) = result else { continue };
             insert(&mut cells[trial], result);
             ran(&cells);
         }
@@ -100,10 +125,11 @@ struct Work {
     /// The number of the trial and the seed of each run.
     runs: Vec<(usize, u64)>,
     taken: AtomicUsize,
+    make: Arc<Make>,
 }
 
 impl Work {
-    fn new(trials: &[Trial]) -> Self {
+    fn new(trials: &[Trial], make: Arc<Make>) -> Self {
         let seeds = |trial: &Trial| {
             (0..u64::from(trial.seeds)).map({
                 let first = trial.first_seed;
@@ -112,15 +138,15 @@ impl Work {
         };
         let runs =
             trials.iter().enumerate().flat_map(|(place, trial)| seeds(trial).map(move |seed| (place, seed)));
-        Self { runs: runs.collect(), trials: trials.to_vec(), taken: AtomicUsize::new(0) }
+        Self { runs: runs.collect(), trials: trials.to_vec(), taken: AtomicUsize::new(0), make }
     }
 
     /// Takes the next run and makes it; `None` if there is none left.
-    fn next(&self) -> Option<(usize, RunResult)> {
+    fn next(&self) -> Option<(usize, Option<RunResult>)> {
         let &(place, seed) = self.runs.get(self.taken.fetch_add(1, Ordering::Relaxed))?;
-        let Trial { scenario, contender, observe, first_seed, .. } = &self.trials[place];
-        let observe = if seed == *first_seed { *observe } else { Observe::Totals };
-        Some((place, run(scenario, contender, seed, observe)))
+        let trial = &self.trials[place];
+        let observe = if seed == trial.first_seed { trial.observe } else { Observe::Totals };
+        Some((place, (self.make)(place, trial, seed, observe)))
     }
 }
 
@@ -182,6 +208,7 @@ impl Trial {
             flows: scenario.workload.flows.iter().map(|flow| flow.name.clone()).collect(),
             mix: mix.iter().filter(|_| mix.len() > 1).map(|part| part.label.clone()).collect(),
             is_mesh: scenario.network.mesh.is_some(),
+            mode: Mode::Simulated,
         };
         CellResult { cell, runs: Vec::new(), published: self.published.clone(), bounds: bounds(scenario) }
     }

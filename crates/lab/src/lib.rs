@@ -21,6 +21,7 @@ pub mod coexistence;
 pub mod contender;
 pub mod experiment;
 pub mod grid;
+pub mod journal;
 pub mod mix;
 mod nodes;
 pub mod papers;

@@ -3,6 +3,7 @@
 mod claim;
 mod experiment;
 mod figures;
+mod live;
 mod lookup;
 mod page;
 pub(crate) mod sensitivity;

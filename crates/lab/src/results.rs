@@ -16,6 +16,7 @@ mod flow;
 mod measures;
 mod mesh;
 mod metric;
+mod mode;
 mod nearness;
 pub mod number;
 mod order;
@@ -46,6 +47,7 @@ pub use film::{Film, FilmMaker, FilmMoment, FilmNode, FilmRole, Journey, Journey
 pub use flow::FlowResult;
 pub use measures::{Better, Metric};
 pub use mesh::MeshResult;
+pub use mode::Mode;
 pub use nearness::{Judged, Nearness, judged, nearness};
 pub use order::{Allowance, Chain, Order, Ranked, Relation};
 pub use outcome::Outcome;

@@ -1,5 +1,6 @@
 //! One run: a scenario, a contender and a seed.
 
+mod cast;
 mod closed;
 mod congestion;
 mod endpoints;
@@ -14,25 +15,24 @@ mod observe;
 mod seats;
 mod tcp;
 
+pub use cast::{Cast, completed, window};
 pub use hops::{accounting, hop_names, network};
+pub use messages::{request, response};
 pub use observe::Observe;
 pub use seats::{CLIENTS_SITE, SERVER_SITE};
+pub use tcp::tcp_plans;
 
 use coapace_scenario::{Hash64, Scenario, WorkloadKind};
 use coapace_sim::{Counters, HopId, Luck, QueueSeries, Summary, Tap, Time, World};
 
-use crate::contender::{Contender, ContenderKind};
+use crate::contender::Contender;
 use crate::nodes::Host;
-use crate::results::{Population, RunResult, Series, jain_index};
+use crate::results::{RunResult, Series};
 use congestion::Congestion;
 use filming::Filming;
 use following::Following;
 use medium::CountingMedium;
 use seats::Seats;
-use tcp::{CONNECTING, connects_beforehand};
-
-/// The beginning and the end of the measured part of a run of fixed length.
-type Window = (Time, Time);
 
 /// The taps that every run has.
 type Totals = (Counters, Option<Congestion>);
@@ -90,18 +90,10 @@ fn simulate<T: Tap, M: CountingMedium>(
     medium: M,
     tap: T,
 ) -> (RunResult, T) {
-    let luck = Luck::new(seed);
     let seats = Seats::of(scenario);
     let window = window(scenario, contender);
     let (from, end) = window.unwrap_or((Time::ZERO, LIMIT));
-    let has_flows = scenario.workload.kind == WorkloadKind::Flows;
-    let mut host = match &contender.kind {
-        ContenderKind::Udp(mix) if has_flows => {
-            flows::hosts(scenario, &seats, mix, luck, observe, (from, end))
-        }
-        ContenderKind::Udp(mix) => closed::hosts(scenario, &seats, mix, luck, observe, from),
-        ContenderKind::Tcp => tcp::hosts(scenario, &seats, luck, seed),
-    };
+    let mut host = cast::hosts(scenario, contender, &seats, seed, observe, (from, end));
     let congestion = scenario.network.ecn_capable.then(|| Congestion::new(seats.servers()));
     let mut world = World::new(medium, ((Counters::new(), congestion), tap));
     world.reserve(seats.len());
@@ -111,7 +103,7 @@ fn simulate<T: Tap, M: CountingMedium>(
     world.wake_all();
     let count = |world: &World<Host, (Totals, T), M>, now: Time| {
         let (counters, congestion) = &world.tap().0;
-        let mut result = counted(scenario, contender, world.nodes(), counters);
+        let mut result = cast::counted(scenario, contender, world.nodes(), counters.dropped, counters.lost);
         result.ecn = congestion.as_ref().map(Congestion::counts);
         world.medium().count(now, &mut result);
         result
@@ -133,50 +125,9 @@ fn simulate<T: Tap, M: CountingMedium>(
     result.seed = seed;
     result.events = events;
     result.trace_hash = Hash64(hash);
-    result.duration_s =
-        window.map_or(ended_at.as_secs_f64(), |(from, end)| end.as_secs_f64() - from.as_secs_f64());
-    // The measured time ends with the last response of the last client, or with the run if a client never had it.
-    let finished = result.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
-    let measured_s = finished.filter(|_| window.is_none()).unwrap_or(result.duration_s);
-    if measured_s > 0.0 {
-        let payload_bits = result.completed() as f64 * f64::from(scenario.server.payload_bytes) * 8.0;
-        result.goodput_bps = payload_bits / measured_s;
-        result.throughput = result.completed() as f64 / measured_s;
-    }
-    if has_flows {
+    completed(scenario, contender, window, ended_at, &mut result);
+    if scenario.workload.kind == WorkloadKind::Flows {
         flows::settle(scenario, &seats, &hosts, (from, end), &mut result);
     }
-    if let ContenderKind::Udp(mix) = &contender.kind {
-        let rates: Vec<(f64, u32)> = result.rates().zip(0..).collect();
-        for (part, population) in result.populations.iter_mut().enumerate() {
-            let own = rates.iter().filter(|(_, client)| mix.part_of(*client) == part).map(|(rate, _)| *rate);
-            population.throughput = own.clone().sum();
-            population.jain = jain_index(own);
-        }
-    }
     (result, tap)
-}
-
-/// Returns the measured part of a workload with a duration; `None` for other workloads.
-fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
-    let duration = scenario.workload.duration?;
-    let start = match &contender.kind {
-        ContenderKind::Tcp if connects_beforehand(scenario) => Time::ZERO + CONNECTING,
-        _ => Time::ZERO,
-    };
-    Some((start + scenario.workload.warm_up, start + duration))
-}
-
-/// Returns what the hosts and the network have counted so far.
-fn counted(scenario: &Scenario, contender: &Contender, hosts: &[Host], counters: &Counters) -> RunResult {
-    let populations = match &contender.kind {
-        ContenderKind::Udp(mix) => mix.parts().iter().map(|part| Population::new(&part.label)).collect(),
-        ContenderKind::Tcp => Vec::new(),
-    };
-    let (drops, losses) = (counters.dropped, counters.lost);
-    let mut result = RunResult { drops, losses, populations, ..RunResult::default() };
-    for host in hosts {
-        host.report(scenario, &mut result);
-    }
-    result
 }

@@ -55,7 +55,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 mod tunnel;
-mod waiting;
+pub(crate) mod waiting;
 
 use std::net::SocketAddr;
 use std::ops::Deref;

@@ -6,5 +6,6 @@ pub mod advice;
 #[cfg(target_os = "linux")]
 pub mod emulation;
 pub mod examination;
+#[cfg(target_os = "linux")]
 pub mod live;
 pub mod relay;

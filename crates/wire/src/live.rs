@@ -1,1 +1,95 @@
 //! Runs of a scenario with hosts on real sockets.
+//!
+//! The hosts are those of the simulator ([`Cast`](coapace_lab::run::Cast)): the endpoint, the mechanism, the workload and the
+//! random numbers are the same. A run differs from a simulated one in what carries the datagrams and in what time is: sockets
+//! of the operating system, the emulated network, and the clock on the wall. So a run takes as long as it lasts.
+//!
+//! CoAP over TCP runs with the TCP of the operating system.
+
+mod conduct;
+mod driver;
+mod error;
+mod estimate;
+mod health;
+mod journal;
+mod lateness;
+mod marks;
+mod peer;
+mod sources;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod way;
+
+pub use conduct::{Conducting, Outcome, conduct};
+pub use error::LiveError;
+pub use estimate::{Estimate, estimate};
+pub use health::Health;
+pub use journal::Journal;
+pub use lateness::Lateness;
+pub use peer::Peer;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use coapace_lab::contender::{Contender, ContenderKind};
+use coapace_lab::results::RunResult;
+use coapace_lab::run::Observe;
+use coapace_scenario::{Scenario, WorkloadKind};
+
+/// The most clients of a run. Each takes two sockets, or a thread and an address.
+const MOST_CLIENTS: u32 = 5_000;
+
+/// A run to be made in real time.
+#[derive(Clone, Copy, Debug)]
+pub struct Live<'a> {
+    /// The network and the workload.
+    pub scenario: &'a Scenario,
+    /// The mechanism, the mix or TCP that carries the exchanges.
+    pub contender: &'a Contender,
+    /// The seed of the random numbers of the hosts and of the network.
+    pub seed: u64,
+    /// The series that are recorded.
+    pub observe: Observe,
+    /// The server of another stack that answers in place of ours, if any.
+    pub peer: Option<&'a Peer>,
+    /// The time after which the run is given up.
+    pub limit: Duration,
+    /// Ends the run when it becomes true.
+    pub stop: &'a AtomicBool,
+}
+
+/// Checks that a scenario and a contender can run live.
+///
+/// # Errors
+/// Returns one line that says why not.
+pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
+    let Scenario { name, network, workload, server, clients, .. } = scenario;
+    if network.mesh.is_some() || workload.kind == WorkloadKind::Flows {
+        return Err(format!(
+            "{name} has a mesh or flows: live are networks of hops and the workloads continuous and random"
+        ));
+    }
+    if server.count > 1 {
+        return Err("live runs have one server: --set server.count=1".to_owned());
+    }
+    if clients.count > MOST_CLIENTS {
+        return Err(format!(
+            "live runs have at most {MOST_CLIENTS} clients, and {name} has {}",
+            clients.count
+        ));
+    }
+    contender.fits(scenario)
+}
+
+/// Makes a run. Returns its results, and how well its times were kept.
+///
+/// # Errors
+/// [`LiveError`] says in one line why the run could not be made or completed.
+pub fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
+    fits(live.scenario, live.contender).map_err(LiveError::Unfit)?;
+    match live.contender.kind {
+        ContenderKind::Udp(_) => driver::run(live),
+        ContenderKind::Tcp => tcp::run(live),
+    }
+}

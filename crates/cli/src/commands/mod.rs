@@ -10,6 +10,8 @@ mod discover;
 mod emulate;
 mod examine;
 mod list;
+#[cfg(target_os = "linux")]
+mod live;
 mod load;
 mod man;
 mod observe;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
-use coapace_lab::results::{CellResult, Lines, Rows, terminal_table, write_verdicts};
+use coapace_lab::results::{self, CellResult, Lines, terminal_table, write_verdicts};
 use coapace_report::{Group, Report};
 
 use crate::arguments::{Arguments, Format, Seeds};
@@ -24,9 +24,20 @@ pub(crate) struct Conducted {
     pub(crate) results: Vec<CellResult>,
     made: usize,
     planned: usize,
+    /// The reason of the first run that failed.
+    failure: Option<String>,
 }
 
+/// The format of rows for programs, and whether each run has one.
+pub(super) type Rows = (Lines, bool);
+
 impl Conducted {
+    /// Returns the results of an experiment of so many runs. `failure` is the reason of the first that failed, if any did.
+    pub(super) fn of(results: Vec<CellResult>, planned: usize, failure: Option<String>) -> Self {
+        let made = results.iter().map(|result| result.runs.len()).sum();
+        Self { results, made, planned, failure }
+    }
+
     /// Returns whether the experiment was not interrupted.
     pub(crate) fn is_complete(&self) -> bool {
         self.made == self.planned
@@ -34,13 +45,18 @@ impl Conducted {
 
     /// Returns a line on how much an interrupted experiment has; `None` if it is complete.
     pub(crate) fn note(&self) -> Option<String> {
-        (!self.is_complete())
-            .then(|| format!("incomplete: interrupted after {} of {} runs", self.made, self.planned))
+        let Self { made, planned, failure, .. } = self;
+        let how = if failure.is_some() { "" } else { "interrupted after " };
+        (!self.is_complete()).then(|| format!("incomplete: {how}{made} of {planned} runs"))
     }
 
-    /// Ends the command, with a failure if the experiment was interrupted.
+    /// Ends the command, with a failure if the experiment was interrupted or a run failed.
     pub(crate) fn end(self) -> Result<(), Failure> {
-        self.note().map_or(Ok(()), |note| Err(Failure::Interrupted(note)))
+        match (self.note(), self.failure) {
+            (Some(_), Some(failure)) => Err(Failure::Network(failure)),
+            (Some(note), None) => Err(Failure::Interrupted(note)),
+            (None, _) => Ok(()),
+        }
     }
 }
 
@@ -50,12 +66,12 @@ impl Conducted {
 pub(crate) fn conduct(
     arguments: &Arguments,
     trials: &[Trial],
-    rows: Option<(Lines, bool)>,
+    rows: Option<Rows>,
 ) -> Result<Conducted, Failure> {
     let stop = interrupt::watch();
     let planned = runs(trials);
     let bar = progress::bar(planned, arguments.quiet);
-    let rows = rows.map(|(lines, each)| Rows::new(&cells(trials), lines, each, COMMIT));
+    let rows = rows.map(|(lines, each)| results::Rows::new(&cells(trials), lines, each, COMMIT));
     let mut out = io::stdout();
     let mut failed = Ok(());
     if let Some(rows) = &rows {
@@ -90,7 +106,7 @@ pub(crate) fn conduct(
     }
     let made = results.iter().map(|result| result.runs.len()).sum();
     let results = results.into_iter().filter(|result| !result.runs.is_empty() || made == planned).collect();
-    Ok(Conducted { results, made, planned })
+    Ok(Conducted { results, made, planned, failure: None })
 }
 
 /// Gives all trials the seeds that the command line names, if it names any.

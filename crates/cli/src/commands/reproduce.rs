@@ -6,6 +6,8 @@ use coapace_lab::contender::Contender;
 use coapace_lab::papers::{PAPERS, Paper};
 use coapace_lab::results::CellResult;
 
+#[cfg(target_os = "linux")]
+use super::live::conduct_live;
 use super::output::{
     command_line, conduct, create_dir, print_orders, print_table, remark, report, set_seeds, write_report,
 };
@@ -33,9 +35,14 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let source = paper.source().map_err(Failure::Input)?;
     let others: Result<Vec<_>, _> = reproduce.mechanism.iter().map(|label| Contender::parse(label)).collect();
     let others = others.map_err(Failure::Usage)?;
-    let mut trials = paper.trials(reproduce.quick, &others).map_err(Failure::Usage)?;
+    #[cfg(target_os = "linux")]
+    let is_live = reproduce.live.live;
+    #[cfg(not(target_os = "linux"))]
+    let is_live = false;
+    let trials = if is_live { Paper::live_trials } else { Paper::trials };
+    let mut trials = trials(paper, reproduce.quick, &others).map_err(Failure::Usage)?;
     set_seeds(&mut trials, reproduce.seeds);
-    let quick = reproduce.quick.then(|| paper.quick()).transpose().map_err(Failure::Input)?;
+    let quick = (reproduce.quick && !is_live).then(|| paper.quick()).transpose().map_err(Failure::Input)?;
     let quick = quick.map(|less| format!("quick: {less}"));
     let page = reproduce.report.as_deref().map(Draft::create).transpose()?;
     let markdown = reproduce.markdown.as_deref().map(Draft::create).transpose()?;
@@ -52,7 +59,16 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     }
 
     let rows = reproduce.format.lines().filter(|_| !reproduce.orders).map(|lines| (lines, reproduce.each));
-    let mut conducted = conduct(arguments, &trials, rows)?;
+    #[cfg(target_os = "linux")]
+    let live = is_live.then(|| {
+        let servers = [vec![None], reproduce.live.peer.iter().cloned().map(Some).collect()].concat();
+        // A median over few seeds is uncertain before a small buffer, and more are simulated in no time.
+        let seeds = trials.iter().map(|trial| trial.scenario.defaults.seeds).max().unwrap_or(0);
+        conduct_live(arguments, &trials, seeds, &reproduce.live, &servers, rows)
+    });
+    #[cfg(not(target_os = "linux"))]
+    let live = None;
+    let mut conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
     if let Some(file) = markdown {
         let page = paper.markdown(&command_line(), &conducted.results).map_err(Failure::Input)?;
         let path = file.write(conducted.is_complete(), |out| out.write_all(page.as_bytes()))?;
@@ -60,7 +76,9 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     }
     // The largest error comes first, and figures that could not be measured before all others.
     let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
-    conducted.results.sort_by(|a, b| error(b).total_cmp(&error(a)));
+    if !is_live {
+        conducted.results.sort_by(|a, b| error(b).total_cmp(&error(a)));
+    }
     if page.is_some() || reproduce.figures.is_some() {
         let subtitle: Vec<_> =
             [Some(source.source.as_str()), quick.as_deref()].into_iter().flatten().collect();
@@ -74,7 +92,9 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     }
     // The summary goes to people, wherever the rows for programs go.
     let summary = paper.summary(&conducted.results);
-    if reproduce.format == Format::Table {
+    if is_live {
+        // The table of live figures beside simulated and published ones says it.
+    } else if reproduce.format == Format::Table {
         let quick = quick.map_or_else(String::new, |quick| quick + "\n");
         writeln!(io::stdout().lock(), "\n{quick}{summary}")?;
     } else {

@@ -12,6 +12,8 @@ use coapace_lab::grid::conditions;
 use coapace_report::write_film_gif;
 use coapace_scenario::Scenario;
 
+#[cfg(target_os = "linux")]
+use super::live::conduct_live;
 use super::output::{Conducted, conduct, create_dir, print_table, remark, report, write_report};
 use crate::arguments::{Arguments, Format, Run, Seeds};
 use crate::draft::Draft;
@@ -47,7 +49,14 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     let Some(first) = trials.first() else { return Ok(()) };
     capture(arguments, first, pcap, trace)?;
     let rows = run.format.lines().map(|lines| (lines, run.each));
-    let conducted = conduct(arguments, &trials, rows)?;
+    #[cfg(target_os = "linux")]
+    let live = run.live.live.then(|| {
+        let server = std::slice::from_ref(&run.live.peer);
+        conduct_live(arguments, &trials, 0, &run.live, server, rows)
+    });
+    #[cfg(not(target_os = "linux"))]
+    let live = None;
+    let conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
     let Scenario { title, summary, .. } = &*first.scenario;
     if let Some(file) = film {
         write_film(arguments, file, title, &conducted)?;

@@ -15,6 +15,8 @@ mod help;
 mod interrupt;
 mod libcoap;
 mod list;
+#[cfg(target_os = "linux")]
+mod live;
 mod logs;
 mod metrics;
 mod observe;

@@ -96,18 +96,22 @@ impl Experiment {
 
     /// Returns the settings of each condition.
     fn conditions(&self) -> Vec<Vec<(String, String)>> {
-        let shared: Vec<(String, String)> =
-            self.set.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-        self.sweep.iter().fold(vec![shared], |conditions, (key, values)| {
-            let with = |settings: &Vec<(String, String)>, value: &String| {
-                settings.iter().cloned().chain([(key.clone(), value.clone())]).collect()
-            };
-            conditions
-                .iter()
-                .flat_map(|settings| values.iter().map(move |value| with(settings, value)))
-                .collect()
-        })
+        swept(&self.set, &self.sweep)
     }
+}
+
+/// Returns the settings of each combination of values.
+pub(super) fn swept(
+    set: &BTreeMap<String, String>,
+    sweep: &BTreeMap<String, Vec<String>>,
+) -> Vec<Vec<(String, String)>> {
+    let shared: Vec<(String, String)> = set.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    sweep.iter().fold(vec![shared], |conditions, (key, values)| {
+        let with = |settings: &Vec<(String, String)>, value: &String| {
+            settings.iter().cloned().chain([(key.clone(), value.clone())]).collect()
+        };
+        conditions.iter().flat_map(|settings| values.iter().map(move |value| with(settings, value))).collect()
+    })
 }
 
 #[cfg(test)]

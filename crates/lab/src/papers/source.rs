@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::claim::Claim;
 use super::experiment::Experiment;
+use super::live::LiveCells;
 use super::sensitivity::OpenCondition;
 use crate::results::{Allowance, PaperTable};
 
@@ -44,6 +45,8 @@ pub struct Source {
     /// The conditions that the paper does not print, with other plausible values.
     #[serde(default)]
     pub(super) open: Vec<OpenCondition>,
+    /// The cells that are run live, if any are.
+    pub(super) live: Option<LiveCells>,
     /// The settings that shorten quick runs, for each scenario.
     #[serde(default)]
     pub(super) quick: BTreeMap<String, BTreeMap<String, String>>,

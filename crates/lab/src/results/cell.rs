@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use coapace_scenario::Hash64;
 
 use super::run_result::fct_s;
-use super::{Bound, Compared, Metric, Published, RunResult, Summary};
+use super::{Bound, Compared, Metric, Mode, Published, RunResult, Summary};
 
 /// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,8 +18,10 @@ pub struct Cell {
     pub workload: String,
     /// The number of clients.
     pub clients: u32,
-    /// The text that named the mechanism.
+    /// The text that named the mechanism. After it stands ` live` if the cell is.
     pub mechanism: String,
+    /// Whether the packets were simulated.
+    pub mode: Mode,
     /// The values of all knobs of the scenario.
     pub knobs: BTreeMap<String, String>,
     /// The names of the flows, in the order of the scenario.
@@ -31,6 +33,17 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Returns the text that named the mechanism.
+    pub fn asked_for(&self) -> &str {
+        self.mechanism.strip_suffix(&self.mode.suffix()).unwrap_or(&self.mechanism)
+    }
+
+    /// Marks the cell as one of live runs.
+    #[must_use]
+    pub fn in_mode(self, mode: Mode) -> Self {
+        Self { mechanism: format!("{}{}", self.asked_for(), mode.suffix()), mode, ..self }
+    }
+
     /// Returns whether `other` differs in its mechanism at most.
     pub fn same_conditions(&self, other: &Self) -> bool {
         let Self { scenario, workload, clients, knobs, .. } = self;
@@ -224,6 +237,14 @@ pub(super) mod tests {
         assert_eq!(summary.runs, 0);
         assert_eq!(summary.fct, Quantiles::default());
         assert_eq!(summary.jain, None);
+    }
+
+    #[test]
+    fn a_live_cell_has_another_label_and_the_same_mechanism() {
+        let cell = Cell { mechanism: "cocoa".into(), ..Cell::default() };
+        let live = cell.clone().in_mode(Mode::LiveWith("libcoap".into()));
+        assert_eq!((live.mechanism.as_str(), live.asked_for()), ("cocoa live with libcoap", "cocoa"));
+        assert_eq!(live.in_mode(Mode::Simulated), cell);
     }
 
     #[test]

@@ -37,15 +37,17 @@ pub struct Placing<'a> {
 
 impl<'a> Contest<'a> {
     /// Compares cells of the same conditions; `None` if none has a value in every seed, or if the metric is neither good nor
-    /// bad.
+    /// bad. Simulated and live cells are not compared: those of the first cell's mode are.
     pub fn of(metric: Metric, cells: impl IntoIterator<Item = &'a CellResult>) -> Option<Self> {
         let sign = match metric.better() {
             Better::Lower => 1.0,
             Better::Higher => -1.0,
             Better::Neither => return None,
         };
-        let mut all: Vec<_> =
-            cells.into_iter().map(|cell| (metric.estimate_in_all(&cell.runs), cell)).collect();
+        let mut cells = cells.into_iter().peekable();
+        let mode = &cells.peek()?.cell.mode;
+        let alike = cells.filter(|cell| cell.cell.mode == *mode);
+        let mut all: Vec<_> = alike.map(|cell| (metric.estimate_in_all(&cell.runs), cell)).collect();
         let rank = |estimate: &Option<Estimate>| estimate.map_or(f64::INFINITY, |it| it.mean * sign);
         all.sort_by(|a, b| rank(&a.0).total_cmp(&rank(&b.0)));
         let (Some(_), best) = *all.first()? else { return None };

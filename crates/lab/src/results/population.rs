@@ -1,9 +1,9 @@
 //! The clients of one mechanism in a mix.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The clients of one mechanism in one run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Population {
     /// The text that named the mechanism.
     pub mechanism: String,

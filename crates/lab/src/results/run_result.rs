@@ -1,17 +1,21 @@
 //! The result of one run: one seed of one cell.
 
 use coapace_scenario::Hash64;
+use serde::{Deserialize, Serialize};
 
 use super::{
     Delays, EcnResult, Film, FlowResult, MeshResult, Population, Series, Settling, Timeouts, jain_index,
 };
 
 /// The measurements of one run.
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// Serialised, it lacks what only simulations have: flows, settling, meshes, marks and films.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// The seed. With the commit and the scenario it determines the run.
     pub seed: u64,
     /// The hash of all events of the run.
+    #[serde(skip)]
     pub trace_hash: Hash64,
     /// Events that the simulator handled.
     pub events: u64,
@@ -33,6 +37,7 @@ pub struct RunResult {
     /// Packets that a link lost.
     pub losses: u64,
     /// Marks by queue management; `None` if no packet is ECN-capable.
+    #[serde(skip)]
     pub ecn: Option<EcnResult>,
     /// Payload of completed exchanges, in bits per second over all clients.
     pub goodput_bps: f64,
@@ -45,18 +50,22 @@ pub struct RunResult {
     /// The clients by their mechanism; empty over TCP.
     pub populations: Vec<Population>,
     /// The flows, in the order of the scenario.
+    #[serde(skip)]
     pub flows: Vec<FlowResult>,
     /// The timeouts that the clients armed, after the warm-up; empty over TCP.
     pub timeouts: Timeouts,
     /// The settling of the network after an event, if there was one.
+    #[serde(skip)]
     pub settling: Option<Settling>,
     /// Counts and energy of the radios, if there are any.
+    #[serde(skip)]
     pub mesh: Option<MeshResult>,
     /// The RTO over time in seconds, for a few clients or as the mean of all.
     pub rto: Vec<Series>,
     /// The length of each queue over time in bytes, with the name of its hop.
     pub queues: Vec<Series>,
     /// The film of a mesh, if one was made.
+    #[serde(skip)]
     pub film: Option<Box<Film>>,
 }
 

@@ -1,12 +1,12 @@
 //! A quantity over time, in bounded memory.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A quantity over simulated time, in at most [`Series::MAX_POINTS`] points.
 ///
 /// If more points are recorded than fit, points closer together than a step are merged. The largest of them stays, because
 /// readers look for peaks. The step doubles each time the room is used up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// The subject: `mean of the clients`, `client 3`, or a hop.
     pub name: String,

@@ -2,6 +2,7 @@
 
 mod figures;
 mod flows;
+mod live;
 mod orders;
 mod populations;
 mod style;
@@ -81,6 +82,7 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
     let shown: Vec<Metric> = columns.iter().filter_map(|column| column.metric).collect();
     let sections = [
         contest::sentences(results),
+        live::table(results),
         flows::table(results),
         populations::table(results),
         figures::table(results),

@@ -1,10 +1,10 @@
 //! The timeouts that clients armed.
 
 use coapace_control::Duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Sums over the timeouts of first transmissions of confirmable messages. Timeouts of retransmissions do not count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeouts {
     /// The number of timeouts, and their sum in microseconds.
     pub first: (u64, u64),

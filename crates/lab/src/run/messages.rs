@@ -4,7 +4,7 @@ use coapace_proto::Tail;
 use coapace_scenario::Scenario;
 
 /// Returns the options of a request: its path.
-pub(super) fn request(scenario: &Scenario) -> Vec<u8> {
+pub fn request(scenario: &Scenario) -> Vec<u8> {
     let path = scenario.clients.uri_path_segments();
     path.fold(Tail::default(), |tail, segment| {
         tail.option(coap_numbers::option::URI_PATH, segment.as_bytes())
@@ -13,6 +13,6 @@ pub(super) fn request(scenario: &Scenario) -> Vec<u8> {
 }
 
 /// Returns the payload of a response.
-pub(super) fn response(scenario: &Scenario) -> Vec<u8> {
+pub fn response(scenario: &Scenario) -> Vec<u8> {
     Tail::default().payload(&vec![b'.'; scenario.server.payload_bytes as usize]).into_bytes()
 }

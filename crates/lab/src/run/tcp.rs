@@ -28,8 +28,6 @@ pub(super) fn hosts<'a>(
         timer_hz: tcp.timer_hz.and_then(|hz| hz.try_into().ok()).unwrap_or(0),
         ..TcpParameters::default()
     };
-    let (sizes, starts) = (luck.stream("batches"), luck.stream("start"));
-    let beforehand = connects_beforehand(scenario);
     let response = TcpResponse { code: CONTENT, tail: response(scenario) };
     // A client may have several connections that are closing while it has a new one.
     let connections = 16 * clients.count.div_ceil(seats.servers()) as usize;
@@ -39,18 +37,7 @@ pub(super) fn hosts<'a>(
         Host::TcpServer(Box::new(TcpServer::new(node, response.clone(), connections, parameters, seed)))
     };
     let client = move |client, node| {
-        let start = start(clients.start, clients.start_spread, starts, client);
-        // Clients connect one after the other, so that no queue of handshakes arises.
-        let turn = CONNECTING / 2 * u64::from(client) / u64::from(clients.count);
-        let plan = TcpPlan {
-            server: seats.server_of(client),
-            batches: batches(scenario, sizes, client),
-            connect_at: if beforehand { Time::ZERO + turn } else { start },
-            request_at: if beforehand { start + CONNECTING } else { start },
-            method: GET,
-            token: Token::EMPTY,
-            tail: request(scenario),
-        };
+        let plan = plan(scenario, seats, luck, client);
         Host::TcpClient(Box::new(TcpClient::new(node, plan, parameters, seed ^ u64::from(client) << 32)))
     };
     Box::new(move |role| match role {
@@ -58,6 +45,30 @@ pub(super) fn hosts<'a>(
         Role::Client { number, node } => client(number, node),
         Role::Relay => Host::Relay(Relay),
     })
+}
+
+/// Returns the plan of each client of a run over TCP, the first client first.
+pub fn tcp_plans(scenario: &Scenario, seed: u64) -> Vec<TcpPlan> {
+    let seats = Seats::of(scenario);
+    (1..=scenario.clients.count).map(|client| plan(scenario, &seats, Luck::new(seed), client)).collect()
+}
+
+/// Returns the plan of a client.
+fn plan(scenario: &Scenario, seats: &Seats, luck: Luck, client: u32) -> TcpPlan {
+    let clients = &scenario.clients;
+    let beforehand = connects_beforehand(scenario);
+    let start = start(clients.start, clients.start_spread, luck.stream("start"), client);
+    // Clients connect one after the other, so that no queue of handshakes arises.
+    let turn = CONNECTING / 2 * u64::from(client) / u64::from(clients.count);
+    TcpPlan {
+        server: seats.server_of(client),
+        batches: batches(scenario, luck.stream("batches"), client),
+        connect_at: if beforehand { Time::ZERO + turn } else { start },
+        request_at: if beforehand { start + CONNECTING } else { start },
+        method: GET,
+        token: Token::EMPTY,
+        tail: request(scenario),
+    }
 }
 
 /// Returns whether connections are made before the measured run begins.

@@ -1,13 +1,16 @@
 //! The journal of a search: a line for each measurement, so that a search that was killed goes on.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::evaluation::{Evaluation, Yardstick};
+use crate::journal::JournalFile;
+
+/// The error of a file that is no journal.
+const FOREIGN: &str = "this is no journal of a search: name another file";
 
 /// The conditions of a search. Lines of other conditions are of no use to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +35,7 @@ enum Line {
 /// The measurements so far, and the file that keeps them.
 #[derive(Debug)]
 pub struct Journal {
-    file: Option<File>,
+    file: Option<JournalFile>,
     yardsticks: Vec<Yardstick>,
     evaluations: HashMap<(String, usize), Evaluation>,
 }
@@ -47,13 +50,10 @@ impl Journal {
     pub fn open(path: Option<&Path>, conditions: &Conditions) -> io::Result<Self> {
         let mut journal = Self { file: None, yardsticks: Vec::new(), evaluations: HashMap::new() };
         let Some(path) = path else { return Ok(journal) };
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text)?;
-        let mut whole = 0;
-        for line in text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
-            let Ok(read) = serde_json::from_slice(line) else { return Err(no_journal()) };
-            match read {
+        let mut is_new = true;
+        let mut file = JournalFile::open(path, FOREIGN, |line| {
+            is_new = false;
+            match line {
                 Line::Conditions(found) if found != *conditions => {
                     return Err(io::Error::other(format!(
                         "this journal was begun with {} scenarios of generator seed {} at commit {}: go on with those, or \
@@ -65,16 +65,12 @@ impl Journal {
                 Line::Yardstick(yardstick) => journal.yardsticks.push(yardstick),
                 Line::Evaluation(evaluation) => journal.keep(evaluation),
             }
-            whole += line.len();
+            Ok(())
+        })?;
+        if is_new {
+            file.write(&Line::Conditions(conditions.clone()))?;
         }
-        if whole == 0 && !text.is_empty() {
-            return Err(no_journal());
-        }
-        file.set_len(whole as u64)?;
         journal.file = Some(file);
-        if whole == 0 {
-            journal.write(&Line::Conditions(conditions.clone()))?;
-        }
         Ok(journal)
     }
 
@@ -118,20 +114,14 @@ impl Journal {
     }
 
     fn write(&mut self, line: &Line) -> io::Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        // One write, so that a search that is killed leaves at most one line cut off.
-        file.write_all(&text)
+        self.file.as_mut().map_or(Ok(()), |file| file.write(line))
     }
-}
-
-fn no_journal() -> io::Error {
-    io::Error::other("this is no journal of a search: name another file")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+
     use super::*;
 
     fn conditions(generator_seed: u64) -> Conditions {

@@ -11,21 +11,21 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 /// The clock of an emulation, which begins at zero.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock(Instant);
+pub(crate) struct Clock(Instant);
 
 impl Clock {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self(Instant::now())
     }
 
-    pub(super) fn now(self) -> Time {
+    pub(crate) fn now(self) -> Time {
         Time::from_nanos(self.0.elapsed().as_nanos() as u64)
     }
 }
 
 /// Waits for descriptors with epoll(7), and for a moment with a timer of the system. The timeout of epoll itself is too coarse.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     epoll: Epoll,
     timer: TimerFd,
     events: Vec<EpollEvent>,
@@ -38,7 +38,7 @@ const TIMER: u64 = u64::MAX;
 const REPORTED: usize = 64;
 
 impl Waiting {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
@@ -47,12 +47,12 @@ impl Waiting {
     }
 
     /// Adds a descriptor under a number. A descriptor that is closed is gone.
-    pub(super) fn add(&self, descriptor: &impl AsFd, number: u64) -> io::Result<()> {
+    pub(crate) fn add(&self, descriptor: &impl AsFd, number: u64) -> io::Result<()> {
         Ok(self.epoll.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, number))?)
     }
 
     /// Waits for `span`, or until a descriptor can be read. Puts the numbers of these into `ready`.
-    pub(super) fn wait(&mut self, span: Duration, ready: &mut Vec<u64>) -> io::Result<()> {
+    pub(crate) fn wait(&mut self, span: Duration, ready: &mut Vec<u64>) -> io::Result<()> {
         ready.clear();
         let timeout = if span.is_zero() {
             EpollTimeout::ZERO

@@ -37,12 +37,17 @@ pub(in crate::results) const CONDITIONS: &[Always<OfRow>] = &[
         "The knob `errors` of the scenario, if it has one: the error model of the links.",
         |row| row.knob("errors"),
     ),
-    ("mechanism", "The mechanism, exactly as it was asked for.", |row| (&row.result.cell.mechanism).into()),
+    ("mechanism", "The mechanism, exactly as it was asked for.", |row| row.result.cell.asked_for().into()),
 ];
 
 /// The columns by which a row can be made again.
 pub(in crate::results) const ORIGIN: &[Always<OfRow>] = &[
     ("scenario", "The scenario's name.", |row| (&row.result.cell.scenario).into()),
+    (
+        "mode",
+        "`simulated`; `live` for real sockets, with our server; `live with NAME` with the server of another stack.",
+        |row| Value::Text(row.result.cell.mode.to_string()),
+    ),
     ("commit", "The commit of the program.", |row| row.commit.into()),
     (
         "scenario_hash",

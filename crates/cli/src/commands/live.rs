@@ -1,0 +1,137 @@
+//! Live runs beside simulated ones.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use coapace_lab::contender::ContenderKind;
+use coapace_lab::experiment::{Trial, conduct_until, runs};
+use coapace_lab::results::{CellResult, write_rows};
+use coapace_wire::emulation::take_privileges;
+use coapace_wire::live::{Conducting, Journal, Outcome, Peer, conduct, estimate, fits};
+
+use super::output::{COMMIT, Conducted, Rows, jobs, remark};
+use crate::arguments::{Arguments, LiveOptions};
+use crate::process::raise_descriptor_limit;
+use crate::{Failure, interrupt, progress};
+
+/// The time between two steps of the progress bar.
+const STEP: Duration = Duration::from_millis(250);
+
+/// Simulates all trials, and then runs them live with each of the `servers`; `None` is ours. The simulation has as many seeds
+/// as `simulated_seeds` says, if that is more. Prints the rows of all at the end. Ctrl-C ends the live runs, and keeps those that
+/// are over.
+pub(super) fn conduct_live(
+    arguments: &Arguments,
+    trials: &[Trial],
+    simulated_seeds: u32,
+    options: &LiveOptions,
+    servers: &[Option<Peer>],
+    rows: Option<Rows>,
+) -> Result<Conducted, Failure> {
+    for trial in trials {
+        fits(&trial.scenario, &trial.contender).map_err(Failure::Usage)?;
+    }
+    if trials.iter().any(|trial| trial.contender.kind == ContenderKind::Tcp) {
+        // TCP runs in network namespaces. The right to make them has to be taken before any thread starts. Without it the runs over
+        // TCP fail and say so, and the others are made.
+        let _ = take_privileges();
+    }
+    let stop = interrupt::watch();
+    let journal = options.journal.as_deref().map(|path| {
+        Journal::open(path, COMMIT).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+    });
+    let journal = journal.transpose()?;
+    raise_descriptor_limit();
+    let more = |trial: &Trial| Trial { seeds: trial.seeds.max(simulated_seeds), ..trial.clone() };
+    let to_simulate: Vec<Trial> = trials.iter().map(more).collect();
+    let simulated = simulate(arguments, &to_simulate, stop);
+    let planned = runs(&to_simulate) + runs(trials) * servers.len();
+    let mut outcome = Outcome::default();
+    if !stop.load(Ordering::Relaxed) {
+        outcome = run(arguments, trials, options, servers, &simulated, journal);
+    }
+    for line in outcome.health.words().iter().chain(&outcome.failures) {
+        remark(arguments, line);
+    }
+    let results = interleaved(simulated, &outcome.cells, trials.len());
+    if let Some((lines, each)) = rows {
+        write_rows(io::stdout().lock(), lines, each, COMMIT, &results)?;
+    }
+    Ok(Conducted::of(results, planned, outcome.failures.into_iter().next()))
+}
+
+/// Simulates the trials.
+fn simulate(arguments: &Arguments, trials: &[Trial], stop: &AtomicBool) -> Vec<CellResult> {
+    let bar = progress::bar(runs(trials), arguments.quiet);
+    bar.set_message("simulated");
+    let results = conduct_until(trials, jobs(arguments), stop, &mut |_| bar.inc(1));
+    bar.finish_and_clear();
+    results
+}
+
+/// Makes the live runs.
+fn run(
+    arguments: &Arguments,
+    trials: &[Trial],
+    options: &LiveOptions,
+    servers: &[Option<Peer>],
+    simulated: &[CellResult],
+    journal: Option<Journal>,
+) -> Outcome {
+    let jobs = usize::from(options.live_jobs);
+    let once = estimate(trials, simulated);
+    let all = servers.iter().skip(1).fold(once.clone(), |all, _| all.and(once.clone()));
+    let time = all.all(jobs);
+    let known = journal.as_ref().map_or(0, Journal::runs);
+    let before = if known > 0 { format!("; {known} runs were made before") } else { String::new() };
+    remark(
+        arguments,
+        &format!("live: {} runs, {jobs} at a time, about {}{before}", all.count(), words(time)),
+    );
+    let bar = progress::milliseconds(time, arguments.quiet);
+    let conducting = Conducting {
+        trials: servers.iter().flat_map(|_| trials).cloned().collect(),
+        peers: servers.iter().flat_map(|server| trials.iter().map(|_| server.clone())).collect(),
+        estimate: all,
+        jobs,
+        journal,
+        stop: interrupt::watch(),
+    };
+    let (begun, is_over) = (Instant::now(), AtomicBool::new(false));
+    let outcome = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                bar.set_position(begun.elapsed().min(time).as_millis() as u64);
+                thread::sleep(STEP);
+            }
+        });
+        let (mut made, planned) = (0, conducting.estimate.count());
+        let outcome = conduct(conducting, &mut || {
+            made += 1;
+            bar.set_message(format!("{made} of {planned} live runs"));
+        });
+        is_over.store(true, Ordering::Relaxed);
+        outcome
+    });
+    bar.finish_and_clear();
+    outcome
+}
+
+/// Puts the live cells of each trial behind the simulated one. Cells without runs are left out.
+fn interleaved(simulated: Vec<CellResult>, live: &[CellResult], trials: usize) -> Vec<CellResult> {
+    let mut all = Vec::new();
+    for (place, cell) in simulated.into_iter().enumerate() {
+        all.push(cell);
+        all.extend(live.iter().skip(place).step_by(trials.max(1)).cloned());
+    }
+    all.retain(|result| !result.runs.is_empty());
+    all
+}
+
+/// Returns a time in words, such as `90 s` or `12 min`.
+fn words(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 180.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", (seconds / 60.0).ceil()) }
+}

@@ -1,0 +1,75 @@
+//! `coapace run --live` and `coapace reproduce --live`.
+
+use crate::common::coapace;
+
+/// The settings of a link on which ten exchanges take a fraction of a second.
+const FAST: [&str; 12] = [
+    "--set",
+    "clients=3",
+    "--set",
+    "workload.exchanges=4",
+    "--set",
+    "network.up.radio.delay=2 ms",
+    "--set",
+    "network.down.radio.delay=2 ms",
+    "--set",
+    "network.down.radio.rate=1 Mbit/s",
+    "--seeds",
+    "1",
+];
+
+#[test]
+fn live_rows_stand_beside_simulated_ones_and_say_so() {
+    let run = ["run", "nb-iot", "--live", "-m", "cocoa", "-m", "default", "--format", "csv"];
+    let out = coapace(&[&run[..], &FAST].concat()).success();
+    let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split(',').collect()).collect();
+    let column = |name| rows[0].iter().position(|column| *column == name).expect("the column is there");
+    let (mechanism, mode, exchanges) = (column("mechanism"), column("mode"), column("exchanges"));
+    let cells: Vec<_> = rows[1..].iter().map(|row| [row[mechanism], row[mode], row[exchanges]]).collect();
+    assert_eq!(
+        cells,
+        [
+            ["cocoa", "simulated", "12"],
+            ["cocoa", "live", "12"],
+            ["default", "simulated", "12"],
+            ["default", "live", "12"]
+        ]
+    );
+}
+
+#[test]
+fn the_server_of_another_process_answers_in_place_of_ours() {
+    let peer = format!("{} serve -q --bind {{address}}:{{port}} --demo", env!("CARGO_BIN_EXE_coapace"));
+    let run = [
+        "run",
+        "nb-iot",
+        "--live",
+        "-m",
+        "default",
+        "--set",
+        "clients.uri_path=store/hello",
+        "--peer",
+        &peer,
+    ];
+    let outcome = coapace(&[&run[..], &FAST].concat());
+    let told = outcome.stderr.clone();
+    assert!(told.contains("live: 1 runs, 4 at a time, about") && told.contains("timers"), "{told}");
+    let out = outcome.success();
+    assert!(
+        out.contains("default live with coapace") && out.contains("live with coapace/simulated"),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_peer_that_cannot_be_used_is_told_in_a_line() {
+    let with =
+        |peer: &str| coapace(&[&["run", "nb-iot", "--live", "-q", "--peer", peer][..], &FAST].concat());
+    assert!(with("server").failure(2).contains("{port}"));
+    let ended = with("false {port}");
+    assert!(ended.failure(1).contains("`false {port}` ended at once"), "{ended:?}");
+    let mesh = coapace(&["run", "mesh-grid", "--live"]);
+    assert!(mesh.failure(2).contains("networks of hops"), "{mesh:?}");
+    assert!(coapace(&["run", "nb-iot", "--live-jobs", "2"]).failure(2).contains("--live"));
+    assert!(coapace(&["reproduce", "meng2017", "--live"]).failure(2).contains("no cells for --live"));
+}

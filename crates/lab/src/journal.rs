@@ -1,0 +1,50 @@
+//! Files that keep what was measured, a line for each measurement, so that work that was killed goes on.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A file of lines of JSON to which lines are added.
+#[derive(Debug)]
+pub struct JournalFile(File);
+
+impl JournalFile {
+    /// Opens or creates the file at `path`, and passes its lines to `take`. A last line without its end is cut off: it was being
+    /// written when the program was killed.
+    ///
+    /// # Errors
+    /// Fails as the file does, as `take` does, and with `foreign` if a line is none of a journal. The file is then as it was.
+    pub fn open<L: DeserializeOwned>(
+        path: &Path,
+        foreign: &str,
+        mut take: impl FnMut(L) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)?;
+        let mut whole = 0;
+        for line in text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+            take(serde_json::from_slice(line).map_err(|_| io::Error::other(foreign))?)?;
+            whole += line.len();
+        }
+        if whole == 0 && !text.is_empty() {
+            return Err(io::Error::other(foreign));
+        }
+        file.set_len(whole as u64)?;
+        Ok(Self(file))
+    }
+
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// Fails as the file does.
+    pub fn write(&mut self, line: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        // One write, so that a program that is killed leaves at most one line cut off.
+        self.0.write_all(&text)
+    }
+}

@@ -1,0 +1,86 @@
+//! Live figures beside simulated ones, for the terminal.
+
+use super::MECHANISM;
+use super::style::{aligned, empty};
+use crate::results::conditions::Conditions;
+use crate::results::number::{significant, significant_or_dash};
+use crate::results::{CellResult, Metric, Mode, headline};
+
+/// Returns the headline figure of every mechanism in every mode, and the ratios of the live ones to the simulated one; empty
+/// without live results.
+pub(super) fn table(results: &[CellResult]) -> String {
+    let mut modes: Vec<&Mode> = Vec::new();
+    for result in results {
+        if !modes.contains(&&result.cell.mode) {
+            modes.push(&result.cell.mode);
+        }
+    }
+    let live: Vec<&Mode> = modes.iter().copied().filter(|mode| **mode != Mode::Simulated).collect();
+    if live.is_empty() {
+        return String::new();
+    }
+    let metric = headline(results);
+    let conditions = Conditions::of(results.iter().map(|result| &result.cell));
+    let published =
+        |result: &CellResult| result.published.as_ref().and_then(|published| published.get(metric));
+    let has_published = results.iter().any(|result| published(result).is_some());
+    let mut table = empty();
+    let header = conditions.varying.iter().cloned().chain([MECHANISM.to_owned()]);
+    let header = header.chain(has_published.then(|| "published".to_owned()));
+    let header = header.chain(modes.iter().map(ToString::to_string));
+    table.set_header(header.chain(live.iter().map(|mode| format!("{mode}/simulated"))));
+    let mut known: Vec<&CellResult> = Vec::new();
+    for result in results {
+        let alike = |other: &CellResult| {
+            other.cell.asked_for() == result.cell.asked_for() && other.cell.same_conditions(&result.cell)
+        };
+        if known.iter().any(|known| alike(known)) {
+            continue;
+        }
+        known.push(result);
+        let value = |mode: &Mode| {
+            let cell = results.iter().find(|other| other.cell.mode == *mode && alike(other))?;
+            Some(metric.estimate_in_all(&cell.runs)?.mean)
+        };
+        let ratio = |mode: &&Mode| {
+            let ratio = value(mode).zip(value(&Mode::Simulated)).map(|(live, simulated)| live / simulated);
+            ratio
+                .filter(|ratio| ratio.is_finite())
+                .map_or_else(|| "–".to_owned(), |ratio| significant(ratio, 3))
+        };
+        let cells = conditions.values(&result.cell).into_iter().chain([result.cell.asked_for().to_owned()]);
+        let cells = cells.chain(has_published.then(|| significant_or_dash(published(result), 4)));
+        let cells = cells.chain(modes.iter().map(|mode| significant_or_dash(value(mode), metric.digits())));
+        table.add_row(cells.chain(live.iter().map(ratio)));
+    }
+    let words = conditions.varying.len() + 1;
+    format!("\n{}\n\n{}{}.\n", aligned(table, |place| place >= words), metric.title(), unit(metric))
+}
+
+/// Returns the unit of a metric after a preposition.
+fn unit(metric: Metric) -> String {
+    if metric.unit().is_empty() { String::new() } else { format!(" in {}", metric.unit()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::cell::tests::sample;
+    use super::super::terminal_table;
+    use super::*;
+
+    #[test]
+    fn a_mechanism_has_a_row_with_its_figures_in_every_mode_and_their_ratios() {
+        let mut simulated = sample();
+        simulated.runs.iter_mut().flat_map(|run| &mut run.fct_s).for_each(|fct| *fct = Some(40.0));
+        let mut live = simulated.clone();
+        live.cell = live.cell.in_mode(Mode::LiveWith("libcoap".into()));
+        live.runs.iter_mut().flat_map(|run| run.fct_s.iter_mut().flatten()).for_each(|fct| *fct *= 1.05);
+        let mut text = table(&[simulated.clone(), live]);
+        text.retain(|c| c != '─');
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let header = ["mechanism", "published", "simulated", "live", "with", "libcoap", "live", "with"];
+        assert_eq!(rows[1][..8], header, "{text}");
+        assert_eq!(rows[3][1..], ["40.00", "40.0", "42.0", "1.05"], "{text}");
+        assert!(!terminal_table(&[simulated], Some(200)).contains("simulated"));
+    }
+}

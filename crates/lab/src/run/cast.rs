@@ -1,0 +1,176 @@
+//! The hosts of a run, for the simulator and for real sockets.
+
+use coapace_scenario::{Scenario, WorkloadKind};
+use coapace_sim::{Luck, Node, NodeId, Time};
+
+use super::observe::Observe;
+use super::seats::{Role, Seats};
+use super::tcp::{CONNECTING, connects_beforehand};
+use super::{LIMIT, closed, flows, tcp};
+use crate::contender::{Contender, ContenderKind};
+use crate::nodes::Host;
+use crate::results::{Population, RunResult, jain_index};
+
+/// The beginning and the end of the measured part of a run of fixed length.
+pub(super) type Window = (Time, Time);
+
+/// The hosts of a run over UDP without the network between them. They are the hosts that the simulator runs. The caller carries
+/// their datagrams and calls them when their time has come.
+///
+/// The servers have the numbers from 0 on, the clients follow.
+pub struct Cast<'a> {
+    scenario: &'a Scenario,
+    contender: &'a Contender,
+    seed: u64,
+    servers: u32,
+    hosts: Vec<Host>,
+    /// The counts at the end of the warm-up.
+    unmeasured: Option<RunResult>,
+}
+
+impl<'a> Cast<'a> {
+    /// Makes the hosts of a run.
+    ///
+    /// # Errors
+    /// Returns one line if they need more than datagrams: hosts in a mesh, hosts with flows, and TCP.
+    pub fn new(
+        scenario: &'a Scenario,
+        contender: &'a Contender,
+        seed: u64,
+        observe: Observe,
+    ) -> Result<Self, String> {
+        let Scenario { name, network, workload, .. } = scenario;
+        if network.mesh.is_some() || workload.kind == WorkloadKind::Flows {
+            return Err(format!(
+                "{name} has a mesh or flows: live are networks of hops and the workloads continuous and random"
+            ));
+        }
+        if contender.kind == ContenderKind::Tcp {
+            return Err("CoAP over TCP has no datagrams".to_owned());
+        }
+        let seats = Seats::of(scenario);
+        let measured = window(scenario, contender).unwrap_or((Time::ZERO, LIMIT));
+        let mut host = hosts(scenario, contender, &seats, seed, observe, measured);
+        let hosts = seats.roles().map(|(_, role)| host(role)).collect();
+        Ok(Self { scenario, contender, seed, servers: seats.servers(), hosts, unmeasured: None })
+    }
+
+    /// Returns the number of servers.
+    pub fn servers(&self) -> u32 {
+        self.servers
+    }
+
+    /// Returns the number of servers and clients.
+    pub fn nodes(&self) -> u32 {
+        self.hosts.len() as u32
+    }
+
+    /// Returns a host.
+    pub fn host(&mut self, node: NodeId) -> Option<&mut (impl Node + use<>)> {
+        self.hosts.get_mut(node.0 as usize)
+    }
+
+    /// Returns whether a client has had all its exchanges. A server, and a client without a number of exchanges, always has.
+    pub fn is_done(&self, node: NodeId) -> bool {
+        self.hosts.get(node.0 as usize).is_none_or(Host::is_done)
+    }
+
+    /// Returns the number of exchanges that the clients completed or gave up.
+    pub fn exchanges(&self) -> u64 {
+        let counted = counted(self.scenario, self.contender, &self.hosts, 0, 0);
+        counted.completed() + counted.given_up
+    }
+
+    /// Ends the warm-up: what was counted so far, and what the network had dropped and lost, is left out of the results.
+    pub fn begin_measuring(&mut self, drops: u64, losses: u64) {
+        self.unmeasured = Some(counted(self.scenario, self.contender, &self.hosts, drops, losses));
+    }
+
+    /// Returns the results of a run that ended at `ended_at`. The network dropped and lost so many packets.
+    pub fn result(&self, ended_at: Time, drops: u64, losses: u64) -> RunResult {
+        let Self { scenario, contender, seed, hosts, unmeasured, .. } = self;
+        let mut result = counted(scenario, contender, hosts, drops, losses);
+        if let Some(unmeasured) = unmeasured {
+            result.leave_out(unmeasured);
+        }
+        result.seed = *seed;
+        completed(scenario, contender, window(scenario, contender), ended_at, &mut result);
+        result
+    }
+}
+
+/// Returns a function that makes the host for a role.
+pub(super) fn hosts<'a>(
+    scenario: &'a Scenario,
+    contender: &'a Contender,
+    seats: &'a Seats,
+    seed: u64,
+    observe: Observe,
+    (from, end): Window,
+) -> Box<dyn FnMut(Role) -> Host + 'a> {
+    let luck = Luck::new(seed);
+    match &contender.kind {
+        ContenderKind::Udp(mix) if scenario.workload.kind == WorkloadKind::Flows => {
+            flows::hosts(scenario, seats, mix, luck, observe, (from, end))
+        }
+        ContenderKind::Udp(mix) => closed::hosts(scenario, seats, mix, luck, observe, from),
+        ContenderKind::Tcp => tcp::hosts(scenario, seats, luck, seed),
+    }
+}
+
+/// Returns the measured part of a workload with a duration; `None` for other workloads.
+pub fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
+    let duration = scenario.workload.duration?;
+    let start = match &contender.kind {
+        ContenderKind::Tcp if connects_beforehand(scenario) => Time::ZERO + CONNECTING,
+        _ => Time::ZERO,
+    };
+    Some((start + scenario.workload.warm_up, start + duration))
+}
+
+/// Returns what the hosts have counted so far, and what the network dropped and lost.
+pub(super) fn counted(
+    scenario: &Scenario,
+    contender: &Contender,
+    hosts: &[Host],
+    drops: u64,
+    losses: u64,
+) -> RunResult {
+    let populations = match &contender.kind {
+        ContenderKind::Udp(mix) => mix.parts().iter().map(|part| Population::new(&part.label)).collect(),
+        ContenderKind::Tcp => Vec::new(),
+    };
+    let mut result = RunResult { drops, losses, populations, ..RunResult::default() };
+    for host in hosts {
+        host.report(scenario, &mut result);
+    }
+    result
+}
+
+/// Adds durations and rates to the counts of a run that ended at `ended_at`.
+pub fn completed(
+    scenario: &Scenario,
+    contender: &Contender,
+    window: Option<Window>,
+    ended_at: Time,
+    result: &mut RunResult,
+) {
+    result.duration_s =
+        window.map_or(ended_at.as_secs_f64(), |(from, end)| end.as_secs_f64() - from.as_secs_f64());
+    // The measured time ends with the last response of the last client, or with the run if a client never had it.
+    let finished = result.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
+    let measured_s = finished.filter(|_| window.is_none()).unwrap_or(result.duration_s);
+    if measured_s > 0.0 {
+        let payload_bits = result.completed() as f64 * f64::from(scenario.server.payload_bytes) * 8.0;
+        result.goodput_bps = payload_bits / measured_s;
+        result.throughput = result.completed() as f64 / measured_s;
+    }
+    if let ContenderKind::Udp(mix) = &contender.kind {
+        let rates: Vec<(f64, u32)> = result.rates().zip(0..).collect();
+        for (part, population) in result.populations.iter_mut().enumerate() {
+            let own = rates.iter().filter(|(_, client)| mix.part_of(*client) == part).map(|(rate, _)| *rate);
+            population.throughput = own.clone().sum();
+            population.jain = jain_index(own);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Hosts over UDP, driven by the clock and by sockets.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use coapace_lab::results::RunResult;
+use coapace_lab::run::{Cast, window};
+use coapace_sim::{Mark, Node, NodeId, Time};
+
+use super::marks::Marks;
+use super::sources::Sources;
+use super::way::Way;
+use super::{Health, Lateness, Live, LiveError};
+use crate::emulation::EmulationError;
+use crate::emulation::waiting::{Clock, Waiting};
+
+/// The longest sleep, so that an interruption is seen.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The room for datagrams that a socket has received, in bytes, as far as the system allows.
+const RECEIVE_BYTES: usize = 1 << 20;
+
+/// The longest datagram.
+const LONGEST: usize = 65_536;
+
+/// Makes a run over UDP.
+pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
+    let Live { scenario, contender, seed, observe, peer, .. } = *live;
+    let cast = Cast::new(scenario, contender, seed, observe).map_err(LiveError::Unfit)?;
+    let (nodes, servers) = (cast.nodes(), cast.servers());
+    let other = peer.map(|peer| peer.start(scenario)).transpose()?;
+    let (address, server) = if let Some(other) = &other {
+        (other.address(), None)
+    } else {
+        let socket = bind()?;
+        (socket.local_addr().map_err(LiveError::io("open a socket"))?, Some(socket))
+    };
+    let way = Way::open(scenario, seed, address)?;
+    let client = || {
+        let socket = bind()?;
+        socket.connect(way.entrance()).map_err(LiveError::io("connect a socket"))?;
+        Ok(socket)
+    };
+    let clients = (servers..nodes).map(|_| client()).collect::<Result<Vec<_>, LiveError>>()?;
+    // A server of another stack has no socket here, and its host is not driven.
+    let seats: Vec<(NodeId, &UdpSocket)> = (server.iter().zip(0..))
+        .chain(clients.iter().zip(servers..))
+        .map(|(socket, node)| (NodeId(node), socket))
+        .collect();
+    let mut driver = Driver {
+        cast,
+        sources: Sources::new(servers, nodes - servers),
+        marks: Marks::default(),
+        seats: &seats,
+        clock: Clock::start(),
+        deadlines: BTreeSet::new(),
+        armed: vec![None; nodes as usize],
+        busy: (servers..nodes).collect(),
+        lateness: Lateness::default(),
+        unsent: 0,
+        buffer: Vec::new(),
+    };
+    let ended_at = driver.drive(live, &way)?;
+    let network = way.close()?;
+    let result = driver.cast.result(ended_at, network.dropped, network.lost + driver.unsent);
+    Ok((result, Health::of(driver.lateness, network)))
+}
+
+/// Opens a socket on the loopback interface.
+fn bind() -> Result<UdpSocket, LiveError> {
+    let open = || {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        socket.set_nonblocking(true)?;
+        socket2::SockRef::from(&socket).set_recv_buffer_size(RECEIVE_BYTES)?;
+        Ok(socket)
+    };
+    open().map_err(LiveError::io("open a socket"))
+}
+
+/// The hosts with their sockets and deadlines.
+struct Driver<'a> {
+    cast: Cast<'a>,
+    /// The clients as the server sees them.
+    sources: Sources,
+    marks: Marks,
+    /// The sockets of the hosts.
+    seats: &'a [(NodeId, &'a UdpSocket)],
+    clock: Clock,
+    deadlines: BTreeSet<(Time, usize)>,
+    /// The deadline of each host that is among `deadlines`.
+    armed: Vec<Option<Time>>,
+    /// The clients that are not done.
+    busy: BTreeSet<u32>,
+    lateness: Lateness,
+    /// The datagrams that the system did not take.
+    unsent: u64,
+    buffer: Vec<u8>,
+}
+
+impl Driver<'_> {
+    /// Drives the hosts until the clients are done or the workload's time is over. Returns that moment.
+    fn drive(&mut self, live: &Live<'_>, way: &Way) -> Result<Time, LiveError> {
+        let window = window(live.scenario, live.contender);
+        let mut warm_up = window.map(|(from, _)| from).filter(|from| *from > Time::ZERO);
+        let end = window.map(|(_, end)| end);
+        let limit = Time::from_nanos(live.limit.as_nanos() as u64);
+        let seats = self.seats;
+        let mut waiting = Waiting::new().map_err(LiveError::io("wait for sockets"))?;
+        for (place, (_, socket)) in seats.iter().enumerate() {
+            waiting.add(socket, place as u64).map_err(LiveError::io("wait for sockets"))?;
+        }
+        let mut ready = Vec::new();
+        let mut datagram = vec![0; LONGEST];
+        for place in 0..seats.len() {
+            self.drain(place);
+        }
+        loop {
+            let now = self.clock.now();
+            if warm_up.is_some_and(|from| now >= from) {
+                warm_up = None;
+                let (drops, losses) = way.counts();
+                self.cast.begin_measuring(drops, losses + self.unsent);
+            }
+            if end.is_some_and(|end| now >= end) || end.is_none() && self.busy.is_empty() {
+                return Ok(now);
+            }
+            if way.has_ended() {
+                return Err(EmulationError::Ended.into());
+            }
+            if live.stop.load(Ordering::Relaxed) {
+                return Err(LiveError::Stopped);
+            }
+            if now > limit {
+                return Err(LiveError::Unfinished {
+                    label: live.contender.label.clone(),
+                    seed: live.seed,
+                    after_s: now.as_secs_f64(),
+                    exchanges: self.cast.exchanges(),
+                });
+            }
+            self.fire();
+            let next = [self.deadlines.first().map(|(at, _)| *at), warm_up, end].into_iter().flatten().min();
+            let now = self.clock.now();
+            let sleep =
+                next.map_or(PATIENCE, |next| Duration::from_nanos((next - now).as_nanos()).min(PATIENCE));
+            waiting.wait(sleep, &mut ready).map_err(LiveError::io("wait for sockets"))?;
+            for &place in &ready {
+                self.receive(place as usize, &mut datagram)?;
+            }
+        }
+    }
+
+    /// Calls the hosts whose deadline has come.
+    fn fire(&mut self) {
+        let begun = self.clock.now();
+        while let Some(&(at, place)) = self.deadlines.first()
+            && at <= begun
+        {
+            self.deadlines.pop_first();
+            self.armed[place] = None;
+            let now = self.clock.now();
+            let Some(host) = self.seats.get(place).and_then(|(node, _)| self.cast.host(*node)) else {
+                continue;
+            };
+            // A deadline that has moved in the meantime is armed anew.
+            if host.poll_timeout().is_some_and(|deadline| deadline <= now) {
+                self.lateness.add(now - at);
+                host.handle_timeout(now);
+            }
+            self.drain(place);
+        }
+    }
+
+    /// Passes the datagrams that have arrived at a socket to its host.
+    fn receive(&mut self, place: usize, datagram: &mut [u8]) -> Result<(), LiveError> {
+        let (node, socket) = self.seats[place];
+        let servers = self.cast.servers();
+        loop {
+            let (length, from) = match socket.recv_from(datagram) {
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // An earlier datagram found nobody at its port.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted
+                    ) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(LiveError::io("receive a datagram")(error)),
+            };
+            let now = self.clock.now();
+            let bytes = &datagram[..length];
+            let is_server = node.0 < servers;
+            let from = if is_server { self.sources.number(from) } else { Some(NodeId(0)) };
+            let (Some(from), Some(host)) = (from, self.cast.host(node)) else { continue };
+            let mark = if is_server { self.marks.of(from, bytes) } else { Mark::default() };
+            host.handle_datagram(now, from, mark, bytes);
+            self.drain(place);
+        }
+    }
+
+    /// Sends what a host has to send, and takes its next deadline.
+    fn drain(&mut self, place: usize) {
+        let (node, socket) = self.seats[place];
+        let is_server = node.0 < self.cast.servers();
+        let Some(host) = self.cast.host(node) else { return };
+        let now = self.clock.now();
+        loop {
+            self.buffer.clear();
+            let Some(outgoing) = host.poll_transmit(now, &mut self.buffer) else { break };
+            let to: Option<SocketAddr> = if is_server { self.sources.address(outgoing.to) } else { None };
+            // A datagram that cannot be sent is lost like one on the way: its exchange sends it again.
+            let sent = match to {
+                Some(to) => socket.send_to(&self.buffer, to),
+                None => socket.send(&self.buffer),
+            };
+            self.unsent += u64::from(sent.is_err());
+        }
+        let deadline = host.poll_timeout();
+        if let Some(at) = self.armed[place].take() {
+            self.deadlines.remove(&(at, place));
+        }
+        if let Some(at) = deadline {
+            self.armed[place] = Some(at);
+            self.deadlines.insert((at, place));
+        }
+        if !is_server && self.cast.is_done(node) {
+            self.busy.remove(&node.0);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Why a live run failed.
+
+use std::io;
+
+use crate::emulation::EmulationError;
+
+/// The reason why a live run could not be made or completed, in one line.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The scenario or the mechanism cannot run live.
+    #[error("{0}")]
+    Unfit(String),
+    /// The operating system refused something.
+    #[error("cannot {what}: {error}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The network could not be emulated.
+    #[error(transparent)]
+    Emulation(#[from] EmulationError),
+    /// The server of another stack cannot be used.
+    #[error("{0}")]
+    Peer(String),
+    /// The run took too long.
+    #[error(
+        "{label}, seed {seed}: given up after {after_s:.0} s with {exchanges} exchanges over; does the server answer?"
+    )]
+    Unfinished {
+        /// The mechanism.
+        label: String,
+        /// The seed.
+        seed: u64,
+        /// The time that it had, in seconds.
+        after_s: f64,
+        /// The exchanges that were completed or given up.
+        exchanges: u64,
+    },
+    /// The run was interrupted.
+    #[error("interrupted")]
+    Stopped,
+}
+
+impl LiveError {
+    /// Returns a function that names what was tried when an error of the system came.
+    pub(super) fn io(what: &'static str) -> impl Fn(io::Error) -> Self {
+        move |error| Self::Io { what, error }
+    }
+}

@@ -1,0 +1,85 @@
+//! The real time that live runs need, from the simulated ones.
+
+use std::time::Duration;
+
+use coapace_lab::contender::ContenderKind;
+use coapace_lab::experiment::Trial;
+use coapace_lab::results::{CellResult, RunResult};
+use coapace_lab::run::{tcp_plans, window};
+
+/// The real time that each live run of a list of trials probably needs.
+#[derive(Clone, Debug, Default)]
+pub struct Estimate {
+    /// The times of the runs of each trial, from its first seed on.
+    runs: Vec<Vec<Duration>>,
+}
+
+/// Estimates the time of each run from the results of `simulated` ones with the same seeds, and perhaps more.
+pub fn estimate(trials: &[Trial], simulated: &[CellResult]) -> Estimate {
+    let runs = trials.iter().zip(simulated).map(|(trial, cell)| {
+        let runs = cell.runs.iter().take(trial.seeds as usize);
+        runs.map(|run| Duration::from_secs_f64(run_s(trial, run).max(0.0))).collect()
+    });
+    Estimate { runs: runs.collect() }
+}
+
+/// Returns the time from the start of a run to its end in seconds.
+fn run_s(trial: &Trial, run: &RunResult) -> f64 {
+    let Trial { scenario, contender, .. } = trial;
+    if let Some((_, end)) = window(scenario, contender) {
+        return end.as_secs_f64();
+    }
+    let last = run.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
+    let first_request = match contender.kind {
+        ContenderKind::Tcp => {
+            tcp_plans(scenario, run.seed).iter().map(|plan| plan.request_at.as_secs_f64()).fold(0.0, f64::max)
+        }
+        ContenderKind::Udp(_) => (scenario.clients.start + scenario.clients.start_spread).as_secs_f64(),
+    };
+    // A client that gave up goes on until its last timeout.
+    last.map_or(run.duration_s, |last| first_request + last)
+}
+
+impl Estimate {
+    /// Returns the time of a run of the trial at `place` with its `number`th seed, counted from 0.
+    pub fn of(&self, place: usize, number: u64) -> Option<Duration> {
+        self.runs.get(place)?.get(number as usize).copied()
+    }
+
+    /// Returns the number of runs.
+    pub fn count(&self) -> usize {
+        self.runs.iter().map(Vec::len).sum()
+    }
+
+    /// Returns the time of all runs, `jobs` at a time.
+    pub fn all(&self, jobs: usize) -> Duration {
+        let mut free = vec![Duration::ZERO; jobs.max(1)];
+        for &run in self.runs.iter().flatten() {
+            // The next run begins where one ends first.
+            if let Some(first) = free.iter_mut().min() {
+                *first += run;
+            }
+        }
+        free.into_iter().max().unwrap_or_default()
+    }
+
+    /// Returns the estimate of these trials and then of others.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.runs.extend(others.runs);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_begin_where_another_one_ends() {
+        let seconds = |all: &[u64]| all.iter().map(|&s| Duration::from_secs(s)).collect::<Vec<_>>();
+        let estimate = Estimate { runs: vec![seconds(&[10, 4]), seconds(&[3, 5])] };
+        assert_eq!([1, 2, 9].map(|jobs| estimate.all(jobs).as_secs()), [22, 12, 10]);
+        assert_eq!((estimate.count(), estimate.of(1, 1)), (4, Some(Duration::from_secs(5))));
+    }
+}

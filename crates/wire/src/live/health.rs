@@ -1,0 +1,56 @@
+//! How well a live run kept its times.
+
+use super::Lateness;
+use crate::emulation::Figures;
+
+/// How well the hosts and the network of live runs kept their times. The machine was overloaded if more than one timer in a
+/// hundred fired more than 10 ms late, or more than one packet in a hundred left more than 5 ms late.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// How late the hosts were called.
+    pub hosts: Lateness,
+    /// Packets that left the network.
+    pub departures: u64,
+    /// Departures more than 5 ms late.
+    pub late_departures: u64,
+    /// What went wrong in the network, in a line each.
+    pub complaints: Vec<String>,
+}
+
+impl Health {
+    /// Returns the health of a run whose network has these counters.
+    pub(super) fn of(hosts: Lateness, mut network: Figures) -> Self {
+        let (departures, late_departures) = (network.lateness.count, network.late);
+        // Late departures are judged over all runs.
+        network.late = 0;
+        Self { hosts, departures, late_departures, complaints: network.complaints() }
+    }
+
+    /// Adds another run, whose complaints get its name.
+    pub(super) fn add(&mut self, name: &str, other: &Self) {
+        self.hosts.merge(other.hosts);
+        self.departures += other.departures;
+        self.late_departures += other.late_departures;
+        self.complaints.extend(other.complaints.iter().map(|line| format!("{name}: {line}")));
+    }
+
+    /// Returns what a reader of the results has to know, in a line each; nothing without runs.
+    pub fn words(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.departures > 0 {
+            let late = self.late_departures as f64 / self.departures as f64 * 100.0;
+            // Over TCP the kernel has the timers.
+            let hosts = if self.hosts.calls > 0 { format!("{}; ", self.hosts) } else { String::new() };
+            let packets = self.departures;
+            lines.push(format!("live: {hosts}{packets} packets, {late:.2} % left more than 5 ms late"));
+        }
+        if self.hosts.is_overloaded() || self.late_departures * 100 > self.departures {
+            lines.push(
+                "overload: live figures are not those of the scenario; take fewer --live-jobs or a faster machine"
+                    .to_owned(),
+            );
+        }
+        lines.extend(self.complaints.iter().cloned());
+        lines
+    }
+}

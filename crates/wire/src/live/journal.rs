@@ -1,0 +1,111 @@
+//! The journal of live runs: a line for each run, so that hours of real time are not lost.
+
+use std::io;
+use std::path::Path;
+
+use coapace_lab::journal::JournalFile;
+use coapace_lab::results::{Cell, RunResult};
+use serde::{Deserialize, Serialize};
+
+/// The error of a file that is no journal.
+const FOREIGN: &str = "this is no journal of live runs: name another file";
+
+/// A line of a journal, in JSON.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line {
+    /// The commit that runs.
+    Commit(String),
+    Run(Key, Box<RunResult>),
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Key {
+    scenario_hash: String,
+    /// The mechanism, and after it ` live` and the peer.
+    mechanism: String,
+    seed: u64,
+}
+
+impl Key {
+    fn of(cell: &Cell, seed: u64) -> Self {
+        Self { scenario_hash: cell.scenario_hash.to_string(), mechanism: cell.mechanism.clone(), seed }
+    }
+}
+
+/// The live runs so far, and the file that keeps them.
+#[derive(Debug)]
+pub struct Journal {
+    file: JournalFile,
+    runs: Vec<(Key, RunResult)>,
+}
+
+impl Journal {
+    /// Opens or creates the journal at `path` for runs of this `commit`.
+    ///
+    /// # Errors
+    /// Fails as the file does, and with one line if the file is no journal or one of another commit. The file is then as it
+    /// was.
+    pub fn open(path: &Path, commit: &str) -> io::Result<Self> {
+        let (mut runs, mut is_new) = (Vec::new(), true);
+        let mut file = JournalFile::open(path, FOREIGN, |line| {
+            is_new = false;
+            match line {
+                Line::Commit(found) if found != commit => Err(io::Error::other(format!(
+                    "this journal was begun at commit {found}: go on with that, or name another file"
+                ))),
+                Line::Commit(_) => Ok(()),
+                Line::Run(key, run) => {
+                    runs.push((key, *run));
+                    Ok(())
+                }
+            }
+        })?;
+        if is_new {
+            file.write(&Line::Commit(commit.to_owned()))?;
+        }
+        Ok(Self { file, runs })
+    }
+
+    /// Returns the number of runs.
+    pub fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Returns the run of a cell with this seed, if it was made.
+    pub fn run(&self, cell: &Cell, seed: u64) -> Option<&RunResult> {
+        let key = Key::of(cell, seed);
+        self.runs.iter().find(|(known, _)| *known == key).map(|(_, run)| run)
+    }
+
+    /// Adds a run.
+    ///
+    /// # Errors
+    /// Fails as the file does.
+    pub fn add(&mut self, cell: &Cell, run: &RunResult) -> io::Result<()> {
+        let key = Key::of(cell, run.seed);
+        self.file.write(&Line::Run(key.clone(), Box::new(run.clone())))?;
+        self.runs.push((key, run.clone()));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_was_kept_is_there_again_and_another_commit_is_refused() {
+        let path = std::env::temp_dir().join(format!("coapace-live-journal-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let cell = Cell { mechanism: "cocoa live".into(), ..Cell::default() };
+        let run = RunResult { seed: 3, fct_s: vec![Some(0.1 + 0.2), None], drops: 7, ..RunResult::default() };
+        Journal::open(&path, "c").unwrap().add(&cell, &run).unwrap();
+        let journal = Journal::open(&path, "c").unwrap();
+        assert_eq!((journal.runs(), journal.run(&cell, 3), journal.run(&cell, 4)), (1, Some(&run), None));
+        let other = Journal::open(&path, "d").unwrap_err().to_string();
+        assert!(other.contains("commit c"), "{other}");
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,56 @@
+//! The hosts behind the addresses that a server hears.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use coapace_sim::NodeId;
+
+/// The addresses of a server's clients and the numbers they have here. A client keeps its number for the run. The number says
+/// which address came first, not which client it is: the relay between them has ports of its own.
+#[derive(Debug)]
+pub(super) struct Sources {
+    first: u32,
+    most: u32,
+    numbers: HashMap<SocketAddr, NodeId>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Sources {
+    /// Makes an empty table for `most` addresses, which get the numbers from `first` on.
+    pub(super) fn new(first: u32, most: u32) -> Self {
+        Self { first, most, numbers: HashMap::new(), addresses: Vec::new() }
+    }
+
+    /// Returns the number of an address; `None` if it is new and the table is full.
+    pub(super) fn number(&mut self, address: SocketAddr) -> Option<NodeId> {
+        if let Some(&number) = self.numbers.get(&address) {
+            return Some(number);
+        }
+        let place = self.addresses.len() as u32;
+        (place < self.most).then(|| {
+            let number = NodeId(self.first + place);
+            self.numbers.insert(address, number);
+            self.addresses.push(address);
+            number
+        })
+    }
+
+    /// Returns the address of a number.
+    pub(super) fn address(&self, number: NodeId) -> Option<SocketAddr> {
+        self.addresses.get(number.0.checked_sub(self.first)? as usize).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_keeps_its_number_and_a_full_table_takes_no_other() {
+        let mut sources = Sources::new(2, 2);
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        assert_eq!([9, 8, 9].map(|port| sources.number(address(port))), [2, 3, 2].map(|it| Some(NodeId(it))));
+        assert_eq!((sources.number(address(7)), sources.address(NodeId(3))), (None, Some(address(8))));
+        assert_eq!((sources.address(NodeId(1)), sources.address(NodeId(4))), (None, None));
+    }
+}

@@ -1,0 +1,157 @@
+//! CoAP over the TCP of the operating system (RFC 8323), in two network namespaces with the emulated network between them.
+
+mod client;
+mod peer;
+mod segments;
+mod server;
+mod sysctl;
+mod talk;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use coapace_lab::results::RunResult;
+use coapace_lab::run::{completed, response, tcp_plans, window};
+use coapace_sim::Time;
+use coapace_sim::tcp::{PORT, TcpPlan};
+
+use super::{Health, Lateness, Live, LiveError};
+use crate::emulation::waiting::Clock;
+use crate::emulation::{Emulation, Side};
+use client::{Course, Report};
+use segments::Segments;
+use server::Service;
+
+/// The longest wait between two looks at an interruption.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The memory of the stack of a client's thread, in bytes.
+const STACK: usize = 128 * 1024;
+
+/// The connections of a client that the server accepts at most.
+const CONNECTIONS: u64 = 1_000;
+
+/// Makes a run over TCP.
+pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
+    let Live { scenario, contender, seed, .. } = *live;
+    let plans = tcp_plans(scenario, seed);
+    let tunnel = Emulation::new(scenario, seed).sources(plans.len()).tunnel(())?;
+    let at = SocketAddr::new(tunnel.server_address(1), PORT);
+    let service = Arc::new(Service {
+        response: response(scenario),
+        nagle: scenario.tcp.nagle,
+        most: plans.len() as u64 * CONNECTIONS,
+        stops: AtomicBool::new(false),
+        answered: AtomicU64::new(0),
+    });
+    inside(tunnel.server(), sysctl::set)?;
+    // The program of another stack ends when the run does.
+    let _other = live.peer.map(|peer| peer::start(peer, tunnel.server(), at, scenario)).transpose()?;
+    if live.peer.is_none() {
+        let listening = service.clone();
+        inside(tunnel.server(), move || listening.start(at))?;
+    }
+    let window = window(scenario, contender);
+    let course = Arc::new(Course {
+        clock: Clock::start(),
+        server: at,
+        nagle: scenario.tcp.nagle,
+        measured_from: window.map_or(Time::ZERO, |(from, _)| from),
+        stops: AtomicBool::new(false),
+    });
+    inside(tunnel.clients(), sysctl::set)?;
+    let addresses = (1..=u16::MAX).map(|number| tunnel.client_address(number));
+    let plans: Vec<_> = addresses.zip(plans).collect();
+    let running = course.clone();
+    let reports = inside(tunnel.clients(), move || start(plans, &running))?;
+    let collected = collect(live, &course, window.map(|(_, end)| end), &reports);
+    service.stops.store(true, Ordering::Relaxed);
+    course.stops.store(true, Ordering::Relaxed);
+    let (reports, ended_at) = collected?;
+    let counters = [tunnel.clients(), tunnel.server()];
+    let counters = counters.map(|side| inside(side, || Ok(Segments::here())));
+    let [ours, theirs] = counters;
+    let counters = [ours?, theirs?];
+    let network = tunnel.stop()?.0;
+    let mut result = RunResult {
+        seed,
+        exchanges: reports.iter().map(|report| report.completed).collect(),
+        retransmissions: counters.iter().map(|counter| counter.retransmitted).sum(),
+        unnecessary: counters.iter().map(|counter| counter.duplicate).sum(),
+        responses_sent: service.answered.load(Ordering::Relaxed),
+        drops: network.dropped,
+        losses: network.lost,
+        ..RunResult::default()
+    };
+    result.requests_sent = match scenario.workload.exchanges {
+        Some(exchanges) => u64::from(exchanges) * reports.len() as u64,
+        None => result.completed(),
+    };
+    if scenario.workload.exchanges.is_some() {
+        let fct_s = |report: &Report| Some((report.finished? - report.first_request?).as_secs_f64());
+        result.fct_s = reports.iter().map(fct_s).collect();
+    }
+    completed(scenario, contender, window, ended_at, &mut result);
+    Ok((result, Health::of(Lateness::default(), network)))
+}
+
+/// Runs a job in a network namespace. Threads and sockets that it makes are in it, too.
+fn inside<R: Send + 'static>(
+    side: &Side,
+    job: impl FnOnce() -> io::Result<R> + Send + 'static,
+) -> Result<R, LiveError> {
+    side.run(job).and_then(|done| done).map_err(LiveError::io("run TCP in a network namespace"))
+}
+
+/// Starts the clients, each on a thread of its own and with an address of its own. Returns where their reports come, with the
+/// place of each.
+fn start(plans: Vec<(IpAddr, TcpPlan)>, course: &Arc<Course>) -> io::Result<Receiver<(usize, Report)>> {
+    let (sender, reports) = channel();
+    for (place, (address, plan)) in plans.into_iter().enumerate() {
+        let (course, sender) = (course.clone(), sender.clone());
+        let work = move || {
+            // Nobody waits for reports after an interruption.
+            let _ = sender.send((place, course.run(address, &plan)));
+        };
+        thread::Builder::new().stack_size(STACK).spawn(work)?;
+    }
+    Ok(reports)
+}
+
+/// Waits for the reports of all clients, or until `end`. Returns them and the moment of the last.
+fn collect(
+    live: &Live<'_>,
+    course: &Course,
+    end: Option<Time>,
+    coming: &Receiver<(usize, Report)>,
+) -> Result<(Vec<Report>, Time), LiveError> {
+    let mut reports = vec![Report::default(); live.scenario.clients.count as usize];
+    let limit = Time::from_nanos(live.limit.as_nanos() as u64);
+    loop {
+        match coming.recv_timeout(PATIENCE) {
+            Ok((place, report)) => reports[place] = report,
+            Err(RecvTimeoutError::Disconnected) => return Ok((reports, course.clock.now())),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let now = course.clock.now();
+        if end.is_some_and(|end| now >= end) {
+            course.stops.store(true, Ordering::Relaxed);
+        }
+        if live.stop.load(Ordering::Relaxed) {
+            return Err(LiveError::Stopped);
+        }
+        if now > limit {
+            return Err(LiveError::Unfinished {
+                label: live.contender.label.clone(),
+                seed: live.seed,
+                after_s: now.as_secs_f64(),
+                exchanges: reports.iter().map(|report| u64::from(report.completed)).sum(),
+            });
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A client that works through its plan over the TCP of the operating system, like [`TcpClient`](coapace_sim::tcp::TcpClient)
+//! does over the simulator's.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use coapace_proto::stream::StreamMessage;
+use coapace_sim::Time;
+use coapace_sim::tcp::TcpPlan;
+use socket2::{Domain, Socket, Type};
+
+use super::talk::Talk;
+use crate::emulation::waiting::Clock;
+
+/// The number of connections that may fail in a row.
+const MAX_FAILURES: u32 = 8;
+
+/// The longest sleep, so that an interruption is seen.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The observations of a client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Report {
+    /// The moment at which the first request was written.
+    pub(super) first_request: Option<Time>,
+    /// The moment at which the last response was read, if there was one to every request.
+    pub(super) finished: Option<Time>,
+    /// The exchanges with a response after the warm-up.
+    pub(super) completed: u32,
+}
+
+/// What all clients of a run share.
+#[derive(Debug)]
+pub(super) struct Course {
+    pub(super) clock: Clock,
+    pub(super) server: SocketAddr,
+    pub(super) nagle: bool,
+    /// The end of the warm-up.
+    pub(super) measured_from: Time,
+    /// Ends all clients when it becomes true.
+    pub(super) stops: AtomicBool,
+}
+
+impl Course {
+    fn stops(&self) -> bool {
+        self.stops.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps until a moment of the run, or until all clients end.
+    fn sleep_until(&self, moment: Time) {
+        while !self.stops() && self.clock.now() < moment {
+            thread::sleep(Duration::from_nanos((moment - self.clock.now()).as_nanos()).min(PATIENCE));
+        }
+    }
+
+    /// Works through a plan from an address.
+    pub(super) fn run(&self, from: IpAddr, plan: &TcpPlan) -> Report {
+        let mut report = Report::default();
+        let mut failures = 0;
+        self.sleep_until(plan.connect_at);
+        for &size in plan.batches.iter().filter(|size| **size > 0) {
+            let mut left = size;
+            while left > 0 {
+                let before = left;
+                // The rest of a batch whose connection fails goes over a new one.
+                let ended = self.batch(from, plan, &mut left, &mut report);
+                failures = if left < before { 0 } else { failures + u32::from(ended.is_err()) };
+                if self.stops() || failures >= MAX_FAILURES {
+                    return report;
+                }
+            }
+        }
+        report.finished = Some(self.clock.now());
+        report
+    }
+
+    /// Makes the exchanges that are `left` of a batch over a connection of its own.
+    fn batch(&self, from: IpAddr, plan: &TcpPlan, left: &mut u32, report: &mut Report) -> io::Result<()> {
+        let socket = Socket::new(Domain::for_address(self.server), Type::STREAM, None)?;
+        socket.bind(&SocketAddr::new(from, 0).into())?;
+        socket.connect(&self.server.into())?;
+        let mut talk = Talk::begin(socket.into(), self.nagle)?;
+        while !talk.is_greeted && !self.stops() {
+            talk.read(|_, _| {})?;
+        }
+        self.sleep_until(plan.request_at);
+        while *left > 0 && !self.stops() {
+            report.first_request.get_or_insert_with(|| self.clock.now());
+            talk.send(&StreamMessage { code: plan.method, token: plan.token, tail: &plan.tail })?;
+            let mut is_answered = false;
+            while !is_answered && !self.stops() {
+                talk.read(|message, _| {
+                    is_answered |= message.code.is_response() && message.token == plan.token;
+                })?;
+            }
+            if is_answered {
+                *left -= 1;
+                report.completed += u32::from(self.clock.now() >= self.measured_from);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Live runs over a fast link, which take a fraction of a second.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use coapace_lab::contender::Contender;
+use coapace_lab::experiment::{Trial, conduct};
+use coapace_lab::results::Mode;
+use coapace_lab::run::Observe;
+use coapace_scenario::Scenario;
+
+use super::{Conducting, Journal, Live, LiveError, estimate, fits, run};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Returns a scenario with a fast link.
+fn scenario(settings: &[(&str, &str)]) -> Arc<Scenario> {
+    let fast = [
+        ("clients", "4"),
+        ("network.up.radio.rate", "10 Mbit/s"),
+        ("network.down.radio.rate", "10 Mbit/s"),
+        ("network.up.radio.delay", "1 ms"),
+        ("network.down.radio.delay", "1 ms"),
+        ("network.up.backhaul.jitter", r#"["0 ms", "1 ms"]"#),
+        ("network.down.backhaul.jitter", r#"["0 ms", "1 ms"]"#),
+    ];
+    let all = fast.iter().chain(settings).map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    Arc::new(Scenario::load("nb-iot", &all.collect::<Vec<_>>()).unwrap())
+}
+
+fn contender(label: &str) -> Contender {
+    Contender::parse(label).unwrap()
+}
+
+fn live<'a>(
+    scenario: &'a Scenario,
+    contender: &'a Contender,
+    limit: Duration,
+    stop: &'a AtomicBool,
+) -> Live<'a> {
+    Live { scenario, contender, seed: 1, observe: Observe::Series, peer: None, limit, stop }
+}
+
+#[test]
+fn every_client_has_all_its_exchanges_over_real_sockets_and_counts_them_like_a_simulated_one() {
+    let scenario = scenario(&[("workload.exchanges", "5")]);
+    for label in ["default", "fasor-token", "cocoa+ebb"] {
+        let contender = contender(label);
+        let (result, health) = run(&live(&scenario, &contender, LIMIT, &AtomicBool::new(false))).unwrap();
+        let simulated = coapace_lab::run::run(&scenario, &contender, 1, Observe::Totals);
+        assert_eq!((&result.exchanges, result.given_up), (&vec![5; 4], 0), "{label}");
+        assert_eq!((result.exchanges, result.drops, result.losses), (simulated.exchanges, 0, 0), "{label}");
+        assert!(result.fct_s.iter().all(|fct| fct.is_some_and(|fct| fct > 0.010)), "{:?}", result.fct_s);
+        assert_eq!(result.rto.len(), 3, "the series of three clients");
+        assert_eq!(result.populations.len(), simulated.populations.len());
+        assert!(health.departures >= 40 && result.requests_sent >= 20, "{health:?}");
+    }
+}
+
+#[test]
+fn a_workload_with_a_duration_ends_in_its_time_and_leaves_the_warm_up_out() {
+    let settings =
+        [("workload.duration", "300 ms"), ("workload.warm_up", "100 ms"), ("workload.exchanges", "none")];
+    let (scenario, contender) = (scenario(&settings), contender("default"));
+    let (result, _) = run(&live(&scenario, &contender, LIMIT, &AtomicBool::new(false))).unwrap();
+    assert!((result.duration_s - 0.2).abs() < 1e-9 && result.fct_s.is_empty() && result.completed() > 0);
+}
+
+#[test]
+fn a_run_ends_when_it_is_interrupted_or_takes_too_long() {
+    let (scenario, contender) = (scenario(&[]), contender("default"));
+    let stopped = run(&live(&scenario, &contender, LIMIT, &AtomicBool::new(true))).unwrap_err();
+    assert!(matches!(stopped, LiveError::Stopped), "{stopped}");
+    let late = run(&live(&scenario, &contender, Duration::ZERO, &AtomicBool::new(false))).unwrap_err();
+    assert!(late.to_string().starts_with("default, seed 1: given up after 0 s with 0 exchanges"), "{late}");
+}
+
+#[test]
+fn what_cannot_run_live_is_told_beforehand() {
+    let mesh = Scenario::load("mesh-grid", &[]).unwrap();
+    assert!(fits(&mesh, &contender("default")).unwrap_err().contains("networks of hops"));
+    let two = scenario(&[("server.count", "2")]);
+    assert!(fits(&two, &contender("default")).unwrap_err().contains("one server"));
+    let many = scenario(&[("clients", "5001")]);
+    assert!(fits(&many, &contender("tcp")).unwrap_err().contains("at most 5000 clients"));
+}
+
+#[test]
+fn runs_that_a_journal_has_are_not_made_again() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let scenario = scenario(&[("workload.exchanges", "2")]);
+    let trials: Vec<Trial> =
+        ["default", "cocoa"].map(|label| Trial::new(&scenario, contender(label), 2)).into();
+    let simulated = conduct(&trials, 1, &|| ());
+    let path = std::env::temp_dir().join(format!("coapace-live-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let conducting = || Conducting {
+        trials: trials.clone(),
+        peers: vec![None, None],
+        estimate: estimate(&trials, &simulated),
+        jobs: 4,
+        journal: Some(Journal::open(&path, "c").unwrap()),
+        stop: &STOP,
+    };
+    let mut made = 0;
+    let first = super::conduct(conducting(), &mut || made += 1);
+    assert_eq!((made, first.failures.len(), first.cells.len()), (4, 0, 2));
+    assert_eq!(
+        (first.cells[1].cell.mechanism.as_str(), &first.cells[1].cell.mode),
+        ("cocoa live", &Mode::Live)
+    );
+    let again = super::conduct(conducting(), &mut || ());
+    assert_eq!(again.cells[0].runs[1].fct_s, first.cells[0].runs[1].fct_s, "to the nanosecond");
+    assert_eq!(again.health.departures, 0);
+    assert!(!STOP.load(Ordering::Relaxed));
+    std::fs::remove_file(&path).unwrap();
+}

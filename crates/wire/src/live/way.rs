@@ -1,0 +1,44 @@
+//! The way between the clients and their server.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use coapace_scenario::Scenario;
+
+use super::LiveError;
+use crate::emulation::{Emulation, Figures, RunningRelay};
+
+/// The emulated network between the clients and their server.
+#[derive(Debug)]
+pub(super) struct Way {
+    relay: RunningRelay<()>,
+}
+
+impl Way {
+    /// Opens the network of a scenario before a server.
+    pub(super) fn open(scenario: &Scenario, seed: u64, server: SocketAddr) -> Result<Self, LiveError> {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let emulation = Emulation::new(scenario, seed).sources(scenario.clients.count as usize);
+        Ok(Self { relay: emulation.relay(listen, server, ())? })
+    }
+
+    /// Returns the address at which clients reach the server.
+    pub(super) fn entrance(&self) -> SocketAddr {
+        self.relay.local_addr()
+    }
+
+    /// Returns whether the network has ended by itself, with an error that [`close`](Self::close) returns.
+    pub(super) fn has_ended(&self) -> bool {
+        self.relay.has_ended()
+    }
+
+    /// Returns how many packets were dropped, and how many a link lost, at most a tenth of a second ago.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let figures = self.relay.figures();
+        (figures.dropped, figures.lost)
+    }
+
+    /// Ends the network and returns its counters.
+    pub(super) fn close(self) -> Result<Figures, LiveError> {
+        Ok(self.relay.stop()?.0)
+    }
+}
