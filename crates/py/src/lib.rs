@@ -5,9 +5,11 @@
 // PyO3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
 
+mod cue;
 mod mechanism;
 mod running;
 mod scenario;
+mod scripted;
 mod seconds;
 mod table;
 
@@ -17,11 +19,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use crate::cue::{CueOfPython, SampleOfPython};
+    #[pymodule_export]
     use crate::mechanism::{Exchange, Mechanism, mechanisms, trace};
     #[pymodule_export]
     use crate::running::{Results, run};
     #[pymodule_export]
     use crate::scenario::{Scenario, scenarios};
+    #[pymodule_export]
+    use crate::scripted::register;
     #[pymodule_export]
     use crate::table::Table;
 }

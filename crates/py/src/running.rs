@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::scenario::Scenario;
+use crate::scripted::{Session, raised};
 use crate::table::{Table, Values};
 
 /// The longest time without a look at Ctrl-C.
@@ -46,6 +47,7 @@ pub(crate) fn run(
         }
     }
     let all = runs(&trials);
+    let _session = Session::begin();
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, mut done) = channel();
     let conducted = thread::Builder::new().spawn({
@@ -64,7 +66,7 @@ pub(crate) fn run(
             let first = done.recv_timeout(PATIENCE);
             (first.map(|()| 1 + done.try_iter().count()), done)
         });
-        let watched = py.check_signals().and_then(|()| match (&news, &progress) {
+        let watched = raised().and_then(|()| py.check_signals()).and_then(|()| match (&news, &progress) {
             (Ok(more), Some(progress)) => {
                 count += more;
                 progress.call1((count, all)).map(drop)
@@ -80,6 +82,7 @@ pub(crate) fn run(
         }
     }
     let ended = py.detach(|| conducted.join());
+    raised()?;
     ended.map(|cells| Results { cells: cells.into() }).map_err(|_| {
         PyRuntimeError::new_err(
             "a run ended by a mistake of the simulator; please report it with the scenario",

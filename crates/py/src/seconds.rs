@@ -12,9 +12,17 @@ const LONGEST_S: f64 = 9e9;
 /// # Errors
 /// `ValueError` if the time is negative, not finite, or longer than 285 years.
 pub(crate) fn moment(name: &str, seconds: f64) -> PyResult<Instant> {
+    span(name, seconds).map(|span| Instant::from_micros(span.as_micros()))
+}
+
+/// Returns a time as a span.
+///
+/// # Errors
+/// Those of [`moment`].
+pub(crate) fn span(name: &str, seconds: f64) -> PyResult<Duration> {
     if (0.0..=LONGEST_S).contains(&seconds) {
         #[allow(clippy::cast_sign_loss)] // not below 0
-        Ok(Instant::from_micros((seconds * 1e6).round() as u64))
+        Ok(Duration::from_micros((seconds * 1e6).round() as u64))
     } else {
         Err(PyValueError::new_err(format!(
             "{name} is {seconds}, but must be seconds from 0 to {LONGEST_S:e}"

@@ -11,18 +11,23 @@
 Names are those of the command line and of scenario files. Times are in seconds.
 """
 
-from coapace._native import Exchange, Mechanism, Scenario
+from coapace._controller import Controller, register
+from coapace._native import Cue, Exchange, Mechanism, Sample, Scenario
 from coapace._running import run
 from coapace._tables import Results, Table
 from coapace._words import mechanisms, scenarios, trace
 
 __all__ = [
+    "Controller",
+    "Cue",
     "Exchange",
     "Mechanism",
     "Results",
+    "Sample",
     "Scenario",
     "Table",
     "mechanisms",
+    "register",
     "run",
     "scenarios",
     "trace",
