@@ -62,6 +62,7 @@ pub use rows::{Rows, write_rows};
 pub use run_result::RunResult;
 pub use series::Series;
 pub use settling::Settling;
+pub use sheet::Value;
 pub use summary::{FlowSummary, PopulationSummary, Summary};
 pub use table::terminal_table;
 pub use timeouts::Timeouts;

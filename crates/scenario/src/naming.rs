@@ -1,30 +1,34 @@
 //! Names of mechanisms. A program can add mechanisms of its own to those of [`coapace_control`].
 
-use std::sync::OnceLock;
+use std::sync::{PoisonError, RwLock};
 
-use coapace_control::{Entry, Mechanism, Mechanisms, ParseMechanismError, unknown};
+use coapace_control::{Entry, Mechanism, Mechanisms, Origin, ParseMechanismError, unknown};
 
 /// The name for CoAP over TCP (RFC 8323), which stands beside mechanisms in a comparison without being one.
 pub const TCP: &str = "tcp";
 
-/// The mechanisms that can be named. They are set once and stay until the program ends, so no function has to pass them on.
-static KNOWN: OnceLock<Mechanisms> = OnceLock::new();
+/// The mechanisms that can be named. They are never taken away, so no function has to pass them on.
+static KNOWN: RwLock<Mechanisms> = RwLock::new(Mechanisms::BUILT_IN);
 
-/// Adds a program's own mechanisms. It must be called once, before the first name is read.
+/// Adds a program's own mechanisms to those that can be named.
 ///
 /// # Errors
-/// Returns one line if a name is taken or malformed, or if names were read or mechanisms added before.
+/// Returns one line if a name is taken or malformed. Then none is added.
 pub fn add(own: &'static [Entry]) -> Result<(), String> {
     if let Some(entry) = own.iter().find(|entry| entry.name == TCP) {
         return Err(format!("a mechanism cannot be called {:?}: that is CoAP over TCP", entry.name));
     }
-    let known = Mechanisms::with(own).map_err(|error| error.to_string())?;
-    KNOWN.set(known).map_err(|_| "own mechanisms are added once, before anything is named".to_owned())
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    // Names are kept until the program ends, as are the entries that they name.
+    let all: Vec<Entry> =
+        known.entries().filter(|entry| entry.origin == Origin::Own).chain(own).copied().collect();
+    *known = Mechanisms::with(Vec::leak(all)).map_err(|error| error.to_string())?;
+    Ok(())
 }
 
 /// Returns the mechanisms that can be named.
 pub fn mechanisms() -> Mechanisms {
-    *KNOWN.get_or_init(Mechanisms::default)
+    *KNOWN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads `NAME` or `NAME:parameter=value,…`.

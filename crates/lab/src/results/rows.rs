@@ -144,7 +144,23 @@ impl Rows {
 
     /// Returns the row of the cell at `place`, or the rows of its runs.
     pub fn of(&self, results: &[CellResult], place: usize) -> String {
-        let Some(result) = results.get(place) else { return String::new() };
+        let written = |row: Row<'_>| match self.lines {
+            Lines::Csv => self.sheet.csv(|key| row.value(key), is_nested),
+            Lines::Json => self.sheet.json(|key| row.value(key)),
+        };
+        self.rows(results, place).into_iter().map(written).collect()
+    }
+
+    /// Returns the names and the values of all columns, with the rows of all `results`.
+    pub fn columns(&self, results: &[CellResult]) -> Vec<(String, Vec<Value>)> {
+        let rows: Vec<Row<'_>> = (0..results.len()).flat_map(|place| self.rows(results, place)).collect();
+        let values = |key: &Key| rows.iter().map(|row| row.value(key)).collect();
+        self.sheet.columns().map(|(name, key)| (name.to_owned(), values(key))).collect()
+    }
+
+    /// Returns the row of the cell at `place`, or those of its runs.
+    fn rows<'a>(&'a self, results: &'a [CellResult], place: usize) -> Vec<Row<'a>> {
+        let Some(result) = results.get(place) else { return Vec::new() };
         if self.each {
             return result.runs.iter().map(|run| self.row(result, std::slice::from_ref(run), None)).collect();
         }
@@ -153,7 +169,7 @@ impl Rows {
             let metric = headline([first, result]);
             (metric, first, Ratio::by_seed(metric, result, first))
         });
-        self.row(result, &result.runs, compared)
+        vec![self.row(result, &result.runs, compared)]
     }
 
     fn row<'a>(
@@ -161,19 +177,8 @@ impl Rows {
         result: &'a CellResult,
         runs: &'a [RunResult],
         compared: Option<(Metric, &'a CellResult, Option<Ratio>)>,
-    ) -> String {
-        let row = Row {
-            result,
-            runs,
-            summary: Summary::of(runs),
-            compared,
-            commit: &self.commit,
-            is_run: self.each,
-        };
-        match self.lines {
-            Lines::Csv => self.sheet.csv(|key| row.value(key), is_nested),
-            Lines::Json => self.sheet.json(|key| row.value(key)),
-        }
+    ) -> Row<'a> {
+        Row { result, runs, summary: Summary::of(runs), compared, commit: &self.commit, is_run: self.each }
     }
 }
 

@@ -4,13 +4,16 @@ use serde::Serialize;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
     /// An unknown value: empty in CSV, `null` in JSON.
     Nothing,
+    /// A text.
     Text(String),
     /// A number, written with six decimals at most.
     Number(f64),
+    /// A whole number.
     Count(u64),
+    /// A truth value.
     Flag(bool),
     /// A list or an object, for JSON only.
     Nested(serde_json::Value),
@@ -83,6 +86,11 @@ pub(crate) struct Sheet<K> {
 impl<K> Sheet<K> {
     pub(crate) fn new(columns: impl IntoIterator<Item = (String, K)>) -> Self {
         Self { columns: columns.into_iter().collect() }
+    }
+
+    /// Returns the names and the sources of the columns.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &K)> {
+        self.columns.iter().map(|(name, key)| (name.as_str(), key))
     }
 
     /// Returns the names of the columns as a line of CSV. Columns for which `is_nested` holds are in JSON only.

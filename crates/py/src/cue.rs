@@ -1,0 +1,83 @@
+//! The arguments of mechanisms that are written in Python.
+
+use coapace_control::{Cue, Ratio, Sample};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::seconds::{seconds, span};
+
+/// The present moment, a random number, and the load: the arguments of every step of a mechanism.
+#[pyclass(frozen, name = "Cue", module = "coapace")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CueOfPython(pub(crate) Cue);
+
+#[pymethods]
+impl CueOfPython {
+    /// The present moment, in seconds.
+    #[getter]
+    fn now(&self) -> f64 {
+        self.0.now.as_micros() as f64 / 1e6
+    }
+
+    /// The random number of this step, uniform in [0, 1).
+    #[getter]
+    fn draw(&self) -> f64 {
+        f64::from(self.0.draw.to_bits()) / 4_294_967_296.0
+    }
+
+    /// The exchanges to this destination that are under way, the present one included.
+    #[getter]
+    fn outstanding(&self) -> u16 {
+        self.0.outstanding
+    }
+
+    /// Returns a time between `base` and `factor` times `base`, by the random number of this step: the dither of RFC 7252 §4.2.
+    /// Both are rounded as every mechanism of Coapace rounds.
+    #[pyo3(signature = (base, factor=1.5))]
+    fn dither(&self, base: f64, factor: f64) -> PyResult<f64> {
+        if !(1.0..=10.0).contains(&factor) {
+            return Err(PyValueError::new_err(format!("factor is {factor}, but must be from 1 to 10")));
+        }
+        #[allow(clippy::cast_sign_loss)] // at least 1
+        let ratio = Ratio::new((factor * 1_000.0).round() as u16, 1_000);
+        Ok(seconds(self.0.draw.dither(span("base", base)?, ratio)))
+    }
+}
+
+/// The facts of an acknowledgement.
+#[pyclass(frozen, name = "Sample", module = "coapace")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SampleOfPython(pub(crate) Sample);
+
+#[pymethods]
+impl SampleOfPython {
+    /// The time since the first transmission departed, in seconds.
+    #[getter]
+    fn since_first(&self) -> f64 {
+        seconds(self.0.since_first)
+    }
+
+    /// The time since the last transmission departed, in seconds.
+    #[getter]
+    fn since_last(&self) -> f64 {
+        seconds(self.0.since_last)
+    }
+
+    /// The number of retransmissions.
+    #[getter]
+    fn retransmits(&self) -> u8 {
+        self.0.retransmits
+    }
+
+    /// The transmission that was answered, 0 for the first; None unless a marking tells.
+    #[getter]
+    fn answered(&self) -> Option<u8> {
+        self.0.answered.map(|answer| answer.ordinal)
+    }
+
+    /// The round-trip time in seconds if it is unambiguous: there was no retransmission, or a marking tells.
+    #[getter]
+    fn unambiguous(&self) -> Option<f64> {
+        self.0.unambiguous().map(seconds)
+    }
+}

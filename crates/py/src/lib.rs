@@ -1,0 +1,33 @@
+//! The Python package `coapace`: the classes and functions that its Python files dress up.
+//!
+//! Times are floats in seconds here, as is the custom in Python, and integer microseconds below.
+
+// PyO3 hands arguments over by value.
+#![allow(clippy::needless_pass_by_value)]
+
+mod cue;
+mod mechanism;
+mod running;
+mod scenario;
+mod scripted;
+mod seconds;
+mod table;
+
+use pyo3::prelude::*;
+
+/// The native part of the package `coapace`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::cue::{CueOfPython, SampleOfPython};
+    #[pymodule_export]
+    use crate::mechanism::{Exchange, Mechanism, mechanisms, trace};
+    #[pymodule_export]
+    use crate::running::{Results, run};
+    #[pymodule_export]
+    use crate::scenario::{Scenario, scenarios};
+    #[pymodule_export]
+    use crate::scripted::register;
+    #[pymodule_export]
+    use crate::table::Table;
+}

@@ -1,0 +1,218 @@
+//! Mechanisms, step by step.
+
+use coapace_control as control;
+use coapace_control::{Answer, Controller, Cue, Instant, Marking, Outcome, Sample, State};
+use coapace_lab::replay::replay;
+use coapace_scenario::naming;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::seconds::{draw, moment, seconds};
+
+/// A mechanism and what it has learned of one destination.
+///
+/// Its calls are those that an endpoint makes: `start` at the first transmission of an exchange, `retransmit` at each further
+/// one, and one of `acknowledge`, `reset`, `give_up` and `cancel` at the end. All times are in seconds.
+#[pyclass(module = "coapace")]
+#[derive(Debug)]
+pub(crate) struct Mechanism {
+    label: String,
+    rules: control::Mechanism,
+    state: State,
+    outstanding: u16,
+}
+
+/// An exchange under way.
+#[pyclass(module = "coapace")]
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// Its state; `None` once it is over.
+    open: Option<control::Exchange>,
+    departures: Vec<Instant>,
+    /// The timeout that is armed, in seconds.
+    #[pyo3(get)]
+    timeout: f64,
+}
+
+/// The most transmissions of an exchange.
+const TRANSMISSIONS: usize = 256;
+
+#[pymethods]
+impl Exchange {
+    /// The number of retransmissions so far.
+    #[getter]
+    fn retransmits(&self) -> usize {
+        self.departures.len() - 1
+    }
+
+    /// Whether the exchange is under way.
+    #[getter]
+    fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    fn __repr__(&self) -> String {
+        let (timeout, retransmits) = (self.timeout, self.retransmits());
+        format!("<Exchange: timeout {timeout} s, retransmits {retransmits}>")
+    }
+}
+
+#[pymethods]
+impl Mechanism {
+    /// Reads `NAME` or `NAME:parameter=value,…`.
+    #[new]
+    fn new(text: String) -> PyResult<Self> {
+        let rules =
+            naming::mechanisms().parse(&text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self { label: text, rules, state: rules.state(), outstanding: 0 })
+    }
+
+    /// Starts an exchange, as its first transmission departs.
+    #[pyo3(signature = (now, draw=0.0))]
+    fn start(&mut self, now: f64, draw: f64) -> PyResult<Exchange> {
+        let outstanding = self
+            .outstanding
+            .checked_add(1)
+            .ok_or_else(|| PyValueError::new_err("too many exchanges are open"))?;
+        let cue = cue(now, draw, outstanding)?;
+        self.outstanding = outstanding;
+        let (exchange, timeout) = self.rules.on_start(&mut self.state, cue);
+        Ok(Exchange { open: Some(exchange), departures: vec![cue.now], timeout: seconds(timeout) })
+    }
+
+    /// Backs off, as the timeout has passed and a retransmission departs. Returns the next timeout.
+    #[pyo3(signature = (exchange, now, draw=0.0))]
+    fn retransmit(&mut self, exchange: &mut Exchange, now: f64, draw: f64) -> PyResult<f64> {
+        let cue = cue(now, draw, self.outstanding)?;
+        if exchange.departures.len() >= TRANSMISSIONS {
+            return Err(PyValueError::new_err("an exchange has at most 255 retransmissions"));
+        }
+        let Some(open) = &mut exchange.open else { return Err(over()) };
+        exchange.timeout = seconds(self.rules.on_retransmit(&mut self.state, open, cue));
+        exchange.departures.push(cue.now);
+        Ok(exchange.timeout)
+    }
+
+    /// Ends an exchange with an acknowledgement. `answered` is the transmission that it answers, 0 for the first, if it is known.
+    /// Only a mechanism that asks for a marking is told, because the wire does not say so without one.
+    #[pyo3(signature = (exchange, now, answered=None, draw=0.0))]
+    fn acknowledge(
+        &mut self,
+        exchange: &mut Exchange,
+        now: f64,
+        answered: Option<u8>,
+        draw: f64,
+    ) -> PyResult<()> {
+        let at = moment("now", now)?;
+        let departure = |ordinal: u8| exchange.departures.get(usize::from(ordinal)).copied();
+        let answer = match answered {
+            None => None,
+            Some(ordinal) => Some(Answer {
+                ordinal,
+                since: at.since(departure(ordinal).ok_or_else(|| {
+                    PyValueError::new_err(format!(
+                        "answered is {ordinal}, but there was no such transmission"
+                    ))
+                })?),
+            }),
+        };
+        let (Some(first), Some(last)) = (exchange.departures.first(), exchange.departures.last()) else {
+            return Err(over());
+        };
+        let retransmits = exchange.retransmits() as u8;
+        let answered = answer.filter(|_| self.rules.limits(&self.state).marking != Marking::None);
+        let sample =
+            Sample { since_first: at.since(*first), since_last: at.since(*last), retransmits, answered };
+        self.end(exchange, cue(now, draw, self.outstanding)?, Outcome::Acked(sample))
+    }
+
+    /// Ends an exchange with a Reset.
+    fn reset(&mut self, exchange: &mut Exchange, now: f64) -> PyResult<()> {
+        self.end(exchange, cue(now, 0.0, self.outstanding)?, Outcome::Reset)
+    }
+
+    /// Ends an exchange after its last timeout.
+    fn give_up(&mut self, exchange: &mut Exchange, now: f64) -> PyResult<()> {
+        self.end(exchange, cue(now, 0.0, self.outstanding)?, Outcome::GivenUp)
+    }
+
+    /// Ends an exchange that the application has lost interest in.
+    fn cancel(&mut self, exchange: &mut Exchange, now: f64) -> PyResult<()> {
+        self.end(exchange, cue(now, 0.0, self.outstanding)?, Outcome::Cancelled)
+    }
+
+    /// The RTO: the estimate that timeouts start from, before dither, in seconds.
+    #[getter]
+    fn rto(&self) -> f64 {
+        seconds(self.rules.gauges(&self.state).rto)
+    }
+
+    /// The smoothed round-trip time in seconds; None before the first sample.
+    #[getter]
+    fn srtt(&self) -> Option<f64> {
+        self.rules.gauges(&self.state).srtt.map(seconds)
+    }
+
+    /// The variation of the round-trip time in seconds; None before the first sample.
+    #[getter]
+    fn rttvar(&self) -> Option<f64> {
+        self.rules.gauges(&self.state).rttvar.map(seconds)
+    }
+
+    /// The time from `now` until the next confirmable message may depart, in seconds; 0 without pacing.
+    fn pause(&self, now: f64) -> PyResult<f64> {
+        Ok(seconds(self.rules.limits(&self.state).next_confirmable.since(moment("now", now)?)))
+    }
+
+    /// The value of every parameter.
+    #[getter]
+    fn parameters(&self) -> std::collections::BTreeMap<&'static str, String> {
+        let parameters = self.rules.parameters().iter();
+        parameters
+            .filter_map(|parameter| Some((parameter.name, self.rules.get(parameter.name)?.to_string())))
+            .collect()
+    }
+
+    /// Returns the longest time from the first transmission to the last of `retransmits`, in seconds.
+    fn max_span(&self, retransmits: u8) -> f64 {
+        seconds(self.rules.max_span(retransmits))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Mechanism({:?})", self.label)
+    }
+}
+
+impl Mechanism {
+    fn end(&mut self, exchange: &mut Exchange, cue: Cue, outcome: Outcome) -> PyResult<()> {
+        let open = exchange.open.take().ok_or_else(over)?;
+        self.rules.on_end(&mut self.state, open, outcome, cue);
+        self.outstanding = self.outstanding.saturating_sub(1);
+        Ok(())
+    }
+}
+
+fn cue(now: f64, fraction: f64, outstanding: u16) -> PyResult<Cue> {
+    Ok(Cue { now: moment("now", now)?, draw: draw(fraction)?, outstanding })
+}
+
+fn over() -> PyErr {
+    PyValueError::new_err("the exchange is over")
+}
+
+/// Returns every mechanism with a sentence about it.
+#[pyfunction]
+pub(crate) fn mechanisms() -> Vec<(&'static str, &'static str)> {
+    naming::mechanisms().entries().map(|entry| (entry.name, entry.summary)).collect()
+}
+
+/// Replays a script, which is CSV, through a mechanism, as `coapace trace` does, and returns CSV.
+#[pyfunction]
+pub(crate) fn trace(py: Python<'_>, mechanism: &str, script: &str) -> PyResult<String> {
+    let mechanism =
+        naming::mechanisms().parse(mechanism).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mut out = Vec::new();
+    py.detach(|| replay(&mechanism, script.as_bytes(), &mut out))
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    String::from_utf8(out).map_err(|error| PyValueError::new_err(error.to_string()))
+}

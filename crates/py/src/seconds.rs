@@ -1,0 +1,50 @@
+//! Seconds of Python and microseconds of mechanisms.
+
+use coapace_control::{Draw, Duration, Instant};
+use pyo3::PyResult;
+use pyo3::exceptions::PyValueError;
+
+/// The largest time that is taken, in seconds: a double counts microseconds exactly up to here.
+const LONGEST_S: f64 = 9e9;
+
+/// Returns a time as a moment.
+///
+/// # Errors
+/// `ValueError` if the time is negative, not finite, or longer than 285 years.
+pub(crate) fn moment(name: &str, seconds: f64) -> PyResult<Instant> {
+    span(name, seconds).map(|span| Instant::from_micros(span.as_micros()))
+}
+
+/// Returns a time as a span.
+///
+/// # Errors
+/// Those of [`moment`].
+pub(crate) fn span(name: &str, seconds: f64) -> PyResult<Duration> {
+    if (0.0..=LONGEST_S).contains(&seconds) {
+        #[allow(clippy::cast_sign_loss)] // not below 0
+        Ok(Duration::from_micros((seconds * 1e6).round() as u64))
+    } else {
+        Err(PyValueError::new_err(format!(
+            "{name} is {seconds}, but must be seconds from 0 to {LONGEST_S:e}"
+        )))
+    }
+}
+
+/// Returns a span in seconds.
+pub(crate) fn seconds(span: Duration) -> f64 {
+    span.as_micros() as f64 / 1e6
+}
+
+/// Returns a random number as a draw.
+///
+/// # Errors
+/// `ValueError` if it is not in [0, 1).
+pub(crate) fn draw(fraction: f64) -> PyResult<Draw> {
+    if (0.0..1.0).contains(&fraction) {
+        // Below 2³², because the fraction is below 1.
+        #[allow(clippy::cast_sign_loss)] // not below 0
+        Ok(Draw::from_bits((fraction * 4_294_967_296.0) as u32))
+    } else {
+        Err(PyValueError::new_err(format!("draw is {fraction}, but must be a number from 0 to below 1")))
+    }
+}

@@ -1,0 +1,127 @@
+"""Mechanisms written in Python, in the simulator."""
+
+from typing import Any
+
+import pytest
+
+import coapace
+from coapace import Controller, Cue, Sample
+
+SCENARIO = coapace.Scenario.load("nb-iot").set("clients", 20).set("buffer", 2500).set("errors", "medium")
+
+
+class Rfc7252(Controller):
+    """The timer of RFC 7252 §4.2, written again."""
+
+    max_timeout = 60.0
+    rto = 2.0
+
+    def on_start(self, cue: Cue) -> tuple[Any, float]:
+        return [cue, self.rto], cue.dither(self.rto)
+
+    def on_retransmit(self, exchange: Any, cue: Cue) -> float:
+        exchange[1] *= 2
+        timeout: float = exchange[0].dither(exchange[1])
+        return timeout
+
+    def on_end(self, exchange: Any, outcome: str, sample: Sample | None, cue: Cue) -> None:
+        assert (sample is not None) == (outcome == "acked")
+
+
+def hashes(mechanism: str, seeds: int = 3, jobs: int | None = None) -> list[object]:
+    return list(coapace.run(SCENARIO, mechanism, seeds=seeds, jobs=jobs, progress=False).runs["trace_hash"])
+
+
+def test_the_default_written_in_python_makes_the_runs_of_its_twin() -> None:
+    coapace.register("py-rfc7252", Rfc7252)
+    assert "py-rfc7252" in coapace.mechanisms()
+    assert hashes("py-rfc7252") == hashes("default")
+    assert hashes("py-rfc7252", jobs=4) == hashes("py-rfc7252", jobs=1)
+
+
+def test_it_is_compared_with_all_others_and_shares_a_network_with_them() -> None:
+    coapace.register("py-rfc7252", Rfc7252)
+    results = coapace.run(SCENARIO, ["default", "py-rfc7252", "py-rfc7252+cocoa"], seeds=1, progress=False)
+    assert results.cells["median_fct_s"][0] == results.cells["median_fct_s"][1]
+    assert "share.py-rfc7252" in results.cells.columns
+
+
+def test_a_name_may_be_given_to_another_class_but_not_that_of_a_mechanism_of_coapace() -> None:
+    class Slow(Rfc7252):
+        rto = 9.0
+
+    coapace.register("py-changing", Rfc7252)
+    before = hashes("py-changing", seeds=1)
+    coapace.register("py-changing", Slow)
+    assert hashes("py-changing", seeds=1) != before
+    for name in ("cocoa", "tcp", "Upper", "a b", ""):
+        with pytest.raises(ValueError):
+            coapace.register(name, Rfc7252)
+
+
+def test_a_class_without_the_methods_or_with_another_marking_is_refused() -> None:
+    with pytest.raises(TypeError, match="on_start"):
+        coapace.register("py-wrong", int)  # type: ignore[arg-type]
+
+    class Marked(Rfc7252):
+        marking = "loud"
+
+    with pytest.raises(ValueError, match="marking is \"loud\", but must be none or token"):
+        coapace.register("py-wrong", Marked)
+    assert "py-wrong" not in coapace.mechanisms()
+
+
+def test_an_exception_in_a_step_is_raised_by_the_run() -> None:
+    class Broken(Rfc7252):
+        def on_retransmit(self, exchange: Any, cue: Cue) -> float:
+            raise LookupError("no idea")
+
+    class Negative(Rfc7252):
+        def on_start(self, cue: Cue) -> tuple[Any, float]:
+            return None, -1.0
+
+    class Single(Rfc7252):
+        def on_start(self, cue: Cue) -> tuple[Any, float]:
+            return 2.0  # type: ignore[return-value]
+
+    for broken, error, sentence in [
+        (Broken, LookupError, "no idea"),
+        (Negative, ValueError, "the timeout is -1"),
+        (Single, TypeError, "on_start returns"),
+    ]:
+        coapace.register("py-broken", broken)
+        with pytest.raises(error, match=sentence):
+            hashes("py-broken")
+    # Nothing of it is left for the next run.
+    assert hashes("default", seeds=1)
+
+
+def test_a_marking_tells_the_transmission_that_was_answered() -> None:
+    answered: list[int | None] = []
+
+    class Marked(Rfc7252):
+        marking = "token"
+
+        def on_end(self, exchange: Any, outcome: str, sample: Sample | None, cue: Cue) -> None:
+            if sample is not None:
+                answered.append(sample.answered)
+                assert sample.unambiguous is not None
+                assert sample.since_last <= sample.since_first
+
+    coapace.register("py-marked", Marked)
+    hashes("py-marked", seeds=1)
+    assert set(answered) >= {0, 1}
+
+
+def test_what_it_learns_is_what_the_next_exchange_starts_from() -> None:
+    class Last(Rfc7252):
+        def on_end(self, exchange: Any, outcome: str, sample: Sample | None, cue: Cue) -> None:
+            if sample is not None and sample.unambiguous is not None:
+                self.rto = 2 * sample.unambiguous
+                self.srtt = sample.unambiguous
+
+    coapace.register("py-last", Last)
+    mechanism = coapace.Mechanism("py-last")
+    mechanism.acknowledge(mechanism.start(0.0), 0.7)
+    assert (mechanism.rto, mechanism.srtt) == (1.4, 0.7)
+    assert mechanism.start(1.0).timeout == 1.4
