@@ -22,7 +22,7 @@ use crate::shown::{shown, tell};
 use crate::{Failure, interrupt};
 
 /// The time that a case waits for a client that somebody else starts.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Packet numbers that the page has of a verdict; JSON has all.
 const LISTED: usize = 8;

@@ -15,7 +15,7 @@ use super::{Estimate, Health, Journal, Live, LiveError, Peer, run};
 const TIMES: u32 = 5;
 
 /// The time beyond that. Behind a lossy link one client in backoff may take minutes more than in the simulation.
-const GRACE: Duration = Duration::from_secs(300);
+const GRACE: Duration = Duration::from_mins(5);
 
 /// The longest time that interrupted runs have to end.
 const FAREWELL: Duration = Duration::from_secs(5);
