@@ -48,6 +48,8 @@ pub struct Fates {
     pub all: Vec<Transmission>,
     /// Whether the server answers every copy that reaches it. If not, a copy without an answer may have arrived.
     pub answers_copies: bool,
+    /// The round-trip times that are beyond doubt, by their moments.
+    pub around: Around,
     /// Answers beyond one for each copy: the network or the server made them more.
     pub duplicates: u64,
 }
@@ -72,7 +74,7 @@ impl Fates {
         }
         samples.sort_by_key(|sample| sample.0);
         let around = Around { samples };
-        let mut fates = Self { all: Vec::new(), answers_copies, duplicates: 0 };
+        let mut fates = Self { all: Vec::new(), answers_copies, around: Around::default(), duplicates: 0 };
         for (number, exchange) in own() {
             fates.duplicates += exchange.answers.len().saturating_sub(exchange.copies.len()) as u64;
             let of_copies = fates.of_exchange(exchange, &around);
@@ -81,6 +83,7 @@ impl Fates {
             }
         }
         fates.all.sort_by_key(|transmission| transmission.at);
+        fates.around = around;
         fates.open_the_last(traffic);
         fates
     }
@@ -188,13 +191,14 @@ fn likely(exchange: &Exchange, around: &Around) -> Vec<(usize, f64)> {
 }
 
 /// Round-trip times by their moments.
-struct Around {
+#[derive(Clone, Debug, Default)]
+pub struct Around {
     samples: Vec<(Time, f64)>,
 }
 
 impl Around {
     /// Returns the median of the round-trip times of the transmissions that departed next to this moment, in seconds.
-    fn at(&self, at: Time) -> f64 {
+    pub fn at(&self, at: Time) -> f64 {
         let place = self.samples.partition_point(|sample| sample.0 < at);
         let start = place.saturating_sub(NEIGHBOURS / 2).min(self.samples.len().saturating_sub(NEIGHBOURS));
         let end = (start + NEIGHBOURS).min(self.samples.len());

@@ -43,7 +43,7 @@ pub fn kendall_tau_b(one: &[f64], other: &[f64], tie: f64) -> Option<f64> {
             in_other += b.abs();
         }
     }
-    let scale = f64::from(in_one).sqrt() * f64::from(in_other).sqrt();
+    let scale = (f64::from(in_one) * f64::from(in_other)).sqrt();
     (scale > 0.0).then(|| f64::from(agreement) / scale)
 }
 

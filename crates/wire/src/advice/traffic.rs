@@ -119,7 +119,7 @@ pub struct Observer {
     pairs: Vec<Pair>,
     exchanges: Exchanges,
     counts: Counts,
-    span: Option<(Time, Time)>,
+    pub(super) span: Option<(Time, Time)>,
     is_simulated: bool,
 }
 
