@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use coapace_sim::Time;
+use serde::Serialize;
 
 use super::capture::{self, CaptureError, Ending, Packet, Point};
 use super::exchanges::{Exchange, Exchanges, From};
@@ -23,7 +24,8 @@ const COAPS_PORT: u16 = 5684;
 const MOST_PAIRS: usize = 100_000;
 
 /// The end of the path where a capture was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
     /// Beside the clients: all their copies are there, and the answers that reached them.
     Client,
