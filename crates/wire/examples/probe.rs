@@ -4,7 +4,7 @@ use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, conduct};
 use coapace_lab::search::generator::draw;
 use coapace_scenario::Scenario;
-use coapace_wire::advice::{fates::*, fit::*, measures::*, simulated, workload::*, statistics::*};
+use coapace_wire::advice::{fates::*, fit::*, measures::*, scenario_file::*, simulated, workload::*, statistics::*};
 fn figures(s: &Arc<Scenario>, names: &[Contender], seeds: u32, first: u64) -> (Vec<f64>, Vec<f64>) {
     let trials: Vec<Trial> = names.iter().map(|c| Trial { first_seed: first, ..Trial::of_totals(s, c.clone(), seeds) }).collect();
     let cells = conduct(&trials, 2, &|| {});
@@ -38,10 +38,11 @@ fn main() {
             settings.push(("clients.max_retransmit".into(), "20".into()));
             settings.push(("clients.patience".into(), "published".into()));
         }
-        let fit = Fit { measured: &m, workload: &w, contender: &c, settings: &settings };
+        let file = ScenarioFile { workload: &w, capture: "x", settings: &settings };
+        let fit = Fit { measured: &m, contender: &c, file };
         let best = fit.search(&mut |_| false).unwrap().unwrap();
         let tf = t0.elapsed();
-        let fitted = Arc::new(fit.scenario(&best.link).unwrap());
+        let fitted = Arc::new(fit.file.scenario(&best.link).unwrap());
         let seeds = (1500 / w.clients).clamp(3, 60);
         let (a, a2) = figures(&d.scenario, &names, seeds, 101);
         let (b, b2) = figures(&fitted, &names, seeds, 401);

@@ -6,7 +6,7 @@
 //! [`traffic::read`] reads the file: [`capture`] its packets, [`headers`] and [`lowpan`] their datagrams, [`message`] what is in
 //! these, [`exchanges`] what belongs together. [`fates`] pairs answers with copies. [`findings`] are what is told of that,
 //! [`replay`] what mechanisms would have done. [`fit`] searches the [`link`] on which a simulation of the [`workload`] has the
-//! [`measures`] of the capture, and writes the scenario file.
+//! [`measures`] of the capture; [`scenario_file`] writes it down. [`told`] says which of its numbers are guesses.
 
 pub mod capture;
 pub mod exchanges;
@@ -19,8 +19,10 @@ pub mod lowpan;
 pub mod measures;
 pub mod message;
 pub mod replay;
+pub mod scenario_file;
 pub mod simulated;
 pub mod statistics;
 pub mod timeouts;
+pub mod told;
 pub mod traffic;
 pub mod workload;

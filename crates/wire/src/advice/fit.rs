@@ -1,20 +1,20 @@
 //! The path that makes a simulation most like a capture.
 
 use coapace_lab::contender::Contender;
-use coapace_scenario::{Scenario, ScenarioError};
+use coapace_scenario::ScenarioError;
 use coapace_sim::{Luck, Stream};
 
 use super::fates::Fates;
 use super::link::{BAD, Link};
 use super::measures::Measures;
+use super::scenario_file::ScenarioFile;
 use super::simulated;
-use super::workload::Workload;
 
 /// The seed of the simulations, which is none that people use for rankings.
 const SEED: u64 = 0x000a_d71c_e000;
 
-/// The number of paths that are tried.
-const TRIES: u64 = 240;
+/// The number of paths that are tried after the first guesses.
+pub const TRIES: u64 = 240;
 
 /// Fewer exchanges than this in a run are made up for by more runs.
 const EXCHANGES: u32 = 2_000;
@@ -34,30 +34,21 @@ pub struct Fitted {
 }
 
 /// A fit of a path to measures of a capture.
+#[derive(Clone, Debug)]
 pub struct Fit<'a> {
     /// The measures of the capture.
     pub measured: &'a Measures,
-    /// Its clients.
-    pub workload: &'a Workload,
     /// The mechanism of its clients, or one that acts like it.
     pub contender: &'a Contender,
-    /// Settings of the scenario that are known better than the capture shows.
-    pub settings: &'a [(String, String)],
+    /// The scenario of its clients, which lacks a path.
+    pub file: ScenarioFile<'a>,
 }
 
 impl Fit<'_> {
-    /// Returns the scenario with this path.
-    ///
-    /// # Errors
-    /// Returns the error of the scenario, which is one of its settings.
-    pub fn scenario(&self, link: &Link) -> Result<Scenario, ScenarioError> {
-        Scenario::parse("advised", "advised.toml", &link.scenario(self.workload, "x", "x", &[]), self.settings)
-    }
-
     /// Simulates the path and measures it like the capture.
     fn try_out(&self, link: Link) -> Option<Fitted> {
-        let scenario = self.scenario(&link).ok()?;
-        let exchanges = self.workload.clients.saturating_mul(self.workload.exchanges).max(1);
+        let scenario = self.file.scenario(&link).ok()?;
+        let exchanges = self.file.workload.clients.saturating_mul(self.file.workload.exchanges).max(1);
         let runs = EXCHANGES.div_ceil(exchanges).clamp(1, MOST_RUNS);
         let of_run = |run: u32| {
             let traffic = simulated::traffic(&scenario, self.contender, SEED + u64::from(run));
@@ -67,21 +58,22 @@ impl Fit<'_> {
         Some(Fitted { link, distance: self.measured.distance(&measures), measures })
     }
 
-    /// Searches the path. `progress` gets the share that is done, and ends the search by returning true.
+    /// Searches the path. `progress` gets the number of paths that were tried, and ends the search by returning
+    /// true.
     ///
     /// # Errors
     /// Returns the error of the scenario, which is one of its settings.
-    pub fn search(&self, progress: &mut dyn FnMut(f64) -> bool) -> Result<Option<Fitted>, ScenarioError> {
+    pub fn search(&self, progress: &mut dyn FnMut(u64) -> bool) -> Result<Option<Fitted>, ScenarioError> {
         let guesses = self.guesses();
         if let Some(first) = guesses.first() {
-            self.scenario(first)?;
+            self.file.scenario(first)?;
         }
         let mut candidates: Vec<Fitted> = guesses.into_iter().filter_map(|link| self.try_out(link)).collect();
         candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
         candidates.truncate(3);
         let luck = Luck::new(SEED).stream("fit");
         for turn in 0..TRIES {
-            if progress(turn as f64 / TRIES as f64) {
+            if progress(turn) {
                 break;
             }
             let count = candidates.len() as u64;
@@ -102,7 +94,7 @@ impl Fit<'_> {
 
     /// Returns paths that the measures suggest, to begin with.
     fn guesses(&self) -> Vec<Link> {
-        let Self { measured, workload, .. } = self;
+        let (measured, workload) = (self.measured, self.file.workload);
         let [least, .., most] = measured.rtt_s;
         let bytes = f64::from(workload.packet_bytes[0] + workload.packet_bytes[1]);
         let peak = measured.peak_bps.max(100.0);

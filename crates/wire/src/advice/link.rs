@@ -1,9 +1,5 @@
 //! The path between clients and servers that a scenario is made of.
 
-use std::fmt::Write;
-
-use super::workload::Workload;
-
 /// The most that a buffer holds that is never full, in bytes.
 const ENDLESS: f64 = 1e8;
 
@@ -50,61 +46,8 @@ impl Link {
         1.0 - (1.0 - self.loss).sqrt()
     }
 
-    /// Returns the scenario file.
-    pub fn scenario(&self, workload: &Workload, title: &str, source: &str, remarks: &[String]) -> String {
-        let mut text = String::new();
-        let mut line = |args: std::fmt::Arguments<'_>| {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "{args}");
-        };
-        line(format_args!("title = {:?}", shortened(title, 200)));
-        line(format_args!("summary = \"Clients and network fitted to a capture by coapace advise.\""));
-        line(format_args!("source = {:?}\n", shortened(source, 1000)));
-        for remark in remarks {
-            line(format_args!("# {remark}"));
-        }
-        let [request, response] = workload.packet_bytes;
-        let headers = if workload.is_ipv4 { 28 } else { 48 } + 4;
-        let tokens = u32::from(workload.token_bytes);
-        // A Uri-Path option of n bytes takes n + 1, or n + 2 from 13 on. A request without one has the shortest there is.
-        let option = request.saturating_sub(headers).clamp(2, 200);
-        let path = if option >= 15 { option - 2 } else { (option - 1).min(12) };
-        let payload = response.saturating_sub(headers + tokens + 1).min(60_000);
-        line(format_args!("\n[clients]\ncount = {}", workload.clients.min(1_000_000)));
-        if workload.outstanding > 1 {
-            line(format_args!("nstart = {}", workload.outstanding));
-        }
-        if workload.retransmissions > 4 {
-            line(format_args!("max_retransmit = {}", workload.retransmissions.max(20).min(100)));
-        }
-        line(format_args!("uri_path = \"{}\"", "x".repeat(path as usize)));
-        if workload.spread_s > 0.0 {
-            line(format_args!("start_spread = \"{} us\"", micros(workload.spread_s.min(86_400.0))));
-        }
-        line(format_args!("\n[server]\ncount = {}\npayload_bytes = {payload}", workload.servers.clamp(1, 10_000)));
-        line(format_args!("\n[workload]\nkind = \"continuous\"\nexchanges = {}", workload.exchanges.clamp(1, 1_000_000)));
-        if let Some(interval) = workload.interval_s {
-            line(format_args!("interval = \"{} us\"", micros(interval.min(86_400.0))));
-        } else if workload.pause_s > 1e-6 {
-            line(format_args!("think_time = \"{} us\"", micros(workload.pause_s.min(86_400.0))));
-        }
-        let mtu = request.max(response).max(1_280);
-        line(format_args!("\n[network]\nip = \"{}\"\nmtu = {mtu}", if workload.is_ipv4 { "ipv4" } else { "ipv6" }));
-        for way in ["up", "down"] {
-            line(format_args!("\n[[network.{way}]]\nname = \"path\"\nrate = \"{:.0} bit/s\"", self.rate_bps));
-            if let Some(bytes) = self.buffer_bytes {
-                line(format_args!("buffer_bytes = {bytes:.0}"));
-            }
-            line(format_args!("delay = \"{} us\"", micros(self.delay_s / 2.0)));
-            if self.jitter_s > 0.0 {
-                line(format_args!("jitter = [\"0 us\", \"{} us\"]", micros(self.jitter_s / 2.0)));
-            }
-            line(format_args!("loss = {}", self.loss_text()));
-        }
-        text
-    }
-
-    fn loss_text(&self) -> String {
+    /// Returns the value of `loss` of one hop in a scenario file.
+    pub(super) fn loss_text(&self) -> String {
         let each = self.loss_each_way();
         match self.burst_packets {
             Some(packets) if each > 1e-4 => {
@@ -121,17 +64,4 @@ impl Link {
             _ => format!("\"{:.3} %\"", each * 100.0),
         }
     }
-}
-
-fn micros(seconds: f64) -> String {
-    format!("{:.0}", seconds * 1e6)
-}
-
-/// Returns text in one line of at most so many bytes.
-fn shortened(text: &str, bytes: usize) -> String {
-    let mut line: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
-    while line.len() > bytes {
-        line.pop();
-    }
-    line
 }
