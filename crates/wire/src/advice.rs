@@ -25,4 +25,6 @@ pub mod statistics;
 pub mod timeouts;
 pub mod told;
 pub mod traffic;
+#[cfg(test)]
+mod truth;
 pub mod workload;

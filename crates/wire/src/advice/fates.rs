@@ -54,7 +54,7 @@ pub struct Fates {
     pub duplicates: u64,
 }
 
-/// Below so many exchanges with copies and an answer nothing is said about the server.
+/// Below so many exchanges with copies behind the one that was answered nothing is said about the server.
 const ENOUGH: usize = 20;
 
 /// The samples around a moment that tell its round-trip time.
@@ -64,9 +64,6 @@ impl Fates {
     /// Finds the fates of the transmissions of clients.
     pub fn of(traffic: &Traffic) -> Self {
         let own = || (0u32..).zip(&traffic.exchanges).filter(|(_, exchange)| exchange.from == From::Client);
-        let several = || own().filter(|(_, it)| it.copies.len() > 1 && !it.answers.is_empty());
-        let answered_twice = several().filter(|(_, it)| it.answers.len() > 1).count();
-        let answers_copies = answered_twice > 0 || several().count() < ENOUGH;
         let mut samples: Vec<(Time, f64)> = Vec::new();
         for (_, exchange) in own() {
             let pairs = certain(exchange).into_iter().flatten();
@@ -74,6 +71,13 @@ impl Fates {
         }
         samples.sort_by_key(|sample| sample.0);
         let around = Around { samples };
+        // A server that answers one copy only is known by copies behind the one that was answered, none of which is.
+        let mut several = own().map(|(_, it)| it).filter(|it| it.copies.len() > 1);
+        let answered_twice = several.clone().any(|it| it.answers.len() > 1);
+        let is_behind = |it: &&Exchange| {
+            it.answers.len() == 1 && likely(it, &around).first().is_some_and(|(copy, _)| copy + 1 < it.copies.len())
+        };
+        let answers_copies = answered_twice || several.by_ref().filter(is_behind).take(ENOUGH).count() < ENOUGH;
         let mut fates = Self { all: Vec::new(), answers_copies, around: Around::default(), duplicates: 0 };
         for (number, exchange) in own() {
             fates.duplicates += exchange.answers.len().saturating_sub(exchange.copies.len()) as u64;

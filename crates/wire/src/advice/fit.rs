@@ -22,6 +22,12 @@ const EXCHANGES: u32 = 2_000;
 /// The most runs of a try.
 const MOST_RUNS: u32 = 8;
 
+/// A rate this many times the greatest one that was seen leaves no traces in a capture.
+const UNSEEN: f64 = 30.0;
+
+/// The distance that a rate lower than that by the factor e counts for.
+const SLOWNESS: f64 = 0.03;
+
 /// A path that was fitted.
 #[derive(Clone, Debug)]
 pub struct Fitted {
@@ -55,7 +61,10 @@ impl Fit<'_> {
             Measures::of(&traffic, &Fates::of(&traffic))
         };
         let measures = Measures::mean(&(0..runs).map(of_run).collect::<Vec<_>>())?;
-        Some(Fitted { link, distance: self.measured.distance(&measures), measures })
+        // Where the capture tells two rates apart no better than chance, the higher one invents no queues.
+        let slowness = (UNSEEN * self.measured.peak_bps / link.rate_bps).ln().max(0.0);
+        let distance = self.measured.distance(&measures) + SLOWNESS * slowness;
+        Some(Fitted { link, distance, measures })
     }
 
     /// Searches the path. `progress` gets the number of paths that were tried, and ends the search by returning
@@ -70,7 +79,7 @@ impl Fit<'_> {
         }
         let mut candidates: Vec<Fitted> = guesses.into_iter().filter_map(|link| self.try_out(link)).collect();
         candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
-        candidates.truncate(3);
+        candidates.truncate(4);
         let luck = Luck::new(SEED).stream("fit");
         for turn in 0..TRIES {
             if progress(turn) {
@@ -108,7 +117,8 @@ impl Fit<'_> {
             for jitter_s in [spread.min(0.2 * least) * 2.0, 0.02 * least] {
                 let waiting = ((most - least) * rate_bps / 8.0).max(4.0 * bytes);
                 let has_drops = measured.busy_loss > measured.quiet_loss + 0.02;
-                for (buffer_bytes, loss) in [(None, measured.loss), (Some(waiting), measured.quiet_loss)] {
+                let kinds = [(None, measured.loss), (Some(waiting), measured.quiet_loss), (Some(waiting), 0.0)];
+                for (buffer_bytes, loss) in kinds {
                     let burst_packets = (measured.burstiness > 0.12).then(|| self.burst(loss));
                     if buffer_bytes.is_none() || has_drops || factor <= 1.5 {
                         guesses.push(Link { rate_bps, buffer_bytes, delay_s, jitter_s, loss, burst_packets });

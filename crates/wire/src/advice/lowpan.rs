@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
-    Ieee802154Address, Ieee802154Frame, IpProtocol, SixlowpanAddressContext,
+    Ieee802154Address, Ieee802154Frame, IpProtocol,
     SixlowpanExtHeaderPacket, SixlowpanFragPacket, SixlowpanIphcPacket, SixlowpanIphcRepr, SixlowpanNextHeader,
     SixlowpanNhcPacket, SixlowpanPacket, SixlowpanUdpNhcPacket, SixlowpanUdpNhcRepr,
 };
@@ -85,11 +85,11 @@ fn of_packet(
     source: Option<Ieee802154Address>,
     dest: Option<Ieee802154Address>,
 ) -> Result<Datagram<'_>, Skipped> {
-    // A capture does not say what the contexts are. One prefix for all of them tells the nodes apart as well.
-    let contexts = [SixlowpanAddressContext([0xfd, 0, 0, 0, 0, 0, 0, 0]); 16];
     let malformed = |_| Skipped::Malformed;
     let packet = SixlowpanIphcPacket::new_checked(bytes).map_err(malformed)?;
-    let header = SixlowpanIphcRepr::parse(&packet, source, dest, &contexts).map_err(malformed)?;
+    let without = without_contexts(bytes);
+    let header = SixlowpanIphcPacket::new_checked(&without[..]).map_err(malformed)?;
+    let header = SixlowpanIphcRepr::parse(&header, source, dest, &[]).map_err(malformed)?;
     let (from, to) = (header.src_addr, header.dst_addr);
     let mut rest = packet.payload();
     let mut next = header.next_header;
@@ -122,6 +122,25 @@ fn of_packet(
         }
     }
     Err(Skipped::NotUdp)
+}
+
+/// Returns the beginning of a packet with addresses of no context. A capture does not say what the contexts are; link-local
+/// addresses with the same interface identifiers tell the nodes apart as well. smoltcp knows no implied context 0, either.
+fn without_contexts(bytes: &[u8]) -> Vec<u8> {
+    const SAC: u8 = 1 << 6;
+    const DAC: u8 = 1 << 2;
+    // Two bytes, a context, four of traffic class and flow label, next header, hop limit, and two whole addresses.
+    let mut header = bytes[..bytes.len().min(2 + 1 + 4 + 1 + 1 + 32)].to_vec();
+    if let Some(modes) = header.get_mut(1) {
+        let (is_unspecified, is_multicast) = (*modes & 0x30 == 0, *modes & 0x08 != 0);
+        if !is_unspecified {
+            *modes &= !SAC;
+        }
+        if !is_multicast && *modes & 0x03 != 0 {
+            *modes &= !DAC;
+        }
+    }
+    header
 }
 
 fn built(from: Ipv6Addr, to: Ipv6Addr, ports: (u16, u16), extensions: usize, payload: &[u8]) -> Datagram<'_> {
