@@ -11,6 +11,7 @@
 //! cargo run --release -p coapace-wire --example advise_rank 17 20 told   # of set 17; what clients are like is told
 //! ```
 //!
+//! With `--paths` behind it, each line is followed by the path that was fitted, and by the measures of the capture and of it.
 //! With `told`, the fit is told what no capture shows but the owner of the clients knows: whether they keep their state
 //! (`workload.kind`), and how often and how long they try (`clients.max_retransmit`, `clients.patience`).
 
@@ -37,10 +38,8 @@ const FIRST_SEEDS: [u64; 3] = [101, 401, 701];
 
 /// Returns the median flow completion times and the transmissions of each mechanism.
 fn figures(scenario: &Arc<Scenario>, contenders: &[Contender], seeds: u32, first_seed: u64) -> [Vec<f64>; 2] {
-    let trial = |contender: &Contender| Trial {
-        first_seed,
-        ..Trial::of_totals(scenario, contender.clone(), seeds)
-    };
+    let trial =
+        |contender: &Contender| Trial { first_seed, ..Trial::of_totals(scenario, contender.clone(), seeds) };
     let trials: Vec<Trial> = contenders.iter().map(trial).collect();
     let cells = conduct(&trials, 0, &|| {});
     let median = |cell: &coapace_lab::results::CellResult| {
@@ -60,9 +59,12 @@ fn figures(scenario: &Arc<Scenario>, contenders: &[Contender], seeds: u32, first
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |place: usize, default: u64| {
-        arguments.get(place).map_or(Some(default), |text| text.parse().ok()).expect("a number: SET COUNT [told]")
+        arguments
+            .get(place)
+            .map_or(Some(default), |text| text.parse().ok())
+            .expect("a number: SET COUNT [told] [--paths]")
     };
-    let (set, count) = (number(0, 1), number(1, 20));
+    let (set, scenarios) = (number(0, 1), number(1, 20));
     let is_told = arguments.get(2).is_some_and(|word| word == "told");
     let captured = Contender::parse("default").expect("a mechanism");
     let contenders: Vec<Contender> = Contender::all_over_udp().collect();
@@ -102,15 +104,18 @@ fn main() {
             "{place:5}  {:7.2}  {:8.2}  {:7.2}  {:8.2}  {:8.2}  {took:5.1}  {}",
             taus[0], taus[1], taus[2], taus[3], fitted.distance, drawn.description
         );
+        if arguments.iter().any(|word| word == "--paths") {
+            println!("       {:.3?}\n       {measured:.3?}\n       {:.3?}", fitted.link, fitted.measures);
+        }
         sums.iter_mut().zip(taus).for_each(|(sum, tau)| *sum += tau);
         done += 1;
-        if done == count {
+        if done == scenarios {
             break;
         }
     }
-    let [fct, sent, own_fct, own_sent] = sums.map(|sum| sum / done.max(1) as f64);
+    let [fct, sending, own_fct, own_sending] = sums.map(|sum| sum / done.max(1) as f64);
     println!(
-        " mean  {fct:7.3}  {sent:8.3}  {own_fct:7.3}  {own_sent:8.3}  {done} scenarios, {} mechanisms, {:.0} s",
+        " mean  {fct:7.3}  {sending:8.3}  {own_fct:7.3}  {own_sending:8.3}  {done} scenarios, {} mechanisms, {:.0} s",
         contenders.len(),
         start.elapsed().as_secs_f64()
     );

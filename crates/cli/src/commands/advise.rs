@@ -147,15 +147,18 @@ fn fit(
     let measured = Measures::of(traffic, fates);
     let stop = interrupt::watch();
     let bar = progress::bar(TRIES as usize, arguments.quiet);
-    let fitted = Fit { measured: &measured, contender: &contender, file: file.clone() }.search(&mut |tried| {
-        bar.set_position(tried);
-        stop.load(Ordering::Relaxed)
-    });
+    let fitted =
+        Fit { measured: &measured, contender: &contender, file: file.clone() }.search(&mut |tried| {
+            bar.set_position(tried);
+            stop.load(Ordering::Relaxed)
+        });
     bar.finish_and_clear();
     let fitted = fitted?.ok_or_else(|| Failure::Input("no path behaves like the capture".to_owned()))?;
     let mut remarks = told::remarks(&workload, &measured, &fitted, label);
     if nearest.is_none() && findings.timeouts.is_some() {
-        remarks.push("Guessed: that clients act like default. No mechanism is close to their timeouts.".to_owned());
+        remarks.push(
+            "Guessed: that clients act like default. No mechanism is close to their timeouts.".to_owned(),
+        );
     }
     if stop.load(Ordering::Relaxed) {
         remarks.push("Incomplete: the fit was interrupted.".to_owned());
@@ -169,20 +172,21 @@ fn fit(
 /// Returns why there is nothing to tell.
 fn nothing(findings: &Findings) -> String {
     let read = &findings.reading;
-    let mut text = format!("no confirmable CoAP requests in {} packets", read.packets);
+    let mut parts = vec![format!("no confirmable CoAP requests in {} packets", read.packets)];
     if read.dtls > 0 {
-        text += &format!("; {} are DTLS, which cannot be read: capture inside the DTLS endpoint (coapace --pcap)", read.dtls);
+        let dtls = read.dtls;
+        parts.push(format!(
+            "{dtls} are DTLS, which cannot be read: capture inside its endpoint (coapace --pcap)"
+        ));
     }
     if read.messages > 0 {
-        text += &format!("; {} are other CoAP messages", read.messages);
+        parts.push(format!("{} are other CoAP messages", read.messages));
     }
-    for (reason, count) in &read.skipped {
-        text += &format!("; {count}: {reason}");
-    }
+    parts.extend(read.skipped.iter().map(|(reason, count)| format!("{count}: {reason}")));
     if read.dtls == 0 {
-        text += "; name the servers' ports with --port";
+        parts.push("name the servers' ports with --port".to_owned());
     }
-    text
+    parts.join("; ")
 }
 
 fn table(
@@ -211,8 +215,15 @@ fn table(
 
 fn reading(out: &mut impl Write, name: &str, findings: &Findings) -> io::Result<()> {
     let read = &findings.reading;
-    writeln!(out, "{name}: {} packets in {}, {} CoAP messages", read.packets, seconds(read.seconds), read.messages)?;
-    let mut left: Vec<String> = read.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    writeln!(
+        out,
+        "{name}: {} packets in {}, {} CoAP messages",
+        read.packets,
+        seconds(read.seconds),
+        read.messages
+    )?;
+    let mut left: Vec<String> =
+        read.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     let told = [
         (read.dtls, "encrypted with DTLS, which cannot be read"),
         (read.malformed, "malformed at CoAP's port"),
@@ -244,7 +255,12 @@ fn exchanges(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
     writeln!(
         out,
         "\nExchanges\n  {} of {} clients with {} servers: {} answered, {} given up; {} other messages",
-        findings.exchanges, findings.clients, findings.servers, findings.completed, findings.given_up, findings.others
+        findings.exchanges,
+        findings.clients,
+        findings.servers,
+        findings.completed,
+        findings.given_up,
+        findings.others
     )?;
     let needless = findings.needless.map_or_else(String::new, |count| {
         format!(", {count} of them needless: an earlier copy was answered, then or later")
@@ -255,10 +271,18 @@ fn exchanges(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
         findings.transmissions, findings.retransmissions
     )?;
     if findings.duplicates > 0 {
-        writeln!(out, "  {} answers beyond one for each copy: the network or the server doubled them", findings.duplicates)?;
+        writeln!(
+            out,
+            "  {} answers beyond one for each copy: the network or the server doubled them",
+            findings.duplicates
+        )?;
     }
     if findings.reused_ids > 0 {
-        writeln!(out, "  {} Message IDs came again within 247 s (RFC 7252 §4.4 forbids it)", findings.reused_ids)?;
+        writeln!(
+            out,
+            "  {} Message IDs came again within 247 s (RFC 7252 §4.4 forbids it)",
+            findings.reused_ids
+        )?;
     }
     Ok(())
 }
@@ -276,7 +300,8 @@ fn round_trips(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
         ("99 %", rtt.p99_s),
         ("most", rtt.max_s),
     ];
-    let told: Vec<String> = quantiles.iter().map(|(name, value)| format!("{name} {}", seconds(*value))).collect();
+    let told: Vec<String> =
+        quantiles.iter().map(|(name, value)| format!("{name} {}", seconds(*value))).collect();
     writeln!(out, "\n{of}\n  {}", told.join(", "))?;
     writeln!(
         out,
@@ -321,7 +346,8 @@ fn timeouts(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
     let Some(timeouts) = &findings.timeouts else {
         return writeln!(out, "\nTimeouts\n  no retransmission shows any");
     };
-    let growth = timeouts.growth.map_or_else(String::new, |growth| format!(", each {growth:.2} times the one before"));
+    let growth =
+        timeouts.growth.map_or_else(String::new, |growth| format!(", each {growth:.2} times the one before"));
     writeln!(
         out,
         "\nTimeouts\n  first: {} to {}, median {}{growth}; at most {} retransmissions",
@@ -375,7 +401,14 @@ fn csv(out: &mut impl Write, replays: &[Replayed]) -> io::Result<()> {
         writeln!(
             out,
             "{quote}{}{quote},{},{:.6},{},{},{},{:.6},{:.6}",
-            it.mechanism, it.exchanges, it.first_timeout_s, it.retransmissions, it.needless, it.given_up, it.mean_s, it.p95_s
+            it.mechanism,
+            it.exchanges,
+            it.first_timeout_s,
+            it.retransmissions,
+            it.needless,
+            it.given_up,
+            it.mean_s,
+            it.p95_s
         )?;
     }
     Ok(())

@@ -85,6 +85,10 @@ impl fmt::Display for CaptureError {
 
 impl std::error::Error for CaptureError {}
 
+/// The interfaces of a simulation. `coapace serve --pcap` has the first two, as the server sees them.
+const SIMULATED: [(&str, Point); 3] =
+    [("sent", Point::Sender), ("delivered", Point::Receiver), ("discarded", Point::Loss)];
+
 /// The interface of a section.
 struct Interface {
     link: i32,
@@ -188,7 +192,11 @@ impl Section {
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 let interface = self.interfaces.get(packet.if_id as usize)?;
                 let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                Some(interface.packet(interface.nanoseconds(ticks), packet.packet_data(), !packet.truncated()))
+                Some(interface.packet(
+                    interface.nanoseconds(ticks),
+                    packet.packet_data(),
+                    !packet.truncated(),
+                ))
             }
             // A simple packet has no time, so nothing can be said about it.
             PcapBlockOwned::NG(_) => None,
@@ -205,9 +213,6 @@ impl Section {
             ticks: described.ts_resolution().unwrap_or(0),
             offset_s: described.ts_offset(),
         });
-        // `coapace serve --pcap` has the first two of these interfaces, as the server sees them.
-        const SIMULATED: [(&str, Point); 3] =
-            [("sent", Point::Sender), ("delivered", Point::Receiver), ("discarded", Point::Loss)];
         let is_last = matches!(described.if_name(), Some(Ok(name)) if name == SIMULATED[2].0);
         if self.is_ours && is_last && self.interfaces.len() == SIMULATED.len() {
             for (interface, (_, point)) in self.interfaces.iter_mut().zip(SIMULATED) {
@@ -315,7 +320,9 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_no_capture_is_told_in_one_line() {
-        for (file, problem) in [(&b""[..], "empty"), (b"hello, world; this is text", "neither pcap nor pcapng")] {
+        for (file, problem) in
+            [(&b""[..], "empty"), (b"hello, world; this is text", "neither pcap nor pcapng")]
+        {
             let error = read(file, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
             assert!(error.contains(problem) && !error.contains('\n'), "{error}");
         }

@@ -287,9 +287,17 @@ mod tests {
 
     #[test]
     fn a_token_or_a_message_id_tells_the_copy_that_is_answered() {
-        let (all, _) = play(&[(0, true, &[0x41, 1, 0, 7, 0]), (2, true, &[0x41, 1, 0, 7, 1]), (3, false, &[0x61, 0x45, 0, 7, 1])]);
+        let (all, _) = play(&[
+            (0, true, &[0x41, 1, 0, 7, 0]),
+            (2, true, &[0x41, 1, 0, 7, 1]),
+            (3, false, &[0x61, 0x45, 0, 7, 1]),
+        ]);
         assert_eq!((all.len(), all[0].answers[0].copy), (1, Some(1)));
-        let (all, _) = play(&[(0, true, &[0x41, 1, 0, 7, 9]), (2, true, &[0x41, 1, 0, 8, 9]), (3, false, &[0x61, 0x45, 0, 7, 9])]);
+        let (all, _) = play(&[
+            (0, true, &[0x41, 1, 0, 7, 9]),
+            (2, true, &[0x41, 1, 0, 8, 9]),
+            (3, false, &[0x61, 0x45, 0, 7, 9]),
+        ]);
         assert_eq!((all.len(), all[0].copies.len(), all[0].answers[0].copy), (1, 2, Some(0)));
     }
 

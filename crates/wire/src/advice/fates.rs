@@ -75,9 +75,11 @@ impl Fates {
         let mut several = own().map(|(_, it)| it).filter(|it| it.copies.len() > 1);
         let answered_twice = several.clone().any(|it| it.answers.len() > 1);
         let is_behind = |it: &&Exchange| {
-            it.answers.len() == 1 && likely(it, &around).first().is_some_and(|(copy, _)| copy + 1 < it.copies.len())
+            it.answers.len() == 1
+                && likely(it, &around).first().is_some_and(|(copy, _)| copy + 1 < it.copies.len())
         };
-        let answers_copies = answered_twice || several.by_ref().filter(is_behind).take(ENOUGH).count() < ENOUGH;
+        let answers_copies =
+            answered_twice || several.by_ref().filter(is_behind).take(ENOUGH).count() < ENOUGH;
         let mut fates = Self { all: Vec::new(), answers_copies, around: Around::default(), duplicates: 0 };
         for (number, exchange) in own() {
             fates.duplicates += exchange.answers.len().saturating_sub(exchange.copies.len()) as u64;
@@ -242,6 +244,9 @@ mod tests {
         assert_eq!(likely(&both, &around(0.4)), [(1, 0.5)]);
         assert_eq!(likely(&both, &around(2.4)), [(0, 2.5)]);
         let three = exchange(&[0, 2_000, 6_000], &[2_400, 6_300]);
-        assert_eq!(likely(&three, &around(0.4)), [(2, 0.3), (1, 0.4)].map(|(copy, rtt): (usize, f64)| (copy, rtt)));
+        assert_eq!(
+            likely(&three, &around(0.4)),
+            [(2, 0.3), (1, 0.4)].map(|(copy, rtt): (usize, f64)| (copy, rtt))
+        );
     }
 }

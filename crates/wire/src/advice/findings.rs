@@ -188,7 +188,11 @@ impl Findings {
             duplicates: fates.duplicates,
             reused_ids: traffic.counts.reused_ids,
             round_trips: RoundTrips::of(fates),
-            loss: if has_round_trips { Loss::of_round_trips(traffic, fates) } else { Loss::of_answers(traffic) },
+            loss: if has_round_trips {
+                Loss::of_round_trips(traffic, fates)
+            } else {
+                Loss::of_answers(traffic)
+            },
             timeouts: Timeouts::of(traffic),
         }
     }
@@ -211,7 +215,12 @@ impl Read {
             messages: counts.messages,
             dtls: counts.dtls,
             malformed: counts.malformed,
-            skipped: counts.skipped.iter().map(|(reason, count)| (name(reason), *count)).chain(others).collect(),
+            skipped: counts
+                .skipped
+                .iter()
+                .map(|(reason, count)| (name(reason), *count))
+                .chain(others)
+                .collect(),
             left_out: counts.left_out,
             unmatched: counts.unmatched,
             seconds: traffic.span.map_or(0.0, |(first, last)| (last - first).as_secs_f64()),
@@ -263,15 +272,20 @@ impl Loss {
     fn of_answers(traffic: &Traffic) -> Option<Self> {
         let (mut answers, mut lost) = (0usize, 0usize);
         for exchange in traffic.exchanges.iter().filter(|exchange| exchange.from == From::Client) {
-            let Some(last) = exchange.copies.last() else { continue };
+            let Some(final_copy) = exchange.copies.last() else { continue };
             answers += exchange.answers.len();
-            lost += exchange.answers.iter().filter(|answer| answer.at < last.at).count();
+            lost += exchange.answers.iter().filter(|answer| answer.at < final_copy.at).count();
         }
         let share = lost as f64 / answers.max(1) as f64;
         Self::counted(share, answers, LossMethod::Answers, [share, share, 0.0])
     }
 
-    fn counted(share: f64, of: usize, method: LossMethod, [quiet, busy, burstiness]: [f64; 3]) -> Option<Self> {
+    fn counted(
+        share: f64,
+        of: usize,
+        method: LossMethod,
+        [quiet, busy, burstiness]: [f64; 3],
+    ) -> Option<Self> {
         if of == 0 {
             return None;
         }

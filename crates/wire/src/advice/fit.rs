@@ -64,7 +64,7 @@ impl Fit<'_> {
         // Where the capture tells two rates apart no better than chance, the higher one invents no queues.
         let slowness = (UNSEEN * self.measured.peak_bps / link.rate_bps).ln().max(0.0);
         let distance = self.measured.distance(&measures) + SLOWNESS * slowness;
-        Some(Fitted { link, distance, measures })
+        Some(Fitted { link, measures, distance })
     }
 
     /// Searches the path. `progress` gets the number of paths that were tried, and ends the search by returning
@@ -78,6 +78,12 @@ impl Fit<'_> {
             self.file.scenario(first)?;
         }
         let mut candidates: Vec<Fitted> = guesses.into_iter().filter_map(|link| self.try_out(link)).collect();
+        candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+        candidates.truncate(4);
+        let one_way =
+            candidates.iter().flat_map(|it| [0.0, 1.0].map(|up_share| Link { up_share, ..it.link }));
+        let one_way: Vec<_> = one_way.filter(|link| link.loss > 0.001).collect();
+        candidates.extend(one_way.into_iter().filter_map(|link| self.try_out(link)));
         candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
         candidates.truncate(4);
         let luck = Luck::new(SEED).stream("fit");
@@ -117,11 +123,20 @@ impl Fit<'_> {
             for jitter_s in [spread.min(0.2 * least) * 2.0, 0.02 * least] {
                 let waiting = ((most - least) * rate_bps / 8.0).max(4.0 * bytes);
                 let has_drops = measured.busy_loss > measured.quiet_loss + 0.02;
-                let kinds = [(None, measured.loss), (Some(waiting), measured.quiet_loss), (Some(waiting), 0.0)];
+                let kinds =
+                    [(None, measured.loss), (Some(waiting), measured.quiet_loss), (Some(waiting), 0.0)];
                 for (buffer_bytes, loss) in kinds {
                     let burst_packets = (measured.burstiness > 0.12).then(|| self.burst(loss));
                     if buffer_bytes.is_none() || has_drops || factor <= 1.5 {
-                        guesses.push(Link { rate_bps, buffer_bytes, delay_s, jitter_s, loss, burst_packets });
+                        guesses.push(Link {
+                            rate_bps,
+                            buffer_bytes,
+                            delay_s,
+                            jitter_s,
+                            loss,
+                            up_share: 0.5,
+                            burst_packets,
+                        });
                     }
                 }
             }
@@ -146,7 +161,7 @@ fn varied(link: Link, luck: Stream, turn: u64, scale: f64) -> Link {
         // The sum of three uniform numbers is nearly normal.
         let normal: f64 = (0..3).map(|part| luck.unit(turn, change, 10 + part) * 2.0 - 1.0).sum();
         let step = normal * scale;
-        match luck.below(6, turn, change, 1) {
+        match luck.below(7, turn, change, 1) {
             0 => varied.rate_bps *= (0.35 * step).exp(),
             1 => {
                 // A buffer that is never full is one of a finite size that is never reached, too.
@@ -154,7 +169,8 @@ fn varied(link: Link, luck: Stream, turn: u64, scale: f64) -> Link {
             }
             2 => varied.delay_s *= (0.06 * step).exp(),
             3 => varied.jitter_s = (varied.jitter_s * (0.4 * step).exp()).max(link.delay_s * 1e-3),
-            4 => varied.loss = varied.loss * (0.2 * step).exp() + 0.003 * step,
+            4 => varied.up_share = luck.below(3, turn, change, 2) as f64 / 2.0,
+            5 => varied.loss = varied.loss * (0.2 * step).exp() + 0.003 * step,
             _ => varied.burst_packets = varied.burst_packets.map(|packets| packets * (0.4 * step).exp()),
         }
     }

@@ -107,7 +107,12 @@ fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Datagra
     let (from, to, header_bytes, payload): (IpAddr, IpAddr, usize, _) = match &packet.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
             let header = ip.header();
-            (header.source_addr().into(), header.destination_addr().into(), header.slice().len(), ip.payload())
+            (
+                header.source_addr().into(),
+                header.destination_addr().into(),
+                header.slice().len(),
+                ip.payload(),
+            )
         }
         Some(LaxNetSlice::Ipv6(ip)) => {
             let extensions = ip.extensions().slice().len();
@@ -177,7 +182,11 @@ pub(super) mod tests {
             // Linux cooked: packet type, ARPHRD, length of the address, address, protocol.
             check(113, &[&[0, 4, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0][..], &ether_type].concat(), ends);
             // Version 2: protocol, reserved, interface, ARPHRD, packet type, length of the address, address.
-            check(276, &[&ether_type[..], &[0, 0, 0, 0, 0, 1, 0, 1, 4, 6, 2, 2, 2, 2, 2, 2, 0, 0]].concat(), ends);
+            check(
+                276,
+                &[&ether_type[..], &[0, 0, 0, 0, 0, 1, 0, 1, 4, 6, 2, 2, 2, 2, 2, 2, 0, 0]].concat(),
+                ends,
+            );
         }
     }
 

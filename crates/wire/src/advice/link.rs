@@ -9,7 +9,7 @@ const BURST: [f64; 2] = [1.05, 200.0];
 /// The share of packets that is lost in the bad state of a path with bursts.
 pub const BAD: f64 = 0.8;
 
-/// A path that delays, limits, queues and loses, alike in both directions.
+/// A path that delays, limits and queues alike in both directions, and loses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
     /// Bits per second of IP packets, each way.
@@ -23,6 +23,8 @@ pub struct Link {
     pub jitter_s: f64,
     /// The share of round trips that the path loses, without packets that find a full buffer.
     pub loss: f64,
+    /// The part of that loss that requests meet: 1 if no answer is lost, 0 if no request is.
+    pub up_share: f64,
     /// The mean length of a burst of losses in packets; `None` if losses are single.
     pub burst_packets: Option<f64>,
 }
@@ -37,18 +39,20 @@ impl Link {
             delay_s: self.delay_s.clamp(0.0, 600.0),
             jitter_s: self.jitter_s.clamp(0.0, 600.0),
             loss: self.loss.clamp(0.0, 0.95),
+            up_share: self.up_share.clamp(0.0, 1.0),
             burst_packets: self.burst_packets.map(|packets| packets.clamp(BURST[0], BURST[1])),
         }
     }
 
-    /// Returns the share that one direction loses, if both lose as much.
-    pub fn loss_each_way(&self) -> f64 {
-        1.0 - (1.0 - self.loss).sqrt()
+    /// Returns the share of packets that are lost on the way up, or on that down.
+    pub fn loss_of(&self, is_up: bool) -> f64 {
+        let share = if is_up { self.up_share } else { 1.0 - self.up_share };
+        1.0 - (1.0 - self.loss).powf(share)
     }
 
     /// Returns the value of `loss` of one hop in a scenario file.
-    pub(super) fn loss_text(&self) -> String {
-        let each = self.loss_each_way();
+    pub(super) fn loss_text(&self, is_up: bool) -> String {
+        let each = self.loss_of(is_up);
         match self.burst_packets {
             Some(packets) if each > 1e-4 => {
                 // The bad state loses more than the average, and lasts for two packets at least.

@@ -1,13 +1,13 @@
 //! The UDP datagram in a frame of IEEE 802.15.4 with 6LoWPAN (RFC 4944, RFC 6282).
 
-use std::net::{Ipv6Addr, SocketAddr};
 use std::collections::HashMap;
+use std::net::{Ipv6Addr, SocketAddr};
 
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
-    Ieee802154Address, Ieee802154Frame, IpProtocol,
-    SixlowpanExtHeaderPacket, SixlowpanFragPacket, SixlowpanIphcPacket, SixlowpanIphcRepr, SixlowpanNextHeader,
-    SixlowpanNhcPacket, SixlowpanPacket, SixlowpanUdpNhcPacket, SixlowpanUdpNhcRepr,
+    Ieee802154Address, Ieee802154Frame, IpProtocol, SixlowpanExtHeaderPacket, SixlowpanFragPacket,
+    SixlowpanIphcPacket, SixlowpanIphcRepr, SixlowpanNextHeader, SixlowpanNhcPacket, SixlowpanPacket,
+    SixlowpanUdpNhcPacket, SixlowpanUdpNhcRepr,
 };
 
 use super::capture::Point;
@@ -97,7 +97,9 @@ fn of_packet(
     for _ in 0..MOST_EXTENSIONS {
         match next {
             SixlowpanNextHeader::Uncompressed(IpProtocol::Udp) => {
-                let &[a, b, c, d, _, _, _, _, ref payload @ ..] = rest else { return Err(Skipped::Malformed) };
+                let &[a, b, c, d, _, _, _, _, ref payload @ ..] = rest else {
+                    return Err(Skipped::Malformed);
+                };
                 let ports = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
                 return Ok(built(from, to, ports, extensions, payload));
             }

@@ -35,14 +35,16 @@ pub struct Measures {
     pub peak_bps: f64,
     /// The transmissions whose fate is known.
     pub known: usize,
+    /// The number of clients.
+    pub clients: usize,
 }
 
 impl Measures {
     /// Measures traffic.
     pub fn of(traffic: &Traffic, fates: &Fates) -> Self {
-        let mut rtts: Vec<f64> = fates.round_trips().collect();
-        rtts.sort_by(f64::total_cmp);
-        let rtt_s = QUANTILES.map(|share| quantile(&rtts, share).unwrap_or(f64::NAN));
+        let mut sorted: Vec<f64> = fates.round_trips().collect();
+        sorted.sort_by(f64::total_cmp);
+        let rtt_s = QUANTILES.map(|share| quantile(&sorted, share).unwrap_or(f64::NAN));
         let known: Vec<(f64, bool)> = fates
             .all
             .iter()
@@ -70,6 +72,7 @@ impl Measures {
             completion_s: completions(traffic),
             peak_bps: peak(traffic),
             known: known.len(),
+            clients: traffic.pairs.len(),
         }
     }
 
@@ -88,6 +91,7 @@ impl Measures {
             completion_s: std::array::from_fn(|place| each(&|it| it.completion_s[place])),
             peak_bps: each(&|it| it.peak_bps),
             known: first.known,
+            clients: first.clients,
         })
     }
 
@@ -115,7 +119,9 @@ impl Measures {
         squares.push(share(self.needless, other.needless));
         squares.push(ratio(self.copies, other.copies, 0.03));
         for place in 0..3 {
-            squares.push(ratio(self.completion_s[place], other.completion_s[place], 0.05));
+            // The times of few clients that wait long after losses tell little.
+            let chance = (self.copies - 1.0).min(1.0) * 0.5 / (self.clients.max(1) as f64).sqrt();
+            squares.push(ratio(self.completion_s[place], other.completion_s[place], 0.05 + chance));
         }
         squares.push(ratio(self.peak_bps, other.peak_bps, 0.1) * 0.5);
         squares.iter().sum::<f64>() / squares.len() as f64
@@ -129,7 +135,8 @@ pub fn needless(fates: &Fates) -> u64 {
         let first = first_answered.entry(it.exchange).or_insert(it.copy);
         *first = it.copy.min(*first);
     }
-    let is_needless = |exchange: &u32, copy: u8| first_answered.get(exchange).is_some_and(|first| copy > *first);
+    let is_needless =
+        |exchange: &u32, copy: u8| first_answered.get(exchange).is_some_and(|first| copy > *first);
     fates.all.iter().filter(|it| is_needless(&it.exchange, it.copy)).count() as u64
 }
 
@@ -156,7 +163,8 @@ fn completions(traffic: &Traffic) -> [f64; 3] {
         let span = of_pair.entry(exchange.pair).or_insert((began, ended));
         *span = (span.0.min(began), span.1.max(ended));
     }
-    let mut times: Vec<f64> = of_pair.values().map(|(began, ended)| (*ended - *began).as_secs_f64()).collect();
+    let mut times: Vec<f64> =
+        of_pair.values().map(|(began, ended)| (*ended - *began).as_secs_f64()).collect();
     times.sort_by(f64::total_cmp);
     [0.25, 0.5, 0.9].map(|share| quantile(&times, share).unwrap_or(0.0))
 }

@@ -73,7 +73,9 @@ impl Seen {
     pub fn is_plausible(&self) -> bool {
         let is_named = self.code == Code::EMPTY || self.code.name().is_some();
         let fits = match self.kind {
-            Kind::Confirmable | Kind::NonConfirmable => self.kind == Kind::Confirmable || self.code != Code::EMPTY,
+            Kind::Confirmable | Kind::NonConfirmable => {
+                self.kind == Kind::Confirmable || self.code != Code::EMPTY
+            }
             Kind::Acknowledgement => !self.code.is_request(),
             Kind::Reset => self.code == Code::EMPTY,
         };

@@ -64,10 +64,10 @@ pub struct Replay {
 impl Replay {
     /// Prepares the exchanges of clients. `loss` is the share of transmissions that are lost.
     pub fn new(traffic: &Traffic, fates: &Fates, loss: f64) -> Self {
-        let mut rtts: BTreeMap<u32, f64> = BTreeMap::new();
+        let mut first_rtt: BTreeMap<u32, f64> = BTreeMap::new();
         for it in &fates.all {
             if let Fate::Answered(rtt, _) = it.fate {
-                rtts.entry(it.exchange).or_insert(rtt);
+                first_rtt.entry(it.exchange).or_insert(rtt);
             }
         }
         let own = || (0u32..).zip(&traffic.exchanges).filter(|(_, it)| it.is_confirmable);
@@ -83,8 +83,12 @@ impl Replay {
                 let pause = before.map_or(Span::ZERO, |before| began - before);
                 let last = exchange.copies.last().map_or(began, |copy| copy.at);
                 before = Some(exchange.ended_at().unwrap_or(last));
-                let rtt_s = rtts.get(number).copied().unwrap_or_else(|| fates.around.at(began));
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time in nanoseconds")]
+                let rtt_s = first_rtt.get(number).copied().unwrap_or_else(|| fates.around.at(began));
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a time in nanoseconds"
+                )]
                 let rtt = Span::from_nanos((rtt_s * 1e9) as u64);
                 Step { pause, rtt }
             };
@@ -122,16 +126,17 @@ impl Replay {
             let mut state = mechanism.state();
             let mut now = Span::ZERO;
             for (number, step) in (0u64..).zip(steps) {
-                now = now + step.pause;
+                now += step.pause;
                 // A mechanism that paces messages may put it off.
                 let next = mechanism.limits(&state).next_confirmable.since(instant(now));
-                now = now + span(next);
-                let taken = self.exchange(mechanism, &mut state, now, step.rtt, (client, number), &mut result);
+                now += span(next);
+                let taken =
+                    self.exchange(mechanism, &mut state, now, step.rtt, (client, number), &mut result);
                 firsts.push(taken.first_timeout.as_micros() as f64 / 1e6);
                 if taken.is_answered {
                     times.push(taken.time.as_secs_f64());
                 }
-                now = now + taken.time;
+                now += taken.time;
                 result.exchanges += 1;
             }
         }
@@ -166,7 +171,8 @@ impl Replay {
         loop {
             if let Some((copy, at)) = answer.filter(|(_, at)| *at <= deadline) {
                 let retransmits = (departures.len() - 1) as u8;
-                let since = |departure: Span| Duration::from_micros((at.as_nanos() - departure.as_nanos()) / 1_000);
+                let since =
+                    |departure: Span| Duration::from_micros((at.as_nanos() - departure.as_nanos()) / 1_000);
                 let is_marked = mechanism.limits(state).marking != Marking::None;
                 let departure = departures[usize::from(copy)];
                 let sample = Sample {
@@ -193,7 +199,7 @@ impl Replay {
             if answer.is_none() && !is_lost(copy) {
                 answer = Some((copy, deadline + rtt));
             }
-            deadline = deadline + span(timeout);
+            deadline += span(timeout);
         }
     }
 }
@@ -216,7 +222,12 @@ mod tests {
     fn replay(rtt_ms: u64, loss: f64) -> Replay {
         let rtt = Span::from_nanos(rtt_ms * 1_000_000);
         let client = || (0..50).map(|_| Step { pause: Span::ZERO, rtt }).collect();
-        Replay { clients: vec![client(), client()], loss, max_retransmit: 4, luck: Luck::new(0).stream("advice") }
+        Replay {
+            clients: vec![client(), client()],
+            loss,
+            max_retransmit: 4,
+            luck: Luck::new(0).stream("advice"),
+        }
     }
 
     #[test]

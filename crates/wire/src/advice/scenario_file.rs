@@ -48,52 +48,63 @@ impl ScenarioFile<'_> {
     fn plain(&self, link: &Link, remarks: &[String]) -> String {
         let Workload { clients, servers, exchanges, outstanding, retransmissions, .. } = *self.workload;
         let mut text = String::new();
-        let mut line = |args: std::fmt::Arguments<'_>| {
+        let mut write = |args: std::fmt::Arguments<'_>| {
             // Writing to a string does not fail.
             let _ = writeln!(text, "{args}");
         };
         let title = shortened(&format!("The network of {}", self.capture), 200);
         let source = shortened(&format!("fitted to {} by coapace advise", self.capture), 1_000);
-        line(format_args!("title = {title}"));
-        line(format_args!("summary = \"Clients and a path on which a simulation looks like the capture.\""));
-        line(format_args!("source = {source}\n"));
+        write(format_args!("title = {title}"));
+        write(format_args!("summary = \"Clients and a path on which a simulation looks like the capture.\""));
+        write(format_args!("source = {source}\n"));
         for remark in remarks {
-            line(format_args!("# {remark}"));
+            write(format_args!("# {remark}"));
         }
         let (path, payload) = self.sizes();
-        line(format_args!("\n[clients]\ncount = {}", clients.clamp(1, 1_000_000)));
+        write(format_args!("\n[clients]\ncount = {}", clients.clamp(1, 1_000_000)));
         if outstanding > 1 {
-            line(format_args!("nstart = {outstanding}"));
+            write(format_args!("nstart = {outstanding}"));
         }
         if retransmissions > 4 {
-            line(format_args!("max_retransmit = {}", retransmissions.clamp(20, 100)));
+            write(format_args!("max_retransmit = {}", retransmissions.clamp(20, 100)));
         }
-        line(format_args!("uri_path = \"{}\"", "x".repeat(path)));
+        write(format_args!("uri_path = \"{}\"", "x".repeat(path)));
         if self.workload.spread_s > 0.0 {
-            line(format_args!("start_spread = {}", time(self.workload.spread_s)));
+            write(format_args!("start_spread = {}", time(self.workload.spread_s)));
         }
-        line(format_args!("\n[server]\ncount = {}\npayload_bytes = {payload}", servers.clamp(1, 10_000)));
-        line(format_args!("\n[workload]\nkind = \"continuous\"\nexchanges = {}", exchanges.clamp(1, 1_000_000)));
+        write(format_args!("\n[server]\ncount = {}\npayload_bytes = {payload}", servers.clamp(1, 10_000)));
+        write(format_args!(
+            "\n[workload]\nkind = \"continuous\"\nexchanges = {}",
+            exchanges.clamp(1, 1_000_000)
+        ));
         if let Some(interval_s) = self.workload.interval_s {
-            line(format_args!("interval = {}", time(interval_s)));
+            write(format_args!("interval = {}", time(interval_s)));
         } else if self.workload.pause_s > 1e-6 {
-            line(format_args!("think_time = {}", time(self.workload.pause_s)));
+            write(format_args!("think_time = {}", time(self.workload.pause_s)));
         }
         let ip = if self.workload.is_ipv4 { "ipv4" } else { "ipv6" };
         // Room for what a simulated message has more.
-        let mtu = self.workload.packet_bytes.map(|bytes| bytes.saturating_add(64)).into_iter().fold(1_280, u32::max);
+        let mtu = self
+            .workload
+            .packet_bytes
+            .map(|bytes| bytes.saturating_add(64))
+            .into_iter()
+            .fold(1_280, u32::max);
         let mtu = mtu.min(65_535);
-        line(format_args!("\n[network]\nip = \"{ip}\"\nmtu = {mtu}"));
+        write(format_args!("\n[network]\nip = \"{ip}\"\nmtu = {mtu}"));
         for way in ["up", "down"] {
-            line(format_args!("\n[[network.{way}]]\nname = \"path\"\nrate = \"{:.0} bit/s\"", link.rate_bps));
+            write(format_args!(
+                "\n[[network.{way}]]\nname = \"path\"\nrate = \"{:.0} bit/s\"",
+                link.rate_bps
+            ));
             if let Some(bytes) = link.buffer_bytes {
-                line(format_args!("buffer_bytes = {bytes:.0}"));
+                write(format_args!("buffer_bytes = {bytes:.0}"));
             }
-            line(format_args!("delay = {}", time(link.delay_s / 2.0)));
+            write(format_args!("delay = {}", time(link.delay_s / 2.0)));
             if link.jitter_s > 0.0 {
-                line(format_args!("jitter = [\"0 us\", {}]", time(link.jitter_s / 2.0)));
+                write(format_args!("jitter = [\"0 us\", {}]", time(link.jitter_s / 2.0)));
             }
-            line(format_args!("loss = {}", link.loss_text()));
+            write(format_args!("loss = {}", link.loss_text(way == "up")));
         }
         text
     }
@@ -128,7 +139,10 @@ fn with_setting(text: &str, key: &str, value: &str) -> String {
         }
         return lines.join("\n") + "\n";
     };
-    let end = lines[start + 1..].iter().position(|line| line.starts_with('[')).map_or(lines.len(), |it| start + 1 + it);
+    let end = lines[start + 1..]
+        .iter()
+        .position(|line| line.starts_with('['))
+        .map_or(lines.len(), |it| start + 1 + it);
     match lines[start + 1..end].iter().position(|line| assigns(line)) {
         Some(place) => lines[start + 1 + place] = format!("{key} = {value}"),
         None => lines.insert(start + 1, format!("{key} = {value}")),
@@ -176,7 +190,15 @@ mod tests {
 
     fn link(burst_packets: Option<f64>) -> Link {
         let (rate_bps, buffer_bytes) = (50_000.0, Some(9_000.0));
-        Link { rate_bps, buffer_bytes, delay_s: 0.4, jitter_s: 0.02, loss: 0.19, burst_packets }
+        Link {
+            rate_bps,
+            buffer_bytes,
+            delay_s: 0.4,
+            jitter_s: 0.02,
+            loss: 0.19,
+            up_share: 0.5,
+            burst_packets,
+        }
     }
 
     #[test]

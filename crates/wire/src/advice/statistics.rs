@@ -31,7 +31,7 @@ pub fn wilson(count: f64, of: f64) -> (f64, f64) {
 pub fn kendall_tau_b(one: &[f64], other: &[f64], tie: f64) -> Option<f64> {
     assert_eq!(one.len(), other.len(), "one figure of each");
     let sign = |a: f64, b: f64| {
-        let is_tied = a == b || (a - b).abs() <= tie * a.abs().max(b.abs());
+        let is_tied = (a - b).abs() <= tie * a.abs().max(b.abs());
         if is_tied { 0 } else { i32::from(a > b) * 2 - 1 }
     };
     let (mut agreement, mut in_one, mut in_other) = (0i32, 0i32, 0i32);

@@ -137,7 +137,8 @@ mod tests {
     use coapace_scenario::Scenario;
 
     fn timeouts(mechanism: &str) -> Timeouts {
-        let set = [("errors", "high"), ("clients", "20")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let set =
+            [("errors", "high"), ("clients", "20")].map(|(key, value)| (key.to_owned(), value.to_owned()));
         let scenario = Scenario::load("nb-iot", &set).unwrap();
         Timeouts::of(&simulated::traffic(&scenario, &Contender::parse(mechanism).unwrap(), 3)).unwrap()
     }

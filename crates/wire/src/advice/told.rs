@@ -29,7 +29,16 @@ pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, neares
     if fitted.distance > POOR {
         tell("The fit is poor: no path of this kind behaves like the capture. Trust rankings on it little.");
     }
-    tell("Guessed: that both directions delay and lose alike. A capture beside the clients shows round trips only.");
+    tell("Guessed: that both directions delay alike. A capture beside the clients shows round trips only.");
+    if link.loss > 0.001 {
+        told.push(format!(
+            "Fitted, but hardly better than guessed: that {:.1} % of requests and {:.1} % of answers are lost, apart from full \
+             buffers. The capture shows both together.",
+            link.loss_of(true) * 100.0,
+            link.loss_of(false) * 100.0
+        ));
+    }
+    let mut tell = |text: &str| told.push(text.to_owned());
     if link.rate_bps > UNSEEN * measured.peak_bps {
         tell(
             "Guessed: the rate. Packets hardly ever came one behind the other, so the path has this rate or more. Mechanisms that \
@@ -43,10 +52,14 @@ pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, neares
             tell("Fitted: the buffer, from losses at moments when round trips were long.");
         }
         Some(_) => tell("Guessed: the buffer. Losses do not depend on how long round trips are."),
-        None => tell("Guessed: that the buffer is never full, because losses do not depend on how long round trips are."),
+        None => tell(
+            "Guessed: that the buffer is never full, because losses do not depend on how long round trips are.",
+        ),
     }
     if link.burst_packets.is_some() {
-        tell("Fitted: the mean length of a burst of losses, from the correlation of successive losses. Guessed: that 80 % of its packets are lost.");
+        tell(
+            "Fitted: the mean length of a burst of losses, from the correlation of successive losses. Guessed: that 80 % of its packets are lost.",
+        );
     }
     tell(
         "Guessed: that clients keep what they learnt from exchange to exchange. If they forget it, because they sleep or start \
@@ -61,7 +74,9 @@ pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, neares
         tell("Simplified: clients have the median number of exchanges, though some had more than others.");
     }
     if workload.interval_s.is_none() && !workload.is_pause_constant {
-        tell("Simplified: clients pause for the median of the time between an answer and the next request, though it varies.");
+        tell(
+            "Simplified: clients pause for the median of the time between an answer and the next request, though it varies.",
+        );
     }
     if workload.servers > 1 {
         tell("Guessed: that all servers are behind the same path.");

@@ -300,7 +300,8 @@ mod tests {
     const SERVER: &str = "10.0.0.2:5683";
 
     fn of(reading: &Reading, packets: &[(u64, &str, &str, &[u8])]) -> Traffic {
-        let packets: Vec<_> = packets.iter().map(|&(us, from, to, bytes)| (us, ip(from, to, bytes))).collect();
+        let packets: Vec<_> =
+            packets.iter().map(|&(us, from, to, bytes)| (us, ip(from, to, bytes))).collect();
         let packets: Vec<_> = packets.iter().map(|(us, bytes)| (*us, &bytes[..])).collect();
         read(&*pcap(101, &packets), reading, &mut || ControlFlow::Continue(())).unwrap()
     }
@@ -331,7 +332,8 @@ mod tests {
     #[test]
     fn dtls_is_counted_and_not_read() {
         let hello = [22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0];
-        let traffic = of(&Reading::default(), &[(0, CLIENT, "10.0.0.2:5684", &hello), (1, CLIENT, SERVER, &hello)]);
+        let traffic =
+            of(&Reading::default(), &[(0, CLIENT, "10.0.0.2:5684", &hello), (1, CLIENT, SERVER, &hello)]);
         assert_eq!((traffic.counts.dtls, traffic.counts.messages), (2, 0));
     }
 

@@ -43,7 +43,8 @@ impl Truth {
     }
 
     fn round_trips(&self) -> Vec<f64> {
-        let rtt = |(key, at): (&(u32, u32, u32), &Time)| Some((*at - *self.departures.get(key)?).as_secs_f64());
+        let rtt =
+            |(key, at): (&(u32, u32, u32), &Time)| Some((*at - *self.departures.get(key)?).as_secs_f64());
         let mut rtts: Vec<f64> = self.arrivals.iter().filter_map(rtt).collect();
         rtts.sort_by(f64::total_cmp);
         rtts
@@ -55,7 +56,8 @@ fn check(scenario: &Scenario, mechanism: &str, seed: u64, what: &str) {
     let contender = Contender::parse(mechanism).unwrap();
     // The server is the first node of a scenario with one.
     let file = Pcapng::new(Vec::new(), accounting(scenario), 0..scenario.server.count, &hop_names(scenario));
-    let (_, (truth, file)) = run_tapped(scenario, &contender, seed, Observe::Totals, (Truth::default(), file));
+    let (_, (truth, file)) =
+        run_tapped(scenario, &contender, seed, Observe::Totals, (Truth::default(), file));
     let file = file.finish().unwrap();
     let traffic = traffic::read(&*file, &Reading::default(), &mut || ControlFlow::Continue(())).unwrap();
     let fates = Fates::of(&traffic);
@@ -74,7 +76,9 @@ fn check(scenario: &Scenario, mechanism: &str, seed: u64, what: &str) {
 
 #[test]
 fn loss_and_round_trips_of_built_in_scenarios_are_named() {
-    for (name, clients) in [("nb-iot", "10"), ("nb-iot", "100"), ("lossy-lan", "10"), ("lte-m", "20"), ("satellite", "10")] {
+    for (name, clients) in
+        [("nb-iot", "10"), ("nb-iot", "100"), ("lossy-lan", "10"), ("lte-m", "20"), ("satellite", "10")]
+    {
         for mechanism in ["default", "cocoa", "fasor-token"] {
             let set = [("clients.count".to_owned(), clients.to_owned())];
             let scenario = Scenario::load(name, &set).unwrap();
@@ -82,7 +86,8 @@ fn loss_and_round_trips_of_built_in_scenarios_are_named() {
         }
     }
     for errors in ["low", "medium", "high"] {
-        let set = [("errors", errors), ("buffer", "14100")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let set =
+            [("errors", errors), ("buffer", "14100")].map(|(key, value)| (key.to_owned(), value.to_owned()));
         let scenario = Scenario::load("nb-iot", &set).unwrap();
         check(&scenario, "default", 5, &format!("nb-iot, errors {errors}"));
     }

@@ -60,26 +60,27 @@ impl Workload {
         servers.dedup();
         let mut counts: Vec<f64> = of_pair.values().map(|own| own.len() as f64).collect();
         counts.sort_by(f64::total_cmp);
-        let (mut pauses, mut intervals, mut outstanding) = (Vec::new(), Vec::new(), 1);
+        let (mut rests, mut periods, mut outstanding) = (Vec::new(), Vec::new(), 1);
         for own in of_pair.values() {
             for pair in own.windows(2) {
-                intervals.push((pair[1].began_at() - pair[0].began_at()).as_secs_f64());
+                periods.push((pair[1].began_at() - pair[0].began_at()).as_secs_f64());
                 if let Some(ended) = pair[0].ended_at().filter(|ended| *ended <= pair[1].began_at()) {
-                    pauses.push((pair[1].began_at() - ended).as_secs_f64());
+                    rests.push((pair[1].began_at() - ended).as_secs_f64());
                 }
             }
             outstanding = outstanding.max(most_open(own));
         }
         let starts: Vec<Time> = of_pair.values().map(|own| own[0].began_at()).collect();
         let (first, last) = (starts.iter().min()?, starts.iter().max()?);
-        let (pause_s, is_pause_constant) = middle(&mut pauses);
-        let (interval_s, is_interval_constant) = middle(&mut intervals);
+        let (pause_s, is_pause_constant) = middle(&mut rests);
+        let (interval_s, is_interval_constant) = middle(&mut periods);
         let median = |value: &dyn Fn(&Exchange) -> f64| {
             let mut values: Vec<f64> = all().map(|it| value(it)).filter(|value| *value >= 0.0).collect();
             values.sort_by(f64::total_cmp);
             quantile(&values, 0.5).unwrap_or(0.0)
         };
-        let answered = |it: &Exchange| if it.response_bytes > 0 { f64::from(it.response_bytes) } else { -1.0 };
+        let answered =
+            |it: &Exchange| if it.response_bytes > 0 { f64::from(it.response_bytes) } else { -1.0 };
         let end = traffic.span.map_or(Time::ZERO, |(_, end)| end);
         let is_given_up = |it: &&&Exchange| {
             let last = it.copies.last().map_or(end, |copy| copy.at);
@@ -102,7 +103,8 @@ impl Workload {
             outstanding,
             retransmissions: all().map(|it| it.copies.len() - 1).max().unwrap_or(0) as u8,
             given_up: all().filter(is_given_up).count() as u64,
-            packet_bytes: [median(&|it| f64::from(it.request_bytes)), median(&answered)].map(|bytes| bytes as u32),
+            packet_bytes: [median(&|it| f64::from(it.request_bytes)), median(&answered)]
+                .map(|bytes| bytes as u32),
             token_bytes: median(&|it| f64::from(it.token_bytes)) as u8,
             is_ipv4: traffic.pairs[first_pair].server.is_ipv4(),
             separate: separate.count() as f64 / all().count().max(1) as f64,
