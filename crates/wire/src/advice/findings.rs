@@ -296,3 +296,59 @@ impl Loss {
         Some(Self { share, low, high, of, method, quiet, busy, burstiness })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use proptest::prelude::*;
+
+    use super::super::capture::tests::pcap;
+    use super::super::headers::tests::ip;
+    use super::super::link::Link;
+    use super::super::replay::Replay;
+    use super::super::scenario_file::ScenarioFile;
+    use super::super::traffic::{self, Reading};
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_order_of_messages_makes_it_panic(
+            messages in prop::collection::vec((0..9_000_000u64, any::<bool>(), 0..4u8, 0..70u8, 0..3u8, 0..3u8), 0..60),
+            is_sorted in any::<bool>(),
+        ) {
+            let mut messages = messages;
+            if is_sorted {
+                messages.sort_unstable();
+            }
+            let ends = ["10.0.0.1:40000", "10.0.0.2:5683"];
+            let packets: Vec<(u64, Vec<u8>)> = messages
+                .iter()
+                .map(|&(us, is_client, kind, code, id, token)| {
+                    // An empty message has no token.
+                    let bytes: &[u8] = &[0x41 | kind << 4, code, 0, id, token];
+                    let empty: &[u8] = &[0x40 | kind << 4, 0, 0, id];
+                    let [from, to] = if is_client { ends } else { [ends[1], ends[0]] };
+                    (us * 100, ip(from, to, if code == 0 { empty } else { bytes }))
+                })
+                .collect();
+            let packets: Vec<(u64, &[u8])> = packets.iter().map(|(us, bytes)| (*us, &bytes[..])).collect();
+            let file = pcap(101, &packets);
+            let traffic = traffic::read(&*file, &Reading::default(), &mut || ControlFlow::Continue(())).unwrap();
+            let fates = Fates::of(&traffic);
+            let findings = Findings::of(&traffic, &fates, None);
+            prop_assert!(serde_json::to_string(&findings).is_ok());
+            prop_assert!(findings.transmissions >= findings.exchanges);
+            let loss = findings.loss.map_or(0.0, |loss| loss.share);
+            prop_assert!((0.0..=1.0).contains(&loss));
+            let replayed = Replay::new(&traffic, &fates, loss).one("cocoa", &"cocoa".parse().unwrap());
+            prop_assert_eq!(replayed.exchanges as usize, findings.exchanges);
+            if let Some(workload) = Workload::of(&traffic) {
+                let file = ScenarioFile { workload: &workload, capture: "x", settings: &[] };
+                let (rate_bps, delay_s, up_share) = (1e4, 0.1, 0.5);
+                let link = Link { rate_bps, buffer_bytes: None, delay_s, jitter_s: 0.0, loss, up_share, burst_packets: None };
+                prop_assert!(file.text(&link.clamped(), &[]).is_ok());
+            }
+        }
+    }
+}

@@ -112,6 +112,11 @@ impl Measures {
         for (place, weight) in [(1, 0.5), (2, 1.0), (3, 2.0), (4, 1.0), (5, 1.0)] {
             squares.push(weight * ratio(self.rtt_s[place], other.rtt_s[place], 0.05));
         }
+        // Behind a long queue only the spread shows jitter, which keeps clients from acting in step.
+        for (low, high) in [(2, 4), (3, 5)] {
+            let spread = |it: &Self| (it.rtt_s[high] - it.rtt_s[low]).max(2e-3 * it.rtt_s[3]);
+            squares.push(ratio(spread(self), spread(other), 0.2).min(25.0));
+        }
         squares.push(share(self.loss, other.loss) * 2.0);
         squares.push(share(self.quiet_loss, other.quiet_loss) * 0.5);
         squares.push(share(self.busy_loss, other.busy_loss) * 0.5);

@@ -83,21 +83,17 @@ impl ScenarioFile<'_> {
             write(format_args!("think_time = {}", time(self.workload.pause_s)));
         }
         let ip = if self.workload.is_ipv4 { "ipv4" } else { "ipv6" };
-        // Room for what a simulated message has more.
-        let mtu = self
-            .workload
-            .packet_bytes
-            .map(|bytes| bytes.saturating_add(64))
-            .into_iter()
-            .fold(1_280, u32::max);
-        let mtu = mtu.min(65_535);
+        // Room for what a simulated message has more. A buffer has to hold one.
+        let longest =
+            self.workload.packet_bytes[0].max(self.workload.packet_bytes[1]).saturating_add(64).min(65_535);
+        let mtu = longest.max(1_280);
         write(format_args!("\n[network]\nip = \"{ip}\"\nmtu = {mtu}"));
         for way in ["up", "down"] {
             write(format_args!(
                 "\n[[network.{way}]]\nname = \"path\"\nrate = \"{:.0} bit/s\"",
                 link.rate_bps
             ));
-            if let Some(bytes) = link.buffer_bytes {
+            if let Some(bytes) = link.buffer_bytes.map(|bytes| bytes.max(f64::from(longest))) {
                 write(format_args!("buffer_bytes = {bytes:.0}"));
             }
             write(format_args!("delay = {}", time(link.delay_s / 2.0)));
